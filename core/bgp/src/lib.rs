@@ -27,11 +27,11 @@ pub use message::{
     AddPath, Capabilities, GracefulRestart, HEADER, Header, Malformed, Message, Notification, Open, PathIds,
     RESTART_TIME_MAX, Refresh, Update, next_message,
 };
-pub use routes::{Attributes, Family, Flap, Origin, RouteRange};
+pub use routes::{Attributes, Family, Origin, RouteRange};
 pub use session::{Identity, Restart, State};
 pub use speaker::{GroupConfig, PORT, PeerConfig, Speaker, SpeakerConfig, may_concern};
-
 pub use table::{BadTable, RouteTable, TABLE_FILE_MAX, Tables};
+pub use units::Flap;
 
 /// A hardware address.
 pub type Mac = [u8; 6];

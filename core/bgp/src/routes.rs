@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::net::IpAddr;
 use std::sync::Arc;
-use units::Nanos;
+use units::{Flap, Nanos, Schedule};
 
 const WELL_KNOWN: u8 = 0x40;
 const OPTIONAL: u8 = 0x80;
@@ -125,15 +125,6 @@ pub struct Attributes {
     pub large_communities: Vec<[u32; 3]>,
 }
 
-/// Routes that go up and down.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Flap {
-    /// From one withdrawal to the next.
-    pub every: Nanos,
-    /// From a withdrawal until they are advertised again; shorter than `every`.
-    pub down: Nanos,
-}
-
 /// Routes with the same attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteRange {
@@ -203,19 +194,8 @@ impl RouteRange {
 
     /// Whether its routes are advertised `since` the start of traffic, and when that changes next.
     pub(crate) fn at(&self, since: Nanos) -> (bool, Option<Nanos>) {
-        if since < self.advertise {
-            return (false, Some(self.advertise));
-        }
-        if self.withdraw.is_some_and(|withdraw| since >= withdraw) {
-            return (false, None);
-        }
-        let Some(flap) = self.flap else { return (true, self.withdraw) };
-        let begun = self.advertise.0 + (since - self.advertise).0 / flap.every.0 * flap.every.0;
-        // The first withdrawal is one period after they were advertised.
-        let is_down = begun > self.advertise.0 && since.0 < begun + flap.down.0;
-        let next = if is_down { begun + flap.down.0 } else { begun + flap.every.0 };
-        let next = self.withdraw.map_or(next, |withdraw| next.min(withdraw.0));
-        (!is_down, Some(Nanos(next)))
+        let Self { advertise: from, withdraw: until, flap, .. } = *self;
+        Schedule { from, until, again: None, flap }.at(since)
     }
 
     /// Writes an UPDATE message that advertises or withdraws prefixes of the peer number `peer` from `from` on; returns the first

@@ -10,6 +10,7 @@ mod decimal;
 mod length;
 mod mac;
 mod rate;
+mod schedule;
 mod text;
 mod time;
 
@@ -17,6 +18,7 @@ pub use decimal::QuantityError;
 pub use length::{FrameLen, FrameMix};
 pub use mac::{Mac, NotAMac};
 pub use rate::{BitRate, Layer, Load, Pps};
+pub use schedule::{Flap, Schedule};
 pub use text::{count, percent, quantity, rough_time, signed_percent, whole};
 pub use time::Nanos;
 

@@ -1,0 +1,120 @@
+//! What routers count.
+
+use crate::lsa::{BORDER, EXTERNAL, NETWORK, ROUTER, SUMMARY};
+use std::ops::AddAssign;
+use units::Nanos;
+
+/// LSAs by type.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct LsaCounts {
+    /// Of routers (type 1).
+    pub router: u64,
+    /// Of networks (type 2).
+    pub network: u64,
+    /// Summaries of networks and of border routers (types 3 and 4).
+    pub summary: u64,
+    /// External ones (type 5).
+    pub external: u64,
+    /// Others (NSSA, opaque).
+    pub other: u64,
+}
+
+impl LsaCounts {
+    /// The count of a type.
+    pub(crate) fn of(&mut self, kind: u8) -> &mut u64 {
+        match kind {
+            ROUTER => &mut self.router,
+            NETWORK => &mut self.network,
+            SUMMARY | BORDER => &mut self.summary,
+            EXTERNAL => &mut self.external,
+            _ => &mut self.other,
+        }
+    }
+
+    /// Those of all types.
+    pub fn all(&self) -> u64 {
+        self.router + self.network + self.summary + self.external + self.other
+    }
+}
+
+impl AddAssign<&Self> for LsaCounts {
+    fn add_assign(&mut self, other: &Self) {
+        self.router += other.router;
+        self.network += other.network;
+        self.summary += other.summary;
+        self.external += other.external;
+        self.other += other.other;
+    }
+}
+
+/// What a router counted, or all of a port.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OspfCounts {
+    /// Adjacencies that became full.
+    pub full: u64,
+    /// Full adjacencies that ended, but by the end of the run or by a command.
+    pub flaps: u64,
+    /// Hello packets sent and received.
+    pub hellos: (u64, u64),
+    /// Database Description packets sent and received.
+    pub descriptions: (u64, u64),
+    /// Link State Request packets sent and received.
+    pub requests: (u64, u64),
+    /// Link State Update packets sent and received.
+    pub updates: (u64, u64),
+    /// Link State Acknowledgment packets sent and received.
+    pub acknowledgments: (u64, u64),
+    /// LSAs sent: also those that were sent again.
+    pub sent: LsaCounts,
+    /// LSAs received: also those that were received again.
+    pub received: LsaCounts,
+    /// LSAs received that were being flushed.
+    pub received_flushed: u64,
+    /// LSAs that were sent again because nobody acknowledged them in time.
+    pub retransmitted: u64,
+    /// LSAs that were originated again because they became old.
+    pub refreshed: u64,
+    /// Own LSAs that came back newer than they are, as those of a run before: they are originated again, or flushed.
+    pub outdated: u64,
+    /// Routes advertised.
+    pub advertised: u64,
+    /// Routes withdrawn.
+    pub withdrawn: u64,
+    /// When routes were first withdrawn while traffic ran, after it started.
+    pub first_withdrawal: Option<Nanos>,
+    /// When routes were first advertised while traffic ran, after it started.
+    pub first_advertisement: Option<Nanos>,
+    /// Hello packets that were refused: of another area, with other times, another mask or other authentication.
+    pub mismatched: u64,
+    /// Packets that could not be read, and LSAs with a wrong checksum.
+    pub malformed: u64,
+    /// LSAs for which the database had no room.
+    pub left_out: u64,
+}
+
+impl AddAssign<&Self> for OspfCounts {
+    fn add_assign(&mut self, other: &Self) {
+        let add = |a: &mut (u64, u64), b: (u64, u64)| *a = (a.0 + b.0, a.1 + b.1);
+        let first = |a: Option<Nanos>, b: Option<Nanos>| a.into_iter().chain(b).min();
+        self.full += other.full;
+        self.flaps += other.flaps;
+        add(&mut self.hellos, other.hellos);
+        add(&mut self.descriptions, other.descriptions);
+        add(&mut self.requests, other.requests);
+        add(&mut self.updates, other.updates);
+        add(&mut self.acknowledgments, other.acknowledgments);
+        self.sent += &other.sent;
+        self.received += &other.received;
+        self.received_flushed += other.received_flushed;
+        self.retransmitted += other.retransmitted;
+        self.refreshed += other.refreshed;
+        self.outdated += other.outdated;
+        self.advertised += other.advertised;
+        self.withdrawn += other.withdrawn;
+        self.first_withdrawal = first(self.first_withdrawal, other.first_withdrawal);
+        self.first_advertisement = first(self.first_advertisement, other.first_advertisement);
+        self.mismatched += other.mismatched;
+        self.malformed += other.malformed;
+        self.left_out += other.left_out;
+    }
+}

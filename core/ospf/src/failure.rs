@@ -1,0 +1,141 @@
+//! Why a router has no full adjacency.
+
+use crate::neighbour::NeighbourState;
+use std::fmt;
+use std::net::Ipv4Addr;
+
+/// Why a router has no full adjacency, as far as it can be seen. Its text follows "10.0.0.2: ", the router's address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// No Hello packet came.
+    Nobody,
+    /// A neighbour is in another area.
+    Area {
+        /// The neighbour.
+        from: Ipv4Addr,
+        /// Its area.
+        is: Ipv4Addr,
+        /// The router's.
+        expected: Ipv4Addr,
+    },
+    /// A neighbour's Hello packets have another time between them, s.
+    HelloInterval {
+        /// The neighbour.
+        from: Ipv4Addr,
+        /// Its time.
+        is: u32,
+        /// The router's.
+        expected: u32,
+    },
+    /// A neighbour has another dead interval, s.
+    DeadInterval {
+        /// The neighbour.
+        from: Ipv4Addr,
+        /// Its time.
+        is: u32,
+        /// The router's.
+        expected: u32,
+    },
+    /// A neighbour has another network mask.
+    Mask {
+        /// The neighbour.
+        from: Ipv4Addr,
+        /// Its mask.
+        is: Ipv4Addr,
+        /// The router's.
+        expected: Ipv4Addr,
+    },
+    /// A neighbour's packets are authenticated otherwise.
+    Authentication {
+        /// The neighbour.
+        from: Ipv4Addr,
+        /// The kind of its authentication.
+        is: u16,
+        /// The router's.
+        expected: u16,
+    },
+    /// A neighbour's area is a stub area or an NSSA.
+    StubArea(Ipv4Addr),
+    /// A neighbour has the router's own identifier.
+    SameId(Ipv4Addr),
+    /// A neighbour does not hear the router.
+    OneWay(Ipv4Addr),
+    /// Nobody on a broadcast network is its designated router.
+    NoDesignated(Ipv4Addr),
+    /// A neighbour on a point-to-point network elects a designated router.
+    Elects(Ipv4Addr),
+    /// A neighbour has another MTU.
+    Mtu {
+        /// The neighbour.
+        from: Ipv4Addr,
+        /// Its MTU.
+        is: u16,
+        /// The router's.
+        expected: u16,
+    },
+    /// A neighbour was not heard for the dead interval.
+    Silent(Ipv4Addr),
+    /// A neighbour no longer lists the router in its Hello packets.
+    Forgotten(Ipv4Addr),
+    /// A neighbour began the exchange anew.
+    Restarted(Ipv4Addr),
+    /// A neighbour asked for an LSA that the router does not have.
+    BadRequest(Ipv4Addr),
+    /// An adjacency is not full yet.
+    Unfinished(Ipv4Addr, NeighbourState),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let authentication = |kind: u16| match kind {
+            0 => "none",
+            1 => "a simple password",
+            2 => "a digest",
+            _ => "one that is unknown",
+        };
+        match *self {
+            Self::Nobody => f.write_str("no OSPF router answers on its link"),
+            Self::Area { from, is, expected } => {
+                write!(f, "{from} is in area {is}, not {expected} as 'area' says")
+            }
+            Self::HelloInterval { from, is, expected } => {
+                write!(f, "{from} has a hello interval of {is} s, not {expected} s as 'hello' says")
+            }
+            Self::DeadInterval { from, is, expected } => {
+                write!(f, "{from} has a dead interval of {is} s, not {expected} s as 'dead' says")
+            }
+            Self::Mask { from, is, expected } => {
+                write!(f, "{from} has the network mask {is}, not {expected} as 'ip' says")
+            }
+            Self::Authentication { from, is, expected } if is == expected => {
+                write!(f, "{from} has another password")
+            }
+            Self::Authentication { from, is, expected } => {
+                let (is, expected) = (authentication(is), authentication(expected));
+                write!(f, "{from} has {is} as authentication, not {expected}")
+            }
+            Self::StubArea(from) => {
+                write!(f, "{from} says that the area takes no external routes: it is a stub area or an NSSA")
+            }
+            Self::SameId(from) => write!(f, "{from} has the same router identifier"),
+            Self::OneWay(from) => write!(f, "{from} does not list the router in its Hello packets"),
+            Self::NoDesignated(from) => write!(
+                f,
+                "{from} answers but no router is designated: its priority is 0, it waits for its dead interval still, or its network \
+                 is point-to-point"
+            ),
+            Self::Elects(from) => write!(
+                f,
+                "{from} elects a designated router: its network is broadcast, not point-to-point as 'network' says"
+            ),
+            Self::Mtu { from, is, expected } => {
+                write!(f, "{from} has an MTU of {is}, not {expected}: give the router this 'mtu'")
+            }
+            Self::Silent(from) => write!(f, "{from} was not heard for the dead interval"),
+            Self::Forgotten(from) => write!(f, "{from} no longer lists the router in its Hello packets"),
+            Self::Restarted(from) => write!(f, "{from} began the database exchange anew"),
+            Self::BadRequest(from) => write!(f, "{from} asked for an LSA that does not exist"),
+            Self::Unfinished(from, state) => write!(f, "the adjacency with {from} is in state {state} still"),
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! OSPFv2 routers behind a port (RFC 2328): adjacencies with the device, routes that are functions of their index, and routers that are
+//! generated behind them, so that a million LSAs take no room.
+//!
+//! Sans-IO: frames in, frames out, time as an argument, randomness from a seed.
+//!
+//! A router here is a leaf of its area: it originates LSAs, and takes in those of the device, which are counted and, within bounds, kept
+//! to be shown. Nothing is passed on, and no way is computed. So it describes its own LSAs alone, is never a designated router, and
+//! forgets what a neighbour said when it has no adjacency any more.
+//!
+//! Not here: what traffic is sent to the routes; ARP (`neighbour`).
+//!
+//! Invariant: a packet that is malformed, or meant for nobody here, changes nothing but a count.
+
+#![forbid(unsafe_code)]
+
+mod counts;
+mod database;
+mod exchange;
+mod failure;
+mod flood;
+mod lsa;
+mod neighbour;
+mod own;
+mod packet;
+mod router;
+mod routers;
+mod routes;
+
+pub use counts::{LsaCounts, OspfCounts};
+pub use database::{Database, KnownLsa};
+pub use failure::Failure;
+pub use lsa::{INITIAL_SEQUENCE, LS_INFINITY, LSA_HEADER, LsaHeader, LsaKey, MAX_AGE};
+pub use neighbour::{NeighbourState, NeighbourView};
+pub use own::{MIN_LS_ARRIVAL, MIN_LS_INTERVAL};
+pub use packet::{Body, Description, Hello, Malformed, PROTOCOL, Packet, Received, may_concern};
+pub use router::{NetworkType, RouterConfig};
+pub use routers::{OspfHost, Routers, RoutersConfig};
+pub use routes::{LINKS_MAX, RouteKind, RouteRange, Shape, Topology};
+
+/// A hardware address.
+pub type Mac = [u8; 6];

@@ -1,0 +1,294 @@
+//! Link state advertisements (RFC 2328 section 12 and appendix A.4): headers, which of two is newer, checksums, and the bodies that
+//! routers here originate.
+//!
+//! Not here: who originates them when (`own`), and what of the device's is held (`database`).
+
+use std::cmp::Ordering;
+use std::net::Ipv4Addr;
+
+/// Bytes of an LSA's header.
+pub const LSA_HEADER: usize = 20;
+/// The age at which an LSA is flushed, s (appendix B).
+pub const MAX_AGE: u16 = 3_600;
+/// Ages that differ by more are of different instances, s (appendix B).
+const MAX_AGE_DIFF: u16 = 900;
+/// The sequence number that an LSA begins with (section 12.1.6).
+pub const INITIAL_SEQUENCE: i32 = i32::MIN + 1;
+/// This router's area can have external routes (appendix A.2).
+pub(crate) const OPTION_EXTERNAL: u8 = 0x02;
+/// The highest metric of an external route or a summary: it can't be reached (appendix B).
+pub const LS_INFINITY: u32 = 0x00ff_ffff;
+
+/// Types of LSAs (appendix A.4.1).
+pub(crate) const ROUTER: u8 = 1;
+pub(crate) const NETWORK: u8 = 2;
+pub(crate) const SUMMARY: u8 = 3;
+pub(crate) const BORDER: u8 = 4;
+pub(crate) const EXTERNAL: u8 = 5;
+/// Others that are taken in: NSSA (RFC 3101), and opaque ones of a link, an area, and everywhere (RFC 5250).
+pub(crate) const OTHERS: [u8; 4] = [7, 9, 10, 11];
+
+/// Where in the LSA its checksum is, and where the bytes it covers begin: it leaves the age out.
+const CHECKSUM_AT: usize = 16;
+const COVERED_FROM: usize = 2;
+
+/// Which LSA one is (section 12.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LsaKey {
+    /// Type.
+    pub kind: u8,
+    /// Link state identifier.
+    pub id: Ipv4Addr,
+    /// Who originated it.
+    pub router: Ipv4Addr,
+}
+
+/// The header of an LSA (appendix A.4.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LsaHeader {
+    /// Seconds since it was originated.
+    pub age: u16,
+    /// Options.
+    pub options: u8,
+    /// Which one it is.
+    pub key: LsaKey,
+    /// Sequence number.
+    pub sequence: i32,
+    /// Checksum.
+    pub checksum: u16,
+    /// Bytes with this header.
+    pub len: u16,
+}
+
+pub(crate) fn pair(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+pub(crate) fn address(bytes: &[u8], at: usize) -> Option<Ipv4Addr> {
+    word(bytes, at).map(Ipv4Addr::from)
+}
+
+impl LsaHeader {
+    /// That at the start of `bytes`.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        Some(Self {
+            age: pair(bytes, 0)?,
+            options: *bytes.get(2)?,
+            key: LsaKey { kind: *bytes.get(3)?, id: address(bytes, 4)?, router: address(bytes, 8)? },
+            sequence: word(bytes, 12)? as i32,
+            checksum: pair(bytes, CHECKSUM_AT)?,
+            len: pair(bytes, 18)?,
+        })
+    }
+
+    /// Appends it.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        out.extend(self.age.to_be_bytes());
+        out.extend([self.options, self.key.kind]);
+        out.extend(self.key.id.octets());
+        out.extend(self.key.router.octets());
+        out.extend(self.sequence.to_be_bytes());
+        out.extend(self.checksum.to_be_bytes());
+        out.extend(self.len.to_be_bytes());
+    }
+
+    /// Whether it is being flushed.
+    pub fn is_flushed(&self) -> bool {
+        self.age >= MAX_AGE
+    }
+
+    /// How new it is against another instance of the same LSA (section 13.1): `Greater` is newer, `Equal` the same instance.
+    pub fn against(&self, other: &Self) -> Ordering {
+        let by_age = || match (self.is_flushed(), other.is_flushed()) {
+            (true, false) => Ordering::Greater,
+            (false, true) => Ordering::Less,
+            _ if self.age.abs_diff(other.age) > MAX_AGE_DIFF => other.age.cmp(&self.age),
+            _ => Ordering::Equal,
+        };
+        let by_number = self.sequence.cmp(&other.sequence).then(self.checksum.cmp(&other.checksum));
+        by_number.then_with(by_age)
+    }
+}
+
+/// Appends an LSA whose body `put` appends; fills in its length and checksum. `header` says the rest.
+pub(crate) fn put_lsa(out: &mut Vec<u8>, header: &LsaHeader, put: impl FnOnce(&mut Vec<u8>)) {
+    let start = out.len();
+    LsaHeader { checksum: 0, len: 0, ..*header }.put(out);
+    put(out);
+    let len = (out.len() - start) as u16;
+    out[start + 18..start + 20].copy_from_slice(&len.to_be_bytes());
+    let checksum = fletcher(&out[start + COVERED_FROM..], CHECKSUM_AT - COVERED_FROM);
+    out[start + CHECKSUM_AT..start + CHECKSUM_AT + 2].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Whether the checksum of a whole LSA is right.
+pub(crate) fn is_right(lsa: &[u8]) -> bool {
+    lsa.get(COVERED_FROM..).is_some_and(|covered| sums(covered) == (0, 0))
+}
+
+/// Both sums of Fletcher's checksum modulo 255 (RFC 905 annex B).
+fn sums(bytes: &[u8]) -> (u32, u32) {
+    let (mut c0, mut c1) = (0u32, 0u32);
+    // So many bytes fit into 32 bits before the modulus is due.
+    for block in bytes.chunks(4_096) {
+        for byte in block {
+            c0 += u32::from(*byte);
+            c1 += c0;
+        }
+        (c0, c1) = (c0 % 255, c1 % 255);
+    }
+    (c0, c1)
+}
+
+/// The checksum of `bytes` whose field at `at` is zero (RFC 905 annex B): with it, both sums are zero.
+fn fletcher(bytes: &[u8], at: usize) -> u16 {
+    let (c0, c1) = (sums(bytes).0 as i64, sums(bytes).1 as i64);
+    let behind = (bytes.len() - at - 1) as i64;
+    let x = (behind * c0 - c1).rem_euclid(255);
+    let y = (c1 - (behind + 1) * c0).rem_euclid(255);
+    let full = |value: i64| if value == 0 { 255 } else { value as u16 };
+    full(x) << 8 | full(y)
+}
+
+/// A link of a router (appendix A.4.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Link {
+    /// Where it leads.
+    pub(crate) to: LinkTo,
+    /// Its identifier, by type: a neighbour, a designated router, or a network.
+    pub(crate) id: Ipv4Addr,
+    /// Its data, by type: the router's address or number of the link, or a mask.
+    pub(crate) data: Ipv4Addr,
+    /// What it costs.
+    pub(crate) cost: u16,
+}
+
+/// Where a router's link leads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LinkTo {
+    /// To another router.
+    Router = 1,
+    /// To a network with a designated router.
+    Transit = 2,
+    /// To a network with no other router.
+    Stub = 3,
+}
+
+/// Bytes of a router's LSA without links, and of each link.
+pub(crate) const ROUTER_BODY: usize = 4;
+pub(crate) const LINK: usize = 12;
+/// The router knows external routes.
+const FLAG_BORDER: u8 = 0x02;
+
+/// Appends the body of a router's LSA.
+pub(crate) fn put_router(out: &mut Vec<u8>, is_border: bool, links: impl Iterator<Item = Link>) {
+    let at = out.len();
+    out.extend([if is_border { FLAG_BORDER } else { 0 }, 0, 0, 0]);
+    let mut count = 0u16;
+    for link in links {
+        out.extend(link.id.octets());
+        out.extend(link.data.octets());
+        out.extend([link.to as u8, 0]);
+        out.extend(link.cost.to_be_bytes());
+        count += 1;
+    }
+    out[at + 2..at + 4].copy_from_slice(&count.to_be_bytes());
+}
+
+/// Appends the body of an external LSA (appendix A.4.5): mask, kind and metric, no forwarding address, tag.
+pub(crate) fn put_external(out: &mut Vec<u8>, prefix_len: u8, is_type_2: bool, metric: u32, tag: u32) {
+    out.extend(mask(prefix_len).octets());
+    out.extend((u32::from(is_type_2) << 31 | metric.min(LS_INFINITY)).to_be_bytes());
+    out.extend([0; 4]);
+    out.extend(tag.to_be_bytes());
+}
+
+/// The mask of so many bits.
+pub(crate) fn mask(prefix_len: u8) -> Ipv4Addr {
+    Ipv4Addr::from(u32::MAX.checked_shl(32 - u32::from(prefix_len.min(32))).unwrap_or(0))
+}
+
+/// Whether a router's LSA (its body) has a link to the router `to`.
+pub(crate) fn links_to(body: &[u8], to: Ipv4Addr) -> bool {
+    let Some(count) = pair(body, 2) else { return false };
+    let mut rest = &body[ROUTER_BODY.min(body.len())..];
+    for _ in 0..count {
+        let (Some(id), Some([kind, others])) = (address(rest, 0), rest.get(8..10)) else { return false };
+        if id == to && *kind == LinkTo::Router as u8 {
+            return true;
+        }
+        // Metrics of other kinds of service (RFC 1583) are four bytes each.
+        match rest.get(LINK + 4 * usize::from(*others)..) {
+            Some(behind) => rest = behind,
+            None => return false,
+        }
+    }
+    false
+}
+
+/// Whether a network's LSA (its body) names the router `whom`.
+pub(crate) fn names(body: &[u8], whom: Ipv4Addr) -> bool {
+    body.get(4..).is_some_and(|all| all.chunks_exact(4).any(|one| one == whom.octets()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(age: u16, sequence: i32) -> LsaHeader {
+        let key = LsaKey { kind: ROUTER, id: [1, 1, 1, 1].into(), router: [1, 1, 1, 1].into() };
+        LsaHeader { age, options: OPTION_EXTERNAL, key, sequence, checksum: 0, len: 0 }
+    }
+
+    fn link(n: u8) -> Link {
+        Link { to: LinkTo::Router, id: [9, 9, 9, n].into(), data: [0, 0, 0, n].into(), cost: 7 }
+    }
+
+    #[test]
+    fn what_is_built_has_a_right_checksum_and_is_read_back() {
+        for links in 0..200u8 {
+            let mut out = vec![0xaa];
+            put_lsa(&mut out, &header(u16::from(links), 5), |out| {
+                put_router(out, true, (0..links).map(link));
+            });
+            let lsa = &out[1..];
+            assert!(is_right(lsa), "{links} links");
+            let read = LsaHeader::read(lsa).unwrap();
+            assert_eq!((read.sequence, usize::from(read.len)), (5, lsa.len()));
+            let body = &lsa[LSA_HEADER..];
+            assert_eq!(links_to(body, [9, 9, 9, 0].into()), links > 0);
+            assert!(!links_to(body, [9, 9, 9, 250].into()));
+            for at in COVERED_FROM..lsa.len() {
+                let mut spoilt = lsa.to_vec();
+                spoilt[at] ^= 0x10;
+                assert!(!is_right(&spoilt), "byte {at} of {links} links");
+            }
+            let mut older = lsa.to_vec();
+            older[0] = 1;
+            assert!(is_right(&older), "the age is not covered");
+        }
+    }
+
+    #[test]
+    fn the_newer_of_two_is_found() {
+        let same = header(10, 5);
+        assert_eq!(header(900, 5).against(&same), Ordering::Equal);
+        assert_eq!(header(950, 5).against(&same), Ordering::Less);
+        assert_eq!(header(10, 6).against(&same), Ordering::Greater);
+        assert_eq!(header(MAX_AGE, 5).against(&same), Ordering::Greater);
+        assert_eq!(header(10, i32::MIN + 1).against(&header(10, i32::MAX)), Ordering::Less);
+        assert_eq!(LsaHeader { checksum: 7, ..header(3_000, 5) }.against(&same), Ordering::Greater);
+    }
+
+    #[test]
+    fn masks_have_their_bits() {
+        let masks = [0, 1, 24, 32].map(mask);
+        let expected: [Ipv4Addr; 4] =
+            [[0; 4].into(), [128, 0, 0, 0].into(), [255, 255, 255, 0].into(), [255; 4].into()];
+        assert_eq!(masks, expected);
+    }
+}

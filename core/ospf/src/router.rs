@@ -1,0 +1,657 @@
+//! A router on its link: whom it hears, with whom it has an adjacency, and what is due when (RFC 2328 sections 9 and 10).
+//!
+//! Not here: what is said over an adjacency (`exchange`); who receives which frame (`routers`).
+
+use crate::Mac;
+use crate::counts::OspfCounts;
+use crate::database::Database;
+use crate::failure::Failure;
+use crate::flood::Flood;
+use crate::lsa::{Link, LinkTo, LsaHeader, LsaKey, OPTION_EXTERNAL, mask};
+use crate::neighbour::{Neighbour, NeighbourState};
+use crate::own::{GENERATED, OWN, Own};
+use crate::packet::{ALL_DESIGNATED, ALL_ROUTERS, Body, Hello, Packet, Received, Sender, group_mac};
+use crate::routes::{RouteRange, Topology};
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use units::Nanos;
+
+/// Neighbours of a router that are looked at.
+const NEIGHBOURS_MAX: usize = 64;
+/// Time between two looks for LSAs of neighbours that nobody refreshed.
+const AGE_EVERY: Nanos = Nanos::from_secs(60);
+/// How long a router tries to flush its LSAs before it leaves.
+const LEAVE: Nanos = Nanos::from_secs(3);
+
+/// How routers find each other on a link (RFC 2328 section 1.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkType {
+    /// Two routers.
+    PointToPoint,
+    /// Many, of which one is designated. Routers here have priority 0.
+    Broadcast,
+}
+
+/// A router.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouterConfig {
+    /// What commands call it; empty if it has no name.
+    pub name: String,
+    /// The host it is, by number.
+    pub host: usize,
+    /// Its address.
+    pub local: Ipv4Addr,
+    /// Bits of its network.
+    pub prefix_len: u8,
+    /// Its identifier.
+    pub id: Ipv4Addr,
+    /// Its area.
+    pub area: Ipv4Addr,
+    /// What its link is.
+    pub network: NetworkType,
+    /// Time between its Hello packets, s.
+    pub hello_s: u16,
+    /// Time after which a neighbour that is not heard is lost, s.
+    pub dead_s: u32,
+    /// What its link costs.
+    pub cost: u16,
+    /// MTU it states; `None` is that of its port.
+    pub mtu: Option<u16>,
+    /// Simple password.
+    pub password: Option<[u8; 8]>,
+    /// Its number among the routers of its entry.
+    pub number: u32,
+    /// Routes it advertises.
+    pub routes: Arc<[RouteRange]>,
+    /// Routers behind it.
+    pub topology: Option<Topology>,
+    /// LSAs of neighbours that are kept to be shown.
+    pub keep: u32,
+}
+
+/// A router as it stands.
+#[derive(Debug)]
+pub(crate) struct Router {
+    pub(crate) config: RouterConfig,
+    pub(crate) sender: Sender,
+    /// Bytes of the longest IP packet it sends, and the MTU it states.
+    pub(crate) room: usize,
+    pub(crate) mtu: u16,
+    pub(crate) own: Own,
+    pub(crate) flood: Flood,
+    pub(crate) database: Database,
+    pub(crate) neighbours: Vec<Neighbour>,
+    pub(crate) counts: OspfCounts,
+    /// Frames to be sent.
+    pub(crate) out: Vec<Vec<u8>>,
+    /// Headers to be acknowledged together, and when.
+    pub(crate) owed: Vec<LsaHeader>,
+    pub(crate) acknowledge_at: Nanos,
+    /// LSAs that call this router their own and are none of its: they are flushed. Each with when it is sent next.
+    pub(crate) strays: BTreeMap<LsaKey, (Nanos, Vec<u8>)>,
+    pub(crate) designated: Ipv4Addr,
+    pub(crate) backup: Ipv4Addr,
+    /// LSAs flooded in a second, and when more are.
+    pub(crate) rate: u32,
+    pub(crate) flood_at: Nanos,
+    /// When own LSAs are looked at again.
+    pub(crate) step_at: Nanos,
+    /// Whether there ever was a full adjacency: before it, nobody needs the router's own LSA.
+    pub(crate) was_adjacent: bool,
+    /// Whether neighbours know the routes of a range.
+    pub(crate) told: Vec<bool>,
+    pub(crate) epoch: Nanos,
+    pub(crate) seed: u64,
+    pub(crate) drawn: u64,
+    /// Why a Hello packet was refused, and why an adjacency ended, last.
+    refused: Option<Failure>,
+    pub(crate) trouble: Option<Failure>,
+    pub(crate) first_loss: Option<Failure>,
+    begun: Option<Nanos>,
+    hello_at: Nanos,
+    age_at: Nanos,
+    /// Time from the first Hello packet to the first full adjacency.
+    pub(crate) set_up: Option<Nanos>,
+    is_down: bool,
+    /// Until when LSAs are flushed at the end, and whether it has left.
+    shut_until: Option<Nanos>,
+    has_left: bool,
+}
+
+impl Router {
+    /// One with a hardware address and VLANs; `mtu` is its port's, `room` how many LSAs its database takes.
+    pub(crate) fn new(
+        config: RouterConfig,
+        (mac, vlans, mtu): (Mac, Vec<u16>, u16),
+        room: usize,
+        rate: u32,
+        seed: u64,
+    ) -> Self {
+        let own = Own::new(config.id, config.number, config.routes.clone(), config.topology);
+        let stated = config.mtu.unwrap_or(mtu);
+        Self {
+            sender: Sender {
+                mac,
+                vlans,
+                ip: config.local,
+                router: config.id,
+                area: config.area,
+                password: config.password,
+            },
+            room: mtu.min(stated).max(576).into(),
+            mtu: stated,
+            flood: Flood::new((0..own.groups()).map(|group| own.count(group))),
+            database: Database::new(room, config.keep as usize),
+            neighbours: Vec::new(),
+            counts: OspfCounts::default(),
+            out: Vec::new(),
+            owed: Vec::new(),
+            acknowledge_at: Nanos::MAX,
+            strays: BTreeMap::new(),
+            designated: Ipv4Addr::UNSPECIFIED,
+            backup: Ipv4Addr::UNSPECIFIED,
+            rate: rate.max(1),
+            flood_at: Nanos::ZERO,
+            step_at: Nanos::ZERO,
+            was_adjacent: false,
+            told: vec![false; config.routes.len()],
+            epoch: Nanos::MAX,
+            seed,
+            drawn: 0,
+            refused: None,
+            trouble: None,
+            first_loss: None,
+            begun: None,
+            hello_at: Nanos::MAX,
+            age_at: Nanos::MAX,
+            set_up: None,
+            is_down: false,
+            shut_until: None,
+            has_left: false,
+            own,
+            config,
+        }
+    }
+
+    /// Begins to say Hello at `at`.
+    pub(crate) fn begin(&mut self, at: Nanos) {
+        self.begun = Some(at);
+        self.hello_at = at;
+        self.age_at = at.saturating_add(AGE_EVERY);
+    }
+
+    /// Traffic starts at `epoch`.
+    pub(crate) fn start(&mut self, epoch: Nanos) {
+        self.epoch = epoch;
+        self.step_at = Nanos::ZERO;
+    }
+
+    /// Lets a range be advertised, or withdraws it.
+    pub(crate) fn set_range(&mut self, range: usize, up: bool) {
+        self.own.set_range(range, up);
+        self.step_at = Nanos::ZERO;
+    }
+
+    pub(crate) fn is_down(&self) -> bool {
+        self.is_down
+    }
+
+    /// Takes the router down or up; returns whether that is a change.
+    pub(crate) fn set(&mut self, now: Nanos, up: bool) -> bool {
+        if self.is_down != up || self.shut_until.is_some() {
+            return false;
+        }
+        self.is_down = !up;
+        if up {
+            self.hello_at = now;
+        } else {
+            self.leave(now);
+        }
+        true
+    }
+
+    /// Flushes all its LSAs, then leaves.
+    pub(crate) fn shut(&mut self, now: Nanos) {
+        if self.is_down || self.begun.is_none() {
+            self.has_left = true;
+        }
+        self.shut_until = Some(now.saturating_add(LEAVE));
+        self.step_at = Nanos::ZERO;
+    }
+
+    pub(crate) fn is_shut(&self) -> bool {
+        self.shut_until.is_some()
+    }
+
+    /// Whether it has nothing more to say.
+    pub(crate) fn is_over(&self) -> bool {
+        self.has_left && self.out.is_empty()
+    }
+
+    /// Lets neighbours know at once that it is gone: a Hello packet that lists nobody ends adjacencies.
+    fn leave(&mut self, now: Nanos) {
+        self.neighbours.clear();
+        self.flood.forget(u8::MAX);
+        self.database.clear();
+        self.owed.clear();
+        self.strays.clear();
+        self.acknowledge_at = Nanos::MAX;
+        self.told.fill(false);
+        self.elect(now);
+        self.say_hello(now);
+        self.hello_at = Nanos::MAX;
+        self.step_at = Nanos::ZERO;
+    }
+
+    /// Bits of the neighbours whose adjacency is full.
+    pub(crate) fn full(&self) -> u8 {
+        let full = self.neighbours.iter().filter(|one| one.state == NeighbourState::Full);
+        full.fold(0, |bits, one| bits | one.bit)
+    }
+
+    /// The neighbour that counts: the designated router, or the one with which it got furthest.
+    pub(crate) fn main(&self) -> Option<&Neighbour> {
+        let furthest = || self.neighbours.iter().max_by_key(|one| one.state);
+        self.neighbours.iter().find(|one| one.ip == self.designated).or_else(furthest)
+    }
+
+    /// Whether its adjacency is full.
+    pub(crate) fn is_full(&self) -> bool {
+        self.main().is_some_and(|one| one.state == NeighbourState::Full)
+    }
+
+    /// Whether the adjacency is full on both sides, and the neighbours have all that there is to be told.
+    pub(crate) fn is_settled(&self) -> bool {
+        let is_mutual = self.is_full() && self.main().is_some_and(|one| one.names_us);
+        is_mutual
+            && self.own.is_current(self.known_links().as_deref(), self.is_shut())
+            && self.flood.is_done(|group| self.own.count(group))
+    }
+
+    /// Why it has no full adjacency; `None` if it has one on both sides.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        let Some(one) = self.main() else {
+            return Some(self.refused.or(self.trouble).unwrap_or(Failure::Nobody));
+        };
+        if one.state == NeighbourState::Full && one.names_us {
+            return None;
+        }
+        if let Some(is) = one.other_mtu.filter(|_| one.state < NeighbourState::Full) {
+            return Some(Failure::Mtu { from: one.ip, is, expected: self.mtu });
+        }
+        Some(match one.state {
+            NeighbourState::Down | NeighbourState::Init => Failure::OneWay(one.ip),
+            NeighbourState::TwoWay => Failure::NoDesignated(one.ip),
+            state => self.trouble.unwrap_or(Failure::Unfinished(one.ip, state)),
+        })
+    }
+
+    /// Takes in a packet.
+    pub(crate) fn take(&mut self, now: Nanos, received: &Received<'_>) {
+        let packet = match &received.packet {
+            Ok(packet) => packet,
+            Err(_) => {
+                self.counts.malformed += 1;
+                return;
+            }
+        };
+        if self.is_down || self.has_left || self.begun.is_none() || received.from == self.config.local {
+            return;
+        }
+        if let Some(why) = self.refuses(received.from, packet) {
+            self.counts.mismatched += 1;
+            self.refused = Some(why);
+            return;
+        }
+        match &packet.body {
+            Body::Hello(hello) => self.hear(now, received, packet, hello),
+            body => self.take_exchange(now, received.from, packet.router, body),
+        }
+    }
+
+    /// Why a packet is not of a neighbour of this router (sections 8.2 and 10.5).
+    fn refuses(&self, from: Ipv4Addr, packet: &Packet<'_>) -> Option<Failure> {
+        let config = &self.config;
+        if packet.area != config.area {
+            return Some(Failure::Area { from, is: packet.area, expected: config.area });
+        }
+        let expected = self.sender.authentication();
+        if packet.authentication.0 != expected.0 || expected.0 != 0 && packet.authentication != expected {
+            return Some(Failure::Authentication { from, is: packet.authentication.0, expected: expected.0 });
+        }
+        if packet.router == config.id {
+            return Some(Failure::SameId(from));
+        }
+        let Body::Hello(hello) = &packet.body else { return None };
+        let own_mask = mask(config.prefix_len);
+        if config.network == NetworkType::Broadcast && hello.mask != own_mask {
+            return Some(Failure::Mask { from, is: hello.mask, expected: own_mask });
+        }
+        if hello.interval_s != config.hello_s {
+            let (is, expected) = (hello.interval_s.into(), config.hello_s.into());
+            return Some(Failure::HelloInterval { from, is, expected });
+        }
+        if hello.dead_s != config.dead_s {
+            return Some(Failure::DeadInterval { from, is: hello.dead_s, expected: config.dead_s });
+        }
+        if hello.options & OPTION_EXTERNAL == 0 {
+            return Some(Failure::StubArea(from));
+        }
+        let elects = config.network == NetworkType::PointToPoint && !hello.designated.is_unspecified();
+        elects.then_some(Failure::Elects(from))
+    }
+
+    /// Takes in a Hello packet (section 10.5).
+    fn hear(&mut self, now: Nanos, received: &Received<'_>, packet: &Packet<'_>, hello: &Hello<'_>) {
+        self.counts.hellos.1 += 1;
+        let is_it = |one: &Neighbour| match self.config.network {
+            NetworkType::PointToPoint => one.id == packet.router,
+            NetworkType::Broadcast => one.ip == received.from,
+        };
+        let found = self.neighbours.iter().position(is_it);
+        let n = match found {
+            Some(n) => n,
+            None if self.neighbours.len() >= NEIGHBOURS_MAX => return,
+            None => {
+                self.neighbours.push(Neighbour::new(packet.router, received.from, received.from_mac, 0));
+                self.neighbours.len() - 1
+            }
+        };
+        if self.neighbours[n].id != packet.router {
+            // It is another router now.
+            self.back_to(now, n, NeighbourState::Down, Failure::Restarted(received.from));
+        }
+        let one = &mut self.neighbours[n];
+        (one.id, one.ip, one.mac, one.heard) = (packet.router, received.from, received.from_mac, now);
+        (one.priority, one.designated, one.backup) = (hello.priority, hello.designated, hello.backup);
+        if one.state == NeighbourState::Down {
+            one.state = NeighbourState::Init;
+            // It need not wait for the next one to know that it is heard.
+            self.hello_at = now;
+        }
+        match (hello.names(self.config.id), self.neighbours[n].state) {
+            (true, NeighbourState::Init) => self.neighbours[n].state = NeighbourState::TwoWay,
+            (false, state) if state > NeighbourState::Init => {
+                self.back_to(now, n, NeighbourState::Init, Failure::Forgotten(received.from));
+            }
+            _ => {}
+        }
+        self.elect(now);
+    }
+
+    /// Finds out who is designated, by what neighbours say of themselves: this router can't be (section 9.4 for priority 0). Begins
+    /// and ends adjacencies that follow from it (section 10.4).
+    pub(crate) fn elect(&mut self, now: Nanos) {
+        let before = self.known_links();
+        if self.config.network == NetworkType::Broadcast {
+            let best = |declares: fn(&Neighbour) -> bool| {
+                let able = self
+                    .neighbours
+                    .iter()
+                    .filter(|one| one.state >= NeighbourState::TwoWay && one.priority > 0 && declares(one));
+                able.max_by_key(|one| (one.priority, one.id)).map_or(Ipv4Addr::UNSPECIFIED, |one| one.ip)
+            };
+            let designated = best(|one| one.designated == one.ip);
+            let backup = best(|one| one.backup == one.ip && one.designated != one.ip);
+            (self.designated, self.backup) = (designated, backup);
+        }
+        for n in 0..self.neighbours.len() {
+            let one = &self.neighbours[n];
+            let is_wanted = self.config.network == NetworkType::PointToPoint
+                || one.ip == self.designated
+                || one.ip == self.backup;
+            match (is_wanted, one.state) {
+                (true, NeighbourState::TwoWay) => self.start_exchange(now, n),
+                (false, state) if state >= NeighbourState::ExStart => {
+                    let why = Failure::NoDesignated(one.ip);
+                    self.back_to(now, n, NeighbourState::TwoWay, why);
+                }
+                _ => {}
+            }
+        }
+        if before != self.known_links() {
+            self.step_at = Nanos::ZERO;
+        }
+    }
+
+    /// Takes the adjacency with a neighbour back to an earlier state.
+    pub(crate) fn back_to(&mut self, now: Nanos, n: usize, state: NeighbourState, why: Failure) {
+        let one = &mut self.neighbours[n];
+        let (was_full, bit) = (one.state == NeighbourState::Full, one.bit);
+        one.state = state;
+        one.bit = 0;
+        one.clear();
+        self.flood.forget(bit);
+        self.trouble = Some(why);
+        self.step_at = Nanos::ZERO;
+        if was_full && !self.is_shut() {
+            self.counts.flaps += 1;
+            self.first_loss = self.first_loss.or(Some(why));
+        }
+        if self.full() == 0 {
+            self.told.fill(false);
+            self.flood_nothing();
+        }
+        if state <= NeighbourState::TwoWay {
+            self.hello_at = self.hello_at.min(now);
+        }
+    }
+
+    /// Nobody is there to be told anything.
+    fn flood_nothing(&mut self) {
+        for group in 0..self.own.groups() {
+            self.flood.skip(group, self.own.count(group));
+        }
+    }
+
+    /// Full adjacency with a neighbour.
+    pub(crate) fn become_full(&mut self, now: Nanos, n: usize) {
+        let one = &mut self.neighbours[n];
+        one.state = NeighbourState::Full;
+        one.full_since = Some(now);
+        one.other_mtu = None;
+        self.counts.full += 1;
+        (self.trouble, self.refused) = (None, None);
+        self.set_up = self.set_up.or(self.begun.map(|begun| now.since(begun)));
+        for group in 0..self.own.groups() {
+            let (version, described) = (self.own.version(group), self.neighbours[n].described.get(group));
+            let described = described.copied().flatten();
+            let is_news = if version.is_up { described != Some(version) } else { described.is_some() };
+            if is_news {
+                self.flood.begin(group);
+            }
+        }
+        self.was_adjacent = true;
+        self.step_at = Nanos::ZERO;
+        for range in self.own.up().collect::<Vec<_>>() {
+            self.tell(now, range, true);
+        }
+    }
+
+    /// Neighbours come to know that routes of a range came or went.
+    fn tell(&mut self, now: Nanos, range: usize, up: bool) {
+        if self.full() == 0 || std::mem::replace(&mut self.told[range], up) == up {
+            return;
+        }
+        let since = (self.epoch < Nanos::MAX).then(|| now.since(self.epoch));
+        let (count, counts) = (self.own.routes(range), &mut self.counts);
+        if up {
+            counts.advertised += count;
+            counts.first_advertisement = counts.first_advertisement.or(since);
+        } else {
+            counts.withdrawn += count;
+            counts.first_withdrawal = counts.first_withdrawal.or(since);
+        }
+    }
+
+    /// The links in its own LSA; `None` as long as it needs none.
+    fn known_links(&self) -> Option<Vec<Link>> {
+        self.was_adjacent.then(|| self.links())
+    }
+
+    /// Its links as they stand (section 12.4.1).
+    fn links(&self) -> Vec<Link> {
+        let config = &self.config;
+        let mask = mask(config.prefix_len);
+        let network = Ipv4Addr::from(u32::from(config.local) & u32::from(mask));
+        let stub = Link { to: LinkTo::Stub, id: network, data: mask, cost: config.cost };
+        let full = self.neighbours.iter().filter(|one| one.state == NeighbourState::Full);
+        let mut links = Vec::new();
+        match config.network {
+            NetworkType::PointToPoint => {
+                let link = |id| Link { to: LinkTo::Router, id, data: config.local, cost: config.cost };
+                links.extend(full.map(|one| link(one.id)));
+                links.push(stub);
+            }
+            NetworkType::Broadcast => {
+                let has = full.into_iter().any(|one| one.ip == self.designated);
+                let transit =
+                    Link { to: LinkTo::Transit, id: self.designated, data: config.local, cost: config.cost };
+                links.push(if has { transit } else { stub });
+            }
+        }
+        links.extend(config.topology.map(|topology| topology.link(topology.id(0), 0)));
+        links
+    }
+
+    /// Sends what is due.
+    pub(crate) fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        if self.begun.is_none_or(|begun| now < begun) {
+            return;
+        }
+        self.watch(now);
+        if self.hello_at <= now {
+            self.say_hello(now);
+        }
+        self.repeat(now);
+        if self.step_at <= now {
+            self.step(now);
+        }
+        self.flood(now);
+        if self.acknowledge_at <= now {
+            self.acknowledge(now);
+        }
+        if self.age_at <= now {
+            self.database.age(now);
+            self.age_at = now.saturating_add(AGE_EVERY);
+        }
+        if self.shut_until.is_some_and(|until| until <= now || self.is_flushed()) && !self.has_left {
+            self.leave(now);
+            self.has_left = true;
+        }
+        frames.append(&mut self.out);
+    }
+
+    /// Whether all its LSAs are flushed, or nobody is there to be told.
+    fn is_flushed(&self) -> bool {
+        let is_told = self.own.is_current(None, true) && self.flood.is_done(|group| self.own.count(group));
+        self.full() == 0 || is_told
+    }
+
+    /// Loses neighbours that were not heard.
+    fn watch(&mut self, now: Nanos) {
+        let dead = Nanos::from_secs(self.config.dead_s.into());
+        let lost = |one: &Neighbour| one.heard.saturating_add(dead) <= now;
+        let mut has_lost = false;
+        while let Some(n) = self.neighbours.iter().position(lost) {
+            let ip = self.neighbours[n].ip;
+            self.back_to(now, n, NeighbourState::Down, Failure::Silent(ip));
+            self.neighbours.remove(n);
+            has_lost = true;
+        }
+        if has_lost {
+            self.elect(now);
+        }
+    }
+
+    fn say_hello(&mut self, now: Nanos) {
+        self.hello_at = now.saturating_add(Nanos::from_secs(self.config.hello_s.into()));
+        let heard: Vec<u8> = self.neighbours.iter().flat_map(|one| one.id.octets()).collect();
+        let mut body = Vec::new();
+        let hello = Hello {
+            mask: mask(self.config.prefix_len),
+            interval_s: self.config.hello_s,
+            options: OPTION_EXTERNAL,
+            priority: 0,
+            dead_s: self.config.dead_s,
+            designated: self.designated,
+            backup: self.backup,
+            heard: &heard,
+        };
+        hello.put(&mut body);
+        self.counts.hellos.0 += 1;
+        self.out.push(self.sender.frame((ALL_ROUTERS, group_mac(ALL_ROUTERS)), 1, &body));
+    }
+
+    /// Originates and flushes LSAs.
+    fn step(&mut self, now: Nanos) {
+        let since = if self.epoch < Nanos::MAX { now.since(self.epoch) } else { Nanos::ZERO };
+        let (links, is_shut) = (self.known_links(), self.is_shut());
+        let changes = self.own.step(now, since, links.as_deref(), is_shut);
+        let is_heard = self.full() != 0;
+        for group in changes.groups {
+            match is_heard {
+                true => self.flood.begin(group),
+                false => self.flood.skip(group, self.own.count(group)),
+            }
+        }
+        self.counts.refreshed += changes.refreshed;
+        if !is_shut {
+            changes.ranges.into_iter().for_each(|(range, up)| self.tell(now, range, up));
+        }
+        self.step_at = self.own.next_due(self.epoch, links.as_deref(), is_shut).max(Nanos(now.0 + 1));
+    }
+
+    /// Where packets for a neighbour go: on a point-to-point link to all, who are one (section 8.1).
+    pub(crate) fn to(&self, n: usize) -> (Ipv4Addr, Mac) {
+        match self.config.network {
+            NetworkType::PointToPoint => self.to_all(),
+            NetworkType::Broadcast => (self.neighbours[n].ip, self.neighbours[n].mac),
+        }
+    }
+
+    /// Where packets for all go: a router that is not designated speaks to those that are.
+    pub(crate) fn to_all(&self) -> (Ipv4Addr, Mac) {
+        let group = match self.config.network {
+            NetworkType::PointToPoint => ALL_ROUTERS,
+            NetworkType::Broadcast => ALL_DESIGNATED,
+        };
+        (group, group_mac(group))
+    }
+
+    /// When something is due.
+    pub(crate) fn next_due(&self) -> Nanos {
+        if !self.out.is_empty() {
+            return Nanos::ZERO;
+        }
+        let Some(begun) = self.begun.filter(|_| !self.has_left) else { return Nanos::MAX };
+        let dead = Nanos::from_secs(self.config.dead_s.into());
+        let neighbours = self.neighbours.iter().map(|one| one.next_due(dead));
+        let strays = self.strays.values().map(|(at, _)| *at);
+        let flood = match self.full() != 0 && self.flood.next(|group| self.own.count(group)).is_some() {
+            true => self.flood_at,
+            false => Nanos::MAX,
+        };
+        let others = [
+            self.hello_at,
+            self.step_at,
+            self.acknowledge_at,
+            self.age_at,
+            flood,
+            self.flood.next_late(),
+            self.shut_until.unwrap_or(Nanos::MAX),
+        ];
+        neighbours.chain(strays).chain(others).min().unwrap_or(Nanos::MAX).max(begun)
+    }
+
+    /// LSAs of generated routers and of the router itself, that are there now.
+    pub(crate) fn routers(&self) -> u64 {
+        let there = |group: &usize| self.own.version(*group).is_up;
+        [OWN, GENERATED]
+            .iter()
+            .filter(|group| there(group))
+            .map(|group| u64::from(self.own.count(*group)))
+            .sum()
+    }
+}

@@ -1,0 +1,264 @@
+//! Routes as a function of their index, and the routers that are generated behind a router.
+//!
+//! Nothing of them is stored: an LSA is built when it is sent.
+
+use crate::lsa::{Link, LinkTo, mask};
+use std::net::Ipv4Addr;
+use units::Schedule;
+
+/// Links that a generated router's LSA has at most, so that it fits a packet.
+pub const LINKS_MAX: u32 = 115;
+
+/// What routes are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RouteKind {
+    /// External ones of type 1: their metric and the way to the router that knows them add up (RFC 2328 section 16.4).
+    External1,
+    /// External ones of type 2: their metric alone counts.
+    External2,
+    /// Stub networks of generated routers.
+    Internal,
+}
+
+/// Routes that differ by their prefix alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteRange {
+    /// What commands call it; empty if it has no name.
+    pub name: String,
+    /// What they are.
+    pub kind: RouteKind,
+    /// The first prefix's address.
+    pub first: Ipv4Addr,
+    /// Bits of every prefix.
+    pub prefix_len: u8,
+    /// Prefixes of a router.
+    pub count: u32,
+    /// From one prefix to the next, in prefixes.
+    pub step: u32,
+    /// Whether all routers advertise the same prefixes; if not, each has the next ones.
+    pub same: bool,
+    /// Metric of external routes; what a stub network costs.
+    pub metric: u32,
+    /// Tag of external routes (RFC 1403).
+    pub tag: u32,
+    /// When they are advertised, since the start of traffic.
+    pub schedule: Schedule,
+}
+
+impl RouteRange {
+    /// Whether they are external.
+    pub fn is_external(&self) -> bool {
+        self.kind != RouteKind::Internal
+    }
+
+    /// From one prefix's address to the next one's.
+    fn far(&self) -> Option<u64> {
+        u64::from(self.step).checked_mul(1 << (32 - u32::from(self.prefix_len.min(32))))
+    }
+
+    /// Prefixes that other routers have before the router number `router`.
+    fn before(&self, router: u32) -> u64 {
+        if self.same { 0 } else { u64::from(router) * u64::from(self.count) }
+    }
+
+    /// The address of prefix `index` of the router number `router`; `None` beyond the last address there is.
+    pub fn prefix(&self, router: u32, index: u32) -> Option<Ipv4Addr> {
+        let place = self.before(router).checked_add(index.into())?;
+        let address = place.checked_mul(self.far()?)?.checked_add(u32::from(self.first).into())?;
+        u32::try_from(address).ok().map(Ipv4Addr::from)
+    }
+
+    /// The index of the prefix of the router number `router` that begins at `address`.
+    pub fn index_of(&self, router: u32, address: Ipv4Addr) -> Option<u32> {
+        let far = self.far()?;
+        let offset = u64::from(u32::from(address)).checked_sub(u32::from(self.first).into())?;
+        let place = offset.is_multiple_of(far).then_some(offset / far)?;
+        u32::try_from(place.checked_sub(self.before(router))?).ok().filter(|index| *index < self.count)
+    }
+}
+
+/// How generated routers are connected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Each to those beside, above and below it: so many in a row.
+    Grid {
+        /// Routers of a row.
+        columns: u32,
+    },
+    /// Each to the next one, the last to the first.
+    Ring,
+    /// Each to so many below it.
+    Tree {
+        /// Routers below each.
+        children: u32,
+    },
+}
+
+/// Routers that are generated behind a router, by point-to-point links without addresses. The first is the router's neighbour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Topology {
+    /// How they are connected.
+    pub shape: Shape,
+    /// How many there are.
+    pub routers: u32,
+    /// What each link costs, in both directions.
+    pub cost: u16,
+    /// Identifier of the first one; each other has the next.
+    pub first: Ipv4Addr,
+}
+
+impl Topology {
+    /// The identifier of a generated router.
+    pub fn id(&self, number: u32) -> Ipv4Addr {
+        Ipv4Addr::from(u32::from(self.first).wrapping_add(number))
+    }
+
+    /// The number of the generated router with this identifier.
+    pub fn number(&self, id: Ipv4Addr) -> Option<u32> {
+        u32::from(id).checked_sub(u32::from(self.first)).filter(|number| *number < self.routers)
+    }
+
+    /// Generated routers that `number` has a link to, in the order of its links.
+    pub fn neighbours(&self, number: u32) -> Vec<u32> {
+        let n = self.routers;
+        let mut all = Vec::new();
+        match self.shape {
+            Shape::Grid { columns } => {
+                let column = number % columns.max(1);
+                all.extend(number.checked_sub(columns));
+                all.extend((column > 0).then(|| number - 1));
+                all.extend((column + 1 < columns).then_some(number + 1));
+                all.push(number.saturating_add(columns));
+            }
+            Shape::Ring => {
+                let last = n.saturating_sub(1);
+                all.push(if number == 0 { last } else { number - 1 });
+                all.extend((n > 2).then(|| if number == last { 0 } else { number + 1 }));
+            }
+            Shape::Tree { children } => {
+                all.extend((number > 0).then(|| (number - 1) / children.max(1)));
+                let first = u64::from(number) * u64::from(children) + 1;
+                all.extend((first..first + u64::from(children)).filter_map(|one| u32::try_from(one).ok()));
+            }
+        }
+        all.retain(|other| *other < n && *other != number);
+        all
+    }
+
+    /// A link from one of these routers to a router, the link number `place` of its own.
+    pub(crate) fn link(&self, to: Ipv4Addr, place: u32) -> Link {
+        // A link without addresses has the number of its interface (RFC 2328 appendix A.4.2).
+        Link { to: LinkTo::Router, id: to, data: Ipv4Addr::from(place + 1), cost: self.cost }
+    }
+
+    /// Which routes of a range of `count` the generated router `number` has as stub networks: equal shares, in order.
+    pub fn share(&self, number: u32, count: u32) -> std::ops::Range<u32> {
+        let at = |number: u32| (u64::from(number) * u64::from(count) / u64::from(self.routers.max(1))) as u32;
+        at(number)..at(number + 1)
+    }
+
+    /// The links of the generated router `number`, whose `root` is the router before the first one, with the ranges of routes that
+    /// are up.
+    pub(crate) fn links<'a>(
+        &'a self,
+        number: u32,
+        root: Ipv4Addr,
+        router: u32,
+        ranges: impl Iterator<Item = &'a RouteRange> + 'a,
+    ) -> impl Iterator<Item = Link> + 'a {
+        let root = (number == 0).then_some(root);
+        let others = self.neighbours(number).into_iter().map(|other| self.id(other));
+        let links = root.into_iter().chain(others).zip(0..).map(|(to, place)| self.link(to, place));
+        links.chain(ranges.flat_map(move |range| {
+            self.share(number, range.count).filter_map(move |index| {
+                Some(Link {
+                    to: LinkTo::Stub,
+                    id: range.prefix(router, index)?,
+                    data: mask(range.prefix_len),
+                    cost: range.metric.min(u16::MAX.into()) as u16,
+                })
+            })
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn range(step: u32, same: bool) -> RouteRange {
+        RouteRange {
+            name: String::new(),
+            kind: RouteKind::External2,
+            first: [16, 0, 0, 0].into(),
+            prefix_len: 24,
+            count: 1_000,
+            step,
+            same,
+            metric: 20,
+            tag: 0,
+            schedule: Schedule::default(),
+        }
+    }
+
+    #[test]
+    fn prefixes_are_found_by_their_address() {
+        for (range, router) in [(range(1, false), 3), (range(2, false), 2), (range(1, true), 9)] {
+            for index in [0, 1, 500, 999] {
+                let prefix = range.prefix(router, index).unwrap();
+                assert_eq!(range.index_of(router, prefix), Some(index));
+            }
+            let beyond = range.prefix(router, 1_000).unwrap();
+            assert_eq!(range.index_of(router, beyond), None);
+            assert_eq!(range.index_of(router, [16, 0, 0, 1].into()), None);
+            assert_eq!(range.index_of(router, [15, 0, 0, 0].into()), None);
+        }
+        let all = RouteRange { first: [0; 4].into(), prefix_len: 0, count: 1, ..range(1, true) };
+        assert_eq!((all.prefix(0, 0), all.prefix(0, 1)), (Some([0; 4].into()), None));
+        assert_eq!(all.index_of(7, [0; 4].into()), Some(0));
+    }
+
+    #[test]
+    fn links_of_generated_routers_go_both_ways_and_all_are_connected() {
+        let shapes = [
+            (Shape::Grid { columns: 4 }, 12, 17),
+            (Shape::Grid { columns: 1 }, 5, 4),
+            (Shape::Ring, 1, 0),
+            (Shape::Ring, 2, 1),
+            (Shape::Ring, 3, 3),
+            (Shape::Ring, 9, 9),
+            (Shape::Tree { children: 2 }, 10, 9),
+            (Shape::Tree { children: 1 }, 4, 3),
+        ];
+        for (shape, routers, links) in shapes {
+            let topology = Topology { shape, routers, cost: 5, first: [9, 0, 0, 1].into() };
+            let mut all = 0;
+            let mut reached = vec![0];
+            for number in 0..routers {
+                for other in topology.neighbours(number) {
+                    assert!(topology.neighbours(other).contains(&number), "{shape:?}: {number} and {other}");
+                    all += 1;
+                }
+                for other in topology.neighbours(reached[number as usize]) {
+                    if !reached.contains(&other) {
+                        reached.push(other);
+                    }
+                }
+            }
+            assert_eq!((all, reached.len()), (2 * links, routers as usize), "{shape:?} of {routers}");
+            let shares: Vec<u32> = (0..routers).flat_map(|number| topology.share(number, 100)).collect();
+            assert_eq!(shares, (0..100).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_first_generated_router_is_the_routers_neighbour() {
+        let topology = Topology { shape: Shape::Ring, routers: 3, cost: 5, first: [9, 0, 0, 1].into() };
+        let ranges = [RouteRange { kind: RouteKind::Internal, count: 4, ..range(1, true) }];
+        let links: Vec<Link> = topology.links(0, [1, 1, 1, 1].into(), 0, ranges.iter()).collect();
+        let ids: Vec<Ipv4Addr> = links.iter().map(|link| link.id).collect();
+        let expected: [[u8; 4]; 4] = [[1, 1, 1, 1], [9, 0, 0, 3], [9, 0, 0, 2], [16, 0, 0, 0]];
+        assert_eq!(ids, expected.map(Ipv4Addr::from));
+        assert_eq!((links[3].data, links[3].cost), ([255, 255, 255, 0].into(), 20));
+    }
+}

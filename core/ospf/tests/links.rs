@@ -1,0 +1,383 @@
+//! Two sides of routers with a link between them that loses, copies, delays and reorders, on virtual time.
+
+use ospf::{
+    Failure, NeighbourState, NetworkType, OspfCounts, OspfHost, RouteKind, RouteRange, RouterConfig, Routers,
+    RoutersConfig, Shape, Topology,
+};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use units::{Flap, Nanos, Schedule};
+
+const SECOND: Nanos = Nanos::from_secs(1);
+
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    loss_percent: u64,
+    copies_percent: u64,
+    delay: Nanos,
+    jitter: Nanos,
+}
+
+const CLEAN: Link =
+    Link { loss_percent: 0, copies_percent: 0, delay: Nanos::from_micros(100), jitter: Nanos::ZERO };
+
+struct World {
+    sides: [Routers; 2],
+    link: Link,
+    /// Frames under way: when they arrive, a number, the side they arrive at.
+    air: BTreeMap<(Nanos, u64), (usize, Vec<u8>)>,
+    now: Nanos,
+    sent: u64,
+    seed: u64,
+    is_cut: bool,
+}
+
+fn routes(first: [u8; 4], count: u32) -> RouteRange {
+    RouteRange {
+        name: String::new(),
+        kind: RouteKind::External2,
+        first: first.into(),
+        prefix_len: 24,
+        count,
+        step: 1,
+        same: false,
+        metric: 20,
+        tag: 0,
+        schedule: Schedule::default(),
+    }
+}
+
+fn router(side: u8, routes: &[RouteRange]) -> RouterConfig {
+    RouterConfig {
+        name: String::new(),
+        host: 0,
+        local: [10, 0, 0, side].into(),
+        prefix_len: 24,
+        id: [side; 4].into(),
+        area: [0; 4].into(),
+        network: NetworkType::PointToPoint,
+        hello_s: 10,
+        dead_s: 40,
+        cost: 10,
+        mtu: None,
+        password: None,
+        number: 0,
+        routes: routes.into(),
+        topology: None,
+        keep: 100,
+    }
+}
+
+fn side(side: u8, routers: Vec<RouterConfig>) -> RoutersConfig {
+    let hosts = vec![OspfHost { mac: [2, 0, 0, 0, 0, side], vlans: Vec::new(), mtu: 1_500 }];
+    RoutersConfig { hosts, routers, rate: 20_000, seed: u64::from(side) }
+}
+
+impl World {
+    fn new(seed: u64, link: Link, routers: [RouterConfig; 2]) -> Self {
+        let [west, east] = routers;
+        let sides = [side(1, vec![west]), side(2, vec![east])].map(Routers::new);
+        let mut world =
+            Self { sides, link, air: BTreeMap::new(), now: Nanos(1), sent: 0, seed, is_cut: false };
+        world.sides.iter_mut().for_each(|side| side.begin(Nanos(1)));
+        world
+    }
+
+    fn draw(&mut self, below: u64) -> u64 {
+        self.sent += 1;
+        random::below(random::word(random::key(self.seed), self.sent), below)
+    }
+
+    fn transmit(&mut self, from: usize) {
+        let mut frames = Vec::new();
+        self.sides[from].poll(self.now, &mut frames);
+        for frame in frames {
+            assert!(ospf::may_concern(&frame) && frame.len() <= 1_514, "{} bytes", frame.len());
+            let copies = 1 + u64::from(self.draw(100) < self.link.copies_percent);
+            for _ in 0..copies {
+                let is_lost = self.draw(100) < self.link.loss_percent || self.is_cut;
+                let at = self.now + self.link.delay + Nanos(self.draw(self.link.jitter.0 + 1));
+                if !is_lost {
+                    self.air.insert((at, self.sent), (1 - from, frame.clone()));
+                }
+            }
+        }
+    }
+
+    /// Lets time pass until `until`, or `is_done`; returns whether it is.
+    fn run(&mut self, until: Nanos, mut is_done: impl FnMut(&mut [Routers; 2]) -> bool) -> bool {
+        loop {
+            (0..2).for_each(|side| self.transmit(side));
+            if is_done(&mut self.sides) {
+                return true;
+            }
+            let arrival = self.air.keys().next().map_or(Nanos::MAX, |(at, _)| *at);
+            let due = self.sides.iter().map(Routers::next_due).min().unwrap();
+            let next = arrival.min(due.max(Nanos(self.now.0 + 1)));
+            if next > until {
+                self.now = until;
+                return false;
+            }
+            self.now = self.now.max(next);
+            while let Some(entry) = self.air.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let (to, frame) = entry.remove();
+                assert!(self.sides[to].take(self.now, &frame));
+            }
+        }
+    }
+
+    fn settle(&mut self, within: Nanos) {
+        let until = self.now + within;
+        let is_settled = self.run(until, |sides| sides.iter().all(Routers::is_settled));
+        let said: Vec<_> =
+            self.sides.iter().map(|side| (side.neighbour(0), side.failure(0), side.counts())).collect();
+        assert!(is_settled, "after {within}: {said:#?}");
+    }
+
+    fn pass(&mut self, span: Nanos) {
+        let until = self.now + span;
+        self.run(until, |_| false);
+    }
+
+    fn start(&mut self) {
+        let now = self.now;
+        self.sides.iter_mut().for_each(|side| side.start(now));
+    }
+
+    fn counts(&self) -> [OspfCounts; 2] {
+        self.sides.each_ref().map(Routers::counts)
+    }
+
+    /// External LSAs and those of routers that a side holds of the other.
+    fn held(&self, side: usize) -> (u64, u64) {
+        let counts = self.sides[side].database(0).counts();
+        (counts.external, counts.router)
+    }
+}
+
+#[test]
+fn adjacencies_become_full_and_routes_are_told() {
+    let own = [routes([16, 0, 0, 0], 1_000), routes([32, 0, 0, 0], 500)];
+    let mut world = World::new(1, CLEAN, [router(1, &own), router(2, &[])]);
+    world.settle(SECOND);
+    assert_eq!((world.held(1), world.held(0)), ((1_500, 1), (0, 1)));
+    let [west, east] = world.counts();
+    assert_eq!((west.advertised, west.full, west.flaps, west.retransmitted), (1_500, 1, 0, 0));
+    assert!(west.updates.0 < 60, "LSAs share packets: {} packets", west.updates.0);
+    assert_eq!((east.received.external, east.malformed, east.mismatched), (1_500, 0, 0));
+    let seen = world.sides[1].neighbour(0).unwrap();
+    assert_eq!((seen.state, seen.is_mutual), (NeighbourState::Full, true));
+    assert_eq!((world.sides[1].database(0).kept(), world.sides[1].set_up_times().samples()), (100, 1));
+}
+
+#[test]
+fn adjacencies_last_and_lsas_are_refreshed() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 50)]), router(2, &[])]);
+    world.settle(SECOND);
+    world.pass(Nanos::from_secs(7_200));
+    let [west, east] = world.counts();
+    assert_eq!((world.held(1), west.flaps, east.flaps), ((50, 1), 0, 0));
+    // Every 30 minutes, with the router's own.
+    assert_eq!(west.refreshed, 3 * 51 + 51 * u64::from(west.refreshed > 3 * 51));
+    assert!((715..=730).contains(&west.hellos.1), "{}", west.hellos.1);
+}
+
+#[test]
+fn a_schedule_is_kept() {
+    let schedule = |from, until| Schedule {
+        from: Nanos::from_secs(from),
+        until: Some(Nanos::from_secs(until)),
+        ..Schedule::default()
+    };
+    let later = RouteRange { schedule: schedule(2, 9), ..routes([17, 0, 0, 0], 500) };
+    let flap = Flap { every: Nanos::from_secs(20), down: Nanos::from_secs(6) };
+    let flaps = RouteRange {
+        schedule: Schedule { flap: Some(flap), ..Schedule::default() },
+        ..routes([18, 0, 0, 0], 10)
+    };
+    let mut world = World::new(1, CLEAN, [router(1, &[later, flaps]), router(2, &[])]);
+    world.settle(SECOND);
+    world.start();
+    let epoch = world.now;
+    for (at_ms, expected) in [
+        (1_900, 10),
+        (2_200, 510),
+        (8_900, 510),
+        (9_200, 10),
+        (19_900, 10),
+        (20_200, 0),
+        (26_200, 10),
+        (40_200, 0),
+        (46_200, 10),
+    ] {
+        world.run(epoch + Nanos::from_millis(at_ms), |_| false);
+        assert_eq!(world.held(1).0, expected, "after {at_ms} ms");
+    }
+    let [west, _] = world.counts();
+    assert_eq!((west.advertised, west.withdrawn), (10 + 500 + 10 + 10, 500 + 10 + 10));
+    assert_eq!(west.first_advertisement, Some(Nanos::from_secs(2)));
+    assert_eq!(west.first_withdrawal, Some(Nanos::from_secs(9)));
+}
+
+#[test]
+fn generated_routers_and_their_networks_come_and_go() {
+    let internal = RouteRange { kind: RouteKind::Internal, name: "in".into(), ..routes([20, 0, 0, 0], 24) };
+    let topology =
+        Topology { shape: Shape::Grid { columns: 4 }, routers: 12, cost: 5, first: [9, 0, 0, 1].into() };
+    let west = RouterConfig { topology: Some(topology), ..router(1, &[internal]) };
+    let mut world = World::new(1, CLEAN, [west, router(2, &[])]);
+    world.settle(SECOND);
+    world.start();
+    assert_eq!((world.held(1), world.counts()[0].advertised), ((0, 13), 24));
+    let stubs = |world: &World| {
+        let known = world.sides[1].database(0).known(world.now);
+        let of = |body: &[u8]| body[4..].chunks(12).filter(|link| link[8] == 3 && link[0] == 20).count();
+        known.filter(|lsa| lsa.header.key.kind == 1).map(|lsa| of(lsa.body)).sum::<usize>()
+    };
+    assert_eq!(stubs(&world), 24);
+    world.pass(Nanos::from_secs(6));
+    world.sides[0].set_range(0, 0, false);
+    world.settle(SECOND);
+    assert_eq!((stubs(&world), world.held(1), world.counts()[0].withdrawn), (0, (0, 13), 24));
+    world.sides[0].set_range(0, 0, true);
+    world.settle(Nanos::from_secs(7));
+    assert_eq!((stubs(&world), world.counts()[0].advertised), (24, 48));
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let base = || router(2, &[]);
+    let from: Ipv4Addr = [10, 0, 0, 2].into();
+    let cases = [
+        (
+            RouterConfig { area: [0, 0, 0, 1].into(), ..base() },
+            Failure::Area { from, is: [0, 0, 0, 1].into(), expected: [0; 4].into() },
+        ),
+        (RouterConfig { hello_s: 5, ..base() }, Failure::HelloInterval { from, is: 5, expected: 10 }),
+        (RouterConfig { dead_s: 20, ..base() }, Failure::DeadInterval { from, is: 20, expected: 40 }),
+        (RouterConfig { id: [1; 4].into(), ..base() }, Failure::SameId(from)),
+        (
+            RouterConfig { password: Some(*b"tideless"), ..base() },
+            Failure::Authentication { from, is: 1, expected: 0 },
+        ),
+        (RouterConfig { mtu: Some(9_000), ..base() }, Failure::Mtu { from, is: 9_000, expected: 1_500 }),
+        (RouterConfig { mtu: Some(1_400), ..base() }, Failure::Mtu { from, is: 1_400, expected: 1_500 }),
+    ];
+    for (east, expected) in cases {
+        let mut world = World::new(1, CLEAN, [router(1, &[]), east]);
+        world.pass(Nanos::from_secs(60));
+        assert_eq!((world.sides[0].failure(0), world.sides[0].full()), (Some(expected), 0));
+        assert!(expected.to_string().starts_with("10.0.0.2 "), "{expected}");
+    }
+    let broadcast = |side| RouterConfig { network: NetworkType::Broadcast, ..router(side, &[]) };
+    let mut world = World::new(1, CLEAN, [broadcast(1), broadcast(2)]);
+    world.pass(Nanos::from_secs(60));
+    assert_eq!(world.sides[0].failure(0), Some(Failure::NoDesignated(from)));
+    let mut world = World::new(1, CLEAN, [broadcast(1), RouterConfig { prefix_len: 16, ..broadcast(2) }]);
+    world.pass(Nanos::from_secs(60));
+    assert!(matches!(world.sides[0].failure(0), Some(Failure::Mask { .. })));
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    world.is_cut = true;
+    world.pass(Nanos::from_secs(60));
+    assert_eq!(world.sides[0].failure(0), Some(Failure::Nobody));
+}
+
+#[test]
+fn a_neighbour_that_falls_silent_is_found_out_and_comes_back() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 300)]), router(2, &[])]);
+    world.settle(SECOND);
+    world.is_cut = true;
+    world.pass(Nanos::from_secs(29));
+    assert_eq!(world.sides[0].full(), 1, "not before the dead interval");
+    world.pass(Nanos::from_secs(12));
+    let [west, east] = world.counts();
+    assert_eq!((west.flaps, east.flaps, world.sides[0].full()), (1, 1, 0));
+    assert_eq!(world.sides[0].first_loss(), Some((0, Failure::Silent([10, 0, 0, 2].into()))));
+    world.is_cut = false;
+    world.settle(Nanos::from_secs(20));
+    assert_eq!((world.held(1), world.counts()[0].advertised), ((300, 1), 600));
+}
+
+#[test]
+fn at_the_end_all_is_flushed() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 2_000)]), router(2, &[])]);
+    world.settle(SECOND);
+    let now = world.now;
+    world.sides[0].shut(now);
+    let until = world.now + Nanos::from_secs(3);
+    assert!(world.run(until, |sides| sides[0].is_over()));
+    world.pass(Nanos::from_millis(10));
+    let [west, east] = world.counts();
+    assert_eq!((world.sides[1].full(), west.flaps, east.flaps), (0, 0, 1));
+    assert!(east.received_flushed >= 2_001, "{east:?}");
+    assert_eq!(world.sides[1].neighbour(0).unwrap().state, NeighbourState::Init);
+}
+
+#[test]
+fn routers_go_down_and_up_by_command() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 20)]), router(2, &[])]);
+    world.settle(SECOND);
+    let now = world.now;
+    assert!(world.sides[0].set_router(now, 0, false) && !world.sides[0].set_router(now, 0, false));
+    world.pass(SECOND);
+    assert_eq!((world.sides[0].full(), world.sides[1].full(), world.counts()[0].flaps), (0, 0, 0));
+    world.pass(Nanos::from_secs(100));
+    let now = world.now;
+    assert!(world.sides[0].set_router(now, 0, true));
+    world.settle(Nanos::from_secs(20));
+    assert_eq!((world.held(1).0, world.counts()[0].advertised), (20, 40));
+}
+
+#[test]
+fn hundreds_of_thousands_of_routes_are_told() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 300_000)]), router(2, &[])]);
+    world.settle(Nanos::from_secs(60));
+    assert_eq!(world.held(1), (300_000, 1));
+    assert_eq!(world.sides[1].counts().left_out, 0);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// Whatever the link does, both sides come to hold what the other advertises, and only that.
+    #[test]
+    fn both_sides_hold_the_same(
+        seed: u64,
+        loss_percent in 0u64..25,
+        copies_percent in 0u64..10,
+        jitter_us in 0u64..20_000,
+        (west, east) in (0u32..700, 0u32..300),
+        routers in 0u32..20,
+    ) {
+        let link = Link {
+            loss_percent,
+            copies_percent,
+            delay: Nanos::from_micros(500),
+            jitter: Nanos::from_micros(jitter_us),
+        };
+        let topology = (routers > 0).then_some(Topology {
+            shape: Shape::Tree { children: 3 },
+            routers,
+            cost: 5,
+            first: [9, 0, 0, 1].into(),
+        });
+        let later = Schedule { from: Nanos::from_secs(30), ..Schedule::default() };
+        let gone = Schedule { until: Some(Nanos::from_secs(20)), ..Schedule::default() };
+        let own = [
+            routes([16, 0, 0, 0], west),
+            RouteRange { schedule: later, ..routes([20, 0, 0, 0], 50) },
+            RouteRange { schedule: gone, ..routes([24, 0, 0, 0], 60) },
+        ];
+        let west_config = RouterConfig { topology, ..router(1, &own) };
+        let mut world = World::new(seed, link, [west_config, router(2, &[routes([40, 0, 0, 0], east)])]);
+        // Hello packets may be lost four times in a row: then there is a new adjacency.
+        world.settle(Nanos::from_secs(600));
+        prop_assert_eq!(world.held(1), (u64::from(west + 60), 1 + u64::from(routers)));
+        prop_assert_eq!(world.held(0), (u64::from(east), 1));
+        world.start();
+        world.pass(Nanos::from_secs(120));
+        world.settle(Nanos::from_secs(600));
+        prop_assert_eq!(world.held(1), (u64::from(west + 50), 1 + u64::from(routers)));
+    }
+}
