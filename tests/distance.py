@@ -1,11 +1,13 @@
-"""A long link between two interfaces: it loses nothing, and every frame arrives later.
+"""A long link between two interfaces: every frame arrives later, and some of them do not if it is told to lose them.
 
-usage: distance.py WEST EAST MS
+usage: distance.py WEST EAST MS [LOST]
 
-Frames of each way are held for MS milliseconds and keep their order. Ends with its standard input.
+Frames of each way are held for MS milliseconds and keep their order; LOST percent of them are lost, always the same ones. Ends with its
+standard input.
 """
 
 import collections
+import random
 import select
 import sys
 import time
@@ -16,6 +18,8 @@ from forwarder import interface
 def main():
     west, east = interface(sys.argv[1]), interface(sys.argv[2])
     hold = float(sys.argv[3]) / 1000
+    lost = float(sys.argv[4]) / 100 if len(sys.argv) > 4 else 0
+    draw = random.Random(1)
     under_way = collections.deque()
     print("ready", flush=True)
     while True:
@@ -23,7 +27,9 @@ def main():
         ready, _, _ = select.select([west, east, sys.stdin], [], [], wait)
         for end, other in ((west, east), (east, west)):
             if end in ready:
-                under_way.append((time.monotonic() + hold, other, end.recv(65536)))
+                frame = end.recv(65536)
+                if draw.random() >= lost:
+                    under_way.append((time.monotonic() + hold, other, frame))
         while under_way and under_way[0][0] <= time.monotonic():
             _, to, frame = under_way.popleft()
             to.send(frame)

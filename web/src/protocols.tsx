@@ -5,7 +5,7 @@ import { count, duration, NONE, several } from "./format";
 import { Announcement, Panel } from "./parts";
 import { usePoll } from "./poll";
 import { type Row, Table } from "./tables";
-import type { BgpPeerState, DhcpClientState, Dhcpv6ClientState, GroupState, LacpPortState, LldpNeighbourResult, PortResult, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
+import type { BgpPeerState, DhcpClientState, Dhcpv6ClientState, GroupState, LacpPortState, LldpNeighbourResult, OspfRouterState, PortResult, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
 
 /** Rows of each kind that are shown; all are in the API's answer without `limit`. */
 const SHOWN_MAX = 100;
@@ -19,7 +19,7 @@ export function LiveProtocols({ id }: { id: string }) {
   return first && any(first.counts) ? <Polled path={path} first={first} /> : null;
 }
 
-const any = (counts: ProtocolCounts) => counts.bgp_peers + clients(counts) + counts.lacp_ports + counts.lldp_ports + counts.groups > 0;
+const any = (counts: ProtocolCounts) => counts.bgp_peers + counts.ospf_routers + clients(counts) + counts.lacp_ports + counts.lldp_ports + counts.groups > 0;
 const clients = (counts: ProtocolCounts) => counts.dhcp_clients + counts.dhcpv6_clients;
 const leases = (counts: ProtocolCounts) => counts.dhcp_leases + counts.dhcpv6_leases;
 
@@ -30,6 +30,7 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
   const [off, left] = [states.lldp, states.lacp].map((ports) => ports.filter((port) => port.is_down).map((port) => port.port));
   const said = [
     counts.bgp_peers > 0 && `${count(counts.bgp_established)} of ${several(counts.bgp_peers, "BGP session")} established`,
+    counts.ospf_routers > 0 && `${count(counts.ospf_full)} of ${several(counts.ospf_routers, "OSPF router")} with a full adjacency`,
     counts.dhcp_clients > 0 && `${count(counts.dhcp_leases)} of ${several(counts.dhcp_clients, "DHCP client")} with a lease`,
     counts.dhcpv6_clients > 0 && `${count(counts.dhcpv6_leases)} of ${several(counts.dhcpv6_clients, "DHCPv6 client")} with a lease`,
     counts.lacp_ports > 0 && `${count(counts.lacp_distributing)} of ${several(counts.lacp_ports, "port")} of lags distributing`,
@@ -37,8 +38,9 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
     counts.groups > 0 && `${several(counts.groups, "multicast group")} joined`,
   ].filter(Boolean);
   const distributes = counts.lacp_distributing === counts.lacp_ports;
-  const settled = counts.bgp_established === counts.bgp_peers && leases(counts) === clients(counts) && distributes;
-  const all = counts.bgp_peers + clients(counts) + counts.lacp_ports > 0;
+  const speaks = counts.bgp_established === counts.bgp_peers && counts.ospf_full === counts.ospf_routers;
+  const settled = speaks && leases(counts) === clients(counts) && distributes;
+  const all = counts.bgp_peers + counts.ospf_routers + clients(counts) + counts.lacp_ports > 0;
   return (
     <Panel title="Protocols">
       <p>{said.join(" · ")}.</p>
@@ -47,6 +49,8 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
       {left.length > 0 && <p class="muted">LACP is disabled on {left.join(", ")}.</p>}
       <Listed caption="BGP sessions" of={counts.bgp_peers} rows={states.bgp.map(peer)}
         heads={["BGP peer", "Speaker", "State", "Since", "Advertised", "Withdrawn", "Received", "Flaps", "Reason"]} />
+      <Listed caption="OSPF routers" of={counts.ospf_routers} rows={states.ospf.map(router)}
+        heads={["OSPF router", "Host", "Area", "State", "Since", "Neighbour", "Advertised", "Withdrawn", "LSAs held", "Flaps", "Reason"]} />
       <Listed caption="DHCP clients" of={counts.dhcp_clients} rows={states.dhcp.map(client)}
         heads={["DHCP client", "Port", "State", "Address", "Server", "Lease since", "Lease of"]} />
       <Listed caption="DHCPv6 clients" of={counts.dhcpv6_clients} rows={states.dhcpv6.map(client6)}
@@ -82,6 +86,19 @@ function peer(peer: BgpPeerState): Row {
     cells: [
       `${peer.local} on ${peer.port}`, state(peer.state === "established", word), since(peer.established_for_s), count(peer.advertised), count(peer.withdrawn),
       count(peer.received), peer.flaps ? <span class="bad">✕ {count(peer.flaps)}</span> : "0", peer.reason ? <span class="why">{peer.reason}</span> : NONE,
+    ],
+  };
+}
+
+function router(router: OspfRouterState): Row {
+  const word = router.is_down ? "taken down" : router.state.replace("_", " ");
+  const held = Object.values(router.database).reduce((sum, n) => sum + n, 0);
+  return {
+    key: `${router.port} ${router.router_id}`,
+    name: router.name || router.router_id,
+    cells: [
+      `${router.local} on ${router.port}`, router.area, state(router.state === "full", word), since(router.full_for_s), router.neighbour ?? NONE, count(router.advertised),
+      count(router.withdrawn), count(held), router.flaps ? <span class="bad">✕ {count(router.flaps)}</span> : "0", router.reason ? <span class="why">{router.reason}</span> : NONE,
     ],
   };
 }
@@ -137,7 +154,7 @@ export function ProtocolResults({ result }: { result: ResultDocument }) {
 
 const lost = (n: number) => (n ? <span class="bad">✕ {count(n)}</span> : "none");
 
-function outcomes(port: string, { bgp, dhcp, dhcpv6, lacp, lldp, multicast }: PortResult): Row[] {
+function outcomes(port: string, { bgp, dhcp, dhcpv6, lacp, lldp, multicast, ospf }: PortResult): Row[] {
   const rows: Row[] = [];
   if (lacp) {
     const [sent, received] = [lacp.tx_lacpdus, lacp.rx_lacpdus].map((n) => several(n, "LACPDU"));
@@ -148,6 +165,11 @@ function outcomes(port: string, { bgp, dhcp, dhcpv6, lacp, lldp, multicast }: Po
     const [end, begin] = [bgp.established_at_end, bgp.established].map((n) => `${count(n)} of ${several(bgp.peers, "session")}`);
     const received = count(bgp.received_ipv4 + bgp.received_ipv6);
     rows.push({ name: `${port}: BGP`, cells: [end, begin, `${count(bgp.advertised)} routes`, `${received} routes`, lost(bgp.flaps)] });
+  }
+  if (ospf) {
+    const [end, begin] = [ospf.full_at_end, ospf.full].map((n) => `${count(n)} of ${several(ospf.routers, "full adjacency", "full adjacencies")}`);
+    const received = Object.values(ospf.database).reduce((sum, n) => sum + n, 0);
+    rows.push({ name: `${port}: OSPF`, cells: [end, begin, `${count(ospf.advertised)} routes`, several(received, "LSA"), lost(ospf.flaps)] });
   }
   if (dhcp) {
     const [end, begin] = [dhcp.holding, dhcp.bound].map((n) => `${count(n)} of ${several(dhcp.clients, "lease")}`);

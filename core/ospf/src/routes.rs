@@ -68,6 +68,25 @@ impl RouteRange {
         u32::try_from(address).ok().map(Ipv4Addr::from)
     }
 
+    /// The first address that is both a prefix's of this range and of another one, for the router number `router`.
+    pub fn meets(&self, other: &Self, router: u32) -> Option<Ipv4Addr> {
+        let (a, b) = (self.prefix(router, 0)?, other.prefix(router, 0)?);
+        let (a, b) = (i128::from(u32::from(a)), i128::from(u32::from(b)));
+        let (s, t) = (i128::from(self.far()?), i128::from(other.far()?));
+        // Both are where a + i * s = b + j * t: every t / g-th i from one on, if there is any.
+        let (g, inverse) = inverse(s, t);
+        if (b - a) % g != 0 {
+            return None;
+        }
+        let every = t / g;
+        let first = ((b - a) / g * inverse).rem_euclid(every);
+        let short = (b - a - first * s).max(0);
+        let i = first + (short + every * s - 1) / (every * s) * every;
+        let j = (a + i * s - b) / t;
+        let is_in = i < i128::from(self.count) && (0..i128::from(other.count)).contains(&j);
+        is_in.then(|| self.prefix(router, i as u32)).flatten()
+    }
+
     /// The index of the prefix of the router number `router` that begins at `address`.
     pub fn index_of(&self, router: u32, address: Ipv4Addr) -> Option<u32> {
         let far = self.far()?;
@@ -75,6 +94,17 @@ impl RouteRange {
         let place = offset.is_multiple_of(far).then_some(offset / far)?;
         u32::try_from(place.checked_sub(self.before(router))?).ok().filter(|index| *index < self.count)
     }
+}
+
+/// The greatest common divisor of two numbers, and what times the first leaves it, modulo the second (Euclid).
+fn inverse(s: i128, t: i128) -> (i128, i128) {
+    let (mut a, mut b, mut x, mut y) = (s, t, 1, 0);
+    while b != 0 {
+        let q = a / b;
+        (a, b) = (b, a - q * b);
+        (x, y) = (y, x - q * y);
+    }
+    (a, x)
 }
 
 /// How generated routers are connected.
@@ -216,6 +246,34 @@ mod tests {
         let all = RouteRange { first: [0; 4].into(), prefix_len: 0, count: 1, ..range(1, true) };
         assert_eq!((all.prefix(0, 0), all.prefix(0, 1)), (Some([0; 4].into()), None));
         assert_eq!(all.index_of(7, [0; 4].into()), Some(0));
+    }
+
+    #[test]
+    fn ranges_meet_where_a_prefix_of_both_begins() {
+        let other = |first: [u8; 4], prefix_len, step, count| RouteRange {
+            first: first.into(),
+            prefix_len,
+            count,
+            ..range(step, true)
+        };
+        let one = other([16, 0, 0, 0], 24, 6, 200);
+        for second in [
+            other([16, 0, 4, 0], 24, 1, 200),
+            other([16, 0, 1, 0], 24, 4, 200),
+            other([16, 0, 2, 0], 24, 4, 200),
+            other([16, 0, 0, 0], 16, 1, 9),
+            other([16, 1, 0, 0], 16, 1, 9),
+            other([16, 2, 4, 128], 25, 10, 900),
+            other([15, 0, 0, 0], 24, 5, 20_000),
+            other([16, 4, 200, 0], 22, 1, 5),
+            other([17, 0, 0, 0], 24, 1, 5),
+        ] {
+            let both = (0..one.count)
+                .filter_map(|index| one.prefix(0, index))
+                .find(|address| second.index_of(0, *address).is_some());
+            assert_eq!(one.meets(&second, 0), both, "{second:?}");
+            assert_eq!(second.meets(&one, 0), both, "{second:?}, the other way round");
+        }
     }
 
     #[test]

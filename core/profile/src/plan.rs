@@ -7,6 +7,7 @@ use emulate::dhcp6::Dhcp6Config;
 use emulate::lacp::LacpConfig;
 use emulate::lldp::Advert;
 use field::{Choice, Vary};
+use ospf::RouterConfig;
 use replay::{Flows, Trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -124,7 +125,8 @@ impl Plan {
         let streams = self.streams.iter().map(|stream| stream.sizes.longest().bytes());
         let sides =
             self.sessions.iter().flat_map(|entry| entry.session.client.iter().chain(&entry.session.server));
-        let speakers = self.ports.iter().filter_map(|port| port.bgp.as_ref()).map(|_| ORDINARY_FRAME);
+        let speaks = |port: &&PortPlan| port.bgp.is_some() || port.ospf.is_some();
+        let speakers = self.ports.iter().filter(speaks).map(|_| ORDINARY_FRAME);
         streams.chain(sides.map(SidePlan::frame_len_needed)).chain(speakers).max().unwrap_or(0)
     }
 }
@@ -160,6 +162,8 @@ pub struct PortPlan {
     pub lacp: Option<LacpPlan>,
     /// BGP sessions of its hosts.
     pub bgp: Option<BgpPlan>,
+    /// OSPF routers among its hosts.
+    pub ospf: Option<OspfPlan>,
     /// Most that may leave the port, as packets or bits per second, whatever streams ask for. Set by whoever lends the
     /// port; no profile has it.
     pub rate_max: Option<Load>,
@@ -260,6 +264,21 @@ pub struct BgpPlan {
     /// Connections opened in a second, at most.
     pub rate: u32,
     /// How long all may take to be established and told all routes.
+    pub timeout: Nanos,
+    /// How long to wait then.
+    pub settle: Nanos,
+    /// Seed of what is random.
+    pub seed: u64,
+}
+
+/// OSPF routers of a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OspfPlan {
+    /// The routers; their hosts are the port's.
+    pub routers: Vec<RouterConfig>,
+    /// LSAs that a router floods in a second, at most.
+    pub rate: u32,
+    /// How long all adjacencies may take to be full and told all routes.
     pub timeout: Nanos,
     /// How long to wait then.
     pub settle: Nanos,

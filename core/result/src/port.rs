@@ -29,8 +29,8 @@ part! {
         /// Test packets that the kernel took in by itself. Only of `xdp:` ports.
         #[serde(skip_serializing_if = "Option::is_none")]
         kernel_rx: Option<KernelRxResult> = PART;
-        /// ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports of lags
-        /// and BGP speakers sent while traffic ran.
+        /// ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports of lags,
+        /// BGP speakers and OSPF routers sent while traffic ran.
         tx_answers: u64 = COUNT;
         /// Frames passed to the network namespace of the port's hosts. Absent if they have none.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -73,6 +73,9 @@ part! {
         /// BGP sessions of the port's hosts. Absent if they have none.
         #[serde(skip_serializing_if = "Option::is_none")]
         bgp: Option<BgpResult> = PART;
+        /// OSPF routers of the port. Absent if it has none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ospf: Option<OspfResult> = PART;
         /// Departures of all paced streams compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
@@ -197,6 +200,98 @@ part! {
         duplicates: u64 = COUNT;
         /// Commands carried out: leases renewed or released.
         commands: u64 = COUNT;
+    }
+}
+
+part! {
+    /// OSPF routers of a port, from before traffic until their end.
+    pub struct OspfResult {
+        /// Routers.
+        routers: u64 = COUNT.gauge("ospf_routers");
+        /// Routers whose adjacency was full when traffic started.
+        full: u64 = COUNT;
+        /// Routers without one then.
+        failed: u64 = COUNT;
+        /// Routers whose adjacency is full now; in a result, when traffic had ended.
+        full_at_end: u64 = COUNT.gauge("ospf_adjacencies");
+        /// Full adjacencies that ended while they should not have.
+        flaps: u64 = COUNT.counter("ospf_flaps");
+        /// Time from each router's first Hello packet to its first full adjacency.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        full_ns: Option<LatencyResult> = PART;
+        /// Time from the first Hello packet until all adjacencies were full on both sides and all routes acknowledged. Absent if that
+        /// was not so before traffic.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        announced_after_s: Option<f64> = SECONDS;
+        /// Routes advertised; those that were advertised again count again.
+        advertised: u64 = COUNT.counter("ospf_advertised_routes");
+        /// Routes withdrawn.
+        withdrawn: u64 = COUNT.counter("ospf_withdrawn_routes");
+        /// When the first routes were withdrawn while traffic ran, ns since it started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_withdrawal_ns: Option<u64> = NANOS;
+        /// When the first routes were advertised while traffic ran, ns since it started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_advertisement_ns: Option<u64> = NANOS;
+        /// LSAs sent, by type; those that were sent again count again.
+        lsas_sent: OspfLsaCounts = PART;
+        /// LSAs received, by type; those that were received again count again.
+        lsas_received: OspfLsaCounts = PART;
+        /// LSAs of the device that the routers hold now, by type.
+        database: OspfLsaCounts = PART;
+        /// LSAs of the device for which the routers' databases had no room: they hold 1,000,000 in all.
+        left_out: u64 = COUNT.counter("ospf_left_out_lsas");
+        /// LSAs received that were being flushed.
+        received_flushed: u64 = COUNT;
+        /// LSAs sent again because they were not acknowledged in time.
+        retransmitted: u64 = COUNT.counter("ospf_retransmitted_lsas");
+        /// LSAs originated again because they became old: every 30 minutes.
+        refreshed: u64 = COUNT;
+        /// Own LSAs that came back newer than they are, as those of a run before: they were originated again, or flushed.
+        outdated: u64 = COUNT;
+        /// Hello packets sent.
+        hellos_sent: u64 = COUNT;
+        /// Hello packets received and accepted.
+        hellos_received: u64 = COUNT;
+        /// Database Description packets sent.
+        descriptions_sent: u64 = COUNT;
+        /// Database Description packets received.
+        descriptions_received: u64 = COUNT;
+        /// Link State Request packets sent.
+        requests_sent: u64 = COUNT;
+        /// Link State Request packets received.
+        requests_received: u64 = COUNT;
+        /// Link State Update packets sent.
+        updates_sent: u64 = COUNT.counter("ospf_updates_sent");
+        /// Link State Update packets received.
+        updates_received: u64 = COUNT.counter("ospf_updates_received");
+        /// Link State Acknowledgment packets sent.
+        acknowledgments_sent: u64 = COUNT;
+        /// Link State Acknowledgment packets received.
+        acknowledgments_received: u64 = COUNT;
+        /// Packets refused because their sender is no neighbour: another area, other intervals, another mask or other authentication.
+        mismatched: u64 = COUNT.counter("ospf_mismatched_packets");
+        /// Packets that could not be read, and LSAs with a wrong checksum.
+        malformed: u64 = COUNT.counter("ospf_malformed_packets");
+        /// Commands carried out: routes advertised or withdrawn, routers taken up or down.
+        commands: u64 = COUNT;
+    }
+}
+
+part! {
+    /// LSAs by type.
+    #[derive(Copy)]
+    pub struct OspfLsaCounts {
+        /// Of routers (type 1).
+        router: u64 = COUNT;
+        /// Of networks (type 2).
+        network: u64 = COUNT;
+        /// Summaries of networks and border routers (types 3 and 4).
+        summary: u64 = COUNT;
+        /// External ones (type 5).
+        external: u64 = COUNT;
+        /// Others: of NSSAs, opaque.
+        other: u64 = COUNT;
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Not here: their counts since the start, which are part of the totals (`port`).
 
-use crate::{LacpResult, LldpResult};
+use crate::{LacpResult, LldpResult, OspfLsaCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +14,9 @@ pub struct ProtocolStates {
     pub counts: ProtocolCounts,
     /// BGP peers, by port and in the order of the profile.
     pub bgp: Vec<BgpPeerState>,
+    /// OSPF routers, by port and in the order of the profile.
+    #[serde(default)]
+    pub ospf: Vec<OspfRouterState>,
     /// DHCP clients, by port and number.
     pub dhcp: Vec<DhcpClientState>,
     /// DHCPv6 clients, by port and number.
@@ -37,6 +40,12 @@ pub struct ProtocolCounts {
     pub bgp_peers: u64,
     /// BGP peers with an established session.
     pub bgp_established: u64,
+    /// OSPF routers.
+    #[serde(default)]
+    pub ospf_routers: u64,
+    /// OSPF routers with a full adjacency.
+    #[serde(default)]
+    pub ospf_full: u64,
     /// DHCP clients.
     pub dhcp_clients: u64,
     /// DHCP clients with a lease.
@@ -186,6 +195,84 @@ pub struct BgpPeerState {
     /// The routes that are kept, by prefix, if they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<BgpRouteState>,
+}
+
+/// An OSPF router behind a port, and its neighbour.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OspfRouterState {
+    /// Name of the port in the profile.
+    pub port: String,
+    /// Name of the host that is the router.
+    pub host: String,
+    /// Name of the router in the profile; empty if it has none.
+    pub name: String,
+    /// Its identifier.
+    pub router_id: String,
+    /// Area of its link.
+    pub area: String,
+    /// Address of the host.
+    pub local: String,
+    /// What its link is: `broadcast` or `point_to_point`.
+    pub network: String,
+    /// How far it is with its neighbour: `down`, `init`, `two_way`, `ex_start`, `exchange`, `loading` or `full` (RFC 2328 section 10.1).
+    /// Of several neighbours, the designated router's.
+    pub state: String,
+    /// Identifier of the neighbour; null if none was heard.
+    pub neighbour_id: Option<String>,
+    /// Address of the neighbour; null if none was heard.
+    pub neighbour: Option<String>,
+    /// Address of the designated router; null if there is none.
+    pub designated: Option<String>,
+    /// Address of the backup designated router; null if there is none.
+    pub backup: Option<String>,
+    /// Time since the adjacency became full, s; null if it is not.
+    pub full_for_s: Option<f64>,
+    /// Whether it is full, and the neighbour's LSAs say that it is on its side.
+    pub is_mutual: bool,
+    /// Whether a command has taken the router down.
+    pub is_down: bool,
+    /// Why there is no full adjacency; null if there is one, or the router is down.
+    pub reason: Option<String>,
+    /// Full adjacencies that ended while they should not have.
+    pub flaps: u64,
+    /// Routes advertised; those that were advertised again count again.
+    pub advertised: u64,
+    /// Routes withdrawn.
+    pub withdrawn: u64,
+    /// LSAs of routers that it has originated: its own, and those of routers generated behind it.
+    pub originated_routers: u64,
+    /// LSAs sent, by type; those that were sent again count again.
+    pub lsas_sent: OspfLsaCounts,
+    /// LSAs received, by type; those that were received again count again.
+    pub lsas_received: OspfLsaCounts,
+    /// LSAs sent again because they were not acknowledged in time.
+    pub retransmitted: u64,
+    /// LSAs of neighbours that it holds, by type.
+    pub database: OspfLsaCounts,
+    /// Number of them that are kept to be shown, `keep` of the profile at most.
+    pub kept: u64,
+    /// LSAs for which its database had no room.
+    pub left_out: u64,
+    /// Those that are kept, by type, identifier and router, if they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lsas: Vec<OspfLsaState>,
+}
+
+/// An LSA that a neighbour sent (RFC 2328 appendix A.4).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OspfLsaState {
+    /// Type.
+    pub kind: u8,
+    /// Link state identifier.
+    pub id: String,
+    /// Identifier of the router that originated it.
+    pub router_id: String,
+    /// Sequence number, as it is on the wire.
+    pub sequence: u32,
+    /// Age, s.
+    pub age_s: u64,
+    /// What is behind its header, in hexadecimal digits.
+    pub body: String,
 }
 
 /// A route that a peer advertises.

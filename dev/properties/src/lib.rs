@@ -15,6 +15,7 @@ pub mod host;
 pub mod http;
 pub mod mrt;
 pub mod order;
+pub mod ospf;
 pub mod packet;
 pub mod pcap;
 pub mod port;

@@ -1,6 +1,6 @@
 //! Trials of convergence: the routes of one port are withdrawn while traffic flows, and advertised again (RFC 7747).
 //!
-//! A stream's `to` is its first path, `also_to` its second one; behind the first are BGP speakers with the routes of its
+//! A stream's `to` is its first path, `also_to` its second one; behind the first are BGP speakers or OSPF routers with the routes of its
 //! destinations. What the profile says of when routes are advertised gives way. The packets of a stream are those of two: one up to
 //! the cut between withdrawal and return, one from there on, so that what was lost by one is not counted with the other.
 
@@ -38,9 +38,11 @@ pub(crate) fn check(plan: &Plan, directions: &Directions) -> Result<(), Campaign
             );
         };
         let peers = plan.ports[first].bgp.iter().flat_map(|bgp| &bgp.peers);
-        if peers.flat_map(|peer| peer.routes.iter()).next().is_none() {
+        let routers = plan.ports[first].ospf.iter().flat_map(|ospf| &ospf.routers);
+        let has_routes = peers.map(|peer| peer.routes.len()).chain(routers.map(|router| router.routes.len()));
+        if has_routes.sum::<usize>() == 0 {
             return bad(format!(
-                "port {} is its first path and has no routes to withdraw: give it 'bgp' with the routes of the stream's destinations",
+                "port {} is its first path and has no routes to withdraw: give it 'bgp' or 'ospf' with the routes of the stream's destinations",
                 name(first)
             ));
         }
@@ -69,7 +71,7 @@ pub(crate) fn shape(shaped: &mut Plan, directions: &Directions, request: &TrialR
         });
     }
     let firsts: BTreeSet<usize> = shaped.streams.iter().filter_map(|stream| stream.to).collect();
-    for port in firsts {
+    for port in firsts.iter().copied() {
         for peer in shaped.ports[port].bgp.iter_mut().flat_map(|bgp| &mut bgp.peers) {
             // Withdrawn and advertised again once: the same range twice.
             let mut routes = Vec::with_capacity(2 * peer.routes.len());
@@ -81,6 +83,17 @@ pub(crate) fn shape(shaped: &mut Plan, directions: &Directions, request: &TrialR
                 routes.extend([first, again]);
             }
             peer.routes = routes.into();
+        }
+    }
+    for port in firsts {
+        for router in shaped.ports[port].ospf.iter_mut().flat_map(|ospf| &mut ospf.routers) {
+            let mut routes = router.routes.to_vec();
+            for range in &mut routes {
+                let schedule = &mut range.schedule;
+                (schedule.from, schedule.until) = (Nanos::ZERO, Some(withdraw));
+                (schedule.again, schedule.flap) = (Some(advertise), None);
+            }
+            router.routes = routes.into();
         }
     }
     shaped.streams.extend(after);
@@ -105,9 +118,17 @@ pub(crate) fn outcome(
         let (first, second) = (name(stream.to?), name(*stream.also_to.first()?));
         let until = document.streams.get(&stream.name)?;
         let after = document.streams.get(&return_name(stream, cut))?;
-        let bgp = document.ports.get(first)?.bgp.as_ref();
-        let [withdrawn, advertised] =
-            [bgp.and_then(|bgp| bgp.first_withdrawal_ns), bgp.and_then(|bgp| bgp.first_advertisement_ns)];
+        let port = document.ports.get(first)?;
+        let (bgp, ospf) = (port.bgp.as_ref(), port.ospf.as_ref());
+        let earliest = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
+        let withdrawn = earliest(
+            bgp.and_then(|bgp| bgp.first_withdrawal_ns),
+            ospf.and_then(|ospf| ospf.first_withdrawal_ns),
+        );
+        let advertised = earliest(
+            bgp.and_then(|bgp| bgp.first_advertisement_ns),
+            ospf.and_then(|ospf| ospf.first_advertisement_ns),
+        );
         Some(StreamConvergence {
             stream: stream.name.clone(),
             gap_ns: 1e9 / until.requested_pps.filter(|pps| *pps > 0.0)?,

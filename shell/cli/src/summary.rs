@@ -110,7 +110,7 @@ fn achieved(document: &ResultDocument) -> String {
     document.achieved.as_ref().map_or_else(String::new, |achieved| format!("  {}\n\n", achieved.summary))
 }
 
-/// A line for the DHCP clients of each port, for its multicast groups, its LLDP neighbours, its lag, and for its BGP sessions.
+/// A line for the DHCP clients of each port, for its multicast groups, its LLDP neighbours, its lag, and for its BGP sessions and OSPF adjacencies.
 fn clients(document: &ResultDocument) -> String {
     let mut text = String::new();
     for (name, port) in &document.ports {
@@ -160,6 +160,16 @@ fn clients(document: &ResultDocument) -> String {
                 let _ = write!(text, "; all known to the peers after {after:.3} s");
             }
             let _ = writeln!(text, "; {} sessions lost", count(bgp.flaps));
+        }
+        if let Some(ospf) = &port.ospf {
+            let (full, all) = (count(ospf.full), count(ospf.routers));
+            let _ = write!(text, "  {name}: {full} of {all} OSPF routers with a full adjacency");
+            let (advertised, withdrawn) = (count(ospf.advertised), count(ospf.withdrawn));
+            let _ = write!(text, ", {advertised} routes advertised, {withdrawn} withdrawn");
+            if let Some(after) = ospf.announced_after_s {
+                let _ = write!(text, "; all known to the neighbours after {after:.3} s");
+            }
+            let _ = writeln!(text, "; {} adjacencies lost", count(ospf.flaps));
         }
     }
     text

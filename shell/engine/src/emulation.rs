@@ -1,5 +1,5 @@
 //! What hosts behind ports do by themselves: DHCP clients get, keep and release their addresses, members join and leave groups, BGP
-//! speakers have sessions and advertise routes, LLDP agents say who is here, ports of lags find their partners.
+//! speakers have sessions and advertise routes, OSPF routers have adjacencies and do the same, LLDP agents say who is here, ports of lags find their partners.
 
 mod bgp;
 mod commands;
@@ -8,6 +8,7 @@ mod failure;
 mod hosts;
 mod lacp;
 mod lldp;
+mod ospf;
 mod report;
 mod times;
 

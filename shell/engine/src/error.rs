@@ -92,6 +92,14 @@ pub enum EngineError {
         /// Why, as far as it can be seen.
         reason: String,
     },
+    /// No OSPF router of a port has a full adjacency.
+    #[error("port {port}: ospf: {reason}")]
+    Ospf {
+        /// The port's name.
+        port: String,
+        /// Why, as far as it can be seen.
+        reason: String,
+    },
     /// A program that speaks a control protocol did not come up.
     #[error("protocols.{name}: {reason}")]
     Protocol {
@@ -137,6 +145,7 @@ impl EngineError {
             | Self::Dhcp { .. }
             | Self::Lacp { .. }
             | Self::Bgp { .. }
+            | Self::Ospf { .. }
             | Self::Punt { .. }
             | Self::Machine(_) => false,
         }

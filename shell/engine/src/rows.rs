@@ -151,6 +151,7 @@ pub(crate) fn ports(
             lldp: None,
             lacp: None,
             bgp: None,
+            ospf: None,
             rx_punted: plan.punt.as_ref().map(|_| n.rx_punted),
             rx_punt_dropped: plan
                 .punt

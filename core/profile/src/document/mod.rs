@@ -14,6 +14,7 @@ pub(crate) mod http;
 pub(crate) mod lacp;
 pub(crate) mod lldp;
 pub(crate) mod options;
+pub(crate) mod ospf;
 pub(crate) mod packet;
 pub(crate) mod pattern;
 mod print;
@@ -38,6 +39,7 @@ pub use self::http::*;
 pub use self::lacp::*;
 pub use self::lldp::*;
 pub use self::options::*;
+pub use self::ospf::*;
 pub use self::packet::{Content, FieldValue, PacketElement};
 pub use self::pattern::*;
 pub use self::protocol::*;
@@ -147,6 +149,8 @@ pub struct PortDoc {
     pub lacp: Option<LacpDoc>,
     /// BGP sessions of the port's hosts with the device, and the routes they advertise.
     pub bgp: Option<BgpDoc>,
+    /// OSPF routers among the port's hosts, with adjacencies to the device, and the routes they advertise.
+    pub ospf: Option<OspfDoc>,
     /// Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC
     /// 6815): use it only in a lab.
     #[serde(default)]

@@ -167,6 +167,8 @@ quantities! {
         ["65001:100", "no-export"], community, print_community;
     LargeCommunity(pub [u32; 3]) = "large-community", "a large community such as 65001:1:2",
         ["65001:1:2"], large_community, |[a, b, c]| format!("{a}:{b}:{c}");
+    OspfArea(pub Ipv4Addr) = "ospf-area", "an area such as 0 or 0.0.0.1",
+        ["0", "0.0.0.1"], ospf_area, Ipv4Addr::to_string;
     BytesRange(pub (u64, u64)) = "bytes-range", "an amount of data such as 100B or 32KB, or a range such as 1KB..64KB",
         ["100B", "32KB", "1KB..64KB"], bytes_range, print_bytes_range;
     DelayText(pub (Nanos, Nanos)) = "delay", "a duration such as 10ms, or a range such as 5ms..20ms",
@@ -192,7 +194,12 @@ quantities! {
 
 /// Whether values of the schema's `format` may be written as plain numbers: they are read as the texts they were.
 pub(crate) fn is_numeric(format: &str) -> bool {
-    matches!(format, "port-range" | "factor" | "tls-version" | "setting" | "step")
+    matches!(format, "port-range" | "factor" | "tls-version" | "setting" | "step" | "ospf-area")
+}
+
+/// An area: a number, or one that is written like an address.
+fn ospf_area(text: &str) -> Option<Ipv4Addr> {
+    text.parse().ok().or_else(|| text.parse::<u32>().ok().map(Ipv4Addr::from))
 }
 
 /// Communities with names: RFC 1997, RFC 3765, RFC 7999, RFC 8326.

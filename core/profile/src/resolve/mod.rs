@@ -12,6 +12,7 @@ mod hosts;
 mod lacp;
 mod lldp;
 mod mark;
+mod ospf;
 mod packet;
 mod pattern;
 mod protocol;
@@ -126,7 +127,8 @@ impl Resolver<'_> {
                 || port.multicast.is_some()
                 || port.lldp.is_some()
                 || port.lacp.is_some()
-                || port.bgp.is_some();
+                || port.bgp.is_some()
+                || port.ospf.is_some();
             port.capture.is_some() || port.punt.is_some() || hosts_act
         };
         let captures = self.document.ports.values().any(is_busy);
@@ -186,6 +188,7 @@ impl Resolver<'_> {
         let punt = port.punt.as_ref().map(|punt| self.punt(name, punt, &hosts));
         let vlans = hosts[0].vlans.clone();
         let bgp = port.bgp.as_ref().map(|bgp| self.bgp(name, bgp, &hosts, port.punt.is_some()));
+        let ospf = port.ospf.as_ref().map(|ospf| self.ospf(name, ospf, &hosts, port.punt.is_some()));
         PortPlan {
             dhcp: port.dhcp.as_ref().map(|dhcp| self.dhcp(name, dhcp, &vlans)),
             dhcpv6: port.dhcpv6.as_ref().map(|dhcp| self.dhcpv6(name, dhcp, &vlans)),
@@ -194,6 +197,7 @@ impl Resolver<'_> {
             // Ports of a lag are known once all ports are: see `lags`.
             lacp: None,
             bgp,
+            ospf,
             punt,
             name: name.to_owned(),
             device: port.device.clone(),

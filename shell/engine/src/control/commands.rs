@@ -26,9 +26,9 @@ pub enum Command {
     SetCapture(CaptureCommand),
     /// Send echo requests until one is answered. Not sent if nobody awaits the reply any more.
     Ping(PingCommand),
-    /// Change what hosts do by themselves: BGP sessions and routes, DHCP leases. Possible before traffic starts, too.
+    /// Change what hosts do by themselves: BGP sessions, OSPF adjacencies and their routes, DHCP leases. Possible before traffic starts, too.
     Protocol(ProtocolCommand),
-    /// Say how the protocols of hosts stand, with the routes of BGP peers that are kept, or without. Before traffic starts, too.
+    /// Say how the protocols of hosts stand, with the routes of BGP peers and the LSAs of OSPF neighbours that are kept, or without. Before traffic starts, too.
     AskProtocols {
         /// Whether with routes.
         routes: bool,
@@ -138,9 +138,9 @@ pub struct ProtocolCommand {
     pub action: ProtocolAction,
     /// Name of the port; `None` is every port that has to do with it.
     pub port: Option<String>,
-    /// BGP peers: their names in the profile, or addresses of their hosts. All, if there are none.
+    /// BGP peers and OSPF routers: their names in the profile, or addresses of their hosts. All, if there are none.
     pub peers: Vec<String>,
-    /// Names of routes in the profile. All of the peers, if there are none.
+    /// Names of routes in the profile. All of the peers and routers, if there are none.
     pub routes: Vec<String>,
 }
 
@@ -151,9 +151,9 @@ pub enum ProtocolAction {
     Advertise,
     /// Routes are withdrawn.
     Withdraw,
-    /// There may be BGP sessions again.
+    /// There may be BGP sessions and OSPF adjacencies again.
     Up,
-    /// BGP sessions end, until further notice.
+    /// BGP sessions and OSPF adjacencies end, until further notice.
     Down,
     /// BGP sessions end as if the speakers restarted, and come up again after `retry`.
     Restart,
@@ -170,6 +170,8 @@ pub enum ProtocolAction {
 /// What an action is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActionOn {
+    /// BGP and OSPF.
+    Routes,
     Bgp,
     Dhcp,
     Link,
@@ -179,7 +181,8 @@ impl ProtocolAction {
     /// What it is about.
     pub(crate) fn on(self) -> ActionOn {
         match self {
-            Self::Advertise | Self::Withdraw | Self::Up | Self::Down | Self::Restart => ActionOn::Bgp,
+            Self::Advertise | Self::Withdraw | Self::Up | Self::Down => ActionOn::Routes,
+            Self::Restart => ActionOn::Bgp,
             Self::Renew | Self::Release => ActionOn::Dhcp,
             Self::Enable | Self::Disable => ActionOn::Link,
         }

@@ -2,6 +2,7 @@
 
 use super::bgp::Speakers;
 use super::hosts::{Clients, Commanded, Emulation, PortEmulation};
+use super::ospf::OspfRouters;
 use crate::control::commands::{
     ActionOn, Command, CommandError, ProtocolAction, ProtocolCommand, Reply, Request,
 };
@@ -39,11 +40,13 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
         return Err(format!("there is no port '{name}'"));
     }
     let what = match on {
+        ActionOn::Routes => "BGP peers or OSPF routers",
         ActionOn::Bgp => "BGP peers",
         ActionOn::Dhcp => "DHCP clients",
         ActionOn::Link => "LLDP agents or lag",
     };
     let has_it = |port: &PortEmulation| match on {
+        ActionOn::Routes => port.bgp.is_some() || port.ospf.is_some(),
         ActionOn::Bgp => port.bgp.is_some(),
         ActionOn::Dhcp => port.dhcp.is_some() || port.dhcp6.is_some(),
         ActionOn::Link => port.lldp.is_some() || port.lacp.is_some(),
@@ -56,10 +59,10 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
             None => format!("no port has {what}"),
         });
     }
-    if on == ActionOn::Bgp {
+    if matches!(on, ActionOn::Routes | ActionOn::Bgp) {
         known(&meant, command)?;
     } else if !command.peers.is_empty() || !command.routes.is_empty() {
-        return Err(format!("peers and routes are of BGP; {what} are meant by 'port'"));
+        return Err(format!("peers and routes are of BGP and OSPF; {what} are meant by 'port'"));
     }
     let mut changed = 0;
     for port in &mut meant {
@@ -70,7 +73,10 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
                     port.dhcp.as_mut().map_or(0, |clients| change_clients(clients, now, command.action));
                 done.dhcp6 = port.dhcp6.as_mut().map_or(0, |clients| clients.change(now, command.action));
             }
-            ActionOn::Bgp => {
+            ActionOn::Routes | ActionOn::Bgp => {
+                if on == ActionOn::Routes {
+                    done.ospf = port.ospf.as_mut().map_or(0, |routers| change_routers(routers, now, command));
+                }
                 done.bgp = port.bgp.as_mut().map_or(0, |speakers| change_speakers(speakers, now, command));
             }
             ActionOn::Link => {
@@ -113,13 +119,32 @@ fn ranges<'a>(
         .filter(|range| command.routes.is_empty() || command.routes.contains(&routes[*range].name))
 }
 
+/// OSPF routers that are meant, by number.
+fn routers<'a>(ospf: &'a OspfRouters, command: &'a ProtocolCommand) -> impl Iterator<Item = usize> + 'a {
+    let is_meant = |number: &usize| {
+        let router = &ospf.plan.routers[*number];
+        let is_it = |name: &String| router.name == *name || name.parse() == Ok(router.local);
+        command.peers.is_empty() || command.peers.iter().any(is_it)
+    };
+    (0..ospf.plan.routers.len()).filter(is_meant)
+}
+
 /// Whether all names of a command are known.
 fn known(ports: &[&mut PortEmulation], command: &ProtocolCommand) -> Result<(), String> {
     let all = || ports.iter().filter_map(|port| port.bgp.as_ref());
+    let ospf = || {
+        let has_ospf = command.action.on() == ActionOn::Routes;
+        ports.iter().filter_map(|port| port.ospf.as_ref()).filter(move |_| has_ospf)
+    };
     for name in &command.peers {
         let one = ProtocolCommand { peers: vec![name.clone()], ..command.clone() };
-        if all().all(|speakers| peers(speakers, &one).next().is_none()) {
-            return Err(format!("there is no BGP peer '{name}', and no speaker has that address"));
+        let is_router = ospf().any(|of| routers(of, &one).next().is_some());
+        if all().all(|speakers| peers(speakers, &one).next().is_none()) && !is_router {
+            return Err(match (all().next(), ospf().next()) {
+                (_, None) => format!("there is no BGP peer '{name}', and no speaker has that address"),
+                (None, _) => format!("there is no OSPF router '{name}', and none has that address"),
+                _ => format!("there is no BGP peer and no OSPF router '{name}', and none has that address"),
+            });
         }
     }
     let is_of_sessions =
@@ -132,11 +157,38 @@ fn known(ports: &[&mut PortEmulation], command: &ProtocolCommand) -> Result<(), 
             peers(speakers, command)
                 .any(|peer| speakers.plan.peers[peer].routes.iter().any(|range| range.name == *name))
         };
-        if !all().any(has) {
+        let router_has = |of: &OspfRouters| {
+            routers(of, command)
+                .any(|router| of.plan.routers[router].routes.iter().any(|range| range.name == *name))
+        };
+        if !all().any(has) && !ospf().any(router_has) {
             return Err(format!("there are no routes '{name}'"));
         }
     }
     Ok(())
+}
+
+fn change_routers(ospf: &mut OspfRouters, now: Nanos, command: &ProtocolCommand) -> u64 {
+    let meant: Vec<usize> = routers(ospf, command).collect();
+    let mut changed = 0;
+    for router in meant {
+        match command.action {
+            ProtocolAction::Up | ProtocolAction::Down => {
+                let up = command.action == ProtocolAction::Up;
+                changed += u64::from(ospf.machine.set_router(now, router, up));
+            }
+            _ => {
+                let up = command.action == ProtocolAction::Advertise;
+                let routes = ospf.plan.routers[router].routes.clone();
+                let is_meant = |name: &String| command.routes.is_empty() || command.routes.contains(name);
+                for (range, _) in routes.iter().enumerate().filter(|(_, range)| is_meant(&range.name)) {
+                    ospf.machine.set_range(router, range, up);
+                    changed += 1;
+                }
+            }
+        }
+    }
+    changed
 }
 
 fn change_speakers(speakers: &mut Speakers, now: Nanos, command: &ProtocolCommand) -> u64 {
@@ -171,6 +223,13 @@ fn states(ports: &[PortEmulation], now: Nanos, with_routes: bool, limit: usize) 
             all.counts.bgp_established += speakers.machine.established() as u64;
             let listed = 0..peers.min(limit - all.bgp.len());
             all.bgp.extend(listed.map(|peer| peer_state(name, speakers, peer, now, with_routes)));
+        }
+        if let Some(routers) = &port.ospf {
+            let count = routers.plan.routers.len();
+            all.counts.ospf_routers += count as u64;
+            all.counts.ospf_full += routers.machine.full() as u64;
+            let listed = 0..count.min(limit - all.ospf.len());
+            all.ospf.extend(listed.map(|router| routers.state(name, router, now, with_routes)));
         }
         if let Some(clients) = &port.dhcp {
             all.counts.dhcp_clients += u64::from(clients.machine.config().clients);

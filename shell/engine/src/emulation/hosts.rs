@@ -10,6 +10,7 @@ use super::dhcp6::Clients6;
 use super::failure::nobody_bound;
 use super::lacp::LagPort;
 use super::lldp::Agents;
+use super::ospf::OspfRouters;
 use crate::control::commands::Commands;
 use crate::error::EngineError;
 use crate::trial::hosts::{EmulatedHosts, LOCAL, host_macs};
@@ -30,6 +31,8 @@ use wire::signature::Mark;
 
 /// How long the last messages may take: a report of leaving is repeated within a second.
 const FAREWELL: Nanos = Nanos::from_secs(2);
+/// How long OSPF routers may take: what they flush is acknowledged late, and they wait for that for three seconds.
+const OSPF_FAREWELL: Nanos = Nanos::from_millis(3_500);
 
 /// What is done before traffic, or after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +64,9 @@ pub(super) struct PortEmulation {
     pub(super) lldp: Option<Agents>,
     pub(super) lacp: Option<LagPort>,
     pub(super) bgp: Option<Speakers>,
-    /// The port's hosts, who answer ARP and echo where workers do not yet or no longer; none without BGP speakers.
+    pub(super) ospf: Option<OspfRouters>,
+    /// The port's hosts, who answer ARP and echo where workers do not yet or no longer; none without BGP speakers and
+    /// OSPF routers.
     hosts: Option<Hosts>,
     /// What is joined and left while traffic runs: when, and whether it is joined; the next one last.
     later: Vec<(Nanos, bool, MembershipPlan)>,
@@ -73,19 +78,21 @@ pub(super) struct Commanded {
     pub(super) dhcp: u64,
     pub(super) dhcp6: u64,
     pub(super) bgp: u64,
+    pub(super) ospf: u64,
     pub(super) lldp: u64,
     pub(super) lacp: u64,
 }
 
 impl Commanded {
     /// All of them.
-    pub(super) fn all(&self) -> [u64; 5] {
-        [self.dhcp, self.dhcp6, self.bgp, self.lldp, self.lacp]
+    pub(super) fn all(&self) -> [u64; 6] {
+        [self.dhcp, self.dhcp6, self.bgp, self.ospf, self.lldp, self.lacp]
     }
 
     /// One more of each kind that a command changed something of.
     pub(super) fn count(&mut self, changed: &Self) {
-        let counts = [&mut self.dhcp, &mut self.dhcp6, &mut self.bgp, &mut self.lldp, &mut self.lacp];
+        let Self { dhcp, dhcp6, bgp, ospf, lldp, lacp } = self;
+        let counts = [dhcp, dhcp6, bgp, ospf, lldp, lacp];
         for (count, changed) in counts.into_iter().zip(changed.all()) {
             *count += u64::from(changed > 0);
         }
@@ -119,15 +126,18 @@ impl Emulation {
             lldp: port.lldp.as_ref().map(|lldp| Agents::new(lldp, macs)),
             lacp: port.lacp.as_ref().map(|lacp| LagPort::new(lacp, macs[0], &plan.ports, &own)),
             bgp: None,
+            ospf: None,
             hosts: None,
         };
         let mut ports: Vec<PortEmulation> = plan.ports.iter().zip(&macs).map(port).collect();
-        if plan.ports.iter().any(|port| port.bgp.is_some()) {
+        if plan.ports.iter().any(|port| port.bgp.is_some() || port.ospf.is_some()) {
             let hosts = EmulatedHosts::new(plan, &facts)?.ports;
             for (index, hosts) in hosts.into_iter().enumerate() {
                 let (port, macs) = (&plan.ports[index], &macs[index]);
                 let speakers = |bgp| Speakers::new(bgp, port, macs, facts[index], &hosts);
                 ports[index].bgp = port.bgp.as_ref().map(speakers);
+                let routers = |ospf| OspfRouters::new(ospf, port, macs, facts[index]);
+                ports[index].ospf = port.ospf.as_ref().map(routers);
                 ports[index].hosts = Some(hosts);
             }
         }
@@ -143,12 +153,13 @@ impl Emulation {
                 || port.lldp.is_some()
                 || port.lacp.is_some()
                 || port.bgp.is_some()
+                || port.ospf.is_some()
         };
         self.ports.iter().any(is_active)
     }
 
-    /// Aggregates ports; then gets addresses, joins groups and establishes BGP sessions, until all is done, or time is up, or the run
-    /// is stopped. With `patient`, nobody waits for ports of lags and BGP sessions, and nobody minds if there are none.
+    /// Aggregates ports; then gets addresses, joins groups, establishes BGP sessions and OSPF adjacencies, until all is done, or time is up, or the run
+    /// is stopped. With `patient`, nobody waits for ports of lags, sessions and adjacencies, and nobody minds if there are none.
     pub(crate) fn begin<C: Clock>(
         &mut self,
         plan: &Plan,
@@ -182,6 +193,7 @@ impl Emulation {
                     && port.members.as_ref().is_none_or(is_settled)
                     && port.lldp.as_ref().is_none_or(|agents| agents.machine.has_sent())
                     && port.bgp.as_mut().is_none_or(|speakers| speakers.may_start(now, patient))
+                    && port.ospf.as_mut().is_none_or(|routers| routers.may_start(now, patient))
             };
             commands.is_stopped() || emulation.ports.iter_mut().all(is_done)
         })?;
@@ -206,6 +218,13 @@ impl Emulation {
                     .filter(|_| speakers.established() == 0 && !patient && !commands.is_stopped())
                 {
                     return Err(EngineError::Bgp { port: plan.name.clone(), reason });
+                }
+            }
+            if let Some(routers) = &mut port.ospf {
+                routers.note_start(patient);
+                let must = routers.full() == 0 && !patient && !commands.is_stopped();
+                if let Some(reason) = routers.missing().filter(|_| must) {
+                    return Err(EngineError::Ospf { port: plan.name.clone(), reason });
                 }
             }
         }
@@ -265,6 +284,10 @@ impl Emulation {
             .iter_mut()
             .flat_map(|port| &mut port.bgp)
             .for_each(|speakers| speakers.machine.start(epoch));
+        self.ports
+            .iter_mut()
+            .flat_map(|port| &mut port.ospf)
+            .for_each(|routers| routers.machine.start(epoch));
     }
 
     /// When there is something to do.
@@ -274,10 +297,11 @@ impl Emulation {
             let members = port.members.as_ref().map_or(Nanos::MAX, GroupMembers::next_due);
             let later = port.later.last().map_or(Nanos::MAX, |(at, ..)| self.epoch.saturating_add(*at));
             let bgp = port.bgp.as_ref().map_or(Nanos::MAX, Speakers::next_due);
+            let ospf = port.ospf.as_ref().map_or(Nanos::MAX, |routers| routers.machine.next_due());
             let lldp = port.lldp.as_ref().map_or(Nanos::MAX, |agents| agents.machine.next_due());
             let lacp = port.lacp.as_ref().map_or(Nanos::MAX, |lacp| lacp.machine.next_due());
             let clients6 = port.dhcp6.as_ref().map_or(Nanos::MAX, Clients6::next_due);
-            clients.min(clients6).min(members).min(later).min(bgp).min(lldp).min(lacp)
+            clients.min(clients6).min(members).min(later).min(bgp).min(ospf).min(lldp).min(lacp)
         };
         self.ports.iter().map(due).min().unwrap_or(Nanos::MAX)
     }
@@ -315,7 +339,7 @@ impl Emulation {
         commands
     }
 
-    /// Gives addresses back, leaves all groups and ends all BGP sessions: workers have ended.
+    /// Gives addresses back, leaves all groups and ends all BGP sessions and OSPF adjacencies: workers have ended.
     pub(crate) fn end<C: Clock>(
         &mut self,
         rig: &mut Rig,
@@ -356,6 +380,10 @@ impl Emulation {
                 last = last.max(now + FAREWELL);
                 speakers.end(now);
             }
+            if let Some(routers) = &mut port.ospf {
+                last = last.max(now + OSPF_FAREWELL);
+                routers.end(now);
+            }
         }
         self.exchange(rig, clock, idle, Stage::End, |emulation, now| {
             let is_done = |port: &PortEmulation| {
@@ -367,6 +395,7 @@ impl Emulation {
                     && port.lldp.as_ref().is_none_or(|agents| agents.machine.has_left())
                     && port.lacp.as_ref().is_none_or(|lacp| lacp.machine.has_left())
                     && port.bgp.as_ref().is_none_or(|speakers| speakers.machine.is_over())
+                    && port.ospf.as_ref().is_none_or(|routers| routers.machine.is_over())
             };
             now > last || emulation.ports.iter().all(is_done)
         })
@@ -416,6 +445,9 @@ impl Emulation {
                 if let (Some(speakers), Some(hosts), Stage::Hosts) = (&mut port.bgp, &port.hosts, stage) {
                     speakers.set_up(now, hosts, &mut frames);
                 }
+                if let (Some(routers), Stage::Hosts) = (&mut port.ospf, stage) {
+                    routers.set_up(now);
+                }
                 if stage == Stage::Lags {
                     port.lacp.iter_mut().for_each(|lacp| lacp.machine.poll(now, &mut frames));
                 } else {
@@ -440,6 +472,9 @@ impl PortEmulation {
             && speakers.take(now, frame, hosts)
         {
             return true;
+        }
+        if ::ospf::may_concern(frame) {
+            return self.ospf.as_mut().is_some_and(|routers| routers.machine.take(now, frame));
         }
         if emulate::is_slow(frame) {
             return self.lacp.as_mut().is_some_and(|lacp| lacp.machine.take(now, frame));
@@ -496,6 +531,9 @@ impl PortEmulation {
         }
         if let Some(speakers) = &mut self.bgp {
             speakers.machine.poll(now, frames);
+        }
+        if let Some(routers) = &mut self.ospf {
+            routers.machine.poll(now, frames);
         }
     }
 

@@ -395,8 +395,9 @@ fn keep_for_control(
     counts: &mut PortCounts,
 ) {
     let Some(overheard) = overheard else { return };
-    let is_for_hosts = || neighbour::may_answer(data) || emulate::may_concern(data) || bgp::may_concern(data);
-    if !(is_in_lag && emulate::is_slow(data) || is_for_hosts()) {
+    let is_for_hosts = || neighbour::may_answer(data) || emulate::may_concern(data);
+    let speaks = || bgp::may_concern(data) || ospf::may_concern(data);
+    if !(is_in_lag && emulate::is_slow(data) || is_for_hosts() || speaks()) {
         return;
     }
     if overheard.len() < HOST_EVENTS_MAX {

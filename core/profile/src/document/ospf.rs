@@ -1,0 +1,225 @@
+//! OSPF routers behind a port, the routes they advertise, and the routers generated behind them.
+
+use super::{BgpFlapDoc, Duration, Ip, Name, Network, SessionRate, no_time};
+use crate::document::quantity::OspfArea;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use units::{Nanos, Pps};
+
+/// OSPF routers behind a port: hosts of the port with adjacencies to the device (OSPFv2, RFC 2328). Traffic starts when all adjacencies
+/// are full and all routes have been acknowledged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Ospf")]
+pub struct OspfDoc {
+    /// The routers; at most 1,024.
+    #[schemars(length(min = 1))]
+    pub routers: Vec<OspfRouterDoc>,
+    /// Rate at which each router floods LSAs.
+    #[serde(default = "flood_rate")]
+    pub rate: SessionRate,
+    /// How long to wait until all adjacencies are full and all routes acknowledged. Traffic then starts with those that are, and the
+    /// result is not valid; without any adjacency, the run ends with an error.
+    #[serde(default = "timeout")]
+    pub timeout: Duration,
+    /// How long to wait after that, for the device to compute and install the routes.
+    #[serde(default = "settle")]
+    pub settle: Duration,
+    /// Number of LSAs of the device that each router keeps, to be shown while the run goes on; 100,000 for all routers of a port at most.
+    #[serde(default)]
+    #[schemars(range(max = 100_000))]
+    pub keep: u32,
+}
+
+/// An OSPF router, or one for each of several hosts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "OspfRouter")]
+pub struct OspfRouterDoc {
+    /// What commands to a running trial call it. Several can have one name.
+    pub name: Option<Name>,
+    /// Host of the port that is the router. The name of an entry of 'hosts' with 'count' stands for all of its hosts. Default: the
+    /// port's first host.
+    pub host: Option<Name>,
+    /// Router identifier of the first host; each other has the next. Default: the host's IPv4 address.
+    pub router_id: Option<Ip>,
+    /// Area of the link to the device.
+    #[serde(default = "backbone")]
+    pub area: OspfArea,
+    /// What the link to the device is.
+    #[serde(default)]
+    pub network: OspfNetworkDoc,
+    /// Time between Hello packets, in whole seconds; the device must have the same.
+    #[serde(default = "hello")]
+    pub hello: Duration,
+    /// Time after which a neighbour that is not heard is lost, in whole seconds; the device must have the same. Default: four times 'hello'.
+    pub dead: Option<Duration>,
+    /// What the link to the device costs.
+    #[serde(default = "cost")]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub cost: u32,
+    /// MTU to state; the device must have the same. Packets are no longer than this, nor than 1500 bytes. Default: that of the port, at
+    /// most 1500.
+    #[schemars(range(min = 576, max = 65_535))]
+    pub mtu: Option<u32>,
+    /// Simple password, at most 8 characters. Default: no authentication.
+    #[schemars(length(min = 1, max = 8))]
+    pub password: Option<String>,
+    /// Routes to advertise.
+    #[serde(default)]
+    pub routes: Vec<OspfRoutesDoc>,
+    /// Routers to generate behind this one.
+    pub topology: Option<OspfTopologyDoc>,
+}
+
+/// What the link of a router is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum OspfNetworkDoc {
+    /// A network of many routers, of which the device is the designated one.
+    #[default]
+    Broadcast,
+    /// A link between two routers.
+    PointToPoint,
+}
+
+/// Routes that differ by their prefix alone. They are made when they are sent: a million take no memory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "OspfRoutes")]
+pub struct OspfRoutesDoc {
+    /// What commands to a running trial call them. Several can have one name.
+    pub name: Option<Name>,
+    /// The first prefix.
+    pub prefixes: Network,
+    /// Number of prefixes of each router.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub count: u32,
+    /// Step from one prefix to the next, in prefixes: 2 leaves every other one out.
+    #[serde(default = "one")]
+    #[schemars(range(min = 1, max = 16_777_216))]
+    pub step: u32,
+    /// Let all hosts of the entry advertise the same prefixes. Default: each has the next ones.
+    #[serde(default)]
+    pub same: bool,
+    /// What the routes are.
+    #[serde(default, rename = "type")]
+    pub kind: OspfRouteDoc,
+    /// Metric of external routes, at most 16,777,214; cost of internal ones at their router, at most 65,535.
+    #[serde(default = "metric")]
+    #[schemars(range(max = 16_777_214))]
+    pub metric: u32,
+    /// Tag of external routes.
+    #[serde(default)]
+    pub tag: u32,
+    /// When to advertise, after the start of traffic. At 0s, traffic starts once the routes were acknowledged.
+    #[serde(default = "no_time")]
+    pub advertise: Duration,
+    /// When to withdraw, after the start of traffic. Default: when traffic has ended.
+    pub withdraw: Option<Duration>,
+    /// Withdraw and advertise again and again: 'every' at least 5s, 'down' at least 1s.
+    pub flap: Option<BgpFlapDoc>,
+}
+
+/// What routes are.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum OspfRouteDoc {
+    /// External routes whose metric alone counts: an AS-external LSA each.
+    #[serde(rename = "external_2")]
+    #[default]
+    External2,
+    /// External routes whose metric is added to the cost of the way to the router.
+    #[serde(rename = "external_1")]
+    External1,
+    /// Stub networks of the routers of 'topology', in equal shares.
+    Internal,
+}
+
+/// Routers that are generated behind a router, connected by point-to-point links. The first is connected to the router itself. One of
+/// 'grid', 'ring' and 'tree' says how the others are.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "OspfTopology")]
+pub struct OspfTopologyDoc {
+    /// Rows of routers, each connected to those beside, above and below it.
+    pub grid: Option<OspfGridDoc>,
+    /// Number of routers in a ring.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub ring: Option<u32>,
+    /// A tree of routers, whose root is the first.
+    pub tree: Option<OspfTreeDoc>,
+    /// What each link costs, in both directions.
+    #[serde(default = "cost")]
+    #[schemars(range(min = 1, max = 65_535))]
+    pub cost: u32,
+    /// Router identifier of the first one; each other has the next, those behind the entry's next host follow. Default: the one after
+    /// the entry's own routers.
+    pub router_id: Option<Ip>,
+}
+
+/// A grid of routers, 10,000 at most.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "OspfGrid")]
+pub struct OspfGridDoc {
+    /// Number of rows.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub rows: u32,
+    /// Routers in a row.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub columns: u32,
+}
+
+/// A tree of routers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "OspfTree")]
+pub struct OspfTreeDoc {
+    /// Number of routers.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub routers: u32,
+    /// Routers below each.
+    #[serde(default = "two")]
+    #[schemars(range(min = 1, max = 100))]
+    pub children: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn two() -> u32 {
+    2
+}
+
+fn cost() -> u32 {
+    10
+}
+
+fn metric() -> u32 {
+    20
+}
+
+fn backbone() -> OspfArea {
+    OspfArea(std::net::Ipv4Addr::UNSPECIFIED)
+}
+
+fn flood_rate() -> SessionRate {
+    SessionRate(Pps::new(20_000))
+}
+
+fn timeout() -> Duration {
+    Duration(Nanos::from_secs(120))
+}
+
+fn settle() -> Duration {
+    Duration(Nanos::from_secs(2))
+}
+
+fn hello() -> Duration {
+    Duration(Nanos::from_secs(10))
+}

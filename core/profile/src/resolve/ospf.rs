@@ -1,0 +1,404 @@
+//! OSPF routers of a port's hosts, their routes, and what is generated behind them.
+
+use super::Resolver;
+use crate::document::{OspfDoc, OspfNetworkDoc, OspfRouteDoc, OspfRouterDoc, OspfRoutesDoc, OspfTopologyDoc};
+use crate::plan::{HostPlan, OspfPlan};
+use ::ospf::{
+    LINKS_MAX, MIN_LS_ARRIVAL, MIN_LS_INTERVAL, NetworkType, RouteKind, RouteRange, RouterConfig, Shape,
+    Topology,
+};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+use units::{Flap, Nanos, Schedule};
+
+/// Routers of a port.
+const ROUTERS_MAX: usize = 1_024;
+/// LSAs of all routers of a port that are kept.
+const KEPT_MAX: u64 = 100_000;
+/// Routers that are generated behind one.
+const GENERATED_MAX: u32 = 10_000;
+/// What a network mask of a stub network may cost.
+const INTERNAL_METRIC_MAX: u32 = 65_535;
+
+/// Router identifiers that are taken: the first and the last of a range, and whose they are.
+type Taken = Vec<(u32, u32, String)>;
+
+impl Resolver<'_> {
+    pub(super) fn ospf(
+        &mut self,
+        port: &str,
+        ospf: &OspfDoc,
+        hosts: &[HostPlan],
+        has_punt: bool,
+    ) -> OspfPlan {
+        let path = format!("ports.{port}.ospf");
+        if has_punt {
+            let reason = "the port's hosts have their control plane in a namespace ('punt'): run an OSPF daemon there, or leave \
+                          'punt' out";
+            self.reading.fail(&path, reason);
+        }
+        self.within_a_year(&format!("{path}.timeout"), ospf.timeout.0);
+        self.within_a_year(&format!("{path}.settle"), ospf.settle.0);
+        let mut plan = OspfPlan {
+            routers: Vec::new(),
+            rate: self.per_second(&format!("{path}.rate"), ospf.rate.0),
+            timeout: ospf.timeout.0,
+            settle: ospf.settle.0,
+            seed: self.seed_of(&path, "ospf"),
+        };
+        let mut taken = Taken::new();
+        for (index, doc) in ospf.routers.iter().enumerate() {
+            let path = format!("{path}.routers[{index}]");
+            if !self.reading.is_dropped(&path) {
+                self.ospf_routers(&path, doc, hosts, &mut plan, &mut taken);
+            }
+        }
+        if plan.routers.len() > ROUTERS_MAX {
+            let reason = format!("{} routers; a port has {ROUTERS_MAX} at most", plan.routers.len());
+            self.reading.fail(format!("{path}.routers"), reason);
+        }
+        let kept = u64::from(ospf.keep) * plan.routers.len() as u64;
+        if kept > KEPT_MAX {
+            let reason =
+                format!("{kept} LSAs of {} routers; a port keeps {KEPT_MAX} at most", plan.routers.len());
+            self.reading.fail(format!("{path}.keep"), reason);
+        }
+        plan.routers.iter_mut().for_each(|router| router.keep = ospf.keep);
+        plan
+    }
+
+    /// Adds the routers of one entry.
+    fn ospf_routers(
+        &mut self,
+        path: &str,
+        doc: &OspfRouterDoc,
+        hosts: &[HostPlan],
+        plan: &mut OspfPlan,
+        taken: &mut Taken,
+    ) {
+        let speakers: Vec<usize> = match &doc.host {
+            None => vec![0],
+            Some(name) => {
+                let of_many = format!("{}[", name.0);
+                let is_meant = |host: &HostPlan| host.name == name.0 || host.name.starts_with(&of_many);
+                (0..hosts.len()).filter(|host| is_meant(&hosts[*host])).collect()
+            }
+        };
+        if let Some(name) = doc.host.as_ref().filter(|_| speakers.is_empty()) {
+            return self.reading.fail(format!("{path}.host"), format!("the port has no host '{}'", name.0));
+        }
+        let count = speakers.len() as u32;
+        let (hello_s, dead_s) = self.ospf_times(path, doc);
+        let shape = doc.topology.as_ref().and_then(|topology| self.ospf_shape(path, topology));
+        let routes = self.ospf_routes(path, doc, count, shape);
+        let first = match self.ospf_id(&format!("{path}.router_id"), doc, &hosts[speakers[0]]) {
+            Some(first) => first,
+            None => return,
+        };
+        let generated = self.ospf_generated(path, doc, (first, count), shape);
+        for (number, host) in (0u32..).zip(speakers) {
+            let Some(IpAddr::V4(local)) = hosts[host].address(true).map(|own| own.ip) else {
+                let reason = format!("host '{}' has no IPv4 address", hosts[host].name);
+                return self.reading.fail(format!("{path}.host"), reason);
+            };
+            let prefix_len = hosts[host].address(true).map_or(32, |own| own.prefix_len);
+            let link = |router: &&RouterConfig| hosts[router.host].vlans == hosts[host].vlans;
+            let network = match doc.network {
+                OspfNetworkDoc::Broadcast => NetworkType::Broadcast,
+                OspfNetworkDoc::PointToPoint => NetworkType::PointToPoint,
+            };
+            if let Some(other) = plan.routers.iter().find(|router| router.host == host) {
+                let reason = format!("host '{}' is router {} already", hosts[host].name, other.id);
+                return self.reading.fail(format!("{path}.host"), reason);
+            }
+            let is_alone = |router: &RouterConfig| {
+                router.network == NetworkType::PointToPoint || network == NetworkType::PointToPoint
+            };
+            if plan.routers.iter().filter(link).any(is_alone) {
+                let reason = format!(
+                    "a point-to-point link has one router of the port, and host '{}' is on the link of another: give them VLANs of \
+                     their own, or let the network be broadcast",
+                    hosts[host].name
+                );
+                return self.reading.fail(format!("{path}.network"), reason);
+            }
+            let id = match (&doc.router_id, number) {
+                (None, 1..) => local,
+                _ => Ipv4Addr::from(u32::from(first).wrapping_add(number)),
+            };
+            if !self.ospf_take(&format!("{path}.router_id"), (u32::from(id), 1), taken) {
+                return;
+            }
+            let topology = generated.map(|(shape, routers, cost, first)| Topology {
+                shape,
+                routers,
+                cost,
+                first: Ipv4Addr::from(u32::from(first).wrapping_add(number.wrapping_mul(routers))),
+            });
+            if let Some(topology) = topology {
+                let range = (u32::from(topology.first), topology.routers);
+                if !self.ospf_take(&format!("{path}.topology.router_id"), range, taken) {
+                    return;
+                }
+            }
+            plan.routers.push(RouterConfig {
+                name: doc.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),
+                host,
+                local,
+                prefix_len,
+                id,
+                area: doc.area.0,
+                network,
+                hello_s,
+                dead_s,
+                cost: doc.cost.min(u16::MAX.into()) as u16,
+                mtu: doc.mtu.map(|mtu| mtu.min(u16::MAX.into()) as u16),
+                password: doc.password.as_ref().map(|text| {
+                    let mut bytes = [0; 8];
+                    bytes.iter_mut().zip(text.bytes()).for_each(|(to, byte)| *to = byte);
+                    bytes
+                }),
+                number,
+                routes: routes.clone(),
+                topology,
+                keep: 0,
+            });
+        }
+    }
+
+    /// The router identifier of the first host of an entry.
+    fn ospf_id(&mut self, path: &str, doc: &OspfRouterDoc, host: &HostPlan) -> Option<Ipv4Addr> {
+        let id = match (&doc.router_id, host.address(true).map(|own| own.ip)) {
+            (Some(id), _) => id.0,
+            (None, Some(ip)) => ip,
+            (None, None) => {
+                let reason = format!("is missing: host '{}' has no IPv4 address to take it from", host.name);
+                self.reading.fail(path, reason);
+                return None;
+            }
+        };
+        match id {
+            IpAddr::V4(id) if !id.is_unspecified() => Some(id),
+            _ => {
+                self.reading.fail(path, "must look like an IPv4 address above 0.0.0.0");
+                None
+            }
+        }
+    }
+
+    /// Takes so many identifiers from the first one on; `false` if somebody has one of them.
+    fn ospf_take(&mut self, path: &str, (first, count): (u32, u32), taken: &mut Taken) -> bool {
+        let Some(last) = first.checked_add(count - 1) else {
+            let from = Ipv4Addr::from(first);
+            self.reading.fail(path, format!("{from} leaves too few identifiers after it"));
+            return false;
+        };
+        if let Some((from, _, whose)) = taken.iter().find(|(from, to, _)| first <= *to && *from <= last) {
+            let both = Ipv4Addr::from(first.max(*from));
+            self.reading
+                .fail(path, format!("the router identifier {both} is that of another router, by {whose}"));
+            return false;
+        }
+        taken.push((first, last, path.to_owned()));
+        true
+    }
+
+    fn ospf_times(&mut self, path: &str, doc: &OspfRouterDoc) -> (u16, u32) {
+        let second = Nanos::from_secs(1).0;
+        let whole = |time: Nanos, max: u64| {
+            let seconds = time.0 / second;
+            (time.0.is_multiple_of(second) && (1..=max).contains(&seconds)).then_some(seconds)
+        };
+        let hello = whole(doc.hello.0, u16::MAX.into());
+        if hello.is_none() {
+            self.reading.fail(format!("{path}.hello"), "must be whole seconds from 1s to 65535s");
+        }
+        let hello = hello.unwrap_or(1);
+        let dead = match &doc.dead {
+            None => Some(4 * hello),
+            Some(dead) => whole(dead.0, 1 << 24).filter(|dead| *dead > hello),
+        };
+        if dead.is_none() {
+            self.reading.fail(format!("{path}.dead"), "must be whole seconds, and longer than 'hello'");
+        }
+        if doc.password.as_ref().is_some_and(|password| !password.is_ascii()) {
+            self.reading.fail(format!("{path}.password"), "must be of ASCII characters");
+        }
+        (hello as u16, dead.unwrap_or(hello + 1) as u32)
+    }
+
+    /// How generated routers are connected, and how many there are.
+    fn ospf_shape(&mut self, path: &str, doc: &OspfTopologyDoc) -> Option<(Shape, u32)> {
+        let path = format!("{path}.topology");
+        let grid = doc.grid.as_ref();
+        let shapes = [
+            grid.map(|grid| (Shape::Grid { columns: grid.columns }, grid.rows.saturating_mul(grid.columns))),
+            doc.ring.map(|routers| (Shape::Ring, routers)),
+            doc.tree.as_ref().map(|tree| (Shape::Tree { children: tree.children }, tree.routers)),
+        ];
+        let mut said = shapes.into_iter().flatten();
+        let (first, second) = (said.next(), said.next());
+        if first.is_none() || second.is_some() {
+            self.reading.fail(path, "needs one of 'grid', 'ring' and 'tree'");
+            return None;
+        }
+        let (_, routers) = first?;
+        if routers > GENERATED_MAX {
+            let reason = format!("{routers} routers; there are {GENERATED_MAX} behind a router at most");
+            self.reading.fail(path, reason);
+            return None;
+        }
+        first
+    }
+
+    /// Generated routers of an entry: how they are connected, how many there are behind each of its routers, what links cost, and the
+    /// first one's identifier.
+    fn ospf_generated(
+        &mut self,
+        path: &str,
+        doc: &OspfRouterDoc,
+        (first, count): (Ipv4Addr, u32),
+        shape: Option<(Shape, u32)>,
+    ) -> Option<(Shape, u32, u16, Ipv4Addr)> {
+        let (topology, (shape, routers)) = (doc.topology.as_ref()?, shape?);
+        let own = match topology.router_id.as_ref().map(|id| id.0) {
+            None => u32::from(first).checked_add(count).map(Ipv4Addr::from),
+            Some(IpAddr::V4(id)) => Some(id).filter(|id| !id.is_unspecified()),
+            Some(IpAddr::V6(_)) => None,
+        };
+        if own.is_none() {
+            let reason = "must look like an IPv4 address above 0.0.0.0";
+            self.reading.fail(format!("{path}.topology.router_id"), reason);
+        }
+        Some((shape, routers, topology.cost.min(u16::MAX.into()) as u16, own?))
+    }
+
+    fn ospf_routes(
+        &mut self,
+        path: &str,
+        doc: &OspfRouterDoc,
+        routers: u32,
+        shape: Option<(Shape, u32)>,
+    ) -> Arc<[RouteRange]> {
+        let mut all: Vec<(usize, RouteRange)> = Vec::new();
+        for (index, routes) in doc.routes.iter().enumerate() {
+            let path = format!("{path}.routes[{index}]");
+            if self.reading.is_dropped(&path) {
+                continue;
+            }
+            self.ospf_route_times(&path, routes);
+            if let Some(range) = self.ospf_range(&path, routes, routers) {
+                if !range.is_external() && doc.topology.is_none() {
+                    let reason =
+                        "internal routes are networks of generated routers: give the router a 'topology'";
+                    self.reading.fail(format!("{path}.type"), reason);
+                }
+                let before = all.iter().filter(|(_, other)| range.is_external() && other.is_external());
+                let met = before.filter_map(|(other, it)| {
+                    let both = (0..routers).find_map(|router| range.meets(it, router));
+                    both.map(|both| (*other, both))
+                });
+                if let Some((other, both)) = met.take(1).next() {
+                    let reason = format!(
+                        "{both} is the address of a prefix of routes[{other}] as well: an LSA is known by the address of its prefix"
+                    );
+                    self.reading.fail(format!("{path}.prefixes"), reason);
+                }
+                all.push((index, range));
+            }
+        }
+        if let Some((shape, generated)) = shape {
+            let internal = all.iter().map(|(_, range)| range).filter(|range| !range.is_external());
+            let networks: u32 =
+                internal.map(|range| range.count.div_ceil(generated)).fold(0, u32::saturating_add);
+            let links = match shape {
+                Shape::Grid { .. } => 5,
+                Shape::Ring => 3,
+                Shape::Tree { children } => children + 2,
+            };
+            // An LSA has to fit a packet.
+            let lacking = LINKS_MAX * doc.mtu.unwrap_or(1_500).min(1_500) / 1_500;
+            if networks + links > lacking {
+                let reason = format!(
+                    "{networks} networks and {links} links of each generated router; there is room for {lacking} in all: let there be \
+                     more routers"
+                );
+                self.reading.fail(format!("{path}.topology"), reason);
+            }
+        }
+        all.into_iter().map(|(_, range)| range).collect()
+    }
+
+    fn ospf_route_times(&mut self, path: &str, doc: &OspfRoutesDoc) {
+        self.within_a_year(&format!("{path}.advertise"), doc.advertise.0);
+        let early = |withdraw: Nanos| withdraw < doc.advertise.0.saturating_add(MIN_LS_ARRIVAL);
+        if doc.withdraw.as_ref().is_some_and(|withdraw| early(withdraw.0) && doc.advertise.0 > Nanos::ZERO) {
+            let reason =
+                format!("must be {MIN_LS_ARRIVAL} later than 'advertise': routers take no second LSA before");
+            self.reading.fail(format!("{path}.withdraw"), reason);
+        }
+        if let Some(flap) = &doc.flap {
+            self.within_a_year(&format!("{path}.flap.every"), flap.every.0);
+            if flap.every.0 < MIN_LS_INTERVAL {
+                let reason = format!(
+                    "must be {MIN_LS_INTERVAL} at least: a router sends an LSA no more often (RFC 2328 appendix B)"
+                );
+                self.reading.fail(format!("{path}.flap.every"), reason);
+            }
+            if flap.down.0 < MIN_LS_ARRIVAL || flap.down.0 >= flap.every.0 {
+                let reason = format!("must be {MIN_LS_ARRIVAL} at least, and shorter than 'every'");
+                self.reading.fail(format!("{path}.flap.down"), reason);
+            }
+        }
+    }
+
+    fn ospf_range(&mut self, path: &str, doc: &OspfRoutesDoc, routers: u32) -> Option<RouteRange> {
+        let (IpAddr::V4(first), prefix_len) = (doc.prefixes.0.network().0, doc.prefixes.0.prefix_len) else {
+            self.reading.fail(format!("{path}.prefixes"), "must be an IPv4 network: OSPFv2 has no others");
+            return None;
+        };
+        let kind = match doc.kind {
+            OspfRouteDoc::External1 => RouteKind::External1,
+            OspfRouteDoc::External2 => RouteKind::External2,
+            OspfRouteDoc::Internal => RouteKind::Internal,
+        };
+        if kind == RouteKind::Internal && doc.metric > INTERNAL_METRIC_MAX {
+            let reason = format!("must be {INTERNAL_METRIC_MAX} at most for internal routes");
+            self.reading.fail(format!("{path}.metric"), reason);
+        }
+        if kind == RouteKind::Internal && doc.tag != 0 {
+            self.reading.fail(format!("{path}.tag"), "internal routes have no tag");
+        }
+        let range = RouteRange {
+            name: doc.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),
+            kind,
+            first,
+            prefix_len,
+            count: doc.count,
+            step: doc.step,
+            same: doc.same,
+            metric: doc.metric,
+            tag: doc.tag,
+            schedule: Schedule {
+                from: doc.advertise.0,
+                until: doc.withdraw.as_ref().map(|withdraw| withdraw.0),
+                again: None,
+                flap: doc.flap.as_ref().map(|flap| Flap { every: flap.every.0, down: flap.down.0 }),
+            },
+        };
+        if range.prefix(routers.saturating_sub(1), doc.count.saturating_sub(1)).is_none() {
+            let whose = if routers > 1 && !doc.same {
+                format!(" for each of {routers} routers")
+            } else {
+                String::new()
+            };
+            let reason = format!(
+                "{} prefixes of /{prefix_len} with step {}{whose} from {first} on exceed the address space",
+                doc.count, doc.step
+            );
+            self.reading.fail(format!("{path}.count"), reason);
+            return None;
+        }
+        Some(range)
+    }
+}

@@ -1,0 +1,252 @@
+//! OSPF routers of a port: they come up before traffic, and are looked after while it runs.
+//!
+//! Not here: the protocol (`::ospf`).
+
+use super::times::times;
+use crate::trial::endpoints::hosts_mtu;
+use ::ospf::{KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfHost, Routers, RoutersConfig};
+use neighbour::Mac;
+use port::PortFacts;
+use profile::plan::{OspfPlan, PortPlan};
+use result::{OspfLsaCounts, OspfLsaState, OspfResult, OspfRouterState};
+use units::{Nanos, count};
+
+/// How often to look whether all is told.
+const LOOK_EVERY: Nanos = Nanos::from_millis(2);
+/// Failures a sentence names.
+const NAMED_MAX: usize = 3;
+
+/// OSPF routers of a port.
+#[derive(Debug)]
+pub(super) struct OspfRouters {
+    pub(super) machine: Routers,
+    pub(super) plan: OspfPlan,
+    /// Names of the port's hosts.
+    hosts: Vec<String>,
+    begun: Option<Nanos>,
+    /// When all was told, and when that is looked at again.
+    told: Option<Nanos>,
+    look_at: Nanos,
+    /// Whether nobody waits for adjacencies: then those count that there ever were.
+    is_patient: bool,
+    /// Routers whose adjacency was full when traffic started, and when it had ended.
+    full: usize,
+    full_at_end: Option<usize>,
+    /// What makes a result invalid, known when traffic started.
+    pub(super) complaints: Vec<String>,
+}
+
+impl OspfRouters {
+    pub(super) fn new(plan: &OspfPlan, port: &PortPlan, macs: &[Mac], facts: &PortFacts) -> Self {
+        let host = |(host, mac): (&profile::plan::HostPlan, &Mac)| OspfHost {
+            mac: *mac,
+            vlans: host.vlans.clone(),
+            mtu: hosts_mtu(facts) as u16,
+        };
+        let config = RoutersConfig {
+            hosts: port.hosts.iter().zip(macs).map(host).collect(),
+            routers: plan.routers.clone(),
+            rate: plan.rate,
+            seed: plan.seed,
+        };
+        Self {
+            machine: Routers::new(config),
+            plan: plan.clone(),
+            hosts: port.hosts.iter().map(|host| host.name.clone()).collect(),
+            begun: None,
+            told: None,
+            look_at: Nanos::ZERO,
+            is_patient: false,
+            full: 0,
+            full_at_end: None,
+            complaints: Vec::new(),
+        }
+    }
+
+    /// Begins, the first time.
+    pub(super) fn set_up(&mut self, now: Nanos) {
+        if self.begun.is_none() {
+            self.begun = Some(now);
+            self.machine.begin(now);
+        }
+    }
+
+    /// Whether traffic may start: all is told and the device has had its time, or it is too late. With `patient` it may at once.
+    pub(super) fn may_start(&mut self, now: Nanos, patient: bool) -> bool {
+        let Some(begun) = self.begun else { return false };
+        if patient {
+            return true;
+        }
+        if now < self.look_at {
+            return false;
+        }
+        self.look_at = now + LOOK_EVERY;
+        self.told = if self.machine.is_settled() { self.told.or(Some(now)) } else { None };
+        let has_settled = self.told.is_some_and(|told| now.since(told) >= self.plan.settle);
+        has_settled || now.since(begun) > self.plan.timeout
+    }
+
+    /// Traffic starts: notes what there is.
+    pub(super) fn note_start(&mut self, patient: bool) {
+        self.is_patient = patient;
+        self.full = self.machine.full();
+        if patient {
+            return;
+        }
+        let missing = self.missing();
+        if self.told.is_none() && missing.is_none() {
+            let timeout = self.plan.timeout;
+            self.complaints.push(format!("not all OSPF routes were acknowledged within {timeout}"));
+        }
+        self.complaints.extend(missing);
+    }
+
+    /// Flushes what was advertised and ends all adjacencies.
+    pub(super) fn end(&mut self, now: Nanos) {
+        self.full_at_end = Some(self.machine.full());
+        self.machine.shut(now);
+    }
+
+    /// Routers whose adjacency was full when traffic started, or ever if nobody waited for them.
+    pub(super) fn full(&self) -> usize {
+        let ever = |router: &usize| self.machine.counts_of(*router).full > 0;
+        if self.is_patient { (0..self.plan.routers.len()).filter(ever).count() } else { self.full }
+    }
+
+    /// Whether adjacencies were lost, in a sentence.
+    pub(super) fn lost(&self) -> Option<String> {
+        let (router, why) = self.machine.first_loss()?;
+        let (flaps, local) = (self.machine.counts().flaps, self.plan.routers[router].local);
+        let first = if flaps > 1 { "; the first" } else { "" };
+        Some(format!("{} OSPF adjacencies were lost{first}: {local}: {why}", count(flaps)))
+    }
+
+    /// Why adjacencies are missing, in a sentence; `None` if none is. That of a router that a command took down is not missing.
+    pub(super) fn missing(&self) -> Option<String> {
+        let machine = &self.machine;
+        let all = self.plan.routers.len();
+        let missing: Vec<_> = (0..all)
+            .filter(|router| !machine.is_down(*router))
+            .filter_map(|router| Some((router, machine.failure(router)?)))
+            .collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let named = missing.iter().take(NAMED_MAX);
+        let named: Vec<String> =
+            named.map(|(router, why)| format!("{}: {why}", self.plan.routers[*router].local)).collect();
+        let more = match missing.len().saturating_sub(NAMED_MAX) {
+            0 => String::new(),
+            more => format!("; and {} more", count(more as u64)),
+        };
+        let (missing, all) = (count(missing.len() as u64), count(all as u64));
+        Some(format!("{missing} of {all} OSPF routers have no full adjacency: {}{more}", named.join("; ")))
+    }
+
+    /// Their row of the result.
+    pub(super) fn report(&self, commands: u64) -> OspfResult {
+        let (counts, all) = (self.machine.counts(), self.plan.routers.len());
+        let told_after = || Some(self.told?.since(self.begun?));
+        let mut held = LsaCounts::default();
+        (0..all).for_each(|router| held += self.machine.database(router).counts());
+        OspfResult {
+            routers: all as u64,
+            full: self.full() as u64,
+            failed: (all - self.full()) as u64,
+            full_at_end: self.full_at_end.unwrap_or_else(|| self.machine.full()) as u64,
+            flaps: counts.flaps,
+            full_ns: times(&self.machine.set_up_times()),
+            announced_after_s: told_after().map(Nanos::as_secs_f64),
+            advertised: counts.advertised,
+            withdrawn: counts.withdrawn,
+            first_withdrawal_ns: counts.first_withdrawal.map(|at| at.0),
+            first_advertisement_ns: counts.first_advertisement.map(|at| at.0),
+            lsas_sent: row(&counts.sent),
+            lsas_received: row(&counts.received),
+            database: row(&held),
+            left_out: counts.left_out,
+            received_flushed: counts.received_flushed,
+            retransmitted: counts.retransmitted,
+            refreshed: counts.refreshed,
+            outdated: counts.outdated,
+            hellos_sent: counts.hellos.0,
+            hellos_received: counts.hellos.1,
+            descriptions_sent: counts.descriptions.0,
+            descriptions_received: counts.descriptions.1,
+            requests_sent: counts.requests.0,
+            requests_received: counts.requests.1,
+            updates_sent: counts.updates.0,
+            updates_received: counts.updates.1,
+            acknowledgments_sent: counts.acknowledgments.0,
+            acknowledgments_received: counts.acknowledgments.1,
+            mismatched: counts.mismatched,
+            malformed: counts.malformed,
+            commands,
+        }
+    }
+
+    /// How a router stands at `now`.
+    pub(super) fn state(&self, port: &str, router: usize, now: Nanos, with_lsas: bool) -> OspfRouterState {
+        let (machine, config) = (&self.machine, &self.plan.routers[router]);
+        let (counts, database) = (machine.counts_of(router), machine.database(router));
+        let neighbour = machine.neighbour(router);
+        let (designated, backup) = machine.designated(router);
+        let named = |ip: std::net::Ipv4Addr| (!ip.is_unspecified()).then(|| ip.to_string());
+        let full_since = neighbour.and_then(|one| one.full_since);
+        OspfRouterState {
+            port: port.to_owned(),
+            host: self.hosts[config.host].clone(),
+            name: config.name.clone(),
+            router_id: config.id.to_string(),
+            area: config.area.to_string(),
+            local: config.local.to_string(),
+            network: match config.network {
+                NetworkType::PointToPoint => "point_to_point",
+                NetworkType::Broadcast => "broadcast",
+            }
+            .to_owned(),
+            state: neighbour.map_or(NeighbourState::Down, |one| one.state).name().to_owned(),
+            neighbour_id: neighbour.map(|one| one.id.to_string()),
+            neighbour: neighbour.map(|one| one.ip.to_string()),
+            designated: named(designated),
+            backup: named(backup),
+            full_for_s: full_since.map(|at| now.since(at).as_secs_f64()),
+            is_mutual: machine.is_mutual(router),
+            is_down: machine.is_down(router),
+            reason: machine.failure(router).filter(|_| !machine.is_down(router)).map(|why| why.to_string()),
+            flaps: counts.flaps,
+            advertised: counts.advertised,
+            withdrawn: counts.withdrawn,
+            originated_routers: machine.originated(router),
+            lsas_sent: row(&counts.sent),
+            lsas_received: row(&counts.received),
+            retransmitted: counts.retransmitted,
+            database: row(database.counts()),
+            kept: database.kept() as u64,
+            left_out: counts.left_out,
+            lsas: if with_lsas { database.known(now).map(lsa_state).collect() } else { Vec::new() },
+        }
+    }
+}
+
+fn row(counts: &LsaCounts) -> OspfLsaCounts {
+    OspfLsaCounts {
+        router: counts.router,
+        network: counts.network,
+        summary: counts.summary,
+        external: counts.external,
+        other: counts.other,
+    }
+}
+
+fn lsa_state(lsa: KnownLsa<'_>) -> OspfLsaState {
+    let header = lsa.header;
+    OspfLsaState {
+        kind: header.key.kind,
+        id: header.key.id.to_string(),
+        router_id: header.key.router.to_string(),
+        sequence: header.sequence as u32,
+        age_s: lsa.age_s,
+        body: lsa.body.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}
