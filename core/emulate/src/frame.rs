@@ -1,7 +1,9 @@
-//! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP; LLDP and slow protocols right behind Ethernet. Reads and writes them.
+//! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP, PPPoE; LLDP and slow protocols right behind Ethernet. Reads and writes
+//! them.
 //!
 //! Invariant: what is written is read back as it was; what is read has lengths that fit its frame.
 
+use crate::pppoe::Pppoe;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::checksum;
 use wire::control::{ETHERTYPE_AT, tags};
@@ -15,6 +17,9 @@ const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
 const TYPE_LLDP: u16 = 0x88cc;
 const TYPE_SLOW: u16 = 0x8809;
+/// RFC 2516 section 4.
+const TYPE_PPPOE_DISCOVERY: u16 = 0x8863;
+const TYPE_PPPOE: u16 = 0x8864;
 /// To whom frames of slow protocols go (IEEE 802.3 annex 57A.3).
 const SLOW_GROUP: Mac = [0x01, 0x80, 0xc2, 0, 0, 0x02];
 /// To whom LLDPDUs go: the last byte of the nearest bridge, and of those that only customers' or no two-port bridges stop (IEEE
@@ -82,6 +87,23 @@ impl Link<'_> {
     pub(crate) fn lldp(from: Mac, message: &[u8]) -> Vec<u8> {
         let mut frame = Link { from, to: LLDP_GROUP, vlans: &[] }.header(TYPE_LLDP, message.len());
         frame.extend(message);
+        frame.resize(frame.len().max(FRAME_LEAST), 0);
+        frame
+    }
+
+    /// A packet of PPPoE's discovery.
+    pub(crate) fn pppoe_discovery(&self, packet: &Pppoe<'_>) -> Vec<u8> {
+        self.pppoe(TYPE_PPPOE_DISCOVERY, packet)
+    }
+
+    /// A PPP packet in a PPPoE session.
+    pub(crate) fn pppoe_session(&self, session: u16, payload: &[u8]) -> Vec<u8> {
+        self.pppoe(TYPE_PPPOE, &Pppoe { code: 0, session, payload })
+    }
+
+    fn pppoe(&self, kind: u16, packet: &Pppoe<'_>) -> Vec<u8> {
+        let mut frame = self.header(kind, Pppoe::HEADER + packet.payload.len());
+        packet.put(&mut frame);
         frame.resize(frame.len().max(FRAME_LEAST), 0);
         frame
     }
@@ -283,6 +305,8 @@ pub(crate) enum Packet<'f> {
     Lldp { message: &'f [u8] },
     /// To the group of slow protocols.
     Slow { message: &'f [u8] },
+    /// Of PPPoE's discovery, or in a session.
+    Pppoe { discovery: bool, pppoe: Pppoe<'f> },
 }
 
 fn pair(bytes: &[u8], at: usize) -> Option<u16> {
@@ -310,6 +334,11 @@ impl<'f> Received<'f> {
                 Packet::Lldp { message: ip }
             }
             TYPE_SLOW if frame[..6] == SLOW_GROUP => Packet::Slow { message: ip },
+            TYPE_PPPOE_DISCOVERY => Packet::Pppoe { discovery: true, pppoe: Pppoe::read(ip)? },
+            TYPE_PPPOE => {
+                let pppoe = Pppoe::read(ip).filter(|pppoe| pppoe.code == 0)?;
+                Packet::Pppoe { discovery: false, pppoe }
+            }
             _ => return None,
         };
         let vlans = ids[..n].iter().copied().filter(|id| *id != 0).collect();
@@ -402,7 +431,9 @@ pub fn may_concern(frame: &[u8]) -> bool {
             Some(&UDP) => pair(ip, usize::from(ip[0] & 15) * 4 + 2) == Some(CLIENT_PORT),
             _ => false,
         },
-        Some(TYPE_LLDP) => true,
+        Some(TYPE_LLDP | TYPE_PPPOE_DISCOVERY) => true,
+        // PPP's control protocols; what else a session carries is not looked at.
+        Some(TYPE_PPPOE) => ip.get(Pppoe::HEADER).is_some_and(|first| first & 0x80 != 0),
         Some(TYPE_IPV6) => match (ip.get(6), ip.get(IPV6)) {
             (Some(&HOP_BY_HOP), behind) => behind == Some(&ICMPV6),
             (Some(&UDP), _) => pair(ip, IPV6 + 2) == Some(CLIENT_PORT_V6),

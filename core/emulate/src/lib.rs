@@ -1,5 +1,6 @@
 //! Control protocols of emulated hosts, thousands of them behind a port: DHCP clients (RFC 2131, RFC 8415), and members of multicast
-//! groups (IGMP, RFC 3376 and RFC 2236; MLD, RFC 3810 and RFC 2710); LLDP agents (IEEE 802.1AB); ports of lags (LACP, IEEE 802.1AX).
+//! groups (IGMP, RFC 3376 and RFC 2236; MLD, RFC 3810 and RFC 2710); LLDP agents (IEEE 802.1AB); ports of lags (LACP, IEEE 802.1AX);
+//! PPPoE clients (RFC 2516).
 //!
 //! Sans-IO: frames in, frames out, time as an argument, randomness from a seed.
 //!
@@ -15,7 +16,9 @@ mod frame;
 pub mod groups;
 pub mod lacp;
 pub mod lldp;
+pub mod pppoe;
 mod router;
+mod timing;
 
 pub use frame::{Mac, is_slow, link_local, may_concern};
 pub use router::RouterFinder;

@@ -1,8 +1,9 @@
 //! All DHCP clients of a port: who begins when, whose message is due, whom a server's message is for.
 
-use super::client::{Client, ClientTally, REQUESTS_MAX, State, back_off};
+use super::client::{Client, ClientTally, REQUESTS_MAX, State};
 use super::message::{Draft, MessageType, Reply, option};
 use crate::frame::{BROADCAST, CLIENT_PORT, Link, Mac, Packet, Received, SERVER_PORT};
+use crate::timing::back_off;
 use histogram::Timing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;

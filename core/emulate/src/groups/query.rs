@@ -54,7 +54,8 @@ impl Heard {
             | Packet::Router { .. }
             | Packet::Claim { .. }
             | Packet::Lldp { .. }
-            | Packet::Slow { .. } => None,
+            | Packet::Slow { .. }
+            | Packet::Pppoe { .. } => None,
             Packet::Igmp { to, message, .. } => igmp(to, message),
             Packet::Mld { from, message, .. } => mld(from, message),
         }
