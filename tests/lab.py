@@ -460,10 +460,10 @@ def stream(name, source, target, udp_port=9, v6=False, **rest):
 
 
 def has_its_peers(example):
-    """Whether the BGP peers of a profile, if it has some, are in a network of another port of it."""
+    """Whether the BGP peers of a profile, if it has some, are in a network of another port of it, and it needs no access concentrator."""
     ports = yaml.safe_load(example.read_text())["ports"]
     network = lambda port: ipaddress.ip_interface(port["ip"]).network
-    return all(
+    return not any("pppoe" in port for port in ports.values()) and all(
         any(ipaddress.ip_address(peer["peer"]) in network(other) for name, other in ports.items() if name != own)
         for own, port in ports.items()
         for peer in port.get("bgp", {}).get("peers", ())

@@ -484,7 +484,7 @@ def test_routes_and_peers_follow_commands(lab):
     assert (west["withdrawn"], east["received_withdrawn"], west["commands"], east["commands"]) == (100, 100, 4, 0), (west, east)
     # First, again, and in the session after; those that were not withdrawn once less.
     assert (west["flaps"], east["flaps"]) == (0, 1) and east["received_ipv4"] >= 200 and east["received_ipv6"] >= 50, (west, east)
-    assert "there are no routes 'x'" in done.err and "no port has DHCP clients" in done.err, done.err
+    assert "there are no routes 'x'" in done.err and "no port has DHCP or PPPoE clients" in done.err, done.err
 
 
 def test_the_api_shows_and_changes_sessions(lab):

@@ -60,7 +60,7 @@ def targets():
 def clone(lab):
     """A folder that looks like the repository, so that what a command writes is not left there."""
     folder = lab.folder()
-    for name in ("examples", "docs", "clients", "README.md", "Makefile"):
+    for name in ("examples", "docs", "clients", "tests", "README.md", "Makefile"):
         if (REPO / name).exists():
             (folder / name).symlink_to(REPO / name)
     (folder / "target/release").mkdir(parents=True)

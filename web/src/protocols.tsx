@@ -5,7 +5,7 @@ import { count, duration, NONE, several } from "./format";
 import { Announcement, Panel } from "./parts";
 import { usePoll } from "./poll";
 import { type Row, Table } from "./tables";
-import type { BgpPeerState, DhcpClientState, Dhcpv6ClientState, GroupState, LacpPortState, LldpNeighbourResult, OspfRouterState, PortResult, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
+import type { BgpPeerState, DhcpClientState, Dhcpv6ClientState, GroupState, LacpPortState, LldpNeighbourResult, OspfRouterState, PortResult, PppoeClientState, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
 
 /** Rows of each kind that are shown; all are in the API's answer without `limit`. */
 const SHOWN_MAX = 100;
@@ -19,9 +19,10 @@ export function LiveProtocols({ id }: { id: string }) {
   return first && any(first.counts) ? <Polled path={path} first={first} /> : null;
 }
 
-const any = (counts: ProtocolCounts) => counts.bgp_peers + counts.ospf_routers + clients(counts) + counts.lacp_ports + counts.lldp_ports + counts.groups > 0;
-const clients = (counts: ProtocolCounts) => counts.dhcp_clients + counts.dhcpv6_clients;
-const leases = (counts: ProtocolCounts) => counts.dhcp_leases + counts.dhcpv6_leases;
+const any = (counts: ProtocolCounts) =>
+  counts.bgp_peers + counts.ospf_routers + clients(counts) + counts.lacp_ports + counts.lldp_ports + counts.groups > 0;
+const clients = (counts: ProtocolCounts) => counts.dhcp_clients + counts.dhcpv6_clients + counts.pppoe_clients;
+const leases = (counts: ProtocolCounts) => counts.dhcp_leases + counts.dhcpv6_leases + counts.pppoe_sessions;
 
 function Polled({ path, first }: { path: string; first: ProtocolStates }) {
   const states = usePoll<ProtocolStates>(path, EVERY_MS).value ?? first;
@@ -33,6 +34,7 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
     counts.ospf_routers > 0 && `${count(counts.ospf_full)} of ${several(counts.ospf_routers, "OSPF router")} with a full adjacency`,
     counts.dhcp_clients > 0 && `${count(counts.dhcp_leases)} of ${several(counts.dhcp_clients, "DHCP client")} with a lease`,
     counts.dhcpv6_clients > 0 && `${count(counts.dhcpv6_leases)} of ${several(counts.dhcpv6_clients, "DHCPv6 client")} with a lease`,
+    counts.pppoe_clients > 0 && `${count(counts.pppoe_sessions)} of ${several(counts.pppoe_clients, "PPPoE client")} with a session`,
     counts.lacp_ports > 0 && `${count(counts.lacp_distributing)} of ${several(counts.lacp_ports, "port")} of lags distributing`,
     counts.lldp_ports > 0 && several(counts.lldp_neighbours, "LLDP neighbour"),
     counts.groups > 0 && `${several(counts.groups, "multicast group")} joined`,
@@ -55,6 +57,8 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
         heads={["DHCP client", "Port", "State", "Address", "Server", "Lease since", "Lease of"]} />
       <Listed caption="DHCPv6 clients" of={counts.dhcpv6_clients} rows={states.dhcpv6.map(client6)}
         heads={["DHCPv6 client", "Port", "State", "Address", "Prefix", "Server", "Lease of"]} />
+      <Listed caption="PPPoE clients" of={counts.pppoe_clients} rows={states.pppoe.map(subscriber)}
+        heads={["PPPoE client", "Port", "State", "Address", "Session", "Access concentrator", "Up for", "Lost", "Last failure"]} />
       <Listed caption="Ports of lags" of={counts.lacp_ports} rows={states.lacp.map(lagPort)}
         heads={["Port of a lag", "Lag", "State", "Partner", "Its key", "Its port", "Flaps", "Reason"]} />
       <Listed caption="LLDP neighbours" of={counts.lldp_neighbours} rows={neighbours.map(({ port, row }) => neighbour(port, row))}
@@ -117,6 +121,14 @@ function client6(client: Dhcpv6ClientState): Row {
   return { key: `${client.port} ${client.client}`, name: client.mac, cells };
 }
 
+function subscriber(client: PppoeClientState): Row {
+  const cells = [
+    client.port, state(client.phase === "up", client.phase), client.ip ?? NONE, client.session ?? NONE, client.ac ?? NONE, since(client.up_for_s),
+    lost(client.lost), client.failure ?? NONE,
+  ];
+  return { key: `${client.port} ${client.client}`, name: client.mac, cells };
+}
+
 function neighbour(port: string, row: LldpNeighbourResult): Row {
   const cells = [port, row.chassis_id, row.port_id, duration(row.known_for_s), `${duration(row.age_s)} ago`];
   return { key: `${port} ${row.chassis_id} ${row.port_id}`, name: row.system_name ?? row.mac, cells };
@@ -154,7 +166,7 @@ export function ProtocolResults({ result }: { result: ResultDocument }) {
 
 const lost = (n: number) => (n ? <span class="bad">✕ {count(n)}</span> : "none");
 
-function outcomes(port: string, { bgp, dhcp, dhcpv6, lacp, lldp, multicast, ospf }: PortResult): Row[] {
+function outcomes(port: string, { bgp, dhcp, dhcpv6, lacp, lldp, multicast, ospf, pppoe }: PortResult): Row[] {
   const rows: Row[] = [];
   if (lacp) {
     const [sent, received] = [lacp.tx_lacpdus, lacp.rx_lacpdus].map((n) => several(n, "LACPDU"));
@@ -182,6 +194,11 @@ function outcomes(port: string, { bgp, dhcp, dhcpv6, lacp, lldp, multicast, ospf
     const received = dhcpv6.advertises + dhcpv6.replies;
     const sent = dhcpv6.solicits + dhcpv6.requests + dhcpv6.renews + dhcpv6.rebinds + dhcpv6.releases + dhcpv6.declines;
     rows.push({ name: `${port}: DHCPv6`, cells: [end, begin, several(sent, "message"), several(received, "message"), lost(dhcpv6.lost)] });
+  }
+  if (pppoe) {
+    const [end, begin] = [pppoe.holding, pppoe.up].map((n) => `${count(n)} of ${several(pppoe.clients, "session")}`);
+    const [sent, received] = [pppoe.padis + pppoe.padrs + pppoe.padts_sent, pppoe.pados + pppoe.padss + pppoe.padts_received];
+    rows.push({ name: `${port}: PPPoE`, cells: [end, begin, several(sent, "packet"), several(received, "packet"), lost(pppoe.lost)] });
   }
   if (lldp) {
     const [sent, received] = [lldp.tx_frames, lldp.rx_frames].map((n) => several(n, "LLDPDU"));

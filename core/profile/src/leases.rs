@@ -1,9 +1,12 @@
-//! A plan once its DHCP and DHCPv6 clients have their addresses.
+//! A plan once its DHCP, DHCPv6 and PPPoE clients have their addresses.
 //!
-//! Invariant: afterwards nothing in the plan says `leased`.
+//! Invariant: afterwards nothing in the plan says `leased` or `to_clients`.
 
-use crate::plan::{Address, HopBy, HostPlan, NextHop, Plan, PortPlan, SessionEntry, SessionHop, StreamPlan};
+use crate::plan::{
+    Address, ClientsBy, HopBy, HostPlan, NextHop, Plan, PortPlan, SessionEntry, SessionHop, StreamPlan,
+};
 use emulate::dhcp::Lease;
+use emulate::pppoe::PppoeSession;
 use field::{ListOrder, Source, Target, Variable, Vary, Write};
 use session::plan::AddressRange;
 use std::collections::HashMap;
@@ -26,6 +29,17 @@ pub struct ClientAddress {
     pub link_local: Option<Ipv6Addr>,
     /// Its router.
     pub router: Option<IpAddr>,
+    /// The session it is reached in, if it is one of PPPoE: then it is alone on its link, and has no router.
+    pub session: Option<SessionLink>,
+}
+
+/// A session of PPPoE as packets in it name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SessionLink {
+    /// Its number.
+    pub number: u16,
+    /// Hardware address of the access concentrator.
+    pub ac: [u8; 6],
 }
 
 impl From<Lease> for ClientAddress {
@@ -36,6 +50,20 @@ impl From<Lease> for ClientAddress {
             address: Address { ip: lease.ip.into(), prefix_len: lease.prefix_len },
             link_local: None,
             router: lease.router.map(IpAddr::V4),
+            session: None,
+        }
+    }
+}
+
+impl From<PppoeSession> for ClientAddress {
+    fn from(session: PppoeSession) -> Self {
+        Self {
+            client: session.client,
+            mac: session.mac,
+            address: Address { ip: session.ip.into(), prefix_len: 32 },
+            link_local: None,
+            router: None,
+            session: Some(SessionLink { number: session.session, ac: session.ac }),
         }
     }
 }
@@ -49,27 +77,40 @@ struct Leased<'l> {
 
 impl Plan {
     /// The plan with the addresses that the clients of each port got: the clients are hosts behind it, and the sources of its
-    /// streams and sessions. Clients with one hardware address are one host. `Err` says, in a sentence about a stream or an
-    /// entry, why that can't be.
+    /// streams and sessions. Clients with one hardware address are one host; PPPoE clients, who are on no common link, are none.
+    /// `Err` says, in a sentence about a stream or an entry, why that can't be.
     ///
     /// # Panics
     /// If there is no list for each port.
     pub fn with_leases(&self, leases: &[Vec<ClientAddress>]) -> Result<Self, String> {
         let mut plan = self.clone();
         let mut leased: Vec<[Option<Leased<'_>>; 2]> = Vec::new();
+        let mut in_sessions: Vec<Vec<&ClientAddress>> = Vec::new();
         for (port, leases) in plan.ports.iter_mut().zip(leases) {
+            let (sessions, leases): (Vec<_>, Vec<_>) = leases.iter().partition(|one| one.session.is_some());
+            in_sessions.push(sessions);
+            let leases = &leases[..];
             let hosts = add_hosts(port, leases);
             let of = |v4: bool| {
                 let kin =
                     || leases.iter().zip(&hosts).filter(move |(lease, _)| lease.address.ip.is_ipv4() == v4);
                 kin()
                     .next()
-                    .map(|(_, host)| Leased { leases: kin().map(|(lease, _)| lease).collect(), host: *host })
+                    .map(|(_, host)| Leased { leases: kin().map(|(lease, _)| *lease).collect(), host: *host })
             };
             leased.push([of(true), of(false)]);
         }
-        for stream in plan.streams.iter_mut().filter(|stream| stream.leased) {
+        for stream in plan.streams.iter_mut().filter(|stream| stream.to_clients) {
+            let to = stream.to.unwrap_or(stream.from);
+            let hosts = &plan.ports[stream.from].hosts;
+            send_to_sessions(stream, &hosts[stream.from_host], &self.ports[to].name, &in_sessions[to])?;
+        }
+        for stream in plan.streams.iter_mut().filter(|stream| stream.leased.is_some()) {
             let name = &self.ports[stream.from].name;
+            if stream.leased == Some(ClientsBy::Pppoe) {
+                send_in_sessions(stream, name, &in_sessions[stream.from])?;
+                continue;
+            }
             let is_v4 = stream.packet.headers.iter().any(|header| header.protocol.name == "ipv4");
             let from = leased[stream.from][usize::from(!is_v4)].as_ref();
             let from = from.ok_or_else(|| format!("stream {}: port {name} has no leases", stream.name))?;
@@ -89,7 +130,7 @@ impl Plan {
 }
 
 /// Adds a host for each client; returns which host each address is of.
-fn add_hosts(port: &mut PortPlan, leases: &[ClientAddress]) -> Vec<usize> {
+fn add_hosts(port: &mut PortPlan, leases: &[&ClientAddress]) -> Vec<usize> {
     let vlans = port.own().vlans.clone();
     let mut known: HashMap<[u8; 6], usize> = HashMap::new();
     let mut places = Vec::with_capacity(leases.len());
@@ -135,33 +176,94 @@ impl Leased<'_> {
     }
 }
 
+/// Where the outermost IP header of a stream's packets is.
+fn ip_header(stream: &StreamPlan) -> Option<usize> {
+    stream.packet.headers.iter().position(|header| matches!(header.protocol.name, "ipv4" | "ipv6"))
+}
+
+/// Lets a field of a stream's packets go over `values`, one by packet.
+fn spread(stream: &mut StreamPlan, header: usize, field: &str, values: Vec<u128>) {
+    let Some(field) = stream.packet.headers[header].protocol.field(field) else { return };
+    let mut vary = stream.vary.as_ref().map_or_else(Vary::default, |vary| Vary::clone(vary));
+    let source = Source::List { values: values.into(), order: ListOrder::Sequential };
+    vary.variables.push(Variable::new(source));
+    let mask = u128::MAX >> (128 - field.width);
+    let target = Target::Field { header, field };
+    vary.writes.push(Write { variable: vary.variables.len() - 1, target, mask });
+    stream.vary = Some(Arc::new(vary));
+}
+
+/// A stream that PPPoE clients send, each packet in the session of one of them.
+fn send_in_sessions(stream: &mut StreamPlan, port: &str, from: &[&ClientAddress]) -> Result<(), String> {
+    stream.leased = None;
+    let named = |name: &str| stream.packet.headers.iter().position(|header| header.protocol.name == name);
+    let (Some(ip), Some(pppoe)) = (ip_header(stream), named("pppoe")) else { return Ok(()) };
+    let links: Vec<SessionLink> = from.iter().filter_map(|one| one.session).collect();
+    if links.is_empty() {
+        return Err(format!("stream {}: no PPPoE client of port {port} has a session", stream.name));
+    }
+    let mac = |mac| u128::from(units::Mac(mac).number());
+    stream.next_hop = NextHop::Given;
+    spread(stream, 0, "dst", links.iter().map(|link| mac(link.ac)).collect());
+    if stream.fill_source_mac {
+        spread(stream, 0, "src", from.iter().map(|one| mac(one.mac)).collect());
+    }
+    spread(stream, pppoe, "session", links.iter().map(|link| link.number.into()).collect());
+    spread(stream, ip, "src", from.iter().map(|one| number(one.address.ip)).collect());
+    Ok(())
+}
+
+/// A stream of `from` to the addresses of PPPoE clients, each packet to one of them.
+fn send_to_sessions(
+    stream: &mut StreamPlan,
+    from: &HostPlan,
+    port: &str,
+    to: &[&ClientAddress],
+) -> Result<(), String> {
+    stream.to_clients = false;
+    let addresses: Vec<IpAddr> = to.iter().map(|one| one.address.ip).collect();
+    let (Some(ip), Some(lowest), Some(highest)) =
+        (ip_header(stream), addresses.iter().min().copied(), addresses.iter().max().copied())
+    else {
+        return Err(format!("stream {}: no PPPoE client of port {port} has a session", stream.name));
+    };
+    stream.destinations = Some((lowest, highest));
+    spread(stream, ip, "dst", addresses.iter().map(|ip| number(*ip)).collect());
+    if stream.leased.is_some() || stream.next_hop != NextHop::PeerPort {
+        return Ok(());
+    }
+    let gateway = from.address(true).and_then(|own| from.gateway(&own));
+    if from.addresses.iter().any(|own| own.is_next_to(lowest)) {
+        stream.next_hop = NextHop::Resolve(lowest);
+    } else if let Some(gateway) = gateway {
+        stream.next_hop = NextHop::Resolve(gateway);
+    } else if !from.addresses.is_empty() {
+        return Err(format!(
+            "stream {}: the PPPoE clients' {lowest} is not on the network of '{}', which has no gateway; give it one, or set \
+             ethernet.dst",
+            stream.name, from.name
+        ));
+    }
+    Ok(())
+}
+
 fn lease_stream(stream: &mut StreamPlan, from: &Leased<'_>) -> Result<(), String> {
-    stream.leased = false;
+    stream.leased = None;
     stream.from_host = from.host;
-    let headers = &stream.packet.headers;
-    let ip = headers.iter().position(|header| matches!(header.protocol.name, "ipv4" | "ipv6"));
+    let ip = ip_header(stream);
     if stream.next_hop == NextHop::PeerPort
         && let Some((to, _)) = stream.destinations
     {
         let hop = from.hop(to).map_err(|reason| format!("stream {}: {reason}", stream.name))?;
         stream.next_hop = NextHop::Resolve(hop);
     }
-    let mut vary = stream.vary.as_ref().map_or_else(Vary::default, |vary| Vary::clone(vary));
-    let mut list = |header: usize, field: &str, values: Vec<u128>| {
-        let Some(field) = headers[header].protocol.field(field) else { return };
-        let source = Source::List { values: values.into(), order: ListOrder::Sequential };
-        vary.variables.push(Variable::new(source));
-        let mask = u128::MAX >> (128 - field.width);
-        let target = Target::Field { header, field };
-        vary.writes.push(Write { variable: vary.variables.len() - 1, target, mask });
-    };
     if let Some(ip) = ip {
-        list(ip, "src", from.leases.iter().map(|lease| number(lease.address.ip)).collect());
+        spread(stream, ip, "src", from.leases.iter().map(|lease| number(lease.address.ip)).collect());
     }
     if stream.fill_source_mac {
-        list(0, "src", from.leases.iter().map(|lease| units::Mac(lease.mac).number().into()).collect());
+        let macs = from.leases.iter().map(|lease| units::Mac(lease.mac).number().into());
+        spread(stream, 0, "src", macs.collect());
     }
-    stream.vary = Some(Arc::new(vary));
     Ok(())
 }
 
@@ -278,6 +380,7 @@ sessions:
             address: Address { ip: format!("2001:db8::{last:x}").parse().unwrap(), prefix_len: 64 },
             link_local: Some(format!("fe80::{last:x}").parse().unwrap()),
             router: Some("fe80::99".parse().unwrap()),
+            session: None,
         };
         let leases = vec![lease(0, 50, Some(1)), lease(1, 51, Some(1)), v6(1, 51), v6(2, 60)];
         let plan = plan.with_leases(&[leases, Vec::new()]).unwrap();
@@ -293,6 +396,60 @@ sessions:
             panic!("no list")
         };
         assert_eq!(values.iter().map(|ip| *ip as u8).collect::<Vec<_>>(), [51, 60]);
+    }
+
+    #[test]
+    fn pppoe_clients_send_and_receive() {
+        let text = r#"
+ports:
+  west: {device: "ring:a", pppoe: {clients: 2}}
+  east: {device: "ring:b", ip: 10.9.0.2/24, gateway: 10.9.0.1}
+streams:
+  - {name: up, from: west, from_host: pppoe, to: east, packet: [ipv4, udp], rate: 1kpps}
+  - {name: down, from: east, to: west, to_host: pppoe, packet: [ipv4, udp], rate: 1kpps}
+"#;
+        let plan = crate::load(text).unwrap_or_else(|errors| panic!("{errors:#?}"));
+        let session = |client: u32, last: u8| ClientAddress {
+            client,
+            mac: [2, 0, 0, 0, 0, last],
+            address: Address { ip: [100, 64, 0, last].into(), prefix_len: 32 },
+            link_local: None,
+            router: None,
+            session: Some(SessionLink { number: 100 + u16::from(last), ac: [2, 9, 9, 9, 9, 9] }),
+        };
+        let sessions = vec![session(0, 7), session(1, 9)];
+        let of = |stream: &StreamPlan| -> Vec<(String, Vec<u128>)> {
+            let vary = stream.vary.clone().unwrap();
+            let name = |write: &Write| match &write.target {
+                Target::Field { header, field } => {
+                    format!("{}.{}", stream.packet.headers[*header].protocol.name, field.name)
+                }
+                _ => panic!("no field"),
+            };
+            let values = |write: &Write| match &vary.variables[write.variable].source {
+                Source::List { values, .. } => values.to_vec(),
+                _ => panic!("no list"),
+            };
+            vary.writes.iter().map(|write| (name(write), values(write))).collect()
+        };
+        let done = plan.with_leases(&[sessions, Vec::new()]).unwrap();
+        assert_eq!(done.ports[0].hosts.len(), 1, "they are no hosts");
+        let named = |name: &str, values: [u128; 2]| (name.to_owned(), values.to_vec());
+        let expected = [
+            named("ethernet.dst", [0x0209_0909_0909; 2]),
+            named("ethernet.src", [0x0200_0000_0007, 0x0200_0000_0009]),
+            named("pppoe.session", [107, 109]),
+            named("ipv4.src", [0x6440_0007, 0x6440_0009]),
+        ];
+        assert_eq!((of(&done.streams[0]), done.streams[0].next_hop), (expected.to_vec(), NextHop::Given));
+        assert_eq!(of(&done.streams[1]), [named("ipv4.dst", [0x6440_0007, 0x6440_0009])]);
+        assert_eq!(done.streams[1].next_hop, NextHop::Resolve([10, 9, 0, 1].into()));
+        assert!(done.streams.iter().all(|stream| stream.leased.is_none() && !stream.to_clients));
+        let told = plan.with_leases(&[Vec::new(), Vec::new()]).unwrap_err();
+        assert_eq!(told, "stream down: no PPPoE client of port west has a session");
+        let plan = crate::load(&text.replace(", gateway: 10.9.0.1", "")).unwrap();
+        let told = plan.with_leases(&[vec![session(0, 7)], Vec::new()]).unwrap_err();
+        assert!(told.contains("is not on the network of 'east', which has no gateway"), "{told}");
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What the engine runs: a profile with nothing left to guess. Pure data.
 
-pub use crate::leases::ClientAddress;
+pub use crate::leases::{ClientAddress, SessionLink};
 use bgp::PeerConfig;
 use emulate::dhcp::DhcpConfig;
 use emulate::dhcp6::Dhcp6Config;
 use emulate::lacp::LacpConfig;
 use emulate::lldp::Advert;
+use emulate::pppoe::PppoeConfig;
 use field::{Choice, Vary};
 use ospf::RouterConfig;
 use replay::{Flows, Trace};
@@ -81,7 +82,8 @@ impl Plan {
             also_to: Vec::new(),
             from_host: 0,
             to_host: 0,
-            leased: false,
+            leased: None,
+            to_clients: false,
             next_hop: NextHop::Given,
             fill_source_mac: false,
             vary: None,
@@ -154,6 +156,8 @@ pub struct PortPlan {
     pub dhcp: Option<DhcpPlan>,
     /// DHCPv6 clients behind it.
     pub dhcpv6: Option<Dhcp6Plan>,
+    /// PPPoE clients behind it.
+    pub pppoe: Option<PppoePlan>,
     /// Multicast groups its own host is a member of.
     pub multicast: Option<MulticastPlan>,
     /// What its hosts say of themselves.
@@ -175,7 +179,7 @@ impl PortPlan {
         &self.hosts[0]
     }
 
-    /// Whether clients behind it get their addresses when a trial begins.
+    /// Whether clients behind it, who are its hosts, get their addresses when a trial begins.
     pub fn has_clients(&self) -> bool {
         self.dhcp.is_some() || self.dhcpv6.is_some()
     }
@@ -211,6 +215,26 @@ pub struct Dhcp6Plan {
     pub has_macs: bool,
     /// How long all may take to get what they ask for.
     pub timeout: Nanos,
+}
+
+/// PPPoE clients behind a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PppoePlan {
+    /// What they are; their hardware addresses only if they are given.
+    pub config: PppoeConfig,
+    /// Whether the hardware addresses in `config` are the profile's; if not, they are made of the port's.
+    pub has_macs: bool,
+    /// How long all may take to get a session.
+    pub timeout: Nanos,
+}
+
+/// How clients get what their streams need.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClientsBy {
+    /// Addresses by DHCP or DHCPv6.
+    Dhcp,
+    /// Addresses and sessions by PPPoE.
+    Pppoe,
 }
 
 /// The multicast groups of a host.
@@ -510,8 +534,10 @@ pub struct StreamPlan {
     pub from_host: usize,
     /// Index of the host of `to` that it goes to.
     pub to_host: usize,
-    /// Whether the DHCP clients of `from` send it: sources and next hop follow from their leases ([`Plan::with_leases`]).
-    pub leased: bool,
+    /// The clients of `from` that send it, if they do: sources and next hop follow from what they get ([`Plan::with_leases`]).
+    pub leased: Option<ClientsBy>,
+    /// Whether it goes to the PPPoE clients of `to`: destinations and next hop follow from what they get.
+    pub to_clients: bool,
     /// What is sent.
     pub packet: Arc<PacketSpec>,
     /// Whether the packet's author set `ethernet.dst`; if not, the next hop is resolved and filled in.

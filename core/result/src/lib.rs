@@ -23,7 +23,7 @@ pub use document::{IntervalDocument, ResultDocument, TotalDocument};
 pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Series, Unit, fields};
 pub use port::{
     BgpResult, DhcpResult, Dhcpv6Result, KernelRxResult, LacpEndResult, LacpResult, LldpNeighbourResult,
-    LldpResult, LldpTlvResult, MulticastResult, OspfLsaCounts, OspfResult, PortResult,
+    LldpResult, LldpTlvResult, MulticastResult, OspfLsaCounts, OspfResult, PortResult, PppoeResult,
 };
 pub use session::{
     DNS_CODES, DNS_EXTRA, HTTP_CLASSES, PartResult, PhaseResult, SessionResult, SideDetails, SideResult,
@@ -31,7 +31,8 @@ pub use session::{
 };
 pub use states::{
     AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GracefulRestartState,
-    GroupState, LacpPortState, LldpPortState, OspfLsaState, OspfRouterState, ProtocolCounts, ProtocolStates,
+    GroupState, LacpPortState, LldpPortState, OspfLsaState, OspfRouterState, PppoeClientState, ProtocolCounts,
+    ProtocolStates,
 };
 pub use stream::{
     BY_MARK, JitterResult, LatencyResult, PacingResult, PathResult, SpreadResult, StreamResult,

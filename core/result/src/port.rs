@@ -61,6 +61,9 @@ part! {
         /// The port's DHCPv6 clients. Absent if it has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         dhcpv6: Option<Dhcpv6Result> = PART;
+        /// The port's PPPoE clients. Absent if it has none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pppoe: Option<PppoeResult> = PART;
         /// The multicast groups of the port's host. Absent if it joins none.
         #[serde(skip_serializing_if = "Option::is_none")]
         multicast: Option<MulticastResult> = PART;
@@ -141,6 +144,87 @@ part! {
         conflicts: u64 = COUNT;
         /// Commands carried out: addresses renewed or released.
         #[serde(default)]
+        commands: u64 = COUNT;
+    }
+}
+
+part! {
+    /// PPPoE clients of a port, from before traffic until the end of their sessions.
+    pub struct PppoeResult {
+        /// Clients.
+        clients: u64 = COUNT.gauge("pppoe_clients");
+        /// Clients that had a session and an address when traffic started.
+        up: u64 = COUNT;
+        /// Clients that had not.
+        failed: u64 = COUNT;
+        /// Clients that have a session and an address now; in a result, when traffic had ended.
+        holding: u64 = COUNT.gauge("pppoe_sessions");
+        /// Sessions per second, from the first PADI to the last first session.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        up_per_s: Option<f64> = PER_S;
+        /// Time from a client's first PADI to its first session with all it asked for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        setup_ns: Option<LatencyResult> = PART;
+        /// Time of discovery, from the first PADI of an attempt to its PADS.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        discovery_ns: Option<LatencyResult> = PART;
+        /// Time of LCP, from there until the link was open.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        link_ns: Option<LatencyResult> = PART;
+        /// Time of authentication, from there until the client was let in. Absent if nobody asked.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        authentication_ns: Option<LatencyResult> = PART;
+        /// Time of IPCP and IPV6CP, from there until the client had its address.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        network_ns: Option<LatencyResult> = PART;
+        /// Sessions that came up, those of clients that came back among them.
+        sessions: u64 = COUNT.counter("pppoe_sessions_up");
+        /// PADI packets sent.
+        padis: u64 = COUNT.counter("pppoe_padis");
+        /// PADO packets received by clients that looked for an access concentrator.
+        pados: u64 = COUNT.counter("pppoe_pados");
+        /// Those of them from another access concentrator, or without the service.
+        passed_over: u64 = COUNT;
+        /// PADR packets sent.
+        padrs: u64 = COUNT.counter("pppoe_padrs");
+        /// PADS packets received that began a session.
+        padss: u64 = COUNT.counter("pppoe_padss");
+        /// PADT packets sent.
+        padts_sent: u64 = COUNT.counter("pppoe_padts_sent");
+        /// PADT packets received for sessions here.
+        padts_received: u64 = COUNT.counter("pppoe_padts_received");
+        /// Messages of discovery and PPP sent again because no answer came.
+        repeated: u64 = COUNT.counter("pppoe_repeated");
+        /// Attempts that ended with an error in discovery.
+        failed_discovery: u64 = COUNT.counter("pppoe_failed_discovery");
+        /// Attempts on which LCP came to no end.
+        failed_link: u64 = COUNT.counter("pppoe_failed_link");
+        /// Attempts on which user name or password were refused, or nobody asked for them or answered.
+        failed_authentication: u64 = COUNT.counter("pppoe_failed_authentication");
+        /// Attempts on which the client got no address.
+        failed_network: u64 = COUNT.counter("pppoe_failed_network");
+        /// Attempts that the access concentrator ended.
+        failed_ended: u64 = COUNT.counter("pppoe_failed_ended");
+        /// Sessions that ended without their client's doing.
+        lost: u64 = COUNT.counter("pppoe_lost_sessions");
+        /// Those of them that the access concentrator ended.
+        lost_ended: u64 = COUNT;
+        /// Those of them that were given up because nobody answered echo requests.
+        lost_silent: u64 = COUNT;
+        /// What an access concentrator last gave as a reason, in its words. Absent if it gave none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message: Option<String> = TEXT;
+        /// LCP's Echo-Request packets sent.
+        echo_requests: u64 = COUNT.counter("pppoe_echo_requests");
+        /// Answers to them.
+        echo_replies: u64 = COUNT.counter("pppoe_echo_replies");
+        /// Echo-Request packets of access concentrators that were answered.
+        echoes_answered: u64 = COUNT;
+        /// Packets of protocols or with codes that clients do not know; they were rejected.
+        rejected: u64 = COUNT;
+        /// Addresses that another client here had.
+        conflicts: u64 = COUNT;
+        /// Commands carried out: sessions begun or ended.
         commands: u64 = COUNT;
     }
 }

@@ -22,6 +22,9 @@ pub struct ProtocolStates {
     /// DHCPv6 clients, by port and number.
     #[serde(default)]
     pub dhcpv6: Vec<Dhcpv6ClientState>,
+    /// PPPoE clients, by port and number.
+    #[serde(default)]
+    pub pppoe: Vec<PppoeClientState>,
     /// LLDP agents, by port.
     #[serde(default)]
     pub lldp: Vec<LldpPortState>,
@@ -56,6 +59,12 @@ pub struct ProtocolCounts {
     /// DHCPv6 clients with a lease.
     #[serde(default)]
     pub dhcpv6_leases: u64,
+    /// PPPoE clients.
+    #[serde(default)]
+    pub pppoe_clients: u64,
+    /// PPPoE clients with a session and an address.
+    #[serde(default)]
+    pub pppoe_sessions: u64,
     /// Ports with LLDP agents.
     pub lldp_ports: u64,
     /// LLDP neighbours that are known.
@@ -346,6 +355,45 @@ pub struct DhcpClientState {
     pub naks: u32,
     /// RELEASE messages sent.
     pub releases: u32,
+}
+
+/// A PPPoE client behind a port.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PppoeClientState {
+    /// Name of the port in the profile.
+    pub port: String,
+    /// Number of the client, from 0.
+    pub client: u32,
+    /// MAC address: `02:00:00:00:00:01`.
+    pub mac: String,
+    /// How far it is: `waiting`, `discovery`, `link`, `authentication`, `network`, `up`, `terminating`, `pausing` before another attempt,
+    /// or `down`.
+    pub phase: String,
+    /// Number of its session; null if it is not up. The others are null then, too.
+    pub session: Option<u16>,
+    /// MAC address of the access concentrator.
+    pub ac: Option<String>,
+    /// Address.
+    pub ip: Option<String>,
+    /// The access concentrator's address; null if it did not say.
+    pub peer: Option<String>,
+    /// Addresses of name servers.
+    pub dns: Vec<String>,
+    /// Interface identifier of IPv6, in hexadecimal digits; null if none was agreed on.
+    pub interface: Option<String>,
+    /// Longest IP packet that the access concentrator takes, bytes.
+    pub mru: Option<u16>,
+    /// Time since the session came up, s.
+    pub up_for_s: Option<f64>,
+    /// Why the last attempt failed or the last session ended: `discovery`, `link`, `authentication`, `network`, `ended` by the access
+    /// concentrator, or `silent`; null if none did.
+    pub failure: Option<String>,
+    /// Sessions that came up.
+    pub sessions: u32,
+    /// Attempts that failed.
+    pub failed: u32,
+    /// Sessions that ended without its doing.
+    pub lost: u32,
 }
 
 /// A DHCPv6 client behind a port.

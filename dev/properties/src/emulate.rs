@@ -1,7 +1,9 @@
-//! Frames of any bytes to DHCP and DHCPv6 clients, to who looks for a router, to members of groups, LLDP agents and ports of a lag: they survive them all, and what they make of them is sound.
+//! Frames of any bytes to DHCP, DHCPv6 and PPPoE clients, to who looks for a router, to members of groups, LLDP agents and ports of a lag: they survive them all, and what they make of them is sound.
 //!
 //! The first byte of an input says how far the clients are: looking for a server, asking for an address, or bound; the rest is
 //! the frame.
+
+mod pppoe;
 
 use ::emulate::dhcp::{DhcpClients, DhcpConfig, RelayInfo};
 use ::emulate::dhcp6::{Dhcp6Clients, Dhcp6Config};
@@ -53,6 +55,7 @@ pub fn check(data: &[u8]) {
     check_dhcp6(how % 3, frame);
     check_router(frame);
     check_slaac(frame);
+    pppoe::check(*how, frame);
 }
 
 /// An agent that hears a frame knows one neighbour at most, for as long as that asked for, and sends on.
@@ -321,6 +324,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         let (_, last) = clients6(steps);
         seeds.extend((!last.is_empty()).then(|| [&[steps], &last[..]].concat()));
     }
+    seeds.extend(pppoe::seeds());
     // A router with a prefix, and a neighbour.
     let icmp = |message: &[u8]| {
         let mut frame = vec![0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 0x86, 0xdd, 0x60, 0, 0, 0, 0];

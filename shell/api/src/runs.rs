@@ -191,9 +191,9 @@ pub enum ProtocolAction {
     Down,
     /// BGP sessions end without a NOTIFICATION, as those of a speaker that restarts, and come up again after `retry`.
     Restart,
-    /// DHCP clients ask for more time; those without an address ask for one.
+    /// DHCP clients ask for more time; those without an address ask for one, and PPPoE clients without a session for one.
     Renew,
-    /// DHCP clients give their addresses back.
+    /// DHCP clients give their addresses back, PPPoE clients end their sessions.
     Release,
     /// LLDP agents and ports of lags that were disabled speak again.
     Enable,

@@ -13,7 +13,7 @@
 //! | `down`, `down PEER …` | end BGP sessions and OSPF adjacencies: all, or those of peers and routers by name or address of their host; `port=NAME` says where |
 //! | `up`, `up PEER …` | let them come up again |
 //! | `restart`, `restart PEER …` | end BGP sessions as speakers do that restart; they come up again by themselves |
-//! | `renew`, `release` | DHCP clients ask for more time, or give their addresses back; `port=NAME` says where |
+//! | `renew`, `release` | DHCP clients ask for more time, or give their addresses back, PPPoE clients begin or end their sessions; `port=NAME` says where |
 //! | `enable`, `disable` | LLDP agents and ports of lags speak again, or take back what they said and are silent; `port=NAME` says where |
 //! | `stop` | end the run early and write the result |
 

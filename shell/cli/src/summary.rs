@@ -110,7 +110,8 @@ fn achieved(document: &ResultDocument) -> String {
     document.achieved.as_ref().map_or_else(String::new, |achieved| format!("  {}\n\n", achieved.summary))
 }
 
-/// A line for the DHCP clients of each port, for its multicast groups, its LLDP neighbours, its lag, and for its BGP sessions and OSPF adjacencies.
+/// A line for the DHCP and PPPoE clients of each port, for its multicast groups, its LLDP neighbours, its lag, and for its BGP sessions and
+/// OSPF adjacencies.
 fn clients(document: &ResultDocument) -> String {
     let mut text = String::new();
     for (name, port) in &document.ports {
@@ -134,6 +135,16 @@ fn clients(document: &ResultDocument) -> String {
             }
             let _ =
                 writeln!(text, "; {} renewed, {} lost", count(dhcp.renewed + dhcp.rebound), count(dhcp.lost));
+        }
+        if let Some(pppoe) = &port.pppoe {
+            let (up, all) = (count(pppoe.up), count(pppoe.clients));
+            let _ = write!(text, "  {name}: {up} of {all} PPPoE clients up");
+            if let Some(rate) = pppoe.up_per_s {
+                let setup = pppoe.setup_ns.as_ref();
+                let (p50, p99) = (latency(setup, |t| t.p50), latency(setup, |t| t.p99));
+                let _ = write!(text, ", {}, each in {p50} (p50), {p99} (p99)", quantity(rate, "/s"));
+            }
+            let _ = writeln!(text, "; {} lost", count(pppoe.lost));
         }
         if let Some(groups) = &port.multicast {
             let (joined, queries) = (count(groups.joined), count(groups.queries));

@@ -1,5 +1,6 @@
-//! What hosts behind ports do by themselves: DHCP clients get, keep and release their addresses, members join and leave groups, BGP
-//! speakers have sessions and advertise routes, OSPF routers have adjacencies and do the same, LLDP agents say who is here, ports of lags find their partners.
+//! What hosts behind ports do by themselves: DHCP clients get, keep and release their addresses, PPPoE clients their sessions, members join
+//! and leave groups, BGP speakers have sessions and advertise routes, OSPF routers have adjacencies and do the same, LLDP agents say who is
+//! here, ports of lags find their partners.
 
 mod bgp;
 mod commands;
@@ -9,6 +10,7 @@ mod hosts;
 mod lacp;
 mod lldp;
 mod ospf;
+mod pppoe;
 mod report;
 mod times;
 

@@ -66,12 +66,12 @@ pub enum EngineError {
         /// Why not.
         reason: String,
     },
-    /// No DHCP client of a port got an address.
+    /// No DHCP or PPPoE client of a port got an address.
     #[error("port {port}: {key}: {reason}")]
-    Dhcp {
+    Clients {
         /// The port's name.
         port: String,
-        /// What the clients are in the profile: `dhcp`, `dhcpv6`.
+        /// What the clients are in the profile: `dhcp`, `dhcpv6`, `pppoe`.
         key: &'static str,
         /// Why, as far as it can be seen.
         reason: String,
@@ -142,7 +142,7 @@ impl EngineError {
             Self::DefaultRoute { .. }
             | Self::Neighbour { .. }
             | Self::Protocol { .. }
-            | Self::Dhcp { .. }
+            | Self::Clients { .. }
             | Self::Lacp { .. }
             | Self::Bgp { .. }
             | Self::Ospf { .. }

@@ -147,6 +147,7 @@ pub(crate) fn ports(
             // Known only to who looks after them.
             dhcp: None,
             dhcpv6: None,
+            pppoe: None,
             multicast: None,
             lldp: None,
             lacp: None,

@@ -30,7 +30,6 @@ use neighbours::prepare;
 use os::TscClock;
 use port::{PortFacts, VirtualClock};
 use profile::Plan;
-use profile::plan::PortPlan;
 use profile::plan::SessionEntry;
 use result::{ClockResult, ProtocolResult, ResultDocument, WorkerResult};
 use std::borrow::Cow;
@@ -176,9 +175,9 @@ impl Session {
     }
 }
 
-/// The plan with the leases of its DHCP clients; `None` if it has no clients.
+/// The plan with what its DHCP and PPPoE clients got; `None` if it has no clients.
 fn leased(plan: &Plan, emulation: &Emulation) -> Result<Option<Plan>, EngineError> {
-    if !plan.ports.iter().any(PortPlan::has_clients) {
+    if !plan.ports.iter().any(|port| port.has_clients() || port.pppoe.is_some()) {
         return Ok(None);
     }
     plan.with_leases(&emulation.leases()).map(Some).map_err(EngineError::Machine)

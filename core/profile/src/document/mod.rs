@@ -17,6 +17,7 @@ pub(crate) mod options;
 pub(crate) mod ospf;
 pub(crate) mod packet;
 pub(crate) mod pattern;
+pub(crate) mod pppoe;
 mod print;
 pub(crate) mod protocol;
 pub(crate) mod punt;
@@ -42,6 +43,7 @@ pub use self::options::*;
 pub use self::ospf::*;
 pub use self::packet::{Content, FieldValue, PacketElement};
 pub use self::pattern::*;
+pub use self::pppoe::*;
 pub use self::protocol::*;
 pub use self::punt::*;
 pub use self::quantity::*;
@@ -141,6 +143,8 @@ pub struct PortDoc {
     pub dhcp: Option<DhcpDoc>,
     /// DHCPv6 clients behind the port, besides its hosts. Those of 'dhcp' with the same MAC address are the same hosts.
     pub dhcpv6: Option<Dhcpv6Doc>,
+    /// PPPoE clients behind the port, besides its hosts.
+    pub pppoe: Option<PppoeDoc>,
     /// Multicast groups that the port's first host joins.
     pub multicast: Option<MulticastDoc>,
     /// What the port's hosts say of themselves by LLDP, and whether neighbours are listed. '{}' is an agent with all defaults.
@@ -335,12 +339,12 @@ pub struct StreamDoc {
     /// result says how many packets came by which port, and when ('paths').
     pub also_to: Option<OneOrMany<String>>,
     /// Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
-    /// clients of the port in turn, each from its address. Default: the host
+    /// clients of the port in turn, each from its address, or 'pppoe': all PPPoE clients, each in its session. Default: the host
     /// with the packet's outermost source address (and its VLANs, if the packet has vlan headers), otherwise the
     /// first that fits.
     pub from_host: Option<String>,
-    /// Host of port 'to' that receives the stream. Default: the host with the packet's destination address, otherwise
-    /// the first that fits.
+    /// Host of port 'to' that receives the stream, or 'pppoe': all PPPoE clients of the port in turn, each at its address. Default:
+    /// the host with the packet's destination address, otherwise the first that fits.
     pub to_host: Option<String>,
     /// Headers from the outermost inwards, then optionally the first bytes of the payload. 'ethernet' is optional. An
     /// outermost ipv4 or ipv6 header takes its 'src' from port 'from' and its 'dst' from port 'to'; MAC addresses

@@ -114,18 +114,25 @@ impl AddressText {
 pub enum EndText {
     /// Those that the port's DHCP clients get.
     Dhcp,
+    /// Those that the port's PPPoE clients get, which can't be used.
+    Pppoe,
     /// These.
     Of(AddressText),
 }
 
 impl EndText {
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        if text.trim() == "dhcp" { Some(Self::Dhcp) } else { AddressText::parse(text).map(Self::Of) }
+        match text.trim() {
+            "dhcp" => Some(Self::Dhcp),
+            "pppoe" => Some(Self::Pppoe),
+            text => AddressText::parse(text).map(Self::Of),
+        }
     }
 
     pub(crate) fn print(&self) -> String {
         match self {
             Self::Dhcp => "dhcp".to_owned(),
+            Self::Pppoe => "pppoe".to_owned(),
             Self::Of(addresses) => addresses.print(),
         }
     }

@@ -76,7 +76,7 @@ impl Resolver<'_> {
     }
 
     /// The hardware address of the first of so many clients, if it is given.
-    fn first_mac(&mut self, path: &str, mac: Option<&Mac>, clients: u32) -> Option<units::Mac> {
+    pub(super) fn first_mac(&mut self, path: &str, mac: Option<&Mac>, clients: u32) -> Option<units::Mac> {
         let first = mac.map(|mac| units::Mac(mac.0));
         if first.is_some_and(|mac| mac.0[0] & GROUP != 0) {
             let reason = "is a multicast address; clients need unicast addresses";

@@ -15,6 +15,7 @@ mod mark;
 mod ospf;
 mod packet;
 mod pattern;
+mod pppoe;
 mod protocol;
 mod punt;
 mod replayed;
@@ -124,6 +125,7 @@ impl Resolver<'_> {
         let is_busy = |port: &PortDoc| {
             let hosts_act = port.dhcp.is_some()
                 || port.dhcpv6.is_some()
+                || port.pppoe.is_some()
                 || port.multicast.is_some()
                 || port.lldp.is_some()
                 || port.lacp.is_some()
@@ -192,6 +194,7 @@ impl Resolver<'_> {
         PortPlan {
             dhcp: port.dhcp.as_ref().map(|dhcp| self.dhcp(name, dhcp, &vlans)),
             dhcpv6: port.dhcpv6.as_ref().map(|dhcp| self.dhcpv6(name, dhcp, &vlans)),
+            pppoe: port.pppoe.as_ref().map(|pppoe| self.pppoe(name, pppoe, &vlans)),
             multicast: port.multicast.as_ref().map(|multicast| self.multicast(name, multicast)),
             lldp: port.lldp.as_ref().map(|lldp| self.lldp(name, lldp, &hosts)),
             // Ports of a lag are known once all ports are: see `lags`.

@@ -29,7 +29,7 @@ impl Draft {
         }
     }
 
-    fn insert(&mut self, index: usize, header: Header) {
+    pub(super) fn insert(&mut self, index: usize, header: Header) {
         self.spec.headers.insert(index, header);
         self.origins.insert(index, None);
     }
@@ -161,7 +161,8 @@ impl Resolver<'_> {
         self.next_hop(&at, src, dst, route)
     }
 
-    /// The same for a packet that DHCP clients send, whose next hop follows from their leases: [`NextHop::PeerPort`] until then.
+    /// The same for a packet that clients send, or that goes to clients, whose next hop follows from what they get:
+    /// [`NextHop::PeerPort`] until then.
     pub(super) fn address_from_clients(&mut self, path: &str, draft: &mut Draft, route: Route) -> NextHop {
         let Some((index, _)) = draft.ip_header() else { return NextHop::Given };
         let at = draft.path(path, index);

@@ -2,9 +2,10 @@
 
 use super::Resolver;
 use super::packet::{Draft, Route};
+use super::pppoe::whose;
 use super::vary::{Fields, Names, Varying};
 use crate::document::StreamDoc;
-use crate::plan::{NextHop, Pattern, Sizes, StreamPlan};
+use crate::plan::{ClientsBy, NextHop, Pattern, Sizes, StreamPlan};
 use field::{Program, Target, Vary};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -134,8 +135,9 @@ impl<'a> Resolver<'a> {
         let to = stream.to.as_ref().map(|to| self.port_name(&format!("{path}.to"), to));
         let also_to = self.other_ports(path, stream, to);
         self.within_a_year(&format!("{path}.start_delay"), stream.start_delay.0);
-        let leased = self.is_leased(path, stream, from);
-        let hosts = self.named_hosts(path, stream, from, to, leased);
+        let leased = self.leased(path, stream, from);
+        let to_clients = self.is_to_sessions(path, stream, to);
+        let hosts = self.named_hosts(path, stream, (from, leased.is_some()), (to, to_clients));
         let rate = self.rate(path, stream);
         let pattern = self.pattern(path, stream);
         if let Some(time) = &stream.duration {
@@ -163,6 +165,7 @@ impl<'a> Resolver<'a> {
             from_host: hosts.0.unwrap_or(0),
             to_host: hosts.1.unwrap_or(0),
             leased,
+            to_clients,
             packet: Arc::default(),
             next_hop: NextHop::Given,
             fill_source_mac: false,
@@ -191,9 +194,8 @@ impl<'a> Resolver<'a> {
         &mut self,
         path: &str,
         stream: &StreamDoc,
-        from: PortName,
-        to: Option<PortName>,
-        leased: bool,
+        (from, leased): (PortName, bool),
+        (to, to_clients): (Option<PortName>, bool),
     ) -> (Option<usize>, Option<usize>) {
         let mut named = |key: &str, port: Option<PortName>, name: &Option<String>| match (port, name) {
             (Some(PortName::Sound(port)), Some(name)) => self.host_name(&format!("{path}.{key}"), port, name),
@@ -203,37 +205,43 @@ impl<'a> Resolver<'a> {
             }
             _ => None,
         };
-        // DHCP clients are hosts only once they have their leases.
+        // Clients are hosts only once they have their leases.
         let from_host = if leased { Some(0) } else { named("from_host", Some(from), &stream.from_host) };
-        (from_host, named("to_host", to, &stream.to_host))
+        let to_host = if to_clients { Some(0) } else { named("to_host", to, &stream.to_host) };
+        (from_host, to_host)
     }
 
-    /// Whether the DHCP clients of its port send a stream.
-    fn is_leased(&mut self, path: &str, stream: &StreamDoc, from: PortName) -> bool {
-        let PortName::Sound(port) = from else { return false };
-        let has_clients = self.ports[port].dhcp.is_some() || self.ports[port].dhcpv6.is_some();
-        let leased = stream.from_host.as_deref() == Some("dhcp") && has_clients;
-        if !leased {
-            return false;
-        }
+    /// The clients of its port that send a stream, if they do.
+    fn leased(&mut self, path: &str, stream: &StreamDoc, from: PortName) -> Option<ClientsBy> {
+        let PortName::Sound(port) = from else { return None };
+        let has_clients = self.ports[port].has_clients();
+        let by = match stream.from_host.as_deref() {
+            Some("dhcp") if has_clients => ClientsBy::Dhcp,
+            _ if self.is_from_sessions(stream, port) => ClientsBy::Pppoe,
+            _ => return None,
+        };
+        let whose = whose(by);
         if stream.packet.is_empty() {
-            self.reading
-                .fail(format!("{path}.from_host"), "DHCP clients send a 'packet', no 'frame' or 'replay'");
-        }
-        let has = |field: &str| stream.vary.contains_key(field) || stream.per_copy.contains_key(field);
-        if let Some(field) = ["ipv4.src", "ipv6.src", "ethernet.src"].into_iter().find(|field| has(field)) {
-            let reason =
-                format!("'{field}' is that of the DHCP clients; leave it out, or leave 'from_host' out");
+            let reason = format!("{whose} clients send a 'packet', no 'frame' or 'replay'");
             self.reading.fail(format!("{path}.from_host"), reason);
         }
-        true
+        let has = |field: &str| stream.vary.contains_key(field) || stream.per_copy.contains_key(field);
+        let fields = ["ipv4.src", "ipv6.src", "ethernet.src", "ethernet.dst", "pppoe.session"];
+        let own = if by == ClientsBy::Dhcp { 3 } else { 5 };
+        if let Some(field) = fields[..own].iter().find(|field| has(field)) {
+            let reason =
+                format!("'{field}' is that of the {whose} clients; leave it out, or leave 'from_host' out");
+            self.reading.fail(format!("{path}.from_host"), reason);
+        }
+        Some(by)
     }
 
-    /// Leaves the source of a packet that DHCP clients send to their leases.
-    fn leave_source(&mut self, path: &str, draft: &mut Draft, from: usize) {
+    /// Leaves the source of a packet that clients send to their leases.
+    fn leave_source(&mut self, path: &str, draft: &mut Draft, from: usize, by: ClientsBy) {
         let port = &self.ports[from];
-        let has_v6 = port.dhcpv6.as_ref().is_some_and(|dhcp| dhcp.config.address);
-        let (has_v4, name) = (port.dhcp.is_some(), port.name.clone());
+        let has_v6 = by == ClientsBy::Dhcp && port.dhcpv6.as_ref().is_some_and(|dhcp| dhcp.config.address);
+        let (has_v4, name) = (by == ClientsBy::Pppoe || port.dhcp.is_some(), port.name.clone());
+        let whose = whose(by);
         let ip = draft.ip_header().map(|(index, header)| (index, header.protocol.name));
         let index = match ip {
             Some((index, "ipv4")) if has_v4 => index,
@@ -247,15 +255,16 @@ impl<'a> Resolver<'a> {
                     "an ipv4"
                 };
                 let reason =
-                    format!("the DHCP clients of port '{name}' have addresses for {header} header only");
+                    format!("the {whose} clients of port '{name}' have addresses for {header} header only");
                 self.reading.fail(path, reason);
                 return;
             }
         };
         let header = &mut draft.spec.headers[index];
         if header.value("src").is_some() {
+            let host = if by == ClientsBy::Dhcp { "dhcp" } else { "pppoe" };
             let reason =
-                format!("{}.src is set; with 'from_host: dhcp' it is the clients'", header.protocol.name);
+                format!("{}.src is set; with 'from_host: {host}' it is the clients'", header.protocol.name);
             self.reading.fail(path, reason);
         }
         if let Some(field) = header.protocol.field("src") {
@@ -283,7 +292,10 @@ impl<'a> Resolver<'a> {
             );
             return Vec::new();
         }
-        let bare = self.draft(&packet_path, &stream.packet);
+        let mut bare = self.draft(&packet_path, &stream.packet);
+        if plan.leased == Some(ClientsBy::Pppoe) {
+            self.put_in_sessions(&packet_path, &mut bare);
+        }
         let Some(draft) = self.sent_by(path, stream, &bare, route, from_host) else { return Vec::new() };
         let vary_path = format!("{path}.vary");
         let fields = Fields::of(&draft.spec.headers);
@@ -306,8 +318,13 @@ impl<'a> Resolver<'a> {
                 };
                 self.retag(&format!("{path}.per_copy"), &mut draft, route.from, from_host);
                 let route = Route { from_host, to_host, ..route };
-                plan.next_hop = if plan.leased {
-                    self.leave_source(&packet_path, &mut draft, route.from);
+                if plan.to_clients {
+                    self.leave_destination(&packet_path, &mut draft);
+                }
+                if let Some(by) = plan.leased {
+                    self.leave_source(&packet_path, &mut draft, route.from, by);
+                }
+                plan.next_hop = if plan.leased.is_some() || plan.to_clients {
                     self.address_from_clients(&packet_path, &mut draft, route)
                 } else {
                     self.address(&packet_path, &mut draft, route)

@@ -26,7 +26,8 @@ pub enum Command {
     SetCapture(CaptureCommand),
     /// Send echo requests until one is answered. Not sent if nobody awaits the reply any more.
     Ping(PingCommand),
-    /// Change what hosts do by themselves: BGP sessions, OSPF adjacencies and their routes, DHCP leases. Possible before traffic starts, too.
+    /// Change what hosts do by themselves: BGP sessions, OSPF adjacencies and their routes, DHCP leases, PPPoE sessions. Possible before
+    /// traffic starts, too.
     Protocol(ProtocolCommand),
     /// Say how the protocols of hosts stand, with the routes of BGP peers and the LSAs of OSPF neighbours that are kept, or without. Before traffic starts, too.
     AskProtocols {
@@ -157,9 +158,9 @@ pub enum ProtocolAction {
     Down,
     /// BGP sessions end as if the speakers restarted, and come up again after `retry`.
     Restart,
-    /// DHCP clients ask for more time; those without an address ask for one.
+    /// DHCP clients ask for more time; those without an address ask for one, and PPPoE clients without a session for one.
     Renew,
-    /// DHCP clients give their addresses back.
+    /// DHCP clients give their addresses back, PPPoE clients end their sessions.
     Release,
     /// LLDP agents and ports of lags speak again.
     Enable,
@@ -173,7 +174,7 @@ pub(crate) enum ActionOn {
     /// BGP and OSPF.
     Routes,
     Bgp,
-    Dhcp,
+    Clients,
     Link,
 }
 
@@ -183,7 +184,7 @@ impl ProtocolAction {
         match self {
             Self::Advertise | Self::Withdraw | Self::Up | Self::Down => ActionOn::Routes,
             Self::Restart => ActionOn::Bgp,
-            Self::Renew | Self::Release => ActionOn::Dhcp,
+            Self::Renew | Self::Release => ActionOn::Clients,
             Self::Enable | Self::Disable => ActionOn::Link,
         }
     }

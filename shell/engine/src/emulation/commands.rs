@@ -3,6 +3,7 @@
 use super::bgp::Speakers;
 use super::hosts::{Clients, Commanded, Emulation, PortEmulation};
 use super::ospf::OspfRouters;
+use super::pppoe;
 use crate::control::commands::{
     ActionOn, Command, CommandError, ProtocolAction, ProtocolCommand, Reply, Request,
 };
@@ -42,13 +43,13 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
     let what = match on {
         ActionOn::Routes => "BGP peers or OSPF routers",
         ActionOn::Bgp => "BGP peers",
-        ActionOn::Dhcp => "DHCP clients",
+        ActionOn::Clients => "DHCP or PPPoE clients",
         ActionOn::Link => "LLDP agents or lag",
     };
     let has_it = |port: &PortEmulation| match on {
         ActionOn::Routes => port.bgp.is_some() || port.ospf.is_some(),
         ActionOn::Bgp => port.bgp.is_some(),
-        ActionOn::Dhcp => port.dhcp.is_some() || port.dhcp6.is_some(),
+        ActionOn::Clients => port.dhcp.is_some() || port.dhcp6.is_some() || port.pppoe.is_some(),
         ActionOn::Link => port.lldp.is_some() || port.lacp.is_some(),
     };
     let is_meant = |port: &&mut PortEmulation| wanted.is_none_or(|name| port.name == *name) && has_it(port);
@@ -68,10 +69,11 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
     for port in &mut meant {
         let mut done = Commanded::default();
         match on {
-            ActionOn::Dhcp => {
+            ActionOn::Clients => {
                 done.dhcp =
                     port.dhcp.as_mut().map_or(0, |clients| change_clients(clients, now, command.action));
                 done.dhcp6 = port.dhcp6.as_mut().map_or(0, |clients| clients.change(now, command.action));
+                done.pppoe = port.pppoe.as_mut().map_or(0, |clients| clients.change(now, command.action));
             }
             ActionOn::Routes | ActionOn::Bgp => {
                 if on == ActionOn::Routes {
@@ -257,6 +259,12 @@ fn states(ports: &[PortEmulation], now: Nanos, with_routes: bool, limit: usize) 
             all.counts.groups += members.groups().count() as u64;
             let listed = members.memberships().take(limit - all.groups.len());
             all.groups.extend(listed.map(|(member, since)| group_state(name, &member, now.since(since))));
+        }
+        if let Some(clients) = &port.pppoe {
+            all.counts.pppoe_clients += u64::from(clients.machine.config().clients);
+            all.counts.pppoe_sessions += u64::from(clients.machine.up());
+            let listed = clients.machine.views().take(limit - all.pppoe.len());
+            all.pppoe.extend(listed.map(|view| pppoe::client_state(name, &view, now)));
         }
         if let Some(clients) = &port.dhcp6 {
             all.counts.dhcpv6_clients += u64::from(clients.machine.config().clients);

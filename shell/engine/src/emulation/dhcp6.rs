@@ -111,6 +111,7 @@ impl Clients6 {
                 address: Address { ip: ip.into(), prefix_len },
                 link_local: Some(lease.link_local),
                 router,
+                session: None,
             })
         })
     }

@@ -11,6 +11,7 @@ use super::failure::nobody_bound;
 use super::lacp::LagPort;
 use super::lldp::Agents;
 use super::ospf::OspfRouters;
+use super::pppoe::Subscribers;
 use crate::control::commands::Commands;
 use crate::error::EngineError;
 use crate::trial::hosts::{EmulatedHosts, LOCAL, host_macs};
@@ -60,6 +61,7 @@ pub(super) struct PortEmulation {
     pub(super) commanded: Commanded,
     pub(super) dhcp: Option<Clients>,
     pub(super) dhcp6: Option<Clients6>,
+    pub(super) pppoe: Option<Subscribers>,
     pub(super) members: Option<GroupMembers>,
     pub(super) lldp: Option<Agents>,
     pub(super) lacp: Option<LagPort>,
@@ -77,6 +79,7 @@ pub(super) struct PortEmulation {
 pub(super) struct Commanded {
     pub(super) dhcp: u64,
     pub(super) dhcp6: u64,
+    pub(super) pppoe: u64,
     pub(super) bgp: u64,
     pub(super) ospf: u64,
     pub(super) lldp: u64,
@@ -86,13 +89,13 @@ pub(super) struct Commanded {
 impl Commanded {
     /// All of them.
     pub(super) fn all(&self) -> [u64; 6] {
-        [self.dhcp, self.dhcp6, self.bgp, self.ospf, self.lldp, self.lacp]
+        [self.dhcp, self.dhcp6, self.pppoe, self.bgp, self.ospf, self.lldp, self.lacp]
     }
 
     /// One more of each kind that a command changed something of.
     pub(super) fn count(&mut self, changed: &Self) {
-        let Self { dhcp, dhcp6, bgp, ospf, lldp, lacp } = self;
-        let counts = [dhcp, dhcp6, bgp, ospf, lldp, lacp];
+        let Self { dhcp, dhcp6, pppoe, bgp, ospf, lldp, lacp } = self;
+        let counts = [dhcp, dhcp6, pppoe, bgp, ospf, lldp, lacp];
         for (count, changed) in counts.into_iter().zip(changed.all()) {
             *count += u64::from(changed > 0);
         }
@@ -121,6 +124,7 @@ impl Emulation {
             commanded: Commanded::default(),
             dhcp: port.dhcp.as_ref().map(|dhcp| Clients::new(dhcp, macs[0])),
             dhcp6: port.dhcpv6.as_ref().map(|dhcp| Clients6::new(dhcp, port.own(), first_mac(macs[0]))),
+            pppoe: port.pppoe.as_ref().map(|pppoe| Subscribers::new(pppoe, first_mac(macs[0]))),
             members: port.multicast.as_ref().map(|multicast| members(multicast, port.own(), macs[0])),
             later: port.multicast.as_ref().map_or_else(Vec::new, later),
             lldp: port.lldp.as_ref().map(|lldp| Agents::new(lldp, macs)),
@@ -149,6 +153,7 @@ impl Emulation {
         let is_active = |port: &PortEmulation| {
             port.dhcp.is_some()
                 || port.dhcp6.is_some()
+                || port.pppoe.is_some()
                 || port.members.is_some()
                 || port.lldp.is_some()
                 || port.lacp.is_some()
@@ -179,8 +184,9 @@ impl Emulation {
             at_once.filter(|one| one.join == Nanos::ZERO).for_each(|one| port.join(one));
         }
         let timeouts = self.ports.iter().flat_map(|port| {
-            let (v4, v6) = (port.dhcp.as_ref(), port.dhcp6.as_ref());
-            v4.map(|clients| clients.timeout).max(v6.map(|clients| clients.timeout))
+            let (v4, v6, pppoe) = (port.dhcp.as_ref(), port.dhcp6.as_ref(), port.pppoe.as_ref());
+            let dhcp = v4.map(|clients| clients.timeout).max(v6.map(|clients| clients.timeout));
+            dhcp.max(pppoe.map(|clients| clients.timeout))
         });
         let deadline = now.saturating_add(timeouts.max().unwrap_or(Nanos::ZERO).max(FAREWELL));
         self.exchange(rig, clock, idle, Stage::Hosts, |emulation, now| {
@@ -190,6 +196,7 @@ impl Emulation {
                 let is_settled = |members: &GroupMembers| members.is_settled();
                 port.dhcp.as_ref().is_none_or(is_late)
                     && port.dhcp6.as_ref().is_none_or(|clients| now > deadline || clients.may_start(now))
+                    && port.pppoe.as_ref().is_none_or(|clients| now > deadline || clients.machine.all_up())
                     && port.members.as_ref().is_none_or(is_settled)
                     && port.lldp.as_ref().is_none_or(|agents| agents.machine.has_sent())
                     && port.bgp.as_mut().is_none_or(|speakers| speakers.may_start(now, patient))
@@ -203,13 +210,20 @@ impl Emulation {
                 clients.bound = clients.machine.holding();
                 if clients.bound == 0 && !commands.is_stopped() {
                     let reason = nobody_bound(&clients.machine, clients.timeout);
-                    return Err(EngineError::Dhcp { port: plan.name.clone(), key: "dhcp", reason });
+                    return Err(EngineError::Clients { port: plan.name.clone(), key: "dhcp", reason });
                 }
             }
             if let Some(reason) = port.dhcp6.as_mut().and_then(|clients| clients.start(clock.now()))
                 && !commands.is_stopped()
             {
-                return Err(EngineError::Dhcp { port: plan.name.clone(), key: "dhcpv6", reason });
+                return Err(EngineError::Clients { port: plan.name.clone(), key: "dhcpv6", reason });
+            }
+            if let Some(reason) = port.pppoe.as_mut().and_then(|clients| clients.start(clock.now()))
+                && !commands.is_stopped()
+            {
+                let error = EngineError::Clients { port: plan.name.clone(), key: "pppoe", reason };
+                // An access concentrator would keep sessions that have begun.
+                return self.end(rig, clock, idle).and(Err(error));
             }
             if let Some(speakers) = &mut port.bgp {
                 speakers.note_start(patient);
@@ -267,11 +281,13 @@ impl Emulation {
         self.ports.iter().filter_map(|port| Some((port.name.as_str(), port.lacp.as_ref()?)))
     }
 
-    /// The leased addresses there are, of each port.
+    /// The addresses that clients have, of each port.
     pub(crate) fn leases(&self) -> Vec<Vec<ClientAddress>> {
         let of = |port: &PortEmulation| {
             let v4 = port.dhcp.iter().flat_map(|clients| clients.machine.leases()).map(ClientAddress::from);
-            v4.chain(port.dhcp6.iter().flat_map(Clients6::addresses)).collect()
+            let sessions = port.pppoe.iter().flat_map(|clients| clients.machine.sessions());
+            let v6 = port.dhcp6.iter().flat_map(Clients6::addresses);
+            v4.chain(v6).chain(sessions.map(ClientAddress::from)).collect()
         };
         self.ports.iter().map(of).collect()
     }
@@ -301,7 +317,8 @@ impl Emulation {
             let lldp = port.lldp.as_ref().map_or(Nanos::MAX, |agents| agents.machine.next_due());
             let lacp = port.lacp.as_ref().map_or(Nanos::MAX, |lacp| lacp.machine.next_due());
             let clients6 = port.dhcp6.as_ref().map_or(Nanos::MAX, Clients6::next_due);
-            clients.min(clients6).min(members).min(later).min(bgp).min(ospf).min(lldp).min(lacp)
+            let pppoe = port.pppoe.as_ref().map_or(Nanos::MAX, |clients| clients.machine.next_due());
+            clients.min(clients6).min(pppoe).min(members).min(later).min(bgp).min(ospf).min(lldp).min(lacp)
         };
         self.ports.iter().map(due).min().unwrap_or(Nanos::MAX)
     }
@@ -339,7 +356,7 @@ impl Emulation {
         commands
     }
 
-    /// Gives addresses back, leaves all groups and ends all BGP sessions and OSPF adjacencies: workers have ended.
+    /// Gives addresses back, leaves all groups and ends all PPPoE and BGP sessions and OSPF adjacencies: workers have ended, or have not begun.
     pub(crate) fn end<C: Clock>(
         &mut self,
         rig: &mut Rig,
@@ -363,6 +380,11 @@ impl Emulation {
                 clients.end(now);
                 let config = clients.machine.config();
                 last = last.max(now + farewell(config.clients as usize, config.rate));
+            }
+            if let Some(clients) = &mut port.pppoe {
+                clients.end(now);
+                let config = clients.machine.config();
+                last = last.max(now + FAREWELL + farewell(config.clients as usize, config.rate));
             }
             if let Some(members) = &mut port.members {
                 last = last.max(now + farewell(members.groups().count(), members.host().rate));
@@ -391,6 +413,7 @@ impl Emulation {
                 let has_left = |members: &GroupMembers| members.next_due() == Nanos::MAX;
                 port.dhcp.as_ref().is_none_or(is_released)
                     && port.dhcp6.as_ref().is_none_or(Clients6::is_released)
+                    && port.pppoe.as_ref().is_none_or(Subscribers::is_over)
                     && port.members.as_ref().is_none_or(has_left)
                     && port.lldp.as_ref().is_none_or(|agents| agents.machine.has_left())
                     && port.lacp.as_ref().is_none_or(|lacp| lacp.machine.has_left())
@@ -482,6 +505,7 @@ impl PortEmulation {
         emulate::may_concern(frame)
             && (self.dhcp.as_mut().is_some_and(|clients| clients.machine.take(now, frame))
                 || self.dhcp6.as_mut().is_some_and(|clients| clients.take(now, frame))
+                || self.pppoe.as_mut().is_some_and(|clients| clients.machine.take(now, frame))
                 || self.members.as_mut().is_some_and(|members| members.take(now, frame))
                 || self.lldp.as_mut().is_some_and(|agents| agents.machine.take(now, frame)))
     }
@@ -519,6 +543,9 @@ impl PortEmulation {
         }
         if let Some(clients) = &mut self.dhcp6 {
             clients.poll(now, frames);
+        }
+        if let Some(clients) = &mut self.pppoe {
+            clients.machine.poll(now, frames);
         }
         if let Some(members) = &mut self.members {
             members.poll(now, frames);

@@ -35,6 +35,13 @@ impl Emulation {
                     verdict.notes.push(note);
                 }
             }
+            if let Some(clients) = &port.pppoe {
+                for reason in clients.complaints() {
+                    verdict.valid = false;
+                    verdict.reasons.push(format!("port {name}: {reason}"));
+                }
+                verdict.notes.extend(clients.note().map(|note| format!("port {name}: {note}")));
+            }
             if let Some(lacp) = &port.lacp {
                 if let Some(reason) = lacp.complaint() {
                     verdict.valid = false;
@@ -64,6 +71,7 @@ impl Emulation {
         for (port, row) in self.ports.iter().zip(rows.values_mut()) {
             row.dhcp = port.dhcp.as_ref().map(|clients| dhcp(clients, port.commanded.dhcp));
             row.dhcpv6 = port.dhcp6.as_ref().map(|clients| clients.report(port.commanded.dhcp6));
+            row.pppoe = port.pppoe.as_ref().map(|clients| clients.report(port.commanded.pppoe));
             row.lldp = port.lldp.as_ref().map(|agents| agents.report(port.commanded.lldp));
             row.lacp = port.lacp.as_ref().map(|lacp| lacp.report(port.commanded.lacp));
             row.ospf = port.ospf.as_ref().map(|routers| routers.report(port.commanded.ospf));

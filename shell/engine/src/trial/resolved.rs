@@ -223,8 +223,9 @@ impl<'p> Trial<'p> {
                     stream.name
                 ));
             }
-            if stream.leased {
-                return Err(format!("stream '{}' is of a DHCP client: only before traffic", stream.name));
+            if stream.leased.is_some() || stream.to_clients {
+                let name = &stream.name;
+                return Err(format!("stream '{name}' is of DHCP or PPPoE clients: only before traffic"));
             }
         }
         Ok(())

@@ -288,6 +288,11 @@ impl Resolver<'_> {
                 self.reading.fail(path, reason);
                 Vec::new()
             }
+            AddressesDoc::One(EndAddresses(EndText::Pppoe)) => {
+                let reason = "sessions do not run over PPPoE; streams do, with 'from_host: pppoe'";
+                self.reading.fail(path, reason);
+                Vec::new()
+            }
             AddressesDoc::List(list) => {
                 let paths = (0..).map(|index| format!("{path}[{index}]"));
                 paths.zip(list.iter().map(|text| range(text.0, 1))).collect()

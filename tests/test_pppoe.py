@@ -1,0 +1,266 @@
+"""PPPoE clients behind a port before an access concentrator of Scapy's layers (`bras.py`), whose kernel routes what they send; discovery
+before rp-pppoe's server."""
+
+import json
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+from lab import missing, need, wait_until
+
+CLIENTS = 200
+BRAS = Path(__file__).with_name("bras.py")
+PYTHON = "/usr/bin/python3"
+CREDENTIALS = {"user": "u{n}", "password": "p{n}"}
+
+
+class Network:
+    """A tester and a device on a veth pair; east of the device a network that it routes to."""
+
+    def __init__(self, lab):
+        need("ip")
+        self.lab = lab
+        self.tester, self.device = lab.netns("tester"), lab.netns("device", forwarding=True)
+        lab.veth(self.tester, "veth0", self.device, "d0")
+        lab.veth(self.tester, "veth1", self.device, "d1")
+        self.device.ip("address", "add", "10.9.0.1/24", "dev", "d1")
+
+    def bras(self, **options):
+        return Bras(self, options)
+
+    def ports(self, clients=CLIENTS, west=(), **rest):
+        pppoe = {"clients": clients, "rate": "200/s", "timeout": "60s", **CREDENTIALS, **rest}
+        west = {"device": "afpacket:veth0", "pppoe": pppoe, **dict(west)}
+        return {"west": west, "east": {"device": "afpacket:veth1", "ip": "10.9.0.2/24", "gateway": "10.9.0.1"}}
+
+    def run(self, ports, streams=(), duration="1s", timeout=200, **rest):
+        profile = self.lab.profile(ports, list(streams), load={"duration": duration, "drain": "500ms"}, **rest)
+        return self.lab.eagre("run", profile, "--json", "-", ns=self.tester, timeout=timeout)
+
+
+class Bras:
+    """The access concentrator, and what it says of itself."""
+
+    def __init__(self, network, options):
+        try:
+            subprocess.run([PYTHON, "-c", "import scapy"], check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            missing("needs python3-scapy")
+        pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        command = (PYTHON, "-u", BRAS, "d0", json.dumps({"retry": 3, **options}))
+        self.process = network.lab.start(*command, ns=network.device, **pipes)
+        self.answer("ready")
+
+    def answer(self, wanted=None):
+        line = self.process.stdout.readline()
+        assert line.startswith(wanted or "{"), line + (self.process.stdout.read() if self.process.poll() else "")
+        return line
+
+    def tell(self, command="state"):
+        """Its answer to a command: sessions and counts."""
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return json.loads(self.answer())
+
+
+def all_up(pppoe, clients=CLIENTS):
+    assert pppoe["up"] == pppoe["clients"] == clients and pppoe["failed"] == 0, pppoe
+    assert pppoe["conflicts"] == pppoe["lost"] == 0, pppoe
+    assert pppoe["setup_ns"]["samples"] == clients and pppoe["padss"] >= clients, pppoe
+
+
+def up(count, rate=None, **rest):
+    stream = {"name": "up", "from": "west", "from_host": "pppoe", "to": "east", "packet": ["pppoe", "ipv4", {"udp": {"dst": 9}}]}
+    return {**stream, "rate": f"{rate or count // 2}pps", "count": count, **rest}
+
+
+def down(count):
+    stream = {"name": "down", "from": "east", "to": "west", "to_host": "pppoe", "packet": ["ipv4", {"udp": {"dst": 9}}]}
+    return {**stream, "rate": f"{count // 2}pps", "count": count}
+
+
+def start(network, ports, streams=(), duration="3s", more=()):
+    """A run with commands on its standard input, once traffic flows."""
+    profile = network.lab.profile(ports, list(streams), load={"duration": duration, "drain": "500ms"})
+    lines = profile.parent / "lines"
+    arguments = ("--control", "--json", "-", "--jsonl", lines, "--interval", "100ms", *more)
+    process = network.lab.start_eagre("run", profile, *arguments, ns=network.tester, stdin=subprocess.PIPE)
+    begun = lambda: process.poll() is not None or (lines.exists() and lines.read_text())  # noqa: E731
+    wait_until(begun, "traffic", 90, every=0.1)
+    return process
+
+
+def say(process, *lines, wait=0.0):
+    for line in lines:
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
+        time.sleep(wait)
+
+
+def finish(network, process):
+    process.stdin.close()
+    process.stdin = None
+    return network.lab.finish(process, 120)
+
+
+@pytest.mark.parametrize("auth", ["pap", "chap", None])
+def test_all_clients_come_up_and_send_and_receive_in_their_sessions(lab, auth):
+    """As many sessions at the access concentrator as clients, each with the address of its user. A stream from all of them and one to
+    all of them pass its kernel, no packet in another's session, and all are measured where they arrive."""
+    network = Network(lab)
+    bras = network.bras(auth=auth)
+    process = start(network, network.ports(), [up(2 * CLIENTS), down(2 * CLIENTS)], duration="4s")
+    before = bras.tell()["sessions"]
+    wait_until(lambda: process.poll() is not None or sum(one["sent"] for one in bras.tell()["sessions"].values()) == 2 * CLIENTS, "traffic", 30, 0.2)
+    sessions = bras.tell()["sessions"]
+    result = finish(network, process).result()
+    pppoe = result["ports"]["west"]["pppoe"]
+    print(json.dumps(pppoe))
+    all_up(pppoe)
+    assert len(before) == len(sessions) == CLIENTS, f"{len(sessions)} sessions"
+    assert len({one["ip"] for one in sessions.values()}) == len({one["mac"] for one in sessions.values()}) == CLIENTS
+    if auth:
+        assert {one["user"] for one in sessions.values()} == {f"u{n}" for n in range(CLIENTS)}
+        # The user's number is that of the MAC address, and of the IP address.
+        base = min(int(one["mac"].replace(":", ""), 16) for one in sessions.values())
+        for one in sessions.values():
+            number = int(one["mac"].replace(":", ""), 16) - base
+            place = number + 1
+            assert (one["user"], one["ip"]) == (f"u{number}", f"100.64.{place >> 8}.{place & 255}"), one
+    for name in ("up", "down"):
+        row = result["streams"][name]
+        assert row["tx"] == row["rx"] == 2 * CLIENTS and row["lost"] == row["duplicates"] == 0, row
+    # Two packets in each session each way, none from an address that is not the session's.
+    assert all((one["received"], one["sent"], one["foreign"]) == (2, 2, 0) for one in sessions.values()), sessions
+    after = bras.tell()
+    assert not after["sessions"] and after["padt"] == CLIENTS and after["terminates"] == CLIENTS, after
+    # It asked each client once whether it is there, and each answered what was asked.
+    assert after["echo_replies"] >= CLIENTS and pppoe["echoes_answered"] >= CLIENTS, after
+
+
+def test_clients_in_a_vlan_and_a_service(lab):
+    network = Network(lab)
+    bras = network.bras(services=["gold"])
+    ports = network.ports(20, west={"vlan": 7}, service="gold", ac="bras", circuit_id="ge-0/0/{n}")
+    process = start(network, ports, [up(40)], duration="2s")
+    sessions = bras.tell()["sessions"]
+    result = finish(network, process).result()
+    all_up(result["ports"]["west"]["pppoe"], 20)
+    assert len(sessions) == 20 and {(one["vlan"], one["service"]) for one in sessions.values()} == {(7, "gold")}, sessions
+    row = result["streams"]["up"]
+    assert row["tx"] == row["rx"] == 40, row
+
+
+def test_a_wrong_password_ends_the_run_with_a_sentence(lab):
+    network = Network(lab)
+    for auth in ("pap", "chap"):
+        bras = network.bras(auth=auth)
+        done = network.run(network.ports(5, timeout="4s", password="wrong"))
+        done.refused(3, "port west: pppoe: the access concentrator did not let in 5 clients within 4s", "'wrong password'; check 'user'")
+        state = bras.tell()
+        assert not state["sessions"] and state["refused"] >= 5, state
+        bras.process.kill()
+        bras.process.wait()
+
+
+def test_some_without_a_session_make_the_result_invalid(lab):
+    """Passwords of one digit are right: traffic comes from ten clients, and their packets arrive."""
+    network = Network(lab)
+    network.bras(password="p{n}")
+    done = network.run(network.ports(12, timeout="5s", password="p{n}", user="u0{n}"), [up(20)])
+    assert done.exit == 3, str(done)
+    done = network.run(network.ports(12, timeout="5s", mac="02:00:00:00:00:00", outstanding=1), [up(20)])
+    all_up(done.result()["ports"]["west"]["pppoe"], 12)
+
+
+def test_nobody_answers(lab):
+    network = Network(lab)
+    bras = network.bras(silent=True)
+    done = network.run(network.ports(5, timeout="4s", retry="1s"))
+    done.refused(3, "port west: pppoe: no access concentrator answered", "PADI packets of 5 clients within 4s")
+    assert bras.tell()["padi"] >= 10
+    bras.process.kill()
+    bras.process.wait()
+    network.bras(services=["gold"])
+    done = network.run(network.ports(2, timeout="2s", service="lead"))
+    done.refused(3, "the access concentrator gave no session to 2 clients within 2s", "'no service lead'")
+    done = network.run(network.ports(2, timeout="2s", ac="other"))
+    done.refused(3, "PADO packets was of an access concentrator named 'other'")
+
+
+def test_sessions_that_end_while_traffic_runs_are_counted_and_come_back(lab):
+    """PADT to all, Terminate-Request to all, echo requests without an answer."""
+    network = Network(lab)
+    bras = network.bras()
+    count, ports = 10, network.ports(10, keepalive="1s", keepalive_misses=2, retry="500ms")
+    for command, field, reason in (
+        ("padt", "lost_ended", "10 ended by the access concentrator, 0 without"),
+        ("terminate maintenance", "lost_ended", "10 ended by the access concentrator: 'maintenance', 0 without"),
+        ("mute", "lost_silent", "0 ended by the access concentrator, 10 without"),
+    ):
+        process = start(network, ports, duration="7s")
+        before = bras.tell()["sessions"]
+        assert len(before) == count
+        bras.tell(command)
+        if command == "mute":
+            wait_until(lambda: not set(before) & set(bras.tell()["sessions"]), "the end of all sessions", 6, every=0.1)
+            bras.tell("unmute")
+        is_back = lambda: len(set(bras.tell()["sessions"]) - set(before)) == count  # noqa: E731, B023
+        wait_until(is_back, f"{command}: new sessions", 6, every=0.1)
+        done = finish(network, process)
+        document = done.json
+        pppoe = document["ports"]["west"]["pppoe"]
+        assert pppoe[field] == pppoe["lost"] == count and pppoe["holding"] == count, pppoe
+        assert pppoe["sessions"] == 2 * count and pppoe["setup_ns"]["samples"] == count, pppoe
+        notes = document["verdict"]["notes"]
+        assert any(f"port west: 10 PPPoE sessions were lost: {reason}" in note for note in notes), notes
+        assert not bras.tell()["sessions"]
+
+
+def test_sessions_end_and_begin_by_command(lab):
+    network = Network(lab)
+    bras = network.bras()
+    process = start(network, network.ports(20), duration="6s")
+    first = bras.tell()["sessions"]
+    for word, sessions in (("release", 0), ("renew port=west", 20)):
+        say(process, word)
+        up_now = lambda: [one for one in bras.tell()["sessions"].values() if one["ip"]]  # noqa: E731
+        wait_until(lambda: len(up_now()) == sessions, word, 5, every=0.1)  # noqa: B023
+    assert not set(first) & set(bras.tell()["sessions"])
+    pppoe = finish(network, process).result()["ports"]["west"]["pppoe"]
+    assert (pppoe["commands"], pppoe["lost"], pppoe["holding"], pppoe["sessions"]) == (2, 0, 20, 40), pppoe
+
+
+def test_sessions_of_tcp_are_refused(lab):
+    network = Network(lab)
+    session = {
+        "name": "web",
+        "client": {"port": "west", "addresses": "pppoe"},
+        "server": {"port": "east", "addresses": "10.9.0.2", "ports": 80},
+        "app": {"http": {"response": "1KB"}},
+        "open": "10/s",
+    }
+    done = network.run(network.ports(2), sessions=[session])
+    done.refused(2, "sessions[0].client.addresses", "sessions do not run over PPPoE")
+
+
+def test_discovery_with_another_server(lab):
+    """rp-pppoe's server checks what it said in cookies, and gives sessions. There is no PPP behind it here: its sessions end in a
+    sentence about LCP."""
+    need("pppoe-server")
+    network = Network(lab)
+    folder = lab.folder()
+    silent = folder / "pppd"
+    silent.write_text("#!/bin/sh\nexec sleep 60\n")
+    silent.chmod(0o755)
+    command = ("pppoe-server", "-F", "-I", "d0", "-C", "rp", "-S", "gold", "-N", "50", "-q", silent, "-L", "10.0.0.1", "-R", "10.67.0.1")
+    lab.start(*command, ns=network.device, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    time.sleep(0.5)
+    lines = folder / "lines"
+    ports = network.ports(10, timeout="3s", service="gold", ac="rp", retry="250ms")
+    done = network.run(ports)
+    done.refused(3, "port west: pppoe: the access concentrator agreed on no link (LCP) with 10 clients within 3s")
+    done = network.run(network.ports(2, timeout="2s", service="lead"))
+    done.refused(3, "port west: pppoe:", "lead")
+    assert not lines.exists()
