@@ -51,7 +51,7 @@ SERVICE, AC_NAME, HOST_UNIQ, COOKIE, SERVICE_ERROR = 0x101, 0x102, 0x103, 0x104,
 REQUEST, ACK, NAK, REJECT, TERMINATE, TERMINATE_ACK = range(1, 7)
 ECHO, ECHO_REPLY = 9, 10
 AUXDATA, SOL_PACKET, ETH_P_ALL, VLAN_VALID = 8, 263, 3, 1 << 4
-TUNSETIFF, TUN, NO_PI = 0x400454CA, 1, 0x1000
+RCVBUFFORCE, TUNSETIFF, TUN, NO_PI = 33, 0x400454CA, 1, 0x1000
 DEFAULTS = {
     "auth": "pap",
     "password": "p{n}",
@@ -60,6 +60,7 @@ DEFAULTS = {
     "dns": ["9.9.9.9", "8.8.8.8"],
     "name": "bras",
     "services": [""],
+    "refused": [],
     "retry": 1.0,
 }
 
@@ -84,7 +85,7 @@ class Bras:
         self.pool = ipaddress.ip_network(self.options["pool"])
         self.wire = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
         self.wire.setsockopt(SOL_PACKET, AUXDATA, 1)
-        self.wire.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUFFORCE, 64 << 20)
+        self.wire.setsockopt(socket.SOL_SOCKET, RCVBUFFORCE, 64 << 20)
         self.wire.bind((device, 0))
         self.mac = self.wire.getsockname()[4]
         self.tun = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK)
@@ -95,7 +96,7 @@ class Bras:
             f"route add {self.pool} dev subscribers",
         ):
             assert os.system("ip " + command) == 0, command
-        self.sessions, self.by_ip, self.next = {}, {}, 1
+        self.sessions, self.ended, self.by_ip, self.next = {}, {}, {}, 1
         self.counts = dict.fromkeys(("padi", "padr", "padt", "bad_cookie", "refused", "echoes", "echo_replies", "terminates"), 0)
         self.muted = False
 
@@ -170,7 +171,10 @@ class Bras:
 
     def forget(self, number):
         session = self.sessions.pop(number, None)
-        if session and self.by_ip.get(session.ip) is session:
+        if session is None:
+            return
+        self.ended[number] = session
+        if self.by_ip.get(session.ip) is session:
             del self.by_ip[session.ip]
 
     def padt(self):
@@ -224,6 +228,7 @@ class Bras:
         return self.options["password"].replace("{n}", user.lstrip("u"))
 
     def judge(self, session, user, is_right):
+        is_right = is_right and user not in self.options["refused"]
         session.let_in, session.refused = is_right, not is_right
         self.counts["refused"] += not is_right
         if is_right:
@@ -330,7 +335,8 @@ class Bras:
             keys = ("mac", "user", "vlan", "service", "sent", "received", "foreign")
             return {"ip": ip, **{key: getattr(session, key) for key in keys}}
 
-        return {**self.counts, "sessions": {number: of(session) for number, session in self.sessions.items()}}
+        both = {"sessions": self.sessions, "ended": self.ended}
+        return {**self.counts, **{name: {n: of(one) for n, one in some.items()} for name, some in both.items()}}
 
     def command(self, line):
         word, _, text = line.strip().partition(" ")

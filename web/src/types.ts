@@ -2131,6 +2131,8 @@ export interface PortResult {
   dhcp?: DhcpResult | null;
   /** The port's DHCPv6 clients. Absent if it has none. */
   dhcpv6?: Dhcpv6Result | null;
+  /** The port's PPPoE clients. Absent if it has none. */
+  pppoe?: PppoeResult | null;
   /** The multicast groups of the port's host. Absent if it joins none. */
   multicast?: MulticastResult | null;
   /** LLDP agents of the port, and its neighbours. Absent if it has none. */
@@ -2141,6 +2143,114 @@ export interface PortResult {
   bgp?: BgpResult | null;
   /** Departures of all paced streams compared with the schedule. */
   pacing_ns?: PacingResult | null;
+}
+
+/** A PPPoE client behind a port. */
+export interface PppoeClientState {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Number of the client, from 0. */
+  client: number;
+  /** MAC address: `02:00:00:00:00:01`. */
+  mac: string;
+  /** How far it is: `waiting`, `discovery`, `link`, `authentication`, `network`, `up`, `terminating`, `pausing` before another attempt, or `down`. */
+  phase: string;
+  /** Number of its session; null if it is not up. The others are null then, too. */
+  session: number | null;
+  /** MAC address of the access concentrator. */
+  ac: string | null;
+  /** Address. */
+  ip: string | null;
+  /** The access concentrator's address; null if it did not say. */
+  peer: string | null;
+  /** Addresses of name servers. */
+  dns: string[];
+  /** Interface identifier of IPv6, in hexadecimal digits; null if none was agreed on. */
+  interface: string | null;
+  /** Longest IP packet that the access concentrator takes, bytes. */
+  mru: number | null;
+  /** Time since the session came up, s. */
+  up_for_s: number | null;
+  /** Why the last attempt failed or the last session ended: `discovery`, `link`, `authentication`, `network`, `ended` by the access concentrator, or `silent`; null if none did. */
+  failure: string | null;
+  /** Sessions that came up. */
+  sessions: number;
+  /** Attempts that failed. */
+  failed: number;
+  /** Sessions that ended without its doing. */
+  lost: number;
+}
+
+/** PPPoE clients of a port, from before traffic until the end of their sessions. */
+export interface PppoeResult {
+  /** Clients. */
+  clients: number;
+  /** Clients that had a session and an address when traffic started. */
+  up: number;
+  /** Clients that had not. */
+  failed: number;
+  /** Clients that have a session and an address now; in a result, when traffic had ended. */
+  holding: number;
+  /** Sessions per second, from the first PADI to the last first session. */
+  up_per_s?: number | null;
+  /** Time from a client's first PADI to its first session with all it asked for. */
+  setup_ns?: LatencyResult | null;
+  /** Time of discovery, from the first PADI of an attempt to its PADS. */
+  discovery_ns?: LatencyResult | null;
+  /** Time of LCP, from there until the link was open. */
+  link_ns?: LatencyResult | null;
+  /** Time of authentication, from there until the client was let in. Absent if nobody asked. */
+  authentication_ns?: LatencyResult | null;
+  /** Time of IPCP and IPV6CP, from there until the client had its address. */
+  network_ns?: LatencyResult | null;
+  /** Sessions that came up, those of clients that came back among them. */
+  sessions: number;
+  /** PADI packets sent. */
+  padis: number;
+  /** PADO packets received by clients that looked for an access concentrator. */
+  pados: number;
+  /** Those of them from another access concentrator, or without the service. */
+  passed_over: number;
+  /** PADR packets sent. */
+  padrs: number;
+  /** PADS packets received that began a session. */
+  padss: number;
+  /** PADT packets sent. */
+  padts_sent: number;
+  /** PADT packets received for sessions here. */
+  padts_received: number;
+  /** Messages of discovery and PPP sent again because no answer came. */
+  repeated: number;
+  /** Attempts that ended with an error in discovery. */
+  failed_discovery: number;
+  /** Attempts on which LCP came to no end. */
+  failed_link: number;
+  /** Attempts on which user name or password were refused, or nobody asked for them or answered. */
+  failed_authentication: number;
+  /** Attempts on which the client got no address. */
+  failed_network: number;
+  /** Attempts that the access concentrator ended. */
+  failed_ended: number;
+  /** Sessions that ended without their client's doing. */
+  lost: number;
+  /** Those of them that the access concentrator ended. */
+  lost_ended: number;
+  /** Those of them that were given up because nobody answered echo requests. */
+  lost_silent: number;
+  /** What an access concentrator last gave as a reason, in its words. Absent if it gave none. */
+  message?: string | null;
+  /** LCP's Echo-Request packets sent. */
+  echo_requests: number;
+  /** Answers to them. */
+  echo_replies: number;
+  /** Echo-Request packets of access concentrators that were answered. */
+  echoes_answered: number;
+  /** Packets of protocols or with codes that clients do not know; they were rejected. */
+  rejected: number;
+  /** Addresses that another client here had. */
+  conflicts: number;
+  /** Commands carried out: sessions begun or ended. */
+  commands: number;
 }
 
 /** A refused request (RFC 9457). */
@@ -2202,6 +2312,10 @@ export interface ProtocolCounts {
   dhcpv6_clients: number;
   /** DHCPv6 clients with a lease. */
   dhcpv6_leases: number;
+  /** PPPoE clients. */
+  pppoe_clients: number;
+  /** PPPoE clients with a session and an address. */
+  pppoe_sessions: number;
   /** Ports with LLDP agents. */
   lldp_ports: number;
   /** LLDP neighbours that are known. */
@@ -2238,6 +2352,8 @@ export interface ProtocolStates {
   dhcp: DhcpClientState[];
   /** DHCPv6 clients, by port and number. */
   dhcpv6: Dhcpv6ClientState[];
+  /** PPPoE clients, by port and number. */
+  pppoe: PppoeClientState[];
   /** LLDP agents, by port. */
   lldp: LldpPortState[];
   /** Ports of lags. */
