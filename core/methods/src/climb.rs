@@ -8,7 +8,7 @@ use units::Nanos;
 
 /// A search in which nothing has passed ends when the tester was disturbed at so many loads in a row: what keeps it from its
 /// work at a small load does so at a smaller one.
-const DISTURBED_MAX: u32 = 3;
+pub(crate) const DISTURBED_MAX: u32 = 3;
 
 /// What the search may do.
 #[derive(Debug, Clone, Copy)]

@@ -7,7 +7,7 @@
 //! Not here: who joins, and IGMP.
 
 use crate::bisect::Bisect;
-use crate::climb::doubling;
+use crate::climb::{DISTURBED_MAX, doubling};
 use crate::draft::{Draft, Limit, Procedure, Seen, Stage, Verdict};
 use crate::finding::{Finding, GoalMeaning};
 use crate::list::Findings;
@@ -311,6 +311,8 @@ pub(crate) struct Memberships {
     /// The search of the throughput, in whole frames per second.
     rate: Option<Bisect>,
     rate_failed: Option<(u64, u64)>,
+    /// Rates in a row at which the tester was disturbed.
+    rates_disturbed: u32,
 }
 
 impl Memberships {
@@ -331,6 +333,7 @@ impl Memberships {
             failed_by: None,
             rate: config.throughput.then(rates),
             rate_failed: None,
+            rates_disturbed: 0,
         }
     }
 
@@ -341,6 +344,13 @@ impl Memberships {
             self.rate_failed = Some((at, seen.outcome.lost()));
         }
         rate.judge(at, verdict);
+        self.rates_disturbed = if verdict == Verdict::Disturbed { self.rates_disturbed + 1 } else { 0 };
+    }
+
+    /// What keeps the tester from its work at one rate does so at a lower one.
+    fn gives_up(&self) -> bool {
+        self.rates_disturbed >= DISTURBED_MAX
+            && self.rate.as_ref().is_some_and(|rate| rate.passed().is_none())
     }
 
     fn is_found(&self, bisect: &Bisect) -> bool {
@@ -404,6 +414,7 @@ impl Memberships {
             throughput_pps: self.rate.as_ref().and_then(Bisect::passed).map(|pps| pps as f64),
             throughput_failed: self.rate_failed.map(|(pps, lost)| (pps as f64, lost)),
             throughput_limit: self.rate.as_ref().map(|rate| match rate.limit() {
+                _ if self.gives_up() => Limit::Disturbed,
                 Limit::Open if self.is_found(rate) => rate.failed_by().unwrap_or(Limit::Open),
                 limit => limit,
             }),
@@ -439,7 +450,7 @@ impl Stage for Memberships {
         if let Some(groups) = searched.and_then(Bisect::probe) {
             return Some(draft(before(groups, false), format!("{} groups", grouped(groups))));
         }
-        let pps = self.rate.as_ref().filter(|rate| !self.is_found(rate))?.probe()?;
+        let pps = self.rate.as_ref().filter(|rate| !self.is_found(rate) && !self.gives_up())?.probe()?;
         let rate = Pps::new(pps);
         Some(Draft {
             rate: Some(rate),
