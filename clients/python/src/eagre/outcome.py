@@ -660,6 +660,8 @@ class PortResult:
     """The port's DHCP clients. Absent if it has none."""
     dhcpv6: Dhcpv6Result | None = None
     """The port's DHCPv6 clients. Absent if it has none."""
+    pppoe: PppoeResult | None = None
+    """The port's PPPoE clients. Absent if it has none."""
     multicast: MulticastResult | None = None
     """The multicast groups of the port's host. Absent if it joins none."""
     lldp: LldpResult | None = None
@@ -670,6 +672,80 @@ class PortResult:
     """BGP sessions of the port's hosts. Absent if they have none."""
     pacing_ns: PacingResult | None = None
     """Departures of all paced streams compared with the schedule."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PppoeResult:
+    """PPPoE clients of a port, from before traffic until the end of their sessions."""
+
+    clients: int
+    """Clients."""
+    up: int
+    """Clients that had a session and an address when traffic started."""
+    failed: int
+    """Clients that had not."""
+    holding: int
+    """Clients that have a session and an address now; in a result, when traffic had ended."""
+    sessions: int
+    """Sessions that came up, those of clients that came back among them."""
+    padis: int
+    """PADI packets sent."""
+    pados: int
+    """PADO packets received by clients that looked for an access concentrator."""
+    passed_over: int
+    """Those of them from another access concentrator, or without the service."""
+    padrs: int
+    """PADR packets sent."""
+    padss: int
+    """PADS packets received that began a session."""
+    padts_sent: int
+    """PADT packets sent."""
+    padts_received: int
+    """PADT packets received for sessions here."""
+    repeated: int
+    """Messages of discovery and PPP sent again because no answer came."""
+    failed_discovery: int
+    """Attempts that ended with an error in discovery."""
+    failed_link: int
+    """Attempts on which LCP came to no end."""
+    failed_authentication: int
+    """Attempts on which user name or password were refused, or nobody asked for them or answered."""
+    failed_network: int
+    """Attempts on which the client got no address."""
+    failed_ended: int
+    """Attempts that the access concentrator ended."""
+    lost: int
+    """Sessions that ended without their client's doing."""
+    lost_ended: int
+    """Those of them that the access concentrator ended."""
+    lost_silent: int
+    """Those of them that were given up because nobody answered echo requests."""
+    echo_requests: int
+    """LCP's Echo-Request packets sent."""
+    echo_replies: int
+    """Answers to them."""
+    echoes_answered: int
+    """Echo-Request packets of access concentrators that were answered."""
+    rejected: int
+    """Packets of protocols or with codes that clients do not know; they were rejected."""
+    conflicts: int
+    """Addresses that another client here had."""
+    commands: int
+    """Commands carried out: sessions begun or ended."""
+    up_per_s: float | None = None
+    """Sessions per second, from the first PADI to the last first session."""
+    setup_ns: LatencyResult | None = None
+    """Time from a client's first PADI to its first session with all it asked for."""
+    discovery_ns: LatencyResult | None = None
+    """Time of discovery, from the first PADI of an attempt to its PADS."""
+    link_ns: LatencyResult | None = None
+    """Time of LCP, from there until the link was open."""
+    authentication_ns: LatencyResult | None = None
+    """Time of authentication, from there until the client was let in. Absent if nobody asked."""
+    network_ns: LatencyResult | None = None
+    """Time of IPCP and IPV6CP, from there until the client had its address."""
+    message: str | None = None
+    """What an access concentrator last gave as a reason, in its words. Absent if it gave none."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -87,6 +87,8 @@ class Port(Written):
     """DHCPv6 clients behind the port, besides its hosts. Those of 'dhcp' with the same MAC address are the same
     hosts.
     """
+    pppoe: Pppoe | Mapping[str, Any] | None = None
+    """PPPoE clients behind the port, besides its hosts."""
     multicast: Multicast | Mapping[str, Any] | None = None
     """Multicast groups that the port's first host joins."""
     lldp: Lldp | Mapping[str, Any] | None = None
@@ -255,6 +257,63 @@ class Dhcpv6(Written):
     """
     options: Sequence[int] | None = None
     """Options to ask for (option 6)."""
+
+
+@dataclass(kw_only=True)
+class Pppoe(Written):
+    """PPPoE clients behind a port (RFC 2516), each with a MAC address of its own, in the VLANs of the port. Before
+    traffic starts each gets a session with an access concentrator: link (LCP), authentication (PAP, CHAP or MS-CHAP
+    version 2), address (IPCP). They keep their sessions alive while it runs, and end them after it. Streams with
+    'from_host: pppoe' are sent in the sessions, streams with 'to_host: pppoe' to the clients' addresses. In texts,
+    '{n}' is the number of the client, from 0.
+    """
+
+    clients: int
+    """Number of clients."""
+    rate: str | None = None
+    """Rate at which clients begin, and at which they end their sessions at the end. Default: 500/s."""
+    outstanding: int | None = None
+    """Maximum number of clients that are on their way to a session at a time. Default: 1000."""
+    timeout: str | None = None
+    """How long to wait until all have a session and an address. Traffic then starts with those that have, and the
+    result is not valid; without any, the run ends with an error. Default: 60s.
+    """
+    retry: str | None = None
+    """Time until a message without an answer is repeated, ± a quarter. In discovery it is doubled each time, up to
+    16 times; in PPP a message is sent 10 times at most. Default: 3s.
+    """
+    mac: str | None = None
+    """MAC address of the first client; each other has the next. Default: made from the port's."""
+    service: str | None = None
+    """Service to ask for (Service-Name). Default: any. Default: ."""
+    ac: str | None = None
+    """Name of the access concentrator to take (AC-Name). Default: the first that answers."""
+    user: str | None = None
+    """User's name. Default: ."""
+    password: str | None = None
+    """Password. Default: ."""
+    authentication: Literal["any", "pap", "chap", "mschapv2", "none"] | None = None
+    """Method by which clients prove who they are. If the access concentrator asks for another, they propose this
+    one. Default: any.
+    """
+    mtu: int | None = None
+    """Longest IP packet that clients take, bytes (MRU). More than 1492 is proposed to the access concentrator (RFC
+    4638). Default: 1492.
+    """
+    dns: bool | None = None
+    """Whether to ask for addresses of name servers (RFC 1877)."""
+    ipv6: bool | None = None
+    """Whether to agree on interface identifiers of IPv6 (IPV6CP), too. A client whose access concentrator has none
+    does without.
+    """
+    keepalive: str | None = None
+    """Time from one LCP echo request of a client to its next; '0s' for none. Default: 10s."""
+    keepalive_misses: int | None = None
+    """Echo requests without an answer until a client gives its session up. Default: 3."""
+    circuit_id: str | None = None
+    """Circuit that an access node names in discovery (TR-101 section 3.9)."""
+    remote_id: str | None = None
+    """Subscriber that an access node names in discovery."""
 
 
 @dataclass(kw_only=True)
@@ -588,12 +647,13 @@ class Stream(Written):
     """
     from_host: str | None = None
     """Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
-    clients of the port in turn, each from its address. Default: the host with the packet's outermost source address
-    (and its VLANs, if the packet has vlan headers), otherwise the first that fits.
+    clients of the port in turn, each from its address, or 'pppoe': all PPPoE clients, each in its session. Default:
+    the host with the packet's outermost source address (and its VLANs, if the packet has vlan headers), otherwise
+    the first that fits.
     """
     to_host: str | None = None
-    """Host of port 'to' that receives the stream. Default: the host with the packet's destination address,
-    otherwise the first that fits.
+    """Host of port 'to' that receives the stream, or 'pppoe': all PPPoE clients of the port in turn, each at its
+    address. Default: the host with the packet's destination address, otherwise the first that fits.
     """
     packet: Sequence[PacketElementOr] | None = None
     """Headers from the outermost inwards, then optionally the first bytes of the payload. 'ethernet' is optional.

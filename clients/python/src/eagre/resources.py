@@ -1592,6 +1592,48 @@ class PortLease:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PppoeClientState:
+    """A PPPoE client behind a port."""
+
+    port: str
+    """Name of the port in the profile."""
+    client: int
+    """Number of the client, from 0."""
+    mac: str
+    """MAC address: `02:00:00:00:00:01`."""
+    phase: str
+    """How far it is: `waiting`, `discovery`, `link`, `authentication`, `network`, `up`, `terminating`, `pausing`
+    before another attempt, or `down`.
+    """
+    dns: list[str]
+    """Addresses of name servers."""
+    sessions: int
+    """Sessions that came up."""
+    failed: int
+    """Attempts that failed."""
+    lost: int
+    """Sessions that ended without its doing."""
+    session: int | None = None
+    """Number of its session; null if it is not up. The others are null then, too."""
+    ac: str | None = None
+    """MAC address of the access concentrator."""
+    ip: str | None = None
+    """Address."""
+    peer: str | None = None
+    """The access concentrator's address; null if it did not say."""
+    interface: str | None = None
+    """Interface identifier of IPv6, in hexadecimal digits; null if none was agreed on."""
+    mru: int | None = None
+    """Longest IP packet that the access concentrator takes, bytes."""
+    up_for_s: float | None = None
+    """Time since the session came up, s."""
+    failure: str | None = None
+    """Why the last attempt failed or the last session ended: `discovery`, `link`, `authentication`, `network`,
+    `ended` by the access concentrator, or `silent`; null if none did.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProfileEntry:
     """A profile in the list."""
 
@@ -1629,6 +1671,10 @@ class ProtocolCounts:
     """DHCPv6 clients."""
     dhcpv6_leases: int
     """DHCPv6 clients with a lease."""
+    pppoe_clients: int
+    """PPPoE clients."""
+    pppoe_sessions: int
+    """PPPoE clients with a session and an address."""
     lldp_ports: int
     """Ports with LLDP agents."""
     lldp_neighbours: int
@@ -1653,6 +1699,8 @@ class ProtocolStates:
     """DHCP clients, by port and number."""
     dhcpv6: list[Dhcpv6ClientState]
     """DHCPv6 clients, by port and number."""
+    pppoe: list[PppoeClientState]
+    """PPPoE clients, by port and number."""
     lldp: list[LldpPortState]
     """LLDP agents, by port."""
     lacp: list[LacpPortState]
