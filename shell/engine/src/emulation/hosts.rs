@@ -88,7 +88,7 @@ pub(super) struct Commanded {
 
 impl Commanded {
     /// All of them.
-    pub(super) fn all(&self) -> [u64; 6] {
+    pub(super) fn all(&self) -> [u64; 7] {
         [self.dhcp, self.dhcp6, self.pppoe, self.bgp, self.ospf, self.lldp, self.lacp]
     }
 

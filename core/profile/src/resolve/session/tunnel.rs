@@ -94,7 +94,7 @@ impl Resolver<'_> {
         port: usize,
     ) -> Option<SideTunnel> {
         let (kind, udp_port, source_port) = self.tunnel_kind(path, doc, whose)?;
-        if let Some(gateway) = &doc.gateway {
+        if doc.gateway.is_some() {
             let reason = if kind.is_bare() {
                 Some(format!("{kind} carries no Ethernet: nothing inside has a next hop"))
             } else if whose == Whose::Server {
