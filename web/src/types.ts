@@ -1662,6 +1662,12 @@ export interface MulticastRow {
   failed_by: number[] | null;
   /** What bounds the capacity from above; absent: not searched. */
   limit: Limit | null;
+  /** Highest rate that reached every port with members without loss, frames/s sent; absent: none, or not searched. */
+  throughput_pps: number | null;
+  /** The lowest rate that failed, frames/s, and the frames that were lost at it, counted at every port. */
+  throughput_failed: number[] | null;
+  /** What bounds the throughput from above; absent: not searched. */
+  throughput_limit: Limit | null;
 }
 
 /** Names of the columns of live figures, in their order. */
@@ -1764,7 +1770,7 @@ export interface NewProtocolChange {
   action: ProtocolAction;
   /** Name of the port in the profile. Default: every port that has to do with it. */
   port?: string | null;
-  /** BGP peers: their names in the profile, or addresses of their hosts. Default: all. */
+  /** BGP peers and OSPF routers: their names in the profile, or addresses of their hosts. Default: all. */
   peers?: string[];
   /** Names of routes in the profile. Default: all of the peers. */
   routes?: string[];
@@ -1841,6 +1847,162 @@ export interface OfferedLoad {
   rate_pps: number;
   /** The same as a share of the group's line rate, 0 to 1. */
   share: number;
+}
+
+/** LSAs by type. */
+export interface OspfLsaCounts {
+  /** Of routers (type 1). */
+  router: number;
+  /** Of networks (type 2). */
+  network: number;
+  /** Summaries of networks and border routers (types 3 and 4). */
+  summary: number;
+  /** External ones (type 5). */
+  external: number;
+  /** Others: of NSSAs, opaque. */
+  other: number;
+}
+
+/** An LSA that a neighbour sent (RFC 2328 appendix A.4). */
+export interface OspfLsaState {
+  /** Type. */
+  kind: number;
+  /** Link state identifier. */
+  id: string;
+  /** Identifier of the router that originated it. */
+  router_id: string;
+  /** Sequence number, as it is on the wire. */
+  sequence: number;
+  /** Age, s. */
+  age_s: number;
+  /** What is behind its header, in hexadecimal digits. */
+  body: string;
+}
+
+/** OSPF routers of a port, from before traffic until their end. */
+export interface OspfResult {
+  /** Routers. */
+  routers: number;
+  /** Routers whose adjacency was full when traffic started. */
+  full: number;
+  /** Routers without one then. */
+  failed: number;
+  /** Routers whose adjacency is full now; in a result, when traffic had ended. */
+  full_at_end: number;
+  /** Full adjacencies that ended while they should not have. */
+  flaps: number;
+  /** Time from each router's first Hello packet to its first full adjacency. */
+  full_ns?: LatencyResult | null;
+  /** Time from the first Hello packet until all adjacencies were full on both sides and all routes acknowledged. Absent if that was not so before traffic. */
+  announced_after_s?: number | null;
+  /** Routes advertised; those that were advertised again count again. */
+  advertised: number;
+  /** Routes withdrawn. */
+  withdrawn: number;
+  /** When the first routes were withdrawn while traffic ran, ns since it started. */
+  first_withdrawal_ns?: number | null;
+  /** When the first routes were advertised while traffic ran, ns since it started. */
+  first_advertisement_ns?: number | null;
+  /** LSAs sent, by type; those that were sent again count again. */
+  lsas_sent: OspfLsaCounts;
+  /** LSAs received, by type; those that were received again count again. */
+  lsas_received: OspfLsaCounts;
+  /** LSAs of the device that the routers hold now, by type. */
+  database: OspfLsaCounts;
+  /** LSAs of the device for which the routers' databases had no room: they hold 1,000,000 in all. */
+  left_out: number;
+  /** LSAs received that were being flushed. */
+  received_flushed: number;
+  /** LSAs sent again because they were not acknowledged in time. */
+  retransmitted: number;
+  /** LSAs originated again because they became old: every 30 minutes. */
+  refreshed: number;
+  /** Own LSAs that came back newer than they are, as those of a run before: they were originated again, or flushed. */
+  outdated: number;
+  /** Hello packets sent. */
+  hellos_sent: number;
+  /** Hello packets received and accepted. */
+  hellos_received: number;
+  /** Database Description packets sent. */
+  descriptions_sent: number;
+  /** Database Description packets received. */
+  descriptions_received: number;
+  /** Link State Request packets sent. */
+  requests_sent: number;
+  /** Link State Request packets received. */
+  requests_received: number;
+  /** Link State Update packets sent. */
+  updates_sent: number;
+  /** Link State Update packets received. */
+  updates_received: number;
+  /** Link State Acknowledgment packets sent. */
+  acknowledgments_sent: number;
+  /** Link State Acknowledgment packets received. */
+  acknowledgments_received: number;
+  /** Packets refused because their sender is no neighbour: another area, other intervals, another mask or other authentication. */
+  mismatched: number;
+  /** Packets that could not be read, and LSAs with a wrong checksum. */
+  malformed: number;
+  /** Commands carried out: routes advertised or withdrawn, routers taken up or down. */
+  commands: number;
+}
+
+/** An OSPF router behind a port, and its neighbour. */
+export interface OspfRouterState {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Name of the host that is the router. */
+  host: string;
+  /** Name of the router in the profile; empty if it has none. */
+  name: string;
+  /** Its identifier. */
+  router_id: string;
+  /** Area of its link. */
+  area: string;
+  /** Address of the host. */
+  local: string;
+  /** What its link is: `broadcast` or `point_to_point`. */
+  network: string;
+  /** How far it is with its neighbour: `down`, `init`, `two_way`, `ex_start`, `exchange`, `loading` or `full` (RFC 2328 section 10.1). Of several neighbours, the designated router's. */
+  state: string;
+  /** Identifier of the neighbour; null if none was heard. */
+  neighbour_id: string | null;
+  /** Address of the neighbour; null if none was heard. */
+  neighbour: string | null;
+  /** Address of the designated router; null if there is none. */
+  designated: string | null;
+  /** Address of the backup designated router; null if there is none. */
+  backup: string | null;
+  /** Time since the adjacency became full, s; null if it is not. */
+  full_for_s: number | null;
+  /** Whether it is full, and the neighbour's LSAs say that it is on its side. */
+  is_mutual: boolean;
+  /** Whether a command has taken the router down. */
+  is_down: boolean;
+  /** Why there is no full adjacency; null if there is one, or the router is down. */
+  reason: string | null;
+  /** Full adjacencies that ended while they should not have. */
+  flaps: number;
+  /** Routes advertised; those that were advertised again count again. */
+  advertised: number;
+  /** Routes withdrawn. */
+  withdrawn: number;
+  /** LSAs of routers that it has originated: its own, and those of routers generated behind it. */
+  originated_routers: number;
+  /** LSAs sent, by type; those that were sent again count again. */
+  lsas_sent: OspfLsaCounts;
+  /** LSAs received, by type; those that were received again count again. */
+  lsas_received: OspfLsaCounts;
+  /** LSAs sent again because they were not acknowledged in time. */
+  retransmitted: number;
+  /** LSAs of neighbours that it holds, by type. */
+  database: OspfLsaCounts;
+  /** Number of them that are kept to be shown, `keep` of the profile at most. */
+  kept: number;
+  /** LSAs for which its database had no room. */
+  left_out: number;
+  /** Those that are kept, by type, identifier and router, if they were asked for. */
+  lsas?: OspfLsaState[];
 }
 
 /** Departures compared with the schedule, ns. The error of a gap is its difference from the scheduled gap. */
@@ -2109,7 +2271,7 @@ export interface PortResult {
   rx_other: number;
   /** Test packets that the kernel took in by itself. Only of `xdp:` ports. */
   kernel_rx?: KernelRxResult | null;
-  /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports of lags and BGP speakers sent while traffic ran. */
+  /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports of lags, BGP speakers and OSPF routers sent while traffic ran. */
   tx_answers: number;
   /** Frames passed to the network namespace of the port's hosts. Absent if they have none. */
   rx_punted?: number | null;
@@ -2141,6 +2303,8 @@ export interface PortResult {
   lacp?: LacpResult | null;
   /** BGP sessions of the port's hosts. Absent if they have none. */
   bgp?: BgpResult | null;
+  /** OSPF routers of the port. Absent if it has none. */
+  ospf?: OspfResult | null;
   /** Departures of all paced streams compared with the schedule. */
   pacing_ns?: PacingResult | null;
 }
@@ -2304,6 +2468,10 @@ export interface ProtocolCounts {
   bgp_peers: number;
   /** BGP peers with an established session. */
   bgp_established: number;
+  /** OSPF routers. */
+  ospf_routers: number;
+  /** OSPF routers with a full adjacency. */
+  ospf_full: number;
   /** DHCP clients. */
   dhcp_clients: number;
   /** DHCP clients with a lease. */
@@ -2348,6 +2516,8 @@ export interface ProtocolStates {
   counts: ProtocolCounts;
   /** BGP peers, by port and in the order of the profile. */
   bgp: BgpPeerState[];
+  /** OSPF routers, by port and in the order of the profile. */
+  ospf: OspfRouterState[];
   /** DHCP clients, by port and number. */
   dhcp: DhcpClientState[];
   /** DHCPv6 clients, by port and number. */

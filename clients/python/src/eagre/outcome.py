@@ -487,6 +487,98 @@ class MulticastResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OspfLsaCounts:
+    """LSAs by type."""
+
+    router: int
+    """Of routers (type 1)."""
+    network: int
+    """Of networks (type 2)."""
+    summary: int
+    """Summaries of networks and border routers (types 3 and 4)."""
+    external: int
+    """External ones (type 5)."""
+    other: int
+    """Others: of NSSAs, opaque."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OspfResult:
+    """OSPF routers of a port, from before traffic until their end."""
+
+    routers: int
+    """Routers."""
+    full: int
+    """Routers whose adjacency was full when traffic started."""
+    failed: int
+    """Routers without one then."""
+    full_at_end: int
+    """Routers whose adjacency is full now; in a result, when traffic had ended."""
+    flaps: int
+    """Full adjacencies that ended while they should not have."""
+    advertised: int
+    """Routes advertised; those that were advertised again count again."""
+    withdrawn: int
+    """Routes withdrawn."""
+    lsas_sent: OspfLsaCounts
+    """LSAs sent, by type; those that were sent again count again."""
+    lsas_received: OspfLsaCounts
+    """LSAs received, by type; those that were received again count again."""
+    database: OspfLsaCounts
+    """LSAs of the device that the routers hold now, by type."""
+    left_out: int
+    """LSAs of the device for which the routers' databases had no room: they hold 1,000,000 in all."""
+    received_flushed: int
+    """LSAs received that were being flushed."""
+    retransmitted: int
+    """LSAs sent again because they were not acknowledged in time."""
+    refreshed: int
+    """LSAs originated again because they became old: every 30 minutes."""
+    outdated: int
+    """Own LSAs that came back newer than they are, as those of a run before: they were originated again, or
+    flushed.
+    """
+    hellos_sent: int
+    """Hello packets sent."""
+    hellos_received: int
+    """Hello packets received and accepted."""
+    descriptions_sent: int
+    """Database Description packets sent."""
+    descriptions_received: int
+    """Database Description packets received."""
+    requests_sent: int
+    """Link State Request packets sent."""
+    requests_received: int
+    """Link State Request packets received."""
+    updates_sent: int
+    """Link State Update packets sent."""
+    updates_received: int
+    """Link State Update packets received."""
+    acknowledgments_sent: int
+    """Link State Acknowledgment packets sent."""
+    acknowledgments_received: int
+    """Link State Acknowledgment packets received."""
+    mismatched: int
+    """Packets refused because their sender is no neighbour: another area, other intervals, another mask or other
+    authentication.
+    """
+    malformed: int
+    """Packets that could not be read, and LSAs with a wrong checksum."""
+    commands: int
+    """Commands carried out: routes advertised or withdrawn, routers taken up or down."""
+    full_ns: LatencyResult | None = None
+    """Time from each router's first Hello packet to its first full adjacency."""
+    announced_after_s: float | None = None
+    """Time from the first Hello packet until all adjacencies were full on both sides and all routes acknowledged.
+    Absent if that was not so before traffic.
+    """
+    first_withdrawal_ns: int | None = None
+    """When the first routes were withdrawn while traffic ran, ns since it started."""
+    first_advertisement_ns: int | None = None
+    """When the first routes were advertised while traffic ran, ns since it started."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PacingResult:
     """Departures compared with the schedule, ns. The error of a gap is its difference from the scheduled gap."""
 
@@ -632,7 +724,7 @@ class PortResult:
     """Packets received that are not test packets of this run."""
     tx_answers: int
     """ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports
-    of lags and BGP speakers sent while traffic ran.
+    of lags, BGP speakers and OSPF routers sent while traffic ran.
     """
     rx_errors: dict[str, int]
     """Frames received with errors, and frames lost in the tester, by reason."""
@@ -670,6 +762,8 @@ class PortResult:
     """The port in its lag, by LACP. Absent if it belongs to none."""
     bgp: BgpResult | None = None
     """BGP sessions of the port's hosts. Absent if they have none."""
+    ospf: OspfResult | None = None
+    """OSPF routers of the port. Absent if it has none."""
     pacing_ns: PacingResult | None = None
     """Departures of all paced streams compared with the schedule."""
 

@@ -99,6 +99,8 @@ class Port(Written):
     """Lag the port belongs to by LACP. '{}' is the lag 'lag', with all defaults."""
     bgp: Bgp | Mapping[str, Any] | None = None
     """BGP sessions of the port's hosts with the device, and the routes they advertise."""
+    ospf: Ospf | Mapping[str, Any] | None = None
+    """OSPF routers among the port's hosts, with adjacencies to the device, and the routes they advertise."""
     allow_default_route: bool | None = None
     """Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC
     6815): use it only in a lab.
@@ -629,6 +631,136 @@ class BgpFlap(Written):
     """Time from one withdrawal to the next; the first comes so long after the routes are advertised."""
     down: str
     """Time from a withdrawal until the routes are advertised again."""
+
+
+@dataclass(kw_only=True)
+class Ospf(Written):
+    """OSPF routers behind a port: hosts of the port with adjacencies to the device (OSPFv2, RFC 2328). Traffic
+    starts when all adjacencies are full and all routes have been acknowledged.
+    """
+
+    routers: Sequence[OspfRouter | Mapping[str, Any]]
+    """The routers; at most 1,024."""
+    rate: str | None = None
+    """Rate at which each router floods LSAs. Default: 20k/s."""
+    timeout: str | None = None
+    """How long to wait until all adjacencies are full and all routes acknowledged. Traffic then starts with those
+    that are, and the result is not valid; without any adjacency, the run ends with an error. Default: 120s.
+    """
+    settle: str | None = None
+    """How long to wait after that, for the device to compute and install the routes. Default: 2s."""
+    keep: int | None = None
+    """Number of LSAs of the device that each router keeps, to be shown while the run goes on; 100,000 for all
+    routers of a port at most. Default: 0.
+    """
+
+
+@dataclass(kw_only=True)
+class OspfRouter(Written):
+    """An OSPF router, or one for each of several hosts."""
+
+    name: str | None = None
+    """What commands to a running trial call it. Several can have one name."""
+    host: str | None = None
+    """Host of the port that is the router. The name of an entry of 'hosts' with 'count' stands for all of its
+    hosts. Default: the port's first host.
+    """
+    router_id: str | None = None
+    """Router identifier of the first host; each other has the next. Default: the host's IPv4 address."""
+    area: int | float | str | None = None
+    """Area of the link to the device. Default: 0.0.0.0."""
+    network: Literal["broadcast", "point_to_point"] | None = None
+    """What the link to the device is. Default: broadcast."""
+    hello: str | None = None
+    """Time between Hello packets, in whole seconds; the device must have the same. Default: 10s."""
+    dead: str | None = None
+    """Time after which a neighbour that is not heard is lost, in whole seconds; the device must have the same.
+    Default: four times 'hello'.
+    """
+    cost: int | None = None
+    """What the link to the device costs. Default: 10."""
+    mtu: int | None = None
+    """MTU to state; the device must have the same. Packets are no longer than this, nor than 1500 bytes. Default:
+    that of the port, at most 1500.
+    """
+    password: str | None = None
+    """Simple password, at most 8 characters. Default: no authentication."""
+    routes: Sequence[OspfRoutes | Mapping[str, Any]] | None = None
+    """Routes to advertise."""
+    topology: OspfTopology | Mapping[str, Any] | None = None
+    """Routers to generate behind this one."""
+
+
+@dataclass(kw_only=True)
+class OspfRoutes(Written):
+    """Routes that differ by their prefix alone. They are made when they are sent: a million take no memory."""
+
+    prefixes: str
+    """The first prefix."""
+    name: str | None = None
+    """What commands to a running trial call them. Several can have one name."""
+    count: int | None = None
+    """Number of prefixes of each router. Default: 1."""
+    step: int | None = None
+    """Step from one prefix to the next, in prefixes: 2 leaves every other one out. Default: 1."""
+    same: bool | None = None
+    """Let all hosts of the entry advertise the same prefixes. Default: each has the next ones."""
+    type: Literal["external_2", "external_1", "internal"] | None = None
+    """What the routes are. Default: external_2."""
+    metric: int | None = None
+    """Metric of external routes, at most 16,777,214; cost of internal ones at their router, at most 65,535.
+    Default: 20.
+    """
+    tag: int | None = None
+    """Tag of external routes. Default: 0."""
+    advertise: str | None = None
+    """When to advertise, after the start of traffic. At 0s, traffic starts once the routes were acknowledged.
+    Default: 0s.
+    """
+    withdraw: str | None = None
+    """When to withdraw, after the start of traffic. Default: when traffic has ended."""
+    flap: BgpFlap | Mapping[str, Any] | None = None
+    """Withdraw and advertise again and again: 'every' at least 5s, 'down' at least 1s."""
+
+
+@dataclass(kw_only=True)
+class OspfTopology(Written):
+    """Routers that are generated behind a router, connected by point-to-point links. The first is connected to the
+    router itself. One of 'grid', 'ring' and 'tree' says how the others are.
+    """
+
+    grid: OspfGrid | Mapping[str, Any] | None = None
+    """Rows of routers, each connected to those beside, above and below it."""
+    ring: int | None = None
+    """Number of routers in a ring."""
+    tree: OspfTree | Mapping[str, Any] | None = None
+    """A tree of routers, whose root is the first."""
+    cost: int | None = None
+    """What each link costs, in both directions. Default: 10."""
+    router_id: str | None = None
+    """Router identifier of the first one; each other has the next, those behind the entry's next host follow.
+    Default: the one after the entry's own routers.
+    """
+
+
+@dataclass(kw_only=True)
+class OspfGrid(Written):
+    """A grid of routers, 10,000 at most."""
+
+    rows: int
+    """Number of rows."""
+    columns: int
+    """Routers in a row."""
+
+
+@dataclass(kw_only=True)
+class OspfTree(Written):
+    """A tree of routers."""
+
+    routers: int
+    """Number of routers."""
+    children: int | None = None
+    """Routers below each. Default: 2."""
 
 
 @dataclass(kw_only=True)

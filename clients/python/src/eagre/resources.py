@@ -14,6 +14,7 @@ from eagre.outcome import (
     IntervalDocument,
     LacpResult,
     LldpResult,
+    OspfLsaCounts,
     PortResult,
     ResultDocument,
     SessionResult,
@@ -1397,6 +1398,12 @@ class MulticastRow:
     """Frames of it that were lost, and that came to other ports."""
     limit: Limit | None = None
     """What bounds the capacity from above; absent: not searched."""
+    throughput_pps: float | None = None
+    """Highest rate that reached every port with members without loss, frames/s sent; absent: none, or not searched."""
+    throughput_failed: list[float | int] = field(default_factory=list)
+    """The lowest rate that failed, frames/s, and the frames that were lost at it, counted at every port."""
+    throughput_limit: Limit | None = None
+    """What bounds the throughput from above; absent: not searched."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1441,6 +1448,86 @@ class OfferedLoad:
     """Frames per second, exact."""
     share: float
     """The same as a share of the group's line rate, 0 to 1."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OspfLsaState:
+    """An LSA that a neighbour sent (RFC 2328 appendix A.4)."""
+
+    kind: int
+    """Type."""
+    id: str
+    """Link state identifier."""
+    router_id: str
+    """Identifier of the router that originated it."""
+    sequence: int
+    """Sequence number, as it is on the wire."""
+    age_s: int
+    """Age, s."""
+    body: str
+    """What is behind its header, in hexadecimal digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OspfRouterState:
+    """An OSPF router behind a port, and its neighbour."""
+
+    port: str
+    """Name of the port in the profile."""
+    host: str
+    """Name of the host that is the router."""
+    name: str
+    """Name of the router in the profile; empty if it has none."""
+    router_id: str
+    """Its identifier."""
+    area: str
+    """Area of its link."""
+    local: str
+    """Address of the host."""
+    network: str
+    """What its link is: `broadcast` or `point_to_point`."""
+    state: str
+    """How far it is with its neighbour: `down`, `init`, `two_way`, `ex_start`, `exchange`, `loading` or `full` (RFC
+    2328 section 10.1). Of several neighbours, the designated router's.
+    """
+    is_mutual: bool
+    """Whether it is full, and the neighbour's LSAs say that it is on its side."""
+    is_down: bool
+    """Whether a command has taken the router down."""
+    flaps: int
+    """Full adjacencies that ended while they should not have."""
+    advertised: int
+    """Routes advertised; those that were advertised again count again."""
+    withdrawn: int
+    """Routes withdrawn."""
+    originated_routers: int
+    """LSAs of routers that it has originated: its own, and those of routers generated behind it."""
+    lsas_sent: OspfLsaCounts
+    """LSAs sent, by type; those that were sent again count again."""
+    lsas_received: OspfLsaCounts
+    """LSAs received, by type; those that were received again count again."""
+    retransmitted: int
+    """LSAs sent again because they were not acknowledged in time."""
+    database: OspfLsaCounts
+    """LSAs of neighbours that it holds, by type."""
+    kept: int
+    """Number of them that are kept to be shown, `keep` of the profile at most."""
+    left_out: int
+    """LSAs for which its database had no room."""
+    neighbour_id: str | None = None
+    """Identifier of the neighbour; null if none was heard."""
+    neighbour: str | None = None
+    """Address of the neighbour; null if none was heard."""
+    designated: str | None = None
+    """Address of the designated router; null if there is none."""
+    backup: str | None = None
+    """Address of the backup designated router; null if there is none."""
+    full_for_s: float | None = None
+    """Time since the adjacency became full, s; null if it is not."""
+    reason: str | None = None
+    """Why there is no full adjacency; null if there is one, or the router is down."""
+    lsas: list[OspfLsaState] = field(default_factory=list)
+    """Those that are kept, by type, identifier and router, if they were asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1663,6 +1750,10 @@ class ProtocolCounts:
     """BGP peers."""
     bgp_established: int
     """BGP peers with an established session."""
+    ospf_routers: int
+    """OSPF routers."""
+    ospf_full: int
+    """OSPF routers with a full adjacency."""
     dhcp_clients: int
     """DHCP clients."""
     dhcp_leases: int
@@ -1695,6 +1786,8 @@ class ProtocolStates:
     """How many there are of each kind, also of those that are not listed."""
     bgp: list[BgpPeerState]
     """BGP peers, by port and in the order of the profile."""
+    ospf: list[OspfRouterState]
+    """OSPF routers, by port and in the order of the profile."""
     dhcp: list[DhcpClientState]
     """DHCP clients, by port and number."""
     dhcpv6: list[Dhcpv6ClientState]
