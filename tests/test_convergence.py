@@ -5,6 +5,8 @@ import yaml
 from bench import Bench, undisturbed
 from lab import LONG, REPO, stream
 from test_bgp import Device
+from test_ospf import POINT, QUICK, ospf, router
+from test_ospf import Device as OspfDevice
 
 NEIGHBORS = "".join(
     f" neighbor {ip} remote-as {asn}\n neighbor {ip} timers connect 1\n" for ip, asn in (("10.0.0.2", 65001), ("10.1.0.2", 65002))
@@ -81,6 +83,41 @@ def test_loss_and_the_first_packet_agree(lab):
     assert {"convergence_first_packet", "convergence_full", "reconvergence_lost"} <= findings.keys()
     exported = lab.eagre("results", "export", "--format", "csv", "--store", bench.store).ok().out
     assert "convergence" in exported, exported[:2000]
+
+
+@pytest.mark.alone
+@pytest.mark.unsteady("a tester that was kept from its core can't tell when traffic moved")
+def test_routes_of_ospf_are_withdrawn_and_come_back(lab):
+    """The second path has the higher metric. A router sends an LSA again after five seconds at the earliest: trials are that long."""
+    device = OspfDevice(lab, more=" timers throttle spf 0 50 500\n")
+    lab.veth(device.tester, "veth2", device.ns, "d2")
+    device.ns.ip("address", "add", "10.1.0.1/24", "dev", "d2")
+    device.vtysh("-c", "configure terminal", *(f"-c{line.strip()}" for line in f"interface d2\nip ospf area 0\n{POINT}{QUICK}".splitlines()))
+    document = example()
+    for name, end, router_id, metric in (("first", "veth0", "1.1.1.1", 10), ("second", "veth2", "1.1.1.2", 20)):
+        port = document["ports"][name]
+        del port["bgp"]
+        one = router(router_id=router_id, routes=[{"prefixes": "16.0.0.0/24", "count": 4, "metric": metric}])
+        port.update(device=f"afpacket:{end}", ospf=ospf(one, settle="1s"))
+    document["ports"]["source"]["device"] = "afpacket:veth1"
+    profile = lab.profile(document["ports"], document["streams"])
+
+    benches = []
+
+    def run():
+        benches.append(Bench(lab, device.tester))
+        settings = ["--set", "repeats=1", "--set", "rate=8kpps", "--set", "duration=8s"]
+        return benches[-1].run("convergence", profile, *settings, search=False, timeout=300)
+
+    result = undisturbed(run).ok().told["results"][0]
+    (row,) = result["findings"]["rows"]
+    assert (row["not_converged"], row["too_early"], row["not_returned"]) == (0, 0, 0), row
+    assert 0 < row["by_loss_s"]["median"] < 1, row
+    (outcome,) = [trial["outcome"] for trial in benches[-1].trials()]
+    for one in outcome["convergence"]:
+        gone, back = one["withdrawal"], one["advertisement"]
+        assert 2 <= gone["event_ns"] / 1e9 < 2.1 and 5.2 <= back["event_ns"] / 1e9 < 5.3, one
+        assert 0 < gone["moved"] < gone["sent"] and 0 < back["moved"] < back["sent"], one
 
 
 def test_what_is_refused(lab):

@@ -366,8 +366,10 @@ def test_sessions(page, server):
 SPEAKERS = """
 ports:
   west: {device: "ring:speakers.a", ip: 10.0.0.2/24, lacp: {lag: left}, lldp: {system_name: wanda}, multicast: {groups: [{group: 239.1.1.1..239.1.1.120}]},
-    bgp: {peers: [{name: edge, peer: 10.0.0.1, as: 65001, routes: [{prefixes: 16.0.0.0/24, count: 1000}]}]}}
-  east: {device: "ring:speakers.b", ip: 10.0.0.1/24, lacp: {lag: right, key: 9}, lldp: {system_name: edgar}, bgp: {peers: [{peer: 10.0.0.2, as: 65002, passive: true}]}}
+    bgp: {peers: [{name: edge, peer: 10.0.0.1, as: 65001, routes: [{prefixes: 16.0.0.0/24, count: 1000}]}]},
+    ospf: {routers: [{name: rim, router_id: 1.1.1.1, network: point_to_point, hello: 1s, routes: [{prefixes: 17.0.0.0/24, count: 70}]}]}}
+  east: {device: "ring:speakers.b", ip: 10.0.0.1/24, lacp: {lag: right, key: 9}, lldp: {system_name: edgar}, bgp: {peers: [{peer: 10.0.0.2, as: 65002, passive: true}]},
+    ospf: {routers: [{router_id: 9.9.9.9, network: point_to_point, hello: 1s}]}}
 load: {duration: 60s}
 """
 
@@ -379,7 +381,9 @@ def test_protocols(page, server):
     says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours", "120 multicast groups joined", "✓ established", "239.1.1.1", "20 more rows")
     says(page, "2 of 2 ports of lags distributing", "✓ distributing")
     table = "return [...document.querySelectorAll('table')].find(t => t.caption.innerText == '%s').innerText"
-    says(page, "1,000")
+    says(page, "1,000", "2 of 2 OSPF routers with a full adjacency", "✓ full")
+    routers = page.run(table % "OSPF routers")
+    assert "rim" in routers and "10.0.0.2 on west" in routers and "9.9.9.9" in routers and "71" in routers, routers
     sessions, neighbours = page.run(table % "BGP sessions"), page.run(table % "LLDP neighbours")
     lags = page.run(table % "Ports of lags").split("\n")
     assert any(row.split("\t")[:2] == ["west", "left"] and "9" in row.split("\t") for row in lags), lags
@@ -398,7 +402,7 @@ def test_protocols(page, server):
     says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours", "2 of 2 ports of lags distributing")
     server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
     server.ended(run)
-    says(page, "west: BGP", "west: LACP", "distributing after", "1 of 1 session", "east: LLDP", "120 groups joined")
+    says(page, "west: BGP", "west: OSPF", "1 of 1 router full", "west: LACP", "distributing after", "1 of 1 session", "east: LLDP", "120 groups joined")
     assert page.run(EXAMINE) == [] and page.console() == []
 
 

@@ -179,7 +179,7 @@ function outcomes(port: string, { bgp, dhcp, dhcpv6, lacp, lldp, multicast, ospf
     rows.push({ name: `${port}: BGP`, cells: [end, begin, `${count(bgp.advertised)} routes`, `${received} routes`, lost(bgp.flaps)] });
   }
   if (ospf) {
-    const [end, begin] = [ospf.full_at_end, ospf.full].map((n) => `${count(n)} of ${several(ospf.routers, "full adjacency", "full adjacencies")}`);
+    const [end, begin] = [ospf.full_at_end, ospf.full].map((n) => `${count(n)} of ${several(ospf.routers, "router")} full`);
     const received = Object.values(ospf.database).reduce((sum, n) => sum + n, 0);
     rows.push({ name: `${port}: OSPF`, cells: [end, begin, `${count(ospf.advertised)} routes`, several(received, "LSA"), lost(ospf.flaps)] });
   }

@@ -31,8 +31,8 @@ pub use session::{
 };
 pub use states::{
     AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GracefulRestartState,
-    GroupState, LacpPortState, LldpPortState, OspfLsaState, OspfRouterState, PppoeClientState, ProtocolCounts,
-    ProtocolStates,
+    GroupState, LacpPortState, LldpPortState, OspfLsaState, OspfRouterState, PppoeClientState,
+    ProtocolCounts, ProtocolStates,
 };
 pub use stream::{
     BY_MARK, JitterResult, LatencyResult, PacingResult, PathResult, SpreadResult, StreamResult,
