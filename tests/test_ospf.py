@@ -15,9 +15,10 @@ from test_routing import FRR
 
 PREFIXES = 10_000 if LONG else 1_200
 # Seconds an adjacency stays beside traffic: several dead intervals.
-HELD = 30 if LONG else 9
+HELD = 60 if LONG else 26
 TESTS = Path(__file__).parent
-QUICK = " ip ospf hello-interval 1\n ip ospf dead-interval 4\n"
+# Hello packets every second; a busy machine may keep both sides from some of them.
+QUICK = " ip ospf hello-interval 1\n ip ospf dead-interval 12\n"
 POINT = " ip ospf network point-to-point\n"
 
 
@@ -96,7 +97,7 @@ class Device:
 
 
 def router(**keys):
-    return {"router_id": "1.1.1.1", "network": "point_to_point", "hello": "1s", "dead": "4s", **keys}
+    return {"router_id": "1.1.1.1", "network": "point_to_point", "hello": "1s", "dead": "12s", **keys}
 
 
 def ospf(*routers, **keys):
@@ -147,7 +148,9 @@ def test_traffic_follows_the_routes(lab, kind, network):
     assert not any("OSPF" in reason for reason in result["verdict"]["reasons"]), result["verdict"]
     # All is flushed when the run ends, not only unreachable.
     wait_until(lambda: device.fib() == 0, "the end of the adjacency", 5)
-    assert "1.1.1.1" not in device.vtysh("-c", "show ip ospf database"), "LSAs are left"
+    # FRR shows them with the highest age until it removes them.
+    left = [line.split() for line in device.vtysh("-c", "show ip ospf database").splitlines() if "1.1.1.1" in line]
+    assert all("3600" in row for row in left), f"LSAs are left: {left}"
 
 
 def test_generated_routers_are_in_the_database_and_their_networks_cost_what_they_should(lab):
@@ -225,7 +228,7 @@ def test_an_adjacency_stays_beside_traffic(lab):
 
 def test_a_device_that_dies_is_found_out_by_the_dead_interval(lab):
     device = Device(lab)
-    process, _ = device.begin(device.ports(ospf(router())), [], 8)
+    process, _ = device.begin(device.ports(ospf(router())), [], 18)
     device.ns.ip("link", "set", "d0", "down")
     done = lab.finish(process)
     row = done.json["ports"]["west"]["ospf"]
@@ -244,7 +247,7 @@ def test_what_goes_wrong_is_said(lab):
 
     fails("10.0.0.1 is in area 0.0.0.0, not 0.0.0.1 as 'area' says", area="1")
     fails("10.0.0.1 has a hello interval of 1 s, not 2 s as 'hello' says", hello="2s")
-    fails("10.0.0.1 has a dead interval of 4 s, not 5 s as 'dead' says", dead="5s")
+    fails("10.0.0.1 has a dead interval of 12 s, not 5 s as 'dead' says", dead="5s")
     fails("10.0.0.1 has an MTU of 1500, not 1400: give the router this 'mtu'", mtu=1400)
     fails("10.0.0.1 has an MTU of 1500, not 1600: give the router this 'mtu'", mtu=1600)
     fails("10.0.0.1 has the same router identifier", router_id="9.9.9.9")
@@ -260,7 +263,7 @@ def test_of_two_routers_one_is_not_heard(lab):
     """Traffic runs, and the result says that it is not what was asked for."""
     device = Device(lab, QUICK)
     routers = (router(network="broadcast"), router(host="stranger", router_id="1.1.1.9", network="broadcast", area="0.0.0.9"))
-    ports = device.ports(ospf(*routers, timeout="12s"), hosts=[{"name": "stranger", "ip": "10.0.0.3/24"}])
+    ports = device.ports(ospf(*routers, timeout="30s"), hosts=[{"name": "stranger", "ip": "10.0.0.3/24"}])
     done = lab.eagre("run", lab.profile(ports, [], load={"duration": "500ms"}), "--json", "-", ns=device.tester)
     assert done.exit == 1 and not done.json["verdict"]["valid"], done
     (reason,) = [reason for reason in done.json["verdict"]["reasons"] if "OSPF" in reason]
@@ -316,7 +319,7 @@ protocol device {{}}
 protocol kernel {{ ipv4 {{ export all; import none; }}; }}
 protocol ospf v2 test {{
   ipv4 {{ import all; export none; }};
-  area 0 {{ interface "d0" {{ type {kind}; hello 1; dead 4; cost 7; wait 2; }}; }};
+  area 0 {{ interface "d0" {{ type {kind}; hello 1; dead 12; cost 7; wait 2; }}; }};
 }}
 """
 
