@@ -110,6 +110,7 @@ def to(name, first, count, rate="2kpps"):
     return {**stream(name, "east", "west", rate=rate), "packet": [{"ipv4": {"dst": first}}, {"udp": {"dst": 9}}], "vary": varied}
 
 
+@pytest.mark.unsteady("a busy machine looks at the FIB when half of the routes are withdrawn already")
 @pytest.mark.parametrize(("kind", "network"), [("afpacket", "point_to_point"), ("afpacket", "broadcast"), ("afxdp", "point_to_point")])
 def test_traffic_follows_the_routes(lab, kind, network):
     """All routes are in the FIB when traffic starts; of those that are withdrawn meanwhile everything is lost, of others nothing."""
