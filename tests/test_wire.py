@@ -57,6 +57,10 @@ def simulate(lab, profile, *arguments, packets=2000):
     return capture, done.json
 
 
+# Outer UDP headers have no checksum over IPv4; what is inside, test_session_tunnels looks at.
+OWN = "tunnels"
+
+
 def only_answers(example):
     """Whether a profile has nothing but servers, which wait for somebody else's clients."""
     profile = yaml.safe_load(example.read_text())
@@ -64,7 +68,7 @@ def only_answers(example):
     return "streams" not in profile and not any(one.get("client", {}).get("port") for one in sessions)
 
 
-@pytest.mark.parametrize("example", [e for e in EXAMPLES if has_its_peers(e) and not only_answers(e)], ids=lambda path: path.stem)
+@pytest.mark.parametrize("example", [e for e in EXAMPLES if has_its_peers(e) and not only_answers(e) and e.stem != OWN], ids=lambda path: path.stem)
 def test_every_example_sends_valid_packets(lab, example):
     """All of them, in virtual time."""
     capture, result = simulate(lab, example, "--duration", "200ms")

@@ -99,6 +99,8 @@ pub enum Key {
     TcpCounter,
     /// A counter of frames.
     FrameCounter,
+    /// A counter of a port's fragments or tunnels.
+    PortCounter,
     /// Why a received frame does not count as it should.
     RxError,
     /// Why a frame was not sent.
@@ -122,7 +124,7 @@ impl Key {
             Self::FailureDetail => "<detail>",
             Self::HttpClass => "<class>",
             Self::DnsCode => "<code>",
-            Self::TcpCounter | Self::FrameCounter => "<counter>",
+            Self::TcpCounter | Self::FrameCounter | Self::PortCounter => "<counter>",
         }
     }
 }

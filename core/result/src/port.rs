@@ -50,11 +50,11 @@ part! {
         tx_errors: Counters = COUNT.by(&[Key::TxError]).counter("port_tx_errors");
         /// IP fragments received for the port's hosts, packets reassembled from them, and packets given up.
         #[serde(skip_serializing_if = "Counters::is_empty")]
-        fragments: Counters = COUNT.by(&[Key::FrameCounter]);
+        fragments: Counters = COUNT.by(&[Key::PortCounter]);
         /// What arrived at the ends of tunnels of sessions: 'received' (taken out of a tunnel), 'unknown' (another identifier),
         /// 'malformed', 'unclaimed' (for nobody inside), 'echoes' (of GTP-U, answered).
         #[serde(skip_serializing_if = "Counters::is_empty")]
-        tunnels: Counters = COUNT.by(&[Key::FrameCounter]);
+        tunnels: Counters = COUNT.by(&[Key::PortCounter]);
         /// The port's DHCP clients. Absent if it has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         dhcp: Option<DhcpResult> = PART;
