@@ -32,6 +32,8 @@ pub(super) struct OspfRouters {
     /// Routers whose adjacency was full when traffic started, and when it had ended.
     full: usize,
     full_at_end: Option<usize>,
+    /// What neighbours had said that was known then.
+    held_at_end: Option<LsaCounts>,
     /// What makes a result invalid, known when traffic started.
     pub(super) complaints: Vec<String>,
 }
@@ -59,6 +61,7 @@ impl OspfRouters {
             is_patient: false,
             full: 0,
             full_at_end: None,
+            held_at_end: None,
             complaints: Vec::new(),
         }
     }
@@ -104,6 +107,7 @@ impl OspfRouters {
     /// Flushes what was advertised and ends all adjacencies.
     pub(super) fn end(&mut self, now: Nanos) {
         self.full_at_end = Some(self.machine.full());
+        self.held_at_end = Some(self.held());
         self.machine.shut(now);
     }
 
@@ -143,12 +147,18 @@ impl OspfRouters {
         Some(format!("{missing} of {all} OSPF routers have no full adjacency: {}{more}", named.join("; ")))
     }
 
+    /// LSAs in the databases of all routers.
+    fn held(&self) -> LsaCounts {
+        let mut held = LsaCounts::default();
+        (0..self.plan.routers.len()).for_each(|router| held += self.machine.database(router).counts());
+        held
+    }
+
     /// Their row of the result.
     pub(super) fn report(&self, commands: u64) -> OspfResult {
         let (counts, all) = (self.machine.counts(), self.plan.routers.len());
         let told_after = || Some(self.told?.since(self.begun?));
-        let mut held = LsaCounts::default();
-        (0..all).for_each(|router| held += self.machine.database(router).counts());
+        let held = self.held_at_end.unwrap_or_else(|| self.held());
         OspfResult {
             routers: all as u64,
             full: self.full() as u64,

@@ -85,6 +85,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         lldp: None,
         lacp: None,
         bgp: None,
+        ospf: None,
         rate_max: None,
     };
     let link = LinkPlan {
