@@ -158,6 +158,7 @@ def test_traffic_follows_the_routes(lab, kind, network):
     assert all("3600" in row for row in left), f"LSAs are left: {left}"
 
 
+@pytest.mark.unsteady("a busy machine keeps Hello packets and LSAs waiting for longer than the dead interval of these tests")
 def test_generated_routers_are_in_the_database_and_their_networks_cost_what_they_should(lab):
     """A grid of 3 by 4 behind the router: each network is as far away as the way there, and goes by command."""
     device = Device(lab)
@@ -246,6 +247,7 @@ def test_a_device_that_dies_is_found_out_by_the_dead_interval(lab):
     assert said in done.json["verdict"]["notes"], done
 
 
+@pytest.mark.unsteady("a busy machine keeps Hello packets and LSAs waiting for longer than the dead interval of these tests")
 def test_what_goes_wrong_is_said(lab):
     device = Device(lab)
     quick = {"timeout": "5s", "settle": "0s"}
@@ -430,7 +432,6 @@ def test_the_api_shows_and_changes_adjacencies(lab):
     server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
 
 
-@pytest.mark.unsteady("a busy machine keeps Hello packets and LSAs waiting for longer than the dead interval of these tests")
 def test_bad_profiles_are_refused(lab):
     def refused(routers, *texts, **west):
         west = {"device": "ring:a", "ip": "10.0.0.2/24", "ospf": {"routers": routers}, **west}
