@@ -57,8 +57,6 @@ struct Link {
     sent: u64,
     /// The neighbour's designated router: itself on a broadcast network.
     designated: [u8; 4],
-    /// The last description the router sent: its number.
-    sequence: u32,
 }
 
 impl Link {
@@ -100,7 +98,7 @@ impl Link {
         let now = Nanos::from_secs(1);
         routers.begin(now);
         let designated = if is_broadcast { THEIRS } else { [0; 4] };
-        let mut link = Self { routers, now, sent: 0, designated, sequence: 0 };
+        let mut link = Self { routers, now, sent: 0, designated };
         link.pass(Nanos::from_millis(10));
         link
     }
@@ -135,9 +133,6 @@ impl Link {
             self.routers.poll(self.now, &mut frames);
             for frame in &frames {
                 assert!(may_concern(frame) && frame.len() <= 1_514, "{} bytes", frame.len());
-                if frame[35] == 2 {
-                    self.sequence = u32::from_be_bytes([frame[62], frame[63], frame[64], frame[65]]);
-                }
             }
             self.sent += frames.len() as u64;
             let due = self.routers.next_due().max(Nanos(self.now.0 + 1));
