@@ -346,7 +346,7 @@ export interface BgpResult {
   restarts: number;
   /** Peers that said that they know graceful restart (RFC 4724), in their newest session. */
   graceful_restart_peers: number;
-  /** Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic started. */
+  /** Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic had ended. */
   add_path_sessions: number;
   /** Time from the first attempt to the first session of each peer. */
   setup_ns?: LatencyResult | null;

@@ -398,7 +398,7 @@ part! {
         /// Peers that said that they know graceful restart (RFC 4724), in their newest session.
         #[serde(default)]
         graceful_restart_peers: u64 = COUNT;
-        /// Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic started.
+        /// Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic had ended.
         #[serde(default)]
         add_path_sessions: u64 = COUNT;
         /// Time from the first attempt to the first session of each peer.

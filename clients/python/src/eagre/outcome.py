@@ -58,7 +58,7 @@ class BgpResult:
     """Peers that said that they know graceful restart (RFC 4724), in their newest session."""
     add_path_sessions: int
     """Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic
-    started.
+    had ended.
     """
     connections: int
     """Connections opened, and accepted."""

@@ -68,17 +68,7 @@ impl Resolver<'_> {
         plan: &mut BgpPlan,
         taken: &mut HashMap<(usize, IpAddr), String>,
     ) {
-        let speakers: Vec<usize> = match &doc.host {
-            None => vec![0],
-            Some(name) => {
-                let of_many = format!("{}[", name.0);
-                let is_meant = |host: &HostPlan| host.name == name.0 || host.name.starts_with(&of_many);
-                (0..hosts.len()).filter(|host| is_meant(&hosts[*host])).collect()
-            }
-        };
-        if let Some(name) = doc.host.as_ref().filter(|_| speakers.is_empty()) {
-            return self.reading.fail(format!("{path}.host"), format!("the port has no host '{}'", name.0));
-        }
+        let Some(speakers) = self.hosts_called(path, doc.host.as_ref(), hosts) else { return };
         self.bgp_times(path, doc);
         let (routes, entries) = self.bgp_routes(path, doc, speakers.len() as u32);
         for (number, host) in (0u32..).zip(speakers) {

@@ -4,7 +4,7 @@
 
 use super::{Resolver, family, same_family};
 use crate::document::quantity::{Ip, IpPrefix, Mac, Step, host};
-use crate::document::{HostDoc, OneOrMany, PortDoc, VlanId};
+use crate::document::{HostDoc, Name, OneOrMany, PortDoc, VlanId};
 use crate::plan::{Address, HostPlan};
 use indexmap::IndexMap;
 use std::collections::{HashMap, HashSet};
@@ -29,6 +29,25 @@ struct Keys<'a> {
 }
 
 impl Resolver<'_> {
+    /// Numbers of the hosts that `name` means, all of an entry with a count: without one, the port's first. `None` if there is no such
+    /// host, which is said of the key `host` at `path`.
+    pub(super) fn hosts_called(
+        &mut self,
+        path: &str,
+        name: Option<&Name>,
+        hosts: &[HostPlan],
+    ) -> Option<Vec<usize>> {
+        let Some(Name(name)) = name else { return Some(vec![0]) };
+        let of_many = format!("{name}[");
+        let is_meant = |host: &usize| hosts[*host].name == *name || hosts[*host].name.starts_with(&of_many);
+        let meant: Vec<usize> = (0..hosts.len()).filter(is_meant).collect();
+        if meant.is_empty() {
+            self.reading.fail(format!("{path}.host"), format!("the port has no host '{name}'"));
+            return None;
+        }
+        Some(meant)
+    }
+
     /// All hosts of the port `name`.
     pub(super) fn hosts(&mut self, name: &str, port: &PortDoc) -> Vec<HostPlan> {
         let path = format!("ports.{name}");

@@ -76,17 +76,7 @@ impl Resolver<'_> {
         plan: &mut OspfPlan,
         taken: &mut Taken,
     ) {
-        let speakers: Vec<usize> = match &doc.host {
-            None => vec![0],
-            Some(name) => {
-                let of_many = format!("{}[", name.0);
-                let is_meant = |host: &HostPlan| host.name == name.0 || host.name.starts_with(&of_many);
-                (0..hosts.len()).filter(|host| is_meant(&hosts[*host])).collect()
-            }
-        };
-        if let Some(name) = doc.host.as_ref().filter(|_| speakers.is_empty()) {
-            return self.reading.fail(format!("{path}.host"), format!("the port has no host '{}'", name.0));
-        }
+        let Some(speakers) = self.hosts_called(path, doc.host.as_ref(), hosts) else { return };
         let count = speakers.len() as u32;
         let (hello_s, dead_s) = self.ospf_times(path, doc);
         let shape = doc.topology.as_ref().and_then(|topology| self.ospf_shape(path, topology));

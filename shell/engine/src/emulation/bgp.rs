@@ -36,8 +36,8 @@ pub(super) struct Speakers {
     is_patient: bool,
     /// Sessions that were established when traffic started.
     established: usize,
-    /// Sessions in which a prefix can have several paths, when traffic started.
-    paths: usize,
+    /// Sessions in which a prefix could have several paths when it had ended.
+    paths_at_end: Option<usize>,
     /// Sessions that were established when it had ended.
     pub(super) established_at_end: Option<usize>,
     /// What makes a result invalid, known when traffic started.
@@ -86,7 +86,7 @@ impl Speakers {
             look_at: Nanos::ZERO,
             is_patient: false,
             established: 0,
-            paths: 0,
+            paths_at_end: None,
             established_at_end: None,
             complaints: Vec::new(),
         }
@@ -143,7 +143,6 @@ impl Speakers {
     pub(super) fn note_start(&mut self, patient: bool) {
         self.is_patient = patient;
         self.established = self.machine.established();
-        self.paths = self.add_path_sessions();
         if patient {
             return;
         }
@@ -176,6 +175,7 @@ impl Speakers {
     /// Ends all sessions.
     pub(super) fn end(&mut self, now: Nanos) {
         self.established_at_end = Some(self.machine.established());
+        self.paths_at_end = Some(self.add_path_sessions());
         self.machine.shut(now);
     }
 
@@ -185,14 +185,10 @@ impl Speakers {
         if self.is_patient { (0..self.plan.peers.len()).filter(ever).count() } else { self.established }
     }
 
-    /// Sessions in which a prefix can have several paths: when traffic started, or now if it has not.
+    /// Sessions in which a prefix can have several paths, or could when traffic had ended.
     pub(super) fn add_path_sessions(&self) -> usize {
-        let now = || {
-            (0..self.plan.peers.len())
-                .filter(|peer| self.machine.add_path(*peer) != AddPath::default())
-                .count()
-        };
-        if self.established_at_end.is_some() { self.paths } else { now() }
+        let has_paths = |peer: &usize| self.machine.add_path(*peer) != AddPath::default();
+        self.paths_at_end.unwrap_or_else(|| (0..self.plan.peers.len()).filter(has_paths).count())
     }
 
     /// Whether sessions were lost, in a sentence.
