@@ -92,7 +92,7 @@ class Bras:
         fcntl.ioctl(self.tun, TUNSETIFF, struct.pack("16sH14x", b"subscribers", TUN | NO_PI))
         for command in (
             f"address add {self.options['own']}/32 dev subscribers",
-            "link set subscribers up txqueuelen 10000",
+            "link set subscribers up mtu 1492 txqueuelen 10000",
             f"route add {self.pool} dev subscribers",
         ):
             assert os.system("ip " + command) == 0, command

@@ -507,13 +507,14 @@ def settled(run, check, attempts=5):
     """Checks a run; repeats it if the check fails and another process took the tester's core.
 
     Such a tester loses packets and reports it, which says nothing about the property under test. `run` returns a Run, or a tuple
-    that begins with one; `check` gets that and returns what is returned here.
+    of Runs and what was seen beside them; `check` gets that and returns what is returned here.
     """
     for left in reversed(range(attempts)):
         done = run()
+        all_done = done if isinstance(done, tuple) else (done,)
         try:
-            return check(*done) if isinstance(done, tuple) else check(done)
+            return check(*all_done)
         except AssertionError:
-            if not left or not was_disturbed(done[0] if isinstance(done, tuple) else done):
+            if not left or not any(was_disturbed(one) for one in all_done if isinstance(one, Run)):
                 raise
             time.sleep(0.5)

@@ -237,17 +237,79 @@ def test_sessions_end_and_begin_by_command(lab):
     assert (pppoe["commands"], pppoe["lost"], pppoe["holding"], pppoe["sessions"]) == (2, 0, 20, 40), pppoe
 
 
-def test_sessions_of_tcp_are_refused(lab):
+def web(server, app=None, **rest):
+    """Sessions that the PPPoE clients open."""
+    app = app or {"http": {"response": "20KB", "requests": 2}}
+    return {"name": "web", "client": {"port": "west", "addresses": "pppoe"}, "server": server, "app": app, "open": "40/s", **rest}
+
+
+@pytest.mark.parametrize("transport", ["tcp", "udp"])
+def test_clients_open_sessions_in_their_sessions(lab, transport):
+    """TCP with long answers, and datagrams in fragments, from all clients in turn, through the kernel of the access concentrator to a
+    server behind it, beside streams in the same sessions."""
     network = Network(lab)
-    session = {
-        "name": "web",
-        "client": {"port": "west", "addresses": "pppoe"},
-        "server": {"port": "east", "addresses": "10.9.0.2", "ports": 80},
-        "app": {"http": {"response": "1KB"}},
-        "open": "10/s",
-    }
-    done = network.run(network.ports(2), sessions=[session])
-    done.refused(2, "sessions[0].client.addresses", "sessions do not run over PPPoE")
+    bras = network.bras()
+    ports = network.ports(10)
+    app = {"raw": {"request": "600B", "response": "2KB"}} if transport == "udp" else {"http": {"response": "20KB", "requests": 2}}
+    entry = web({"port": "east", "ports": 80}, app, count=40, transport=transport)
+    done = network.run(ports, [up(20), down(20)], duration="4s", sessions=[entry])
+    result = done.result()
+    one = result["sessions"]["web"]
+    assert (one["completed"], one["failed"]) == (40, {}), one
+    all_up(result["ports"]["west"]["pppoe"], 10)
+    assert all(row["rx"] == 20 and row["lost"] == 0 for row in result["streams"].values()), result["streams"]
+    ended = bras.tell()["ended"].values()
+    assert len(ended) == 10 and all(session["foreign"] == 0 for session in ended), ended
+    # Four each, besides two packets of each stream.
+    assert all(session["received"] >= 2 + 4 and session["sent"] >= 2 + 4 for session in ended), ended
+
+
+def test_a_server_of_the_kernel_is_reached_in_a_vlan(lab):
+    """Nobody here wrote the server; what is in a session is no longer than PPPoE leaves room for."""
+    network = Network(lab)
+    bras = network.bras()
+    folder = lab.folder()
+    (folder / "page").write_bytes(bytes(range(256)) * 400)
+    command = (PYTHON, "-m", "http.server", "8080", "--bind", "10.9.0.1", "--directory", folder)
+    lab.start(*command, ns=network.device, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_until(lambda: "8080" in network.device.run("ss", "-ltn"), "the server")
+    entry = web({"addresses": "10.9.0.1", "ports": 8080}, {"http": {"path": "/page"}}, count=30)
+    capture = lab.folder() / "west.pcapng"
+    # AF_PACKET ports count the tag.
+    ports = network.ports(5, mtu=1_488, west={"vlan": 7, "capture": {"file": str(capture)}})
+    result = network.run(ports, duration="4s", sessions=[entry]).result()
+    one = result["sessions"]["web"]
+    assert (one["completed"], one["failed"]) == (30, {}), one
+    assert one["client"]["tcp"]["bytes_in"] > 30 * 102_400, one
+    ended = bras.tell()["ended"].values()
+    assert len(ended) == 5 and {session["vlan"] for session in ended} == {7}, ended
+    need("tshark")
+    read = ("tshark", "-r", capture, "-Y", "tcp.len > 0", "-T", "fields", "-e", "ip.len", "-e", "pppoe.session_id", "-e", "vlan.id")
+    rows = [line.split("\t") for line in network.tester.run(*read).splitlines()]
+    assert max(int(length) for length, _, _ in rows) == 1_488 and len({session for _, session, _ in rows}) == 5, rows[:9]
+    assert {vlan for _, _, vlan in rows} == {"7"}
+
+
+def test_sessions_that_can_not_be_in_pppoe_are_refused(lab):
+    network = Network(lab)
+    server = {"port": "east", "addresses": "10.9.0.2", "ports": 80}
+
+    def refused(entry, *said, **ports):
+        network.run(network.ports(2, **ports), sessions=[entry]).refused(2, *said)
+
+    def client(**keys):
+        return {"client": {"port": "west", "addresses": "pppoe", **keys}}
+
+    refused(web({**server, "addresses": "2001:db8::1"}), "sessions[0].client.addresses", "PPPoE clients have IPv4 addresses")
+    refused(web(server, **client(mac="02:00:00:00:00:09")), "sessions[0].client.mac", "send to their access concentrators")
+    refused(web(server, **client(vlan=9)), "sessions[0].client.vlan", "in the VLANs of their port")
+    refused(web(server, vlan=9), "sessions[0].vlan", "in the VLANs of their port")
+    refused(web(server, mtu=1_500), "sessions[0].mtu", "packets of up to 1492 bytes")
+    refused(web({**server, "addresses": "pppoe"}), "sessions[0].server.addresses", "'pppoe' are for clients")
+    gre = {"to": "10.0.0.1", "from": "10.0.0.2", "gre": {}}
+    refused(web(server, **client(tunnel=gre)), "sessions[0].client.addresses", "at the port itself")
+    east = {"client": {"port": "east", "addresses": "pppoe"}}
+    refused(web({"addresses": "10.9.0.1", "ports": 80}, **east), "sessions[0].client.addresses", "port 'east' has no PPPoE clients")
 
 
 def test_discovery_with_another_server(lab):

@@ -231,6 +231,9 @@ def test_an_adjacency_stays_up_beside_a_million_packets_a_second(lab, daemon):
     """For a minute. The device drops the packets before its kernel sees them."""
 
     def load(router):
+        # Frames that XDP sends are received where GRO is on.
+        router.ns.run("ethtool", "-K", "r0", "gro", "on")
+        router.ns.run("ethtool", "-K", "r1", "gro", "on")
         dropper = lab.start(sys.executable, TESTS / "bpf.py", "r0", "udp", ns=router.ns, stdin=subprocess.PIPE)
         assert dropper.stdout.readline() == "ready\n", dropper.stderr.read()
         million = stream("million", "west", None, rate="1Mpps", measure=False)

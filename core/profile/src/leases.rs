@@ -12,9 +12,12 @@ use session::plan::AddressRange;
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Arc;
+use wire::tunnel::{PppoeLink, PppoeLinks};
 
 /// Servers on the clients' own network whose MAC addresses are resolved one by one.
 const NEIGHBOURS_MAX: u128 = 4_096;
+/// Hardware address to send to in a session of PPPoE: packets in it have none.
+const NO_MAC: [u8; 6] = [0; 6];
 
 /// An address that a client behind a port got.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,6 +43,8 @@ pub struct SessionLink {
     pub number: u16,
     /// Hardware address of the access concentrator.
     pub ac: [u8; 6],
+    /// Longest packet that the access concentrator takes, bytes.
+    pub mtu: u16,
 }
 
 impl From<Lease> for ClientAddress {
@@ -63,7 +68,7 @@ impl From<PppoeSession> for ClientAddress {
             address: Address { ip: session.ip.into(), prefix_len: 32 },
             link_local: None,
             router: None,
-            session: Some(SessionLink { number: session.session, ac: session.ac }),
+            session: Some(SessionLink { number: session.session, ac: session.ac, mtu: session.peer_mru }),
         }
     }
 }
@@ -116,9 +121,13 @@ impl Plan {
             let from = from.ok_or_else(|| format!("stream {}: port {name} has no leases", stream.name))?;
             lease_stream(stream, from)?;
         }
-        for entry in plan.sessions.iter_mut().filter(|entry| entry.leased) {
-            let Some(client) = &entry.session.client else { continue };
+        for entry in &mut plan.sessions {
+            let (Some(by), Some(client)) = (entry.leased.take(), &entry.session.client) else { continue };
             let name = &self.ports[client.port].name;
+            if by == ClientsBy::Pppoe {
+                open_in_sessions(entry, name, &in_sessions[client.port])?;
+                continue;
+            }
             let is_v4 = entry.session.clients.addresses.first().is_none_or(|range| range.first.is_ipv4());
             let from = leased[client.port][usize::from(!is_v4)].as_ref();
             let none = || format!("sessions {}: port {name} has no leases", entry.session.name);
@@ -267,8 +276,34 @@ fn lease_stream(stream: &mut StreamPlan, from: &Leased<'_>) -> Result<(), String
     Ok(())
 }
 
+/// An entry that PPPoE clients open, each in its session.
+fn open_in_sessions(entry: &mut SessionEntry, port: &str, from: &[&ClientAddress]) -> Result<(), String> {
+    let session = &mut entry.session;
+    let Some(client) = &mut session.client else { return Ok(()) };
+    let link = |one: &&ClientAddress| match (one.address.ip, one.session) {
+        (IpAddr::V4(ip), Some(link)) => {
+            Some((ip, PppoeLink { session: link.number, ac: link.ac, mac: one.mac }))
+        }
+        _ => None,
+    };
+    let Some(mtu) = from.iter().filter_map(|one| one.session).map(|link| link.mtu).min() else {
+        return Err(format!("sessions {}: no PPPoE client of port {port} has a session", session.name));
+    };
+    client.mtu = client.mtu.min(mtu);
+    let vlans = client.pppoe.as_ref().map(|links| links.vlans().to_vec()).unwrap_or_default();
+    client.pppoe = Some(Arc::new(PppoeLinks::new(&vlans, from.iter().filter_map(link))));
+    session.clients.addresses = ranges(from);
+    let hop = |range: &AddressRange| SessionHop {
+        host: 0,
+        first: range.first,
+        last: range.last,
+        by: HopBy::Given(NO_MAC),
+    };
+    entry.hops = session.servers.addresses.iter().map(hop).collect();
+    Ok(())
+}
+
 fn lease_sessions(entry: &mut SessionEntry, from: &Leased<'_>) -> Result<(), String> {
-    entry.leased = false;
     entry.client_hosts = vec![from.host];
     let session = &mut entry.session;
     session.clients.addresses = ranges(&from.leases);
@@ -407,6 +442,8 @@ ports:
 streams:
   - {name: up, from: west, from_host: pppoe, to: east, packet: [ipv4, udp], rate: 1kpps}
   - {name: down, from: east, to: west, to_host: pppoe, packet: [ipv4, udp], rate: 1kpps}
+sessions:
+  - {name: web, client: {port: west, addresses: pppoe}, server: {port: east, ports: 80}, open: 1/s, app: {bulk: {from: client}}}
 "#;
         let plan = crate::load(text).unwrap_or_else(|errors| panic!("{errors:#?}"));
         let session = |client: u32, last: u8| ClientAddress {
@@ -415,7 +452,7 @@ streams:
             address: Address { ip: [100, 64, 0, last].into(), prefix_len: 32 },
             link_local: None,
             router: None,
-            session: Some(SessionLink { number: 100 + u16::from(last), ac: [2, 9, 9, 9, 9, 9] }),
+            session: Some(SessionLink { number: 100 + u16::from(last), ac: [2, 9, 9, 9, 9, 9], mtu: 1_480 }),
         };
         let sessions = vec![session(0, 7), session(1, 9)];
         let of = |stream: &StreamPlan| -> Vec<(String, Vec<u128>)> {
@@ -445,6 +482,20 @@ streams:
         assert_eq!(of(&done.streams[1]), [named("ipv4.dst", [0x6440_0007, 0x6440_0009])]);
         assert_eq!(done.streams[1].next_hop, NextHop::Resolve([10, 9, 0, 1].into()));
         assert!(done.streams.iter().all(|stream| stream.leased.is_none() && !stream.to_clients));
+        let entry = &done.sessions[0];
+        let client = entry.session.client.as_ref().unwrap();
+        assert_eq!((plan.sessions[0].session.client.as_ref().unwrap().mtu, client.mtu), (1_492, 1_480));
+        let first: Vec<_> = entry.session.clients.addresses.iter().map(|range| range.first).collect();
+        assert_eq!(first, [IpAddr::from([100, 64, 0, 7]), [100, 64, 0, 9].into()]);
+        let link = |last: u8| {
+            let mac = [2, 0, 0, 0, 0, last];
+            (
+                Ipv4Addr::new(100, 64, 0, last),
+                PppoeLink { session: 100 + u16::from(last), ac: [2, 9, 9, 9, 9, 9], mac },
+            )
+        };
+        assert_eq!(client.pppoe.as_deref(), Some(&PppoeLinks::new(&[], [link(7), link(9)])));
+        assert_eq!((entry.leased, entry.hops[0].by), (None, HopBy::Given(NO_MAC)));
         let told = plan.with_leases(&[Vec::new(), Vec::new()]).unwrap_err();
         assert_eq!(told, "stream down: no PPPoE client of port west has a session");
         let plan = crate::load(&text.replace(", gateway: 10.9.0.1", "")).unwrap();

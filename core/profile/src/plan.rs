@@ -752,9 +752,9 @@ pub struct SessionEntry {
     pub client_hosts: Vec<usize>,
     /// Indices of the hosts, on the servers' port, that emulated servers are.
     pub server_hosts: Vec<usize>,
-    /// Whether emulated clients have the addresses of the port's DHCP clients: addresses, host and hops follow from their
-    /// leases ([`Plan::with_leases`]).
-    pub leased: bool,
+    /// How emulated clients get their addresses, if they are the port's DHCP or PPPoE clients: addresses, host and hops, or sessions,
+    /// follow from what those get ([`Plan::with_leases`]).
+    pub leased: Option<ClientsBy>,
     /// Where emulated clients send to: for each of their hosts every server's address is in one of these, and in one only. Empty
     /// if the clients are external. Servers answer to the hardware address a session comes from.
     pub hops: Vec<SessionHop>,

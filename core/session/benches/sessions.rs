@@ -54,6 +54,7 @@ fn plan(app: AppPlan) -> SessionPlan {
         tcp: TcpOptions::default(),
         udp: UdpOptions { idle_timeout: None },
         tunnel: None,
+        pppoe: None,
     };
     let pool = |first: &str, last: &str, ports| {
         let [first, last] = [first, last].map(|text| text.parse().expect("an address"));

@@ -18,7 +18,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tcp::{TcpOptions, UdpOptions};
 use units::{Nanos, Pps};
-use wire::tunnel::Tunnel;
+use wire::tunnel::{PppoeLinks, Tunnel};
 
 /// What carries a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,6 +100,8 @@ pub struct SidePlan {
     pub udp: UdpOptions,
     /// The tunnel its packets are in; the VLANs of its one host are then those inside.
     pub tunnel: Option<SideTunnel>,
+    /// The PPPoE sessions its packets are in, if clients are the port's PPPoE clients; there is no tunnel then, and no VLAN inside.
+    pub pppoe: Option<Arc<PppoeLinks>>,
 }
 
 impl SidePlan {
@@ -114,11 +116,14 @@ impl SidePlan {
         if fits { u32::from(self.mtu.min(MTU_LEAST)) + self.around() } else { self.frame_len() }
     }
 
-    /// Bytes of a frame, with FCS, that are not the IP packet's: Ethernet's header and FCS, a tag for each VLAN, and the tunnel.
+    /// Bytes of a frame, with FCS, that are not the IP packet's: Ethernet's header and FCS, a tag for each VLAN, and the tunnel
+    /// or PPPoE session.
     pub fn around(&self) -> u32 {
         let tags = self.hosts.iter().map(|host| host.vlans.len()).max().unwrap_or(0);
         let tunnel = self.tunnel.as_ref().map_or(0, |own| own.tunnel.overhead() + 4 * own.vlans.len());
-        18 + 4 * tags as u32 + tunnel as u32
+        let session = |links: &Arc<PppoeLinks>| PppoeLinks::OVERHEAD + 4 * links.vlans().len();
+        let pppoe = self.pppoe.as_ref().map_or(0, session);
+        18 + (4 * tags + tunnel + pppoe) as u32
     }
 }
 

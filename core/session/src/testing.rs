@@ -23,6 +23,7 @@ pub(crate) fn side(port: usize) -> SidePlan {
         tcp: TcpOptions::default(),
         udp: UdpOptions { idle_timeout: None },
         tunnel: None,
+        pppoe: None,
     }
 }
 

@@ -7,7 +7,7 @@ use crate::options::{TcpOptions, UdpOptions};
 use crate::template::Template;
 use std::net::IpAddr;
 use std::sync::Arc;
-use wire::tunnel::Encap;
+use wire::tunnel::OuterHeaders;
 
 /// Bytes of a TCP header without options.
 const TCP_HEADER: u16 = 20;
@@ -57,11 +57,11 @@ pub struct GroupConfig {
     pub tunnel: Option<GroupTunnel>,
 }
 
-/// The tunnel that frames of a group are in.
+/// The tunnel, or the PPPoE sessions, that frames of a group are in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupTunnel {
-    /// What puts outer headers before them.
-    pub encap: Arc<Encap>,
+    /// What is put before them.
+    pub outer: Arc<OuterHeaders>,
     /// Number of the network inside it, not zero.
     pub network: u32,
 }
@@ -131,7 +131,7 @@ impl GroupConfig {
 
     /// Whether its packets have no hardware addresses: their tunnel carries no Ethernet.
     fn is_bare(&self) -> bool {
-        self.tunnel.as_ref().is_some_and(|tunnel| tunnel.encap.tunnel().kind.is_bare())
+        self.tunnel.as_ref().is_some_and(|tunnel| tunnel.outer.is_bare())
     }
 }
 
@@ -156,7 +156,7 @@ impl Group {
         Self {
             tags: config.vlans.iter().take(2).fold(network, |tags, id| tags.with(*id)),
             hop,
-            before: tunnel.map_or(0, |tunnel| tunnel.encap.before()),
+            before: tunnel.map_or(0, |tunnel| tunnel.outer.before()),
             template: Template::new(&config),
             config,
             tcp: TcpCounts::default(),

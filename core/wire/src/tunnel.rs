@@ -1,6 +1,6 @@
 //! Tunnels around frames of flows: VXLAN (RFC 7348), GENEVE (RFC 8926), GRE (RFC 2784, RFC 2890), IP in IP (RFC 2003, RFC 2473, RFC
-//! 4213) and GTP-U (3GPP TS 29.281). [`Encap`] puts outer headers before a frame that is written; [`Decap`] finds the inner frame in
-//! one that is received.
+//! 4213) and GTP-U (3GPP TS 29.281), and PPPoE sessions (RFC 2516). [`OuterHeaders`] are put before a frame that is written; [`Decap`]
+//! finds the inner frame in one that is received.
 //!
 //! Not here: hardware addresses and how they are found, fragments of outer packets, and streams, whose packets are lists of headers.
 //!
@@ -8,9 +8,11 @@
 
 mod decap;
 mod encap;
+mod pppoe;
 
 pub use decap::{Arrived, Decap, DecapEntry, Inner};
-pub use encap::{Encap, EncapLink};
+pub use encap::{Encap, EncapLink, OuterHeaders};
+pub use pppoe::{PppoeEncap, PppoeLink, PppoeLinks};
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -219,6 +221,38 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 #[inline(always)]
 fn put16(bytes: &mut [u8], at: usize, value: u16) {
     bytes[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+/// VLAN identifiers of a frame, outermost first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct Tags {
+    ids: [u16; 2],
+    count: usize,
+}
+
+impl Tags {
+    #[inline(always)]
+    fn as_slice(&self) -> &[u16] {
+        &self.ids[..self.count]
+    }
+}
+
+/// Where what is behind the tags of a frame begins, their identifiers, and the Ethernet type behind them. `None` if there are more than
+/// two: identifier zero is none.
+#[inline(always)]
+fn tags(frame: &[u8]) -> Option<(usize, Tags, u16)> {
+    let (mut at, mut tags) = (ETHERNET, Tags::default());
+    let mut kind = u16_at(frame, at - 2)?;
+    while kind == TYPE_VLAN || kind == TYPE_SERVICE_VLAN {
+        let id = u16_at(frame, at)? & 0xfff;
+        if id != 0 {
+            *tags.ids.get_mut(tags.count)? = id;
+            tags.count += 1;
+        }
+        kind = u16_at(frame, at + 2)?;
+        at += TAG;
+    }
+    Some((at, tags, kind))
 }
 
 /// Source and destination of an IP packet.

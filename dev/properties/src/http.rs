@@ -40,6 +40,7 @@ fn plan(requests: u32) -> [SessionPlan; 1] {
         tcp: TcpOptions::default(),
         udp: UdpOptions { idle_timeout: None },
         tunnel: None,
+        pppoe: None,
     };
     let pool = PoolPlan { addresses: Vec::new(), ports: 1..=1 };
     let http = HttpPlan {

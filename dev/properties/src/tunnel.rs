@@ -6,7 +6,9 @@
 use std::net::IpAddr;
 use tcp::Inside;
 use wire::checksum;
-use wire::tunnel::{Arrived, Decap, DecapEntry, Encap, EncapLink, Inner, Teids, Tunnel, TunnelKind};
+use wire::tunnel::{
+    Arrived, Decap, DecapEntry, Encap, EncapLink, Inner, OuterHeaders, Teids, Tunnel, TunnelKind,
+};
 
 const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 const ETHERNET: usize = 14;
@@ -23,7 +25,7 @@ pub fn check(data: &[u8]) {
         return;
     }
     let link = EncapLink { own_mac: MAC, hop_mac: MAC, vlans: Vec::new() };
-    let encap = Encap::new(tunnel.clone(), &link);
+    let encap = OuterHeaders::Tunnel(Encap::new(tunnel.clone(), &link));
     let Some(mut frame) = encap.around(rest) else { return };
     if let Arrived::Inner(inner) = decap.read(&frame) {
         assert_eq!(inner.frame[ETHERNET..], rest[ETHERNET..], "what went in");

@@ -57,8 +57,8 @@ class BgpResult:
     graceful_restart_peers: int
     """Peers that said that they know graceful restart (RFC 4724), in their newest session."""
     add_path_sessions: int
-    """Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic
-    had ended.
+    """Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic had
+    ended.
     """
     connections: int
     """Connections opened, and accepted."""

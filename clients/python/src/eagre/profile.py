@@ -266,8 +266,8 @@ class Pppoe(Written):
     """PPPoE clients behind a port (RFC 2516), each with a MAC address of its own, in the VLANs of the port. Before
     traffic starts each gets a session with an access concentrator: link (LCP), authentication (PAP, CHAP or MS-CHAP
     version 2), address (IPCP). They keep their sessions alive while it runs, and end them after it. Streams with
-    'from_host: pppoe' are sent in the sessions, streams with 'to_host: pppoe' to the clients' addresses. In texts,
-    '{n}' is the number of the client, from 0.
+    'from_host: pppoe' are sent in the sessions, streams with 'to_host: pppoe' to the clients' addresses; sessions
+    whose clients have 'addresses: pppoe' run in them. In texts, '{n}' is the number of the client, from 0.
     """
 
     clients: int
@@ -1283,7 +1283,7 @@ AddressesOr: TypeAlias = "str | Sequence[str] | Mapping[str, int]"
 """Addresses of one end, all IPv4 or all IPv6: one ('10.0.0.10'), a range ('10.0.0.10..10.0.0.250'), the hosts of a
 network ('10.1.0.0/16'), a list of those, or those with the relative number of sessions of each address
 ('{10.0.0.10: 3, 10.0.0.11..10.0.0.20: 1}'). For clients also 'dhcp': the addresses that the port's DHCP clients
-get.
+get, or 'pppoe': those of its PPPoE clients, each in its PPPoE session.
 """
 
 

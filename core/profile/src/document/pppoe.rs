@@ -8,7 +8,7 @@ use units::{Nanos, Pps};
 /// PPPoE clients behind a port (RFC 2516), each with a MAC address of its own, in the VLANs of the port. Before traffic starts each gets a
 /// session with an access concentrator: link (LCP), authentication (PAP, CHAP or MS-CHAP version 2), address (IPCP). They keep
 /// their sessions alive while it runs, and end them after it. Streams with 'from_host: pppoe' are sent in the sessions, streams with 'to_host:
-/// pppoe' to the clients' addresses. In texts, '{n}' is the number of the client, from 0.
+/// pppoe' to the clients' addresses; sessions whose clients have 'addresses: pppoe' run in them. In texts, '{n}' is the number of the client, from 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Pppoe")]

@@ -114,7 +114,7 @@ impl AddressText {
 pub enum EndText {
     /// Those that the port's DHCP clients get.
     Dhcp,
-    /// Those that the port's PPPoE clients get, which can't be used.
+    /// Those that the port's PPPoE clients get.
     Pppoe,
     /// These.
     Of(AddressText),

@@ -257,7 +257,7 @@ fn outer_of<F>(slot: &Slot<F>, addresses: &Names<u128>, hops: &Names<[u8; 6]>) -
 #[inline(always)]
 fn finish(group: &mut Group, frame: &mut [u8]) {
     if let Some(tunnel) = &group.config.tunnel {
-        tunnel.encap.wrap(frame, Some(group.before + group.template.ip()));
+        tunnel.outer.wrap(frame, Some(group.before + group.template.ip()));
     }
     group.stack.frames_out += 1;
     group.stack.frame_bytes_out += (frame.len() - group.before) as u64;

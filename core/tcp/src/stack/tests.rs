@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use std::collections::HashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use wire::tunnel::{Decap, DecapEntry, Encap, EncapLink, Tunnel, TunnelKind};
+use wire::tunnel::{Decap, DecapEntry, Encap, EncapLink, OuterHeaders, Tunnel, TunnelKind};
 use wire::{Header, PacketSpec, protocol};
 
 mod link;
@@ -127,10 +127,10 @@ proptest! {
         // Both ends have one address here.
         let mac = config().own_mac;
         let way = EncapLink { own_mac: mac, hop_mac: mac, vlans: vec![7] };
-        let encap = Arc::new(Encap::new(tunnel.clone(), &way));
+        let outer = Arc::new(OuterHeaders::Tunnel(Encap::new(tunnel.clone(), &way)));
         let config = GroupConfig {
             vlans: vlan.into_iter().filter(|_| !tunnel.kind.is_bare()).collect(),
-            tunnel: Some(GroupTunnel { encap, network: 5 }),
+            tunnel: Some(GroupTunnel { outer, network: 5 }),
             ..config()
         };
         let mut world = World::new(seed, link, config.clone(), config);

@@ -5,12 +5,13 @@
 
 use super::{
     ETHERNET, GTPU, GTPU_ECHO_REQUEST, GTPU_ECHO_RESPONSE, GTPU_OPTIONAL, GTPU_PACKET, GTPU_VERSION, IPV4,
-    IPV6, PROTOCOL_GRE, PROTOCOL_IPV4, PROTOCOL_IPV6, PROTOCOL_UDP, TAG, TYPE_ETHERNET, TYPE_IPV4, TYPE_IPV6,
-    TYPE_SERVICE_VLAN, TYPE_VLAN, Teids, Tunnel, TunnelKind, UDP, VXLAN_VALID, ip_ends, put16, u16_at,
-    u32_at,
+    IPV6, PROTOCOL_GRE, PROTOCOL_IPV4, PROTOCOL_IPV6, PROTOCOL_UDP, PppoeLinks, TAG, TYPE_ETHERNET,
+    TYPE_IPV4, TYPE_IPV6, TYPE_SERVICE_VLAN, TYPE_VLAN, Tags, Teids, Tunnel, TunnelKind, UDP, VXLAN_VALID,
+    ip_ends, put16, tags, u16_at, u32_at,
 };
 use crate::checksum;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// IPv6 extension headers that are passed over (RFC 8200 section 4): Linux limits how deep tunnels are by one (RFC 2473).
 const HOP_BY_HOP: u8 = 0;
@@ -56,7 +57,7 @@ pub struct Inner<'f> {
     pub is_bare: bool,
     /// Number of the network it is in.
     pub network: u32,
-    /// Who sent it: the other end of the tunnel.
+    /// Who sent it: the other end of the tunnel; unspecified in PPPoE sessions.
     pub peer: IpAddr,
     /// Whether a router on the way marked the outer packet (RFC 6040 section 4.2).
     pub is_congested: bool,
@@ -77,16 +78,18 @@ pub enum Arrived<'f> {
     Inner(Inner<'f>),
 }
 
-/// The ends of tunnels at one port.
+/// The ends of tunnels at one port, and the PPPoE sessions of its clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decap {
     entries: Vec<DecapEntry>,
+    /// Sessions, and the number of the network inside.
+    sessions: Option<(Arc<PppoeLinks>, u32)>,
 }
 
 /// An outer IP packet.
 #[derive(Clone, Copy)]
 struct Outer<'f> {
-    vlans: ([u16; 2], usize),
+    vlans: Tags,
     from: IpAddr,
     to: IpAddr,
     protocol: u8,
@@ -141,18 +144,25 @@ impl NetworkName {
 impl Decap {
     /// Those ends.
     pub fn new(entries: Vec<DecapEntry>) -> Self {
-        Self { entries }
+        Self { entries, sessions: None }
+    }
+
+    /// The same with the sessions of a port's PPPoE clients, which are the network with that number.
+    #[must_use]
+    pub fn with_sessions(self, links: Arc<PppoeLinks>, network: u32) -> Self {
+        Self { sessions: Some((links, network)), ..self }
     }
 
     /// Looks into a frame (without FCS).
     #[inline]
     pub fn read<'f>(&self, frame: &'f [u8]) -> Arrived<'f> {
-        let Some(outer) = Outer::read(frame) else { return Arrived::Foreign };
+        let Some(outer) = Outer::read(frame) else {
+            let found = self.sessions.as_ref().and_then(|(links, network)| links.read(frame, *network));
+            return found.map_or(Arrived::Foreign, Arrived::Inner);
+        };
         // Those of the ends that it is to.
         let ends = self.entries.iter().filter(|entry| {
-            entry.tunnel.from == outer.to
-                && frame[..6] == entry.mac
-                && entry.vlans == outer.vlans.0[..outer.vlans.1]
+            entry.tunnel.from == outer.to && frame[..6] == entry.mac && entry.vlans == outer.vlans.as_slice()
         });
         let Some(first) = ends.clone().find(|entry| outer.may_be_in(&entry.tunnel)) else {
             return Arrived::Foreign;
@@ -203,17 +213,7 @@ impl<'f> Outer<'f> {
     /// Reads a frame as far as the payload of its IP packet; `None` of what is no whole packet, or a fragment.
     #[inline]
     fn read(frame: &'f [u8]) -> Option<Self> {
-        let (mut at, mut vlans) = (ETHERNET, ([0; 2], 0));
-        let mut kind = u16_at(frame, at - 2)?;
-        while kind == TYPE_VLAN || kind == TYPE_SERVICE_VLAN {
-            let id = u16_at(frame, at)? & 0xfff;
-            if id != 0 {
-                *vlans.0.get_mut(vlans.1)? = id;
-                vlans.1 += 1;
-            }
-            kind = u16_at(frame, at + 2)?;
-            at += TAG;
-        }
+        let (at, vlans, kind) = tags(frame)?;
         match kind {
             TYPE_IPV4 => Self::read_v4(frame, at, vlans),
             TYPE_IPV6 => Self::read_v6(frame, at, vlans),
@@ -221,7 +221,7 @@ impl<'f> Outer<'f> {
         }
     }
 
-    fn read_v4(frame: &'f [u8], at: usize, vlans: ([u16; 2], usize)) -> Option<Self> {
+    fn read_v4(frame: &'f [u8], at: usize, vlans: Tags) -> Option<Self> {
         let ip = frame.get(at..)?;
         let (first, len) = (*ip.first()?, usize::from(u16_at(ip, 2)?));
         let header = usize::from(first & 0xf) * 4;
@@ -238,7 +238,7 @@ impl<'f> Outer<'f> {
         Some(Self { vlans, from, to, protocol: ip[9], is_congested, at: at + header, bytes })
     }
 
-    fn read_v6(frame: &'f [u8], at: usize, vlans: ([u16; 2], usize)) -> Option<Self> {
+    fn read_v6(frame: &'f [u8], at: usize, vlans: Tags) -> Option<Self> {
         let ip = frame.get(at..)?;
         let end = at + IPV6 + usize::from(u16_at(ip, 4)?);
         let bytes = frame.get(..end).filter(|_| ip[0] >> 4 == 6)?;

@@ -5,10 +5,11 @@
 
 use super::{
     ETHERNET, GRE_KEY, GTPU, GTPU_EXTENDED, GTPU_PACKET, GTPU_PDU_SESSION, GTPU_VERSION, IPV4, IPV6,
-    PROTOCOL_GRE, PROTOCOL_IPV4, PROTOCOL_IPV6, PROTOCOL_UDP, TAG, TYPE_ETHERNET, TYPE_IPV4, TYPE_IPV6,
-    TYPE_VLAN, Tunnel, TunnelKind, UDP, VXLAN_VALID, ip_ends, put16, u32_at,
+    PROTOCOL_GRE, PROTOCOL_IPV4, PROTOCOL_IPV6, PROTOCOL_UDP, PppoeEncap, TAG, TYPE_ETHERNET, TYPE_IPV4,
+    TYPE_IPV6, TYPE_VLAN, Tunnel, TunnelKind, UDP, VXLAN_VALID, ip_ends, put16, u32_at,
 };
 use crate::checksum;
+use std::net::IpAddr;
 
 /// Most bytes of outer headers: two tags, IPv6, UDP, GTP-U with an extension.
 const HEAD_MAX: usize = ETHERNET + 2 * TAG + IPV6 + UDP + GTPU + 8;
@@ -100,11 +101,6 @@ impl Encap {
         Self { tunnel, head: all, len, ip, ip_sum, pseudo_sum }
     }
 
-    /// What it is for.
-    pub fn tunnel(&self) -> &Tunnel {
-        &self.tunnel
-    }
-
     /// Bytes to leave before an inner frame, which begins with an Ethernet header in any case: a tunnel that carries none writes over
     /// it.
     #[inline(always)]
@@ -187,13 +183,63 @@ impl Encap {
             frame[at + 4..at + 8].copy_from_slice(&teid.to_be_bytes());
         }
     }
+}
+
+/// What is before frames or packets of flows on their way out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OuterHeaders {
+    /// A tunnel's headers.
+    Tunnel(Encap),
+    /// Those of PPPoE sessions.
+    Pppoe(PppoeEncap),
+}
+
+impl OuterHeaders {
+    /// Bytes to leave before an inner frame, which begins with an Ethernet header in any case: where none is carried it is written
+    /// over.
+    #[inline(always)]
+    pub fn before(&self) -> usize {
+        match self {
+            Self::Tunnel(encap) => encap.before(),
+            Self::Pppoe(encap) => encap.before(),
+        }
+    }
+
+    /// Writes the outer headers of `frame`, in which an inner frame stands behind [`before`](Self::before) bytes. `inner_ip`: where the
+    /// inner IP header begins in `frame`, if there is one.
+    ///
+    /// # Panics
+    /// If the frame is not longer than what is before its inner IP header.
+    #[inline]
+    pub fn wrap(&self, frame: &mut [u8], inner_ip: Option<usize>) {
+        match self {
+            Self::Tunnel(encap) => encap.wrap(frame, inner_ip),
+            Self::Pppoe(encap) => encap.wrap(frame),
+        }
+    }
+
+    /// Whether IP packets are behind them without Ethernet.
+    pub fn is_bare(&self) -> bool {
+        match self {
+            Self::Tunnel(encap) => encap.tunnel.kind.is_bare(),
+            Self::Pppoe(_) => true,
+        }
+    }
+
+    /// The other end of the tunnel; `None` of PPPoE sessions.
+    pub fn other_end(&self) -> Option<IpAddr> {
+        match self {
+            Self::Tunnel(encap) => Some(encap.tunnel.to),
+            Self::Pppoe(_) => None,
+        }
+    }
 
     /// A frame around `inner`, which begins with an Ethernet header; `None` if it is too short to be a frame.
     pub fn around(&self, inner: &[u8]) -> Option<Vec<u8>> {
         let mut frame = vec![0; self.before()];
         frame.extend(inner);
         let ip = inner_ip(inner).map(|at| at + self.before());
-        if inner.len() <= ETHERNET || self.tunnel.kind.is_bare() && ip.is_none() {
+        if inner.len() <= ETHERNET || self.is_bare() && ip.is_none() {
             return None;
         }
         self.wrap(&mut frame, ip);

@@ -73,8 +73,9 @@ fn inner(v6: bool, port: u16) -> Vec<u8> {
     spec.build_unpadded().expect("a packet").bytes
 }
 
-fn encap(tunnel: &Tunnel, vlans: &[u16]) -> Encap {
-    Encap::new(tunnel.clone(), &EncapLink { own_mac: MAC, hop_mac: HOP, vlans: vlans.to_vec() })
+fn encap(tunnel: &Tunnel, vlans: &[u16]) -> OuterHeaders {
+    let link = EncapLink { own_mac: MAC, hop_mac: HOP, vlans: vlans.to_vec() };
+    OuterHeaders::Tunnel(Encap::new(tunnel.clone(), &link))
 }
 
 fn decap(tunnel: &Tunnel, vlans: &[u16]) -> Decap {
@@ -229,6 +230,53 @@ fn extension_headers_are_passed_over() {
     let len = frame.len() as u16 - 54;
     put16(&mut frame, 18, len);
     assert!(matches!(decap(&tunnel, &[]).read(&frame), Arrived::Inner(_)));
+}
+
+/// Two clients, of which the fifth host is one.
+fn links(vlans: &[u16]) -> std::sync::Arc<PppoeLinks> {
+    let link = |session| PppoeLink { session, ac: HOP, mac: MAC };
+    let links = [([10, 0, 0, 9].into(), link(0x909)), ([10, 0, 0, 5].into(), link(0x505))];
+    std::sync::Arc::new(PppoeLinks::new(vlans, links))
+}
+
+#[test]
+fn clients_send_and_receive_in_their_own_sessions() {
+    for vlans in [&[][..], &[5], &[5, 6]] {
+        let outer = OuterHeaders::Pppoe(PppoeEncap::new(links(vlans)));
+        let plain = inner(false, 1);
+        let sent = outer.around(&plain).expect("a frame");
+        assert_eq!(sent.len(), plain.len() + PppoeLinks::OVERHEAD + 4 * vlans.len());
+        assert_eq!((&sent[..6], &sent[6..12]), (&HOP[..], &MAC[..]));
+        let (headers, _) = read(&sent);
+        let names: Vec<&str> = headers.iter().map(|header| header.protocol.name).collect();
+        let tags = "vlan ".repeat(vlans.len());
+        assert_eq!(names.join(" "), format!("ethernet {tags}pppoe ppp ipv4 udp"));
+        let at = ETHERNET + 4 * vlans.len();
+        assert_eq!(u16_at(&sent, at + 2), Some(0x505));
+        assert_eq!(usize::from(u16_at(&sent, at + 4).expect("a length")), plain.len() - ETHERNET + 2);
+        // What comes back is to the client.
+        let mut back = sent;
+        back[..12].rotate_left(6);
+        back[at + 8 + 12..at + 8 + 20].rotate_left(4);
+        back.extend([0xee; 7]);
+        let decap = Decap::default().with_sessions(links(vlans), 3);
+        let Arrived::Inner(found) = decap.read(&back) else { panic!("{back:02x?}") };
+        assert_eq!((found.network, found.is_bare, found.frame.len()), (3, true, plain.len()));
+        assert_eq!(found.frame[ETHERNET + 20..], plain[ETHERNET + 20..]);
+        assert_eq!(
+            Decap::default().with_sessions(links(&[9]), 3).read(&back),
+            Arrived::Foreign,
+            "another VLAN"
+        );
+        // Another session, another access concentrator, to another client, no IPv4 packet.
+        for place in [at + 3, 6, 0, at + 7] {
+            let mut other = back.clone();
+            other[place] ^= 1;
+            assert_eq!(decap.read(&other), Arrived::Foreign, "{place}");
+        }
+        (0..back.len())
+            .for_each(|len| assert_eq!(decap.read(&back[..len.min(back.len() - 8)]), Arrived::Foreign));
+    }
 }
 
 proptest! {

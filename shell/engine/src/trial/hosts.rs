@@ -92,6 +92,10 @@ impl EmulatedHosts {
         if let Some(own) = &side.tunnel {
             return own.host;
         }
+        // They are on no common link.
+        if side.pppoe.is_some() {
+            return host;
+        }
         let (hosts, plans) = (&mut hosts[side.port], &mut self.plans[side.port]);
         let (mac, vlans) = (hosts[host].mac, &side.hosts[place].vlans);
         let own = || pool.addresses.iter().filter(|range| range.host == place);

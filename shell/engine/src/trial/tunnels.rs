@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tcp::GroupTunnel;
 use units::Nanos;
-use wire::tunnel::{DecapEntry, Encap, EncapLink};
+use wire::tunnel::{Decap, DecapEntry, Encap, EncapLink, OuterHeaders, PppoeEncap, PppoeLinks};
 
 /// Longest outer packet with an answer of a host inside.
 const MTU: u32 = 1_500;
@@ -38,8 +38,17 @@ struct End<'p> {
     /// Index of the network it is in, and of its host there.
     network: usize,
     host: usize,
-    /// What puts frames into it, once it is open.
-    encap: Option<Arc<Encap>>,
+    /// What is put before frames in it, once it is open.
+    outer: Option<Arc<OuterHeaders>>,
+}
+
+/// Clients of an entry that are in PPPoE sessions, which need no neighbour.
+#[derive(Debug)]
+struct InSessions {
+    session: usize,
+    links: Arc<PppoeLinks>,
+    outer: Arc<OuterHeaders>,
+    network: usize,
 }
 
 /// A network inside tunnels, before they are open.
@@ -54,6 +63,7 @@ struct Network {
 #[derive(Debug)]
 pub(crate) struct PortTunnels<'p> {
     ends: Vec<End<'p>>,
+    in_sessions: Vec<InSessions>,
     networks: Vec<Network>,
     /// Once they are open.
     map: Option<Arc<TunnelMap>>,
@@ -79,6 +89,7 @@ impl<'p> PortTunnels<'p> {
 
     fn on_port(plan: &'p Plan, port: usize, hosts: &EmulatedHosts, facts: &PortFacts) -> Self {
         let mut ends: Vec<End<'p>> = Vec::new();
+        let mut in_sessions: Vec<InSessions> = Vec::new();
         let mut inside: Vec<Vec<Host>> = Vec::new();
         for (session, entry) in plan.sessions.iter().enumerate() {
             let sides: [(Side, &Option<SidePlan>, &PoolPlan); 2] = [
@@ -87,23 +98,36 @@ impl<'p> PortTunnels<'p> {
             ];
             for (side, end, pool) in sides {
                 let Some(end) = end.as_ref().filter(|end| end.port == port) else { continue };
+                let ranges = pool.addresses.iter().map(|range| range.first..=range.last);
+                let addresses = pool.addresses.first().map(|range| range.first).into_iter().collect();
+                let host = |number: usize, vlans: Vec<u16>| Host {
+                    mac: hosts.ports[port].host(number).mac,
+                    vlans,
+                    addresses,
+                    networks: Vec::new(),
+                    answers_for: ranges.collect(),
+                };
+                if let Some(links) = &end.pppoe {
+                    // All are of the same clients.
+                    let network = in_sessions.first().map_or(inside.len(), |other| other.network);
+                    if network == inside.len() {
+                        inside.push(Vec::new());
+                    }
+                    inside[network].push(host(0, Vec::new()));
+                    let outer = Arc::new(OuterHeaders::Pppoe(PppoeEncap::new(links.clone())));
+                    in_sessions.push(InSessions { session, links: links.clone(), outer, network });
+                    continue;
+                }
                 let Some(own) = &end.tunnel else { continue };
                 let known = ends.iter().find(|other| other.own.tunnel.shares_network(&own.tunnel));
                 let network = known.map_or(inside.len(), |other| other.network);
                 if network == inside.len() {
                     inside.push(Vec::new());
                 }
-                let ranges = pool.addresses.iter().map(|range| range.first..=range.last);
-                let host = Host {
-                    mac: hosts.ports[port].host(own.host).mac,
-                    vlans: end.hosts.first().map(|host| host.vlans.clone()).unwrap_or_default(),
-                    addresses: pool.addresses.first().map(|range| range.first).into_iter().collect(),
-                    networks: Vec::new(),
-                    answers_for: ranges.collect(),
-                };
+                let vlans = end.hosts.first().map(|host| host.vlans.clone()).unwrap_or_default();
                 let place = inside[network].len();
-                inside[network].push(host);
-                ends.push(End { session, side, own, network, host: place, encap: None });
+                inside[network].push(host(own.host, vlans));
+                ends.push(End { session, side, own, network, host: place, outer: None });
             }
         }
         let networks = inside.into_iter().enumerate().map(|(number, hosts)| {
@@ -116,17 +140,17 @@ impl<'p> PortTunnels<'p> {
                 })
             });
             let resolver = Resolver::new(&hosts, wanted, []);
-            let overhead = ends().map(|end| end.own.tunnel.overhead()).max().unwrap_or(0);
+            let overhead = ends().map(|end| end.own.tunnel.overhead()).max().unwrap_or(PppoeLinks::OVERHEAD);
             let mtu = carried(facts).saturating_sub(ETHERNET_BYTES).min(MTU) as usize;
             Network { hosts, mtu: mtu.saturating_sub(overhead), resolver }
         });
         let networks = networks.collect();
-        Self { ends, networks, map: None }
+        Self { ends, in_sessions, networks, map: None }
     }
 
     /// Opens them if the next hops of all are known to the port's `underlay`.
     pub(crate) fn open(&mut self, underlay: &Resolver, hosts: &Hosts) {
-        if self.map.is_some() || self.ends.is_empty() {
+        if self.map.is_some() || self.networks.is_empty() {
             return;
         }
         let hop = |end: &End<'_>| underlay.mac(end.own.host, end.own.hop);
@@ -137,26 +161,33 @@ impl<'p> PortTunnels<'p> {
             let tunnel = end.own.tunnel.clone();
             let network = end.network as u32 + 1;
             entries.push(DecapEntry { tunnel: tunnel.clone(), mac: own_mac, vlans: vlans.clone(), network });
-            end.encap = Some(Arc::new(Encap::new(tunnel, &EncapLink { own_mac, hop_mac, vlans })));
+            let encap = Encap::new(tunnel, &EncapLink { own_mac, hop_mac, vlans });
+            end.outer = Some(Arc::new(OuterHeaders::Tunnel(encap)));
         }
         let network = |(number, network): (usize, &Network)| {
-            let mut encaps: Vec<Arc<Encap>> = Vec::new();
-            for encap in
-                self.ends.iter().filter(|end| end.network == number).filter_map(|end| end.encap.as_ref())
-            {
-                if encaps.iter().all(|other| other.tunnel().to != encap.tunnel().to) {
-                    encaps.push(encap.clone());
+            let mut outers: Vec<Arc<OuterHeaders>> = Vec::new();
+            let of_ends =
+                self.ends.iter().filter(|end| end.network == number).filter_map(|end| end.outer.as_ref());
+            let of_sessions =
+                self.in_sessions.iter().filter(|one| one.network == number).map(|one| &one.outer);
+            for outer in of_ends.chain(of_sessions) {
+                if outers.iter().all(|other| other.other_end() != outer.other_end()) {
+                    outers.push(outer.clone());
                 }
             }
-            TunnelNetwork { hosts: network.hosts.clone(), encaps, mtu: network.mtu }
+            TunnelNetwork { hosts: network.hosts.clone(), outers, mtu: network.mtu }
         };
         let networks = self.networks.iter().enumerate().map(network).collect();
-        self.map = Some(Arc::new(TunnelMap { decap: wire::tunnel::Decap::new(entries), networks }));
+        let mut decap = Decap::new(entries);
+        if let Some(one) = self.in_sessions.first() {
+            decap = decap.with_sessions(one.links.clone(), one.network as u32 + 1);
+        }
+        self.map = Some(Arc::new(TunnelMap { decap, networks }));
     }
 
     /// Whether the next hops of all outer packets are known.
     pub(crate) fn is_open(&self) -> bool {
-        self.map.is_some() || self.ends.is_empty()
+        self.map.is_some() || self.networks.is_empty()
     }
 
     /// Requests inside that are due.
@@ -207,13 +238,17 @@ impl TrialTunnels {
         let mut all = Self::default();
         for port in ports {
             for end in port.ends {
-                if let Some(encap) = end.encap {
-                    let tunnel = GroupTunnel { encap, network: end.network as u32 + 1 };
+                if let Some(outer) = end.outer {
+                    let tunnel = GroupTunnel { outer, network: end.network as u32 + 1 };
                     all.groups.push((end.session, end.side, tunnel));
                 }
                 let known = port.networks[end.network].resolver.known();
                 let own = known.filter(|(host, ..)| *host == end.host && end.side == Side::Client);
                 all.known.extend(own.map(|(_, ip, mac)| (end.session, ip, mac)));
+            }
+            for one in port.in_sessions {
+                let tunnel = GroupTunnel { outer: one.outer, network: one.network as u32 + 1 };
+                all.groups.push((one.session, Side::Client, tunnel));
             }
             all.maps.push(port.map);
         }

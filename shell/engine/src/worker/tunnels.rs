@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tcp::Inside;
 use units::Nanos;
-use wire::tunnel::{Arrived, Decap, Encap, Inner};
+use wire::tunnel::{Arrived, Decap, Inner, OuterHeaders};
 
 /// Bytes of an Ethernet header's addresses, and its types of IP.
 const MACS: usize = 12;
@@ -43,7 +43,7 @@ pub(crate) struct TunnelNetwork {
     /// The hosts in it.
     pub(crate) hosts: Hosts,
     /// Ways out of it: one for each other end.
-    pub(crate) encaps: Vec<Arc<Encap>>,
+    pub(crate) outers: Vec<Arc<OuterHeaders>>,
     /// The longest IP packet that hosts answer with.
     pub(crate) mtu: usize,
 }
@@ -51,13 +51,14 @@ pub(crate) struct TunnelNetwork {
 impl TunnelNetwork {
     /// A frame to the other end `peer`, or to the first one.
     fn toward(&self, peer: IpAddr, frame: &[u8]) -> Option<Vec<u8>> {
-        let encap = self.encaps.iter().find(|encap| encap.tunnel().to == peer).or(self.encaps.first())?;
-        encap.around(frame)
+        let outer =
+            self.outers.iter().find(|outer| outer.other_end() == Some(peer)).or(self.outers.first())?;
+        outer.around(frame)
     }
 
     /// A frame to all other ends.
     pub(crate) fn flood<'s>(&'s self, frame: &'s [u8]) -> impl Iterator<Item = Vec<u8>> + 's {
-        self.encaps.iter().filter_map(move |encap| encap.around(frame))
+        self.outers.iter().filter_map(move |outer| outer.around(frame))
     }
 
     /// What was inside, with an Ethernet header in any case.

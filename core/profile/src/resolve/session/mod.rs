@@ -19,7 +19,7 @@ mod tunnel;
 use super::Resolver;
 use crate::document::session::{PairOrderDoc, SessionDoc};
 use crate::document::vary::OrderDoc;
-use crate::plan::SessionEntry;
+use crate::plan::{ClientsBy, SessionEntry};
 use app::{Apps, Surroundings};
 use pool::{Ends, Pools};
 use session::pairs_in_step;
@@ -94,8 +94,12 @@ impl Resolver<'_> {
         let tls = self.tls(path, doc, &surroundings);
         let hosts = pools.as_ref().map(|pools| (&pools.client_hosts[..], &pools.server_hosts[..]));
         let hosts = hosts.unwrap_or((&[0], &[0]));
+        let in_sessions = pools.as_ref().is_some_and(|pools| pools.leased == Some(ClientsBy::Pppoe));
+        let pppoe = ends_known.client.filter(|_| in_sessions);
+        let pppoe = pppoe.and_then(|port| self.ports[port].pppoe.as_ref()).map(|plan| plan.config.clone());
         let mut side = |whose, port: Option<usize>, hosts| {
-            port.map(|port| self.side(path, doc, whose, (port, hosts), v4, tunnels.of(whose)))
+            let around = (tunnels.of(whose), pppoe.as_ref().filter(|_| whose == Whose::Client));
+            port.map(|port| self.side(path, doc, whose, (port, hosts), v4, around))
         };
         let mut client = side(Whose::Client, ends_known.client, hosts.0);
         let mut server = side(Whose::Server, ends_known.server, hosts.1);

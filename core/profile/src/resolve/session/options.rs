@@ -4,10 +4,13 @@ use super::Whose;
 use crate::document::options::{CloseByDoc, CongestionDoc, IpDoc, TcpDoc, UdpDoc};
 use crate::document::session::SessionDoc;
 use crate::resolve::Resolver;
+use emulate::pppoe::PppoeConfig;
 use session::plan::{SideHost, SidePlan, SideTunnel};
 use std::ops::RangeInclusive;
+use std::sync::Arc;
 use tcp::{Congestion, TcpOptions, TimeWait, UdpOptions};
 use units::Nanos;
+use wire::tunnel::PppoeLinks;
 
 /// Bytes of IP packets unless said otherwise: those of Ethernet.
 const MTU: u16 = 1_500;
@@ -54,7 +57,7 @@ impl Resolver<'_> {
         whose: Whose,
         (port, hosts): (usize, &[usize]),
         v4: bool,
-        tunnel: Option<&SideTunnel>,
+        (tunnel, pppoe): (Option<&SideTunnel>, Option<&PppoeConfig>),
     ) -> SidePlan {
         let (tcp, udp, ip, mtu, vlan) = match whose {
             Whose::Client => doc.client.as_ref().map(|c| (&c.tcp, &c.udp, &c.ip, &c.mtu, &c.vlan)),
@@ -66,17 +69,21 @@ impl Resolver<'_> {
         let vlans = vlan.as_ref().or(doc.vlan.as_ref());
         let vlans: Option<Vec<u16>> =
             vlans.map(|given| given.with_paths().iter().map(|(_, id)| id.0).collect());
+        let is_inside = tunnel.is_some() || pppoe.is_some();
         let hosts = hosts.iter().map(|host| &self.ports[port].hosts[*host]).map(|host| SideHost {
             name: host.name.clone(),
-            vlans: vlans
-                .clone()
-                .unwrap_or_else(|| if tunnel.is_some() { Vec::new() } else { host.vlans.clone() }),
+            vlans: vlans.clone().unwrap_or_else(|| if is_inside { Vec::new() } else { host.vlans.clone() }),
         });
         let hosts = hosts.collect();
         let mtu_said = mtu.as_ref().or(doc.mtu.as_ref());
         let tags = 4 * vlans.as_ref().map_or(0, Vec::len) as u16;
         let left = MTU - tunnel.map_or(0, |tunnel| tunnel.tunnel.overhead() as u16 + tags);
+        let left = pppoe.map_or(left, |config| config.mtu.min(MTU - PppoeLinks::OVERHEAD as u16));
         let mtu_bytes = mtu_said.map_or(left, |mtu| mtu.0);
+        if let Some(config) = pppoe.filter(|config| config.mtu < mtu_bytes) {
+            let reason = format!("PPPoE sessions carry packets of up to {} bytes ('pppoe.mtu')", config.mtu);
+            self.fail_once(at("mtu", mtu.is_some()), reason);
+        }
         if !v4 && mtu_bytes < MTU_V6_MIN {
             let reason = format!("IPv6 needs an MTU of at least {MTU_V6_MIN} (RFC 8200)");
             self.fail_once(at("mtu", mtu.is_some()), reason);
@@ -101,6 +108,7 @@ impl Resolver<'_> {
                     .map_or(Some(UDP_IDLE), |limit| limit.0),
             },
             tunnel: tunnel.map(|own| SideTunnel { fits_mtu: mtu_said.is_none(), ..own.clone() }),
+            pppoe: pppoe.map(|config| Arc::new(PppoeLinks::new(&config.vlans, []))),
         }
     }
 

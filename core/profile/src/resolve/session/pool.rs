@@ -6,7 +6,8 @@ use crate::document::quantity::{EndAddresses, Mac};
 use crate::document::session::{AddressesDoc, NextHopDoc, SessionDoc};
 use crate::document::session_text::{AddressText, EndText};
 use crate::error::unknown;
-use crate::plan::{Address, HopBy, HostPlan, SessionHop};
+use crate::plan::{Address, ClientsBy, HopBy, HostPlan, SessionHop};
+use crate::resolve::pppoe::whose as whose_clients;
 use crate::resolve::stream::PortName;
 use crate::resolve::{Resolver, family};
 use session::plan::{AddressRange, SideTunnel};
@@ -40,8 +41,8 @@ pub(super) struct Pools {
     pub(super) client_hosts: Vec<usize>,
     /// Indices of the hosts that emulated servers are.
     pub(super) server_hosts: Vec<usize>,
-    /// Whether the clients' addresses stand for those of DHCP clients.
-    pub(super) leased: bool,
+    /// Whose addresses the clients' stand for, if they are the port's DHCP or PPPoE clients.
+    pub(super) leased: Option<ClientsBy>,
     pub(super) hops: Vec<SessionHop>,
 }
 
@@ -156,13 +157,16 @@ impl Resolver<'_> {
             self.reading.fail(client_path, reason);
             return None;
         }
-        let is_leased =
-            |given: &AddressesDoc| matches!(given, AddressesDoc::One(EndAddresses(EndText::Dhcp)));
-        let leased = ends.client.filter(|_| given.is_some_and(is_leased));
+        let leased = match given {
+            Some(AddressesDoc::One(EndAddresses(EndText::Dhcp))) => Some(ClientsBy::Dhcp),
+            Some(AddressesDoc::One(EndAddresses(EndText::Pppoe))) => Some(ClientsBy::Pppoe),
+            _ => None,
+        };
         let server_v6 =
             doc.server.as_ref().and_then(|server| server.addresses.as_ref()).is_some_and(begins_v6);
-        let clients = match leased {
-            Some(port) => self.places_of_leases(&client_path, port, server_v6),
+        let clients = match ends.client.zip(leased) {
+            Some((port, ClientsBy::Dhcp)) => self.places_of_leases(&client_path, port, server_v6),
+            Some((port, ClientsBy::Pppoe)) => self.places_of_sessions(path, doc, port, server_v6),
             None => given.map(|given| self.ranges(&client_path, given)),
         };
         let servers = doc.server.as_ref().and_then(|server| server.addresses.as_ref());
@@ -172,8 +176,8 @@ impl Resolver<'_> {
         }
         let client_names = doc.client.as_ref().and_then(|client| client.hosts.as_ref());
         let server_names = doc.server.as_ref().and_then(|server| server.hosts.as_ref());
-        if leased.is_some() && client_names.is_some() {
-            let reason = "DHCP clients are hosts by themselves; remove 'hosts'";
+        if let (Some(by), Some(_)) = (leased, client_names) {
+            let reason = format!("{} clients are hosts by themselves; remove 'hosts'", whose_clients(by));
             self.reading.fail(format!("{path}.client.hosts"), reason);
             return None;
         }
@@ -181,6 +185,8 @@ impl Resolver<'_> {
             self.session_hosts_by_name(Whose::Client, path, client_names, ends.client, clients)?;
         let (named_servers, servers) =
             self.session_hosts_by_name(Whose::Server, path, server_names, ends.server, servers)?;
+        // They are no hosts: the port speaks for them.
+        let named_clients = if leased == Some(ClientsBy::Pppoe) { vec![0] } else { named_clients };
         let v4 = self.family_of(&client_path, clients.as_deref(), servers.as_deref(), ends)?;
         let servers = match (servers, ends.server) {
             (Some(servers), _) => servers,
@@ -233,7 +239,7 @@ impl Resolver<'_> {
         }
         self.check_next_hops(path, doc, ends.client, &client_hosts);
         let mut hops = Vec::new();
-        let is_known = leased.is_none() || has_mac(doc);
+        let is_known = leased.is_none() || leased == Some(ClientsBy::Dhcp) && has_mac(doc);
         for (place, host) in client_hosts.iter().enumerate() {
             let Some(port) = ends.client.filter(|_| is_known && self.reading.errors.len() == said) else {
                 break;
@@ -247,7 +253,6 @@ impl Resolver<'_> {
         }
         let client_ports = doc.client.as_ref().and_then(|client| client.ports.as_ref());
         let client_ports = client_ports.map_or(CLIENT_PORTS, |ports| ports.0);
-        let leased = leased.is_some();
         Some(Pools { clients, client_ports, servers, client_hosts, server_hosts, leased, hops })
     }
 
@@ -277,19 +282,49 @@ impl Resolver<'_> {
         Some(vec![AddressRange { first: ip(1), last: ip(count.1), weight: 1, host: 0 }])
     }
 
+    /// As many addresses as the port has PPPoE clients, which no host has: they stand for those of the sessions. All are of IPv4.
+    fn places_of_sessions(
+        &mut self,
+        path: &str,
+        doc: &SessionDoc,
+        port: usize,
+        server_v6: bool,
+    ) -> Option<Vec<AddressRange>> {
+        let plan = &self.ports[port];
+        let client = doc.client.as_ref();
+        let wrong = match &plan.pppoe {
+            None => ("addresses", format!("port '{}' has no PPPoE clients; give it 'pppoe'", plan.name)),
+            Some(_) if server_v6 => {
+                ("addresses", "PPPoE clients have IPv4 addresses, and these servers IPv6 ones".to_owned())
+            }
+            Some(_) if client.is_some_and(|client| client.mac.is_some()) => {
+                ("mac", "PPPoE clients send to their access concentrators; leave it out".to_owned())
+            }
+            Some(_) if doc.vlan.is_some() || client.is_some_and(|client| client.vlan.is_some()) => (
+                "vlan",
+                "PPPoE clients are in the VLANs of their port; give 'vlan' to the server alone".to_owned(),
+            ),
+            Some(pppoe) => {
+                let ip = |number: u32| IpAddr::V4(number.into());
+                let (first, last) = (ip(1), ip(pppoe.config.clients));
+                return Some(vec![AddressRange { first, last, weight: 1, host: 0 }]);
+            }
+        };
+        let (key, reason) = wrong;
+        let own = format!("{path}.client.{key}");
+        let at = if self.reading.has(&own) { own } else { format!("{path}.{key}") };
+        self.reading.fail(at, reason);
+        None
+    }
+
     /// The ranges that are written, all of one family, none twice.
     pub(super) fn ranges(&mut self, path: &str, doc: &AddressesDoc) -> Vec<AddressRange> {
         let range =
             |text: AddressText, weight| AddressRange { first: text.first, last: text.last, weight, host: 0 };
         let each: Vec<(String, AddressRange)> = match doc {
             AddressesDoc::One(EndAddresses(EndText::Of(text))) => vec![(path.to_owned(), range(*text, 1))],
-            AddressesDoc::One(EndAddresses(EndText::Dhcp)) => {
-                let reason = "servers need addresses that are known; 'dhcp' is for clients";
-                self.reading.fail(path, reason);
-                Vec::new()
-            }
-            AddressesDoc::One(EndAddresses(EndText::Pppoe)) => {
-                let reason = "sessions do not run over PPPoE; streams do, with 'from_host: pppoe'";
+            AddressesDoc::One(EndAddresses(EndText::Dhcp | EndText::Pppoe)) => {
+                let reason = "servers need addresses that are known; 'dhcp' and 'pppoe' are for clients";
                 self.reading.fail(path, reason);
                 Vec::new()
             }

@@ -39,7 +39,7 @@ impl EndTunnels {
 /// Whether an address is the same host for two ends on one port.
 pub(super) fn share_network(one: &SidePlan, two: &SidePlan) -> bool {
     match (&one.tunnel, &two.tunnel) {
-        (None, None) => true,
+        (None, None) => one.pppoe.is_some() == two.pppoe.is_some(),
         (Some(one), Some(two)) => one.tunnel.shares_network(&two.tunnel),
         _ => false,
     }
@@ -70,8 +70,8 @@ impl Resolver<'_> {
                 None if !has_hosts => {
                     self.reading.fail(&end_path, "an end in a tunnel needs 'addresses': those inside it");
                 }
-                Some(AddressesDoc::One(EndAddresses(EndText::Dhcp))) => {
-                    let reason = "DHCP clients are on the port's own network, and these are in a tunnel";
+                Some(AddressesDoc::One(EndAddresses(EndText::Dhcp | EndText::Pppoe))) => {
+                    let reason = "DHCP and PPPoE clients are at the port itself, and these are in a tunnel";
                     self.reading.fail(format!("{end_path}.addresses"), reason);
                 }
                 _ => {}
