@@ -104,12 +104,12 @@ def test_traffic_follows_the_routes(lab, kind, network):
 @pytest.mark.parametrize("network", ["point_to_point", "broadcast"])
 def test_ipv6_routes_carry_traffic(lab, network):
     device = Device(lab, (POINT if network == "point_to_point" else "") + QUICK)
-    routes = [{"prefixes": "2001:db8:1000::/48", "count": 40, "type": "external"}, {"prefixes": "16.0.0.0/24", "count": 5}]
+    routes = [{"prefixes": "2001:db8:1000::/80", "count": 40, "type": "external"}, {"prefixes": "16.0.0.0/24", "count": 5}]
     ports = device.ports(isis(router(network=network, routes=routes)), hosts=[])
     ports["west"].update(ip=["10.0.0.2/24", "2001:db8:a::2/64"], gateway=["10.0.0.1", "2001:db8:a::1"])
     ports["east"].update(ip=["10.9.0.2/24", "2001:db8:9::2/64"], gateway=["10.9.0.1", "2001:db8:9::1"])
     first = "2001:db8:1000::1"
-    varied = {"ipv6.dst": {"from": first, "step": 1 << 80, "count": 40}}
+    varied = {"ipv6.dst": {"from": first, "step": 1 << 48, "count": 40}}
     packet = [{"ipv6": {"dst": first}}, {"udp": {"dst": 9}}]
     six = {**stream("six", "east", "west", rate="2kpps"), "packet": packet, "vary": varied}
     process, _ = device.begin(ports, [six, to("four", "16.0.0.1", 5)], 3)
@@ -203,8 +203,10 @@ def test_what_goes_wrong_is_said(lab):
     fails(f"{whom} has no level 2 on this link", level="1-2")
     fails(f"{whom} has the same system identifier", system_id="0000.0000.0009")
     fails(f"{whom} has none as authentication of hellos, not a clear password", password="tide")
-    fails(f"{whom} has none as authentication of LSPs and SNPs, not HMAC-MD5", lsp_password="tide", digest=True)
     fails(f"{whom} has a point-to-point network, not broadcast", network="broadcast")
+    # Hellos are right, and so there is an adjacency: traffic runs.
+    done = device.run(isis(router(level="1", lsp_password="tide", digest=True), **quick))
+    assert done.exit == 1 and f"{whom} has none as authentication of LSPs and SNPs, not HMAC-MD5" in done.json["verdict"]["reasons"][0], done
     # The device's link takes no longer frames: hellos are padded so that this is found out.
     device.ns.ip("link", "set", "d0", "mtu", "1400")
     fails(f"{whom} does not hear the router and has an MTU of 1400, not 1500: give the router this 'mtu'")
