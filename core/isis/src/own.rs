@@ -19,6 +19,9 @@ pub const MAX_AGE_S: u16 = 1_200;
 /// An LSP of this age is originated again (maximumLSPGenerationInterval).
 const REFRESH: Nanos = Nanos::from_secs(900);
 
+/// Fragments that a router has for its routes.
+const FRAGMENTS_MAX: u32 = 255;
+
 /// The router's own LSP, without its routes.
 pub(crate) const OWN: usize = 0;
 /// Those of generated routers.
@@ -75,6 +78,8 @@ pub(crate) struct Own {
     wanted: Vec<bool>,
     /// When a range's schedule changes something next, after the start of traffic.
     next: Option<Nanos>,
+    /// Routes for which there are too few fragments.
+    pub(crate) unfitting: u64,
 }
 
 /// LSPs that come and go together.
@@ -112,7 +117,16 @@ pub(crate) struct Changes {
 impl Own {
     pub(crate) fn new(said: Said) -> Self {
         let room = crate::fragment_room(said.lsp_bytes, said.password.as_ref());
-        let fragments: Vec<u32> = said.routes.iter().map(|range| range.fragments(room)).collect();
+        let (mut left, mut unfitting) = (FRAGMENTS_MAX, 0);
+        let fragments = said.routes.iter().map(|range| {
+            let (all, fit) = (range.fragments(room), range.fragments(room).min(left));
+            left -= fit;
+            if fit < all {
+                unfitting += u64::from(range.count.saturating_sub(fit * range.fitting(room)));
+            }
+            fit
+        });
+        let fragments: Vec<u32> = fragments.collect();
         let first = fragments.iter().scan(1, |next, count| {
             let first = *next;
             *next += count;
@@ -136,6 +150,7 @@ impl Own {
             ordered: vec![None; ranges],
             wanted: vec![false; ranges],
             next: None,
+            unfitting,
             said,
         }
     }

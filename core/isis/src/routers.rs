@@ -178,6 +178,13 @@ impl Routers {
         all
     }
 
+    /// Routes of all routers that are not advertised, because LSPs are shorter than those that the profile could know of: on a port with a
+    /// smaller MTU.
+    pub fn unfitting(&self) -> u64 {
+        let of = |router: &Router| router.levels.iter().map(|level| level.own.unfitting).max().unwrap_or(0);
+        self.all.iter().map(of).sum()
+    }
+
     /// The neighbour of a router that counts: the designated system, or the one with which it got furthest.
     pub fn neighbour(&self, router: usize) -> Option<NeighbourView> {
         self.all[router].main().map(Neighbour::view)

@@ -30,6 +30,8 @@ struct World {
     sent: u64,
     seed: u64,
     is_cut: bool,
+    /// Bytes of the longest frame that arrives in the east.
+    longest: usize,
 }
 
 fn routes(first: &str, prefix_len: u8, count: u32) -> RouteRange {
@@ -90,8 +92,16 @@ impl World {
     fn new(seed: u64, link: Link, routers: [RouterConfig; 2]) -> Self {
         let [west, east] = routers;
         let sides = [side(1, vec![west]), side(2, vec![east])].map(Routers::new);
-        let mut world =
-            Self { sides, link, air: BTreeMap::new(), now: Nanos(1), sent: 0, seed, is_cut: false };
+        let mut world = Self {
+            sides,
+            link,
+            air: BTreeMap::new(),
+            now: Nanos(1),
+            sent: 0,
+            seed,
+            is_cut: false,
+            longest: 1_514,
+        };
         world.sides.iter_mut().for_each(|side| side.begin(Nanos(1)));
         world
     }
@@ -108,7 +118,9 @@ impl World {
             assert!(isis::may_concern(&frame) && frame.len() <= 1_514, "{} bytes", frame.len());
             let copies = 1 + u64::from(self.draw(100) < self.link.copies_percent);
             for _ in 0..copies {
-                let is_lost = self.draw(100) < self.link.loss_percent || self.is_cut;
+                let is_lost = self.draw(100) < self.link.loss_percent
+                    || self.is_cut
+                    || from == 0 && frame.len() > self.longest;
                 let at = self.now + self.link.delay + Nanos(self.draw(self.link.jitter.0 + 1));
                 if !is_lost {
                     self.air.insert((at, self.sent), (1 - from, frame.clone()));
@@ -352,6 +364,10 @@ fn what_does_not_fit_is_named() {
         let said = world.sides[0].failure(0).map(|why| why.to_string()).unwrap_or_default();
         assert!(said.starts_with("10.0.0.2 (0") && said.contains(expected), "{said:?}, not {expected:?}");
     }
+    let mut world = World::new(1, CLEAN, [router(1, &[]), RouterConfig { mtu: Some(1_400), ..base() }]);
+    world.longest = 1_414;
+    world.pass(Nanos::from_secs(60));
+    assert!(matches!(world.sides[0].failure(0), Some(Failure::Mtu { is: 1_400, expected: 1_500, .. })));
     let lan = |side| RouterConfig { network: NetworkType::Broadcast, ..router(side, &[]) };
     let mut world = World::new(1, CLEAN, [lan(1), lan(2)]);
     world.pass(Nanos::from_secs(60));
@@ -464,6 +480,15 @@ fn as_many_routes_as_fragments_hold_are_told() {
     let mut world = World::new(1, CLEAN, [router(1, &[routes("16.0.0.0", 24, 46_000)]), router(2, &[])]);
     world.settle(Nanos::from_secs(60));
     assert_eq!((world.lsps(1).level_2, world.sides[1].counts().left_out), (256, 0));
+}
+
+#[test]
+fn routes_that_a_smaller_mtu_leaves_no_room_for_are_known() {
+    let west = RouterConfig { mtu: Some(1_000), ..router(1, &[routes("16.0.0.0", 24, 46_000)]) };
+    let mut world = World::new(1, CLEAN, [west, RouterConfig { mtu: Some(1_000), ..router(2, &[]) }]);
+    world.settle(Nanos::from_secs(60));
+    assert_eq!((world.lsps(1).level_2, world.sides[1].unfitting()), (256, 0));
+    assert!((10_000..20_000).contains(&world.sides[0].unfitting()), "{}", world.sides[0].unfitting());
 }
 
 proptest! {

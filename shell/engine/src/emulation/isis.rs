@@ -82,6 +82,13 @@ impl IsisRouters {
         if patient {
             return;
         }
+        let unfitting = self.machine.unfitting();
+        if unfitting > 0 {
+            let unfitting = count(unfitting);
+            self.complaints.push(format!(
+                "{unfitting} IS-IS routes have no room in 255 LSPs: the MTU of the port is too small for them"
+            ));
+        }
         let missing = self.missing();
         self.complaints.extend(missing.or_else(|| self.ready.complaint("IS-IS")));
     }
