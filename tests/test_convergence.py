@@ -5,6 +5,7 @@ import yaml
 from bench import Bench, undisturbed
 from lab import LONG, REPO, stream
 from test_bgp import Device
+import test_isis
 from test_ospf import POINT, QUICK, ospf, router
 from test_ospf import Device as OspfDevice
 
@@ -118,6 +119,31 @@ def test_routes_of_ospf_are_withdrawn_and_come_back(lab):
         gone, back = one["withdrawal"], one["advertisement"]
         assert 2 <= gone["event_ns"] / 1e9 < 2.1 and 5.2 <= back["event_ns"] / 1e9 < 5.3, one
         assert 0 < gone["moved"] < gone["sent"] and 0 < back["moved"] < back["sent"], one
+
+
+@pytest.mark.alone
+@pytest.mark.unsteady("a tester that was kept from its core can't tell when traffic moved")
+def test_routes_of_isis_are_withdrawn_and_come_back(lab):
+    """The second path has the higher metric."""
+    device = test_isis.Device(lab, more=" no lsp-gen-interval\n")
+    lab.veth(device.tester, "veth2", device.ns, "d2")
+    device.ns.ip("address", "add", "10.1.0.1/24", "dev", "d2")
+    device.configure(f"interface d2\nip router isis x\nisis metric 7\n{test_isis.POINT}{test_isis.QUICK}exit\nrouter isis x\nlsp-gen-interval 1")
+    document = example()
+    for name, end, system_id, metric in (("first", "veth0", "0000.0000.0001", 10), ("second", "veth2", "0000.0000.0002", 20)):
+        port = document["ports"][name]
+        del port["bgp"]
+        one = test_isis.router(system_id=system_id, hostname=name, routes=[{"prefixes": "16.0.0.0/24", "count": 4, "metric": metric}])
+        port.update(device=f"afpacket:{end}", isis=test_isis.isis(one, settle="3s"))
+    document["ports"]["source"]["device"] = "afpacket:veth1"
+    profile = lab.profile(document["ports"], document["streams"])
+    bench = Bench(lab, device.tester)
+    settings = ["--set", "repeats=1", "--set", "rate=8kpps", "--set", "duration=12s"]
+    done = bench.run("convergence", profile, *settings, search=False, timeout=300)
+    (row,) = done.ok().told["results"][0]["findings"]["rows"]
+    assert (row["not_converged"], row["too_early"], row["not_returned"]) == (0, 0, 0), row
+    # FRR computes ways once a second at most here.
+    assert 0 < row["by_loss_s"]["median"] < 3, row
 
 
 def test_what_is_refused(lab):

@@ -367,9 +367,10 @@ SPEAKERS = """
 ports:
   west: {device: "ring:speakers.a", ip: 10.0.0.2/24, lacp: {lag: left}, lldp: {system_name: wanda}, multicast: {groups: [{group: 239.1.1.1..239.1.1.120}]},
     bgp: {peers: [{name: edge, peer: 10.0.0.1, as: 65001, routes: [{prefixes: 16.0.0.0/24, count: 1000}]}]},
-    ospf: {routers: [{name: rim, router_id: 1.1.1.1, network: point_to_point, hello: 1s, routes: [{prefixes: 17.0.0.0/24, count: 70}]}]}}
+    ospf: {routers: [{name: rim, router_id: 1.1.1.1, network: point_to_point, hello: 1s, routes: [{prefixes: 17.0.0.0/24, count: 70}]}]},
+    isis: {routers: [{name: shelf, system_id: 0000.0000.0001, network: point_to_point, hello: 1s, routes: [{prefixes: 18.0.0.0/24, count: 30}]}]}}
   east: {device: "ring:speakers.b", ip: 10.0.0.1/24, lacp: {lag: right, key: 9}, lldp: {system_name: edgar}, bgp: {peers: [{peer: 10.0.0.2, as: 65002, passive: true}]},
-    ospf: {routers: [{router_id: 9.9.9.9, network: point_to_point, hello: 1s}]}}
+    ospf: {routers: [{router_id: 9.9.9.9, network: point_to_point, hello: 1s}]}, isis: {routers: [{system_id: 0000.0000.0009, network: point_to_point, hello: 1s}]}}
 load: {duration: 60s}
 """
 
@@ -384,6 +385,9 @@ def test_protocols(page, server):
     says(page, "1,000", "2 of 2 OSPF routers with a full adjacency", "✓ full")
     routers = page.run(table % "OSPF routers")
     assert "rim" in routers and "10.0.0.2 on west" in routers and "9.9.9.9" in routers and "71" in routers, routers
+    says(page, "2 of 2 IS-IS routers with adjacencies", "✓ up")
+    routers = page.run(table % "IS-IS routers")
+    assert "shelf" in routers and "49.0001" in routers and "0000.0000.0009" in routers, routers
     sessions, neighbours = page.run(table % "BGP sessions"), page.run(table % "LLDP neighbours")
     lags = page.run(table % "Ports of lags").split("\n")
     assert any(row.split("\t")[:2] == ["west", "left"] and "9" in row.split("\t") for row in lags), lags
@@ -402,7 +406,7 @@ def test_protocols(page, server):
     says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours", "2 of 2 ports of lags distributing")
     server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
     server.ended(run)
-    says(page, "west: BGP", "west: OSPF", "1 of 1 router full", "west: LACP", "distributing after", "1 of 1 session", "east: LLDP", "120 groups joined")
+    says(page, "west: BGP", "west: OSPF", "1 of 1 router full", "west: IS-IS", "1 of 1 router up", "west: LACP", "distributing after", "1 of 1 session", "east: LLDP", "120 groups joined")
     assert page.run(EXAMINE) == [] and page.console() == []
 
 

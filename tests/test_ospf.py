@@ -4,62 +4,32 @@ goes wrong."""
 import json
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
+import frr
 import pytest
-from lab import LONG, missing, need, pair, settled, stream, wait_until
+from frr import to
+from lab import LONG, need, pair, settled, stream, wait_until
 from server import Server
-from test_routing import FRR
 
 PREFIXES = 10_000 if LONG else 1_200
 # Seconds an adjacency stays beside traffic: several dead intervals.
 HELD = 30 if LONG else 9
-TESTS = Path(__file__).parent
 QUICK = " ip ospf hello-interval 1\n ip ospf dead-interval 4\n"
 POINT = " ip ospf network point-to-point\n"
 
 
-class Device:
-    """FRR in a namespace with two networks: 10.0.0.0/24 of the routers, and 10.9.0.0/24."""
+class Device(frr.Device):
+    """FRR's ospfd."""
+
+    daemon, protocol = "ospfd", "ospf"
 
     def __init__(self, lab, interface=POINT + QUICK, area="0", lost=0, more=""):
-        if not (FRR / "zebra").exists():
-            missing("needs frr")
-        need("ip", "vtysh")
-        self.lab, self.folder = lab, lab.folder()
-        self.tester, self.ns = lab.netns("tester"), lab.netns("device", forwarding=True)
-        self.join(lost)
-        lab.veth(self.tester, "veth1", self.ns, "d1")
-        for inner, address in (("d0", "10.0.0.1/24"), ("d1", "10.9.0.1/24")):
-            self.ns.ip("address", "add", address, "dev", inner)
-        (self.folder / "empty.conf").touch()
-        for name in ("zebra", "ospfd"):
-            command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", self.folder / "empty.conf"]
-            command += ["-i", self.folder / f"{name}.pid", "-z", self.folder / "zserv.api", "--vty_socket", self.folder]
-            lab.start(*command, ns=self.ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            wait_until(lambda: (self.folder / f"{name}.vty").exists(), name)
         text = f"interface d0\n ip ospf area {area}\n ip ospf cost 7\n{interface}exit\nrouter ospf\n ospf router-id 9.9.9.9\n{more}exit\n"
-        (self.folder / "frr.conf").write_text(text)
-        self.vtysh("-f", self.folder / "frr.conf")
-
-    def join(self, lost):
-        """A link from veth0 of the tester to d0, which loses so many percent of frames."""
-        if not lost:
-            return self.lab.veth(self.tester, "veth0", self.ns, "d0")
-        between = self.lab.netns("between")
-        self.lab.veth(self.tester, "veth0", between, "west")
-        self.lab.veth(between, "east", self.ns, "d0")
-        command = (sys.executable, TESTS / "distance.py", "west", "east", 1, lost)
-        process = self.lab.start(*command, ns=between, stdin=subprocess.PIPE)
-        assert process.stdout.readline() == "ready\n"
-
-    def vtysh(self, *arguments):
-        return self.ns.run("vtysh", "--vty_socket", self.folder, *arguments)
+        super().__init__(lab, text, lost)
 
     def ask(self, what):
-        return json.loads(self.vtysh("-c", f"show ip ospf {what} json"))
+        return self.show(f"ip ospf {what}")
 
     def routes(self):
         return {name: row for name, row in self.ask("route").items() if isinstance(row, dict) and "/" in name}
@@ -74,31 +44,6 @@ class Device:
                 found.append(line.split()[3])
         return found
 
-    def fib(self):
-        """Networks that are in the kernel by OSPF."""
-        return len(self.ns.ip("-4", "route", "show", "proto", "ospf").splitlines())
-
-    def ports(self, ospf, kind="afpacket", **west):
-        """The routers' port, and another one."""
-        return {
-            "west": {"device": f"{kind}:veth0", "ip": "10.0.0.2/24", "gateway": "10.0.0.1", "ospf": ospf, **west},
-            "east": {"device": f"{kind}:veth1", "ip": "10.9.0.2/24", "gateway": "10.9.0.1"},
-        }
-
-    def begin(self, ports, streams, seconds, **rest):
-        """A run whose traffic has begun, and the file of its intervals."""
-        profile = self.lab.profile(ports, streams, load={"duration": f"{seconds}s", "drain": "500ms"}, **rest)
-        lines = profile.parent / "lines.jsonl"
-        process = self.lab.start_eagre("run", profile, "--json", "-", "--jsonl", lines, "--interval", "200ms", ns=self.tester)
-        begun = lambda: lines.exists() and lines.read_text().count("\n") > 1
-        wait_until(lambda: begun() or process.poll() is not None, "traffic", 150)
-        assert process.poll() is None, process.communicate()[1]
-        return process, lines
-
-    def run(self, ospf, seconds=1, timeout=120, **west):
-        profile = self.lab.profile(self.ports(ospf, **west), [], load={"duration": f"{seconds}s", "drain": "200ms"})
-        return self.lab.eagre("run", profile, "--json", "-", ns=self.tester, timeout=timeout)
-
 
 def router(**keys):
     return {"router_id": "1.1.1.1", "network": "point_to_point", "hello": "1s", "dead": "4s", **keys}
@@ -106,12 +51,6 @@ def router(**keys):
 
 def ospf(*routers, **keys):
     return {"routers": list(routers), "settle": "2s", "timeout": "60s", **keys}
-
-
-def to(name, first, count, rate="2kpps"):
-    """A stream to each network of a range."""
-    varied = {"ipv4.dst": {"from": first, "step": 256, "count": count}}
-    return {**stream(name, "east", "west", rate=rate), "packet": [{"ipv4": {"dst": first}}, {"udp": {"dst": 9}}], "vary": varied}
 
 
 @pytest.mark.unsteady("a busy machine keeps Hello packets and LSAs waiting for longer than the dead interval of these tests")

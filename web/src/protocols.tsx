@@ -5,7 +5,7 @@ import { count, duration, NONE, several } from "./format";
 import { Announcement, Panel } from "./parts";
 import { usePoll } from "./poll";
 import { type Row, Table } from "./tables";
-import type { BgpPeerState, DhcpClientState, Dhcpv6ClientState, GroupState, LacpPortState, LldpNeighbourResult, OspfRouterState, PortResult, PppoeClientState, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
+import type { BgpPeerState, DhcpClientState, Dhcpv6ClientState, GroupState, IsisRouterState, LacpPortState, LldpNeighbourResult, OspfRouterState, PortResult, PppoeClientState, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
 
 /** Rows of each kind that are shown; all are in the API's answer without `limit`. */
 const SHOWN_MAX = 100;
@@ -20,7 +20,8 @@ export function LiveProtocols({ id }: { id: string }) {
 }
 
 const any = (counts: ProtocolCounts) =>
-  counts.bgp_peers + counts.ospf_routers + clients(counts) + counts.lacp_ports + counts.lldp_ports + counts.groups > 0;
+  counts.bgp_peers + routers(counts) + clients(counts) + counts.lacp_ports + counts.lldp_ports + counts.groups > 0;
+const routers = (counts: ProtocolCounts) => counts.ospf_routers + counts.isis_routers;
 const clients = (counts: ProtocolCounts) => counts.dhcp_clients + counts.dhcpv6_clients + counts.pppoe_clients;
 const leases = (counts: ProtocolCounts) => counts.dhcp_leases + counts.dhcpv6_leases + counts.pppoe_sessions;
 
@@ -32,6 +33,7 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
   const said = [
     counts.bgp_peers > 0 && `${count(counts.bgp_established)} of ${several(counts.bgp_peers, "BGP session")} established`,
     counts.ospf_routers > 0 && `${count(counts.ospf_full)} of ${several(counts.ospf_routers, "OSPF router")} with a full adjacency`,
+    counts.isis_routers > 0 && `${count(counts.isis_up)} of ${several(counts.isis_routers, "IS-IS router")} with adjacencies`,
     counts.dhcp_clients > 0 && `${count(counts.dhcp_leases)} of ${several(counts.dhcp_clients, "DHCP client")} with a lease`,
     counts.dhcpv6_clients > 0 && `${count(counts.dhcpv6_leases)} of ${several(counts.dhcpv6_clients, "DHCPv6 client")} with a lease`,
     counts.pppoe_clients > 0 && `${count(counts.pppoe_sessions)} of ${several(counts.pppoe_clients, "PPPoE client")} with a session`,
@@ -40,9 +42,9 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
     counts.groups > 0 && `${several(counts.groups, "multicast group")} joined`,
   ].filter(Boolean);
   const distributes = counts.lacp_distributing === counts.lacp_ports;
-  const speaks = counts.bgp_established === counts.bgp_peers && counts.ospf_full === counts.ospf_routers;
+  const speaks = counts.bgp_established === counts.bgp_peers && counts.ospf_full + counts.isis_up === routers(counts);
   const settled = speaks && leases(counts) === clients(counts) && distributes;
-  const all = counts.bgp_peers + counts.ospf_routers + clients(counts) + counts.lacp_ports > 0;
+  const all = counts.bgp_peers + routers(counts) + clients(counts) + counts.lacp_ports > 0;
   return (
     <Panel title="Protocols">
       <p>{said.join(" · ")}.</p>
@@ -53,6 +55,8 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
         heads={["BGP peer", "Speaker", "State", "Since", "Advertised", "Withdrawn", "Received", "Flaps", "Reason"]} />
       <Listed caption="OSPF routers" of={counts.ospf_routers} rows={states.ospf.map(router)}
         heads={["OSPF router", "Host", "Area", "State", "Since", "Neighbour", "Advertised", "Withdrawn", "LSAs held", "Flaps", "Reason"]} />
+      <Listed caption="IS-IS routers" of={counts.isis_routers} rows={states.isis.map(isisRouter)}
+        heads={["IS-IS router", "Host", "Area", "Level", "State", "Since", "Neighbour", "Advertised", "Withdrawn", "LSPs held", "Flaps", "Reason"]} />
       <Listed caption="DHCP clients" of={counts.dhcp_clients} rows={states.dhcp.map(client)}
         heads={["DHCP client", "Port", "State", "Address", "Server", "Lease since", "Lease of"]} />
       <Listed caption="DHCPv6 clients" of={counts.dhcpv6_clients} rows={states.dhcpv6.map(client6)}
@@ -103,6 +107,19 @@ function router(router: OspfRouterState): Row {
     cells: [
       `${router.local} on ${router.port}`, router.area, state(router.state === "full", word), since(router.full_for_s), router.neighbour ?? NONE, count(router.advertised),
       count(router.withdrawn), count(held), router.flaps ? <span class="bad">✕ {count(router.flaps)}</span> : "0", router.reason ? <span class="why">{router.reason}</span> : NONE,
+    ],
+  };
+}
+
+function isisRouter(router: IsisRouterState): Row {
+  const held = router.database.level_1 + router.database.level_2;
+  return {
+    key: `${router.port} ${router.system_id}`,
+    name: router.name || router.system_id,
+    cells: [
+      `${router.local} on ${router.port}`, router.area, router.level, state(router.up_for_s != null, router.is_down ? "taken down" : router.state), since(router.up_for_s),
+      router.neighbour ?? router.neighbour_id ?? NONE, count(router.advertised), count(router.withdrawn), count(held),
+      router.flaps ? <span class="bad">✕ {count(router.flaps)}</span> : "0", router.reason ? <span class="why">{router.reason}</span> : NONE,
     ],
   };
 }
@@ -166,7 +183,7 @@ export function ProtocolResults({ result }: { result: ResultDocument }) {
 
 const lost = (n: number) => (n ? <span class="bad">✕ {count(n)}</span> : "none");
 
-function outcomes(port: string, { bgp, dhcp, dhcpv6, lacp, lldp, multicast, ospf, pppoe }: PortResult): Row[] {
+function outcomes(port: string, { bgp, dhcp, dhcpv6, isis, lacp, lldp, multicast, ospf, pppoe }: PortResult): Row[] {
   const rows: Row[] = [];
   if (lacp) {
     const [sent, received] = [lacp.tx_lacpdus, lacp.rx_lacpdus].map((n) => several(n, "LACPDU"));
@@ -182,6 +199,11 @@ function outcomes(port: string, { bgp, dhcp, dhcpv6, lacp, lldp, multicast, ospf
     const [end, begin] = [ospf.full_at_end, ospf.full].map((n) => `${count(n)} of ${several(ospf.routers, "router")} full`);
     const received = Object.values(ospf.database).reduce((sum, n) => sum + n, 0);
     rows.push({ name: `${port}: OSPF`, cells: [end, begin, `${count(ospf.advertised)} routes`, several(received, "LSA"), lost(ospf.flaps)] });
+  }
+  if (isis) {
+    const [end, begin] = [isis.up_at_end, isis.up].map((n) => `${count(n)} of ${several(isis.routers, "router")} up`);
+    const received = several(isis.database.level_1 + isis.database.level_2, "LSP");
+    rows.push({ name: `${port}: IS-IS`, cells: [end, begin, `${count(isis.advertised)} routes`, received, lost(isis.flaps)] });
   }
   if (dhcp) {
     const [end, begin] = [dhcp.holding, dhcp.bound].map((n) => `${count(n)} of ${several(dhcp.clients, "lease")}`);

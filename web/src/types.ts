@@ -1078,6 +1078,146 @@ export interface IntervalDocument {
   sessions?: Record<string, SessionResult>;
 }
 
+/** LSPs by level. */
+export interface IsisLspCounts {
+  /** Of level 1. */
+  level_1: number;
+  /** Of level 2. */
+  level_2: number;
+}
+
+/** An LSP that a neighbour sent (ISO/IEC 10589 section 9.8). */
+export interface IsisLspState {
+  /** Level. */
+  level: number;
+  /** Identifier: the system, its pseudonode, the fragment. */
+  id: string;
+  /** Sequence number. */
+  sequence: number;
+  /** Time until it is not valid any more, s. */
+  lifetime_s: number;
+  /** Its TLVs, in hexadecimal digits. */
+  body: string;
+}
+
+/** IS-IS routers of a port, from before traffic until their end. */
+export interface IsisResult {
+  /** Routers. */
+  routers: number;
+  /** Routers that had an adjacency at each of their levels when traffic started. */
+  up: number;
+  /** Routers that had not. */
+  failed: number;
+  /** Routers that have one at each of their levels now; in a result, when traffic had ended. */
+  up_at_end: number;
+  /** Times that routers lost an adjacency while they should not have. */
+  flaps: number;
+  /** Time from each router's first hello until it first had an adjacency at each of its levels. */
+  up_ns?: LatencyResult | null;
+  /** Time from the first hello until all adjacencies were up on both sides and the device had all LSPs. Absent if that was not so before traffic. */
+  announced_after_s?: number | null;
+  /** Routes advertised; those that were advertised again count again, those at two levels once. */
+  advertised: number;
+  /** Routes withdrawn. */
+  withdrawn: number;
+  /** When the first routes were withdrawn while traffic ran, ns since it started. */
+  first_withdrawal_ns?: number | null;
+  /** When the first routes were advertised while traffic ran, ns since it started. */
+  first_advertisement_ns?: number | null;
+  /** LSPs sent, by level; those that were sent again count again. */
+  lsps_sent: IsisLspCounts;
+  /** LSPs received, by level; those that were received again count again. */
+  lsps_received: IsisLspCounts;
+  /** LSPs of the device that the routers hold now, by level. */
+  database: IsisLspCounts;
+  /** LSPs of the device for which the routers' databases had no room: they hold 1,000,000 of a level in all. */
+  left_out: number;
+  /** LSPs received that were being purged. */
+  received_purged: number;
+  /** LSPs sent again because the device did not have them in time. */
+  retransmitted: number;
+  /** LSPs originated again because they became old: every 15 minutes. */
+  refreshed: number;
+  /** Own LSPs that came back newer than they are, as those of a run before: they were originated again, or purged. */
+  outdated: number;
+  /** Hellos sent. */
+  hellos_sent: number;
+  /** Hellos received and accepted. */
+  hellos_received: number;
+  /** Complete sequence numbers PDUs sent. */
+  csnps_sent: number;
+  /** Complete sequence numbers PDUs received. */
+  csnps_received: number;
+  /** Partial sequence numbers PDUs sent. */
+  psnps_sent: number;
+  /** Partial sequence numbers PDUs received. */
+  psnps_received: number;
+  /** PDUs refused because their sender is no neighbour: another area or level, another kind of link, or other authentication. */
+  mismatched: number;
+  /** PDUs that could not be read, and LSPs with a wrong checksum. */
+  malformed: number;
+  /** Commands carried out: routes advertised or withdrawn, routers taken up or down. */
+  commands: number;
+}
+
+/** An IS-IS router behind a port, and its neighbour. */
+export interface IsisRouterState {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Name of the host that is the router. */
+  host: string;
+  /** Name of the router in the profile; empty if it has none. */
+  name: string;
+  /** Its system identifier. */
+  system_id: string;
+  /** Its area. */
+  area: string;
+  /** Its levels: `1`, `2` or `1-2`. */
+  level: string;
+  /** Address of the host. */
+  local: string;
+  /** What its link is: `broadcast` or `point_to_point`. */
+  network: string;
+  /** How far it is with its neighbour: `down`, `initializing` or `up`. Of several neighbours, the designated system's. */
+  state: string;
+  /** System identifier of the neighbour; null if none was heard. */
+  neighbour_id: string | null;
+  /** Address of the neighbour; null if none was heard, or it says none. */
+  neighbour: string | null;
+  /** The designated system's circuit; null if there is none. */
+  designated: string | null;
+  /** Time since the adjacency came up, s; null if the router lacks one. */
+  up_for_s: number | null;
+  /** Whether there is an adjacency at each level, and the neighbour's LSPs name the router. */
+  is_mutual: boolean;
+  /** Whether a command has taken the router down. */
+  is_down: boolean;
+  /** Why an adjacency is missing; null if none is, or the router is down. */
+  reason: string | null;
+  /** Times that it lost an adjacency while it should not have. */
+  flaps: number;
+  /** Routes advertised; those that were advertised again count again. */
+  advertised: number;
+  /** Routes withdrawn. */
+  withdrawn: number;
+  /** LSPs that are there of it and of routers generated behind it. */
+  originated: number;
+  /** LSPs sent, by level; those that were sent again count again. */
+  lsps_sent: IsisLspCounts;
+  /** LSPs received, by level; those that were received again count again. */
+  lsps_received: IsisLspCounts;
+  /** LSPs sent again because the device did not have them in time. */
+  retransmitted: number;
+  /** LSPs of neighbours that it holds, by level. */
+  database: IsisLspCounts;
+  /** Number of them that are kept to be shown, `keep` of the profile at most at each level. */
+  kept: number;
+  /** LSPs for which its databases had no room. */
+  left_out: number;
+  /** Those that are kept, by level and identifier, if they were asked for. */
+  lsps?: IsisLspState[];
+}
+
 /** Variation of the delay from packet to packet, ns. */
 export interface JitterResult {
   /** Smoothed estimate (RFC 3550 section 6.4.1). */
@@ -1770,7 +1910,7 @@ export interface NewProtocolChange {
   action: ProtocolAction;
   /** Name of the port in the profile. Default: every port that has to do with it. */
   port?: string | null;
-  /** BGP peers and OSPF routers: their names in the profile, or addresses of their hosts. Default: all. */
+  /** BGP peers, OSPF and IS-IS routers: their names in the profile, or addresses of their hosts. Default: all. */
   peers?: string[];
   /** Names of routes in the profile. Default: all of the peers. */
   routes?: string[];
@@ -2271,7 +2411,7 @@ export interface PortResult {
   rx_other: number;
   /** Test packets that the kernel took in by itself. Only of `xdp:` ports. */
   kernel_rx?: KernelRxResult | null;
-  /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports of lags, BGP speakers and OSPF routers sent while traffic ran. */
+  /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports of lags, BGP speakers, OSPF and IS-IS routers sent while traffic ran. */
   tx_answers: number;
   /** Frames passed to the network namespace of the port's hosts. Absent if they have none. */
   rx_punted?: number | null;
@@ -2305,6 +2445,8 @@ export interface PortResult {
   bgp?: BgpResult | null;
   /** OSPF routers of the port. Absent if it has none. */
   ospf?: OspfResult | null;
+  /** IS-IS routers of the port. Absent if it has none. */
+  isis?: IsisResult | null;
   /** Departures of all paced streams compared with the schedule. */
   pacing_ns?: PacingResult | null;
 }
@@ -2472,6 +2614,10 @@ export interface ProtocolCounts {
   ospf_routers: number;
   /** OSPF routers with a full adjacency. */
   ospf_full: number;
+  /** IS-IS routers. */
+  isis_routers: number;
+  /** IS-IS routers with an adjacency at each of their levels. */
+  isis_up: number;
   /** DHCP clients. */
   dhcp_clients: number;
   /** DHCP clients with a lease. */
@@ -2518,6 +2664,8 @@ export interface ProtocolStates {
   bgp: BgpPeerState[];
   /** OSPF routers, by port and in the order of the profile. */
   ospf: OspfRouterState[];
+  /** IS-IS routers, by port and in the order of the profile. */
+  isis: IsisRouterState[];
   /** DHCP clients, by port and number. */
   dhcp: DhcpClientState[];
   /** DHCPv6 clients, by port and number. */

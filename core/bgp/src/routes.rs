@@ -179,17 +179,7 @@ impl RouteRange {
         }
         let before = if self.same { 0 } else { u64::from(peer) * u64::from(self.count) };
         let place = u128::from(before + u64::from(index)) * u128::from(self.step);
-        let free = u32::from(self.family().bits() - self.prefix_len);
-        let (first, limit) = match self.first {
-            IpAddr::V4(ip) => (u128::from(u32::from(ip)), u128::from(u32::MAX)),
-            IpAddr::V6(ip) => (ip.into(), u128::MAX),
-        };
-        let far = if place == 0 { 0 } else { place.checked_mul(1u128.checked_shl(free)?)? };
-        let address = first.checked_add(far).filter(|ip| *ip <= limit)?;
-        Some(match self.first {
-            IpAddr::V4(_) => IpAddr::V4((address as u32).into()),
-            IpAddr::V6(_) => IpAddr::V6(address.into()),
-        })
+        units::nth_prefix(self.first, self.prefix_len, place)
     }
 
     /// Whether its routes are advertised `since` the start of traffic, and when that changes next.

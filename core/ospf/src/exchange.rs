@@ -3,17 +3,17 @@
 
 use crate::database::Outcome;
 use crate::failure::Failure;
-use crate::flood::RETRANSMIT;
 use crate::lsa::{
     BORDER, EXTERNAL, LSA_HEADER, LsaHeader, MAX_AGE, NETWORK, OPTION_EXTERNAL, OTHERS, ROUTER, SUMMARY,
     links_to, names,
 };
 use crate::neighbour::NeighbourState;
-use crate::own::Place;
 use crate::packet::{
     Body, DESCRIPTION, Description, HEADER, INIT, IPV4, MASTER, MORE, REQUEST, UPDATE, headers, keys, lsas,
 };
 use crate::router::{NetworkType, Router};
+use linkstate::Place;
+use linkstate::RETRANSMIT;
 use std::cmp::Ordering;
 use std::net::Ipv4Addr;
 use units::Nanos;

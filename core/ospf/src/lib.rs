@@ -17,7 +17,6 @@ mod counts;
 mod database;
 mod exchange;
 mod failure;
-mod flood;
 mod lsa;
 mod neighbour;
 mod own;
@@ -29,13 +28,14 @@ mod routes;
 pub use counts::{LsaCounts, OspfCounts};
 pub use database::{Database, KnownLsa};
 pub use failure::Failure;
+pub use linkstate::Shape;
 pub use lsa::{INITIAL_SEQUENCE, LS_INFINITY, LSA_HEADER, LsaHeader, LsaKey, MAX_AGE};
 pub use neighbour::{NeighbourState, NeighbourView};
 pub use own::{MIN_LS_ARRIVAL, MIN_LS_INTERVAL};
 pub use packet::{Body, Description, Hello, Malformed, PROTOCOL, Packet, Received, may_concern};
 pub use router::{NetworkType, RouterConfig};
 pub use routers::{OspfHost, Routers, RoutersConfig};
-pub use routes::{LINKS_MAX, RouteKind, RouteRange, Shape, Topology};
+pub use routes::{LINKS_MAX, RouteKind, RouteRange, Topology};
 
 /// A hardware address.
 pub type Mac = [u8; 6];

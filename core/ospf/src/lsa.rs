@@ -3,6 +3,7 @@
 //!
 //! Not here: who originates them when (`own`), and what of the device's is held (`database`).
 
+use linkstate::{fletcher, sums};
 use std::cmp::Ordering;
 use std::net::Ipv4Addr;
 
@@ -128,30 +129,6 @@ pub(crate) fn put_lsa(out: &mut Vec<u8>, header: &LsaHeader, put: impl FnOnce(&m
 /// Whether the checksum of a whole LSA is right.
 pub(crate) fn is_right(lsa: &[u8]) -> bool {
     lsa.get(COVERED_FROM..).is_some_and(|covered| sums(covered) == (0, 0))
-}
-
-/// Both sums of Fletcher's checksum modulo 255 (RFC 905 annex B).
-fn sums(bytes: &[u8]) -> (u32, u32) {
-    let (mut c0, mut c1) = (0u32, 0u32);
-    // So many bytes fit into 32 bits before the modulus is due.
-    for block in bytes.chunks(4_096) {
-        for byte in block {
-            c0 += u32::from(*byte);
-            c1 += c0;
-        }
-        (c0, c1) = (c0 % 255, c1 % 255);
-    }
-    (c0, c1)
-}
-
-/// The checksum of `bytes` whose field at `at` is zero (RFC 905 annex B): with it, both sums are zero.
-fn fletcher(bytes: &[u8], at: usize) -> u16 {
-    let (c0, c1) = (sums(bytes).0 as i64, sums(bytes).1 as i64);
-    let behind = (bytes.len() - at - 1) as i64;
-    let x = (behind * c0 - c1).rem_euclid(255);
-    let y = (c1 - (behind + 1) * c0).rem_euclid(255);
-    let full = |value: i64| if value == 0 { 255 } else { value as u16 };
-    full(x) << 8 | full(y)
 }
 
 /// A link of a router (appendix A.4.2).

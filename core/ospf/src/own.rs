@@ -6,6 +6,7 @@ use crate::lsa::{
     put_lsa, put_router,
 };
 use crate::routes::{RouteKind, RouteRange, Topology};
+use linkstate::Place;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use units::Nanos;
@@ -25,9 +26,6 @@ pub(crate) const OWN: usize = 0;
 pub(crate) const GENERATED: usize = 1;
 /// Those of the first range of routes.
 const RANGES: usize = 2;
-
-/// Where an LSA is: its group, and its number there.
-pub(crate) type Place = (u32, u32);
 
 /// LSAs of a router.
 #[derive(Debug)]

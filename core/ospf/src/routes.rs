@@ -3,6 +3,7 @@
 //! Nothing of them is stored: an LSA is built when it is sent.
 
 use crate::lsa::{Link, LinkTo, mask};
+use linkstate::{Shape, share};
 use std::net::Ipv4Addr;
 use units::Schedule;
 
@@ -107,23 +108,6 @@ fn inverse(s: i128, t: i128) -> (i128, i128) {
     (a, x)
 }
 
-/// How generated routers are connected.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// Each to those beside, above and below it: so many in a row.
-    Grid {
-        /// Routers of a row.
-        columns: u32,
-    },
-    /// Each to the next one, the last to the first.
-    Ring,
-    /// Each to so many below it.
-    Tree {
-        /// Routers below each.
-        children: u32,
-    },
-}
-
 /// Routers that are generated behind a router, by point-to-point links without addresses. The first is the router's neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Topology {
@@ -150,29 +134,7 @@ impl Topology {
 
     /// Generated routers that `number` has a link to, in the order of its links.
     pub fn neighbours(&self, number: u32) -> Vec<u32> {
-        let n = self.routers;
-        let mut all = Vec::new();
-        match self.shape {
-            Shape::Grid { columns } => {
-                let column = number % columns.max(1);
-                all.extend(number.checked_sub(columns));
-                all.extend((column > 0).then(|| number - 1));
-                all.extend((column + 1 < columns).then_some(number + 1));
-                all.push(number.saturating_add(columns));
-            }
-            Shape::Ring => {
-                let last = n.saturating_sub(1);
-                all.push(if number == 0 { last } else { number - 1 });
-                all.extend((n > 2).then(|| if number == last { 0 } else { number + 1 }));
-            }
-            Shape::Tree { children } => {
-                all.extend((number > 0).then(|| (number - 1) / children.max(1)));
-                let first = u64::from(number) * u64::from(children) + 1;
-                all.extend((first..first + u64::from(children)).filter_map(|one| u32::try_from(one).ok()));
-            }
-        }
-        all.retain(|other| *other < n && *other != number);
-        all
+        self.shape.neighbours(self.routers, number)
     }
 
     /// A link from one of these routers to a router, the link number `place` of its own.
@@ -183,8 +145,7 @@ impl Topology {
 
     /// Which routes of a range of `count` the generated router `number` has as stub networks: equal shares, in order.
     pub fn share(&self, number: u32, count: u32) -> std::ops::Range<u32> {
-        let at = |number: u32| (u64::from(number) * u64::from(count) / u64::from(self.routers.max(1))) as u32;
-        at(number)..at(number + 1)
+        share(self.routers, number, count)
     }
 
     /// The links of the generated router `number`, whose `root` is the router before the first one, with the ranges of routes that
@@ -273,39 +234,6 @@ mod tests {
                 .find(|address| second.index_of(0, *address).is_some());
             assert_eq!(one.meets(&second, 0), both, "{second:?}");
             assert_eq!(second.meets(&one, 0), both, "{second:?}, the other way round");
-        }
-    }
-
-    #[test]
-    fn links_of_generated_routers_go_both_ways_and_all_are_connected() {
-        let shapes = [
-            (Shape::Grid { columns: 4 }, 12, 17),
-            (Shape::Grid { columns: 1 }, 5, 4),
-            (Shape::Ring, 1, 0),
-            (Shape::Ring, 2, 1),
-            (Shape::Ring, 3, 3),
-            (Shape::Ring, 9, 9),
-            (Shape::Tree { children: 2 }, 10, 9),
-            (Shape::Tree { children: 1 }, 4, 3),
-        ];
-        for (shape, routers, links) in shapes {
-            let topology = Topology { shape, routers, cost: 5, first: [9, 0, 0, 1].into() };
-            let mut all = 0;
-            let mut reached = vec![0];
-            for number in 0..routers {
-                for other in topology.neighbours(number) {
-                    assert!(topology.neighbours(other).contains(&number), "{shape:?}: {number} and {other}");
-                    all += 1;
-                }
-                for other in topology.neighbours(reached[number as usize]) {
-                    if !reached.contains(&other) {
-                        reached.push(other);
-                    }
-                }
-            }
-            assert_eq!((all, reached.len()), (2 * links, routers as usize), "{shape:?} of {routers}");
-            let shares: Vec<u32> = (0..routers).flat_map(|number| topology.share(number, 100)).collect();
-            assert_eq!(shares, (0..100).collect::<Vec<_>>());
         }
     }
 

@@ -8,6 +8,7 @@ use emulate::lacp::LacpConfig;
 use emulate::lldp::Advert;
 use emulate::pppoe::PppoeConfig;
 use field::{Choice, Vary};
+use isis::RouterConfig as IsisRouterConfig;
 use ospf::RouterConfig;
 use replay::{Flows, Trace};
 use schemars::JsonSchema;
@@ -127,7 +128,7 @@ impl Plan {
         let streams = self.streams.iter().map(|stream| stream.sizes.longest().bytes());
         let sides =
             self.sessions.iter().flat_map(|entry| entry.session.client.iter().chain(&entry.session.server));
-        let speaks = |port: &&PortPlan| port.bgp.is_some() || port.ospf.is_some();
+        let speaks = |port: &&PortPlan| port.bgp.is_some() || port.ospf.is_some() || port.isis.is_some();
         let speakers = self.ports.iter().filter(speaks).map(|_| ORDINARY_FRAME);
         streams.chain(sides.map(SidePlan::frame_len_needed)).chain(speakers).max().unwrap_or(0)
     }
@@ -168,6 +169,8 @@ pub struct PortPlan {
     pub bgp: Option<BgpPlan>,
     /// OSPF routers among its hosts.
     pub ospf: Option<OspfPlan>,
+    /// IS-IS routers among its hosts.
+    pub isis: Option<IsisPlan>,
     /// Most that may leave the port, as packets or bits per second, whatever streams ask for. Set by whoever lends the
     /// port; no profile has it.
     pub rate_max: Option<Load>,
@@ -303,6 +306,21 @@ pub struct OspfPlan {
     /// LSAs that a router floods in a second, at most.
     pub rate: u32,
     /// How long all adjacencies may take to be full and told all routes.
+    pub timeout: Nanos,
+    /// How long to wait then.
+    pub settle: Nanos,
+    /// Seed of what is random.
+    pub seed: u64,
+}
+
+/// IS-IS routers of a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IsisPlan {
+    /// The routers; their hosts are the port's.
+    pub routers: Vec<IsisRouterConfig>,
+    /// LSPs that a router floods in a second at a level, at most.
+    pub rate: u32,
+    /// How long all adjacencies may take to be up and told all routes.
     pub timeout: Nanos,
     /// How long to wait then.
     pub settle: Nanos,

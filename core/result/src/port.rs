@@ -30,7 +30,7 @@ part! {
         #[serde(skip_serializing_if = "Option::is_none")]
         kernel_rx: Option<KernelRxResult> = PART;
         /// ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports of lags,
-        /// BGP speakers and OSPF routers sent while traffic ran.
+        /// BGP speakers, OSPF and IS-IS routers sent while traffic ran.
         tx_answers: u64 = COUNT;
         /// Frames passed to the network namespace of the port's hosts. Absent if they have none.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -79,6 +79,9 @@ part! {
         /// OSPF routers of the port. Absent if it has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         ospf: Option<OspfResult> = PART;
+        /// IS-IS routers of the port. Absent if it has none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        isis: Option<IsisResult> = PART;
         /// Departures of all paced streams compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
@@ -376,6 +379,84 @@ part! {
         external: u64 = COUNT;
         /// Others: of NSSAs, opaque.
         other: u64 = COUNT;
+    }
+}
+
+part! {
+    /// IS-IS routers of a port, from before traffic until their end.
+    pub struct IsisResult {
+        /// Routers.
+        routers: u64 = COUNT.gauge("isis_routers");
+        /// Routers that had an adjacency at each of their levels when traffic started.
+        up: u64 = COUNT;
+        /// Routers that had not.
+        failed: u64 = COUNT;
+        /// Routers that have one at each of their levels now; in a result, when traffic had ended.
+        up_at_end: u64 = COUNT.gauge("isis_adjacencies");
+        /// Times that routers lost an adjacency while they should not have.
+        flaps: u64 = COUNT.counter("isis_flaps");
+        /// Time from each router's first hello until it first had an adjacency at each of its levels.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        up_ns: Option<LatencyResult> = PART;
+        /// Time from the first hello until all adjacencies were up on both sides and the device had all LSPs. Absent if that was not so
+        /// before traffic.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        announced_after_s: Option<f64> = SECONDS;
+        /// Routes advertised; those that were advertised again count again, those at two levels once.
+        advertised: u64 = COUNT.counter("isis_advertised_routes");
+        /// Routes withdrawn.
+        withdrawn: u64 = COUNT.counter("isis_withdrawn_routes");
+        /// When the first routes were withdrawn while traffic ran, ns since it started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_withdrawal_ns: Option<u64> = NANOS;
+        /// When the first routes were advertised while traffic ran, ns since it started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_advertisement_ns: Option<u64> = NANOS;
+        /// LSPs sent, by level; those that were sent again count again.
+        lsps_sent: IsisLspCounts = PART;
+        /// LSPs received, by level; those that were received again count again.
+        lsps_received: IsisLspCounts = PART;
+        /// LSPs of the device that the routers hold now, by level.
+        database: IsisLspCounts = PART;
+        /// LSPs of the device for which the routers' databases had no room: they hold 1,000,000 of a level in all.
+        left_out: u64 = COUNT.counter("isis_left_out_lsps");
+        /// LSPs received that were being purged.
+        received_purged: u64 = COUNT;
+        /// LSPs sent again because the device did not have them in time.
+        retransmitted: u64 = COUNT.counter("isis_retransmitted_lsps");
+        /// LSPs originated again because they became old: every 15 minutes.
+        refreshed: u64 = COUNT;
+        /// Own LSPs that came back newer than they are, as those of a run before: they were originated again, or purged.
+        outdated: u64 = COUNT;
+        /// Hellos sent.
+        hellos_sent: u64 = COUNT;
+        /// Hellos received and accepted.
+        hellos_received: u64 = COUNT;
+        /// Complete sequence numbers PDUs sent.
+        csnps_sent: u64 = COUNT;
+        /// Complete sequence numbers PDUs received.
+        csnps_received: u64 = COUNT;
+        /// Partial sequence numbers PDUs sent.
+        psnps_sent: u64 = COUNT;
+        /// Partial sequence numbers PDUs received.
+        psnps_received: u64 = COUNT;
+        /// PDUs refused because their sender is no neighbour: another area or level, another kind of link, or other authentication.
+        mismatched: u64 = COUNT.counter("isis_mismatched_pdus");
+        /// PDUs that could not be read, and LSPs with a wrong checksum.
+        malformed: u64 = COUNT.counter("isis_malformed_pdus");
+        /// Commands carried out: routes advertised or withdrawn, routers taken up or down.
+        commands: u64 = COUNT;
+    }
+}
+
+part! {
+    /// LSPs by level.
+    #[derive(Copy)]
+    pub struct IsisLspCounts {
+        /// Of level 1.
+        level_1: u64 = COUNT;
+        /// Of level 2.
+        level_2: u64 = COUNT;
     }
 }
 

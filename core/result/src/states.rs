@@ -2,7 +2,7 @@
 //!
 //! Not here: their counts since the start, which are part of the totals (`port`).
 
-use crate::{LacpResult, LldpResult, OspfLsaCounts};
+use crate::{IsisLspCounts, LacpResult, LldpResult, OspfLsaCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +17,9 @@ pub struct ProtocolStates {
     /// OSPF routers, by port and in the order of the profile.
     #[serde(default)]
     pub ospf: Vec<OspfRouterState>,
+    /// IS-IS routers, by port and in the order of the profile.
+    #[serde(default)]
+    pub isis: Vec<IsisRouterState>,
     /// DHCP clients, by port and number.
     pub dhcp: Vec<DhcpClientState>,
     /// DHCPv6 clients, by port and number.
@@ -49,6 +52,12 @@ pub struct ProtocolCounts {
     /// OSPF routers with a full adjacency.
     #[serde(default)]
     pub ospf_full: u64,
+    /// IS-IS routers.
+    #[serde(default)]
+    pub isis_routers: u64,
+    /// IS-IS routers with an adjacency at each of their levels.
+    #[serde(default)]
+    pub isis_up: u64,
     /// DHCP clients.
     pub dhcp_clients: u64,
     /// DHCP clients with a lease.
@@ -281,6 +290,81 @@ pub struct OspfLsaState {
     /// Age, s.
     pub age_s: u64,
     /// What is behind its header, in hexadecimal digits.
+    pub body: String,
+}
+
+/// An IS-IS router behind a port, and its neighbour.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct IsisRouterState {
+    /// Name of the port in the profile.
+    pub port: String,
+    /// Name of the host that is the router.
+    pub host: String,
+    /// Name of the router in the profile; empty if it has none.
+    pub name: String,
+    /// Its system identifier.
+    pub system_id: String,
+    /// Its area.
+    pub area: String,
+    /// Its levels: `1`, `2` or `1-2`.
+    pub level: String,
+    /// Address of the host.
+    pub local: String,
+    /// What its link is: `broadcast` or `point_to_point`.
+    pub network: String,
+    /// How far it is with its neighbour: `down`, `initializing` or `up`. Of several neighbours, the designated system's.
+    pub state: String,
+    /// System identifier of the neighbour; null if none was heard.
+    pub neighbour_id: Option<String>,
+    /// Address of the neighbour; null if none was heard, or it says none.
+    pub neighbour: Option<String>,
+    /// The designated system's circuit; null if there is none.
+    pub designated: Option<String>,
+    /// Time since the adjacency came up, s; null if the router lacks one.
+    pub up_for_s: Option<f64>,
+    /// Whether there is an adjacency at each level, and the neighbour's LSPs name the router.
+    pub is_mutual: bool,
+    /// Whether a command has taken the router down.
+    pub is_down: bool,
+    /// Why an adjacency is missing; null if none is, or the router is down.
+    pub reason: Option<String>,
+    /// Times that it lost an adjacency while it should not have.
+    pub flaps: u64,
+    /// Routes advertised; those that were advertised again count again.
+    pub advertised: u64,
+    /// Routes withdrawn.
+    pub withdrawn: u64,
+    /// LSPs that are there of it and of routers generated behind it.
+    pub originated: u64,
+    /// LSPs sent, by level; those that were sent again count again.
+    pub lsps_sent: IsisLspCounts,
+    /// LSPs received, by level; those that were received again count again.
+    pub lsps_received: IsisLspCounts,
+    /// LSPs sent again because the device did not have them in time.
+    pub retransmitted: u64,
+    /// LSPs of neighbours that it holds, by level.
+    pub database: IsisLspCounts,
+    /// Number of them that are kept to be shown, `keep` of the profile at most at each level.
+    pub kept: u64,
+    /// LSPs for which its databases had no room.
+    pub left_out: u64,
+    /// Those that are kept, by level and identifier, if they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lsps: Vec<IsisLspState>,
+}
+
+/// An LSP that a neighbour sent (ISO/IEC 10589 section 9.8).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IsisLspState {
+    /// Level.
+    pub level: u8,
+    /// Identifier: the system, its pseudonode, the fragment.
+    pub id: String,
+    /// Sequence number.
+    pub sequence: u32,
+    /// Time until it is not valid any more, s.
+    pub lifetime_s: u64,
+    /// Its TLVs, in hexadecimal digits.
     pub body: String,
 }
 

@@ -9,6 +9,7 @@
 mod decimal;
 mod length;
 mod mac;
+mod prefix;
 mod rate;
 mod schedule;
 mod text;
@@ -17,6 +18,7 @@ mod time;
 pub use decimal::QuantityError;
 pub use length::{FrameLen, FrameMix};
 pub use mac::{Mac, NotAMac};
+pub use prefix::nth_prefix;
 pub use rate::{BitRate, Layer, Load, Pps};
 pub use schedule::{Flap, Schedule};
 pub use text::{count, percent, quantity, rough_time, signed_percent, whole};

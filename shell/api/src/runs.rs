@@ -181,13 +181,13 @@ pub struct NewPing {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProtocolAction {
-    /// BGP and OSPF routes are advertised, whatever their times in the profile say.
+    /// BGP, OSPF and IS-IS routes are advertised, whatever their times in the profile say.
     Advertise,
-    /// BGP and OSPF routes are withdrawn.
+    /// BGP, OSPF and IS-IS routes are withdrawn.
     Withdraw,
-    /// BGP sessions and OSPF adjacencies that were taken down come up again.
+    /// BGP sessions, OSPF and IS-IS adjacencies that were taken down come up again.
     Up,
-    /// BGP sessions and OSPF adjacencies end, and stay down.
+    /// BGP sessions, OSPF and IS-IS adjacencies end, and stay down.
     Down,
     /// BGP sessions end without a NOTIFICATION, as those of a speaker that restarts, and come up again after `retry`.
     Restart,
@@ -210,7 +210,7 @@ pub struct NewProtocolChange {
     /// Name of the port in the profile. Default: every port that has to do with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
-    /// BGP peers and OSPF routers: their names in the profile, or addresses of their hosts. Default: all.
+    /// BGP peers, OSPF and IS-IS routers: their names in the profile, or addresses of their hosts. Default: all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<String>,
     /// Names of routes in the profile. Default: all of the peers.

@@ -1,6 +1,6 @@
 //! Trials of convergence: the routes of one port are withdrawn while traffic flows, and advertised again (RFC 7747).
 //!
-//! A stream's `to` is its first path, `also_to` its second one; behind the first are BGP speakers or OSPF routers with the routes of its
+//! A stream's `to` is its first path, `also_to` its second one; behind the first are BGP speakers, OSPF or IS-IS routers with the routes of its
 //! destinations. What the profile says of when routes are advertised gives way. The packets of a stream are those of two: one up to
 //! the cut between withdrawal and return, one from there on, so that what was lost by one is not counted with the other.
 
@@ -12,7 +12,7 @@ use profile::Plan;
 use profile::plan::StreamPlan;
 use result::{ResultDocument, StreamResult};
 use std::collections::BTreeSet;
-use units::{Load, Nanos, Pps};
+use units::{Load, Nanos, Pps, Schedule};
 
 /// When routes are withdrawn, from when on packets belong to the return, and when they are advertised again.
 fn instants(request: &TrialRequest) -> [Nanos; 3] {
@@ -39,10 +39,12 @@ pub(crate) fn check(plan: &Plan, directions: &Directions) -> Result<(), Campaign
         };
         let peers = plan.ports[first].bgp.iter().flat_map(|bgp| &bgp.peers);
         let routers = plan.ports[first].ospf.iter().flat_map(|ospf| &ospf.routers);
+        let isis = plan.ports[first].isis.iter().flat_map(|isis| &isis.routers);
         let has_routes = peers.map(|peer| peer.routes.len()).chain(routers.map(|router| router.routes.len()));
+        let has_routes = has_routes.chain(isis.map(|router| router.routes.len()));
         if has_routes.sum::<usize>() == 0 {
             return bad(format!(
-                "port {} is its first path and has no routes to withdraw: give it 'bgp' or 'ospf' with the routes of the stream's destinations",
+                "port {} is its first path and has no routes to withdraw: give it 'bgp', 'ospf' or 'isis' with the routes of the stream's destinations",
                 name(first)
             ));
         }
@@ -85,14 +87,16 @@ pub(crate) fn shape(shaped: &mut Plan, directions: &Directions, request: &TrialR
             peer.routes = routes.into();
         }
     }
+    let once = Schedule { from: Nanos::ZERO, until: Some(withdraw), again: Some(advertise), flap: None };
     for port in firsts {
         for router in shaped.ports[port].ospf.iter_mut().flat_map(|ospf| &mut ospf.routers) {
             let mut routes = router.routes.to_vec();
-            for range in &mut routes {
-                let schedule = &mut range.schedule;
-                (schedule.from, schedule.until) = (Nanos::ZERO, Some(withdraw));
-                (schedule.again, schedule.flap) = (Some(advertise), None);
-            }
+            routes.iter_mut().for_each(|range| range.schedule = once);
+            router.routes = routes.into();
+        }
+        for router in shaped.ports[port].isis.iter_mut().flat_map(|isis| &mut isis.routers) {
+            let mut routes = router.routes.to_vec();
+            routes.iter_mut().for_each(|range| range.schedule = once);
             router.routes = routes.into();
         }
     }
@@ -119,16 +123,18 @@ pub(crate) fn outcome(
         let until = document.streams.get(&stream.name)?;
         let after = document.streams.get(&return_name(stream, cut))?;
         let port = document.ports.get(first)?;
-        let (bgp, ospf) = (port.bgp.as_ref(), port.ospf.as_ref());
-        let earliest = |a: Option<u64>, b: Option<u64>| a.into_iter().chain(b).min();
-        let withdrawn = earliest(
+        let (bgp, ospf, isis) = (port.bgp.as_ref(), port.ospf.as_ref(), port.isis.as_ref());
+        let earliest = |all: [Option<u64>; 3]| all.into_iter().flatten().min();
+        let withdrawn = earliest([
             bgp.and_then(|bgp| bgp.first_withdrawal_ns),
             ospf.and_then(|ospf| ospf.first_withdrawal_ns),
-        );
-        let advertised = earliest(
+            isis.and_then(|isis| isis.first_withdrawal_ns),
+        ]);
+        let advertised = earliest([
             bgp.and_then(|bgp| bgp.first_advertisement_ns),
             ospf.and_then(|ospf| ospf.first_advertisement_ns),
-        );
+            isis.and_then(|isis| isis.first_advertisement_ns),
+        ]);
         Some(StreamConvergence {
             stream: stream.name.clone(),
             gap_ns: 1e9 / until.requested_pps.filter(|pps| *pps > 0.0)?,

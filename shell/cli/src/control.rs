@@ -8,9 +8,9 @@
 //! | `scale 50%`, `scale NAME 50%` | send, open sessions and send their requests at this share of the profile's rate; can exceed 100% |
 //! | `pause`, `pause NAME` | stop sending and opening until `resume` |
 //! | `resume`, `resume NAME` | go on at the profile's rate |
-//! | `withdraw`, `withdraw NAME …` | withdraw BGP and OSPF routes: all, or those of these names; `peer=NAME` and `port=NAME` say whose |
+//! | `withdraw`, `withdraw NAME …` | withdraw BGP, OSPF and IS-IS routes: all, or those of these names; `peer=NAME` and `port=NAME` say whose |
 //! | `advertise`, `advertise NAME …` | advertise them, whatever their times say |
-//! | `down`, `down PEER …` | end BGP sessions and OSPF adjacencies: all, or those of peers and routers by name or address of their host; `port=NAME` says where |
+//! | `down`, `down PEER …` | end BGP sessions, OSPF and IS-IS adjacencies: all, or those of peers and routers by name or address of their host; `port=NAME` says where |
 //! | `up`, `up PEER …` | let them come up again |
 //! | `restart`, `restart PEER …` | end BGP sessions as speakers do that restart; they come up again by themselves |
 //! | `renew`, `release` | DHCP clients ask for more time, or give their addresses back, PPPoE clients begin or end their sessions; `port=NAME` says where |

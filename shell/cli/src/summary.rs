@@ -110,8 +110,8 @@ fn achieved(document: &ResultDocument) -> String {
     document.achieved.as_ref().map_or_else(String::new, |achieved| format!("  {}\n\n", achieved.summary))
 }
 
-/// A line for the DHCP and PPPoE clients of each port, for its multicast groups, its LLDP neighbours, its lag, and for its BGP sessions and
-/// OSPF adjacencies.
+/// A line for the DHCP and PPPoE clients of each port, for its multicast groups, its LLDP neighbours, its lag, and for its BGP sessions, OSPF and
+/// IS-IS adjacencies.
 fn clients(document: &ResultDocument) -> String {
     let mut text = String::new();
     for (name, port) in &document.ports {
@@ -181,6 +181,16 @@ fn clients(document: &ResultDocument) -> String {
                 let _ = write!(text, "; all known to the neighbours after {after:.3} s");
             }
             let _ = writeln!(text, "; {} adjacencies lost", count(ospf.flaps));
+        }
+        if let Some(isis) = &port.isis {
+            let (up, all) = (count(isis.up), count(isis.routers));
+            let _ = write!(text, "  {name}: {up} of {all} IS-IS routers with their adjacencies");
+            let (advertised, withdrawn) = (count(isis.advertised), count(isis.withdrawn));
+            let _ = write!(text, ", {advertised} routes advertised, {withdrawn} withdrawn");
+            if let Some(after) = isis.announced_after_s {
+                let _ = write!(text, "; all known to the neighbours after {after:.3} s");
+            }
+            let _ = writeln!(text, "; {} adjacencies lost", count(isis.flaps));
         }
     }
     text

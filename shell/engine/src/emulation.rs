@@ -1,5 +1,5 @@
 //! What hosts behind ports do by themselves: DHCP clients get, keep and release their addresses, PPPoE clients their sessions, members join
-//! and leave groups, BGP speakers have sessions and advertise routes, OSPF routers have adjacencies and do the same, LLDP agents say who is
+//! and leave groups, BGP speakers have sessions and advertise routes, OSPF and IS-IS routers have adjacencies and do the same, LLDP agents say who is
 //! here, ports of lags find their partners.
 
 mod bgp;
@@ -7,11 +7,14 @@ mod commands;
 mod dhcp6;
 mod failure;
 mod hosts;
+mod isis;
 mod lacp;
 mod lldp;
 mod ospf;
 mod pppoe;
+mod ready;
 mod report;
 mod times;
 
 pub(crate) use hosts::{Emulation, send};
+pub(crate) use isis::link_local;

@@ -100,6 +100,14 @@ pub enum EngineError {
         /// Why, as far as it can be seen.
         reason: String,
     },
+    /// No IS-IS router of a port has its adjacencies.
+    #[error("port {port}: isis: {reason}")]
+    Isis {
+        /// The port's name.
+        port: String,
+        /// Why, as far as it can be seen.
+        reason: String,
+    },
     /// A program that speaks a control protocol did not come up.
     #[error("protocols.{name}: {reason}")]
     Protocol {
@@ -146,6 +154,7 @@ impl EngineError {
             | Self::Lacp { .. }
             | Self::Bgp { .. }
             | Self::Ospf { .. }
+            | Self::Isis { .. }
             | Self::Punt { .. }
             | Self::Machine(_) => false,
         }

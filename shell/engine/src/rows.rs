@@ -153,6 +153,7 @@ pub(crate) fn ports(
             lacp: None,
             bgp: None,
             ospf: None,
+            isis: None,
             rx_punted: plan.punt.as_ref().map(|_| n.rx_punted),
             rx_punt_dropped: plan
                 .punt

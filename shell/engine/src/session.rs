@@ -52,7 +52,7 @@ impl Session {
         Self { plan, rig, without_neighbours: false, grown: None }
     }
 
-    /// Lets a plan that sends nothing go on although neighbours do not answer, and any plan without waiting for BGP sessions and OSPF adjacencies.
+    /// Lets a plan that sends nothing go on although neighbours do not answer, and any plan without waiting for BGP sessions, OSPF and IS-IS adjacencies.
     #[must_use]
     pub fn allow_silent_neighbours(self, allowed: bool) -> Self {
         Self { without_neighbours: allowed, ..self }

@@ -72,7 +72,7 @@ pub(crate) struct RunChange {
 /// How a run is to go on, beside what its profile says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunMode {
-    /// Neighbours that do not answer do not end it if it only listens, and nobody waits for BGP sessions and OSPF adjacencies.
+    /// Neighbours that do not answer do not end it if it only listens, and nobody waits for BGP sessions, OSPF and IS-IS adjacencies.
     pub(crate) listens: bool,
     /// Ports whose captures begin switched off.
     pub(crate) quiet: Vec<String>,

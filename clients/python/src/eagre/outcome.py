@@ -283,6 +283,82 @@ class IntervalDocument:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IsisLspCounts:
+    """LSPs by level."""
+
+    level_1: int
+    """Of level 1."""
+    level_2: int
+    """Of level 2."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IsisResult:
+    """IS-IS routers of a port, from before traffic until their end."""
+
+    routers: int
+    """Routers."""
+    up: int
+    """Routers that had an adjacency at each of their levels when traffic started."""
+    failed: int
+    """Routers that had not."""
+    up_at_end: int
+    """Routers that have one at each of their levels now; in a result, when traffic had ended."""
+    flaps: int
+    """Times that routers lost an adjacency while they should not have."""
+    advertised: int
+    """Routes advertised; those that were advertised again count again, those at two levels once."""
+    withdrawn: int
+    """Routes withdrawn."""
+    lsps_sent: IsisLspCounts
+    """LSPs sent, by level; those that were sent again count again."""
+    lsps_received: IsisLspCounts
+    """LSPs received, by level; those that were received again count again."""
+    database: IsisLspCounts
+    """LSPs of the device that the routers hold now, by level."""
+    left_out: int
+    """LSPs of the device for which the routers' databases had no room: they hold 1,000,000 of a level in all."""
+    received_purged: int
+    """LSPs received that were being purged."""
+    retransmitted: int
+    """LSPs sent again because the device did not have them in time."""
+    refreshed: int
+    """LSPs originated again because they became old: every 15 minutes."""
+    outdated: int
+    """Own LSPs that came back newer than they are, as those of a run before: they were originated again, or purged."""
+    hellos_sent: int
+    """Hellos sent."""
+    hellos_received: int
+    """Hellos received and accepted."""
+    csnps_sent: int
+    """Complete sequence numbers PDUs sent."""
+    csnps_received: int
+    """Complete sequence numbers PDUs received."""
+    psnps_sent: int
+    """Partial sequence numbers PDUs sent."""
+    psnps_received: int
+    """Partial sequence numbers PDUs received."""
+    mismatched: int
+    """PDUs refused because their sender is no neighbour: another area or level, another kind of link, or other
+    authentication.
+    """
+    malformed: int
+    """PDUs that could not be read, and LSPs with a wrong checksum."""
+    commands: int
+    """Commands carried out: routes advertised or withdrawn, routers taken up or down."""
+    up_ns: LatencyResult | None = None
+    """Time from each router's first hello until it first had an adjacency at each of its levels."""
+    announced_after_s: float | None = None
+    """Time from the first hello until all adjacencies were up on both sides and the device had all LSPs. Absent if
+    that was not so before traffic.
+    """
+    first_withdrawal_ns: int | None = None
+    """When the first routes were withdrawn while traffic ran, ns since it started."""
+    first_advertisement_ns: int | None = None
+    """When the first routes were advertised while traffic ran, ns since it started."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class JitterResult:
     """Variation of the delay from packet to packet, ns."""
 
@@ -724,7 +800,7 @@ class PortResult:
     """Packets received that are not test packets of this run."""
     tx_answers: int
     """ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports
-    of lags, BGP speakers and OSPF routers sent while traffic ran.
+    of lags, BGP speakers, OSPF and IS-IS routers sent while traffic ran.
     """
     rx_errors: dict[str, int]
     """Frames received with errors, and frames lost in the tester, by reason."""
@@ -764,6 +840,8 @@ class PortResult:
     """BGP sessions of the port's hosts. Absent if they have none."""
     ospf: OspfResult | None = None
     """OSPF routers of the port. Absent if it has none."""
+    isis: IsisResult | None = None
+    """IS-IS routers of the port. Absent if it has none."""
     pacing_ns: PacingResult | None = None
     """Departures of all paced streams compared with the schedule."""
 

@@ -101,6 +101,8 @@ class Port(Written):
     """BGP sessions of the port's hosts with the device, and the routes they advertise."""
     ospf: Ospf | Mapping[str, Any] | None = None
     """OSPF routers among the port's hosts, with adjacencies to the device, and the routes they advertise."""
+    isis: Isis | Mapping[str, Any] | None = None
+    """IS-IS routers among the port's hosts, with adjacencies to the device, and the routes they advertise."""
     allow_default_route: bool | None = None
     """Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC
     6815): use it only in a lab.
@@ -729,11 +731,11 @@ class OspfTopology(Written):
     router itself. One of 'grid', 'ring' and 'tree' says how the others are.
     """
 
-    grid: OspfGrid | Mapping[str, Any] | None = None
+    grid: TopologyGrid | Mapping[str, Any] | None = None
     """Rows of routers, each connected to those beside, above and below it."""
     ring: int | None = None
     """Number of routers in a ring."""
-    tree: OspfTree | Mapping[str, Any] | None = None
+    tree: TopologyTree | Mapping[str, Any] | None = None
     """A tree of routers, whose root is the first."""
     cost: int | None = None
     """What each link costs, in both directions. Default: 10."""
@@ -744,7 +746,7 @@ class OspfTopology(Written):
 
 
 @dataclass(kw_only=True)
-class OspfGrid(Written):
+class TopologyGrid(Written):
     """A grid of routers, 10,000 at most."""
 
     rows: int
@@ -754,13 +756,139 @@ class OspfGrid(Written):
 
 
 @dataclass(kw_only=True)
-class OspfTree(Written):
+class TopologyTree(Written):
     """A tree of routers."""
 
     routers: int
     """Number of routers."""
     children: int | None = None
     """Routers below each. Default: 2."""
+
+
+@dataclass(kw_only=True)
+class Isis(Written):
+    """IS-IS routers behind a port: hosts of the port with adjacencies to the device (ISO/IEC 10589, RFC 1195).
+    Traffic starts when all adjacencies are up and the device has all routes.
+    """
+
+    routers: Sequence[IsisRouter | Mapping[str, Any]]
+    """The routers; at most 1,024."""
+    rate: str | None = None
+    """Rate at which each router floods LSPs, at each of its levels. Default: 1k/s."""
+    timeout: str | None = None
+    """How long to wait until all adjacencies are up and the device has all routes. Traffic then starts with those
+    that are, and the result is not valid; without any adjacency, the run ends with an error. Default: 120s.
+    """
+    settle: str | None = None
+    """How long to wait after that, for the device to compute and install the routes. Default: 2s."""
+    keep: int | None = None
+    """Number of LSPs of the device that each router keeps at each of its levels, to be shown while the run goes on;
+    100,000 for all routers of a port at most. Default: 0.
+    """
+
+
+@dataclass(kw_only=True)
+class IsisRouter(Written):
+    """An IS-IS router, or one for each of several hosts."""
+
+    name: str | None = None
+    """What commands to a running trial call it. Several can have one name."""
+    host: str | None = None
+    """Host of the port that is the router. The name of an entry of 'hosts' with 'count' stands for all of its
+    hosts. Default: the port's first host.
+    """
+    system_id: str | None = None
+    """System identifier of the first host; each other has the next. Default: the digits of the host's IPv4 address;
+    10.0.0.2 is 0100.0000.0002.
+    """
+    area: int | float | str | None = None
+    """Area address. At level 1, the device must have the same. Default: 49.0001."""
+    level: Literal["1", "2", "1-2"] | None = None
+    """Levels of the router; it needs an adjacency at each. Default: 2."""
+    network: Literal["broadcast", "point_to_point"] | None = None
+    """What the link to the device is; the device must have the same. Default: broadcast."""
+    priority: int | None = None
+    """Priority on a LAN. The designated system must be the device. Default: 0."""
+    hello: str | None = None
+    """Time between hellos, in whole seconds. Default: 3s."""
+    hold: str | None = None
+    """Time after which the device loses a router that it does not hear, in whole seconds. Default: ten times
+    'hello'.
+    """
+    metric: int | None = None
+    """What the link to the device costs. Default: 10."""
+    mtu: int | None = None
+    """MTU of the link: hellos are as long, LSPs no longer. Default: that of the port, at most 1500."""
+    padding: bool | None = None
+    """Pad hellos up to the MTU."""
+    hostname: str | None = None
+    """What the router is called (RFC 5301), and the routers of 'topology' with a number behind it. Default: name of
+    its host.
+    """
+    overload: bool | None = None
+    """Say that nothing shall be sent through the router: the overload bit."""
+    attached: bool | None = None
+    """Say at level 1 that the router knows other areas: the attached bit."""
+    password: str | None = None
+    """Password of hellos. Default: no authentication."""
+    lsp_password: str | None = None
+    """Password of LSPs and sequence numbers PDUs: that of the area or the domain. Default: no authentication."""
+    digest: bool | None = None
+    """Send HMAC-MD5 digests by the passwords (RFC 5304) instead of the passwords themselves."""
+    routes: Sequence[IsisRoutes | Mapping[str, Any]] | None = None
+    """Routes to advertise."""
+    topology: IsisTopology | Mapping[str, Any] | None = None
+    """Routers to generate behind this one."""
+
+
+@dataclass(kw_only=True)
+class IsisRoutes(Written):
+    """Routes that differ by their prefix alone. They are made when they are sent."""
+
+    prefixes: str
+    """The first prefix."""
+    name: str | None = None
+    """What commands to a running trial call them. Several can have one name."""
+    count: int | None = None
+    """Number of prefixes of each router. Those of a router fill 255 LSPs at most: some 46,000 of IPv4. Default: 1."""
+    step: int | None = None
+    """Step from one prefix to the next, in prefixes: 2 leaves every other one out. Default: 1."""
+    same: bool | None = None
+    """Let all hosts of the entry advertise the same prefixes. Default: each has the next ones."""
+    type: Literal["internal", "external", "topology"] | None = None
+    """What the routes are. Default: internal."""
+    metric: int | None = None
+    """What a route costs at its router. Default: 10."""
+    down: bool | None = None
+    """Say that the routes come from level 2: the up/down bit."""
+    advertise: str | None = None
+    """When to advertise, after the start of traffic. At 0s, traffic starts once the device has the routes. Default:
+    0s.
+    """
+    withdraw: str | None = None
+    """When to withdraw, after the start of traffic. Default: when traffic has ended."""
+    flap: BgpFlap | Mapping[str, Any] | None = None
+    """Withdraw and advertise again and again: 'every' at least 2s."""
+
+
+@dataclass(kw_only=True)
+class IsisTopology(Written):
+    """Routers that are generated behind a router, connected by point-to-point links. The first is connected to the
+    router itself. One of 'grid', 'ring' and 'tree' says how the others are.
+    """
+
+    grid: TopologyGrid | Mapping[str, Any] | None = None
+    """Rows of routers, each connected to those beside, above and below it."""
+    ring: int | None = None
+    """Number of routers in a ring."""
+    tree: TopologyTree | Mapping[str, Any] | None = None
+    """A tree of routers, whose root is the first."""
+    metric: int | None = None
+    """What each link costs, in both directions. Default: 10."""
+    system_id: str | None = None
+    """System identifier of the first one; each other has the next, those behind the entry's next host follow.
+    Default: the one after the entry's own routers.
+    """
 
 
 @dataclass(kw_only=True)

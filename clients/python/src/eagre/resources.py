@@ -12,6 +12,7 @@ from eagre.errors import ProblemPlace
 from eagre.outcome import (
     AchievedResult,
     IntervalDocument,
+    IsisLspCounts,
     LacpResult,
     LldpResult,
     OspfLsaCounts,
@@ -939,6 +940,84 @@ class Interval:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IsisLspState:
+    """An LSP that a neighbour sent (ISO/IEC 10589 section 9.8)."""
+
+    level: int
+    """Level."""
+    id: str
+    """Identifier: the system, its pseudonode, the fragment."""
+    sequence: int
+    """Sequence number."""
+    lifetime_s: int
+    """Time until it is not valid any more, s."""
+    body: str
+    """Its TLVs, in hexadecimal digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IsisRouterState:
+    """An IS-IS router behind a port, and its neighbour."""
+
+    port: str
+    """Name of the port in the profile."""
+    host: str
+    """Name of the host that is the router."""
+    name: str
+    """Name of the router in the profile; empty if it has none."""
+    system_id: str
+    """Its system identifier."""
+    area: str
+    """Its area."""
+    level: str
+    """Its levels: `1`, `2` or `1-2`."""
+    local: str
+    """Address of the host."""
+    network: str
+    """What its link is: `broadcast` or `point_to_point`."""
+    state: str
+    """How far it is with its neighbour: `down`, `initializing` or `up`. Of several neighbours, the designated
+    system's.
+    """
+    is_mutual: bool
+    """Whether there is an adjacency at each level, and the neighbour's LSPs name the router."""
+    is_down: bool
+    """Whether a command has taken the router down."""
+    flaps: int
+    """Times that it lost an adjacency while it should not have."""
+    advertised: int
+    """Routes advertised; those that were advertised again count again."""
+    withdrawn: int
+    """Routes withdrawn."""
+    originated: int
+    """LSPs that are there of it and of routers generated behind it."""
+    lsps_sent: IsisLspCounts
+    """LSPs sent, by level; those that were sent again count again."""
+    lsps_received: IsisLspCounts
+    """LSPs received, by level; those that were received again count again."""
+    retransmitted: int
+    """LSPs sent again because the device did not have them in time."""
+    database: IsisLspCounts
+    """LSPs of neighbours that it holds, by level."""
+    kept: int
+    """Number of them that are kept to be shown, `keep` of the profile at most at each level."""
+    left_out: int
+    """LSPs for which its databases had no room."""
+    neighbour_id: str | None = None
+    """System identifier of the neighbour; null if none was heard."""
+    neighbour: str | None = None
+    """Address of the neighbour; null if none was heard, or it says none."""
+    designated: str | None = None
+    """The designated system's circuit; null if there is none."""
+    up_for_s: float | None = None
+    """Time since the adjacency came up, s; null if the router lacks one."""
+    reason: str | None = None
+    """Why an adjacency is missing; null if none is, or the router is down."""
+    lsps: list[IsisLspState] = field(default_factory=list)
+    """Those that are kept, by level and identifier, if they were asked for."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class JitterSummary:
     """Jitter, ns."""
 
@@ -1754,6 +1833,10 @@ class ProtocolCounts:
     """OSPF routers."""
     ospf_full: int
     """OSPF routers with a full adjacency."""
+    isis_routers: int
+    """IS-IS routers."""
+    isis_up: int
+    """IS-IS routers with an adjacency at each of their levels."""
     dhcp_clients: int
     """DHCP clients."""
     dhcp_leases: int
@@ -1788,6 +1871,8 @@ class ProtocolStates:
     """BGP peers, by port and in the order of the profile."""
     ospf: list[OspfRouterState]
     """OSPF routers, by port and in the order of the profile."""
+    isis: list[IsisRouterState]
+    """IS-IS routers, by port and in the order of the profile."""
     dhcp: list[DhcpClientState]
     """DHCP clients, by port and number."""
     dhcpv6: list[Dhcpv6ClientState]

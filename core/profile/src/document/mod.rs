@@ -11,6 +11,7 @@ pub(crate) mod dns;
 pub(crate) mod end_tunnel;
 pub(crate) mod frame;
 pub(crate) mod http;
+pub(crate) mod isis;
 pub(crate) mod lacp;
 pub(crate) mod lldp;
 pub(crate) mod options;
@@ -27,6 +28,7 @@ pub(crate) mod session;
 pub(crate) mod session_text;
 pub(crate) mod size;
 pub(crate) mod tls;
+pub(crate) mod topology;
 pub(crate) mod vary;
 
 pub use self::app::*;
@@ -37,6 +39,7 @@ pub use self::dns::*;
 pub use self::end_tunnel::*;
 pub use self::frame::*;
 pub use self::http::*;
+pub use self::isis::*;
 pub use self::lacp::*;
 pub use self::lldp::*;
 pub use self::options::*;
@@ -52,6 +55,7 @@ pub use self::session::*;
 pub use self::session_text::{AddressText, OpenText, print_session_rate, session_rate};
 pub use self::size::*;
 pub use self::tls::*;
+pub use self::topology::*;
 pub use self::vary::*;
 
 use crate::plan::Polling;
@@ -155,6 +159,8 @@ pub struct PortDoc {
     pub bgp: Option<BgpDoc>,
     /// OSPF routers among the port's hosts, with adjacencies to the device, and the routes they advertise.
     pub ospf: Option<OspfDoc>,
+    /// IS-IS routers among the port's hosts, with adjacencies to the device, and the routes they advertise.
+    pub isis: Option<IsisDoc>,
     /// Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC
     /// 6815): use it only in a lab.
     #[serde(default)]

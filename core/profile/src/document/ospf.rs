@@ -1,6 +1,6 @@
 //! OSPF routers behind a port, the routes they advertise, and the routers generated behind them.
 
-use super::{BgpFlapDoc, Duration, Ip, Name, Network, SessionRate, no_time};
+use super::{BgpFlapDoc, Duration, GridDoc, Ip, Name, Network, SessionRate, TreeDoc, no_time};
 use crate::document::quantity::OspfArea;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -146,12 +146,12 @@ pub enum OspfRouteDoc {
 #[schemars(rename = "OspfTopology")]
 pub struct OspfTopologyDoc {
     /// Rows of routers, each connected to those beside, above and below it.
-    pub grid: Option<OspfGridDoc>,
+    pub grid: Option<GridDoc>,
     /// Number of routers in a ring.
     #[schemars(range(min = 1, max = 10_000))]
     pub ring: Option<u32>,
     /// A tree of routers, whose root is the first.
-    pub tree: Option<OspfTreeDoc>,
+    pub tree: Option<TreeDoc>,
     /// What each link costs, in both directions.
     #[serde(default = "cost")]
     #[schemars(range(min = 1, max = 65_535))]
@@ -161,39 +161,8 @@ pub struct OspfTopologyDoc {
     pub router_id: Option<Ip>,
 }
 
-/// A grid of routers, 10,000 at most.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "OspfGrid")]
-pub struct OspfGridDoc {
-    /// Number of rows.
-    #[schemars(range(min = 1, max = 10_000))]
-    pub rows: u32,
-    /// Routers in a row.
-    #[schemars(range(min = 1, max = 10_000))]
-    pub columns: u32,
-}
-
-/// A tree of routers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(rename = "OspfTree")]
-pub struct OspfTreeDoc {
-    /// Number of routers.
-    #[schemars(range(min = 1, max = 10_000))]
-    pub routers: u32,
-    /// Routers below each.
-    #[serde(default = "two")]
-    #[schemars(range(min = 1, max = 100))]
-    pub children: u32,
-}
-
 fn one() -> u32 {
     1
-}
-
-fn two() -> u32 {
-    2
 }
 
 fn cost() -> u32 {

@@ -169,6 +169,10 @@ quantities! {
         ["65001:1:2"], large_community, |[a, b, c]| format!("{a}:{b}:{c}");
     OspfArea(pub Ipv4Addr) = "ospf-area", "an area such as 0 or 0.0.0.1",
         ["0", "0.0.0.1"], ospf_area, Ipv4Addr::to_string;
+    IsisArea(pub isis::Area) = "isis-area", "an area such as 49.0001",
+        ["49.0001", "47.0005.80ff"], |t| t.parse().ok(), isis::Area::to_string;
+    IsisSystemId(pub isis::SystemId) = "isis-system-id", "a system identifier such as 0000.0000.0001",
+        ["0000.0000.0001"], |t| t.parse().ok(), isis::SystemId::to_string;
     BytesRange(pub (u64, u64)) = "bytes-range", "an amount of data such as 100B or 32KB, or a range such as 1KB..64KB",
         ["100B", "32KB", "1KB..64KB"], bytes_range, print_bytes_range;
     DelayText(pub (Nanos, Nanos)) = "delay", "a duration such as 10ms, or a range such as 5ms..20ms",
@@ -194,7 +198,7 @@ quantities! {
 
 /// Whether values of the schema's `format` may be written as plain numbers: they are read as the texts they were.
 pub(crate) fn is_numeric(format: &str) -> bool {
-    matches!(format, "port-range" | "factor" | "tls-version" | "setting" | "step" | "ospf-area")
+    matches!(format, "port-range" | "factor" | "tls-version" | "setting" | "step" | "ospf-area" | "isis-area")
 }
 
 /// An area: a number, or one that is written like an address.

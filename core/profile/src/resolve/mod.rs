@@ -9,6 +9,8 @@ mod criteria;
 mod frame;
 mod groups;
 mod hosts;
+mod ids;
+mod isis;
 mod lacp;
 mod lldp;
 mod mark;
@@ -130,7 +132,8 @@ impl Resolver<'_> {
                 || port.lldp.is_some()
                 || port.lacp.is_some()
                 || port.bgp.is_some()
-                || port.ospf.is_some();
+                || port.ospf.is_some()
+                || port.isis.is_some();
             port.capture.is_some() || port.punt.is_some() || hosts_act
         };
         let captures = self.document.ports.values().any(is_busy);
@@ -190,6 +193,7 @@ impl Resolver<'_> {
         let punt = port.punt.as_ref().map(|punt| self.punt(name, punt, &hosts));
         let vlans = hosts[0].vlans.clone();
         let bgp = port.bgp.as_ref().map(|bgp| self.bgp(name, bgp, &hosts, port.punt.is_some()));
+        let isis = port.isis.as_ref().map(|isis| self.isis(name, isis, &hosts, port.punt.is_some()));
         let ospf = port.ospf.as_ref().map(|ospf| self.ospf(name, ospf, &hosts, port.punt.is_some()));
         PortPlan {
             dhcp: port.dhcp.as_ref().map(|dhcp| self.dhcp(name, dhcp, &vlans)),
@@ -201,6 +205,7 @@ impl Resolver<'_> {
             lacp: None,
             bgp,
             ospf,
+            isis,
             punt,
             name: name.to_owned(),
             device: port.device.clone(),

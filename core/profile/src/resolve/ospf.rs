@@ -1,7 +1,8 @@
 //! OSPF routers of a port's hosts, their routes, and what is generated behind them.
 
 use super::Resolver;
-use crate::document::{OspfDoc, OspfNetworkDoc, OspfRouteDoc, OspfRouterDoc, OspfRoutesDoc, OspfTopologyDoc};
+use super::ids::{Identifiers, Taken};
+use crate::document::{OspfDoc, OspfNetworkDoc, OspfRouteDoc, OspfRouterDoc, OspfRoutesDoc};
 use crate::plan::{HostPlan, OspfPlan};
 use ::ospf::{
     LINKS_MAX, MIN_LS_ARRIVAL, MIN_LS_INTERVAL, NetworkType, RouteKind, RouteRange, RouterConfig, Shape,
@@ -15,13 +16,22 @@ use units::{Flap, Nanos, Schedule};
 const ROUTERS_MAX: usize = 1_024;
 /// LSAs of all routers of a port that are kept.
 const KEPT_MAX: u64 = 100_000;
-/// Routers that are generated behind one.
-const GENERATED_MAX: u32 = 10_000;
 /// What a network mask of a stub network may cost.
 const INTERNAL_METRIC_MAX: u32 = 65_535;
 
-/// Router identifiers that are taken: the first and the last of a range, and whose they are.
-type Taken = Vec<(u32, u32, String)>;
+const ROUTERS: Identifiers =
+    Identifiers { what: "router identifier", last: u32::MAX as u64, show: show_router };
+
+fn show_router(number: u64) -> String {
+    Ipv4Addr::from(number as u32).to_string()
+}
+
+/// A time in seconds; `None` if they are not whole, less than one, or too many.
+pub(super) fn whole_seconds(time: Nanos, max: u64) -> Option<u64> {
+    let second = Nanos::from_secs(1).0;
+    let seconds = time.0 / second;
+    (time.0.is_multiple_of(second) && (1..=max).contains(&seconds)).then_some(seconds)
+}
 
 impl Resolver<'_> {
     pub(super) fn ospf(
@@ -79,7 +89,10 @@ impl Resolver<'_> {
         let Some(speakers) = self.hosts_called(path, doc.host.as_ref(), hosts) else { return };
         let count = speakers.len() as u32;
         let (hello_s, dead_s) = self.ospf_times(path, doc);
-        let shape = doc.topology.as_ref().and_then(|topology| self.ospf_shape(path, topology));
+        let shape = doc.topology.as_ref().and_then(|topology| {
+            let said = (topology.grid.as_ref(), topology.ring, topology.tree.as_ref());
+            self.topology_shape(&format!("{path}.topology"), said)
+        });
         let routes = self.ospf_routes(path, doc, count, shape);
         let first = match self.ospf_id(&format!("{path}.router_id"), doc, &hosts[speakers[0]]) {
             Some(first) => first,
@@ -116,7 +129,7 @@ impl Resolver<'_> {
                 (None, 1..) => local,
                 _ => Ipv4Addr::from(u32::from(first).wrapping_add(number)),
             };
-            if !self.ospf_take(&format!("{path}.router_id"), (u32::from(id), 1), taken) {
+            if !self.take_ids(&format!("{path}.router_id"), &ROUTERS, (u32::from(id).into(), 1), taken) {
                 return;
             }
             let topology = generated.map(|(shape, routers, cost, first)| Topology {
@@ -126,8 +139,8 @@ impl Resolver<'_> {
                 first: Ipv4Addr::from(u32::from(first).wrapping_add(number.wrapping_mul(routers))),
             });
             if let Some(topology) = topology {
-                let range = (u32::from(topology.first), topology.routers);
-                if !self.ospf_take(&format!("{path}.topology.router_id"), range, taken) {
+                let range = (u32::from(topology.first).into(), topology.routers.into());
+                if !self.take_ids(&format!("{path}.topology.router_id"), &ROUTERS, range, taken) {
                     return;
                 }
             }
@@ -176,37 +189,15 @@ impl Resolver<'_> {
         }
     }
 
-    /// Takes so many identifiers from the first one on; `false` if somebody has one of them.
-    fn ospf_take(&mut self, path: &str, (first, count): (u32, u32), taken: &mut Taken) -> bool {
-        let Some(last) = first.checked_add(count - 1) else {
-            let from = Ipv4Addr::from(first);
-            self.reading.fail(path, format!("{from} leaves too few identifiers after it"));
-            return false;
-        };
-        if let Some((from, _, whose)) = taken.iter().find(|(from, to, _)| first <= *to && *from <= last) {
-            let both = Ipv4Addr::from(first.max(*from));
-            self.reading
-                .fail(path, format!("the router identifier {both} is that of another router, by {whose}"));
-            return false;
-        }
-        taken.push((first, last, path.to_owned()));
-        true
-    }
-
     fn ospf_times(&mut self, path: &str, doc: &OspfRouterDoc) -> (u16, u32) {
-        let second = Nanos::from_secs(1).0;
-        let whole = |time: Nanos, max: u64| {
-            let seconds = time.0 / second;
-            (time.0.is_multiple_of(second) && (1..=max).contains(&seconds)).then_some(seconds)
-        };
-        let hello = whole(doc.hello.0, u16::MAX.into());
+        let hello = whole_seconds(doc.hello.0, u16::MAX.into());
         if hello.is_none() {
             self.reading.fail(format!("{path}.hello"), "must be whole seconds from 1s to 65535s");
         }
         let hello = hello.unwrap_or(1);
         let dead = match &doc.dead {
             None => Some(4 * hello),
-            Some(dead) => whole(dead.0, 1 << 24).filter(|dead| *dead > hello),
+            Some(dead) => whole_seconds(dead.0, 1 << 24).filter(|dead| *dead > hello),
         };
         if dead.is_none() {
             self.reading.fail(format!("{path}.dead"), "must be whole seconds, and longer than 'hello'");
@@ -215,30 +206,6 @@ impl Resolver<'_> {
             self.reading.fail(format!("{path}.password"), "must be of ASCII characters");
         }
         (hello as u16, dead.unwrap_or(hello + 1) as u32)
-    }
-
-    /// How generated routers are connected, and how many there are.
-    fn ospf_shape(&mut self, path: &str, doc: &OspfTopologyDoc) -> Option<(Shape, u32)> {
-        let path = format!("{path}.topology");
-        let grid = doc.grid.as_ref();
-        let shapes = [
-            grid.map(|grid| (Shape::Grid { columns: grid.columns }, grid.rows.saturating_mul(grid.columns))),
-            doc.ring.map(|routers| (Shape::Ring, routers)),
-            doc.tree.as_ref().map(|tree| (Shape::Tree { children: tree.children }, tree.routers)),
-        ];
-        let mut said = shapes.into_iter().flatten();
-        let (first, second) = (said.next(), said.next());
-        if first.is_none() || second.is_some() {
-            self.reading.fail(path, "needs one of 'grid', 'ring' and 'tree'");
-            return None;
-        }
-        let (_, routers) = first?;
-        if routers > GENERATED_MAX {
-            let reason = format!("{routers} routers; there are {GENERATED_MAX} behind a router at most");
-            self.reading.fail(path, reason);
-            return None;
-        }
-        first
     }
 
     /// Generated routers of an entry: how they are connected, how many there are behind each of its routers, what links cost, and the
@@ -301,11 +268,7 @@ impl Resolver<'_> {
             let internal = all.iter().map(|(_, range)| range).filter(|range| !range.is_external());
             let networks: u32 =
                 internal.map(|range| range.count.div_ceil(generated)).fold(0, u32::saturating_add);
-            let links = match shape {
-                Shape::Grid { .. } => 5,
-                Shape::Ring => 3,
-                Shape::Tree { children } => children + 2,
-            };
+            let links = shape.links_max();
             // An LSA has to fit a packet.
             let lacking = LINKS_MAX * doc.mtu.unwrap_or(1_500).min(1_500) / 1_500;
             if networks + links > lacking {

@@ -26,10 +26,10 @@ pub enum Command {
     SetCapture(CaptureCommand),
     /// Send echo requests until one is answered. Not sent if nobody awaits the reply any more.
     Ping(PingCommand),
-    /// Change what hosts do by themselves: BGP sessions, OSPF adjacencies and their routes, DHCP leases, PPPoE sessions. Possible before
+    /// Change what hosts do by themselves: BGP sessions, OSPF and IS-IS adjacencies and their routes, DHCP leases, PPPoE sessions. Possible before
     /// traffic starts, too.
     Protocol(ProtocolCommand),
-    /// Say how the protocols of hosts stand, with the routes of BGP peers and the LSAs of OSPF neighbours that are kept, or without. Before traffic starts, too.
+    /// Say how the protocols of hosts stand, with the routes of BGP peers and the LSAs and LSPs of OSPF and IS-IS neighbours that are kept, or without. Before traffic starts, too.
     AskProtocols {
         /// Whether with routes.
         routes: bool,
@@ -139,7 +139,7 @@ pub struct ProtocolCommand {
     pub action: ProtocolAction,
     /// Name of the port; `None` is every port that has to do with it.
     pub port: Option<String>,
-    /// BGP peers and OSPF routers: their names in the profile, or addresses of their hosts. All, if there are none.
+    /// BGP peers, OSPF and IS-IS routers: their names in the profile, or addresses of their hosts. All, if there are none.
     pub peers: Vec<String>,
     /// Names of routes in the profile. All of the peers and routers, if there are none.
     pub routes: Vec<String>,
@@ -152,9 +152,9 @@ pub enum ProtocolAction {
     Advertise,
     /// Routes are withdrawn.
     Withdraw,
-    /// There may be BGP sessions and OSPF adjacencies again.
+    /// There may be BGP sessions, OSPF and IS-IS adjacencies again.
     Up,
-    /// BGP sessions and OSPF adjacencies end, until further notice.
+    /// BGP sessions, OSPF and IS-IS adjacencies end, until further notice.
     Down,
     /// BGP sessions end as if the speakers restarted, and come up again after `retry`.
     Restart,
@@ -171,7 +171,7 @@ pub enum ProtocolAction {
 /// What an action is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActionOn {
-    /// BGP and OSPF.
+    /// BGP, OSPF and IS-IS.
     Routes,
     Bgp,
     Clients,

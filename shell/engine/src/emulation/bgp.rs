@@ -2,6 +2,7 @@
 //!
 //! Not here: the protocol (`::bgp`).
 
+use super::ready::{Ready, first_few};
 use crate::trial::endpoints::hosts_mtu;
 use crate::trial::session_endpoints::unfinished;
 use ::bgp::{AddPath, Speaker, SpeakerConfig, State};
@@ -13,10 +14,6 @@ use units::{Nanos, count};
 
 /// How long neighbours are asked for before speakers begin without some.
 const RESOLVE: Nanos = Nanos::from_secs(5);
-/// How often to look whether all routes have been told.
-const LOOK_EVERY: Nanos = Nanos::from_millis(2);
-/// Failures a sentence names.
-const NAMED_MAX: usize = 3;
 
 /// BGP speakers of a port.
 #[derive(Debug)]
@@ -26,16 +23,9 @@ pub(super) struct Speakers {
     /// Names of the port's hosts.
     pub(super) hosts: Vec<String>,
     resolver: Resolver,
-    /// When neighbours were first asked for, and when sessions began.
+    /// When neighbours were first asked for.
     asked: Option<Nanos>,
-    begun: Option<Nanos>,
-    /// When all was told, and when that is looked at again.
-    told: Option<Nanos>,
-    look_at: Nanos,
-    /// Whether nobody waits for sessions: then those count that there ever were.
-    is_patient: bool,
-    /// Sessions that were established when traffic started.
-    established: usize,
+    ready: Ready,
     /// Sessions in which a prefix could have several paths when it had ended.
     paths_at_end: Option<usize>,
     /// Sessions that were established when it had ended.
@@ -81,11 +71,7 @@ impl Speakers {
             hosts: port.hosts.iter().map(|host| host.name.clone()).collect(),
             resolver: Resolver::new(hosts, wanted, given),
             asked: None,
-            begun: None,
-            told: None,
-            look_at: Nanos::ZERO,
-            is_patient: false,
-            established: 0,
+            ready: Ready::new(plan.settle, plan.timeout),
             paths_at_end: None,
             established_at_end: None,
             complaints: Vec::new(),
@@ -108,50 +94,35 @@ impl Speakers {
         let asked = *self.asked.get_or_insert(now);
         frames.extend(self.resolver.requests(now, hosts));
         let is_known = self.resolver.next_due() == Nanos::MAX;
-        if self.begun.is_none() && (is_known || now.since(asked) > RESOLVE) {
+        if !self.ready.has_begun() && (is_known || now.since(asked) > RESOLVE) {
             for (number, (peer, hop)) in self.plan.peers.iter().zip(&self.plan.hops).enumerate() {
                 if let Some(mac) = self.resolver.mac(peer.host, *hop) {
                     self.machine.set_hop(number, mac);
                 }
             }
             self.machine.begin(now);
-            self.begun = Some(now);
+            self.ready.begin(now);
         }
     }
 
     pub(super) fn next_due(&self) -> Nanos {
-        if self.begun.is_some() { self.machine.next_due() } else { self.resolver.next_due() }
+        if self.ready.has_begun() { self.machine.next_due() } else { self.resolver.next_due() }
     }
 
     /// Whether traffic may start: all is told and the device has had its time, or it is too late. With `patient`
     /// it may once sessions begin.
     pub(super) fn may_start(&mut self, now: Nanos, patient: bool) -> bool {
-        let Some(begun) = self.begun else { return false };
-        if patient {
-            return true;
-        }
-        if now < self.look_at {
-            return false;
-        }
-        self.look_at = now + LOOK_EVERY;
-        self.told = if self.machine.is_settled() { self.told.or(Some(now)) } else { None };
-        let has_settled = self.told.is_some_and(|told| now.since(told) >= self.plan.settle);
-        has_settled || now.since(begun) > self.plan.timeout
+        self.ready.may_start(now, patient, || self.machine.is_settled())
     }
 
     /// Traffic starts: notes what there is.
     pub(super) fn note_start(&mut self, patient: bool) {
-        self.is_patient = patient;
-        self.established = self.machine.established();
+        self.ready.note_start(patient, self.machine.established());
         if patient {
             return;
         }
         let missing = self.missing();
-        if self.told.is_none() && missing.is_none() {
-            let timeout = self.plan.timeout;
-            self.complaints.push(format!("not all BGP routes were acknowledged within {timeout}"));
-        }
-        self.complaints.extend(missing);
+        self.complaints.extend(missing.or_else(|| self.ready.complaint("BGP")));
         let mut lacking = (0..self.plan.peers.len())
             .filter_map(|peer| Some((self.plan.peers[peer].remote, self.machine.lacks(peer)?)));
         if let Some((remote, family)) = lacking.next() {
@@ -182,7 +153,7 @@ impl Speakers {
     /// Sessions that were established when traffic started, or ever if nobody waited for them.
     pub(super) fn established(&self) -> usize {
         let ever = |peer: &usize| self.machine.counts_of(*peer).established > 0;
-        if self.is_patient { (0..self.plan.peers.len()).filter(ever).count() } else { self.established }
+        self.ready.there(self.plan.peers.len(), ever)
     }
 
     /// Sessions in which a prefix can have several paths, or could when traffic had ended.
@@ -206,7 +177,7 @@ impl Speakers {
 
     /// Time from the first connection until all routes were acknowledged; `None` if they were not before traffic.
     pub(super) fn told_after(&self) -> Option<Nanos> {
-        Some(self.told?.since(self.begun?))
+        self.ready.told_after()
     }
 
     /// Why sessions are missing, in a sentence; `None` if none is. One that was taken down by a command is not missing.
@@ -218,23 +189,17 @@ impl Speakers {
             return None;
         }
         let (missing_count, all) = (missing.len() as u64, self.plan.peers.len() as u64);
-        let named = missing.iter().take(NAMED_MAX).map(|peer| {
+        let named = first_few(missing.iter().map(|peer| {
             let (remote, local) = (self.plan.peers[*peer].remote, self.plan.peers[*peer].local);
             match machine.failure(*peer) {
                 Some(failure) => format!("{remote} (from {local}) {failure}"),
                 None => format!("{remote} (from {local}) has not answered yet"),
             }
-        });
-        let named: Vec<String> = named.collect();
-        let more = match missing.len().saturating_sub(NAMED_MAX) {
-            0 => String::new(),
-            more => format!("; and {} more", count(more as u64)),
-        };
+        }));
         Some(format!(
-            "{} of {} BGP sessions could not be established: {}{more}",
+            "{} of {} BGP sessions could not be established: {named}",
             count(missing_count),
-            count(all),
-            named.join("; ")
+            count(all)
         ))
     }
 }

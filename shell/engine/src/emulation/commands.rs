@@ -2,6 +2,7 @@
 
 use super::bgp::Speakers;
 use super::hosts::{Clients, Commanded, Emulation, PortEmulation};
+use super::isis::IsisRouters;
 use super::ospf::OspfRouters;
 use super::pppoe;
 use crate::control::commands::{
@@ -15,6 +16,8 @@ use result::{
     AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GracefulRestartState,
     GroupState, LacpPortState, LldpPortState, ProtocolStates,
 };
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use units::Nanos;
 
 impl Emulation {
@@ -41,13 +44,13 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
         return Err(format!("there is no port '{name}'"));
     }
     let what = match on {
-        ActionOn::Routes => "BGP peers or OSPF routers",
+        ActionOn::Routes => "BGP peers, OSPF or IS-IS routers",
         ActionOn::Bgp => "BGP peers",
         ActionOn::Clients => "DHCP or PPPoE clients",
         ActionOn::Link => "LLDP agents or lag",
     };
     let has_it = |port: &PortEmulation| match on {
-        ActionOn::Routes => port.bgp.is_some() || port.ospf.is_some(),
+        ActionOn::Routes => port.bgp.is_some() || port.ospf.is_some() || port.isis.is_some(),
         ActionOn::Bgp => port.bgp.is_some(),
         ActionOn::Clients => port.dhcp.is_some() || port.dhcp6.is_some() || port.pppoe.is_some(),
         ActionOn::Link => port.lldp.is_some() || port.lacp.is_some(),
@@ -63,7 +66,7 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
     if matches!(on, ActionOn::Routes | ActionOn::Bgp) {
         known(&meant, command)?;
     } else if !command.peers.is_empty() || !command.routes.is_empty() {
-        return Err(format!("peers and routes are of BGP and OSPF; {what} are meant by 'port'"));
+        return Err(format!("peers and routes are of BGP, OSPF and IS-IS; {what} are meant by 'port'"));
     }
     let mut changed = 0;
     for port in &mut meant {
@@ -78,6 +81,7 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
             ActionOn::Routes | ActionOn::Bgp => {
                 if on == ActionOn::Routes {
                     done.ospf = port.ospf.as_mut().map_or(0, |routers| change_routers(routers, now, command));
+                    done.isis = port.isis.as_mut().map_or(0, |routers| change_routers(routers, now, command));
                 }
                 done.bgp = port.bgp.as_mut().map_or(0, |speakers| change_speakers(speakers, now, command));
             }
@@ -121,32 +125,84 @@ fn ranges<'a>(
         .filter(|range| command.routes.is_empty() || command.routes.contains(&routes[*range].name))
 }
 
-/// OSPF routers that are meant, by number.
-fn routers<'a>(ospf: &'a OspfRouters, command: &'a ProtocolCommand) -> impl Iterator<Item = usize> + 'a {
+/// Routers of a link-state protocol behind a port.
+trait LinkState {
+    /// How many there are.
+    fn len(&self) -> usize;
+    /// A router's name and the address of its host.
+    fn named(&self, router: usize) -> (&str, IpAddr);
+    /// The names of its routes.
+    fn routes(&self, router: usize) -> Vec<String>;
+    fn set_router(&mut self, now: Nanos, router: usize, up: bool) -> bool;
+    fn set_range(&mut self, router: usize, range: usize, up: bool);
+}
+
+/// Implements [`LinkState`] by the plan and the machine of routers.
+macro_rules! link_state {
+    ($routers:ty) => {
+        impl LinkState for $routers {
+            fn len(&self) -> usize {
+                self.plan.routers.len()
+            }
+
+            fn named(&self, router: usize) -> (&str, IpAddr) {
+                let router = &self.plan.routers[router];
+                (&router.name, router.local.into())
+            }
+
+            fn routes(&self, router: usize) -> Vec<String> {
+                self.plan.routers[router].routes.iter().map(|range| range.name.clone()).collect()
+            }
+
+            fn set_router(&mut self, now: Nanos, router: usize, up: bool) -> bool {
+                self.machine.set_router(now, router, up)
+            }
+
+            fn set_range(&mut self, router: usize, range: usize, up: bool) {
+                self.machine.set_range(router, range, up);
+            }
+        }
+    };
+}
+
+link_state!(OspfRouters);
+link_state!(IsisRouters);
+
+/// Routers that are meant, by number.
+fn routers<'a>(all: &'a dyn LinkState, command: &'a ProtocolCommand) -> impl Iterator<Item = usize> + 'a {
     let is_meant = |number: &usize| {
-        let router = &ospf.plan.routers[*number];
-        let is_it = |name: &String| router.name == *name || name.parse() == Ok(router.local);
+        let (own, local) = all.named(*number);
+        let is_it = |name: &String| own == name || name.parse() == Ok(local);
         command.peers.is_empty() || command.peers.iter().any(is_it)
     };
-    (0..ospf.plan.routers.len()).filter(is_meant)
+    (0..all.len()).filter(is_meant)
 }
 
 /// Whether all names of a command are known.
 fn known(ports: &[&mut PortEmulation], command: &ProtocolCommand) -> Result<(), String> {
     let all = || ports.iter().filter_map(|port| port.bgp.as_ref());
-    let ospf = || {
-        let has_ospf = command.action.on() == ActionOn::Routes;
-        ports.iter().filter_map(|port| port.ospf.as_ref()).filter(move |_| has_ospf)
+    let has_routers = command.action.on() == ActionOn::Routes;
+    let link_state = || {
+        let all = ports.iter().filter(|_| has_routers).flat_map(|port| {
+            let ospf = port.ospf.as_ref().map(|routers| ("OSPF router", routers as &dyn LinkState));
+            let isis = port.isis.as_ref().map(|routers| ("IS-IS router", routers as &dyn LinkState));
+            [ospf, isis]
+        });
+        all.flatten()
     };
     for name in &command.peers {
         let one = ProtocolCommand { peers: vec![name.clone()], ..command.clone() };
-        let is_router = ospf().any(|of| routers(of, &one).next().is_some());
+        let is_router = link_state().any(|(_, of)| routers(of, &one).next().is_some());
         if all().all(|speakers| peers(speakers, &one).next().is_none()) && !is_router {
-            return Err(match (all().next(), ospf().next()) {
-                (_, None) => format!("there is no BGP peer '{name}', and no speaker has that address"),
-                (None, _) => format!("there is no OSPF router '{name}', and none has that address"),
-                _ => format!("there is no BGP peer and no OSPF router '{name}', and none has that address"),
-            });
+            let kinds: BTreeSet<&str> = link_state().map(|(kind, _)| kind).collect();
+            if kinds.is_empty() {
+                return Err(format!("there is no BGP peer '{name}', and no speaker has that address"));
+            }
+            let kinds: Vec<&str> = all().next().map(|_| "BGP peer").into_iter().chain(kinds).collect();
+            return Err(format!(
+                "there is no {} '{name}', and none has that address",
+                kinds.join(" and no ")
+            ));
         }
     }
     let is_of_sessions =
@@ -159,32 +215,29 @@ fn known(ports: &[&mut PortEmulation], command: &ProtocolCommand) -> Result<(), 
             peers(speakers, command)
                 .any(|peer| speakers.plan.peers[peer].routes.iter().any(|range| range.name == *name))
         };
-        let router_has = |of: &OspfRouters| {
-            routers(of, command)
-                .any(|router| of.plan.routers[router].routes.iter().any(|range| range.name == *name))
-        };
-        if !all().any(has) && !ospf().any(router_has) {
+        let router_has =
+            |of: &dyn LinkState| routers(of, command).any(|router| of.routes(router).contains(name));
+        if !all().any(has) && !link_state().any(|(_, of)| router_has(of)) {
             return Err(format!("there are no routes '{name}'"));
         }
     }
     Ok(())
 }
 
-fn change_routers(ospf: &mut OspfRouters, now: Nanos, command: &ProtocolCommand) -> u64 {
-    let meant: Vec<usize> = routers(ospf, command).collect();
+fn change_routers(all: &mut dyn LinkState, now: Nanos, command: &ProtocolCommand) -> u64 {
+    let meant: Vec<usize> = routers(all, command).collect();
     let mut changed = 0;
     for router in meant {
         match command.action {
             ProtocolAction::Up | ProtocolAction::Down => {
-                let up = command.action == ProtocolAction::Up;
-                changed += u64::from(ospf.machine.set_router(now, router, up));
+                changed += u64::from(all.set_router(now, router, command.action == ProtocolAction::Up));
             }
             _ => {
                 let up = command.action == ProtocolAction::Advertise;
-                let routes = ospf.plan.routers[router].routes.clone();
                 let is_meant = |name: &String| command.routes.is_empty() || command.routes.contains(name);
-                for (range, _) in routes.iter().enumerate().filter(|(_, range)| is_meant(&range.name)) {
-                    ospf.machine.set_range(router, range, up);
+                let routes = all.routes(router);
+                for (range, _) in routes.iter().enumerate().filter(|(_, name)| is_meant(name)) {
+                    all.set_range(router, range, up);
                     changed += 1;
                 }
             }
@@ -232,6 +285,13 @@ fn states(ports: &[PortEmulation], now: Nanos, with_routes: bool, limit: usize) 
             all.counts.ospf_full += routers.machine.full() as u64;
             let listed = 0..count.min(limit - all.ospf.len());
             all.ospf.extend(listed.map(|router| routers.state(name, router, now, with_routes)));
+        }
+        if let Some(routers) = &port.isis {
+            let count = routers.plan.routers.len();
+            all.counts.isis_routers += count as u64;
+            all.counts.isis_up += routers.machine.up() as u64;
+            let listed = 0..count.min(limit - all.isis.len());
+            all.isis.extend(listed.map(|router| routers.state(name, router, now, with_routes)));
         }
         if let Some(clients) = &port.dhcp {
             all.counts.dhcp_clients += u64::from(clients.machine.config().clients);

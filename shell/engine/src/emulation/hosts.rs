@@ -8,6 +8,7 @@
 use super::bgp::Speakers;
 use super::dhcp6::Clients6;
 use super::failure::nobody_bound;
+use super::isis::IsisRouters;
 use super::lacp::LagPort;
 use super::lldp::Agents;
 use super::ospf::OspfRouters;
@@ -32,8 +33,8 @@ use wire::signature::Mark;
 
 /// How long the last messages may take: a report of leaving is repeated within a second.
 const FAREWELL: Nanos = Nanos::from_secs(2);
-/// How long OSPF routers may take: what they flush is acknowledged late, and they wait for that for three seconds.
-const OSPF_FAREWELL: Nanos = Nanos::from_millis(3_500);
+/// How long OSPF and IS-IS routers may take: what they flush is acknowledged late, and they wait for that for three seconds.
+const ROUTERS_FAREWELL: Nanos = Nanos::from_millis(3_500);
 
 /// What is done before traffic, or after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,8 +68,9 @@ pub(super) struct PortEmulation {
     pub(super) lacp: Option<LagPort>,
     pub(super) bgp: Option<Speakers>,
     pub(super) ospf: Option<OspfRouters>,
-    /// The port's hosts, who answer ARP and echo where workers do not yet or no longer; none without BGP speakers and
-    /// OSPF routers.
+    pub(super) isis: Option<IsisRouters>,
+    /// The port's hosts, who answer ARP and echo where workers do not yet or no longer; none without BGP speakers,
+    /// OSPF and IS-IS routers.
     hosts: Option<Hosts>,
     /// What is joined and left while traffic runs: when, and whether it is joined; the next one last.
     later: Vec<(Nanos, bool, MembershipPlan)>,
@@ -82,20 +84,21 @@ pub(super) struct Commanded {
     pub(super) pppoe: u64,
     pub(super) bgp: u64,
     pub(super) ospf: u64,
+    pub(super) isis: u64,
     pub(super) lldp: u64,
     pub(super) lacp: u64,
 }
 
 impl Commanded {
     /// All of them.
-    pub(super) fn all(&self) -> [u64; 7] {
-        [self.dhcp, self.dhcp6, self.pppoe, self.bgp, self.ospf, self.lldp, self.lacp]
+    pub(super) fn all(&self) -> [u64; 8] {
+        [self.dhcp, self.dhcp6, self.pppoe, self.bgp, self.ospf, self.isis, self.lldp, self.lacp]
     }
 
     /// One more of each kind that a command changed something of.
     pub(super) fn count(&mut self, changed: &Self) {
-        let Self { dhcp, dhcp6, pppoe, bgp, ospf, lldp, lacp } = self;
-        let counts = [dhcp, dhcp6, pppoe, bgp, ospf, lldp, lacp];
+        let Self { dhcp, dhcp6, pppoe, bgp, ospf, isis, lldp, lacp } = self;
+        let counts = [dhcp, dhcp6, pppoe, bgp, ospf, isis, lldp, lacp];
         for (count, changed) in counts.into_iter().zip(changed.all()) {
             *count += u64::from(changed > 0);
         }
@@ -131,10 +134,11 @@ impl Emulation {
             lacp: port.lacp.as_ref().map(|lacp| LagPort::new(lacp, macs[0], &plan.ports, &own)),
             bgp: None,
             ospf: None,
+            isis: None,
             hosts: None,
         };
         let mut ports: Vec<PortEmulation> = plan.ports.iter().zip(&macs).map(port).collect();
-        if plan.ports.iter().any(|port| port.bgp.is_some() || port.ospf.is_some()) {
+        if plan.ports.iter().any(|port| port.bgp.is_some() || port.ospf.is_some() || port.isis.is_some()) {
             let hosts = EmulatedHosts::new(plan, &facts)?.ports;
             for (index, hosts) in hosts.into_iter().enumerate() {
                 let (port, macs) = (&plan.ports[index], &macs[index]);
@@ -142,6 +146,8 @@ impl Emulation {
                 ports[index].bgp = port.bgp.as_ref().map(speakers);
                 let routers = |ospf| OspfRouters::new(ospf, port, macs, facts[index]);
                 ports[index].ospf = port.ospf.as_ref().map(routers);
+                let routers = |isis| IsisRouters::new(isis, port, macs, facts[index]);
+                ports[index].isis = port.isis.as_ref().map(routers);
                 ports[index].hosts = Some(hosts);
             }
         }
@@ -159,11 +165,12 @@ impl Emulation {
                 || port.lacp.is_some()
                 || port.bgp.is_some()
                 || port.ospf.is_some()
+                || port.isis.is_some()
         };
         self.ports.iter().any(is_active)
     }
 
-    /// Aggregates ports; then gets addresses, joins groups, establishes BGP sessions and OSPF adjacencies, until all is done, or time is up, or the run
+    /// Aggregates ports; then gets addresses, joins groups, establishes BGP sessions, OSPF and IS-IS adjacencies, until all is done, or time is up, or the run
     /// is stopped. With `patient`, nobody waits for ports of lags, sessions and adjacencies, and nobody minds if there are none.
     pub(crate) fn begin<C: Clock>(
         &mut self,
@@ -201,6 +208,7 @@ impl Emulation {
                     && port.lldp.as_ref().is_none_or(|agents| agents.machine.has_sent())
                     && port.bgp.as_mut().is_none_or(|speakers| speakers.may_start(now, patient))
                     && port.ospf.as_mut().is_none_or(|routers| routers.may_start(now, patient))
+                    && port.isis.as_mut().is_none_or(|routers| routers.may_start(now, patient))
             };
             commands.is_stopped() || emulation.ports.iter_mut().all(is_done)
         })?;
@@ -239,6 +247,13 @@ impl Emulation {
                 let must = routers.full() == 0 && !patient && !commands.is_stopped();
                 if let Some(reason) = routers.missing().filter(|_| must) {
                     return Err(EngineError::Ospf { port: plan.name.clone(), reason });
+                }
+            }
+            if let Some(routers) = &mut port.isis {
+                routers.note_start(patient);
+                let must = routers.up() == 0 && !patient && !commands.is_stopped();
+                if let Some(reason) = routers.missing().filter(|_| must) {
+                    return Err(EngineError::Isis { port: plan.name.clone(), reason });
                 }
             }
         }
@@ -304,6 +319,10 @@ impl Emulation {
             .iter_mut()
             .flat_map(|port| &mut port.ospf)
             .for_each(|routers| routers.machine.start(epoch));
+        self.ports
+            .iter_mut()
+            .flat_map(|port| &mut port.isis)
+            .for_each(|routers| routers.machine.start(epoch));
     }
 
     /// When there is something to do.
@@ -314,11 +333,21 @@ impl Emulation {
             let later = port.later.last().map_or(Nanos::MAX, |(at, ..)| self.epoch.saturating_add(*at));
             let bgp = port.bgp.as_ref().map_or(Nanos::MAX, Speakers::next_due);
             let ospf = port.ospf.as_ref().map_or(Nanos::MAX, |routers| routers.machine.next_due());
+            let isis = port.isis.as_ref().map_or(Nanos::MAX, |routers| routers.machine.next_due());
             let lldp = port.lldp.as_ref().map_or(Nanos::MAX, |agents| agents.machine.next_due());
             let lacp = port.lacp.as_ref().map_or(Nanos::MAX, |lacp| lacp.machine.next_due());
             let clients6 = port.dhcp6.as_ref().map_or(Nanos::MAX, Clients6::next_due);
             let pppoe = port.pppoe.as_ref().map_or(Nanos::MAX, |clients| clients.machine.next_due());
-            clients.min(clients6).min(pppoe).min(members).min(later).min(bgp).min(ospf).min(lldp).min(lacp)
+            clients
+                .min(clients6)
+                .min(pppoe)
+                .min(members)
+                .min(later)
+                .min(bgp)
+                .min(ospf)
+                .min(isis)
+                .min(lldp)
+                .min(lacp)
         };
         self.ports.iter().map(due).min().unwrap_or(Nanos::MAX)
     }
@@ -356,7 +385,7 @@ impl Emulation {
         commands
     }
 
-    /// Gives addresses back, leaves all groups and ends all PPPoE and BGP sessions and OSPF adjacencies: workers have ended, or have not begun.
+    /// Gives addresses back, leaves all groups and ends all PPPoE and BGP sessions, OSPF and IS-IS adjacencies: workers have ended, or have not begun.
     pub(crate) fn end<C: Clock>(
         &mut self,
         rig: &mut Rig,
@@ -403,7 +432,11 @@ impl Emulation {
                 speakers.end(now);
             }
             if let Some(routers) = &mut port.ospf {
-                last = last.max(now + OSPF_FAREWELL);
+                last = last.max(now + ROUTERS_FAREWELL);
+                routers.end(now);
+            }
+            if let Some(routers) = &mut port.isis {
+                last = last.max(now + ROUTERS_FAREWELL);
                 routers.end(now);
             }
         }
@@ -419,6 +452,7 @@ impl Emulation {
                     && port.lacp.as_ref().is_none_or(|lacp| lacp.machine.has_left())
                     && port.bgp.as_ref().is_none_or(|speakers| speakers.machine.is_over())
                     && port.ospf.as_ref().is_none_or(|routers| routers.machine.is_over())
+                    && port.isis.as_ref().is_none_or(|routers| routers.machine.is_over())
             };
             now > last || emulation.ports.iter().all(is_done)
         })
@@ -471,6 +505,9 @@ impl Emulation {
                 if let (Some(routers), Stage::Hosts) = (&mut port.ospf, stage) {
                     routers.set_up(now);
                 }
+                if let (Some(routers), Stage::Hosts) = (&mut port.isis, stage) {
+                    routers.set_up(now);
+                }
                 if stage == Stage::Lags {
                     port.lacp.iter_mut().for_each(|lacp| lacp.machine.poll(now, &mut frames));
                 } else {
@@ -498,6 +535,9 @@ impl PortEmulation {
         }
         if ::ospf::may_concern(frame) {
             return self.ospf.as_mut().is_some_and(|routers| routers.machine.take(now, frame));
+        }
+        if ::isis::may_concern(frame) {
+            return self.isis.as_mut().is_some_and(|routers| routers.machine.take(now, frame));
         }
         if emulate::is_slow(frame) {
             return self.lacp.as_mut().is_some_and(|lacp| lacp.machine.take(now, frame));
@@ -560,6 +600,9 @@ impl PortEmulation {
             speakers.machine.poll(now, frames);
         }
         if let Some(routers) = &mut self.ospf {
+            routers.machine.poll(now, frames);
+        }
+        if let Some(routers) = &mut self.isis {
             routers.machine.poll(now, frames);
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! Not here: the protocol (`::ospf`).
 
+use super::ready::{Ready, first_few};
 use super::times::times;
 use crate::trial::endpoints::hosts_mtu;
 use ::ospf::{KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfHost, Routers, RoutersConfig};
@@ -11,11 +12,6 @@ use profile::plan::{OspfPlan, PortPlan};
 use result::{OspfLsaCounts, OspfLsaState, OspfResult, OspfRouterState};
 use units::{Nanos, count};
 
-/// How often to look whether all is told.
-const LOOK_EVERY: Nanos = Nanos::from_millis(2);
-/// Failures a sentence names.
-const NAMED_MAX: usize = 3;
-
 /// OSPF routers of a port.
 #[derive(Debug)]
 pub(super) struct OspfRouters {
@@ -23,14 +19,8 @@ pub(super) struct OspfRouters {
     pub(super) plan: OspfPlan,
     /// Names of the port's hosts.
     hosts: Vec<String>,
-    begun: Option<Nanos>,
-    /// When all was told, and when that is looked at again.
-    told: Option<Nanos>,
-    look_at: Nanos,
-    /// Whether nobody waits for adjacencies: then those count that there ever were.
-    is_patient: bool,
-    /// Routers whose adjacency was full when traffic started, and when it had ended.
-    full: usize,
+    ready: Ready,
+    /// Routers whose adjacency was full when traffic had ended.
     full_at_end: Option<usize>,
     /// What neighbours had said that was known then.
     held_at_end: Option<LsaCounts>,
@@ -55,11 +45,7 @@ impl OspfRouters {
             machine: Routers::new(config),
             plan: plan.clone(),
             hosts: port.hosts.iter().map(|host| host.name.clone()).collect(),
-            begun: None,
-            told: None,
-            look_at: Nanos::ZERO,
-            is_patient: false,
-            full: 0,
+            ready: Ready::new(plan.settle, plan.timeout),
             full_at_end: None,
             held_at_end: None,
             complaints: Vec::new(),
@@ -68,40 +54,24 @@ impl OspfRouters {
 
     /// Begins, the first time.
     pub(super) fn set_up(&mut self, now: Nanos) {
-        if self.begun.is_none() {
-            self.begun = Some(now);
+        if self.ready.begin(now) {
             self.machine.begin(now);
         }
     }
 
     /// Whether traffic may start: all is told and the device has had its time, or it is too late. With `patient` it may at once.
     pub(super) fn may_start(&mut self, now: Nanos, patient: bool) -> bool {
-        let Some(begun) = self.begun else { return false };
-        if patient {
-            return true;
-        }
-        if now < self.look_at {
-            return false;
-        }
-        self.look_at = now + LOOK_EVERY;
-        self.told = if self.machine.is_settled() { self.told.or(Some(now)) } else { None };
-        let has_settled = self.told.is_some_and(|told| now.since(told) >= self.plan.settle);
-        has_settled || now.since(begun) > self.plan.timeout
+        self.ready.may_start(now, patient, || self.machine.is_settled())
     }
 
     /// Traffic starts: notes what there is.
     pub(super) fn note_start(&mut self, patient: bool) {
-        self.is_patient = patient;
-        self.full = self.machine.full();
+        self.ready.note_start(patient, self.machine.full());
         if patient {
             return;
         }
         let missing = self.missing();
-        if self.told.is_none() && missing.is_none() {
-            let timeout = self.plan.timeout;
-            self.complaints.push(format!("not all OSPF routes were acknowledged within {timeout}"));
-        }
-        self.complaints.extend(missing);
+        self.complaints.extend(missing.or_else(|| self.ready.complaint("OSPF")));
     }
 
     /// Flushes what was advertised and ends all adjacencies.
@@ -114,7 +84,7 @@ impl OspfRouters {
     /// Routers whose adjacency was full when traffic started, or ever if nobody waited for them.
     pub(super) fn full(&self) -> usize {
         let ever = |router: &usize| self.machine.counts_of(*router).full > 0;
-        if self.is_patient { (0..self.plan.routers.len()).filter(ever).count() } else { self.full }
+        self.ready.there(self.plan.routers.len(), ever)
     }
 
     /// Whether adjacencies were lost, in a sentence.
@@ -136,15 +106,11 @@ impl OspfRouters {
         if missing.is_empty() {
             return None;
         }
-        let named = missing.iter().take(NAMED_MAX);
-        let named: Vec<String> =
-            named.map(|(router, why)| format!("{}: {why}", self.plan.routers[*router].local)).collect();
-        let more = match missing.len().saturating_sub(NAMED_MAX) {
-            0 => String::new(),
-            more => format!("; and {} more", count(more as u64)),
-        };
+        let named = first_few(
+            missing.iter().map(|(router, why)| format!("{}: {why}", self.plan.routers[*router].local)),
+        );
         let (missing, all) = (count(missing.len() as u64), count(all as u64));
-        Some(format!("{missing} of {all} OSPF routers have no full adjacency: {}{more}", named.join("; ")))
+        Some(format!("{missing} of {all} OSPF routers have no full adjacency: {named}"))
     }
 
     /// LSAs in the databases of all routers.
@@ -157,7 +123,6 @@ impl OspfRouters {
     /// Their row of the result.
     pub(super) fn report(&self, commands: u64) -> OspfResult {
         let (counts, all) = (self.machine.counts(), self.plan.routers.len());
-        let told_after = || Some(self.told?.since(self.begun?));
         let held = self.held_at_end.unwrap_or_else(|| self.held());
         OspfResult {
             routers: all as u64,
@@ -166,7 +131,7 @@ impl OspfRouters {
             full_at_end: self.full_at_end.unwrap_or_else(|| self.machine.full()) as u64,
             flaps: counts.flaps,
             full_ns: times(&self.machine.set_up_times()),
-            announced_after_s: told_after().map(Nanos::as_secs_f64),
+            announced_after_s: self.ready.told_after().map(Nanos::as_secs_f64),
             advertised: counts.advertised,
             withdrawn: counts.withdrawn,
             first_withdrawal_ns: counts.first_withdrawal.map(|at| at.0),

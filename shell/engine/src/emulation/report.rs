@@ -1,4 +1,4 @@
-//! What became of DHCP clients, memberships, LLDP agents, ports of lags, BGP sessions and OSPF adjacencies: their rows of the result, and sentences.
+//! What became of DHCP clients, memberships, LLDP agents, ports of lags, BGP sessions, OSPF and IS-IS adjacencies: their rows of the result, and sentences.
 
 use super::bgp::Speakers;
 use super::hosts::{Clients, Emulation};
@@ -56,6 +56,13 @@ impl Emulation {
                 }
                 verdict.notes.extend(speakers.lost().map(|note| format!("port {name}: {note}")));
             }
+            if let Some(routers) = &port.isis {
+                for reason in &routers.complaints {
+                    verdict.valid = false;
+                    verdict.reasons.push(format!("port {name}: {reason}"));
+                }
+                verdict.notes.extend(routers.lost().map(|note| format!("port {name}: {note}")));
+            }
             if let Some(routers) = &port.ospf {
                 for reason in &routers.complaints {
                     verdict.valid = false;
@@ -75,6 +82,7 @@ impl Emulation {
             row.lldp = port.lldp.as_ref().map(|agents| agents.report(port.commanded.lldp));
             row.lacp = port.lacp.as_ref().map(|lacp| lacp.report(port.commanded.lacp));
             row.ospf = port.ospf.as_ref().map(|routers| routers.report(port.commanded.ospf));
+            row.isis = port.isis.as_ref().map(|routers| routers.report(port.commanded.isis));
             row.bgp = port.bgp.as_ref().map(|speakers| bgp(speakers, port.commanded.bgp));
             row.multicast = port.members.as_ref().map(|members| {
                 let counts = members.counts();

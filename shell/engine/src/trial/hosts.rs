@@ -3,6 +3,7 @@
 //!
 //! Not here: frames of hosts (`neighbour`).
 
+use crate::emulation::link_local;
 use crate::error::EngineError;
 use neighbour::{Host, Hosts, Mac, Resolver};
 use port::PortFacts;
@@ -54,6 +55,13 @@ impl EmulatedHosts {
             .zip(&macs)
             .map(|(port, macs)| port.hosts.iter().zip(macs).map(host).collect())
             .collect();
+        for (port, hosts) in plan.ports.iter().zip(&mut hosts) {
+            for router in port.isis.iter().flat_map(|isis| &isis.routers) {
+                let host = &mut hosts[router.host];
+                let own = link_local(router, host.mac).map(IpAddr::V6).filter(|ip| !host.owns(*ip));
+                host.answers_for.extend(own.map(|ip| ip..=ip));
+            }
+        }
         let mut all =
             Self { plans: hosts.iter().map(|hosts| (0..hosts.len()).collect()).collect(), ..Self::default() };
         for (port, hosts) in plan.ports.iter().zip(&hosts) {

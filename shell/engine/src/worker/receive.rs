@@ -396,7 +396,7 @@ fn keep_for_control(
 ) {
     let Some(overheard) = overheard else { return };
     let is_for_hosts = || neighbour::may_answer(data) || emulate::may_concern(data);
-    let speaks = || bgp::may_concern(data) || ospf::may_concern(data);
+    let speaks = || bgp::may_concern(data) || ospf::may_concern(data) || isis::may_concern(data);
     if !(is_in_lag && emulate::is_slow(data) || is_for_hosts() || speaks()) {
         return;
     }

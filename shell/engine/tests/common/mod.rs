@@ -86,6 +86,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         lacp: None,
         bgp: None,
         ospf: None,
+        isis: None,
         rate_max: None,
     };
     let link = LinkPlan {

@@ -176,10 +176,10 @@ struct RoutesQuery {
     limit: Option<usize>,
 }
 
-/// BGP peers, OSPF routers, DHCP, DHCPv6 and PPPoE clients, LLDP neighbours, ports of lags and multicast groups of a run, as they stand
+/// BGP peers, OSPF and IS-IS routers, DHCP, DHCPv6 and PPPoE clients, LLDP neighbours, ports of lags and multicast groups of a run, as they stand
 #[utoipa::path(get, path = "/api/v1/runs/{id}/protocols", tag = "runs",
     params(("id" = String, Path, description = "Id, or 'latest'"),
-        ("routes" = Option<bool>, Query, description = "With the routes of BGP peers and the LSAs of OSPF neighbours that are kept"),
+        ("routes" = Option<bool>, Query, description = "With the routes of BGP peers and the LSAs and LSPs of OSPF and IS-IS neighbours that are kept"),
         ("limit" = Option<usize>, Query, description = "At most so many of each kind; 'counts' are of all")),
     responses((status = 200, body = StatesBody), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn protocols(
@@ -191,7 +191,7 @@ async fn protocols(
     Ok(Json(states).into_response())
 }
 
-/// Advertise or withdraw BGP and OSPF routes, take BGP sessions and OSPF adjacencies up or down, renew or release DHCP leases and PPPoE sessions, enable or disable LLDP agents and ports of lags
+/// Advertise or withdraw BGP, OSPF and IS-IS routes, take BGP sessions, OSPF and IS-IS adjacencies up or down, renew or release DHCP leases and PPPoE sessions, enable or disable LLDP agents and ports of lags
 #[utoipa::path(post, path = "/api/v1/runs/{id}/protocols", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")), request_body = NewProtocolChange,
     responses((status = 200, body = ProtocolChange), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn change_protocols(

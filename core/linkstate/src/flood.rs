@@ -1,20 +1,23 @@
-//! Which LSAs are under way to the neighbours: what is still to be sent, and what nobody has acknowledged yet (RFC 2328 section 13.3).
+//! What a router originates and is under way to its neighbours: what is still to be sent, and what nobody has acknowledged yet (RFC 2328
+//! section 13.3, ISO/IEC 10589 section 7.3.15).
 //!
-//! Not here: packets. Invariant: what is under way is bounded, however many LSAs there are.
+//! Not here: packets. Invariant: what is under way is bounded, however much there is.
 
-use crate::own::Place;
 use std::collections::{BTreeMap, VecDeque};
 use units::Nanos;
 
-/// LSAs under way at once.
-const UNDER_WAY_MAX: usize = 8_192;
-/// Time until an LSA is sent again (appendix C.3).
-pub(crate) const RETRANSMIT: Nanos = Nanos::from_secs(5);
+/// Where an LSA or LSP is: its group, and its number there.
+pub type Place = (u32, u32);
 
-/// LSAs under way.
+/// LSAs or LSPs under way at once.
+const UNDER_WAY_MAX: usize = 8_192;
+/// Time until one is sent again (RFC 2328 appendix C.3; minimumLSPTransmissionInterval of ISO/IEC 10589).
+pub const RETRANSMIT: Nanos = Nanos::from_secs(5);
+
+/// LSAs or LSPs under way.
 #[derive(Debug, Default)]
-pub(crate) struct Flood {
-    /// Of each group, the next LSA to be sent.
+pub struct Flood {
+    /// Of each group, the next one to be sent.
     next: Vec<u32>,
     /// Where a neighbour is missing: its bit is set.
     under_way: BTreeMap<Place, (Nanos, u8)>,
@@ -24,41 +27,57 @@ pub(crate) struct Flood {
 
 impl Flood {
     /// For so many groups.
-    pub(crate) fn new(counts: impl Iterator<Item = u32>) -> Self {
+    pub fn new(counts: impl Iterator<Item = u32>) -> Self {
         Self { next: counts.collect(), ..Self::default() }
     }
 
     /// Begins with a group, or begins anew.
-    pub(crate) fn begin(&mut self, group: usize) {
+    pub fn begin(&mut self, group: usize) {
         self.next[group] = 0;
         self.under_way.retain(|place, _| place.0 != group as u32);
     }
 
     /// Sends nothing more of a group.
-    pub(crate) fn skip(&mut self, group: usize, count: u32) {
+    pub fn skip(&mut self, group: usize, count: u32) {
         self.next[group] = count;
         self.under_way.retain(|place, _| place.0 != group as u32);
     }
 
-    /// The next LSA to be sent, if there is room; `counts` are those of the groups.
-    pub(crate) fn next(&self, count: impl Fn(usize) -> u32) -> Option<Place> {
+    /// The next one to be sent, if there is room; `counts` are those of the groups.
+    pub fn next(&self, count: impl Fn(usize) -> u32) -> Option<Place> {
         let group = (0..self.next.len()).find(|group| self.next[*group] < count(*group))?;
         (self.under_way.len() < UNDER_WAY_MAX).then(|| (group as u32, self.next[group]))
     }
 
-    /// The next LSA of its group was sent to those whose bits are set.
-    pub(crate) fn sent(&mut self, now: Nanos, place: Place, to: u8) {
+    /// The next one of its group was sent to those whose bits are set.
+    pub fn sent(&mut self, now: Nanos, place: Place, to: u8) {
         self.next[place.0 as usize] = place.1 + 1;
         self.note(now, place, to);
     }
 
-    fn note(&mut self, now: Nanos, place: Place, to: u8) {
+    /// Whether one is still to be sent for the first time.
+    pub fn is_pending(&self, place: Place) -> bool {
+        self.next[place.0 as usize] <= place.1
+    }
+
+    /// When one was sent that is under way.
+    pub fn sent_at(&self, place: Place) -> Option<Nanos> {
+        self.under_way.get(&place).map(|(at, _)| *at)
+    }
+
+    /// Whether all has been sent, though perhaps not acknowledged.
+    pub fn is_sent(&self, count: impl Fn(usize) -> u32) -> bool {
+        (0..self.next.len()).all(|group| self.next[group] >= count(group))
+    }
+
+    /// One was sent again to those whose bits are set.
+    pub fn note(&mut self, now: Nanos, place: Place, to: u8) {
         self.under_way.insert(place, (now, to));
         self.sent.push_back((now, place));
     }
 
-    /// An LSA that is to be sent again, and to whom: it was sent long ago and nobody acknowledged it.
-    pub(crate) fn late(&mut self, now: Nanos) -> Option<(Place, u8)> {
+    /// One that is to be sent again, and to whom: it was sent long ago and nobody acknowledged it.
+    pub fn late(&mut self, now: Nanos) -> Option<(Place, u8)> {
         loop {
             let (at, place) = *self.sent.front().filter(|(at, _)| at.saturating_add(RETRANSMIT) <= now)?;
             self.sent.pop_front();
@@ -70,12 +89,12 @@ impl Flood {
     }
 
     /// When one is late next; those that were acknowledged count as well.
-    pub(crate) fn next_late(&self) -> Nanos {
+    pub fn next_late(&self) -> Nanos {
         self.sent.front().map_or(Nanos::MAX, |(at, _)| at.saturating_add(RETRANSMIT))
     }
 
-    /// A neighbour has an LSA; returns whether it was awaited.
-    pub(crate) fn acknowledge(&mut self, place: Place, by: u8) -> bool {
+    /// A neighbour has one; returns whether it was awaited.
+    pub fn acknowledge(&mut self, place: Place, by: u8) -> bool {
         let Some((_, to)) = self.under_way.get_mut(&place) else { return false };
         let is_awaited = *to & by != 0;
         *to &= !by;
@@ -89,7 +108,7 @@ impl Flood {
     }
 
     /// A neighbour is gone: nothing is awaited from it.
-    pub(crate) fn forget(&mut self, by: u8) {
+    pub fn forget(&mut self, by: u8) {
         self.under_way.retain(|_, (_, to)| {
             *to &= !by;
             *to != 0
@@ -100,7 +119,7 @@ impl Flood {
     }
 
     /// Whether all has been sent and acknowledged.
-    pub(crate) fn is_done(&self, count: impl Fn(usize) -> u32) -> bool {
-        self.under_way.is_empty() && (0..self.next.len()).all(|group| self.next[group] >= count(group))
+    pub fn is_done(&self, count: impl Fn(usize) -> u32) -> bool {
+        self.under_way.is_empty() && self.is_sent(count)
     }
 }

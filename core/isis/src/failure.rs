@@ -1,0 +1,150 @@
+//! Why a router lacks an adjacency.
+
+use crate::password::Authentication;
+use crate::pdu::{Area, SystemId};
+use std::fmt;
+use std::net::Ipv4Addr;
+
+/// A neighbour: its identifier, and its address if it says one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Whom {
+    /// Its identifier.
+    pub system: SystemId,
+    /// Its address on the link.
+    pub ip: Option<Ipv4Addr>,
+}
+
+impl fmt::Display for Whom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.ip {
+            Some(ip) => write!(f, "{ip} ({})", self.system),
+            None => write!(f, "{}", self.system),
+        }
+    }
+}
+
+/// Why a router lacks an adjacency, as far as it can be seen. Its text follows "10.0.0.2: ", the router's address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// No hello came.
+    Nobody,
+    /// A neighbour of level 1 is in another area.
+    Area {
+        /// The neighbour.
+        from: Whom,
+        /// Its area.
+        is: Area,
+        /// The router's.
+        expected: Area,
+    },
+    /// A neighbour is not of a level that the router is of.
+    Level {
+        /// The neighbour.
+        from: Whom,
+        /// The level it is not of.
+        lacks: u8,
+    },
+    /// A neighbour's PDUs are authenticated otherwise.
+    Authentication {
+        /// The neighbour; its identifier is zero if the PDU does not say it.
+        from: Whom,
+        /// How they are authenticated.
+        is: Authentication,
+        /// How the router's are.
+        expected: Authentication,
+        /// Whether they are hellos; otherwise LSPs and sequence numbers PDUs.
+        hello: bool,
+    },
+    /// A neighbour has the router's own identifier.
+    SameId(Whom),
+    /// A neighbour does not hear the router.
+    OneWay(Whom),
+    /// A neighbour does not hear the router, and pads its hellos to another length.
+    Mtu {
+        /// The neighbour.
+        from: Whom,
+        /// What it pads its hellos to, bytes with LLC.
+        is: u16,
+        /// What the router pads them to.
+        expected: u16,
+    },
+    /// Nobody on a LAN is the designated system.
+    NoDesignated(Whom),
+    /// A neighbour's hellos are those of a LAN, the router's link is point-to-point; or the other way round.
+    Network {
+        /// The neighbour.
+        from: Whom,
+        /// Whether they are those of a LAN.
+        lan: bool,
+    },
+    /// A neighbour was not heard for its hold time, s.
+    Silent(Whom, u16),
+    /// A neighbour no longer hears the router.
+    Forgotten(Whom),
+    /// A neighbour's LSPs have links of narrow metrics alone.
+    Narrow(Whom),
+    /// A neighbour's LSPs do not name the router yet, at a level.
+    Unnamed(Whom, u8),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let authentication = |kind: Authentication| match kind {
+            Authentication::None => "none",
+            Authentication::Clear => "a clear password",
+            Authentication::Digest => "HMAC-MD5",
+            Authentication::Other => "one that is unknown",
+        };
+        let pdus = |hello: bool| if hello { "hellos" } else { "LSPs and SNPs" };
+        match *self {
+            Self::Nobody => f.write_str("no IS-IS router answers on its link"),
+            Self::Area { from, is, expected } => {
+                write!(f, "{from} is in area {is}, not {expected} as 'area' says")
+            }
+            Self::Level { from, lacks } => {
+                write!(f, "{from} has no level {lacks} on this link, which the router has as 'level' says")
+            }
+            Self::Authentication { from, is, expected, hello } if is == expected => {
+                write!(f, "{from} has another password in {}", pdus(hello))
+            }
+            Self::Authentication { from, is, expected, hello } => {
+                let (is, expected) = (authentication(is), authentication(expected));
+                write!(f, "{from} has {is} as authentication of {}, not {expected}", pdus(hello))
+            }
+            Self::SameId(from) => write!(f, "{from} has the same system identifier"),
+            Self::OneWay(from) => write!(
+                f,
+                "{from} does not hear the router: its authentication differs, or hellos of this length do not reach it ('mtu', 'padding')"
+            ),
+            Self::Mtu { from, is, expected } => {
+                write!(
+                    f,
+                    "{from} does not hear the router and has an MTU of {is}, not {expected}: give the router this 'mtu'"
+                )
+            }
+            Self::NoDesignated(from) => {
+                write!(
+                    f,
+                    "{from} answers but is not the designated system (DIS): its priority is below the router's, or it has just begun"
+                )
+            }
+            Self::Network { from, lan: true } => {
+                write!(f, "{from} has a broadcast network, not point_to_point as 'network' says")
+            }
+            Self::Network { from, lan: false } => {
+                write!(f, "{from} has a point-to-point network, not broadcast as 'network' says")
+            }
+            Self::Silent(from, hold_s) => write!(f, "{from} was not heard for its hold time of {hold_s} s"),
+            Self::Forgotten(from) => write!(f, "{from} no longer hears the router"),
+            Self::Narrow(from) => {
+                write!(f, "{from} has links of narrow metrics alone: let it send wide ones")
+            }
+            Self::Unnamed(from, level) => {
+                write!(
+                    f,
+                    "LSPs of {from} at level {level} do not name the router yet: it may wait before it generates them"
+                )
+            }
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! IS-IS routers behind a port (ISO/IEC 10589, RFC 1195): adjacencies with the device, routes that are functions of their index, and routers
+//! that are generated behind them.
+//!
+//! Sans-IO: frames in, frames out, time as an argument, randomness from a seed.
+//!
+//! A router here is a leaf: it originates LSPs, and takes in those of the device, which are counted and, within bounds, kept to be shown.
+//! Nothing is passed on, and no way is computed. It has no higher priority than the device: on a LAN, the device is the designated
+//! intermediate system. It forgets what a neighbour said when it has no adjacency any more.
+//!
+//! Not here: what traffic is sent to the routes; ARP and neighbour discovery (`neighbour`); topologies beside the standard one (RFC 5120).
+//!
+//! Invariant: a PDU that is malformed, or meant for nobody here, changes nothing but a count.
+
+#![forbid(unsafe_code)]
+
+mod counts;
+mod database;
+mod failure;
+mod level;
+mod neighbour;
+mod own;
+mod password;
+mod pdu;
+mod router;
+mod routers;
+mod routes;
+
+pub use counts::{IsisCounts, LspCounts};
+pub use database::{Database, KnownLsp};
+pub use failure::{Failure, Whom};
+pub use linkstate::Shape;
+pub use neighbour::{NeighbourState, NeighbourView};
+pub use own::{MAX_AGE_S, MIN_LSP_INTERVAL};
+pub use password::{Authentication, Password};
+pub use pdu::{Area, LSP_MAX, LspId, Malformed, Received, SystemId, may_concern};
+pub use router::{Levels, NetworkType, RouterConfig};
+pub use routers::{IsisHost, Routers, RoutersConfig};
+pub use routes::{RouteKind, RouteRange, Topology, fragment_room, networks_max};
+
+/// A hardware address.
+pub type Mac = [u8; 6];

@@ -1,0 +1,118 @@
+//! What a router knows of a neighbour, and how far it is with it (ISO/IEC 10589 section 8, RFC 5303).
+
+use crate::Mac;
+use crate::failure::Whom;
+use crate::pdu::{Area, SystemId};
+use std::net::Ipv4Addr;
+use units::Nanos;
+
+/// How far a router is with a neighbour (RFC 5303 section 3.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NeighbourState {
+    /// It was not heard.
+    Down,
+    /// It was heard, and does not hear the router.
+    Initializing,
+    /// Both hear each other.
+    Up,
+}
+
+impl NeighbourState {
+    /// Its name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Down => "down",
+            Self::Initializing => "initializing",
+            Self::Up => "up",
+        }
+    }
+}
+
+/// A neighbour to be shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NeighbourView {
+    /// Its identifier.
+    pub system: SystemId,
+    /// Its address, if it says one.
+    pub ip: Option<Ipv4Addr>,
+    /// Its area, if it says one.
+    pub area: Option<Area>,
+    /// Its priority on a LAN.
+    pub priority: u8,
+    /// How far the router is with it.
+    pub state: NeighbourState,
+    /// Since when the adjacency is up.
+    pub up_since: Option<Nanos>,
+}
+
+/// A neighbour. On a LAN, one that is of both levels is two of them.
+#[derive(Debug)]
+pub(crate) struct Neighbour {
+    pub(crate) system: SystemId,
+    pub(crate) ip: Option<Ipv4Addr>,
+    pub(crate) mac: Mac,
+    pub(crate) area: Option<Area>,
+    /// Bits of the levels of the adjacency.
+    pub(crate) levels: u8,
+    pub(crate) priority: u8,
+    /// The designated system's circuit, as it says.
+    pub(crate) circuit: [u8; 7],
+    /// The number it has for its circuit (RFC 5303).
+    pub(crate) extended: Option<[u8; 4]>,
+    pub(crate) state: NeighbourState,
+    /// When it was last heard, and for how long that is good, s.
+    pub(crate) heard: Nanos,
+    pub(crate) hold_s: u16,
+    pub(crate) up_since: Option<Nanos>,
+    /// Bytes of its last hello with LLC, if that was padded.
+    pub(crate) padded: Option<u16>,
+}
+
+impl Neighbour {
+    pub(crate) fn new(system: SystemId, mac: Mac, levels: u8) -> Self {
+        Self {
+            system,
+            ip: None,
+            mac,
+            area: None,
+            levels,
+            priority: 0,
+            circuit: [0; 7],
+            extended: None,
+            state: NeighbourState::Down,
+            heard: Nanos::ZERO,
+            hold_s: 0,
+            up_since: None,
+            padded: None,
+        }
+    }
+
+    pub(crate) fn whom(&self) -> Whom {
+        Whom { system: self.system, ip: self.ip }
+    }
+
+    pub(crate) fn is_up(&self, level: u8) -> bool {
+        self.state == NeighbourState::Up && self.levels & level != 0
+    }
+
+    /// Whether it says of itself that it is the designated system.
+    pub(crate) fn is_designated(&self) -> bool {
+        self.circuit[..6] == self.system.0 && self.circuit[6] != 0
+    }
+
+    /// When it is lost unless it is heard.
+    pub(crate) fn lost_at(&self) -> Nanos {
+        self.heard.saturating_add(Nanos::from_secs(self.hold_s.into()))
+    }
+
+    pub(crate) fn view(&self) -> NeighbourView {
+        NeighbourView {
+            system: self.system,
+            ip: self.ip,
+            area: self.area,
+            priority: self.priority,
+            state: self.state,
+            up_since: self.up_since,
+        }
+    }
+}

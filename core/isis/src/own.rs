@@ -1,0 +1,472 @@
+//! The LSPs that a router originates at a level (ISO/IEC 10589 section 7.3.7): its own, those of the routers generated behind it, and fragments
+//! with its routes. Each group of them has one sequence number and one age; an LSP is built when it is asked for.
+
+use crate::password::{self, Password};
+use crate::pdu::{
+    AREAS, Area, HOSTNAME, IPV4_ADDRESSES, IPV6_ADDRESSES, LSP_HEADER, LspHeader, LspId, NLPID_IPV4,
+    NLPID_IPV6, PROTOCOLS, SystemId, begin_lsp, finish, finish_lsp, put,
+};
+use crate::routes::{RouteRange, Topology, put_links, put_prefix, routes_tlv};
+use linkstate::Place;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use units::Nanos;
+
+/// Time between two instances of an LSP that a router originates, at least.
+pub const MIN_LSP_INTERVAL: Nanos = Nanos::from_secs(1);
+/// Lifetime of an LSP, s (MaxAge of section 7.3.21).
+pub const MAX_AGE_S: u16 = 1_200;
+/// An LSP of this age is originated again (maximumLSPGenerationInterval).
+const REFRESH: Nanos = Nanos::from_secs(900);
+
+/// Fragments that a router has for its routes.
+const FRAGMENTS_MAX: u32 = 255;
+
+/// The router's own LSP, without its routes.
+pub(crate) const OWN: usize = 0;
+/// Those of generated routers.
+pub(crate) const GENERATED: usize = 1;
+/// Those of the first range of routes.
+const RANGES: usize = 2;
+
+/// Flags of an LSP (section 9.8): it is of a router of level 1, or of both; others shall go around it; it knows other areas.
+const LEVEL_1: u8 = 1;
+const LEVEL_2: u8 = 3;
+const OVERLOAD: u8 = 4;
+const ATTACHED: u8 = 8;
+
+/// What LSPs say that does not change.
+#[derive(Debug, Clone)]
+pub(crate) struct Said {
+    pub(crate) level: u8,
+    pub(crate) system: SystemId,
+    pub(crate) area: Area,
+    pub(crate) hostname: String,
+    pub(crate) overload: bool,
+    pub(crate) attached: bool,
+    /// The address and the network of the link, of each family there is.
+    pub(crate) ipv4: Option<(Ipv4Addr, u8)>,
+    pub(crate) ipv6: Option<(Ipv6Addr, u8)>,
+    pub(crate) has_ipv6: bool,
+    pub(crate) metric: u32,
+    pub(crate) password: Option<Password>,
+    /// Bytes of the longest LSP.
+    pub(crate) lsp_bytes: usize,
+    /// The router's number among those of its entry.
+    pub(crate) number: u32,
+    pub(crate) routes: Arc<[RouteRange]>,
+    pub(crate) topology: Option<Topology>,
+}
+
+/// A link in the router's own LSP: to whom, the number of a pseudonode, what it costs.
+pub(crate) type Link = (SystemId, u8, u32);
+
+/// LSPs of a router at a level.
+#[derive(Debug)]
+pub(crate) struct Own {
+    pub(crate) said: Said,
+    groups: Vec<Group>,
+    /// The first fragment of each range; those of a range follow each other.
+    first: Vec<u32>,
+    /// The links in the router's own LSP.
+    links: Vec<Link>,
+    /// Which ranges the LSPs of generated routers have.
+    shown: Vec<bool>,
+    /// What commands have said of ranges.
+    ordered: Vec<Option<bool>>,
+    /// Which ranges were to be up at the last step.
+    wanted: Vec<bool>,
+    /// When a range's schedule changes something next, after the start of traffic.
+    next: Option<Nanos>,
+    /// Routes for which there are too few fragments.
+    pub(crate) unfitting: u64,
+}
+
+/// LSPs that come and go together.
+#[derive(Debug, Clone, Copy)]
+struct Group {
+    count: u32,
+    version: Version,
+    /// When this version was originated; `None` until there is a first one.
+    originated: Option<Nanos>,
+    /// Whether there is an instance with this sequence number somewhere.
+    is_used: bool,
+    /// Whether they must be originated again although nothing of them changed: a newer instance is out there.
+    is_outdated: bool,
+}
+
+/// What a neighbour can know of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) sequence: u32,
+    /// Whether they are there; if not, they are purged.
+    pub(crate) is_up: bool,
+}
+
+/// What a step changed.
+#[derive(Debug, Default)]
+pub(crate) struct Changes {
+    /// Groups that are to be flooded.
+    pub(crate) groups: Vec<usize>,
+    /// LSPs that were only refreshed.
+    pub(crate) refreshed: u64,
+    /// Ranges of routes that came or went.
+    pub(crate) ranges: Vec<(usize, bool)>,
+}
+
+impl Own {
+    pub(crate) fn new(said: Said) -> Self {
+        let room = crate::fragment_room(said.lsp_bytes, said.password.as_ref());
+        let (mut left, mut unfitting) = (FRAGMENTS_MAX, 0);
+        let fragments = said.routes.iter().map(|range| {
+            let (all, fit) = (range.fragments(room), range.fragments(room).min(left));
+            left -= fit;
+            if fit < all {
+                unfitting += u64::from(range.count.saturating_sub(fit * range.fitting(room)));
+            }
+            fit
+        });
+        let fragments: Vec<u32> = fragments.collect();
+        let first = fragments.iter().scan(1, |next, count| {
+            let first = *next;
+            *next += count;
+            Some(first)
+        });
+        let first = first.collect();
+        let generated = said.topology.map_or(0, |topology| topology.routers);
+        let group = |count| Group {
+            count,
+            version: Version { sequence: 1, is_up: false },
+            originated: None,
+            is_used: false,
+            is_outdated: false,
+        };
+        let ranges = said.routes.len();
+        Self {
+            groups: [1, generated].into_iter().chain(fragments).map(group).collect(),
+            first,
+            links: Vec::new(),
+            shown: vec![false; ranges],
+            ordered: vec![None; ranges],
+            wanted: vec![false; ranges],
+            next: None,
+            unfitting,
+            said,
+        }
+    }
+
+    pub(crate) fn groups(&self) -> usize {
+        self.groups.len()
+    }
+
+    pub(crate) fn count(&self, group: usize) -> u32 {
+        self.groups[group].count
+    }
+
+    pub(crate) fn version(&self, group: usize) -> Version {
+        self.groups[group].version
+    }
+
+    /// Whether anything of a group can be at others.
+    pub(crate) fn is_known(&self, group: usize) -> bool {
+        self.groups[group].is_used
+    }
+
+    /// Routes of a range.
+    pub(crate) fn routes(&self, range: usize) -> u64 {
+        self.said.routes[range].count.into()
+    }
+
+    /// Ranges whose routes are up.
+    pub(crate) fn up(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.said.routes.len()).filter(|range| match self.said.routes[*range].is_generated() {
+            true => self.groups[GENERATED].version.is_up && self.shown[*range],
+            false => self.groups[RANGES + range].version.is_up,
+        })
+    }
+
+    /// Lets a range be advertised, or withdraws it, whatever its schedule says.
+    pub(crate) fn set_range(&mut self, range: usize, up: bool) {
+        self.ordered[range] = Some(up);
+    }
+
+    /// Whether a router is this one, or generated behind it.
+    pub(crate) fn is_mine(&self, system: SystemId) -> bool {
+        system == self.said.system
+            || self.said.topology.is_some_and(|topology| topology.number(system).is_some())
+    }
+
+    /// Where the LSP with an identifier is, if it is one of these.
+    pub(crate) fn find(&self, id: LspId) -> Option<Place> {
+        let fragment = u32::from(id.fragment);
+        if id.pseudonode != 0 {
+            return None;
+        }
+        if id.system != self.said.system {
+            return Some((
+                GENERATED as u32,
+                self.said.topology?.number(id.system).filter(|_| fragment == 0)?,
+            ));
+        }
+        if fragment == 0 {
+            return Some((OWN as u32, 0));
+        }
+        let holds = |range: &usize| {
+            fragment.checked_sub(self.first[*range]).is_some_and(|at| at < self.groups[RANGES + range].count)
+        };
+        let range = (0..self.first.len()).find(holds)?;
+        Some(((RANGES + range) as u32, fragment - self.first[range]))
+    }
+
+    /// The identifier of the LSP at a place.
+    pub(crate) fn id(&self, (group, index): Place) -> LspId {
+        let (system, fragment) = match (group as usize, self.said.topology) {
+            (OWN, _) => (self.said.system, 0),
+            (GENERATED, Some(topology)) => (topology.id(index), 0),
+            (range, _) => (self.said.system, self.first[range - RANGES] + index),
+        };
+        LspId { system, pseudonode: 0, fragment: fragment as u8 }
+    }
+
+    /// The LSP at a place, as it is at `now`.
+    pub(crate) fn build(&self, now: Nanos, place: Place) -> Vec<u8> {
+        let Group { version, originated, .. } = self.groups[place.0 as usize];
+        let since = originated.map_or(0, |at| now.since(at).0 / Nanos::from_secs(1).0);
+        let lifetime_s = match version.is_up {
+            true => u64::from(MAX_AGE_S).saturating_sub(since).max(1) as u16,
+            false => 0,
+        };
+        let said = &self.said;
+        let header = LspHeader { lifetime_s, id: self.id(place), sequence: version.sequence, checksum: 0 };
+        let mut out = self.begin(&header, place.0 as usize == OWN);
+        if version.is_up {
+            let (index, room) = (place.1, crate::fragment_room(said.lsp_bytes, said.password.as_ref()));
+            match (place.0 as usize, said.topology) {
+                (OWN, _) => self.put_own(&mut out),
+                (GENERATED, Some(topology)) => self.put_generated(&mut out, topology, index),
+                (range, _) => {
+                    let range = &said.routes[range - RANGES];
+                    let each = range.fitting(room).max(1);
+                    range.put(&mut out, said.number, index * each..range.count.min((index + 1) * each));
+                }
+            }
+        }
+        self.end(&mut out);
+        out
+    }
+
+    /// An LSP that says that there is none with this identifier, of the number of the one that is there.
+    pub(crate) fn purge(&self, stray: &LspHeader) -> Vec<u8> {
+        let mut out = self.begin(&LspHeader { lifetime_s: 0, ..*stray }, false);
+        self.end(&mut out);
+        out
+    }
+
+    fn begin(&self, header: &LspHeader, is_own: bool) -> Vec<u8> {
+        let said = &self.said;
+        let level = if said.level == 1 { LEVEL_1 } else { LEVEL_2 };
+        let bit = |is_set: bool, bit| if is_set && is_own { bit } else { 0 };
+        let flags = level | bit(said.overload, OVERLOAD) | bit(said.attached, ATTACHED);
+        let mut out = begin_lsp(said.level, header, flags);
+        password::begin(&mut out, said.password.as_ref());
+        out
+    }
+
+    fn end(&self, out: &mut [u8]) {
+        finish(out);
+        password::sign(out, LSP_HEADER, self.said.password.as_ref());
+        finish_lsp(out);
+    }
+
+    fn put_names(&self, out: &mut Vec<u8>, hostname: &str) {
+        let area = self.said.area.bytes();
+        put(out, AREAS, &[&[area.len() as u8], area].concat());
+        put(out, PROTOCOLS, self.protocols());
+        if !hostname.is_empty() {
+            put(out, HOSTNAME, &hostname.as_bytes()[..hostname.len().min(64)]);
+        }
+    }
+
+    fn protocols(&self) -> &'static [u8] {
+        protocols(self.said.has_ipv6)
+    }
+
+    fn put_own(&self, out: &mut Vec<u8>) {
+        let said = &self.said;
+        self.put_names(out, &said.hostname);
+        put_links(out, &self.links);
+        if let Some((ip, len)) = said.ipv4 {
+            put(out, IPV4_ADDRESSES, &ip.octets());
+            put_network(out, ip.into(), len, said.metric);
+        }
+        if let Some((ip, len)) = said.ipv6 {
+            put(out, IPV6_ADDRESSES, &ip.octets());
+            put_network(out, ip.into(), len, said.metric);
+        }
+    }
+
+    fn put_generated(&self, out: &mut Vec<u8>, topology: Topology, number: u32) {
+        let said = &self.said;
+        let hostname = match said.hostname.is_empty() {
+            true => String::new(),
+            false => format!("{:.50}-{number}", said.hostname),
+        };
+        self.put_names(out, &hostname);
+        topology.put_links(out, number, said.system);
+        for (range, _) in said.routes.iter().zip(&self.shown).filter(|(_, shown)| **shown) {
+            range.put(out, said.number, topology.share(number, range.count));
+        }
+    }
+
+    /// The header of the LSP at a place.
+    pub(crate) fn header(&self, now: Nanos, place: Place) -> LspHeader {
+        let lsp = self.build(now, place);
+        LspHeader::of_lsp(&lsp).unwrap_or(LspHeader {
+            lifetime_s: 0,
+            id: self.id(place),
+            sequence: 0,
+            checksum: 0,
+        })
+    }
+
+    /// A newer instance of one of these is out there. It is originated again with a higher number, or purged with this one.
+    pub(crate) fn overtake(&mut self, group: usize, sequence: u32) {
+        let group = &mut self.groups[group];
+        group.version.sequence = group.version.sequence.max(sequence);
+        (group.is_outdated, group.is_used) = (true, true);
+    }
+
+    /// Originates, refreshes and purges what is due. `since` is the time since the start of traffic, `links` are the router's own and
+    /// `None` as long as nobody knows it; `is_shut`: all is to be purged.
+    pub(crate) fn step(
+        &mut self,
+        now: Nanos,
+        since: Nanos,
+        links: Option<&[Link]>,
+        is_shut: bool,
+    ) -> Changes {
+        let mut changes = Changes::default();
+        self.next = None;
+        for (range, routes) in self.said.routes.iter().enumerate() {
+            let (is_up, change) = routes.schedule.at(since);
+            let ordered = self.ordered[range];
+            self.wanted[range] = ordered.unwrap_or(is_up) && !is_shut;
+            self.next = self.next.into_iter().chain(change.filter(|_| ordered.is_none())).min();
+        }
+        for group in 0..self.groups.len() {
+            let (is_wanted, differs) = self.wish(group, links, is_shut);
+            let it = &mut self.groups[group];
+            if it.due(is_wanted, differs).is_none_or(|due| due > now) {
+                continue;
+            }
+            let was_up = it.version.is_up;
+            let is_same = was_up && is_wanted && !differs && !it.is_outdated;
+            changes.refreshed += if is_same { it.count.into() } else { 0 };
+            match is_wanted {
+                true => it.originate(now),
+                false => it.version.is_up = false,
+            }
+            it.is_outdated = false;
+            match group {
+                OWN if is_wanted => self.links = links.unwrap_or_default().to_vec(),
+                OWN => {}
+                GENERATED => {
+                    for range in 0..self.shown.len() {
+                        let shows = is_wanted && self.shows(range);
+                        if std::mem::replace(&mut self.shown[range], shows) != shows {
+                            changes.ranges.push((range, shows));
+                        }
+                    }
+                }
+                _ if was_up != is_wanted => changes.ranges.push((group - RANGES, is_wanted)),
+                _ => {}
+            }
+            changes.groups.push(group);
+        }
+        changes
+    }
+
+    /// When a step has something to do; `epoch` is the start of traffic.
+    pub(crate) fn next_due(&self, epoch: Nanos, links: Option<&[Link]>, is_shut: bool) -> Nanos {
+        let later = self.next.map_or(Nanos::MAX, |at| epoch.saturating_add(at));
+        let due = |group: usize| {
+            let (is_wanted, differs) = self.wish(group, links, is_shut);
+            self.groups[group].due(is_wanted, differs).unwrap_or(Nanos::MAX)
+        };
+        (0..self.groups.len()).map(due).min().unwrap_or(Nanos::MAX).min(later)
+    }
+
+    /// Whether all groups are as they are to be: nothing waits for its time.
+    pub(crate) fn is_current(&self, links: Option<&[Link]>, is_shut: bool) -> bool {
+        (0..self.groups.len()).all(|group| {
+            let (is_wanted, differs) = self.wish(group, links, is_shut);
+            let it = &self.groups[group];
+            let is_wanted = is_wanted && it.count > 0;
+            it.version.is_up == is_wanted && !it.is_outdated && !(is_wanted && differs)
+        })
+    }
+
+    /// Whether LSPs of generated routers are to have a range.
+    fn shows(&self, range: usize) -> bool {
+        self.wanted[range] && self.said.routes[range].is_generated()
+    }
+
+    /// Whether a group is to be there, and with other contents than it has.
+    fn wish(&self, group: usize, links: Option<&[Link]>, is_shut: bool) -> (bool, bool) {
+        match group {
+            OWN => (links.is_some() && !is_shut, links.is_some_and(|links| links != self.links)),
+            GENERATED => {
+                let differs = self.shown.iter().enumerate().any(|(range, shown)| *shown != self.shows(range));
+                (self.said.topology.is_some() && !is_shut, differs)
+            }
+            _ => (self.wanted[group - RANGES], false),
+        }
+    }
+}
+
+/// The protocols a router forwards (RFC 1195, RFC 5308 section 4).
+pub(crate) fn protocols(has_ipv6: bool) -> &'static [u8] {
+    if has_ipv6 { &[NLPID_IPV4, NLPID_IPV6] } else { &[NLPID_IPV4] }
+}
+
+/// Appends the network of the link.
+fn put_network(out: &mut Vec<u8>, ip: IpAddr, len: u8, metric: u32) {
+    let network = match ip {
+        IpAddr::V4(ip) => {
+            IpAddr::V4((u32::from(ip) & u32::MAX.checked_shl(32 - u32::from(len)).unwrap_or(0)).into())
+        }
+        IpAddr::V6(ip) => {
+            IpAddr::V6((u128::from(ip) & u128::MAX.checked_shl(128 - u32::from(len)).unwrap_or(0)).into())
+        }
+    };
+    let mut value = Vec::new();
+    put_prefix(&mut value, (network, len), metric, false, false);
+    put(out, routes_tlv(&network), &value);
+}
+
+impl Group {
+    /// When this group is to be originated or purged; `None` if there is nothing to do.
+    fn due(&self, is_wanted: bool, differs: bool) -> Option<Nanos> {
+        let Version { is_up, sequence } = self.version;
+        if self.count == 0 {
+            return None;
+        }
+        if is_wanted {
+            let must = !is_up || differs || self.is_outdated;
+            let at = |span| self.originated.map(|at| at.saturating_add(span));
+            // The last number there is can't be followed by a higher one (section 7.3.16.1): it stays until it is purged.
+            let refresh = at(REFRESH).filter(|_| sequence < u32::MAX);
+            return if must { Some(at(MIN_LSP_INTERVAL).unwrap_or(Nanos::ZERO)) } else { refresh };
+        }
+        (is_up || self.is_outdated).then_some(Nanos::ZERO)
+    }
+
+    fn originate(&mut self, now: Nanos) {
+        if self.is_used {
+            self.version.sequence = self.version.sequence.saturating_add(1);
+        }
+        self.version.is_up = true;
+        self.is_used = true;
+        self.originated = Some(now);
+    }
+}

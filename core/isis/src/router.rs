@@ -1,0 +1,723 @@
+//! A router on its link: whom it hears, with whom it has an adjacency, and what is due when (ISO/IEC 10589 sections 8.2 and 8.4).
+//!
+//! Not here: how LSPs are exchanged (`level`); who receives which frame (`routers`).
+
+use crate::Mac;
+use crate::counts::IsisCounts;
+use crate::failure::{Failure, Whom};
+use crate::level::{Level, Out};
+use crate::neighbour::{Neighbour, NeighbourState};
+use crate::own::{Link, Said, protocols};
+use crate::password::{self, Password};
+use crate::pdu::{
+    ALL_LEVEL_1, ALL_LEVEL_2, ALL_SYSTEMS, AREAS, Area, Body, Hello, IPV4_ADDRESSES, IPV6_ADDRESSES,
+    LAN_NEIGHBOURS, LSP_MAX, PADDING, PROTOCOLS, Pdu, Received, Sender, SystemId, THREE_WAY, begin_hello,
+    finish, put,
+};
+use crate::routes::{RouteRange, Topology};
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+use units::Nanos;
+
+/// Neighbours of a router that are looked at.
+const NEIGHBOURS_MAX: usize = 64;
+/// Time between two looks for LSPs of neighbours that nobody refreshed.
+const AGE_EVERY: Nanos = Nanos::from_secs(60);
+/// How long a router tries to purge its LSPs before it leaves, on a link where they are acknowledged and on a LAN.
+const LEAVE: Nanos = Nanos::from_secs(3);
+const LEAVE_LAN: Nanos = Nanos::from_millis(1_500);
+/// Bytes of LLC before a PDU.
+const LLC: usize = 3;
+/// Bytes that a frame with LLC has room for.
+const FRAME_MAX: usize = 1_500;
+
+/// Levels that a router is of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Levels {
+    /// Routing in an area.
+    One,
+    /// Routing between areas.
+    Two,
+    /// Both.
+    Both,
+}
+
+impl Levels {
+    fn bits(self) -> u8 {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+            Self::Both => 3,
+        }
+    }
+}
+
+/// How routers find each other on a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NetworkType {
+    /// Two routers (RFC 5309).
+    PointToPoint,
+    /// Many, of which one is designated.
+    Broadcast,
+}
+
+/// A router.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouterConfig {
+    /// What commands call it; empty if it has no name.
+    pub name: String,
+    /// The host it is, by number.
+    pub host: usize,
+    /// Its address, and the bits of its network.
+    pub local: Ipv4Addr,
+    /// Bits of its network.
+    pub prefix_len: u8,
+    /// Its global IPv6 address, if it has one, and the bits of its network.
+    pub ipv6: Option<(Ipv6Addr, u8)>,
+    /// The address that it has on its link alone, if it forwards IPv6: where the device sends what is for its routes.
+    pub link_local: Option<Ipv6Addr>,
+    /// Its identifier.
+    pub system: SystemId,
+    /// Its area.
+    pub area: Area,
+    /// Its levels.
+    pub levels: Levels,
+    /// What its link is.
+    pub network: NetworkType,
+    /// Its priority on a LAN.
+    pub priority: u8,
+    /// Time between its hellos, s.
+    pub hello_s: u16,
+    /// Time after which neighbours that do not hear it lose it, s.
+    pub hold_s: u16,
+    /// What its link costs.
+    pub metric: u32,
+    /// Bytes of the longest packet on its link; `None` is that of its port.
+    pub mtu: Option<u16>,
+    /// Whether its hellos are as long as that.
+    pub padding: bool,
+    /// What it is called; empty if it does not say.
+    pub hostname: String,
+    /// Whether others shall not send through it.
+    pub overload: bool,
+    /// Whether its LSP of level 1 says that it knows other areas.
+    pub attached: bool,
+    /// What its hellos are authenticated by.
+    pub password: Option<Password>,
+    /// What its LSPs and sequence numbers PDUs are.
+    pub lsp_password: Option<Password>,
+    /// Its number among the routers of its entry.
+    pub number: u32,
+    /// Routes it advertises.
+    pub routes: Arc<[RouteRange]>,
+    /// Routers behind it.
+    pub topology: Option<Topology>,
+    /// LSPs of neighbours that are kept to be shown, of each level.
+    pub keep: u32,
+}
+
+/// A router as it stands.
+#[derive(Debug)]
+pub(crate) struct Router {
+    pub(crate) config: RouterConfig,
+    pub(crate) sender: Sender,
+    /// Bytes that its hellos are padded to, with LLC.
+    mtu: usize,
+    pub(crate) levels: Vec<Level>,
+    pub(crate) neighbours: Vec<Neighbour>,
+    pub(crate) counts: IsisCounts,
+    /// Frames to be sent.
+    out: Vec<Vec<u8>>,
+    epoch: Nanos,
+    /// Why a PDU was refused, and why an adjacency ended, last.
+    refused: Option<Failure>,
+    trouble: Option<Failure>,
+    pub(crate) first_loss: Option<Failure>,
+    begun: Option<Nanos>,
+    hello_at: Nanos,
+    age_at: Nanos,
+    /// Time from the first hello to all adjacencies.
+    pub(crate) set_up: Option<Nanos>,
+    is_down: bool,
+    was_up: bool,
+    /// Until when LSPs are purged at the end, and whether it has left.
+    shut_until: Option<Nanos>,
+    has_left: bool,
+}
+
+impl Router {
+    /// One with a hardware address and VLANs; `mtu` is its port's, `room` how many LSPs its databases take.
+    pub(crate) fn new(
+        config: RouterConfig,
+        (mac, vlans, mtu): (Mac, Vec<u16>, u16),
+        room: usize,
+        rate: u32,
+    ) -> Self {
+        let mtu = usize::from(config.mtu.unwrap_or(mtu)).clamp(512, FRAME_MAX);
+        let said = |level: u8| Said {
+            level,
+            system: config.system,
+            area: config.area,
+            hostname: config.hostname.clone(),
+            overload: config.overload,
+            attached: config.attached && level == 1,
+            ipv4: Some((config.local, config.prefix_len)),
+            ipv6: config.ipv6,
+            has_ipv6: config.link_local.is_some(),
+            metric: config.metric,
+            password: config.lsp_password.clone(),
+            lsp_bytes: LSP_MAX.min(mtu - LLC),
+            number: config.number,
+            routes: config.routes.clone(),
+            topology: config.topology,
+        };
+        let numbers = [1u8, 2].into_iter().filter(|number| config.levels.bits() & number != 0);
+        let is_lan = config.network == NetworkType::Broadcast;
+        let level = |number| Level::new(said(number), is_lan, (room, config.keep as usize), rate);
+        Self {
+            sender: Sender { mac, vlans },
+            mtu,
+            levels: numbers.map(level).collect(),
+            neighbours: Vec::new(),
+            counts: IsisCounts::default(),
+            out: Vec::new(),
+            epoch: Nanos::MAX,
+            refused: None,
+            trouble: None,
+            first_loss: None,
+            begun: None,
+            hello_at: Nanos::MAX,
+            age_at: Nanos::MAX,
+            set_up: None,
+            is_down: false,
+            was_up: false,
+            shut_until: None,
+            has_left: false,
+            config,
+        }
+    }
+
+    /// Begins to say hello at `at`.
+    pub(crate) fn begin(&mut self, at: Nanos) {
+        self.begun = Some(at);
+        self.hello_at = at;
+        self.age_at = at.saturating_add(AGE_EVERY);
+    }
+
+    /// Traffic starts at `epoch`.
+    pub(crate) fn start(&mut self, epoch: Nanos) {
+        self.epoch = epoch;
+        self.look();
+    }
+
+    /// Own LSPs are looked at at once.
+    fn look(&mut self) {
+        self.levels.iter_mut().for_each(|level| level.step_at = Nanos::ZERO);
+    }
+
+    /// Lets a range be advertised, or withdraws it.
+    pub(crate) fn set_range(&mut self, range: usize, up: bool) {
+        self.levels.iter_mut().for_each(|level| level.own.set_range(range, up));
+        self.look();
+    }
+
+    pub(crate) fn is_down(&self) -> bool {
+        self.is_down
+    }
+
+    /// Takes the router down or up; returns whether that is a change.
+    pub(crate) fn set(&mut self, now: Nanos, up: bool) -> bool {
+        if self.is_down != up || self.shut_until.is_some() {
+            return false;
+        }
+        self.is_down = !up;
+        if up {
+            self.hello_at = now;
+        } else {
+            self.leave(now);
+        }
+        true
+    }
+
+    /// Purges all its LSPs, then leaves.
+    pub(crate) fn shut(&mut self, now: Nanos) {
+        if self.is_down || self.begun.is_none() {
+            self.has_left = true;
+        }
+        let leave = if self.config.network == NetworkType::Broadcast { LEAVE_LAN } else { LEAVE };
+        self.shut_until = Some(now.saturating_add(leave));
+        self.look();
+    }
+
+    fn is_shut(&self) -> bool {
+        self.shut_until.is_some()
+    }
+
+    /// Whether it has nothing more to say.
+    pub(crate) fn is_over(&self) -> bool {
+        self.has_left && self.out.is_empty()
+    }
+
+    /// Lets neighbours know at once that it is gone: a hello that names nobody ends adjacencies.
+    fn leave(&mut self, now: Nanos) {
+        self.neighbours.clear();
+        self.review(now, None);
+        self.say_hello(now);
+        self.hello_at = Nanos::MAX;
+    }
+
+    /// The neighbour that counts at a level: the one it has an adjacency with; on a LAN, the designated one of them.
+    fn main_at(&self, level: u8) -> Option<&Neighbour> {
+        let up = self.neighbours.iter().filter(|one| one.is_up(level));
+        match self.config.network {
+            NetworkType::PointToPoint => up.into_iter().next(),
+            NetworkType::Broadcast => {
+                up.filter(|one| one.is_designated()).max_by_key(|one| (one.priority, one.mac))
+            }
+        }
+    }
+
+    /// The neighbour to be shown: one that counts, or the one with which it got furthest.
+    pub(crate) fn main(&self) -> Option<&Neighbour> {
+        let first = self.levels.iter().rev().find_map(|level| self.main_at(level.number));
+        first.or_else(|| self.neighbours.iter().max_by_key(|one| one.state))
+    }
+
+    /// Whether it has an adjacency at each of its levels.
+    pub(crate) fn is_up(&self) -> bool {
+        self.levels.iter().all(|level| level.with.is_some())
+    }
+
+    /// Whether the device's LSPs name the router at each of its levels.
+    fn is_mutual(&self) -> bool {
+        self.is_up() && self.levels.iter().all(|level| !level.named.is_empty())
+    }
+
+    /// Whether there are all adjacencies, on both sides, and the device has all that there is to be told.
+    pub(crate) fn is_settled(&self) -> bool {
+        let is_told = |level: &Level| level.is_told(self.known_links(level).as_deref(), self.is_shut());
+        self.is_mutual() && self.levels.iter().all(is_told)
+    }
+
+    /// Why it lacks an adjacency; `None` if it lacks none, on both sides.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        let refused = || self.refused.or(self.trouble).unwrap_or(Failure::Nobody);
+        self.levels.iter().find_map(|level| {
+            let there = || self.neighbours.iter().filter(|one| one.levels & level.number != 0);
+            match self.main_at(level.number) {
+                Some(_) if !level.named.is_empty() => None,
+                Some(one) if level.has_narrow => Some(Failure::Narrow(one.whom())),
+                Some(one) => {
+                    let refused = self.refused.filter(|why| matches!(why, Failure::Authentication { .. }));
+                    Some(refused.unwrap_or(Failure::Unnamed(one.whom(), level.number)))
+                }
+                None => Some(match there().max_by_key(|one| one.state) {
+                    None => refused(),
+                    Some(one) if one.state == NeighbourState::Up => Failure::NoDesignated(one.whom()),
+                    Some(one) => {
+                        match one.padded.filter(|is| usize::from(*is) != self.mtu && self.config.padding) {
+                            Some(is) => Failure::Mtu { from: one.whom(), is, expected: self.mtu as u16 },
+                            None => Failure::OneWay(one.whom()),
+                        }
+                    }
+                }),
+            }
+        })
+    }
+
+    /// Takes in a PDU.
+    pub(crate) fn take(&mut self, now: Nanos, received: &Received<'_>) {
+        let Ok(pdu) = &received.pdu else {
+            self.counts.malformed += 1;
+            return;
+        };
+        if self.is_down || self.has_left || self.begun.is_none() || received.from == self.sender.mac {
+            return;
+        }
+        match &pdu.body {
+            Body::Hello(hello) => self.hear(now, received.from, pdu, hello),
+            Body::Lsp(level, _) | Body::Complete(level, ..) | Body::Partial(level) => {
+                self.take_sync(now, received.from, pdu, *level);
+            }
+        }
+    }
+
+    /// Takes in an LSP or a sequence numbers PDU of a neighbour.
+    fn take_sync(&mut self, now: Nanos, from: Mac, pdu: &Pdu<'_>, number: u8) {
+        let Some(from) =
+            self.neighbours.iter().find(|one| one.mac == from && one.is_up(number)).map(Neighbour::whom)
+        else {
+            return;
+        };
+        let since = self.since(now);
+        let last = self.levels.len() - 1;
+        let Some((at, level)) = self.levels.iter_mut().enumerate().find(|(_, level)| level.number == number)
+        else {
+            return;
+        };
+        if level.with.is_none() {
+            return;
+        }
+        if let Err((is, expected)) = level.check(pdu) {
+            self.counts.mismatched += 1;
+            self.refused = Some(Failure::Authentication { from, is, expected, hello: false });
+            return;
+        }
+        let mut pdus = Vec::new();
+        let mut out = Out { pdus: &mut pdus, counts: &mut self.counts, counts_routes: at == last, since };
+        match pdu.body {
+            Body::Lsp(_, header) => level.take_lsp(now, pdu, &header, &mut out),
+            Body::Complete(_, from, to) => {
+                out.counts.csnps.1 += 1;
+                level.take_snp(now, pdu, Some((from, to)), &mut out);
+            }
+            _ => {
+                out.counts.psnps.1 += 1;
+                level.take_snp(now, pdu, None, &mut out);
+            }
+        }
+        self.send(pdus);
+    }
+
+    fn since(&self, now: Nanos) -> Option<Nanos> {
+        (self.epoch < Nanos::MAX).then(|| now.since(self.epoch))
+    }
+
+    /// Takes in a hello.
+    fn hear(&mut self, now: Nanos, mac: Mac, pdu: &Pdu<'_>, hello: &Hello) {
+        let find = |kind| pdu.tlvs().find(|(it, _)| *it == kind).map(|(_, value)| value);
+        let ip =
+            find(IPV4_ADDRESSES).and_then(|value| value.first_chunk::<4>()).map(|ip| Ipv4Addr::from(*ip));
+        let from = Whom { system: hello.system, ip };
+        let areas: Vec<Area> = find(AREAS).map(areas).unwrap_or_default();
+        let levels = match self.accepts(pdu, hello, from, &areas) {
+            Ok(0) => return,
+            Ok(levels) => levels,
+            Err(why) => {
+                self.counts.mismatched += 1;
+                self.refused = Some(why);
+                return;
+            }
+        };
+        self.counts.hellos.1 += 1;
+        let is_it = |one: &Neighbour| {
+            one.mac == mac && one.system == hello.system && (hello.lan.is_none() || one.levels == levels)
+        };
+        if hello.lan.is_none() && self.neighbours.first().is_some_and(|one| !is_it(one)) {
+            // It is another router now.
+            let why = self.neighbours.drain(..).next().map(|one| Failure::Forgotten(one.whom()));
+            self.review(now, why);
+        }
+        let n = match self.neighbours.iter().position(is_it) {
+            Some(n) => n,
+            None if self.neighbours.len() >= NEIGHBOURS_MAX => return,
+            None => {
+                self.neighbours.push(Neighbour::new(hello.system, mac, levels));
+                self.neighbours.len() - 1
+            }
+        };
+        let named = |macs: &[u8]| macs.chunks_exact(6).any(|mac| mac == self.sender.mac);
+        let hears = match hello.lan {
+            Some(_) => pdu.tlvs().any(|(kind, value)| kind == LAN_NEIGHBOURS && named(value)),
+            None => true,
+        };
+        let three_way = find(THREE_WAY).filter(|_| hello.lan.is_none());
+        let extended = three_way.and_then(|value| value.get(1..5)).and_then(|id| id.first_chunk()).copied();
+        let is_padded = find(PADDING).is_some();
+        let system = self.config.system;
+        let one = &mut self.neighbours[n];
+        let before = one.state;
+        (one.ip, one.levels, one.heard, one.hold_s) = (ip, levels, now, hello.hold_s);
+        (one.area, one.extended) = (areas.first().copied(), extended);
+        one.padded = is_padded.then_some((pdu.bytes.len() + LLC) as u16);
+        if let Some((_, priority, circuit)) = hello.lan {
+            (one.priority, one.circuit) = (priority, circuit);
+        }
+        one.state = match three_way {
+            Some(value) => after_three_way(before, value, system),
+            None if hears => NeighbourState::Up,
+            None => NeighbourState::Initializing,
+        };
+        one.up_since = one.up_since.filter(|_| one.state == NeighbourState::Up);
+        if one.state == NeighbourState::Up {
+            one.up_since = one.up_since.or(Some(now));
+        }
+        if one.state != before {
+            // It need not wait for the next one to know that it is heard.
+            self.hello_at = now;
+        }
+        self.review(now, Some(Failure::Forgotten(from)));
+    }
+
+    /// The levels at which a hello is one of a neighbour; none is no reason to complain.
+    ///
+    /// # Errors
+    /// Why it is none.
+    fn accepts(&mut self, pdu: &Pdu<'_>, hello: &Hello, from: Whom, areas: &[Area]) -> Result<u8, Failure> {
+        let config = &self.config;
+        if let Err((is, expected)) = password::check(pdu, config.password.as_ref()) {
+            return Err(Failure::Authentication { from, is, expected, hello: true });
+        }
+        if hello.system == config.system {
+            return Err(Failure::SameId(from));
+        }
+        if hello.lan.is_some() != (config.network == NetworkType::Broadcast) {
+            return Err(Failure::Network { from, lan: hello.lan.is_some() });
+        }
+        let own = config.levels.bits();
+        let said = hello.lan.map_or(hello.circuit, |(level, ..)| level);
+        let is_same_area = areas.contains(&config.area);
+        let mut levels = own & said;
+        let lacking = own & !hello.circuit;
+        if lacking != 0 {
+            self.refused = Some(Failure::Level { from, lacks: if lacking & 1 != 0 { 1 } else { 2 } });
+        }
+        if levels & 1 != 0 && !is_same_area {
+            levels &= !1;
+            let is = areas.first().copied().unwrap_or(config.area);
+            let why = Failure::Area { from, is, expected: config.area };
+            if levels == 0 {
+                return Err(why);
+            }
+            self.refused = Some(why);
+        }
+        match (levels, self.refused) {
+            (0, Some(why)) if lacking != 0 => Err(why),
+            _ => Ok(levels),
+        }
+    }
+
+    /// Finds out with whom there is an adjacency that counts, at each level; `why` one may have ended.
+    fn review(&mut self, now: Nanos, why: Option<Failure>) {
+        let since = self.since(now);
+        let (mut pdus, mut has_lost) = (Vec::new(), false);
+        let last = self.levels.len() - 1;
+        for at in 0..self.levels.len() {
+            let with = self.main_at(self.levels[at].number).map(|one| match self.config.network {
+                NetworkType::Broadcast => one.circuit,
+                NetworkType::PointToPoint => {
+                    let [a, b, c, d, e, f] = one.system.0;
+                    [a, b, c, d, e, f, 0]
+                }
+            });
+            let level = &mut self.levels[at];
+            if level.with == with {
+                continue;
+            }
+            has_lost |= level.with.is_some() && with.is_none();
+            let mut out = Out { pdus: &mut pdus, counts: &mut self.counts, counts_routes: at == last, since };
+            level.join(with, &mut out);
+        }
+        if has_lost {
+            self.was_up = false;
+            self.trouble = why;
+            if !self.is_shut() && !self.is_down {
+                self.counts.flaps += 1;
+                self.first_loss = self.first_loss.or(why);
+            }
+        }
+        if self.is_up() && !std::mem::replace(&mut self.was_up, true) {
+            self.counts.up += 1;
+            (self.trouble, self.refused) = (None, None);
+            self.set_up = self.set_up.or(self.begun.map(|begun| now.since(begun)));
+        }
+        self.send(pdus);
+    }
+
+    /// The links in its own LSP at a level; `None` as long as it needs none.
+    fn known_links(&self, level: &Level) -> Option<Vec<Link>> {
+        level.was_adjacent.then(|| {
+            let with = level.with.map(|with| {
+                let [a, b, c, d, e, f, pseudonode] = with;
+                (SystemId([a, b, c, d, e, f]), pseudonode, self.config.metric)
+            });
+            let behind = self.config.topology.map(|topology| (topology.id(0), 0, topology.metric));
+            with.into_iter().chain(behind).collect()
+        })
+    }
+
+    /// Sends what is due.
+    pub(crate) fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        if self.begun.is_none_or(|begun| now < begun) {
+            return;
+        }
+        self.watch(now);
+        if self.hello_at <= now {
+            self.say_hello(now);
+        }
+        let (is_shut, since, last) = (self.is_shut(), self.since(now), self.levels.len() - 1);
+        let mut pdus = Vec::new();
+        for at in 0..self.levels.len() {
+            let links = self.known_links(&self.levels[at]);
+            let mut out = Out { pdus: &mut pdus, counts: &mut self.counts, counts_routes: at == last, since };
+            self.levels[at].poll(now, self.epoch, links.as_deref(), is_shut, &mut out);
+        }
+        self.send(pdus);
+        if self.age_at <= now {
+            self.levels.iter_mut().for_each(|level| level.database.age(now));
+            self.age_at = now.saturating_add(AGE_EVERY);
+        }
+        if self.shut_until.is_some_and(|until| until <= now || self.is_purged()) && !self.has_left {
+            self.leave(now);
+            self.has_left = true;
+        }
+        frames.append(&mut self.out);
+    }
+
+    /// Whether all its LSPs are purged, or nobody is there to be told.
+    fn is_purged(&self) -> bool {
+        self.levels.iter().all(|level| level.with.is_none() || level.is_told(None, true))
+    }
+
+    /// Loses neighbours that were not heard.
+    fn watch(&mut self, now: Nanos) {
+        while let Some(n) = self.neighbours.iter().position(|one| one.lost_at() <= now) {
+            let one = self.neighbours.remove(n);
+            let why = Failure::Silent(one.whom(), one.hold_s);
+            self.trouble = Some(why);
+            self.review(now, Some(why));
+        }
+    }
+
+    /// Frames around PDUs of levels.
+    fn send(&mut self, pdus: Vec<(u8, Vec<u8>)>) {
+        let to = |level| match (self.config.network, level) {
+            (NetworkType::PointToPoint, _) => ALL_SYSTEMS,
+            (_, 1) => ALL_LEVEL_1,
+            _ => ALL_LEVEL_2,
+        };
+        let frames = pdus.iter().map(|(level, pdu)| self.sender.frame(to(*level), pdu));
+        self.out.extend(frames);
+    }
+
+    fn say_hello(&mut self, now: Nanos) {
+        self.hello_at = now.saturating_add(Nanos::from_secs(self.config.hello_s.into()));
+        let hello = |lan| Hello {
+            circuit: self.config.levels.bits(),
+            system: self.config.system,
+            hold_s: self.config.hold_s,
+            lan,
+        };
+        let mut pdus = Vec::new();
+        match self.config.network {
+            NetworkType::PointToPoint => pdus.push((0, self.hello(&hello(None)))),
+            NetworkType::Broadcast => {
+                for level in &self.levels {
+                    let circuit = level.with.unwrap_or([0; 7]);
+                    let lan = Some((level.number, self.config.priority, circuit));
+                    pdus.push((level.number, self.hello(&hello(lan))));
+                }
+            }
+        }
+        self.counts.hellos.0 += pdus.len() as u64;
+        self.send(pdus);
+    }
+
+    fn hello(&self, hello: &Hello) -> Vec<u8> {
+        let config = &self.config;
+        let mut out = begin_hello(hello);
+        let tlvs_at = out.len();
+        password::begin(&mut out, config.password.as_ref());
+        let area = config.area.bytes();
+        put(&mut out, AREAS, &[&[area.len() as u8], area].concat());
+        put(&mut out, PROTOCOLS, protocols(config.link_local.is_some()));
+        put(&mut out, IPV4_ADDRESSES, &config.local.octets());
+        if let Some(ip) = config.link_local {
+            put(&mut out, IPV6_ADDRESSES, &ip.octets());
+        }
+        match hello.lan {
+            Some((level, ..)) => {
+                let heard = self.neighbours.iter().filter(|one| one.levels == level).flat_map(|one| one.mac);
+                let heard: Vec<u8> = heard.collect();
+                heard.chunks(252).for_each(|some| put(&mut out, LAN_NEIGHBOURS, some));
+            }
+            None => put(&mut out, THREE_WAY, &self.three_way()),
+        }
+        while config.padding && out.len() + LLC + 2 <= self.mtu {
+            let len = (self.mtu - out.len() - LLC - 2).min(255);
+            put(&mut out, PADDING, &[0; 255][..len]);
+        }
+        finish(&mut out);
+        password::sign(&mut out, tlvs_at, config.password.as_ref());
+        out
+    }
+
+    /// How far the router is with its neighbour, for that to know (RFC 5303 section 3.1).
+    fn three_way(&self) -> Vec<u8> {
+        let one = self.neighbours.first();
+        let state = match one.map(|one| one.state) {
+            Some(NeighbourState::Up) => 0,
+            Some(NeighbourState::Initializing) => 1,
+            _ => 2,
+        };
+        let mut value = vec![state];
+        value.extend(CIRCUIT);
+        if let Some(one) = one.filter(|one| one.state != NeighbourState::Down) {
+            value.extend(one.system.0);
+            value.extend(one.extended.unwrap_or_default());
+        }
+        value
+    }
+
+    /// When something is due.
+    pub(crate) fn next_due(&self) -> Nanos {
+        if !self.out.is_empty() {
+            return Nanos::ZERO;
+        }
+        let Some(begun) = self.begun.filter(|_| !self.has_left) else { return Nanos::MAX };
+        let neighbours = self.neighbours.iter().map(Neighbour::lost_at);
+        let levels = self.levels.iter().map(Level::next_due);
+        let others = [self.hello_at, self.age_at, self.shut_until.unwrap_or(Nanos::MAX)];
+        neighbours.chain(levels).chain(others).min().unwrap_or(Nanos::MAX).max(begun)
+    }
+
+    /// LSPs of generated routers and of the router itself that are there now, of all levels.
+    pub(crate) fn originated(&self) -> u64 {
+        let of = |level: &Level| {
+            let up = (0..level.own.groups()).filter(|group| level.own.version(*group).is_up);
+            up.map(|group| u64::from(level.own.count(group))).sum::<u64>()
+        };
+        self.levels.iter().map(of).sum()
+    }
+
+    /// The designated systems' circuits, as they are written.
+    pub(crate) fn designated(&self) -> Option<String> {
+        let with = self.levels.iter().rev().find_map(|level| level.with)?;
+        let [a, b, c, d, e, f, pseudonode] = with;
+        (pseudonode != 0).then(|| format!("{}.{pseudonode:02x}", SystemId([a, b, c, d, e, f])))
+    }
+
+    /// Whether the device's LSPs name the router.
+    pub(crate) fn names_us(&self) -> bool {
+        self.is_mutual()
+    }
+}
+
+/// The number of a router's circuit: it has one.
+const CIRCUIT: [u8; 4] = [0, 0, 0, 1];
+
+/// How far a router is with its neighbour after a hello with this TLV (RFC 5303 section 3.2).
+fn after_three_way(before: NeighbourState, value: &[u8], own: SystemId) -> NeighbourState {
+    let is_for_us = match (value.get(5..11), value.get(11..15)) {
+        (Some(system), circuit) => system == own.0 && circuit.is_none_or(|circuit| circuit == CIRCUIT),
+        _ => true,
+    };
+    match (value.first().filter(|_| is_for_us), before) {
+        // It hears the router.
+        (Some(1), _) | (Some(0), NeighbourState::Initializing | NeighbourState::Up) => NeighbourState::Up,
+        // It believes in an adjacency of before.
+        (Some(0), NeighbourState::Down) => NeighbourState::Down,
+        _ => NeighbourState::Initializing,
+    }
+}
+
+/// The areas of a TLV.
+fn areas(mut value: &[u8]) -> Vec<Area> {
+    let mut all = Vec::new();
+    while let [len, behind @ ..] = value {
+        let Some(area) = behind.get(..usize::from(*len)) else { break };
+        all.extend(Area::new(area));
+        value = &behind[area.len()..];
+    }
+    all
+}

@@ -1,0 +1,536 @@
+//! Two sides of routers with a link between them that loses, copies, delays and reorders, on virtual time.
+
+use isis::{
+    Area, Failure, IsisCounts, IsisHost, Levels, LspCounts, NeighbourState, NetworkType, Password, RouteKind,
+    RouteRange, RouterConfig, Routers, RoutersConfig, Shape, SystemId, Topology,
+};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use units::{Flap, Nanos, Schedule};
+
+const SECOND: Nanos = Nanos::from_secs(1);
+
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    loss_percent: u64,
+    copies_percent: u64,
+    delay: Nanos,
+    jitter: Nanos,
+}
+
+const CLEAN: Link =
+    Link { loss_percent: 0, copies_percent: 0, delay: Nanos::from_micros(100), jitter: Nanos::ZERO };
+
+struct World {
+    sides: [Routers; 2],
+    link: Link,
+    /// Frames under way: when they arrive, a number, the side they arrive at.
+    air: BTreeMap<(Nanos, u64), (usize, Vec<u8>)>,
+    now: Nanos,
+    sent: u64,
+    seed: u64,
+    is_cut: bool,
+    /// Bytes of the longest frame that arrives in the east.
+    longest: usize,
+}
+
+fn routes(first: &str, prefix_len: u8, count: u32) -> RouteRange {
+    RouteRange {
+        name: String::new(),
+        kind: RouteKind::Internal,
+        first: first.parse().unwrap(),
+        prefix_len,
+        count,
+        step: 1,
+        same: false,
+        metric: 20,
+        down: false,
+        schedule: Schedule::default(),
+    }
+}
+
+fn area(text: &str) -> Area {
+    text.parse().unwrap()
+}
+
+fn router(side: u8, routes: &[RouteRange]) -> RouterConfig {
+    RouterConfig {
+        name: String::new(),
+        host: 0,
+        local: [10, 0, 0, side].into(),
+        prefix_len: 24,
+        ipv6: None,
+        link_local: None,
+        system: SystemId([side; 6]),
+        area: area("49.0001"),
+        levels: Levels::Two,
+        network: NetworkType::PointToPoint,
+        priority: 0,
+        hello_s: 3,
+        hold_s: 30,
+        metric: 10,
+        mtu: None,
+        padding: true,
+        hostname: "edge".to_owned(),
+        overload: false,
+        attached: false,
+        password: None,
+        lsp_password: None,
+        number: 0,
+        routes: routes.into(),
+        topology: None,
+        keep: 100,
+    }
+}
+
+fn side(side: u8, routers: Vec<RouterConfig>) -> RoutersConfig {
+    let hosts = vec![IsisHost { mac: [2, 0, 0, 0, 0, side], vlans: Vec::new(), mtu: 1_500 }];
+    RoutersConfig { hosts, routers, rate: 20_000, seed: u64::from(side) }
+}
+
+impl World {
+    fn new(seed: u64, link: Link, routers: [RouterConfig; 2]) -> Self {
+        let [west, east] = routers;
+        let sides = [side(1, vec![west]), side(2, vec![east])].map(Routers::new);
+        let mut world = Self {
+            sides,
+            link,
+            air: BTreeMap::new(),
+            now: Nanos(1),
+            sent: 0,
+            seed,
+            is_cut: false,
+            longest: 1_514,
+        };
+        world.sides.iter_mut().for_each(|side| side.begin(Nanos(1)));
+        world
+    }
+
+    fn draw(&mut self, below: u64) -> u64 {
+        self.sent += 1;
+        random::below(random::word(random::key(self.seed), self.sent), below)
+    }
+
+    fn transmit(&mut self, from: usize) {
+        let mut frames = Vec::new();
+        self.sides[from].poll(self.now, &mut frames);
+        for frame in frames {
+            assert!(isis::may_concern(&frame) && frame.len() <= 1_514, "{} bytes", frame.len());
+            let copies = 1 + u64::from(self.draw(100) < self.link.copies_percent);
+            for _ in 0..copies {
+                let is_lost = self.draw(100) < self.link.loss_percent
+                    || self.is_cut
+                    || from == 0 && frame.len() > self.longest;
+                let at = self.now + self.link.delay + Nanos(self.draw(self.link.jitter.0 + 1));
+                if !is_lost {
+                    self.air.insert((at, self.sent), (1 - from, frame.clone()));
+                }
+            }
+        }
+    }
+
+    /// Lets time pass until `until`, or `is_done`; returns whether it is.
+    fn run(&mut self, until: Nanos, mut is_done: impl FnMut(&mut [Routers; 2]) -> bool) -> bool {
+        self.run_each(until, |world| is_done(&mut world.sides))
+    }
+
+    fn run_each(&mut self, until: Nanos, mut is_done: impl FnMut(&mut Self) -> bool) -> bool {
+        loop {
+            (0..2).for_each(|side| self.transmit(side));
+            if is_done(self) {
+                return true;
+            }
+            let arrival = self.air.keys().next().map_or(Nanos::MAX, |(at, _)| *at);
+            let due = self.sides.iter().map(Routers::next_due).min().unwrap();
+            let next = arrival.min(due.max(Nanos(self.now.0 + 1)));
+            if next > until {
+                self.now = until;
+                return false;
+            }
+            self.now = self.now.max(next);
+            while let Some(entry) = self.air.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                let (to, frame) = entry.remove();
+                assert!(self.sides[to].take(self.now, &frame));
+            }
+        }
+    }
+
+    /// Lets time pass until `until`; `watch` sees what each side sends.
+    fn run_watched(&mut self, until: Nanos, mut watch: impl FnMut(usize, &[u8])) {
+        let mut known = self.sent;
+        self.run_each(until, |world| {
+            world
+                .air
+                .iter()
+                .filter(|((_, number), _)| *number > known)
+                .for_each(|(_, (to, frame))| watch(1 - to, frame));
+            known = world.sent;
+            false
+        });
+    }
+
+    fn settle(&mut self, within: Nanos) {
+        let until = self.now + within;
+        let is_settled = self.run(until, |sides| sides.iter().all(Routers::is_settled));
+        let said: Vec<_> =
+            self.sides.iter().map(|side| (side.neighbour(0), side.failure(0), side.counts())).collect();
+        assert!(is_settled, "after {within}: {said:#?}");
+    }
+
+    fn pass(&mut self, span: Nanos) {
+        let until = self.now + span;
+        self.run(until, |_| false);
+    }
+
+    fn start(&mut self) {
+        let now = self.now;
+        self.sides.iter_mut().for_each(|side| side.start(now));
+    }
+
+    fn counts(&self) -> [IsisCounts; 2] {
+        self.sides.each_ref().map(Routers::counts)
+    }
+
+    /// Prefixes of a side that the other holds.
+    fn held(&self, side: usize) -> usize {
+        let databases = self.sides[side].databases(0);
+        databases.flat_map(|(_, database)| database.known(self.now)).map(|lsp| prefixes(lsp.body)).sum()
+    }
+
+    fn lsps(&self, side: usize) -> LspCounts {
+        self.sides[side].held(0)
+    }
+}
+
+/// Prefixes that LSPs say, without that of the link.
+fn prefixes(mut tlvs: &[u8]) -> usize {
+    let mut all = 0;
+    while let [kind, len, rest @ ..] = tlvs {
+        let (mut value, behind) = rest.split_at((*len).into());
+        while matches!(kind, 135 | 236) && !value.is_empty() {
+            let (bits, header) = if *kind == 135 { (value[4] & 63, 5) } else { (value[5], 6) };
+            let subs = *kind == 135 && value[4] & 64 != 0;
+            let prefix = &value[header..header + usize::from(bits).div_ceil(8)];
+            all += usize::from(prefix != [10, 0, 0]);
+            value = &value[header + prefix.len()..];
+            value = if subs { &value[1 + usize::from(value[0])..] } else { value };
+        }
+        tlvs = behind;
+    }
+    all
+}
+
+#[test]
+fn adjacencies_come_up_and_routes_are_told() {
+    let external = RouteRange { kind: RouteKind::External, ..routes("32.0.0.0", 25, 500) };
+    let own = [routes("16.0.0.0", 24, 3_000), external, routes("2001:db8::", 48, 700)];
+    let mut world = World::new(1, CLEAN, [router(1, &own), router(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    assert_eq!((world.held(1), world.held(0)), (4_200, 0));
+    let [west, east] = world.counts();
+    assert_eq!((west.advertised, west.up, west.flaps, west.retransmitted), (4_200, 1, 0, 0));
+    assert_eq!((east.malformed, east.mismatched, east.left_out), (0, 0, 0));
+    assert_eq!(world.lsps(1).all(), west.sent.all(), "each LSP is sent once");
+    assert!(west.sent.all() < 35, "routes share LSPs: {west:?}");
+    let seen = world.sides[1].neighbour(0).unwrap();
+    assert_eq!(
+        (seen.state, seen.area, world.sides[1].is_mutual(0)),
+        (NeighbourState::Up, Some(area("49.0001")), true)
+    );
+    assert_eq!(world.sides[1].set_up_times().samples(), 1);
+}
+
+#[test]
+fn both_levels_have_databases_of_their_own() {
+    let both = |side| RouterConfig { levels: Levels::Both, ..router(side, &[routes("16.0.0.0", 24, 100)]) };
+    let mut world = World::new(1, CLEAN, [both(1), both(2)]);
+    world.settle(Nanos::from_secs(10));
+    assert_eq!((world.lsps(1), world.counts()[0].advertised), (LspCounts { level_1: 2, level_2: 2 }, 100));
+}
+
+#[test]
+fn adjacencies_last_and_lsps_are_refreshed() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes("16.0.0.0", 24, 50)]), router(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    world.pass(Nanos::from_secs(7_300));
+    let [west, east] = world.counts();
+    assert_eq!((world.held(1), west.flaps, east.flaps), (50, 0, 0));
+    // Every 15 minutes, with the router's own.
+    assert_eq!(west.refreshed, 8 * 2);
+    assert!((2_400..=2_450).contains(&west.hellos.1), "{}", west.hellos.1);
+}
+
+#[test]
+fn a_schedule_is_kept() {
+    let schedule = |from, until| Schedule {
+        from: Nanos::from_secs(from),
+        until: Some(Nanos::from_secs(until)),
+        ..Schedule::default()
+    };
+    let later = RouteRange { schedule: schedule(2, 9), ..routes("17.0.0.0", 24, 500) };
+    let flap = Flap { every: Nanos::from_secs(20), down: Nanos::from_secs(6) };
+    let flaps = RouteRange {
+        schedule: Schedule { flap: Some(flap), ..Schedule::default() },
+        ..routes("18.0.0.0", 24, 10)
+    };
+    let mut world = World::new(1, CLEAN, [router(1, &[later, flaps]), router(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    world.start();
+    let epoch = world.now;
+    for (at_ms, expected) in [
+        (1_900, 10),
+        (2_200, 510),
+        (8_900, 510),
+        (9_200, 10),
+        (19_900, 10),
+        (20_200, 0),
+        (26_200, 10),
+        (40_200, 0),
+        (46_200, 10),
+    ] {
+        world.run(epoch + Nanos::from_millis(at_ms), |_| false);
+        assert_eq!(world.held(1), expected, "after {at_ms} ms");
+    }
+    let [west, _] = world.counts();
+    assert_eq!((west.advertised, west.withdrawn), (10 + 500 + 10 + 10, 500 + 10 + 10));
+    assert_eq!(west.first_advertisement, Some(Nanos::from_secs(2)));
+    assert_eq!(west.first_withdrawal, Some(Nanos::from_secs(9)));
+}
+
+#[test]
+fn generated_routers_and_their_networks_come_and_go() {
+    let inside = RouteRange { kind: RouteKind::Generated, ..routes("20.0.0.0", 24, 24) };
+    let topology = Topology {
+        shape: Shape::Grid { columns: 4 },
+        routers: 12,
+        metric: 5,
+        first: SystemId([9, 0, 0, 0, 0, 1]),
+    };
+    let west = RouterConfig { topology: Some(topology), ..router(1, &[inside]) };
+    let mut world = World::new(1, CLEAN, [west, router(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    world.start();
+    assert_eq!((world.held(1), world.lsps(1).level_2, world.counts()[0].advertised), (24, 13, 24));
+    world.pass(Nanos::from_secs(6));
+    world.sides[0].set_range(0, 0, false);
+    world.settle(Nanos::from_secs(2));
+    assert_eq!((world.held(1), world.lsps(1).level_2, world.counts()[0].withdrawn), (0, 13, 24));
+    world.sides[0].set_range(0, 0, true);
+    world.settle(Nanos::from_secs(7));
+    assert_eq!((world.held(1), world.counts()[0].advertised), (24, 48));
+}
+
+#[test]
+fn what_does_not_fit_is_named() {
+    let base = || router(2, &[]);
+    let one = || RouterConfig { levels: Levels::One, ..base() };
+    let password = |text: &str, is_digest| Some(Password { text: text.to_owned(), is_digest });
+    let cases = [
+        (
+            RouterConfig { levels: Levels::One, ..router(1, &[]) },
+            RouterConfig { area: area("49.0002"), ..one() },
+            "is in area 49.0002, not 49.0001 as 'area' says",
+        ),
+        (router(1, &[]), one(), "has no level 2 on this link"),
+        (
+            router(1, &[]),
+            RouterConfig { system: SystemId([1; 6]), ..base() },
+            "has the same system identifier",
+        ),
+        (
+            router(1, &[]),
+            RouterConfig { network: NetworkType::Broadcast, ..base() },
+            "has a broadcast network",
+        ),
+        (
+            router(1, &[]),
+            RouterConfig { password: password("tide", false), ..base() },
+            "has a clear password as authentication of hellos, not none",
+        ),
+        (
+            RouterConfig { password: password("eagre", true), ..router(1, &[]) },
+            RouterConfig { password: password("tide", true), ..base() },
+            "has another password in hellos",
+        ),
+        (
+            RouterConfig { lsp_password: password("eagre", true), ..router(1, &[]) },
+            RouterConfig { lsp_password: password("tide", true), ..base() },
+            "has another password in LSPs and SNPs",
+        ),
+    ];
+    for (west, east, expected) in cases {
+        let mut world = World::new(1, CLEAN, [west, east]);
+        world.pass(Nanos::from_secs(60));
+        let said = world.sides[0].failure(0).map(|why| why.to_string()).unwrap_or_default();
+        assert!(said.starts_with("10.0.0.2 (0") && said.contains(expected), "{said:?}, not {expected:?}");
+    }
+    let mut world = World::new(1, CLEAN, [router(1, &[]), RouterConfig { mtu: Some(1_400), ..base() }]);
+    world.longest = 1_414;
+    world.pass(Nanos::from_secs(60));
+    assert!(matches!(world.sides[0].failure(0), Some(Failure::Mtu { is: 1_400, expected: 1_500, .. })));
+    let lan = |side| RouterConfig { network: NetworkType::Broadcast, ..router(side, &[]) };
+    let mut world = World::new(1, CLEAN, [lan(1), lan(2)]);
+    world.pass(Nanos::from_secs(60));
+    assert!(matches!(world.sides[0].failure(0), Some(Failure::NoDesignated(_))));
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    world.is_cut = true;
+    world.pass(Nanos::from_secs(60));
+    assert_eq!(world.sides[0].failure(0), Some(Failure::Nobody));
+}
+
+#[test]
+fn who_knows_the_passwords_gets_in() {
+    for is_digest in [false, true] {
+        let password = |text: &str| Some(Password { text: text.to_owned(), is_digest });
+        let with = |side| RouterConfig {
+            password: password("of hellos"),
+            lsp_password: password("of LSPs"),
+            ..router(side, &[routes("16.0.0.0", 24, 1_000)])
+        };
+        let mut world = World::new(1, CLEAN, [with(1), with(2)]);
+        world.settle(Nanos::from_secs(10));
+        assert_eq!((world.held(0), world.held(1)), (1_000, 1_000));
+    }
+}
+
+#[test]
+fn a_neighbour_that_falls_silent_is_found_out_and_comes_back() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes("16.0.0.0", 24, 300)]), router(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    world.is_cut = true;
+    world.pass(Nanos::from_secs(26));
+    assert_eq!(world.sides[0].up(), 1, "not before the hold time");
+    world.pass(Nanos::from_secs(5));
+    let [west, east] = world.counts();
+    assert_eq!((west.flaps, east.flaps, world.sides[0].up()), (1, 1, 0));
+    assert!(matches!(world.sides[0].first_loss(), Some((0, Failure::Silent(_, 30)))));
+    world.is_cut = false;
+    world.settle(Nanos::from_secs(20));
+    assert_eq!((world.held(1), world.counts()[0].advertised), (300, 600));
+}
+
+#[test]
+fn what_a_run_before_has_left_is_taken_over_or_purged() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes("16.0.0.0", 24, 2_000)]), router(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    // The run before had another metric, and more routes: the same sequence numbers say something else.
+    let old = [RouteRange { metric: 9, ..routes("16.0.0.0", 24, 3_000) }];
+    let lsps = {
+        let mut other = World::new(1, CLEAN, [router(1, &old), router(2, &[])]);
+        other.settle(Nanos::from_secs(10));
+        let now = other.now;
+        let mut frames = Vec::new();
+        other.sides[0].set_router(now, 0, false);
+        other.sides[0].poll(now, &mut frames);
+        other.sides[0].set_router(now, 0, true);
+        let mut seen = Vec::new();
+        let until = other.now + Nanos::from_secs(8);
+        other.run_watched(until, |from, frame| {
+            if from == 0 && matches!(frame.get(21), Some(18 | 20)) {
+                seen.push(frame.to_vec());
+            }
+        });
+        seen
+    };
+    assert!(lsps.len() >= 17, "{} LSPs", lsps.len());
+    for mut lsp in lsps {
+        // It is the device that sends them.
+        lsp[11] = 2;
+        let now = world.now;
+        assert!(world.sides[0].take(now, &lsp));
+    }
+    world.pass(Nanos::from_secs(30));
+    world.settle(Nanos::from_secs(10));
+    assert_eq!((world.held(1), world.sides[0].counts().flaps), (2_000, 0));
+    assert!(world.counts()[0].outdated >= 17, "{:?}", world.counts()[0]);
+}
+
+#[test]
+fn at_the_end_all_is_purged() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes("16.0.0.0", 24, 2_000)]), router(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    let now = world.now;
+    world.sides[0].shut(now);
+    let until = world.now + Nanos::from_secs(3);
+    assert!(world.run(until, |sides| sides[0].is_over()));
+    world.pass(Nanos::from_millis(10));
+    let [west, east] = world.counts();
+    assert_eq!((world.sides[1].up(), west.flaps, east.flaps), (0, 0, 1));
+    assert!(east.received_purged >= 12, "{east:?}");
+    assert_eq!(world.sides[1].neighbour(0).unwrap().state, NeighbourState::Initializing);
+}
+
+#[test]
+fn routers_go_down_and_up_by_command() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes("16.0.0.0", 24, 20)]), router(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    let now = world.now;
+    assert!(world.sides[0].set_router(now, 0, false) && !world.sides[0].set_router(now, 0, false));
+    world.pass(SECOND);
+    assert_eq!((world.sides[0].up(), world.sides[1].up(), world.counts()[0].flaps), (0, 0, 0));
+    world.pass(Nanos::from_secs(100));
+    let now = world.now;
+    assert!(world.sides[0].set_router(now, 0, true));
+    world.settle(Nanos::from_secs(20));
+    assert_eq!((world.held(1), world.counts()[0].advertised), (20, 40));
+}
+
+#[test]
+fn as_many_routes_as_fragments_hold_are_told() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes("16.0.0.0", 24, 46_000)]), router(2, &[])]);
+    world.settle(Nanos::from_secs(60));
+    assert_eq!((world.lsps(1).level_2, world.sides[1].counts().left_out), (256, 0));
+}
+
+#[test]
+fn routes_that_a_smaller_mtu_leaves_no_room_for_are_known() {
+    let west = RouterConfig { mtu: Some(1_000), ..router(1, &[routes("16.0.0.0", 24, 46_000)]) };
+    let mut world = World::new(1, CLEAN, [west, RouterConfig { mtu: Some(1_000), ..router(2, &[]) }]);
+    world.settle(Nanos::from_secs(60));
+    assert_eq!((world.lsps(1).level_2, world.sides[1].unfitting()), (256, 0));
+    assert!((10_000..20_000).contains(&world.sides[0].unfitting()), "{}", world.sides[0].unfitting());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+
+    /// Whatever the link does, both sides come to hold what the other advertises, and only that.
+    #[test]
+    fn both_sides_hold_the_same(
+        seed: u64,
+        loss_percent in 0u64..25,
+        copies_percent in 0u64..10,
+        jitter_us in 0u64..20_000,
+        (west, east) in (0u32..2_000, 0u32..900),
+        routers in 0u32..20,
+    ) {
+        let link = Link {
+            loss_percent,
+            copies_percent,
+            delay: Nanos::from_micros(500),
+            jitter: Nanos::from_micros(jitter_us),
+        };
+        let topology = (routers > 0).then_some(Topology {
+            shape: Shape::Tree { children: 3 },
+            routers,
+            metric: 5,
+            first: SystemId([9, 0, 0, 0, 0, 1]),
+        });
+        let later = Schedule { from: Nanos::from_secs(30), ..Schedule::default() };
+        let gone = Schedule { until: Some(Nanos::from_secs(20)), ..Schedule::default() };
+        let own = [
+            routes("16.0.0.0", 24, west),
+            RouteRange { schedule: later, ..routes("2001:db8::", 64, 50) },
+            RouteRange { schedule: gone, ..routes("24.0.0.0", 24, 60) },
+        ];
+        let west_config = RouterConfig { topology, ..router(1, &own) };
+        let mut world = World::new(seed, link, [west_config, router(2, &[routes("40.0.0.0", 24, east)])]);
+        world.settle(Nanos::from_secs(600));
+        world.start();
+        world.pass(Nanos::from_secs(60));
+        world.settle(Nanos::from_secs(600));
+        prop_assert_eq!(world.held(1) as u32, west + 50);
+        prop_assert_eq!(world.held(0) as u32, east);
+        prop_assert_eq!(world.lsps(0).all(), 1 + u64::from(east.div_ceil(181)));
+    }
+}

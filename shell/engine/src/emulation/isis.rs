@@ -1,0 +1,242 @@
+//! IS-IS routers of a port: they come up before traffic, and are looked after while it runs.
+//!
+//! Not here: the protocol (`::isis`).
+
+use super::ready::{Ready, first_few};
+use super::times::times;
+use crate::trial::endpoints::hosts_mtu;
+use ::isis::{
+    IsisHost, KnownLsp, Levels, LspCounts, NeighbourState, NetworkType, RouterConfig, Routers, RoutersConfig,
+};
+use neighbour::Mac;
+use port::PortFacts;
+use profile::plan::{HostPlan, IsisPlan, PortPlan};
+use result::{IsisLspCounts, IsisLspState, IsisResult, IsisRouterState};
+use std::net::Ipv6Addr;
+use units::{Nanos, count};
+
+/// IS-IS routers of a port.
+#[derive(Debug)]
+pub(super) struct IsisRouters {
+    pub(super) machine: Routers,
+    pub(super) plan: IsisPlan,
+    /// Names of the port's hosts.
+    hosts: Vec<String>,
+    ready: Ready,
+    /// Routers that had all adjacencies when traffic had ended.
+    up_at_end: Option<usize>,
+    /// What neighbours had said that was known then.
+    held_at_end: Option<LspCounts>,
+    /// What makes a result invalid, known when traffic started.
+    pub(super) complaints: Vec<String>,
+}
+
+/// The address that a router has on its link alone: that of its host, or the one that its hardware address makes.
+pub(crate) fn link_local(router: &RouterConfig, mac: Mac) -> Option<Ipv6Addr> {
+    router.link_local.map(|ip| if ip.is_unspecified() { emulate::link_local(mac) } else { ip })
+}
+
+impl IsisRouters {
+    pub(super) fn new(plan: &IsisPlan, port: &PortPlan, macs: &[Mac], facts: &PortFacts) -> Self {
+        let host = |(host, mac): (&HostPlan, &Mac)| IsisHost {
+            mac: *mac,
+            vlans: host.vlans.clone(),
+            mtu: hosts_mtu(facts) as u16,
+        };
+        let router = |router: &RouterConfig| RouterConfig {
+            link_local: link_local(router, macs[router.host]),
+            ..router.clone()
+        };
+        let config = RoutersConfig {
+            hosts: port.hosts.iter().zip(macs).map(host).collect(),
+            routers: plan.routers.iter().map(router).collect(),
+            rate: plan.rate,
+            seed: plan.seed,
+        };
+        Self {
+            machine: Routers::new(config),
+            plan: plan.clone(),
+            hosts: port.hosts.iter().map(|host| host.name.clone()).collect(),
+            ready: Ready::new(plan.settle, plan.timeout),
+            up_at_end: None,
+            held_at_end: None,
+            complaints: Vec::new(),
+        }
+    }
+
+    /// Begins, the first time.
+    pub(super) fn set_up(&mut self, now: Nanos) {
+        if self.ready.begin(now) {
+            self.machine.begin(now);
+        }
+    }
+
+    /// Whether traffic may start: all is told and the device has had its time, or it is too late. With `patient` it may at once.
+    pub(super) fn may_start(&mut self, now: Nanos, patient: bool) -> bool {
+        self.ready.may_start(now, patient, || self.machine.is_settled())
+    }
+
+    /// Traffic starts: notes what there is.
+    pub(super) fn note_start(&mut self, patient: bool) {
+        self.ready.note_start(patient, self.machine.up());
+        if patient {
+            return;
+        }
+        let unfitting = self.machine.unfitting();
+        if unfitting > 0 {
+            let unfitting = count(unfitting);
+            self.complaints.push(format!(
+                "{unfitting} IS-IS routes have no room in 255 LSPs: the MTU of the port is too small for them"
+            ));
+        }
+        let missing = self.missing();
+        self.complaints.extend(missing.or_else(|| self.ready.complaint("IS-IS")));
+    }
+
+    /// Purges what was advertised and ends all adjacencies.
+    pub(super) fn end(&mut self, now: Nanos) {
+        self.up_at_end = Some(self.machine.up());
+        self.held_at_end = Some(self.held());
+        self.machine.shut(now);
+    }
+
+    /// Routers that had all adjacencies when traffic started, or ever if nobody waited for them.
+    pub(super) fn up(&self) -> usize {
+        let ever = |router: &usize| self.machine.counts_of(*router).up > 0;
+        self.ready.there(self.plan.routers.len(), ever)
+    }
+
+    /// Whether adjacencies were lost, in a sentence.
+    pub(super) fn lost(&self) -> Option<String> {
+        let (router, why) = self.machine.first_loss()?;
+        let (flaps, local) = (self.machine.counts().flaps, self.plan.routers[router].local);
+        let first = if flaps > 1 { "; the first" } else { "" };
+        Some(format!("{} IS-IS adjacencies were lost{first}: {local}: {why}", count(flaps)))
+    }
+
+    /// Why adjacencies are missing, in a sentence; `None` if none is. Those of a router that a command took down are not missing.
+    pub(super) fn missing(&self) -> Option<String> {
+        let machine = &self.machine;
+        let all = self.plan.routers.len();
+        let missing: Vec<_> = (0..all)
+            .filter(|router| !machine.is_down(*router))
+            .filter_map(|router| Some((router, machine.failure(router)?)))
+            .collect();
+        if missing.is_empty() {
+            return None;
+        }
+        let named = first_few(
+            missing.iter().map(|(router, why)| format!("{}: {why}", self.plan.routers[*router].local)),
+        );
+        let (missing, all) = (count(missing.len() as u64), count(all as u64));
+        Some(format!("{missing} of {all} IS-IS routers lack an adjacency: {named}"))
+    }
+
+    /// LSPs in the databases of all routers.
+    fn held(&self) -> LspCounts {
+        let mut held = LspCounts::default();
+        (0..self.plan.routers.len()).for_each(|router| held += &self.machine.held(router));
+        held
+    }
+
+    /// Their row of the result.
+    pub(super) fn report(&self, commands: u64) -> IsisResult {
+        let (counts, all) = (self.machine.counts(), self.plan.routers.len());
+        let held = self.held_at_end.unwrap_or_else(|| self.held());
+        IsisResult {
+            routers: all as u64,
+            up: self.up() as u64,
+            failed: (all - self.up()) as u64,
+            up_at_end: self.up_at_end.unwrap_or_else(|| self.machine.up()) as u64,
+            flaps: counts.flaps,
+            up_ns: times(&self.machine.set_up_times()),
+            announced_after_s: self.ready.told_after().map(Nanos::as_secs_f64),
+            advertised: counts.advertised,
+            withdrawn: counts.withdrawn,
+            first_withdrawal_ns: counts.first_withdrawal.map(|at| at.0),
+            first_advertisement_ns: counts.first_advertisement.map(|at| at.0),
+            lsps_sent: row(&counts.sent),
+            lsps_received: row(&counts.received),
+            database: row(&held),
+            left_out: counts.left_out,
+            received_purged: counts.received_purged,
+            retransmitted: counts.retransmitted,
+            refreshed: counts.refreshed,
+            outdated: counts.outdated,
+            hellos_sent: counts.hellos.0,
+            hellos_received: counts.hellos.1,
+            csnps_sent: counts.csnps.0,
+            csnps_received: counts.csnps.1,
+            psnps_sent: counts.psnps.0,
+            psnps_received: counts.psnps.1,
+            mismatched: counts.mismatched,
+            malformed: counts.malformed,
+            commands,
+        }
+    }
+
+    /// How a router stands at `now`.
+    pub(super) fn state(&self, port: &str, router: usize, now: Nanos, with_lsps: bool) -> IsisRouterState {
+        let (machine, config) = (&self.machine, &self.plan.routers[router]);
+        let counts = machine.counts_of(router);
+        let neighbour = machine.neighbour(router);
+        let up_since = neighbour.and_then(|one| one.up_since).filter(|_| machine.is_up(router));
+        let known = || {
+            let all = machine.databases(router);
+            all.flat_map(|(level, database)| database.known(now).map(move |lsp| lsp_state(level, &lsp)))
+                .collect()
+        };
+        IsisRouterState {
+            port: port.to_owned(),
+            host: self.hosts[config.host].clone(),
+            name: config.name.clone(),
+            system_id: config.system.to_string(),
+            area: config.area.to_string(),
+            level: match config.levels {
+                Levels::One => "1",
+                Levels::Two => "2",
+                Levels::Both => "1-2",
+            }
+            .to_owned(),
+            local: config.local.to_string(),
+            network: match config.network {
+                NetworkType::PointToPoint => "point_to_point",
+                NetworkType::Broadcast => "broadcast",
+            }
+            .to_owned(),
+            state: neighbour.map_or(NeighbourState::Down, |one| one.state).name().to_owned(),
+            neighbour_id: neighbour.map(|one| one.system.to_string()),
+            neighbour: neighbour.and_then(|one| one.ip).map(|ip| ip.to_string()),
+            designated: machine.designated(router),
+            up_for_s: up_since.map(|at| now.since(at).as_secs_f64()),
+            is_mutual: machine.is_mutual(router),
+            is_down: machine.is_down(router),
+            reason: machine.failure(router).filter(|_| !machine.is_down(router)).map(|why| why.to_string()),
+            flaps: counts.flaps,
+            advertised: counts.advertised,
+            withdrawn: counts.withdrawn,
+            originated: machine.originated(router),
+            lsps_sent: row(&counts.sent),
+            lsps_received: row(&counts.received),
+            retransmitted: counts.retransmitted,
+            database: row(&machine.held(router)),
+            kept: machine.databases(router).map(|(_, database)| database.kept() as u64).sum(),
+            left_out: counts.left_out,
+            lsps: if with_lsps { known() } else { Vec::new() },
+        }
+    }
+}
+
+fn row(counts: &LspCounts) -> IsisLspCounts {
+    IsisLspCounts { level_1: counts.level_1, level_2: counts.level_2 }
+}
+
+fn lsp_state(level: u8, lsp: &KnownLsp<'_>) -> IsisLspState {
+    IsisLspState {
+        level,
+        id: lsp.id.to_string(),
+        sequence: lsp.sequence,
+        lifetime_s: lsp.lifetime_s,
+        body: lsp.body.iter().map(|byte| format!("{byte:02x}")).collect(),
+    }
+}

@@ -1,0 +1,93 @@
+"""FRR as a device under test: its daemons in a namespace with two networks, 10.0.0.0/24 of the routers, and 10.9.0.0/24."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from lab import missing, need, stream, wait_until
+from test_routing import FRR
+
+TESTS = Path(__file__).parent
+
+
+class Device:
+    """FRR with one daemon beside zebra, configured by a text. The link of the routers loses so many percent of frames."""
+
+    daemon = ""
+    protocol = ""
+
+    def __init__(self, lab, text, lost=0):
+        if not (FRR / "zebra").exists():
+            missing("needs frr")
+        need("ip", "vtysh")
+        self.lab, self.folder = lab, lab.folder()
+        self.tester, self.ns = lab.netns("tester"), lab.netns("device", forwarding=True)
+        self.join(lost)
+        lab.veth(self.tester, "veth1", self.ns, "d1")
+        for inner, address in (("d0", "10.0.0.1/24"), ("d1", "10.9.0.1/24")):
+            self.ns.ip("address", "add", address, "dev", inner)
+        self.prepare()
+        (self.folder / "empty.conf").touch()
+        for name in ("zebra", self.daemon):
+            command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", self.folder / "empty.conf"]
+            command += ["-i", self.folder / f"{name}.pid", "-z", self.folder / "zserv.api", "--vty_socket", self.folder]
+            lab.start(*command, ns=self.ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            wait_until(lambda: (self.folder / f"{name}.vty").exists(), name)
+        (self.folder / "frr.conf").write_text(text)
+        self.vtysh("-f", self.folder / "frr.conf")
+
+    def prepare(self):
+        """What the namespace needs besides."""
+
+    def join(self, lost):
+        """A link from veth0 of the tester to d0, which loses so many percent of frames."""
+        if not lost:
+            return self.lab.veth(self.tester, "veth0", self.ns, "d0")
+        between = self.lab.netns("between")
+        self.lab.veth(self.tester, "veth0", between, "west")
+        self.lab.veth(between, "east", self.ns, "d0")
+        command = (sys.executable, TESTS / "distance.py", "west", "east", 1, lost)
+        process = self.lab.start(*command, ns=between, stdin=subprocess.PIPE)
+        assert process.stdout.readline() == "ready\n"
+
+    def vtysh(self, *arguments):
+        return self.ns.run("vtysh", "--vty_socket", self.folder, *arguments)
+
+    def configure(self, text):
+        """Changes the configuration by the lines of a text."""
+        self.vtysh("-c", "configure terminal", *(f"-c{line.strip()}" for line in text.splitlines()))
+
+    def show(self, what):
+        return json.loads(self.vtysh("-c", f"show {what} json"))
+
+    def fib(self, family="-4"):
+        """Networks that are in the kernel by the protocol."""
+        return len(self.ns.ip(family, "route", "show", "proto", self.protocol).splitlines())
+
+    def ports(self, routers, kind="afpacket", **west):
+        """The routers' port, and another one."""
+        return {
+            "west": {"device": f"{kind}:veth0", "ip": "10.0.0.2/24", "gateway": "10.0.0.1", self.protocol: routers, **west},
+            "east": {"device": f"{kind}:veth1", "ip": "10.9.0.2/24", "gateway": "10.9.0.1"},
+        }
+
+    def begin(self, ports, streams, seconds, **rest):
+        """A run whose traffic has begun, and the file of its intervals."""
+        profile = self.lab.profile(ports, streams, load={"duration": f"{seconds}s", "drain": "500ms"}, **rest)
+        lines = profile.parent / "lines.jsonl"
+        process = self.lab.start_eagre("run", profile, "--json", "-", "--jsonl", lines, "--interval", "200ms", ns=self.tester)
+        begun = lambda: lines.exists() and lines.read_text().count("\n") > 1
+        wait_until(lambda: begun() or process.poll() is not None, "traffic", 150)
+        assert process.poll() is None, process.communicate()[1]
+        return process, lines
+
+    def run(self, routers, seconds=1, timeout=120, **west):
+        profile = self.lab.profile(self.ports(routers, **west), [], load={"duration": f"{seconds}s", "drain": "200ms"})
+        return self.lab.eagre("run", profile, "--json", "-", ns=self.tester, timeout=timeout)
+
+
+def to(name, first, count, rate="2kpps"):
+    """A stream to each network of a range."""
+    varied = {"ipv4.dst": {"from": first, "step": 256, "count": count}}
+    return {**stream(name, "east", "west", rate=rate), "packet": [{"ipv4": {"dst": first}}, {"udp": {"dst": 9}}], "vary": varied}
