@@ -17,4 +17,3 @@ mod report;
 mod times;
 
 pub(crate) use hosts::{Emulation, send};
-pub(crate) use isis::link_local;

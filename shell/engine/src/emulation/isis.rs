@@ -5,6 +5,7 @@
 use super::ready::{Ready, first_few};
 use super::times::times;
 use crate::trial::endpoints::hosts_mtu;
+use crate::trial::hosts::link_local;
 use ::isis::{
     IsisHost, KnownLsp, Levels, LspCounts, NeighbourState, NetworkType, RouterConfig, Routers, RoutersConfig,
 };
@@ -12,7 +13,6 @@ use neighbour::Mac;
 use port::PortFacts;
 use profile::plan::{HostPlan, IsisPlan, PortPlan};
 use result::{IsisLspCounts, IsisLspState, IsisResult, IsisRouterState};
-use std::net::Ipv6Addr;
 use units::{Nanos, count};
 
 /// IS-IS routers of a port.
@@ -29,11 +29,6 @@ pub(super) struct IsisRouters {
     held_at_end: Option<LspCounts>,
     /// What makes a result invalid, known when traffic started.
     pub(super) complaints: Vec<String>,
-}
-
-/// The address that a router has on its link alone: that of its host, or the one that its hardware address makes.
-pub(crate) fn link_local(router: &RouterConfig, mac: Mac) -> Option<Ipv6Addr> {
-    router.link_local.map(|ip| if ip.is_unspecified() { emulate::link_local(mac) } else { ip })
 }
 
 impl IsisRouters {

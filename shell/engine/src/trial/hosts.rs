@@ -3,15 +3,15 @@
 //!
 //! Not here: frames of hosts (`neighbour`).
 
-use crate::emulation::link_local;
 use crate::error::EngineError;
+use isis::RouterConfig;
 use neighbour::{Host, Hosts, Mac, Resolver};
 use port::PortFacts;
 use profile::Plan;
 use profile::plan::{Address, HopBy, HostPlan, NextHop, PortPlan};
 use session::plan::{PoolPlan, Side, SidePlan};
 use std::collections::HashSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::ops::RangeInclusive;
 
 /// First byte of hardware addresses that are made here: locally administered, not a group's (IEEE 802).
@@ -171,6 +171,11 @@ impl EmulatedHosts {
         };
         wanted.into_iter().enumerate().map(resolver).collect()
     }
+}
+
+/// The address that a router has on its link alone: that of its host, or the one that its hardware address makes.
+pub(crate) fn link_local(router: &RouterConfig, mac: Mac) -> Option<Ipv6Addr> {
+    router.link_local.map(|ip| if ip.is_unspecified() { emulate::link_local(mac) } else { ip })
 }
 
 fn refuse_twins(port: &PortPlan, hosts: &[Host]) -> Result<(), EngineError> {
