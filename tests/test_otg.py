@@ -604,8 +604,7 @@ def test_what_is_not_supported_is_named(client):
     config = client.config()
     made, (ethernet, _) = otg.flow(config, "f", "ethernet", "ipv4")
     ethernet.pfc_queue.value = 3
-    made.metrics.enable = made.metrics.latency.enable = True
-    made.metrics.latency.mode = "cut_through"
+    made.metrics.enable = True
     made.egress_packet.ethernet()
     lag = config.lags.add(name="lag")
     lag.ports.add(port_name="p").ethernet.name = "p eth"
@@ -615,8 +614,7 @@ def test_what_is_not_supported_is_named(client):
     device.isis.interfaces.add(name="isis", eth_name="e")
     errors = client.refused(config)
     paths = {error.split(":")[0] for error in errors}
-    assert {"flows[0].metrics.latency.mode", "flows[0].egress_packet"} <= paths, errors
-    made.metrics.latency.mode = "store_forward"
+    assert "flows[0].egress_packet" in paths, errors
     made.egress_packet.clear()
     paths = {error.split(":")[0] for error in client.refused(config)}
     assert paths == {"flows[0].packet[0].ethernet.pfc_queue.value", "lags[0].protocol.static", "devices[0].isis"}
@@ -625,6 +623,66 @@ def test_what_is_not_supported_is_named(client):
     ethernet.pfc_queue.value = 0
     made.tx_rx.port.tx_name = "nobody"
     assert client.refused(config) == ["flows[0].tx_rx.port.tx_name: unknown port 'nobody'"]
+
+
+def test_latency_of_bit_forwarding_devices(client):
+    """The time of a frame on the link is taken off, where the speed of that is known; where it is not, a warning says so."""
+    config = client.config()
+    speed = config.layer1.add(name="l", port_names=["p", "q"], speed="speed_1_gbps")
+    for name, mode in (("whole", "store_forward"), ("cut", "cut_through")):
+        made, _ = otg.flow(config, name, "ethernet", "ipv4", "udp", size=250, packets=200, measure=True)
+        made.metrics.latency.enable, made.metrics.latency.mode = True, mode
+    assert not client.set(config)
+    client.transmit("start")
+    client.over()
+    rows = client.flows()
+    client.transmit("stop")
+    run = client.server.get("/api/v1/runs")[0]["id"]
+    streams = client.server.get(f"/api/v1/runs/{run}/result")["streams"].values()
+    measured = sorted(stream["latency_ns"]["min"] for stream in streams)
+    # 250 bytes at 1 Gbit/s are 2 µs.
+    told = {name: row.latency.minimum_ns for name, row in rows.items()}
+    assert sorted([told["whole"], told["cut"] + 2_000]) == pytest.approx(measured, abs=1), (told, measured)
+    assert rows["cut"].latency.average_ns > 0 and rows["cut"].latency.maximum_ns >= rows["cut"].latency.average_ns
+    speed.port_names = ["p"]
+    config.ports[1].location = "ring:b"
+    config.ports[0].location = "ring:a"
+    (warning,) = client.set(config)
+    assert warning.startswith("flows[1].metrics.latency.mode") and "the speed of port 'q' is not known" in warning, warning
+    config.flows[1].size.random.min, config.flows[1].size.random.max = 100, 300
+    assert any("frames have several lengths" in warning for warning in client.set(config))
+
+
+def test_a_flow_may_arrive_at_several_ports(lab):
+    """Frames count as received at each of them; a bridge knows which are behind which."""
+    otg.install()
+    tester, bridge = lab.netns("tester"), lab.netns("bridge")
+    bridge.ip("link", "add", "name", "joint", "type", "bridge")
+    bridge.ip("link", "set", "joint", "up")
+    for name in "abc":
+        lab.veth(tester, f"{name}0", bridge, f"{name}1")
+        bridge.ip("link", "set", f"{name}1", "master", "joint")
+    behind = {"b1": "02:00:00:00:0b:01", "c1": "02:00:00:00:0c:01"}
+    for port, mac in behind.items():
+        bridge.run("bridge", "fdb", "add", mac, "dev", port, "master", "static")
+    client = otg.Client(Server(lab, ns=tester))
+    config = client.config("afpacket:a0", "afpacket:b0")
+    config.ports.add(name="r", location="afpacket:c0")
+    made, (ethernet, *_) = otg.flow(config, "f", "ethernet", "ipv4", "udp", packets=300, measure=True)
+    made.tx_rx.port.rx_name = None
+    made.tx_rx.port.rx_names, made.metrics.loss = ["q", "r"], True
+    ethernet.src.value, ethernet.dst.values = "02:00:00:00:0a:01", list(behind.values())
+    client.set(config)
+    client.transmit("start")
+    client.over()
+    (row,) = client.flows().values()
+    client.transmit("stop")
+    assert (row.frames_tx, row.frames_rx, row.port_rx, row.loss) == (300, 300, "q,r", 0), row
+    run = client.server.get("/api/v1/runs")[0]["id"]
+    (stream,) = client.server.get(f"/api/v1/runs/{run}/result")["streams"].values()
+    assert sorted(path["rx"] for path in stream["paths"].values()) == [150, 150], stream["paths"]
+    made.tx_rx.port.rx_names = ["q", "nobody"]
+    assert client.refused(config) == ["flows[0].tx_rx.port.rx_names: unknown port 'nobody'"]
 
 
 def test_configurations_change_in_parts(client):

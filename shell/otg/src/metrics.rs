@@ -50,6 +50,8 @@ pub struct PortState {
     pub up: bool,
     /// Whether a capture is running.
     pub capturing: bool,
+    /// Bit rate of its link, if it is known.
+    pub speed_bps: Option<u64>,
 }
 
 /// Inputs of metrics.
@@ -407,11 +409,13 @@ fn flow_row(
     let mut row = Map::new();
     row.insert("name".to_owned(), flow.name.clone().into());
     row.insert("port_tx".to_owned(), flow.tx_port.clone().into());
-    row.insert("port_rx".to_owned(), flow.rx_port.clone().unwrap_or_default().into());
+    row.insert("port_rx".to_owned(), flow.rx_ports.join(",").into());
     row.insert("transmit".to_owned(), transmit.into());
-    sum.put(flow, &mut row);
+    let speed = || input.translation.rx_speed(flow, &|port| input.ports.get(port)?.speed_bps);
+    let speed = if flow.cut_through { speed() } else { None };
+    sum.put(flow, speed, &mut row);
     let Value::Object(mut row) = only(row, columns) else { return Value::Null };
-    let rows = tagged.rows(flow, &figures);
+    let rows = tagged.rows(flow, speed, &figures);
     if !rows.is_empty() {
         row.insert("tagged_metrics".to_owned(), rows.into());
     }
@@ -519,11 +523,17 @@ impl Sum {
         }
     }
 
+    /// Bytes of a frame with FCS; the mean of those received if they have several lengths.
+    fn frame_bytes(&self, flow: &FlowPlan) -> f64 {
+        let mean = || self.rx_bytes as f64 / self.rx.max(1) as f64;
+        flow.frame_bytes.map_or_else(mean, f64::from)
+    }
+
     /// Adds the columns common to flows and tagged metrics. All counters are always there: clients of some languages take
-    /// them without a look.
-    fn put(&self, flow: &FlowPlan, row: &mut Map<String, Value>) {
+    /// them without a look. `speed` is that of the link, bit/s, if the time of a frame on it is to be taken off latency.
+    fn put(&self, flow: &FlowPlan, speed: Option<u64>, row: &mut Map<String, Value>) {
         let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
-        if flow.rx_port.is_some() && flow.loss {
+        if !flow.rx_ports.is_empty() && flow.loss {
             let lost = self.tx.saturating_sub(self.rx) as f64;
             put("loss", decimal(if self.tx == 0 { 0.0 } else { lost * 100.0 / self.tx as f64 }));
         }
@@ -546,9 +556,11 @@ impl Sum {
             put(&format!("{side}_rate_mbps"), decimal(bits / 1e6));
         }
         if let Some(latency) = self.latency.filter(|_| flow.latency) {
+            let on_link = speed.map_or(0.0, |speed| self.frame_bytes(flow) * 8e9 / speed as f64);
+            let told = |ns: f64| decimal((ns - on_link).max(0.0));
             let mean = latency.sum / latency.samples;
             let latency = json!({
-                "minimum_ns": decimal(latency.min), "maximum_ns": decimal(latency.max), "average_ns": decimal(mean),
+                "minimum_ns": told(latency.min), "maximum_ns": told(latency.max), "average_ns": told(mean),
             });
             put("latency", latency);
         }
@@ -579,7 +591,7 @@ impl<'a> Tagged<'a> {
     }
 
     /// One row per combination of tag values, sorted.
-    fn rows(&self, flow: &FlowPlan, figures: &Figures<'_>) -> Vec<Value> {
+    fn rows(&self, flow: &FlowPlan, speed: Option<u64>, figures: &Figures<'_>) -> Vec<Value> {
         let mut sums: BTreeMap<Vec<(&str, &str)>, Sum> = BTreeMap::new();
         for stream in flow.streams.iter().filter(|stream| self.include && self.wants(stream)) {
             let tags: Vec<(&str, &str)> =
@@ -592,7 +604,7 @@ impl<'a> Tagged<'a> {
             let tag =
                 |(name, value): (&str, &str)| json!({"name": name, "value": {"choice": "hex", "hex": value}});
             let mut row = Map::new();
-            sum.put(flow, &mut row);
+            sum.put(flow, speed, &mut row);
             let Value::Object(mut row) = only(row, &self.columns) else { return Value::Null };
             row.insert("tags".to_owned(), tags.into_iter().map(tag).collect());
             row.into()

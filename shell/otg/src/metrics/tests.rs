@@ -69,7 +69,7 @@ fn flows_are_summed_over_their_streams() {
         },
         requested: &[Transmit::Started, Transmit::Started],
         own_s: &[0.0, 0.0],
-        ports: &[PortState { up: true, capturing: false }; 2],
+        ports: &[PortState { up: true, ..PortState::default() }; 2],
         protocols: &ProtocolStates::default(),
     };
     let answer = metrics(&json!({"choice": "flow"}), &input).unwrap();

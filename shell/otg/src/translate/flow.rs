@@ -6,7 +6,7 @@ use super::{FlowPlan, StreamPlan};
 use crate::node::Node;
 use crate::packet::Packet;
 use profile::document::{
-    self, Content, FieldValue, GeneratorDoc, MeasureDoc, Name, PacketElement, StreamDoc, VaryDoc,
+    self, Content, FieldValue, GeneratorDoc, MeasureDoc, Name, OneOrMany, PacketElement, StreamDoc, VaryDoc,
 };
 use units::{FrameLen, Load};
 use wire::signature;
@@ -18,6 +18,8 @@ pub(super) const STREAMS_MAX: usize = 4096;
 struct Pair {
     from: Endpoint,
     to: Option<Endpoint>,
+    /// Other ports at which frames count as received.
+    also: Vec<usize>,
 }
 
 /// Reads the flow number `index`; its streams go into `documents`.
@@ -28,7 +30,11 @@ pub(super) fn flow(
     documents: &mut Vec<StreamDoc>,
 ) -> Option<FlowPlan> {
     let name = node.text("name").to_owned();
-    let (pairs, between_devices) = pairs(node, ports)?;
+    let (mut pairs, between_devices) = pairs(node, ports)?;
+    let absent = Absent::of(node);
+    if between_devices {
+        share_receivers(&mut pairs, ports, &absent);
+    }
     let metrics = Metrics::read(node);
     let mut packet = Packet::read(node, between_devices);
     packet.put_in_order(node);
@@ -58,16 +64,23 @@ pub(super) fn flow(
     let mut plan = FlowPlan {
         name,
         tx_port: ports.name(pairs.first()?.from.port).to_owned(),
-        rx_port: pairs.first()?.to.map(|to| ports.name(to.port).to_owned()),
+        rx_ports: receivers(&pairs).into_iter().map(|port| ports.name(port).to_owned()).collect(),
         enabled: metrics.enable,
         loss: metrics.loss,
         latency: metrics.latency,
+        cut_through: metrics.cut_through,
+        frame_bytes: sizes.one.map(FrameLen::bytes),
         timestamps: metrics.timestamps,
         packets: duration.in_all,
         ends_at_s: duration.ends_at_s,
         streams: Vec::new(),
     };
-    let absent = Absent::of(node);
+    if metrics.cut_through && sizes.one.is_none() {
+        node.child("metrics").child("latency").warn_at(
+            "mode",
+            "frames have several lengths: from the minimum and the maximum the time of a mean frame on the link is taken off",
+        );
+    }
     let shared = Shared { sizes: &sizes, rate, duration: &duration, measure: metrics.enable, fill: &fill };
     for pair in &pairs {
         ports.check_mtu(node, pair.from, sizes.longest);
@@ -120,6 +133,9 @@ impl Shared<'_> {
         let rate = stream_rate(self.rate, part.parts);
         StreamDoc {
             to: to.map(|to| ports.key(to.port)),
+            // Only packets with a signature are looked for at several ports.
+            also_to: (self.measure && !part.pair.also.is_empty())
+                .then(|| OneOrMany::Many(part.pair.also.iter().map(|port| ports.key(*port)).collect())),
             from_host: ports.host_key(from, is_resolved(&packet)),
             to_host: to.filter(|to| to.host.is_some()).and_then(|to| ports.host_key(to, false)),
             packet,
@@ -238,6 +254,8 @@ struct Metrics {
     enable: bool,
     loss: bool,
     latency: bool,
+    /// Whether the time of a frame on the link is no part of latency.
+    cut_through: bool,
     timestamps: bool,
 }
 
@@ -246,11 +264,15 @@ impl Metrics {
         let node = flow.child("metrics");
         let latency = node.child("latency");
         let wanted = latency.flag("enable");
-        if latency.text("mode") == "cut_through" && wanted {
-            latency.fail_at("mode", "not supported: timestamps are of whole frames (store_forward)");
-        }
+        let cut_through = latency.text("mode") == "cut_through" && wanted;
         let timestamps = node.flag("timestamps");
-        Self { enable: node.flag("enable"), loss: node.flag("loss"), latency: wanted, timestamps }
+        Self {
+            enable: node.flag("enable"),
+            loss: node.flag("loss"),
+            latency: wanted,
+            cut_through,
+            timestamps,
+        }
     }
 }
 
@@ -281,15 +303,48 @@ fn pairs(flow: &Node<'_>, ports: &Ports) -> Option<(Vec<Pair>, bool)> {
     if node.has("rx_name") {
         receivers.push(node.text("rx_name"));
     }
-    receivers.dedup();
-    if receivers.len() > 1 {
-        node.fail_at("rx_names", "not supported: use one receiving port");
+    let field = if node.has("rx_names") { "rx_names" } else { "rx_name" };
+    let mut found: Vec<usize> = Vec::new();
+    for receiver in receivers {
+        let port = find(field, receiver)?;
+        if !found.contains(&port) {
+            found.push(port);
+        }
     }
-    let to = match receivers.first() {
-        Some(port) => Some(find(if node.has("rx_name") { "rx_name" } else { "rx_names" }, port)?),
-        None => None,
-    };
-    Some((vec![Pair { from: Endpoint::of_port(from?), to: to.map(Endpoint::of_port) }], false))
+    let mut found = found.into_iter();
+    let to = found.next().map(Endpoint::of_port);
+    Some((vec![Pair { from: Endpoint::of_port(from?), to, also: found.collect() }], false))
+}
+
+/// The ports at which frames count as received, each once.
+fn receivers(pairs: &[Pair]) -> Vec<usize> {
+    let mut all = Vec::new();
+    for port in
+        pairs.iter().flat_map(|pair| pair.to.map(|to| to.port).into_iter().chain(pair.also.iter().copied()))
+    {
+        if !all.contains(&port) {
+            all.push(port);
+        }
+    }
+    all
+}
+
+/// Lets frames between devices count at the ports of all receivers for whom they are the same: those that have the same routes, or
+/// all if the packet says where it goes. Which of them gets one is for the network to decide.
+fn share_receivers(pairs: &mut [Pair], ports: &Ports, absent: &Absent) {
+    let is_written = absent.header.is_some() && !absent.dst;
+    let ends: Vec<(Endpoint, Option<Endpoint>)> = pairs.iter().map(|pair| (pair.from, pair.to)).collect();
+    for pair in pairs {
+        let Some(own) = pair.to else { continue };
+        let spans = |end: Endpoint| end.routes.map(|number| &ports.spans[number]);
+        for (_, other) in ends.iter().filter(|(from, _)| *from == pair.from) {
+            let Some(other) = other.filter(|other| other.port != own.port) else { continue };
+            let has_same_routes = spans(own).is_some() && spans(own) == spans(other);
+            if (is_written || has_same_routes) && !pair.also.contains(&other.port) {
+                pair.also.push(other.port);
+            }
+        }
+    }
 }
 
 fn device_pairs(node: &Node<'_>, ports: &Ports) -> Vec<Pair> {
@@ -303,16 +358,21 @@ fn device_pairs(node: &Node<'_>, ports: &Ports) -> Vec<Pair> {
             if tx.len() != rx.len() {
                 node.fail_at("mode", "one_to_one requires as many rx_names as tx_names");
             }
-            tx.iter().zip(&rx).map(|(from, to)| Pair { from: *from, to: Some(*to) }).collect()
+            tx.iter()
+                .zip(&rx)
+                .map(|(from, to)| Pair { from: *from, to: Some(*to), also: Vec::new() })
+                .collect()
         }
         _ => {
-            let pair = |from| rx.iter().map(move |to| Pair { from, to: Some(*to) });
+            let pair = |from| rx.iter().map(move |to| Pair { from, to: Some(*to), also: Vec::new() });
             tx.iter().flat_map(|from| pair(*from)).collect()
         }
     };
     if node.flag("bidirectional") {
-        let back: Vec<Pair> =
-            pairs.iter().filter_map(|p| Some(Pair { from: p.to?, to: Some(p.from) })).collect();
+        let back: Vec<Pair> = pairs
+            .iter()
+            .filter_map(|p| Some(Pair { from: p.to?, to: Some(p.from), also: Vec::new() }))
+            .collect();
         pairs.extend(back);
     }
     if pairs.iter().any(|pair| pair.from.port != pairs[0].from.port) {

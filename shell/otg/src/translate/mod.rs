@@ -166,14 +166,18 @@ pub struct FlowPlan {
     pub name: String,
     /// Name of the port it is sent from.
     pub tx_port: String,
-    /// Name of the port it is received at, if one is.
-    pub rx_port: Option<String>,
+    /// Names of the ports at which its frames count as received; the first is where they are expected.
+    pub rx_ports: Vec<String>,
     /// Whether metrics are enabled.
     pub enabled: bool,
     /// Whether loss is reported.
     pub loss: bool,
     /// Whether latency is reported.
     pub latency: bool,
+    /// Whether latency is that of bit forwarding devices (RFC 1242 section 3.8): without the time a frame takes on the link.
+    pub cut_through: bool,
+    /// Bytes of each frame with FCS, if all have one length.
+    pub frame_bytes: Option<u32>,
     /// Whether times of the first and last packet are reported.
     pub timestamps: bool,
     /// Number of packets, if limited.
@@ -269,6 +273,31 @@ impl Translation {
     /// All LLDP agents, with their ports.
     pub fn agents(&self) -> impl Iterator<Item = (&PortPlan, &LldpPlan)> {
         self.ports.iter().filter_map(|port| Some((port, port.lldp.as_ref()?)))
+    }
+
+    /// Bits per second of the links where a flow is received, if all are the same; `link` says those that the configuration does not.
+    pub fn rx_speed(&self, flow: &FlowPlan, link: &dyn Fn(usize) -> Option<u64>) -> Option<u64> {
+        let ports = self.ports.iter().enumerate().filter(|(_, port)| flow.rx_ports.contains(&port.name));
+        let mut speeds = ports.map(|(index, port)| port.speed_bps.or_else(|| link(index)));
+        let first = speeds.next()??;
+        speeds.all(|speed| speed == Some(first)).then_some(first)
+    }
+
+    /// Warnings of flows whose latency can't be told without the time of a frame on the link; `link` says speeds of ports, bit/s.
+    pub fn cut_through_warnings(&self, link: &dyn Fn(usize) -> Option<u64>) -> Vec<String> {
+        let flows = self.flows.iter().enumerate();
+        let unknown = flows.filter(|(_, flow)| flow.cut_through && self.rx_speed(flow, link).is_none());
+        let warning = |(index, flow): (usize, &FlowPlan)| {
+            let whose = match &flow.rx_ports[..] {
+                [] => "it has no receiving port".to_owned(),
+                [one] => format!("the speed of port '{one}' is not known: say it in 'layer1'"),
+                _ => "its receiving ports have no speed in common: say it in 'layer1'".to_owned(),
+            };
+            format!(
+                "flows[{index}].metrics.latency.mode: the time of a frame on the link is not taken off: {whose}"
+            )
+        };
+        unknown.map(warning).collect()
     }
 
     /// All ranges of routes.

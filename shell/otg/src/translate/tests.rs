@@ -150,7 +150,22 @@ fn devices_are_the_hosts_of_their_ports() {
     let stream = &profile["streams"][0];
     assert_eq!((&stream["from_host"], &stream["to_host"]), (&json!("h0"), &json!("h0")));
     assert_eq!(stream["packet"][0]["ethernet"], json!({}), "the device's, and resolved");
-    assert_eq!(translation.flows[0].rx_port.as_deref(), Some("q"));
+    assert_eq!(translation.flows[0].rx_ports, ["q"]);
+    // Where a packet goes is written: it counts at whichever receiver it arrives.
+    let mut several = config.clone();
+    several["ports"].as_array_mut().unwrap().push(json!({"name": "r", "location": "ring:c"}));
+    several["devices"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!({"name": "c", "ethernets": [ethernet("r", 3)]}));
+    several["flows"][0]["tx_rx"]["device"]["rx_names"] = json!(["iq", "ir"]);
+    several["flows"][0]["metrics"] = json!({"enable": true});
+    let translation = translate(&several).unwrap();
+    let profile = translation.profile.to_value();
+    let ends = |number: usize| (&profile["streams"][number]["to"], &profile["streams"][number]["also_to"]);
+    assert_eq!(ends(0), (&json!("port1"), &json!(["port2"])));
+    assert_eq!(ends(1), (&json!("port2"), &json!(["port1"])));
+    assert_eq!(translation.flows[0].rx_ports, ["q", "r"]);
     config["devices"][0]["isis"] = json!({"system_id": "640000000001"});
     config["devices"][1]["ethernets"][0]["dhcpv6_interfaces"] = json!([{"name": "x"}]);
     let wanted = [

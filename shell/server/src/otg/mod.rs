@@ -211,6 +211,11 @@ impl Otg {
             session.lease = Some(self.lease(&translation, caller)?);
         }
         warnings.extend(translation.warnings.iter().cloned());
+        if translation.flows.iter().any(|flow| flow.cut_through) {
+            let links = os::link::list().unwrap_or_default();
+            let speed = |port: usize| view::link_of(&translation.ports[port].device, &links)?.speed_bps;
+            warnings.extend(translation.cut_through_warnings(&speed));
+        }
         session.asked = vec![Transmit::Stopped; translation.flows.len()];
         session.clocks = vec![FlowClock::default(); translation.flows.len()];
         session.captures = vec![Captured::default(); translation.ports.len()];

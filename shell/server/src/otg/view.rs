@@ -35,7 +35,12 @@ impl Otg {
             .ports
             .iter()
             .zip(&session.captures)
-            .map(|(port, captured)| PortState { up: is_up(&port.device, &links), capturing: captured.on })
+            .map(|(port, captured)| {
+                let link = link_of(&port.device, &links);
+                // One that is no interface of the kernel always has a link.
+                let up = link.is_none_or(|link| link.running);
+                PortState { up, capturing: captured.on, speed_bps: link.and_then(|link| link.speed_bps) }
+            })
             .collect();
         let figures = match &snapshot {
             Some(snapshot) => Figures {
@@ -215,9 +220,8 @@ fn whole(path: &Path) -> Result<Vec<u8>, Errors> {
     }
 }
 
-/// Whether a port has a link; one that is no interface of the kernel always has.
-fn is_up(location: &str, links: &[LinkFacts]) -> bool {
-    let interface = PortId::resolve(location).ok().and_then(|id| id.kernel_interface().cloned());
-    let link = interface.and_then(|interface| links.iter().find(|link| link.name == interface.name));
-    link.is_none_or(|link| link.running)
+/// The kernel's interface that a port is, if it is one.
+pub(super) fn link_of<'a>(location: &str, links: &'a [LinkFacts]) -> Option<&'a LinkFacts> {
+    let interface = PortId::resolve(location).ok().and_then(|id| id.kernel_interface().cloned())?;
+    links.iter().find(|link| link.name == interface.name)
 }
