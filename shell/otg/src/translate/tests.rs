@@ -154,10 +154,7 @@ fn devices_are_the_hosts_of_their_ports() {
     // Where a packet goes is written: it counts at whichever receiver it arrives.
     let mut several = config.clone();
     several["ports"].as_array_mut().unwrap().push(json!({"name": "r", "location": "ring:c"}));
-    several["devices"]
-        .as_array_mut()
-        .unwrap()
-        .push(json!({"name": "c", "ethernets": [ethernet("r", 3)]}));
+    several["devices"].as_array_mut().unwrap().push(json!({"name": "c", "ethernets": [ethernet("r", 3)]}));
     several["flows"][0]["tx_rx"]["device"]["rx_names"] = json!(["iq", "ir"]);
     several["flows"][0]["metrics"] = json!({"enable": true});
     let translation = translate(&several).unwrap();
