@@ -154,7 +154,7 @@ def test_a_link_that_loses_a_fifth_of_all_frames_is_no_obstacle(lab, network):
     routes = [{"prefixes": "16.0.0.0/24", "count": 600}, {"prefixes": "32.0.0.0/24", "count": 600, "withdraw": "20s"}]
     process, _ = device.begin(device.ports(ospf(router(network=network, dead="20s", routes=routes), timeout="120s")), [], 50)
     wait_until(lambda: device.fib() == 1_200, "the routes", 18)
-    wait_until(lambda: device.fib() == 600, "the withdrawal", 25)
+    wait_until(lambda: device.fib() == 600, "the withdrawal", 45)
     row = lab.finish(process).json["ports"]["west"]["ospf"]
     assert (row["full"], row["flaps"], row["withdrawn"]) == (1, 0, 600) and row["retransmitted"] > 0, row
 

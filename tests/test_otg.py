@@ -632,7 +632,7 @@ def test_latency_of_bit_forwarding_devices(client):
     for name, mode in (("whole", "store_forward"), ("cut", "cut_through")):
         made, _ = otg.flow(config, name, "ethernet", "ipv4", "udp", size=250, packets=200, measure=True)
         made.metrics.latency.enable, made.metrics.latency.mode = True, mode
-    assert not client.set(config)
+    assert not [warning for warning in client.set(config) if "latency" in warning]
     client.transmit("start")
     client.over()
     rows = client.flows()
@@ -647,7 +647,7 @@ def test_latency_of_bit_forwarding_devices(client):
     speed.port_names = ["p"]
     config.ports[1].location = "ring:b"
     config.ports[0].location = "ring:a"
-    (warning,) = client.set(config)
+    (warning,) = [warning for warning in client.set(config) if "latency" in warning]
     assert warning.startswith("flows[1].metrics.latency.mode") and "the speed of port 'q' is not known" in warning, warning
     config.flows[1].size.random.min, config.flows[1].size.random.max = 100, 300
     assert any("frames have several lengths" in warning for warning in client.set(config))

@@ -57,6 +57,8 @@ pub enum Failure {
     },
     /// A neighbour has the router's own identifier.
     SameId(Whom),
+    /// It has that of a generated router.
+    GeneratedId(Whom),
     /// A neighbour does not hear the router.
     OneWay(Whom),
     /// A neighbour does not hear the router, and pads its hellos to another length.
@@ -112,6 +114,10 @@ impl fmt::Display for Failure {
                 write!(f, "{from} has {is} as authentication of {}, not {expected}", pdus(hello))
             }
             Self::SameId(from) => write!(f, "{from} has the same system identifier"),
+            Self::GeneratedId(from) => write!(
+                f,
+                "{from} has the system identifier of a router that is generated behind this one; set another 'topology.system_id'"
+            ),
             Self::OneWay(from) => write!(
                 f,
                 "{from} does not hear the router: its authentication differs, or hellos of this length do not reach it ('mtu', 'padding')"

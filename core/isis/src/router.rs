@@ -461,6 +461,9 @@ impl Router {
         if hello.system == config.system {
             return Err(Failure::SameId(from));
         }
+        if config.topology.is_some_and(|topology| topology.number(hello.system).is_some()) {
+            return Err(Failure::GeneratedId(from));
+        }
         if hello.lan.is_some() != (config.network == NetworkType::Broadcast) {
             return Err(Failure::Network { from, lan: hello.lan.is_some() });
         }

@@ -324,6 +324,7 @@ fn generated_routers_and_their_networks_come_and_go() {
 fn what_does_not_fit_is_named() {
     let base = || router(2, &[]);
     let one = || RouterConfig { levels: Levels::One, ..base() };
+    let ring = Topology { shape: Shape::Ring, routers: 5, metric: 5, first: SystemId([2; 6]) };
     let password = |text: &str, is_digest| Some(Password { text: text.to_owned(), is_digest });
     let cases = [
         (
@@ -336,6 +337,11 @@ fn what_does_not_fit_is_named() {
             router(1, &[]),
             RouterConfig { system: SystemId([1; 6]), ..base() },
             "has the same system identifier",
+        ),
+        (
+            RouterConfig { topology: Some(ring), ..router(1, &[]) },
+            base(),
+            "has the system identifier of a router that is generated behind this one",
         ),
         (
             router(1, &[]),
