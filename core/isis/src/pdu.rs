@@ -454,7 +454,7 @@ impl<'f> Iterator for Tlvs<'f> {
 /// Whether the links in an LSP's TLVs lead to a system: with wide metrics (RFC 5305), or with narrow ones.
 pub(crate) fn links_to(pdu: &Pdu<'_>, to: SystemId) -> (bool, bool) {
     let (mut wide, mut narrow) = (false, false);
-    let is_it = |id: &[u8]| id.get(..7) == Some(&[to.0.as_slice(), &[0]].concat()[..]);
+    let is_it = |id: &[u8]| id.get(..6) == Some(&to.0[..]) && id.get(6) == Some(&0);
     for (kind, value) in pdu.tlvs() {
         match kind {
             NEIGHBOURS => {

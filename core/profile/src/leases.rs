@@ -16,8 +16,6 @@ use wire::tunnel::{PppoeLink, PppoeLinks};
 
 /// Servers on the clients' own network whose MAC addresses are resolved one by one.
 const NEIGHBOURS_MAX: u128 = 4_096;
-/// Hardware address to send to in a session of PPPoE: packets in it have none.
-const NO_MAC: [u8; 6] = [0; 6];
 
 /// An address that a client behind a port got.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -297,7 +295,7 @@ fn open_in_sessions(entry: &mut SessionEntry, port: &str, from: &[&ClientAddress
         host: 0,
         first: range.first,
         last: range.last,
-        by: HopBy::Given(NO_MAC),
+        by: HopBy::UNSENT,
     };
     entry.hops = session.servers.addresses.iter().map(hop).collect();
     Ok(())
@@ -495,7 +493,7 @@ sessions:
             )
         };
         assert_eq!(client.pppoe.as_deref(), Some(&PppoeLinks::new(&[], [link(7), link(9)])));
-        assert_eq!((entry.leased, entry.hops[0].by), (None, HopBy::Given(NO_MAC)));
+        assert_eq!((entry.leased, entry.hops[0].by), (None, HopBy::UNSENT));
         let told = plan.with_leases(&[Vec::new(), Vec::new()]).unwrap_err();
         assert_eq!(told, "stream down: no PPPoE client of port west has a session");
         let plan = crate::load(&text.replace(", gateway: 10.9.0.1", "")).unwrap();

@@ -810,6 +810,11 @@ pub enum HopBy {
     PeerPort,
 }
 
+impl HopBy {
+    /// None is needed: packets have no hardware addresses, in a tunnel without Ethernet or a PPPoE session.
+    pub const UNSENT: Self = Self::Given([0; 6]);
+}
+
 /// A condition on the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Criterion {

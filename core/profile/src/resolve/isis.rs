@@ -2,7 +2,7 @@
 
 use super::Resolver;
 use super::ids::{Identifiers, Taken};
-use super::ospf::whole_seconds;
+use super::whole_seconds;
 use crate::document::{IsisDoc, IsisLevelDoc, IsisNetworkDoc, IsisRouteDoc, IsisRouterDoc, IsisRoutesDoc};
 use crate::plan::{HostPlan, IsisPlan};
 use ::isis::{

@@ -243,6 +243,13 @@ fn sim(sim: &SimDoc) -> SimPlan {
     }
 }
 
+/// A time in seconds; `None` if they are not whole, less than one, or too many.
+fn whole_seconds(time: Nanos, max: u64) -> Option<u64> {
+    let second = Nanos::from_secs(1).0;
+    let seconds = time.0 / second;
+    (time.0.is_multiple_of(second) && (1..=max).contains(&seconds)).then_some(seconds)
+}
+
 fn same_family(a: IpAddr, b: IpAddr) -> bool {
     a.is_ipv4() == b.is_ipv4()
 }

@@ -2,6 +2,7 @@
 
 use super::Resolver;
 use super::ids::{Identifiers, Taken};
+use super::whole_seconds;
 use crate::document::{OspfDoc, OspfNetworkDoc, OspfRouteDoc, OspfRouterDoc, OspfRoutesDoc};
 use crate::plan::{HostPlan, OspfPlan};
 use ::ospf::{
@@ -24,13 +25,6 @@ const ROUTERS: Identifiers =
 
 fn show_router(number: u64) -> String {
     Ipv4Addr::from(number as u32).to_string()
-}
-
-/// A time in seconds; `None` if they are not whole, less than one, or too many.
-pub(super) fn whole_seconds(time: Nanos, max: u64) -> Option<u64> {
-    let second = Nanos::from_secs(1).0;
-    let seconds = time.0 / second;
-    (time.0.is_multiple_of(second) && (1..=max).contains(&seconds)).then_some(seconds)
 }
 
 impl Resolver<'_> {

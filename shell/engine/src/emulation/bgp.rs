@@ -2,7 +2,7 @@
 //!
 //! Not here: the protocol (`::bgp`).
 
-use super::ready::{Ready, first_few};
+use super::ready::{Ready, lost, missing};
 use crate::trial::endpoints::hosts_mtu;
 use crate::trial::session_endpoints::unfinished;
 use ::bgp::{AddPath, Speaker, SpeakerConfig, State};
@@ -165,14 +165,9 @@ impl Speakers {
     /// Whether sessions were lost, in a sentence.
     pub(super) fn lost(&self) -> Option<String> {
         let (peer, why) = self.machine.first_loss()?;
-        let (flaps, config) = (self.machine.counts().flaps, &self.plan.peers[peer]);
-        let first = if flaps > 1 { "; the first" } else { "" };
-        Some(format!(
-            "{} BGP sessions were lost{first}: {} (from {}) {why}",
-            count(flaps),
-            config.remote,
-            config.local
-        ))
+        let config = &self.plan.peers[peer];
+        let first = format!("{} (from {}) {why}", config.remote, config.local);
+        Some(lost(self.machine.counts().flaps, "BGP sessions", &first))
     }
 
     /// Time from the first connection until all routes were acknowledged; `None` if they were not before traffic.
@@ -184,22 +179,15 @@ impl Speakers {
     pub(super) fn missing(&self) -> Option<String> {
         let machine = &self.machine;
         let down = |peer: &usize| machine.state(*peer) != State::Established && !machine.is_down(*peer);
-        let missing: Vec<usize> = (0..self.plan.peers.len()).filter(down).collect();
-        if missing.is_empty() {
-            return None;
-        }
-        let (missing_count, all) = (missing.len() as u64, self.plan.peers.len() as u64);
-        let named = first_few(missing.iter().map(|peer| {
-            let (remote, local) = (self.plan.peers[*peer].remote, self.plan.peers[*peer].local);
-            match machine.failure(*peer) {
+        let why = |peer: usize| {
+            let (remote, local) = (self.plan.peers[peer].remote, self.plan.peers[peer].local);
+            match machine.failure(peer) {
                 Some(failure) => format!("{remote} (from {local}) {failure}"),
                 None => format!("{remote} (from {local}) has not answered yet"),
             }
-        }));
-        Some(format!(
-            "{} of {} BGP sessions could not be established: {named}",
-            count(missing_count),
-            count(all)
-        ))
+        };
+        let all = self.plan.peers.len();
+        let reasons: Vec<String> = (0..all).filter(down).map(why).collect();
+        missing(all, "BGP sessions could not be established", &reasons)
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Not here: the protocol (`::ospf`).
 
-use super::ready::{Ready, first_few};
+use super::ready::{Ready, lost, missing};
 use super::times::times;
 use crate::trial::endpoints::hosts_mtu;
 use ::ospf::{KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfHost, Routers, RoutersConfig};
@@ -10,7 +10,7 @@ use neighbour::Mac;
 use port::PortFacts;
 use profile::plan::{OspfPlan, PortPlan};
 use result::{OspfLsaCounts, OspfLsaState, OspfResult, OspfRouterState};
-use units::{Nanos, count};
+use units::Nanos;
 
 /// OSPF routers of a port.
 #[derive(Debug)]
@@ -90,27 +90,19 @@ impl OspfRouters {
     /// Whether adjacencies were lost, in a sentence.
     pub(super) fn lost(&self) -> Option<String> {
         let (router, why) = self.machine.first_loss()?;
-        let (flaps, local) = (self.machine.counts().flaps, self.plan.routers[router].local);
-        let first = if flaps > 1 { "; the first" } else { "" };
-        Some(format!("{} OSPF adjacencies were lost{first}: {local}: {why}", count(flaps)))
+        let first = format!("{}: {why}", self.plan.routers[router].local);
+        Some(lost(self.machine.counts().flaps, "OSPF adjacencies", &first))
     }
 
     /// Why adjacencies are missing, in a sentence; `None` if none is. That of a router that a command took down is not missing.
     pub(super) fn missing(&self) -> Option<String> {
-        let machine = &self.machine;
-        let all = self.plan.routers.len();
-        let missing: Vec<_> = (0..all)
-            .filter(|router| !machine.is_down(*router))
-            .filter_map(|router| Some((router, machine.failure(router)?)))
-            .collect();
-        if missing.is_empty() {
-            return None;
-        }
-        let named = first_few(
-            missing.iter().map(|(router, why)| format!("{}: {why}", self.plan.routers[*router].local)),
-        );
-        let (missing, all) = (count(missing.len() as u64), count(all as u64));
-        Some(format!("{missing} of {all} OSPF routers have no full adjacency: {named}"))
+        let (machine, all) = (&self.machine, self.plan.routers.len());
+        let why = |router: usize| {
+            Some(format!("{}: {}", self.plan.routers[router].local, machine.failure(router)?))
+        };
+        let reasons: Vec<String> =
+            (0..all).filter(|router| !machine.is_down(*router)).filter_map(why).collect();
+        missing(all, "OSPF routers have no full adjacency", &reasons)
     }
 
     /// LSAs in the databases of all routers.

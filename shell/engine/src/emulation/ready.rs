@@ -77,12 +77,19 @@ impl Ready {
     }
 }
 
-/// The first few of some reasons, and how many more there are.
-pub(super) fn first_few(mut reasons: impl Iterator<Item = String>) -> String {
-    let named: Vec<String> = reasons.by_ref().take(NAMED_MAX).collect();
-    let more = match reasons.count() {
+/// Says that `what` is so of some of `all`, with the first few reasons; `None` if there is no reason.
+pub(super) fn missing(all: usize, what: &str, reasons: &[String]) -> Option<String> {
+    let named = &reasons[..reasons.len().min(NAMED_MAX)];
+    let more = match reasons.len() - named.len() {
         0 => String::new(),
         more => format!("; and {} more", count(more as u64)),
     };
-    format!("{}{more}", named.join("; "))
+    let (some, all) = (count(reasons.len() as u64), count(all as u64));
+    (!reasons.is_empty()).then(|| format!("{some} of {all} {what}: {}{more}", named.join("; ")))
+}
+
+/// Says that so many of `what` were lost, and why the first was.
+pub(super) fn lost(flaps: u64, what: &str, first: &str) -> String {
+    let which = if flaps > 1 { "; the first" } else { "" };
+    format!("{} {what} were lost{which}: {first}", count(flaps))
 }

@@ -14,8 +14,6 @@ use session::plan::{AddressRange, SidePlan, SideTunnel};
 use std::net::IpAddr;
 use wire::tunnel::{Teids, Tunnel, TunnelKind};
 
-/// Hardware address to send to in a tunnel that carries no Ethernet: it is not sent.
-const NO_MAC: [u8; 6] = [0; 6];
 /// Types of PDU sessions (TS 38.415 section 5.5.3).
 const UPLINK: u8 = 1;
 const DOWNLINK: u8 = 0;
@@ -260,7 +258,7 @@ impl Resolver<'_> {
                 let reason = format!("{kind} carries no Ethernet: nothing inside has a MAC address");
                 self.reading.fail(format!("{path}.client.mac"), reason);
             }
-            return all(HopBy::Given(NO_MAC));
+            return all(HopBy::UNSENT);
         }
         match given {
             Some(NextHopDoc::One(mac)) => return all(HopBy::Given(mac.0)),
