@@ -125,7 +125,7 @@ def raw(bench):
 
 def memory(bench):
     """P12: what established connections add to what the program takes without them."""
-    connections, seconds = (1_000_000, 4) if bench.rounds < 3 else (10_000_000, 40)
+    connections, seconds = (1_000_000, 8) if bench.rounds < 3 else (10_000_000, 60)
     few = 1000
     (base, _), (most, window) = resident(few, 2), resident(connections, seconds)
     established = of_sessions(window, "active_max")

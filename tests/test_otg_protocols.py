@@ -1,4 +1,4 @@
-"""Protocols of devices as an unmodified snappi script has them: BGP with FRR, DHCP with Kea, LLDP with lldpd, LACP with Open vSwitch."""
+"""Protocols of devices as an unmodified snappi script has them: BGP and IS-IS with FRR, DHCP with Kea, LLDP with lldpd, LACP with Open vSwitch."""
 
 import subprocess
 import time
@@ -12,6 +12,7 @@ from test_bgp import ONE, Device
 from test_dhcp import SERVER, Kea, Network
 from test_dhcpv6 import Kea as Kea6
 from test_dhcpv6 import Network as Network6
+from test_isis import Device as IsisDevice
 from test_lacp import bonded, set_key
 from test_lldp import Lldpd, value
 
@@ -45,6 +46,12 @@ class Script(otg.Client):
         control = self.api.control_state()
         control.protocol.bgp.peers.state = state
         control.protocol.bgp.peers.peer_names = list(names)
+        self.call("set_control_state", control)
+
+    def routers(self, state, *names):
+        control = self.api.control_state()
+        control.protocol.isis.routers.state = state
+        control.protocol.isis.routers.router_names = list(names)
         self.call("set_control_state", control)
 
     def metrics(self, kind, **columns):
@@ -252,6 +259,174 @@ def test_what_bgp_can_not_do_is_refused_with_its_place(lab):
     refused(lambda peer, _: setattr(peer.v4_routes[1].advanced, "local_preference", 7), "local_preference: not supported")
     refused(lambda peer, _: setattr(peer, "peer_address", "10.0.0.2"), f"{at}: 10.0.0.2 is an address of the port's own hosts")
     refused(lambda _, config: setattr(config.devices[0].bgp.ipv4_interfaces[0], "ipv4_name", "x"), "unknown device or interface 'x'")
+
+
+def add_router(config, name, port, number, ip, gateway, system, level="level_2", network="point_to_point"):
+    """A device with an IS-IS router that has a range of routes of each family."""
+    device = config.devices.add(name=name)
+    ethernet = device.ethernets.add(name=f"{name} eth", mac=f"02:00:00:00:0a:{number:02x}")
+    ethernet.connection.port_name = port
+    ethernet.ipv4_addresses.add(name=f"{name} v4", address=ip, gateway=gateway, prefix=24)
+    router = device.isis
+    router.name, router.system_id = f"{name} isis", system
+    router.basic.hostname, router.basic.ipv4_te_router_id, router.basic.learned_lsp_filter = f"{name}-router", ip, True
+    router.advanced.area_addresses, router.advanced.lsp_refresh_rate, router.advanced.enable_attached_bit = ["490001"], 900, False
+    link = router.interfaces.add(name=f"{name} link", eth_name=f"{name} eth", network_type=network, level_type=level, metric=12)
+    for settings in (link.l1_settings, link.l2_settings):
+        settings.hello_interval, settings.dead_interval = 1, 4
+    four = router.v4_routes.add(name=f"{name} four", link_metric=30)
+    four.addresses.add(address=f"16.{number}.0.0", prefix=24, count=40)
+    six = router.v6_routes.add(name=f"{name} six", link_metric=5, origin_type="external")
+    six.addresses.add(address=f"2001:db8:{number}000::", prefix=64, count=3)
+    return router
+
+
+@pytest.mark.unsteady("a busy machine keeps hellos and LSPs waiting for longer than the hold time of this test")
+def test_isis_as_frr_sees_it(lab):
+    """Adjacency, routes and their costs, metrics, what FRR says, withdrawal, a router that goes down, and traffic meanwhile."""
+    device = IsisDevice(lab)
+    device.configure("interface d0\n isis password clear hellos\nrouter isis x\n domain-password clear lsps authenticate snp validate")
+    script = Script(lab, device.tester)
+    config = script.config("afpacket:veth0", "afpacket:veth1")
+    router = add_router(config, "west", "p", 1, "10.0.0.2", "10.0.0.1", "640000000001")
+    router.v4_routes.add(name="other").addresses.add(address="32.0.0.0", prefix=24, count=20)
+    authentication = router.interfaces[0].authentication
+    authentication.auth_type, authentication.password = "password", "hellos"
+    authentication = router.router_auth.domain_auth
+    authentication.auth_type, authentication.password = "password", "lsps"
+    east = config.devices.add(name="east").ethernets.add(name="east eth", mac="02:00:00:00:0b:01")
+    east.connection.port_name = "q"
+    east.ipv4_addresses.add(name="east v4", address="10.9.0.2", gateway="10.9.0.1", prefix=24)
+    for name, routes in (("kept", "west four"), ("gone", "other")):
+        flow = config.flows.add(name=name)
+        flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["east v4"], [routes]
+        _, ip, _ = flow.packet.ethernet().ipv4().udp()
+        ip.src.value = "10.9.0.2"
+        flow.size.fixed, flow.rate.pps, flow.metrics.enable = 100, 500, True
+    assert script.set(config) == []
+    row = script.metrics("isis")["west isis"]
+    assert (row.l2_sessions_up, row.l2_lsp_sent, row.l2_database_size) == (0, 0, 0), row
+    script.protocols("start")
+    wait_until(lambda: script.metrics("isis")["west isis"].l2_sessions_up == 1, "the adjacency", 30)
+    wait_until(lambda: (device.fib(), device.fib("-6")) == (60, 3), "the routes", 30)
+    assert device.neighbors() == {"west-router": "Up"}
+    assert (device.metric("16.1.7.0/24"), device.metric("32.0.7.0/24")) == (37, 7)
+    (route,) = device.show("ipv6 route 2001:db8:1000::/64").values()
+    assert route[0]["metric"] == 12, route
+    said = device.vtysh("-c", "show isis database detail west-router.00-00")
+    assert "Router ID: 10.0.0.2" in said or "TE Router ID: 10.0.0.2" in said, said
+
+    # What FRR says, by its LSP and its hellos.
+    wait_until(lambda: script.states("isis_lsps")[0].lsps, "its LSP", 20)
+    (row,) = script.states("isis_lsps", isis_router_names=["west isis"])
+    (theirs,) = [name for name in device.lsps() if not name.startswith("west-router")]
+    lsp = row.lsps[0]
+    assert (len(row.lsps), lsp.lsp_id, lsp.pdu_type, lsp.is_type) == (1, "000000000009-00-00", "level_2", 3), row
+    # FRR may originate it once more between the two looks.
+    assert 0 <= device.lsps()[theirs][0] - lsp.sequence_number <= 1 and 1000 < lsp.remaining_lifetime <= 1200, (lsp, device.lsps())
+    assert lsp.pdu_length > 60 and not lsp.flags.overload and not lsp.flags.attached_default, lsp
+    assert [name.hostname for name in lsp.tlvs.hostname_tlvs] == [theirs.removesuffix(".00-00")], lsp
+    links = {link.system_id for tlv in lsp.tlvs.extended_is_reachability_tlvs for link in tlv.neighbors}
+    prefixes = {(p.ipv4_address, p.prefix_length, p.metric) for tlv in lsp.tlvs.extended_ipv4_reachability_tlvs for p in tlv.prefixes}
+    assert links == {"640000000001"} and ("10.0.0.0", 24, 7) in prefixes, lsp
+    (row,) = script.states("isis_adjacencies")
+    (adjacency,) = row.adjacency_states
+    assert (adjacency.neighbor_system_id, adjacency.interface_name) == ("0000.0000.0009", "west link"), adjacency
+    assert (adjacency.local_state.level_type, adjacency.local_state.hold_timer) == ("level_2", 4), adjacency
+    assert adjacency.neighbor_state.level_type == "level_2" and adjacency.neighbor_state.hold_timer <= 4, adjacency
+
+    # Metrics against FRR's own counts.
+    row = script.metrics("isis")["west isis"]
+    assert row.l2_point_to_point_hellos_sent >= 2 <= row.l2_point_to_point_hellos_received, row
+    assert (row.l2_broadcast_hellos_sent, row.l1_point_to_point_hellos_sent, row.l1_sessions_up) == (0, 0, 0), row
+    assert (row.l2_database_size, row.l2_session_flap, row.l1_lsp_received) == (1, 0, 0) and row.l2_lsp_received >= 1, row
+    # The router's own LSP, and one for each range.
+    assert row.l2_lsp_sent >= 4 and row.l2_psnp_received >= 1 and row.l2_csnp_received >= 1, row
+    assert script.metrics("isis", column_names=["l2_sessions_up"])["west isis"].l2_lsp_sent is None
+
+    # Traffic to all prefixes, and what is withdrawn.
+    script.transmit("start")
+    time.sleep(1.5)
+    script.routes("withdraw", "other")
+    wait_until(lambda: device.fib() == 40, "the withdrawal", 20)
+    time.sleep(1)
+    script.transmit("stop")
+    time.sleep(0.7)
+    flows = script.flows()
+    assert flows["kept"].frames_tx > 500 and flows["kept"].frames_tx == flows["kept"].frames_rx, flows["kept"]
+    assert 0 < flows["gone"].frames_rx < flows["gone"].frames_tx, flows["gone"]
+    script.routes("advertise", "other")
+    wait_until(lambda: device.fib() == 60, "the routes again", 20)
+
+    # The router goes down and comes up again.
+    script.routers("down", "west isis")
+    wait_until(lambda: (device.fib(), device.fib("-6")) == (0, 0), "the end of the adjacency", 20)
+    assert script.metrics("isis")["west isis"].l2_sessions_up == 0 and not len(script.states("isis_adjacencies")[0].adjacency_states)
+    script.routers("up")
+    wait_until(lambda: (device.fib(), device.fib("-6")) == (60, 3), "the adjacency again", 60)
+    assert not any("IS-IS" in warning for warning in script.protocols("stop"))
+    wait_until(lambda: device.fib() == 0, "the end", 20)
+    row = script.metrics("isis")["west isis"]
+    assert (row.l2_sessions_up, row.l2_session_flap) == (0, 0) and row.l2_lsp_sent >= 4, row
+    with pytest.raises(Exception, match="not started"):
+        script.routers("down")
+
+
+def test_isis_routers_of_both_levels_back_to_back(lab):
+    """Two ports of the tester: an adjacency at each level, each other's LSPs, and traffic between routes behind the routers."""
+    script = Script(lab, lab.netns("tester"))
+    config = script.config("ring:a", "ring:b")
+    add_router(config, "west", "p", 1, "10.0.0.1", "10.0.0.2", "640000000001", "level_1_2")
+    add_router(config, "east", "q", 2, "10.0.0.2", "10.0.0.1", "650000000001", "level_1_2")
+    for source, target in (("west", "east"), ("east", "west")):
+        flow = config.flows.add(name=source)
+        flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = [f"{source} four"], [f"{target} four"]
+        flow.packet.ethernet().ipv4().udp()
+        flow.size.fixed, flow.rate.pps, flow.metrics.enable = 100, 1000, True
+        flow.duration.fixed_packets.packets = 500
+    assert script.set(config) == []
+    script.protocols("start")
+    up = lambda row: row.l1_sessions_up == row.l2_sessions_up == 1 and row.l1_database_size == row.l2_database_size == 3
+    wait_until(lambda: all(up(row) for row in script.metrics("isis").values()), "adjacencies and LSPs", 30)
+    found = {row.isis_router_name: sorted((lsp.lsp_id, lsp.pdu_type) for lsp in row.lsps) for row in script.states("isis_lsps")}
+    for name, other in (("west isis", "650000000001"), ("east isis", "640000000001")):
+        levels = ("level_1", "level_2")
+        assert found[name] == sorted((f"{other}-00-{part:02x}", level) for part in range(3) for level in levels), found
+    six = [
+        (p.ipv6_address, p.prefix_length, p.metric, p.origin_type, p.redistribution_type)
+        for lsp in script.states("isis_lsps", isis_router_names=["west isis"])[0].lsps
+        for tlv in lsp.tlvs.ipv6_reachability_tlvs
+        for p in tlv.prefixes
+    ]
+    assert sorted(six) == sorted(2 * [(f"2001:db8:2000:{n}::" if n else "2001:db8:2000::", 64, 5, "external", "up") for n in range(3)]), six
+    script.transmit("start")
+    done = lambda: all(flow.frames_tx == flow.frames_rx == 500 for flow in script.flows().values())
+    wait_until(done, "all packets of both flows", 20)
+    script.protocols("stop")
+    assert all(row.l1_sessions_up == row.l2_sessions_up == row.l1_session_flap == 0 for row in script.metrics("isis").values())
+
+
+def test_what_isis_can_not_do_is_refused_with_its_place(lab):
+    script = Script(lab, lab.netns("tester"))
+
+    def refused(change, *wanted):
+        config = script.config("ring:a", "ring:b")
+        change(add_router(config, "west", "p", 1, "10.0.0.1", "10.0.0.2", "640000000001", "level_1_2"))
+        errors = script.refused(config)
+        assert all(any(text in error for error in errors) for text in wanted), errors
+
+    at = "devices[0].isis"
+    refused(lambda router: router.interfaces.add(name="x", eth_name="west eth"), f"{at}.interfaces[1]: not supported: a router with several")
+    refused(lambda router: setattr(router.interfaces[0], "eth_name", "x"), f"{at}.interfaces[0].eth_name: unknown device or interface 'x'")
+    refused(lambda router: setattr(router, "system_id", "64"), f"{at}.system_id: must have 6 bytes")
+    refused(lambda router: setattr(router.basic, "enable_wide_metric", False), f"{at}.basic.enable_wide_metric: not supported: metrics are wide")
+    refused(lambda router: setattr(router.advanced, "area_addresses", ["49", "50"]), f"{at}.advanced.area_addresses: not supported: a router in several areas")
+    refused(lambda router: setattr(router.advanced, "csnp_interval", 500), f"{at}.advanced.csnp_interval: not supported")
+    refused(lambda router: setattr(router.advanced, "lsp_lifetime", 600), f"{at}: must be whole seconds from 1s on, and shorter than 'lifetime'")
+    refused(lambda router: setattr(router.interfaces[0].l1_settings, "priority", 5), "l1_settings: not supported: settings of level 1 that")
+    refused(lambda router: setattr(router.router_auth.area_auth, "auth_type", "md5"), f"{at}.router_auth: not supported: area_auth that is not domain_auth")
+    refused(lambda router: setattr(router.segment_routing.router_capability, "s_bit", "flood"), f"{at}.segment_routing: not supported")
+    refused(lambda router: setattr(router.v4_routes[0], "prefix_attr_enabled", True), f"{at}.v4_routes[0].prefix_attr_enabled: not supported")
 
 
 def test_dhcp_as_kea_sees_it(lab):

@@ -1078,8 +1078,8 @@ export interface IntervalDocument {
   sessions?: Record<string, SessionResult>;
 }
 
-/** LSPs by level. */
-export interface IsisLspCounts {
+/** Things counted by level. */
+export interface IsisLevelCounts {
   /** Of level 1. */
   level_1: number;
   /** Of level 2. */
@@ -1096,8 +1096,26 @@ export interface IsisLspState {
   sequence: number;
   /** Time until it is not valid any more, s. */
   lifetime_s: number;
+  /** Its flags: levels (1 and 2), overload (4), attached (8 by the default metric), partition repair (128). */
+  flags: number;
   /** Its TLVs, in hexadecimal digits. */
   body: string;
+}
+
+/** A neighbour of an IS-IS router. */
+export interface IsisNeighbourState {
+  /** Its system identifier. */
+  system_id: string;
+  /** Its address; null if it says none. */
+  ip: string | null;
+  /** Levels that it and the router have in common: `1`, `2` or `1-2`. */
+  level: string;
+  /** How far the router is with it: `down`, `initializing` or `up`. */
+  state: string;
+  /** Its priority on a LAN. */
+  priority: number;
+  /** Time until it is lost unless it is heard, s. */
+  hold_s: number;
 }
 
 /** IS-IS routers of a port, from before traffic until their end. */
@@ -1125,11 +1143,11 @@ export interface IsisResult {
   /** When the first routes were advertised while traffic ran, ns since it started. */
   first_advertisement_ns?: number | null;
   /** LSPs sent, by level; those that were sent again count again. */
-  lsps_sent: IsisLspCounts;
+  lsps_sent: IsisLevelCounts;
   /** LSPs received, by level; those that were received again count again. */
-  lsps_received: IsisLspCounts;
+  lsps_received: IsisLevelCounts;
   /** LSPs of the device that the routers hold now, by level. */
-  database: IsisLspCounts;
+  database: IsisLevelCounts;
   /** LSPs of the device for which the routers' databases had no room: they hold 1,000,000 of a level in all. */
   left_out: number;
   /** LSPs received that were being purged. */
@@ -1186,6 +1204,12 @@ export interface IsisRouterState {
   neighbour: string | null;
   /** The designated system's circuit; null if there is none. */
   designated: string | null;
+  /** All neighbours that were heard; one of both levels on a LAN is there twice. */
+  neighbours: IsisNeighbourState[];
+  /** Adjacencies by level. */
+  adjacencies: IsisLevelCounts;
+  /** Time after which the device loses the router if it does not hear it, s. */
+  hold_s: number;
   /** Time since the adjacency came up, s; null if the router lacks one. */
   up_for_s: number | null;
   /** Whether there is an adjacency at each level, and the neighbour's LSPs name the router. */
@@ -1196,6 +1220,20 @@ export interface IsisRouterState {
   reason: string | null;
   /** Times that it lost an adjacency while it should not have. */
   flaps: number;
+  /** The same by level. */
+  flaps_by_level: IsisLevelCounts;
+  /** Hellos sent, by level; those of a point-to-point link count at each of the router's levels. */
+  hellos_sent: IsisLevelCounts;
+  /** Hellos received, by level; those of a point-to-point link count at each level in common. */
+  hellos_received: IsisLevelCounts;
+  /** Complete sequence numbers PDUs sent, by level. */
+  csnps_sent: IsisLevelCounts;
+  /** Complete sequence numbers PDUs received, by level. */
+  csnps_received: IsisLevelCounts;
+  /** Partial sequence numbers PDUs sent, by level. */
+  psnps_sent: IsisLevelCounts;
+  /** Partial sequence numbers PDUs received, by level. */
+  psnps_received: IsisLevelCounts;
   /** Routes advertised; those that were advertised again count again. */
   advertised: number;
   /** Routes withdrawn. */
@@ -1203,13 +1241,13 @@ export interface IsisRouterState {
   /** LSPs that are there of it and of routers generated behind it. */
   originated: number;
   /** LSPs sent, by level; those that were sent again count again. */
-  lsps_sent: IsisLspCounts;
+  lsps_sent: IsisLevelCounts;
   /** LSPs received, by level; those that were received again count again. */
-  lsps_received: IsisLspCounts;
+  lsps_received: IsisLevelCounts;
   /** LSPs sent again because the device did not have them in time. */
   retransmitted: number;
   /** LSPs of neighbours that it holds, by level. */
-  database: IsisLspCounts;
+  database: IsisLevelCounts;
   /** Number of them that are kept to be shown, `keep` of the profile at most at each level. */
   kept: number;
   /** LSPs for which its databases had no room. */

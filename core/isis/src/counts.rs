@@ -3,19 +3,25 @@
 use std::ops::AddAssign;
 use units::Nanos;
 
-/// LSPs by level.
+/// Things counted by level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LspCounts {
+pub struct LevelCounts {
     /// Of level 1.
     pub level_1: u64,
     /// Of level 2.
     pub level_2: u64,
 }
 
-impl LspCounts {
+impl LevelCounts {
     /// The count of a level.
     pub(crate) fn of(&mut self, level: u8) -> &mut u64 {
         if level == 1 { &mut self.level_1 } else { &mut self.level_2 }
+    }
+
+    /// Counts one at each of the levels whose bits are set.
+    pub(crate) fn count(&mut self, levels: u8) {
+        self.level_1 += u64::from(levels & 1);
+        self.level_2 += u64::from(levels >> 1 & 1);
     }
 
     /// Those of both.
@@ -24,7 +30,7 @@ impl LspCounts {
     }
 }
 
-impl AddAssign<&Self> for LspCounts {
+impl AddAssign<&Self> for LevelCounts {
     fn add_assign(&mut self, other: &Self) {
         self.level_1 += other.level_1;
         self.level_2 += other.level_2;
@@ -38,16 +44,20 @@ pub struct IsisCounts {
     pub up: u64,
     /// Times that it lost one, but by the end of the run or by a command.
     pub flaps: u64,
+    /// The same by level.
+    pub flaps_at: LevelCounts,
     /// Hellos sent and received.
     pub hellos: (u64, u64),
+    /// The same by level: those of a point-to-point link count at each level they are for.
+    pub hellos_at: (LevelCounts, LevelCounts),
     /// Complete sequence numbers PDUs sent and received.
-    pub csnps: (u64, u64),
+    pub csnps: (LevelCounts, LevelCounts),
     /// Partial sequence numbers PDUs sent and received.
-    pub psnps: (u64, u64),
+    pub psnps: (LevelCounts, LevelCounts),
     /// LSPs sent: also those that were sent again.
-    pub sent: LspCounts,
+    pub sent: LevelCounts,
     /// LSPs received: also those that were received again.
-    pub received: LspCounts,
+    pub received: LevelCounts,
     /// LSPs received that were being purged.
     pub received_purged: u64,
     /// LSPs that were sent again because a neighbour did not have them in time.
@@ -78,9 +88,16 @@ impl AddAssign<&Self> for IsisCounts {
         let first = |a: Option<Nanos>, b: Option<Nanos>| a.into_iter().chain(b).min();
         self.up += other.up;
         self.flaps += other.flaps;
+        self.flaps_at += &other.flaps_at;
         add(&mut self.hellos, other.hellos);
-        add(&mut self.csnps, other.csnps);
-        add(&mut self.psnps, other.psnps);
+        for (both, others) in [
+            (&mut self.hellos_at, &other.hellos_at),
+            (&mut self.csnps, &other.csnps),
+            (&mut self.psnps, &other.psnps),
+        ] {
+            both.0 += &others.0;
+            both.1 += &others.1;
+        }
         self.sent += &other.sent;
         self.received += &other.received;
         self.received_purged += other.received_purged;

@@ -18,6 +18,7 @@ struct Entry {
     header: LspHeader,
     /// When it arrived.
     at: Nanos,
+    flags: u8,
     body: Option<Box<[u8]>>,
 }
 
@@ -30,6 +31,8 @@ pub struct KnownLsp<'d> {
     pub sequence: u32,
     /// Time until it is not valid any more, s.
     pub lifetime_s: u64,
+    /// Its level, overload and attached bits (section 9.8).
+    pub flags: u8,
     /// Its TLVs.
     pub body: &'d [u8],
 }
@@ -73,6 +76,7 @@ impl Database {
                 id: *id,
                 sequence: entry.header.sequence,
                 lifetime_s,
+                flags: entry.flags,
                 body: entry.body.as_deref()?,
             })
         })
@@ -117,7 +121,8 @@ impl Database {
         if !is_purged {
             let body = (self.kept < self.keep).then(|| lsp[LSP_HEADER..].into());
             self.kept += usize::from(body.is_some());
-            self.entries.insert(header.id, Entry { header: *header, at: now, body });
+            self.entries
+                .insert(header.id, Entry { header: *header, at: now, flags: lsp[LSP_HEADER - 1], body });
         }
         Outcome::Installed
     }

@@ -412,7 +412,7 @@ impl Level {
             finish(&mut pdu);
             password::sign(&mut pdu, header, self.password());
             let counts = if is_complete { &mut out.counts.csnps } else { &mut out.counts.psnps };
-            counts.0 += 1;
+            *counts.0.of(self.number) += 1;
             out.pdus.push((self.number, pdu));
             // The next PDU is about those behind the last of this one.
             from = next_id(to);

@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod contents;
 mod counts;
 mod database;
 mod failure;
@@ -25,12 +26,13 @@ mod router;
 mod routers;
 mod routes;
 
-pub use counts::{IsisCounts, LspCounts};
+pub use contents::{LspLink, LspPart, LspRoute, parts};
+pub use counts::{IsisCounts, LevelCounts};
 pub use database::{Database, KnownLsp};
 pub use failure::{Failure, Whom};
 pub use linkstate::Shape;
 pub use neighbour::{NeighbourState, NeighbourView};
-pub use own::{MAX_AGE_S, MIN_LSP_INTERVAL};
+pub use own::{MAX_AGE_S, MIN_LSP_INTERVAL, REFRESH_S};
 pub use password::{Authentication, Password};
 pub use pdu::{Area, LSP_MAX, LspId, Malformed, Received, SystemId, may_concern};
 pub use router::{Levels, NetworkType, RouterConfig};

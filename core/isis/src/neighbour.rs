@@ -39,8 +39,12 @@ pub struct NeighbourView {
     pub area: Option<Area>,
     /// Its priority on a LAN.
     pub priority: u8,
+    /// Bits of the levels that it and the router have in common: 1, 2 or 3.
+    pub levels: u8,
     /// How far the router is with it.
     pub state: NeighbourState,
+    /// When it is lost unless it is heard.
+    pub lost_at: Nanos,
     /// Since when the adjacency is up.
     pub up_since: Option<Nanos>,
 }
@@ -111,7 +115,9 @@ impl Neighbour {
             ip: self.ip,
             area: self.area,
             priority: self.priority,
+            levels: self.levels,
             state: self.state,
+            lost_at: self.lost_at(),
             up_since: self.up_since,
         }
     }

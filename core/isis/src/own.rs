@@ -4,7 +4,7 @@
 use crate::password::{self, Password};
 use crate::pdu::{
     AREAS, Area, HOSTNAME, IPV4_ADDRESSES, IPV6_ADDRESSES, LSP_HEADER, LspHeader, LspId, NLPID_IPV4,
-    NLPID_IPV6, PROTOCOLS, SystemId, begin_lsp, finish, finish_lsp, put,
+    NLPID_IPV6, PROTOCOLS, SystemId, TE_ROUTER_ID, begin_lsp, finish, finish_lsp, put,
 };
 use crate::routes::{RouteRange, Topology, put_links, put_prefix, routes_tlv};
 use linkstate::Place;
@@ -14,10 +14,10 @@ use units::Nanos;
 
 /// Time between two instances of an LSP that a router originates, at least.
 pub const MIN_LSP_INTERVAL: Nanos = Nanos::from_secs(1);
-/// Lifetime of an LSP, s (MaxAge of section 7.3.21).
+/// Usual lifetime of an LSP, s (MaxAge of section 7.3.21).
 pub const MAX_AGE_S: u16 = 1_200;
-/// An LSP of this age is originated again (maximumLSPGenerationInterval).
-const REFRESH: Nanos = Nanos::from_secs(900);
+/// Usual age at which an LSP is originated again, s (maximumLSPGenerationInterval).
+pub const REFRESH_S: u16 = 900;
 
 /// Fragments that a router has for its routes.
 const FRAGMENTS_MAX: u32 = 255;
@@ -48,6 +48,9 @@ pub(crate) struct Said {
     pub(crate) ipv4: Option<(Ipv4Addr, u8)>,
     pub(crate) ipv6: Option<(Ipv6Addr, u8)>,
     pub(crate) has_ipv6: bool,
+    pub(crate) te_router_id: Option<Ipv4Addr>,
+    pub(crate) lifetime_s: u16,
+    pub(crate) refresh: Nanos,
     pub(crate) metric: u32,
     pub(crate) password: Option<Password>,
     /// Bytes of the longest LSP.
@@ -233,7 +236,7 @@ impl Own {
         let Group { version, originated, .. } = self.groups[place.0 as usize];
         let since = originated.map_or(0, |at| now.since(at).0 / Nanos::from_secs(1).0);
         let lifetime_s = match version.is_up {
-            true => u64::from(MAX_AGE_S).saturating_sub(since).max(1) as u16,
+            true => u64::from(self.said.lifetime_s).saturating_sub(since).max(1) as u16,
             false => 0,
         };
         let said = &self.said;
@@ -294,6 +297,9 @@ impl Own {
     fn put_own(&self, out: &mut Vec<u8>) {
         let said = &self.said;
         self.put_names(out, &said.hostname);
+        if let Some(id) = said.te_router_id {
+            put(out, TE_ROUTER_ID, &id.octets());
+        }
         put_links(out, &self.links);
         if let Some((ip, len)) = said.ipv4 {
             put(out, IPV4_ADDRESSES, &ip.octets());
@@ -356,7 +362,7 @@ impl Own {
         for group in 0..self.groups.len() {
             let (is_wanted, differs) = self.wish(group, links, is_shut);
             let it = &mut self.groups[group];
-            if it.due(is_wanted, differs).is_none_or(|due| due > now) {
+            if it.due(is_wanted, differs, self.said.refresh).is_none_or(|due| due > now) {
                 continue;
             }
             let was_up = it.version.is_up;
@@ -391,7 +397,7 @@ impl Own {
         let later = self.next.map_or(Nanos::MAX, |at| epoch.saturating_add(at));
         let due = |group: usize| {
             let (is_wanted, differs) = self.wish(group, links, is_shut);
-            self.groups[group].due(is_wanted, differs).unwrap_or(Nanos::MAX)
+            self.groups[group].due(is_wanted, differs, self.said.refresh).unwrap_or(Nanos::MAX)
         };
         (0..self.groups.len()).map(due).min().unwrap_or(Nanos::MAX).min(later)
     }
@@ -446,7 +452,7 @@ fn put_network(out: &mut Vec<u8>, ip: IpAddr, len: u8, metric: u32) {
 
 impl Group {
     /// When this group is to be originated or purged; `None` if there is nothing to do.
-    fn due(&self, is_wanted: bool, differs: bool) -> Option<Nanos> {
+    fn due(&self, is_wanted: bool, differs: bool, refresh: Nanos) -> Option<Nanos> {
         let Version { is_up, sequence } = self.version;
         if self.count == 0 {
             return None;
@@ -455,7 +461,7 @@ impl Group {
             let must = !is_up || differs || self.is_outdated;
             let at = |span| self.originated.map(|at| at.saturating_add(span));
             // The last number there is can't be followed by a higher one (section 7.3.16.1): it stays until it is purged.
-            let refresh = at(REFRESH).filter(|_| sequence < u32::MAX);
+            let refresh = at(refresh).filter(|_| sequence < u32::MAX);
             return if must { Some(at(MIN_LSP_INTERVAL).unwrap_or(Nanos::ZERO)) } else { refresh };
         }
         (is_up || self.is_outdated).then_some(Nanos::ZERO)

@@ -3,6 +3,7 @@
 //! Invariant: what was read has lengths that fit its frame.
 
 use crate::Mac;
+use crate::contents::{LspLink, LspPart};
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
@@ -40,8 +41,11 @@ pub(crate) const PADDING: u8 = 8;
 pub(crate) const ENTRIES: u8 = 9;
 pub(crate) const AUTHENTICATION: u8 = 10;
 pub(crate) const NEIGHBOURS: u8 = 22;
+pub(crate) const NARROW_INTERNAL: u8 = 128;
 pub(crate) const PROTOCOLS: u8 = 129;
+pub(crate) const NARROW_EXTERNAL: u8 = 130;
 pub(crate) const IPV4_ADDRESSES: u8 = 132;
+pub(crate) const TE_ROUTER_ID: u8 = 134;
 pub(crate) const IPV4_ROUTES: u8 = 135;
 pub(crate) const HOSTNAME: u8 = 137;
 pub(crate) const IPV6_ADDRESSES: u8 = 232;
@@ -454,20 +458,12 @@ impl<'f> Iterator for Tlvs<'f> {
 /// Whether the links in an LSP's TLVs lead to a system: with wide metrics (RFC 5305), or with narrow ones.
 pub(crate) fn links_to(pdu: &Pdu<'_>, to: SystemId) -> (bool, bool) {
     let (mut wide, mut narrow) = (false, false);
-    let is_it = |id: &[u8]| id.get(..6) == Some(&to.0[..]) && id.get(6) == Some(&0);
-    for (kind, value) in pdu.tlvs() {
-        match kind {
-            NEIGHBOURS => {
-                let mut rest = value;
-                while let Some(link) = rest.get(..11) {
-                    wide |= is_it(link);
-                    rest = rest.get(11 + usize::from(link[10])..).unwrap_or_default();
-                }
-            }
-            NARROW_NEIGHBOURS => {
-                let links = value.get(1..).unwrap_or_default().chunks_exact(11);
-                narrow |= links.into_iter().any(|link| is_it(&link[4..]));
-            }
+    let leads = |links: &[LspLink]| links.iter().any(|link| link.system == to && link.pseudonode == 0);
+    let links = pdu.tlvs().filter(|(kind, _)| matches!(*kind, NEIGHBOURS | NARROW_NEIGHBOURS));
+    for part in links.filter_map(|(kind, value)| LspPart::read(kind, value)) {
+        match part {
+            LspPart::Links(links) => wide |= leads(&links),
+            LspPart::NarrowLinks(links) => narrow |= leads(&links),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 //! Not here: how LSPs are exchanged (`level`); who receives which frame (`routers`).
 
 use crate::Mac;
-use crate::counts::IsisCounts;
+use crate::counts::{IsisCounts, LevelCounts};
 use crate::failure::{Failure, Whom};
 use crate::level::{Level, Out};
 use crate::neighbour::{Neighbour, NeighbourState};
@@ -43,7 +43,8 @@ pub enum Levels {
 }
 
 impl Levels {
-    fn bits(self) -> u8 {
+    /// 1 for level 1, 2 for level 2.
+    pub fn bits(self) -> u8 {
         match self {
             Self::One => 1,
             Self::Two => 2,
@@ -102,6 +103,12 @@ pub struct RouterConfig {
     pub overload: bool,
     /// Whether its LSP of level 1 says that it knows other areas.
     pub attached: bool,
+    /// Its identifier for traffic engineering (RFC 5305 section 4.3), if it says one.
+    pub te_router_id: Option<Ipv4Addr>,
+    /// Lifetime of its LSPs, s.
+    pub lifetime_s: u16,
+    /// Time after which it originates an LSP again, s.
+    pub refresh_s: u16,
     /// What its hellos are authenticated by.
     pub password: Option<Password>,
     /// What its LSPs and sequence numbers PDUs are.
@@ -161,6 +168,9 @@ impl Router {
             hostname: config.hostname.clone(),
             overload: config.overload,
             attached: config.attached && level == 1,
+            te_router_id: config.te_router_id,
+            lifetime_s: config.lifetime_s,
+            refresh: Nanos::from_secs(config.refresh_s.into()),
             ipv4: Some((config.local, config.prefix_len)),
             ipv6: config.ipv6,
             has_ipv6: config.link_local.is_some(),
@@ -283,6 +293,14 @@ impl Router {
         first.or_else(|| self.neighbours.iter().max_by_key(|one| one.state))
     }
 
+    /// Adjacencies by level.
+    pub(crate) fn adjacencies(&self) -> LevelCounts {
+        let mut all = LevelCounts::default();
+        let up = self.neighbours.iter().filter(|one| one.state == NeighbourState::Up);
+        up.for_each(|one| all.count(one.levels));
+        all
+    }
+
     /// Whether it has an adjacency at each of its levels.
     pub(crate) fn is_up(&self) -> bool {
         self.levels.iter().all(|level| level.with.is_some())
@@ -368,11 +386,11 @@ impl Router {
         match pdu.body {
             Body::Lsp(_, header) => level.take_lsp(now, pdu, &header, &mut out),
             Body::Complete(_, from, to) => {
-                out.counts.csnps.1 += 1;
+                *out.counts.csnps.1.of(number) += 1;
                 level.take_snp(now, pdu, Some((from, to)), &mut out);
             }
             _ => {
-                out.counts.psnps.1 += 1;
+                *out.counts.psnps.1.of(number) += 1;
                 level.take_snp(now, pdu, None, &mut out);
             }
         }
@@ -400,6 +418,7 @@ impl Router {
             }
         };
         self.counts.hellos.1 += 1;
+        self.counts.hellos_at.1.count(levels);
         let is_it = |one: &Neighbour| {
             one.mac == mac && one.system == hello.system && (hello.lan.is_none() || one.levels == levels)
         };
@@ -493,7 +512,7 @@ impl Router {
     /// Finds out with whom there is an adjacency that counts, at each level; `why` one may have ended.
     fn review(&mut self, now: Nanos, why: Option<Failure>) {
         let since = self.since(now);
-        let (mut pdus, mut has_lost) = (Vec::new(), false);
+        let (mut pdus, mut lost) = (Vec::new(), 0);
         let last = self.levels.len() - 1;
         for at in 0..self.levels.len() {
             let with = self.main_at(self.levels[at].number).map(|one| match self.config.network {
@@ -507,15 +526,16 @@ impl Router {
             if level.with == with {
                 continue;
             }
-            has_lost |= level.with.is_some() && with.is_none();
+            lost |= if level.with.is_some() && with.is_none() { level.number } else { 0 };
             let mut out = Out { pdus: &mut pdus, counts: &mut self.counts, counts_routes: at == last, since };
             level.join(with, &mut out);
         }
-        if has_lost {
+        if lost != 0 {
             self.was_up = false;
             self.trouble = why;
             if !self.is_shut() && !self.is_down {
                 self.counts.flaps += 1;
+                self.counts.flaps_at.count(lost);
                 self.first_loss = self.first_loss.or(why);
             }
         }
@@ -603,11 +623,15 @@ impl Router {
         };
         let mut pdus = Vec::new();
         match self.config.network {
-            NetworkType::PointToPoint => pdus.push((0, self.hello(&hello(None)))),
+            NetworkType::PointToPoint => {
+                self.counts.hellos_at.0.count(self.config.levels.bits());
+                pdus.push((0, self.hello(&hello(None))));
+            }
             NetworkType::Broadcast => {
                 for level in &self.levels {
                     let circuit = level.with.unwrap_or([0; 7]);
                     let lan = Some((level.number, self.config.priority, circuit));
+                    self.counts.hellos_at.0.count(level.number);
                     pdus.push((level.number, self.hello(&hello(lan))));
                 }
             }

@@ -1,7 +1,7 @@
 //! The routers behind a port: which frame is for whom, and what they do together.
 
 use crate::Mac;
-use crate::counts::{IsisCounts, LspCounts};
+use crate::counts::{IsisCounts, LevelCounts};
 use crate::database::Database;
 use crate::failure::Failure;
 use crate::neighbour::{Neighbour, NeighbourView};
@@ -190,6 +190,16 @@ impl Routers {
         self.all[router].main().map(Neighbour::view)
     }
 
+    /// All neighbours of a router.
+    pub fn neighbours(&self, router: usize) -> impl Iterator<Item = NeighbourView> {
+        self.all[router].neighbours.iter().map(Neighbour::view)
+    }
+
+    /// Adjacencies of a router by level.
+    pub fn adjacencies(&self, router: usize) -> LevelCounts {
+        self.all[router].adjacencies()
+    }
+
     /// The circuit of the designated system of a router's LAN; `None` if there is none.
     pub fn designated(&self, router: usize) -> Option<String> {
         self.all[router].designated()
@@ -201,8 +211,8 @@ impl Routers {
     }
 
     /// How many there are, by level.
-    pub fn held(&self, router: usize) -> LspCounts {
-        let mut held = LspCounts::default();
+    pub fn held(&self, router: usize) -> LevelCounts {
+        let mut held = LevelCounts::default();
         self.databases(router).for_each(|(level, database)| *held.of(level) += database.len() as u64);
         held
     }

@@ -1,8 +1,8 @@
 //! Two sides of routers with a link between them that loses, copies, delays and reorders, on virtual time.
 
 use isis::{
-    Area, Failure, IsisCounts, IsisHost, Levels, LspCounts, NeighbourState, NetworkType, Password, RouteKind,
-    RouteRange, RouterConfig, Routers, RoutersConfig, Shape, SystemId, Topology,
+    Area, Failure, IsisCounts, IsisHost, LevelCounts, Levels, LspPart, NeighbourState, NetworkType, Password,
+    RouteKind, RouteRange, RouterConfig, Routers, RoutersConfig, Shape, SystemId, Topology, parts,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -74,6 +74,9 @@ fn router(side: u8, routes: &[RouteRange]) -> RouterConfig {
         hostname: "edge".to_owned(),
         overload: false,
         attached: false,
+        te_router_id: Some([192, 0, 2, 9].into()),
+        lifetime_s: isis::MAX_AGE_S,
+        refresh_s: isis::REFRESH_S,
         password: None,
         lsp_password: None,
         number: 0,
@@ -197,7 +200,7 @@ impl World {
         databases.flat_map(|(_, database)| database.known(self.now)).map(|lsp| prefixes(lsp.body)).sum()
     }
 
-    fn lsps(&self, side: usize) -> LspCounts {
+    fn lsps(&self, side: usize) -> LevelCounts {
         self.sides[side].held(0)
     }
 }
@@ -245,7 +248,42 @@ fn both_levels_have_databases_of_their_own() {
     let both = |side| RouterConfig { levels: Levels::Both, ..router(side, &[routes("16.0.0.0", 24, 100)]) };
     let mut world = World::new(1, CLEAN, [both(1), both(2)]);
     world.settle(Nanos::from_secs(10));
-    assert_eq!((world.lsps(1), world.counts()[0].advertised), (LspCounts { level_1: 2, level_2: 2 }, 100));
+    let each = |n| LevelCounts { level_1: n, level_2: n };
+    assert_eq!((world.lsps(1), world.counts()[0].advertised), (each(2), 100));
+    // One hello for both levels, sequence numbers PDUs for each.
+    let [west, east] = world.counts();
+    assert_eq!((west.hellos_at.0, east.hellos_at.1), (each(west.hellos.0), each(west.hellos.0)));
+    assert_eq!((west.csnps.0, west.psnps.0), (east.csnps.1, east.psnps.1));
+    assert!(west.csnps.0.level_1 > 0 && west.csnps.0 == each(west.csnps.0.level_1), "{west:?}");
+    assert_eq!(world.sides[0].adjacencies(0), each(1));
+    let kept: Vec<LspPart<'_>> = {
+        let databases = world.sides[1].databases(0);
+        databases
+            .flat_map(|(_, database)| database.known(world.now))
+            .flat_map(|lsp| parts(lsp.body))
+            .collect()
+    };
+    let routes: usize =
+        kept.iter().map(|part| if let LspPart::Ipv4(all) = part { all.len() } else { 0 }).sum();
+    // At each level, its hundred and the network of the link.
+    assert_eq!(routes, 2 * 101);
+    assert_eq!(kept.iter().filter(|part| **part == LspPart::Hostname(b"edge")).count(), 2);
+}
+
+#[test]
+fn lsps_live_and_are_refreshed_as_configured() {
+    let quick = RouterConfig { lifetime_s: 60, refresh_s: 20, ..router(1, &[routes("16.0.0.0", 24, 50)]) };
+    let mut world = World::new(1, CLEAN, [quick, router(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    let lifetimes = |world: &World| -> Vec<u64> {
+        let databases = world.sides[1].databases(0);
+        databases.flat_map(|(_, database)| database.known(world.now)).map(|lsp| lsp.lifetime_s).collect()
+    };
+    assert!(lifetimes(&world).iter().all(|lifetime| (40..=60).contains(lifetime)), "{:?}", lifetimes(&world));
+    world.pass(Nanos::from_secs(210));
+    let [west, _] = world.counts();
+    assert_eq!((world.held(1), west.refreshed), (50, 10 * 2));
+    assert!(lifetimes(&world).iter().all(|lifetime| (40..=60).contains(lifetime)), "{:?}", lifetimes(&world));
 }
 
 #[test]

@@ -58,6 +58,8 @@ pub enum Failure {
     StubArea(Ipv4Addr),
     /// A neighbour has the router's own identifier.
     SameId(Ipv4Addr),
+    /// It has that of a generated router.
+    GeneratedId(Ipv4Addr),
     /// A neighbour does not hear the router.
     OneWay(Ipv4Addr),
     /// Nobody on a broadcast network is its designated router.
@@ -118,6 +120,10 @@ impl fmt::Display for Failure {
                 write!(f, "{from} says that the area takes no external routes: it is a stub area or an NSSA")
             }
             Self::SameId(from) => write!(f, "{from} has the same router identifier"),
+            Self::GeneratedId(from) => write!(
+                f,
+                "{from} has the router identifier of a router that is generated behind this one; set another 'topology.router_id'"
+            ),
             Self::OneWay(from) => write!(f, "{from} does not list the router in its Hello packets"),
             Self::NoDesignated(from) => write!(
                 f,

@@ -323,6 +323,9 @@ impl Router {
         if packet.router == config.id {
             return Some(Failure::SameId(from));
         }
+        if config.topology.is_some_and(|topology| topology.number(packet.router).is_some()) {
+            return Some(Failure::GeneratedId(from));
+        }
         let Body::Hello(hello) = &packet.body else { return None };
         let own_mask = mask(config.prefix_len);
         if config.network == NetworkType::Broadcast && hello.mask != own_mask {

@@ -270,6 +270,10 @@ fn what_does_not_fit_is_named() {
         assert_eq!((world.sides[0].failure(0), world.sides[0].full()), (Some(expected), 0));
         assert!(expected.to_string().starts_with("10.0.0.2 "), "{expected}");
     }
+    let ring = Topology { shape: Shape::Ring, routers: 5, cost: 5, first: base().id };
+    let mut world = World::new(1, CLEAN, [RouterConfig { topology: Some(ring), ..router(1, &[]) }, base()]);
+    world.pass(Nanos::from_secs(60));
+    assert_eq!(world.sides[0].failure(0), Some(Failure::GeneratedId(from)));
     let broadcast = |side| RouterConfig { network: NetworkType::Broadcast, ..router(side, &[]) };
     let mut world = World::new(1, CLEAN, [broadcast(1), broadcast(2)]);
     world.pass(Nanos::from_secs(60));

@@ -22,7 +22,7 @@ mod trial;
 pub use document::{IntervalDocument, ResultDocument, TotalDocument};
 pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Series, Unit, fields};
 pub use port::{
-    BgpResult, DhcpResult, Dhcpv6Result, IsisLspCounts, IsisResult, KernelRxResult, LacpEndResult,
+    BgpResult, DhcpResult, Dhcpv6Result, IsisLevelCounts, IsisResult, KernelRxResult, LacpEndResult,
     LacpResult, LldpNeighbourResult, LldpResult, LldpTlvResult, MulticastResult, OspfLsaCounts, OspfResult,
     PortResult, PppoeResult,
 };
@@ -32,8 +32,8 @@ pub use session::{
 };
 pub use states::{
     AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GracefulRestartState,
-    GroupState, IsisLspState, IsisRouterState, LacpPortState, LldpPortState, OspfLsaState, OspfRouterState,
-    PppoeClientState, ProtocolCounts, ProtocolStates,
+    GroupState, IsisLspState, IsisNeighbourState, IsisRouterState, LacpPortState, LldpPortState,
+    OspfLsaState, OspfRouterState, PppoeClientState, ProtocolCounts, ProtocolStates,
 };
 pub use stream::{
     BY_MARK, JitterResult, LatencyResult, PacingResult, PathResult, SpreadResult, StreamResult,

@@ -413,11 +413,11 @@ part! {
         #[serde(skip_serializing_if = "Option::is_none")]
         first_advertisement_ns: Option<u64> = NANOS;
         /// LSPs sent, by level; those that were sent again count again.
-        lsps_sent: IsisLspCounts = PART;
+        lsps_sent: IsisLevelCounts = PART;
         /// LSPs received, by level; those that were received again count again.
-        lsps_received: IsisLspCounts = PART;
+        lsps_received: IsisLevelCounts = PART;
         /// LSPs of the device that the routers hold now, by level.
-        database: IsisLspCounts = PART;
+        database: IsisLevelCounts = PART;
         /// LSPs of the device for which the routers' databases had no room: they hold 1,000,000 of a level in all.
         left_out: u64 = COUNT.counter("isis_left_out_lsps");
         /// LSPs received that were being purged.
@@ -450,9 +450,9 @@ part! {
 }
 
 part! {
-    /// LSPs by level.
+    /// Things counted by level.
     #[derive(Copy)]
-    pub struct IsisLspCounts {
+    pub struct IsisLevelCounts {
         /// Of level 1.
         level_1: u64 = COUNT;
         /// Of level 2.

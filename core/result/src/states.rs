@@ -2,7 +2,7 @@
 //!
 //! Not here: their counts since the start, which are part of the totals (`port`).
 
-use crate::{IsisLspCounts, LacpResult, LldpResult, OspfLsaCounts};
+use crate::{IsisLevelCounts, LacpResult, LldpResult, OspfLsaCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -320,6 +320,12 @@ pub struct IsisRouterState {
     pub neighbour: Option<String>,
     /// The designated system's circuit; null if there is none.
     pub designated: Option<String>,
+    /// All neighbours that were heard; one of both levels on a LAN is there twice.
+    pub neighbours: Vec<IsisNeighbourState>,
+    /// Adjacencies by level.
+    pub adjacencies: IsisLevelCounts,
+    /// Time after which the device loses the router if it does not hear it, s.
+    pub hold_s: u64,
     /// Time since the adjacency came up, s; null if the router lacks one.
     pub up_for_s: Option<f64>,
     /// Whether there is an adjacency at each level, and the neighbour's LSPs name the router.
@@ -330,6 +336,20 @@ pub struct IsisRouterState {
     pub reason: Option<String>,
     /// Times that it lost an adjacency while it should not have.
     pub flaps: u64,
+    /// The same by level.
+    pub flaps_by_level: IsisLevelCounts,
+    /// Hellos sent, by level; those of a point-to-point link count at each of the router's levels.
+    pub hellos_sent: IsisLevelCounts,
+    /// Hellos received, by level; those of a point-to-point link count at each level in common.
+    pub hellos_received: IsisLevelCounts,
+    /// Complete sequence numbers PDUs sent, by level.
+    pub csnps_sent: IsisLevelCounts,
+    /// Complete sequence numbers PDUs received, by level.
+    pub csnps_received: IsisLevelCounts,
+    /// Partial sequence numbers PDUs sent, by level.
+    pub psnps_sent: IsisLevelCounts,
+    /// Partial sequence numbers PDUs received, by level.
+    pub psnps_received: IsisLevelCounts,
     /// Routes advertised; those that were advertised again count again.
     pub advertised: u64,
     /// Routes withdrawn.
@@ -337,13 +357,13 @@ pub struct IsisRouterState {
     /// LSPs that are there of it and of routers generated behind it.
     pub originated: u64,
     /// LSPs sent, by level; those that were sent again count again.
-    pub lsps_sent: IsisLspCounts,
+    pub lsps_sent: IsisLevelCounts,
     /// LSPs received, by level; those that were received again count again.
-    pub lsps_received: IsisLspCounts,
+    pub lsps_received: IsisLevelCounts,
     /// LSPs sent again because the device did not have them in time.
     pub retransmitted: u64,
     /// LSPs of neighbours that it holds, by level.
-    pub database: IsisLspCounts,
+    pub database: IsisLevelCounts,
     /// Number of them that are kept to be shown, `keep` of the profile at most at each level.
     pub kept: u64,
     /// LSPs for which its databases had no room.
@@ -351,6 +371,23 @@ pub struct IsisRouterState {
     /// Those that are kept, by level and identifier, if they were asked for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lsps: Vec<IsisLspState>,
+}
+
+/// A neighbour of an IS-IS router.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct IsisNeighbourState {
+    /// Its system identifier.
+    pub system_id: String,
+    /// Its address; null if it says none.
+    pub ip: Option<String>,
+    /// Levels that it and the router have in common: `1`, `2` or `1-2`.
+    pub level: String,
+    /// How far the router is with it: `down`, `initializing` or `up`.
+    pub state: String,
+    /// Its priority on a LAN.
+    pub priority: u64,
+    /// Time until it is lost unless it is heard, s.
+    pub hold_s: u64,
 }
 
 /// An LSP that a neighbour sent (ISO/IEC 10589 section 9.8).
@@ -364,6 +401,8 @@ pub struct IsisLspState {
     pub sequence: u32,
     /// Time until it is not valid any more, s.
     pub lifetime_s: u64,
+    /// Its flags: levels (1 and 2), overload (4), attached (8 by the default metric), partition repair (128).
+    pub flags: u8,
     /// Its TLVs, in hexadecimal digits.
     pub body: String,
 }

@@ -43,6 +43,9 @@ pub fn check(data: &[u8]) {
     let (counts, now) = (link.routers.counts(), link.now);
     for (_, database) in link.routers.databases(0) {
         assert!(database.kept() <= KEPT as usize && database.known(now).count() == database.kept());
+        // Whatever they say, it is read within their bounds.
+        let parts: usize = database.known(now).map(|lsp| ::isis::parts(lsp.body).count()).sum();
+        assert!(parts <= 0xffff);
         assert!(database.len() as u64 <= pdus + 2);
     }
     assert!(counts.received.all() <= pdus + 2);
@@ -101,6 +104,9 @@ impl Link {
             hostname: "edge".to_owned(),
             overload: true,
             attached: true,
+            te_router_id: Some([192, 0, 2, 9].into()),
+            lifetime_s: isis::MAX_AGE_S,
+            refresh_s: isis::REFRESH_S,
             password: None,
             lsp_password: None,
             number: 0,

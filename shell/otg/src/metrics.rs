@@ -1,4 +1,4 @@
-//! Metrics of ports, flows, BGP peers, DHCP clients, LLDP agents and lags, from a run's result, its intervals, and the states of its protocols.
+//! Metrics of ports, flows, BGP peers, IS-IS routers, DHCP clients, LLDP agents and lags, from a run's result, its intervals, and the states of its protocols.
 //!
 //! Values that were not measured are absent. Rates have at most four decimals: some clients read `1e-05` as a string.
 
@@ -6,10 +6,13 @@ use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::translate::{FlowPlan, LagPlan, LldpPlan, PeerPlan, PortPlan, StreamPlan, Translation};
+use crate::translate::{
+    FlowPlan, LagPlan, LldpPlan, PeerPlan, PortPlan, RouterPlan, StreamPlan, Translation,
+};
 use result::{
-    BgpPeerState, DhcpClientState, Dhcpv6ClientState, IntervalDocument, LacpEndResult, LacpPortState,
-    LatencyResult, LldpResult, PortResult, ProtocolStates, StreamResult, TotalDocument,
+    BgpPeerState, DhcpClientState, Dhcpv6ClientState, IntervalDocument, IsisLevelCounts, IsisRouterState,
+    LacpEndResult, LacpPortState, LatencyResult, LldpResult, PortResult, ProtocolStates, StreamResult,
+    TotalDocument,
 };
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
@@ -84,6 +87,7 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
         "port" => port_metrics(&root.child("port"), input),
         "flow" => flow_metrics(&root.child("flow"), input),
         choice @ ("bgpv4" | "bgpv6") => bgp_metrics(&root.child(choice), choice, input),
+        "isis" => isis_metrics(&root.child("isis"), input),
         "lldp" => lldp_metrics(&root.child("lldp"), input),
         "lag" => lag_metrics(&root.child("lag"), input),
         "lacp" => lacp_metrics(&root.child("lacp"), input),
@@ -92,7 +96,7 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
         other => {
             root.fail_at(
                 "choice",
-                format!("'{other}' is not supported: use port, flow, bgpv4, bgpv6, dhcpv4_client, dhcpv6_client, lldp, lag or lacp"),
+                format!("'{other}' is not supported: use port, flow, bgpv4, bgpv6, isis, dhcpv4_client, dhcpv6_client, lldp, lag or lacp"),
             );
             Value::Null
         }
@@ -201,6 +205,54 @@ fn peer_row(peer: &PeerPlan, state: Option<&BgpPeerState>) -> Map<String, Value>
         "end_of_rib_received",
         count(|state| state.received_end_of_rib_ipv4 + state.received_end_of_rib_ipv6),
     );
+    row
+}
+
+fn isis_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
+    let names = node.texts("router_names");
+    let columns = node.texts("column_names");
+    let all = || input.translation.routers();
+    unknown(node, "router_names", &names, |name| all().any(|(_, router)| router.name == name));
+    let wanted = all().filter(|(_, router)| names.is_empty() || names.contains(&router.name.as_str()));
+    let row = |(port, router): (&PortPlan, &RouterPlan)| {
+        let is_it = |state: &&IsisRouterState| state.port == port.key && state.name == router.key;
+        only(router_row(&router.name, input.protocols.isis.iter().find(is_it)), &columns)
+    };
+    let rows: Vec<Value> = wanted.map(row).collect();
+    json!({"choice": "isis_metrics", "isis_metrics": rows})
+}
+
+/// A router nothing is known of has no adjacency and has counted nothing.
+fn router_row(name: &str, state: Option<&IsisRouterState>) -> Map<String, Value> {
+    let mut row = Map::new();
+    row.insert("name".to_owned(), name.into());
+    let unknown = IsisRouterState::default();
+    let state = state.unwrap_or(&unknown);
+    // Hellos of the kind of link that the router does not have were never sent.
+    let none = IsisLevelCounts::default();
+    let is_lan = state.network == "broadcast";
+    let (lan, link) = match is_lan {
+        true => ((&state.hellos_sent, &state.hellos_received), (&none, &none)),
+        false => ((&none, &none), (&state.hellos_sent, &state.hellos_received)),
+    };
+    for (what, counts) in [
+        ("sessions_up", &state.adjacencies),
+        ("session_flap", &state.flaps_by_level),
+        ("broadcast_hellos_sent", lan.0),
+        ("broadcast_hellos_received", lan.1),
+        ("point_to_point_hellos_sent", link.0),
+        ("point_to_point_hellos_received", link.1),
+        ("database_size", &state.database),
+        ("psnp_sent", &state.psnps_sent),
+        ("psnp_received", &state.psnps_received),
+        ("csnp_sent", &state.csnps_sent),
+        ("csnp_received", &state.csnps_received),
+        ("lsp_sent", &state.lsps_sent),
+        ("lsp_received", &state.lsps_received),
+    ] {
+        row.insert(format!("l1_{what}"), counts.level_1.into());
+        row.insert(format!("l2_{what}"), counts.level_2.into());
+    }
     row
 }
 

@@ -11,8 +11,8 @@ pub enum ProtocolsRequest {
     All(bool),
     /// Ranges of routes, by their names in the profile, are advertised, or withdrawn.
     Routes(Vec<String>, bool),
-    /// BGP peers, by their names in the profile, are taken up, or down.
-    Peers(Vec<String>, bool),
+    /// BGP peers or IS-IS routers, by their names in the profile, are taken up, or down; with the path of what is asked.
+    Speakers(Vec<String>, bool, &'static str),
 }
 
 /// Reads the `protocol` of a `ControlState` that was checked against the model.
@@ -29,7 +29,17 @@ pub fn protocols(request: &Value, translation: &Translation) -> Result<Protocols
             let known = translation.peers().map(|(_, peer)| (&peer.name, &peer.key));
             let peers = &request["bgp"]["peers"];
             let keys = meant("protocol.bgp.peers.peer_names", &peers["peer_names"], known.collect())?;
-            Ok(ProtocolsRequest::Peers(keys, is(peers, "up")))
+            Ok(ProtocolsRequest::Speakers(keys, is(peers, "up"), "protocol.bgp.peers"))
+        }
+        "isis" => {
+            let routers = &request["isis"]["routers"];
+            if !routers.is_object() {
+                return Err(Errors::invalid("protocol.isis.simulated_links: not supported"));
+            }
+            let known = translation.routers().map(|(_, router)| (&router.name, &router.key));
+            let names = &routers["router_names"];
+            let keys = meant("protocol.isis.routers.router_names", names, known.collect())?;
+            Ok(ProtocolsRequest::Speakers(keys, is(routers, "up"), "protocol.isis.routers"))
         }
         other => Err(Errors::invalid(format!("protocol.{other}: not supported"))),
     }

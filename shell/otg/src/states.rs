@@ -1,15 +1,17 @@
-//! States of neighbours, BGP prefixes, DHCP interfaces and LLDP neighbours, and the version.
+//! States of neighbours, BGP prefixes, IS-IS adjacencies and LSPs, DHCP interfaces and LLDP neighbours, and the version.
 
 use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::metrics::unknown;
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::translate::{ClientPlan, PortPlan, Translation, WELL_KNOWN};
+use crate::translate::{ClientPlan, PortPlan, RouterPlan, Translation, WELL_KNOWN};
+use isis::{LspLink, LspPart, LspRoute};
 use result::{
-    AsPathPart, BgpRouteState, DhcpClientState, Dhcpv6ClientState, LldpNeighbourResult, ProtocolStates,
+    AsPathPart, BgpRouteState, DhcpClientState, Dhcpv6ClientState, IsisLspState, IsisNeighbourState,
+    IsisRouterState, LldpNeighbourResult, ProtocolStates,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::net::IpAddr;
 
 /// Version of the model.
@@ -49,10 +51,12 @@ pub fn states(request: &Value, translation: &Translation, known: &Known<'_>) -> 
         "bgp_prefixes" => prefixes(&root.child("bgp_prefixes"), translation, known.protocols),
         "dhcpv4_interfaces" => leases(&root.child("dhcpv4_interfaces"), translation, known.protocols),
         "dhcpv6_interfaces" => leases6(&root.child("dhcpv6_interfaces"), translation, known.protocols),
+        "isis_adjacencies" => adjacencies(&root.child("isis_adjacencies"), translation, known.protocols),
+        "isis_lsps" => lsps(&root.child("isis_lsps"), translation, known.protocols),
         "lldp_neighbors" => advertised(&root.child("lldp_neighbors"), translation, known.protocols),
         other => {
             return Err(Errors::invalid(format!(
-                "choice: '{other}' is not supported: use ipv4_neighbors, ipv6_neighbors, bgp_prefixes, dhcpv4_interfaces, dhcpv6_interfaces or lldp_neighbors"
+                "choice: '{other}' is not supported: use ipv4_neighbors, ipv6_neighbors, bgp_prefixes, isis_adjacencies, isis_lsps, dhcpv4_interfaces, dhcpv6_interfaces or lldp_neighbors"
             )));
         }
     };
@@ -183,6 +187,159 @@ fn prefix(route: &BgpRouteState, v6: bool) -> Value {
     ];
     for (name, value) in known.into_iter().filter_map(|(name, value)| name.zip(value)) {
         row[name] = value;
+    }
+    row
+}
+
+/// The IS-IS routers that a request names, or all, with how they stand.
+fn routers<'a>(
+    node: &Node<'_>,
+    translation: &'a Translation,
+    protocols: &'a ProtocolStates,
+) -> Vec<(&'a RouterPlan, Option<&'a IsisRouterState>)> {
+    let (field, all) = ("isis_router_names", || translation.routers());
+    let names = node.texts(field);
+    unknown(node, field, &names, |name| all().any(|(_, router)| router.name == name));
+    let wanted = all().filter(|(_, router)| names.is_empty() || names.contains(&router.name.as_str()));
+    let with_state = |(port, router): (&PortPlan, &'a RouterPlan)| {
+        let is_it = |state: &&IsisRouterState| state.port == port.key && state.name == router.key;
+        (router, protocols.isis.iter().find(is_it))
+    };
+    wanted.map(with_state).collect()
+}
+
+/// With whom IS-IS routers have adjacencies.
+fn adjacencies(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
+    let level = |level: &str| match level {
+        "1" => "level_1",
+        "2" => "level_2",
+        _ => "level_1_2",
+    };
+    let row = |(router, state): (&RouterPlan, Option<&IsisRouterState>)| {
+        let adjacency = |state: &IsisRouterState, one: &IsisNeighbourState| {
+            json!({
+                "neighbor_system_id": one.system_id,
+                "interface_name": router.interface,
+                "local_state": {"level_type": level(&state.level), "hold_timer": state.hold_s},
+                "neighbor_state": {"level_type": level(&one.level), "hold_timer": one.hold_s},
+            })
+        };
+        let up = |state: &IsisRouterState| -> Vec<Value> {
+            let up = state.neighbours.iter().filter(|one| one.state == "up");
+            up.map(|one| adjacency(state, one)).collect()
+        };
+        json!({"isis_router_name": router.name, "adjacency_states": state.map(up).unwrap_or_default()})
+    };
+    routers(node, translation, protocols).into_iter().map(row).collect()
+}
+
+/// LSPs that IS-IS routers have received, of those that show them.
+fn lsps(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
+    let row = |(router, state): (&RouterPlan, Option<&IsisRouterState>)| {
+        let lsps = state.filter(|_| router.learns).map_or(&[][..], |state| &state.lsps);
+        let lsps: Vec<Value> = lsps.iter().map(lsp).collect();
+        json!({"isis_router_name": router.name, "lsps": lsps})
+    };
+    routers(node, translation, protocols).into_iter().map(row).collect()
+}
+
+/// Bits of an LSP's flags (ISO/IEC 10589 section 9.8), by the model's names.
+const LSP_FLAGS: [(&str, u8); 6] = [
+    ("partition_repair", 0x80),
+    ("attached_error", 0x40),
+    ("attached_expense", 0x20),
+    ("attached_delay", 0x10),
+    ("attached_default", 0x08),
+    ("overload", 0x04),
+];
+/// Bits of an LSP's flags that say what kind of system it is.
+const LSP_IS_TYPE: u8 = 3;
+/// Bytes of an LSP before its TLVs.
+const LSP_HEADER: usize = 27;
+
+fn lsp(lsp: &IsisLspState) -> Value {
+    let body = crate::check::hex_bytes(&lsp.body).unwrap_or_default();
+    let mut tlvs = json!({});
+    let lists = [
+        "hostname_tlvs",
+        "is_reachability_tlvs",
+        "extended_is_reachability_tlvs",
+        "ipv4_internal_reachability_tlvs",
+        "ipv4_external_reachability_tlvs",
+        "extended_ipv4_reachability_tlvs",
+        "ipv6_reachability_tlvs",
+    ];
+    lists.into_iter().for_each(|list| tlvs[list] = json!([]));
+    for part in isis::parts(&body) {
+        let (list, tlv) = tlv(&part);
+        tlvs[list].as_array_mut().into_iter().for_each(|all| all.push(tlv.clone()));
+    }
+    let flags: Map<String, Value> =
+        LSP_FLAGS.iter().map(|(name, bit)| ((*name).to_owned(), (lsp.flags & bit != 0).into())).collect();
+    json!({
+        // The model writes identifiers without dots between digits.
+        "lsp_id": lsp.id.replacen('.', "", 2).replace('.', "-"),
+        "pdu_type": format!("level_{}", lsp.level),
+        "remaining_lifetime": lsp.lifetime_s,
+        "sequence_number": lsp.sequence,
+        "pdu_length": LSP_HEADER + body.len(),
+        "flags": flags,
+        "is_type": lsp.flags & LSP_IS_TYPE,
+        "tlvs": tlvs,
+    })
+}
+
+/// A TLV, and the list of the model that it is in.
+fn tlv(part: &LspPart<'_>) -> (&'static str, Value) {
+    let neighbours = |links: &[LspLink]| {
+        let link = |link: &LspLink| json!({"system_id": link.system.to_string().replace('.', "")});
+        json!({"neighbors": links.iter().map(link).collect::<Vec<Value>>()})
+    };
+    let prefixes = |routes: &[LspRoute], row: fn(&LspRoute) -> Value| json!({"prefixes": routes.iter().map(row).collect::<Vec<Value>>()});
+    match part {
+        LspPart::Hostname(name) => ("hostname_tlvs", json!({"hostname": String::from_utf8_lossy(name)})),
+        LspPart::Links(links) => ("extended_is_reachability_tlvs", neighbours(links)),
+        LspPart::NarrowLinks(links) => ("is_reachability_tlvs", neighbours(links)),
+        LspPart::NarrowInternal(routes) => ("ipv4_internal_reachability_tlvs", prefixes(routes, narrow)),
+        LspPart::NarrowExternal(routes) => ("ipv4_external_reachability_tlvs", prefixes(routes, narrow)),
+        LspPart::Ipv4(routes) => {
+            ("extended_ipv4_reachability_tlvs", prefixes(routes, |route| wide(route, "ipv4_address")))
+        }
+        LspPart::Ipv6(routes) => {
+            let row = |route: &LspRoute| {
+                let mut row = wide(route, "ipv6_address");
+                row["origin_type"] = origin(route).into();
+                row
+            };
+            ("ipv6_reachability_tlvs", prefixes(routes, row))
+        }
+    }
+}
+
+fn redistribution(route: &LspRoute) -> &'static str {
+    if route.is_down { "down" } else { "up" }
+}
+
+fn origin(route: &LspRoute) -> &'static str {
+    if route.is_external { "external" } else { "internal" }
+}
+
+fn narrow(route: &LspRoute) -> Value {
+    json!({
+        "ipv4_address": route.address.to_string(), "prefix_length": route.prefix_len, "default_metric": route.metric,
+        "redistribution_type": redistribution(route), "origin_type": origin(route),
+    })
+}
+
+fn wide(route: &LspRoute, address: &str) -> Value {
+    let mut row = json!({
+        address: route.address.to_string(), "prefix_length": route.prefix_len, "metric": route.metric,
+        "redistribution_type": redistribution(route),
+    });
+    if let Some(bits) = route.attributes {
+        let is_set = |bit| bits & bit != 0;
+        row["prefix_attributes"] =
+            json!({"x_flag": is_set(0x80), "r_flag": is_set(0x40), "n_flag": is_set(0x20)});
     }
     row
 }

@@ -1,6 +1,6 @@
 //! IS-IS routers behind a port, the routes they advertise, and the routers generated behind them.
 
-use super::{BgpFlapDoc, Duration, GridDoc, Name, Network, SessionRate, TreeDoc, no_time};
+use super::{BgpFlapDoc, Duration, GridDoc, Ip, Name, Network, SessionRate, TreeDoc, no_time};
 use crate::document::quantity::{IsisArea, IsisSystemId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -82,6 +82,14 @@ pub struct IsisRouterDoc {
     /// Say at level 1 that the router knows other areas: the attached bit.
     #[serde(default)]
     pub attached: bool,
+    /// Identifier for traffic engineering in the router's LSP (RFC 5305 section 4.3), as an IPv4 address. Default: none.
+    pub te_router_id: Option<Ip>,
+    /// Lifetime of LSPs, in whole seconds.
+    #[serde(default = "lifetime")]
+    pub lifetime: Duration,
+    /// Time after which an LSP is originated again, in whole seconds; shorter than 'lifetime'.
+    #[serde(default = "refresh")]
+    pub refresh: Duration,
     /// Password of hellos. Default: no authentication.
     #[schemars(length(min = 1, max = 254))]
     pub password: Option<String>,
@@ -201,6 +209,63 @@ pub struct IsisTopologyDoc {
     pub system_id: Option<IsisSystemId>,
 }
 
+impl IsisDoc {
+    /// Routers for which nothing more is said.
+    pub fn new(routers: Vec<IsisRouterDoc>) -> Self {
+        Self { routers, rate: flood_rate(), timeout: timeout(), settle: settle(), keep: 0 }
+    }
+}
+
+impl IsisRouterDoc {
+    /// A router of which nothing more is said.
+    pub fn new(system_id: IsisSystemId) -> Self {
+        Self {
+            name: None,
+            host: None,
+            system_id: Some(system_id),
+            area: area(),
+            level: IsisLevelDoc::default(),
+            network: IsisNetworkDoc::default(),
+            priority: 0,
+            hello: hello(),
+            hold: None,
+            metric: metric(),
+            mtu: None,
+            padding: yes(),
+            hostname: None,
+            overload: false,
+            attached: false,
+            te_router_id: None,
+            lifetime: lifetime(),
+            refresh: refresh(),
+            password: None,
+            lsp_password: None,
+            digest: false,
+            routes: Vec::new(),
+            topology: None,
+        }
+    }
+}
+
+impl IsisRoutesDoc {
+    /// One prefix, of which nothing more is said.
+    pub fn new(prefixes: Network) -> Self {
+        Self {
+            name: None,
+            prefixes,
+            count: one(),
+            step: one(),
+            same: false,
+            kind: IsisRouteDoc::default(),
+            metric: metric(),
+            down: false,
+            advertise: no_time(),
+            withdraw: None,
+            flap: None,
+        }
+    }
+}
+
 fn one() -> u32 {
     1
 }
@@ -228,6 +293,14 @@ fn timeout() -> Duration {
 
 fn settle() -> Duration {
     Duration(Nanos::from_secs(2))
+}
+
+fn lifetime() -> Duration {
+    Duration(Nanos::from_secs(isis::MAX_AGE_S.into()))
+}
+
+fn refresh() -> Duration {
+    Duration(Nanos::from_secs(isis::REFRESH_S.into()))
 }
 
 fn hello() -> Duration {

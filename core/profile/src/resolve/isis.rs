@@ -92,6 +92,14 @@ impl Resolver<'_> {
         let Some(speakers) = self.hosts_called(path, doc.host.as_ref(), hosts) else { return };
         let count = speakers.len() as u32;
         let (hello_s, hold_s) = self.isis_times(path, doc);
+        let (lifetime_s, refresh_s) = self.isis_ages(path, doc);
+        let te_router_id = match doc.te_router_id.as_ref().map(|id| id.0) {
+            Some(IpAddr::V4(id)) => Some(id),
+            Some(IpAddr::V6(_)) => {
+                return self.reading.fail(format!("{path}.te_router_id"), "must be an IPv4 address");
+            }
+            None => None,
+        };
         let password = |text: &Option<String>| {
             text.as_ref().map(|text| Password { text: text.clone(), is_digest: doc.digest })
         };
@@ -192,6 +200,9 @@ impl Resolver<'_> {
                 hostname: doc.hostname.clone().unwrap_or_else(|| name.chars().take(50).collect()),
                 overload: doc.overload,
                 attached: doc.attached,
+                te_router_id,
+                lifetime_s,
+                refresh_s,
                 password: hello_password.clone(),
                 lsp_password: lsp_password.clone(),
                 number,
@@ -226,6 +237,21 @@ impl Resolver<'_> {
             self.reading.fail(format!("{path}.hostname"), "must be of ASCII characters");
         }
         (hello as u16, hold.unwrap_or(hello + 1) as u16)
+    }
+
+    /// The lifetime of LSPs, and the age at which they are originated again, s.
+    fn isis_ages(&mut self, path: &str, doc: &IsisRouterDoc) -> (u16, u16) {
+        let lifetime = whole_seconds(doc.lifetime.0, u16::MAX.into());
+        if lifetime.is_none() {
+            self.reading.fail(format!("{path}.lifetime"), "must be whole seconds from 1s to 65535s");
+        }
+        let lifetime = lifetime.unwrap_or(u16::MAX.into());
+        let refresh = whole_seconds(doc.refresh.0, lifetime.saturating_sub(1));
+        if refresh.is_none() {
+            let reason = "must be whole seconds from 1s on, and shorter than 'lifetime'";
+            self.reading.fail(format!("{path}.refresh"), reason);
+        }
+        (lifetime as u16, refresh.unwrap_or(1) as u16)
     }
 
     fn isis_routes(

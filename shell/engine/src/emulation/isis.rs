@@ -7,12 +7,13 @@ use super::times::times;
 use crate::trial::endpoints::hosts_mtu;
 use crate::trial::hosts::link_local;
 use ::isis::{
-    IsisHost, KnownLsp, Levels, LspCounts, NeighbourState, NetworkType, RouterConfig, Routers, RoutersConfig,
+    IsisHost, KnownLsp, LevelCounts, NeighbourState, NeighbourView, NetworkType, RouterConfig, Routers,
+    RoutersConfig,
 };
 use neighbour::Mac;
 use port::PortFacts;
 use profile::plan::{HostPlan, IsisPlan, PortPlan};
-use result::{IsisLspCounts, IsisLspState, IsisResult, IsisRouterState};
+use result::{IsisLevelCounts, IsisLspState, IsisNeighbourState, IsisResult, IsisRouterState};
 use units::{Nanos, count};
 
 /// IS-IS routers of a port.
@@ -26,7 +27,7 @@ pub(super) struct IsisRouters {
     /// Routers that had all adjacencies when traffic had ended.
     up_at_end: Option<usize>,
     /// What neighbours had said that was known then.
-    held_at_end: Option<LspCounts>,
+    held_at_end: Option<LevelCounts>,
     /// What makes a result invalid, known when traffic started.
     pub(super) complaints: Vec<String>,
 }
@@ -120,8 +121,8 @@ impl IsisRouters {
     }
 
     /// LSPs in the databases of all routers.
-    fn held(&self) -> LspCounts {
-        let mut held = LspCounts::default();
+    fn held(&self) -> LevelCounts {
+        let mut held = LevelCounts::default();
         (0..self.plan.routers.len()).for_each(|router| held += &self.machine.held(router));
         held
     }
@@ -152,10 +153,10 @@ impl IsisRouters {
             outdated: counts.outdated,
             hellos_sent: counts.hellos.0,
             hellos_received: counts.hellos.1,
-            csnps_sent: counts.csnps.0,
-            csnps_received: counts.csnps.1,
-            psnps_sent: counts.psnps.0,
-            psnps_received: counts.psnps.1,
+            csnps_sent: counts.csnps.0.all(),
+            csnps_received: counts.csnps.1.all(),
+            psnps_sent: counts.psnps.0.all(),
+            psnps_received: counts.psnps.1.all(),
             mismatched: counts.mismatched,
             malformed: counts.malformed,
             commands,
@@ -179,12 +180,7 @@ impl IsisRouters {
             name: config.name.clone(),
             system_id: config.system.to_string(),
             area: config.area.to_string(),
-            level: match config.levels {
-                Levels::One => "1",
-                Levels::Two => "2",
-                Levels::Both => "1-2",
-            }
-            .to_owned(),
+            level: levels(config.levels.bits()).to_owned(),
             local: config.local.to_string(),
             network: match config.network {
                 NetworkType::PointToPoint => "point_to_point",
@@ -199,7 +195,17 @@ impl IsisRouters {
             is_mutual: machine.is_mutual(router),
             is_down: machine.is_down(router),
             reason: machine.failure(router).filter(|_| !machine.is_down(router)).map(|why| why.to_string()),
+            neighbours: machine.neighbours(router).map(|one| neighbour_state(&one, now)).collect(),
+            adjacencies: row(&machine.adjacencies(router)),
+            hold_s: config.hold_s.into(),
             flaps: counts.flaps,
+            flaps_by_level: row(&counts.flaps_at),
+            hellos_sent: row(&counts.hellos_at.0),
+            hellos_received: row(&counts.hellos_at.1),
+            csnps_sent: row(&counts.csnps.0),
+            csnps_received: row(&counts.csnps.1),
+            psnps_sent: row(&counts.psnps.0),
+            psnps_received: row(&counts.psnps.1),
             advertised: counts.advertised,
             withdrawn: counts.withdrawn,
             originated: machine.originated(router),
@@ -214,8 +220,28 @@ impl IsisRouters {
     }
 }
 
-fn row(counts: &LspCounts) -> IsisLspCounts {
-    IsisLspCounts { level_1: counts.level_1, level_2: counts.level_2 }
+fn row(counts: &LevelCounts) -> IsisLevelCounts {
+    IsisLevelCounts { level_1: counts.level_1, level_2: counts.level_2 }
+}
+
+/// Levels as results write them, from their bits.
+fn levels(bits: u8) -> &'static str {
+    match bits {
+        1 => "1",
+        2 => "2",
+        _ => "1-2",
+    }
+}
+
+fn neighbour_state(one: &NeighbourView, now: Nanos) -> IsisNeighbourState {
+    IsisNeighbourState {
+        system_id: one.system.to_string(),
+        ip: one.ip.map(|ip| ip.to_string()),
+        level: levels(one.levels).to_owned(),
+        state: one.state.name().to_owned(),
+        priority: one.priority.into(),
+        hold_s: one.lost_at.since(now).0 / Nanos::from_secs(1).0,
+    }
 }
 
 fn lsp_state(level: u8, lsp: &KnownLsp<'_>) -> IsisLspState {
@@ -224,6 +250,7 @@ fn lsp_state(level: u8, lsp: &KnownLsp<'_>) -> IsisLspState {
         id: lsp.id.to_string(),
         sequence: lsp.sequence,
         lifetime_s: lsp.lifetime_s,
+        flags: lsp.flags,
         body: lsp.body.iter().map(|byte| format!("{byte:02x}")).collect(),
     }
 }

@@ -3,13 +3,13 @@
 //! In the model a peer says its own AS number and whether the session is internal. The other side of an external session may be any
 //! other AS.
 
+use super::ranges::{self, Span};
 use super::{PeerPlan, RoutesPlan};
 use crate::node::Node;
 use profile::document::{
     BgpAddPathDoc, BgpDoc, BgpFamilyDoc, BgpOriginDoc, BgpPeerDoc, BgpRestartDoc, BgpRoutesDoc, Community,
-    Duration, FieldValue, Ip, Name, Network,
+    Duration, Ip, Name, Network,
 };
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::Nanos;
 
 /// Routes that are kept, of a peer and of all peers of a port.
@@ -23,38 +23,6 @@ const TTLS: [u64; 2] = [64, 255];
 pub(super) struct Peer {
     pub(super) plan: PeerPlan,
     document: BgpPeerDoc,
-}
-
-/// Prefixes at the same distance: what a part of a range of routes spans.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Span {
-    pub(super) first: IpAddr,
-    pub(super) bits: u32,
-    pub(super) count: u32,
-    /// In prefixes.
-    pub(super) step: u32,
-}
-
-impl Span {
-    /// An address in its first prefix, the second where there are several, and the distance to that in the next prefix.
-    pub(super) fn hosts(&self) -> (IpAddr, FieldValue) {
-        let (width, one) = if self.first.is_ipv4() {
-            (32, u128::from(self.bits < 32))
-        } else {
-            (128, u128::from(self.bits < 128))
-        };
-        let far = 1u128.checked_shl(width - self.bits).unwrap_or(0).wrapping_mul(self.step.into());
-        match self.first {
-            IpAddr::V4(ip) => {
-                let first = u32::from(ip).wrapping_add(one as u32);
-                (Ipv4Addr::from(first).into(), FieldValue::Number(far as u32 as u64))
-            }
-            IpAddr::V6(ip) => {
-                let first = u128::from(ip).wrapping_add(one);
-                (Ipv6Addr::from(first).into(), FieldValue::Text(Ipv6Addr::from(far).to_string()))
-            }
-        }
-    }
 }
 
 /// The BGP speakers of a port in a profile.
@@ -230,21 +198,12 @@ fn routes(node: &Node<'_>, key: &str, asn: u32, is_internal: bool, all: &mut Vec
         local_pref: local_pref.filter(|_| is_internal),
         ..BgpRoutesDoc::new(prefixes)
     };
-    let mut spans = Vec::new();
-    for part in node.items("addresses") {
-        let first: Option<Ip> = part.quantity("address");
-        let (bits, count, step) = (part.whole("prefix") as u8, part.whole("count"), part.whole("step"));
-        let Some(Ip(first)) = first else { continue };
-        let [count, step] = [count as u32, step as u32];
-        match format!("{first}/{bits}").parse() {
-            Ok(prefixes) => all.push(BgpRoutesDoc { count, step, ..line(prefixes) }),
-            Err(error) => part.fail_at("address", format!("{error}")),
-        }
-        spans.push(Span { first, bits: bits.into(), count, step });
-    }
-    if spans.is_empty() {
-        node.fail_at("addresses", "must not be empty");
-    }
+    let (lines, spans) = ranges::parts(node);
+    all.extend(lines.into_iter().map(|(prefixes, count, step)| BgpRoutesDoc {
+        count,
+        step,
+        ..line(prefixes)
+    }));
     spans
 }
 

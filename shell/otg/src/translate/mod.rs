@@ -6,9 +6,11 @@ mod bgp;
 mod capture;
 mod dhcp;
 mod flow;
+mod isis;
 mod lag;
 mod lldp;
 mod ports;
+mod ranges;
 mod timing;
 
 use crate::check::check;
@@ -59,6 +61,8 @@ pub struct PortPlan {
     pub interfaces: Vec<Interface>,
     /// The BGP peers of those, in the profile's order.
     pub peers: Vec<PeerPlan>,
+    /// The IS-IS routers of those, in the profile's order.
+    pub routers: Vec<RouterPlan>,
     /// DHCP clients on it, in the order of their numbers.
     pub clients: Vec<ClientPlan>,
     /// Its LLDP agent.
@@ -82,7 +86,24 @@ pub struct PeerPlan {
     pub routes: Vec<RoutesPlan>,
 }
 
-/// Routes of a BGP peer.
+/// An IS-IS router behind its port.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RouterPlan {
+    /// Its name in the model.
+    pub name: String,
+    /// Its name in the profile.
+    pub key: String,
+    /// Its path in the configuration.
+    pub path: String,
+    /// The name of its interface in the model.
+    pub interface: String,
+    /// Whether it shows the LSPs it has learned.
+    pub learns: bool,
+    /// Its ranges of routes.
+    pub routes: Vec<RoutesPlan>,
+}
+
+/// Routes of a BGP peer or an IS-IS router.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoutesPlan {
     /// Their name in the model.
@@ -247,10 +268,12 @@ fn options(config: &Node<'_>) {
 }
 
 impl Translation {
-    /// Whether there are protocols: BGP, DHCP, LLDP or LACP.
+    /// Whether there are protocols: BGP, IS-IS, DHCP, LLDP or LACP.
     pub fn has_protocols(&self) -> bool {
-        let speaks =
-            |port: &PortPlan| !port.peers.is_empty() || !port.clients.is_empty() || port.lldp.is_some();
+        let speaks = |port: &PortPlan| {
+            let routes = !port.peers.is_empty() || !port.routers.is_empty();
+            routes || !port.clients.is_empty() || port.lldp.is_some()
+        };
         !self.lags.is_empty() || self.ports.iter().any(speaks)
     }
 
@@ -260,6 +283,11 @@ impl Translation {
             .iter()
             .enumerate()
             .flat_map(|(index, port)| port.peers.iter().map(move |peer| (index, peer)))
+    }
+
+    /// All IS-IS routers, with their ports.
+    pub fn routers(&self) -> impl Iterator<Item = (&PortPlan, &RouterPlan)> {
+        self.ports.iter().flat_map(|port| port.routers.iter().map(move |router| (port, router)))
     }
 
     /// All clients of DHCP or of DHCPv6, with their ports and their numbers there.
@@ -302,7 +330,8 @@ impl Translation {
 
     /// All ranges of routes.
     pub fn routes(&self) -> impl Iterator<Item = &RoutesPlan> {
-        self.peers().flat_map(|(_, peer)| &peer.routes)
+        let of_peers = self.peers().flat_map(|(_, peer)| &peer.routes);
+        of_peers.chain(self.routers().flat_map(|(_, router)| &router.routes))
     }
 
     /// The Plan of the profile. Also finds errors that only the profile's validation knows, such as addresses outside a
@@ -338,6 +367,12 @@ impl Translation {
             let peer = peer.and_then(|peer: usize| self.ports.get(port)?.peers.get(peer));
             if let Some(peer) = peer {
                 return format!("{}: {reason}", peer.path);
+            }
+            let router =
+                path.split_once(".isis.routers[").and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
+            let router = router.and_then(|router: usize| self.ports.get(port)?.routers.get(router));
+            if let Some(router) = router {
+                return format!("{}: {reason}", router.path);
             }
             let agent = self.ports.get(port).and_then(|port| port.lldp.as_ref());
             if let Some(agent) = agent.filter(|_| path.contains(".lldp")) {

@@ -1,11 +1,13 @@
 //! Ports with their links, the hosts on them, and captures.
 
-use super::bgp::{self, Peer, Span};
+use super::bgp::{self, Peer};
 use super::capture::capture;
 use super::dhcp::{self, Client};
+use super::isis::{self, Router};
 use super::lag::{self, Lag, Member};
 use super::lldp::{self, Agent};
-use super::{CapturePlan, Interface, LagPlan, PortPlan};
+use super::ranges::Span;
+use super::{CapturePlan, Interface, LagPlan, PortPlan, RoutesPlan};
 use crate::node::Node;
 use profile::document::{CaptureDoc, HostDoc, Ip, IpPrefix, Mac, Name, OneOrMany, PortDoc, Speed, VlanId};
 use units::FrameLen;
@@ -68,6 +70,7 @@ pub(super) struct Side {
     mtu: Option<u32>,
     hosts: Vec<Host>,
     pub(super) peers: Vec<Peer>,
+    routers: Vec<Router>,
     pub(super) clients: Vec<Client>,
     agent: Option<Agent>,
     member: Option<Member>,
@@ -231,26 +234,20 @@ impl Ports {
             self.endpoints.extend(names.into_iter().map(|name| (name, at)));
             self.sides[port].hosts.push(host);
         }
-        self.router(&node.child("bgp"));
+        self.speaker(&node.child("bgp"));
+        let isis = node.child("isis");
+        if isis.is_given() {
+            self.router(&isis);
+        }
     }
 
     /// The BGP peers of a device.
-    fn router(&mut self, router: &Node<'_>) {
+    fn speaker(&mut self, router: &Node<'_>) {
         for (list, name, is_v6) in
             [("ipv4_interfaces", "ipv4_name", false), ("ipv6_interfaces", "ipv6_name", true)]
         {
             for interface in router.items(list) {
-                let at = match self.find_endpoint(interface.text(name)) {
-                    Ok(at) if at.client.is_none() && at.routes.is_none() => at,
-                    Ok(_) => {
-                        interface.fail_at(name, "must be the name of an address of a device");
-                        continue;
-                    }
-                    Err(why) => {
-                        interface.fail_at(name, why);
-                        continue;
-                    }
-                };
+                let Some(at) = self.interface(&interface, name, "an address") else { continue };
                 for node in interface.items("peers") {
                     let number = self.sides.iter().map(|side| side.peers.len()).sum();
                     let Some((peer, spans)) = bgp::peer(&node, router, number, is_v6) else { continue };
@@ -258,16 +255,55 @@ impl Ports {
                     if self.sides.iter().flat_map(|side| &side.peers).any(|other| other.plan.name == name) {
                         node.fail_at("name", format!("duplicate BGP peer '{name}'"));
                     }
-                    for (routes, spans) in peer.plan.routes.iter().zip(spans) {
-                        let end = Endpoint { routes: Some(self.spans.len()), ..at };
-                        self.endpoints.push((routes.name.clone(), end));
-                        self.spans.push(spans);
-                    }
-                    let host = at.host.map(|host| self.sides[at.port].hosts[host].key.clone());
+                    self.routes_of(at, &peer.plan.routes, spans);
+                    let host = self.key_of(at);
                     self.sides[at.port].peers.push(peer.of_host(host));
                 }
             }
         }
+    }
+
+    /// The IS-IS router of a device.
+    fn router(&mut self, node: &Node<'_>) {
+        let interfaces = node.items("interfaces");
+        let Some((interface, others)) = interfaces.split_first() else {
+            return node.fail_at("interfaces", "must not be empty");
+        };
+        others.iter().for_each(|other| other.fail("not supported: a router with several interfaces"));
+        let Some(at) = self.interface(interface, "eth_name", "an interface") else { return };
+        let number = self.sides.iter().map(|side| side.routers.len()).sum();
+        let Some((router, spans)) = isis::router(node, interface, number) else { return };
+        let name = &router.plan.name;
+        if self.sides.iter().flat_map(|side| &side.routers).any(|other| other.plan.name == *name) {
+            node.fail_at("name", format!("duplicate IS-IS router '{name}'"));
+        }
+        self.routes_of(at, &router.plan.routes, spans);
+        let host = self.key_of(at);
+        self.sides[at.port].routers.push(router.of_host(host));
+    }
+
+    /// The interface, or address of one, that the field `name` names: `what` it has to be.
+    fn interface(&self, node: &Node<'_>, name: &str, what: &str) -> Option<Endpoint> {
+        match self.find_endpoint(node.text(name)) {
+            Ok(at) if at.client.is_none() && at.routes.is_none() => return Some(at),
+            Ok(_) => node.fail_at(name, format!("must be the name of {what} of a device")),
+            Err(why) => node.fail_at(name, why),
+        }
+        None
+    }
+
+    /// Lets flows begin and end at ranges of routes behind a host.
+    fn routes_of(&mut self, at: Endpoint, ranges: &[RoutesPlan], spans: Vec<Vec<Span>>) {
+        for (routes, spans) in ranges.iter().zip(spans) {
+            let end = Endpoint { routes: Some(self.spans.len()), ..at };
+            self.endpoints.push((routes.name.clone(), end));
+            self.spans.push(spans);
+        }
+    }
+
+    /// The name, in the profile, of the host at an end of a flow.
+    fn key_of(&self, at: Endpoint) -> Option<String> {
+        self.host(at).map(|host| host.key.clone())
     }
 
     /// The DHCP client of an interface.
@@ -378,6 +414,7 @@ impl Ports {
             capture: side.capture.map(|(plan, _)| plan),
             interfaces: side.hosts.into_iter().map(|host| host.interface).collect(),
             peers: side.peers.into_iter().map(|peer| peer.plan).collect(),
+            routers: side.routers.into_iter().map(|router| router.plan).collect(),
             clients: side.clients.into_iter().map(|client| client.plan).collect(),
             lldp: side.agent.map(|agent| agent.plan),
         };
@@ -388,7 +425,7 @@ impl Ports {
 
 impl Side {
     fn new(name: String, location: String, device: String) -> Self {
-        let (peers, clients) = (Vec::new(), Vec::new());
+        let (peers, routers, clients) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             name,
             location,
@@ -397,6 +434,7 @@ impl Side {
             mtu: None,
             hosts: Vec::new(),
             peers,
+            routers,
             clients,
             agent: None,
             member: None,
@@ -412,6 +450,7 @@ impl Side {
             capture: self.capture.as_ref().map(|(_, capture)| capture.clone()),
             vlan: dhcp::vlans(&self.clients),
             bgp: bgp::document(&self.peers),
+            isis: isis::document(&self.routers),
             lldp: self.agent.as_ref().map(|agent| agent.document.clone()),
             lacp: self.member.as_ref().map(|member| member.document.clone()),
             mac: self.member.as_ref().and_then(|member| member.mac.clone()),

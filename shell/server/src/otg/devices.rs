@@ -1,4 +1,4 @@
-//! Protocols of devices and ports: BGP sessions with their routes, DHCP clients, LLDP agents, lags.
+//! Protocols of devices and ports: BGP sessions and IS-IS routers with their routes, DHCP clients, LLDP agents, lags.
 //!
 //! They are those of the run that sends, which begins with them. It goes on without traffic, until protocols are stopped.
 
@@ -8,7 +8,7 @@ use crate::access::Caller;
 use crate::runs::RunJob;
 use api::{NewProtocolChange, ProtocolAction, State};
 use otg::{Errors, ProtocolsRequest, Translation, Transmit};
-use result::ProtocolStates;
+use result::{IsisLevelCounts, ProtocolStates};
 use std::sync::Arc;
 
 impl Otg {
@@ -56,10 +56,10 @@ impl Otg {
                 let run = session.speaking().filter(|_| session.protocols);
                 ask(run, NewProtocolChange { routes, ..change(action) }, "protocol.route").await?;
             }
-            ProtocolsRequest::Peers(peers, up) => {
+            ProtocolsRequest::Speakers(peers, up, path) => {
                 let action = if up { ProtocolAction::Up } else { ProtocolAction::Down };
                 let run = session.speaking().filter(|_| session.protocols);
-                ask(run, NewProtocolChange { peers, ..change(action) }, "protocol.bgp.peers").await?;
+                ask(run, NewProtocolChange { peers, ..change(action) }, path).await?;
             }
         }
         Ok(Vec::new())
@@ -67,7 +67,7 @@ impl Otg {
 
     /// Lets all protocols of a run come up, or go down.
     async fn change_all(&self, run: &Arc<RunJob>, translation: &Translation, up: bool) -> Result<(), Errors> {
-        if translation.peers().next().is_some() {
+        if translation.peers().next().is_some() || translation.routers().next().is_some() {
             let action = if up { ProtocolAction::Up } else { ProtocolAction::Down };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
         }
@@ -111,6 +111,12 @@ impl Otg {
         for peer in &mut session.states.bgp {
             peer.state = "idle".to_owned();
             peer.routes.clear();
+        }
+        for router in &mut session.states.isis {
+            router.state = "down".to_owned();
+            router.adjacencies = IsisLevelCounts::default();
+            router.neighbours.clear();
+            router.lsps.clear();
         }
         for client in &mut session.states.dhcp {
             client.ip = None;
