@@ -283,8 +283,8 @@ class IntervalDocument:
 
 
 @dataclass(frozen=True, kw_only=True)
-class IsisLspCounts:
-    """LSPs by level."""
+class IsisLevelCounts:
+    """Things counted by level."""
 
     level_1: int
     """Of level 1."""
@@ -310,11 +310,11 @@ class IsisResult:
     """Routes advertised; those that were advertised again count again, those at two levels once."""
     withdrawn: int
     """Routes withdrawn."""
-    lsps_sent: IsisLspCounts
+    lsps_sent: IsisLevelCounts
     """LSPs sent, by level; those that were sent again count again."""
-    lsps_received: IsisLspCounts
+    lsps_received: IsisLevelCounts
     """LSPs received, by level; those that were received again count again."""
-    database: IsisLspCounts
+    database: IsisLevelCounts
     """LSPs of the device that the routers hold now, by level."""
     left_out: int
     """LSPs of the device for which the routers' databases had no room: they hold 1,000,000 of a level in all."""

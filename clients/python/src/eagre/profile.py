@@ -829,6 +829,14 @@ class IsisRouter(Written):
     """Say that nothing shall be sent through the router: the overload bit."""
     attached: bool | None = None
     """Say at level 1 that the router knows other areas: the attached bit."""
+    te_router_id: str | None = None
+    """Identifier for traffic engineering in the router's LSP (RFC 5305 section 4.3), as an IPv4 address. Default:
+    none.
+    """
+    lifetime: str | None = None
+    """Lifetime of LSPs, in whole seconds. Default: 1200s."""
+    refresh: str | None = None
+    """Time after which an LSP is originated again, in whole seconds; shorter than 'lifetime'. Default: 900s."""
     password: str | None = None
     """Password of hellos. Default: no authentication."""
     lsp_password: str | None = None

@@ -12,7 +12,7 @@ from eagre.errors import ProblemPlace
 from eagre.outcome import (
     AchievedResult,
     IntervalDocument,
-    IsisLspCounts,
+    IsisLevelCounts,
     LacpResult,
     LldpResult,
     OspfLsaCounts,
@@ -951,8 +951,28 @@ class IsisLspState:
     """Sequence number."""
     lifetime_s: int
     """Time until it is not valid any more, s."""
+    flags: int
+    """Its flags: levels (1 and 2), overload (4), attached (8 by the default metric), partition repair (128)."""
     body: str
     """Its TLVs, in hexadecimal digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class IsisNeighbourState:
+    """A neighbour of an IS-IS router."""
+
+    system_id: str
+    """Its system identifier."""
+    level: str
+    """Levels that it and the router have in common: `1`, `2` or `1-2`."""
+    state: str
+    """How far the router is with it: `down`, `initializing` or `up`."""
+    priority: int
+    """Its priority on a LAN."""
+    hold_s: int
+    """Time until it is lost unless it is heard, s."""
+    ip: str | None = None
+    """Its address; null if it says none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -979,25 +999,45 @@ class IsisRouterState:
     """How far it is with its neighbour: `down`, `initializing` or `up`. Of several neighbours, the designated
     system's.
     """
+    neighbours: list[IsisNeighbourState]
+    """All neighbours that were heard; one of both levels on a LAN is there twice."""
+    adjacencies: IsisLevelCounts
+    """Adjacencies by level."""
+    hold_s: int
+    """Time after which the device loses the router if it does not hear it, s."""
     is_mutual: bool
     """Whether there is an adjacency at each level, and the neighbour's LSPs name the router."""
     is_down: bool
     """Whether a command has taken the router down."""
     flaps: int
     """Times that it lost an adjacency while it should not have."""
+    flaps_by_level: IsisLevelCounts
+    """The same by level."""
+    hellos_sent: IsisLevelCounts
+    """Hellos sent, by level; those of a point-to-point link count at each of the router's levels."""
+    hellos_received: IsisLevelCounts
+    """Hellos received, by level; those of a point-to-point link count at each level in common."""
+    csnps_sent: IsisLevelCounts
+    """Complete sequence numbers PDUs sent, by level."""
+    csnps_received: IsisLevelCounts
+    """Complete sequence numbers PDUs received, by level."""
+    psnps_sent: IsisLevelCounts
+    """Partial sequence numbers PDUs sent, by level."""
+    psnps_received: IsisLevelCounts
+    """Partial sequence numbers PDUs received, by level."""
     advertised: int
     """Routes advertised; those that were advertised again count again."""
     withdrawn: int
     """Routes withdrawn."""
     originated: int
     """LSPs that are there of it and of routers generated behind it."""
-    lsps_sent: IsisLspCounts
+    lsps_sent: IsisLevelCounts
     """LSPs sent, by level; those that were sent again count again."""
-    lsps_received: IsisLspCounts
+    lsps_received: IsisLevelCounts
     """LSPs received, by level; those that were received again count again."""
     retransmitted: int
     """LSPs sent again because the device did not have them in time."""
-    database: IsisLspCounts
+    database: IsisLevelCounts
     """LSPs of neighbours that it holds, by level."""
     kept: int
     """Number of them that are kept to be shown, `keep` of the profile at most at each level."""
