@@ -110,7 +110,7 @@ def test_traffic_follows_the_routes(lab, kind):
     device = Device(lab, ONE)
     half = PREFIXES // 2
     routes = [
-        {"prefixes": "16.0.0.0/24", "count": half, "communities": ["65001:7", "no-export"], "as_path": [64999], "med": 5},
+        {"prefixes": "16.0.0.0/24", "count": half, "communities": ["65001:7", "no-export"], "as_path": [64999, [64998, 64997]], "med": 5},
         {"prefixes": "32.0.0.0/24", "count": half, "withdraw": "4s"},
     ]
     seconds = 25 if LONG else 8
@@ -118,7 +118,7 @@ def test_traffic_follows_the_routes(lab, kind):
     process, lines = device.begin(device.ports({"peers": [peer(routes=routes)], "settle": "5s" if LONG else "1s"}, kind), streams, seconds)
     assert device.fib() == PREFIXES
     said = device.ask("bgp ipv4 unicast 16.0.1.0/24")["paths"][0]
-    assert said["aspath"]["string"] == "65001 64999" and said["metric"] == 5, said
+    assert said["aspath"]["string"] == "65001 64999 {64997,64998}" and said["metric"] == 5, said
     assert sorted(said["community"]["list"]) == ["65001:7", "noExport"], said
     wait_until(lambda: device.fib() == half, "the withdrawal", 30)
     done = lab.finish(process, 120)

@@ -92,7 +92,11 @@ def speakers(script):
     four.v4_routes.add(name="other routes").addresses.add(address="32.0.0.0", prefix=24, count=20)
     peers = west.bgp.ipv6_interfaces.add(ipv6_name="west v6").peers
     six = peers.add(name="peer 6", peer_address="2001:db8::1", as_type="ebgp", as_number=65001)
-    six.v6_routes.add(name="six routes").addresses.add(address="2001:db8:1000::", prefix=48, count=30)
+    routes = six.v6_routes.add(name="six routes")
+    routes.addresses.add(address="2001:db8:1000::", prefix=48, count=30)
+    routes.as_path.as_set_mode = "include_as_set"
+    routes.as_path.segments.add(type="as_seq", as_numbers=[64999])
+    routes.as_path.segments.add(type="as_set", as_numbers=[64998, 64997])
     east = config.devices.add(name="east")
     ethernet = east.ethernets.add(name="east eth", mac="02:00:00:00:0b:01")
     ethernet.connection.port_name = "q"
@@ -136,6 +140,8 @@ def test_bgp_as_frr_sees_it(lab):
     assert sorted(said["community"]["list"]) == ["65001:7", "noExport"] and said["nexthops"][0]["ip"] == "10.0.0.2", said
     (said,) = device.ask("bgp ipv4 unicast 32.0.0.0/24")["paths"]
     assert said["aspath"]["string"] == "65001" and said["origin"] == "IGP" and "community" not in said, said
+    (said,) = device.ask("bgp ipv6 unicast 2001:db8:1000::/48")["paths"]
+    assert said["aspath"]["string"] == "{65001} 64999 {64997,64998}", said
 
     # What the device advertises.
     wait_until(lambda: script.states("bgp_prefixes")[0].ipv4_unicast_prefixes, "its prefix", 10)
@@ -255,7 +261,8 @@ def test_what_bgp_can_not_do_is_refused_with_its_place(lab):
     refused(lambda peer, _: setattr(peer.graceful_restart, "stale_time", 5), f"{at}.graceful_restart.stale_time: not supported")
     without = "not supported: a path identifier without add_path among the peer's capabilities"
     refused(lambda peer, _: setattr(peer.v4_routes[0].add_path, "path_id", 3), f"{at}.v4_routes[0].add_path: {without}")
-    refused(lambda peer, _: setattr(peer.v4_routes[0].as_path, "as_set_mode", "include_as_set"), "as_set_mode: not supported")
+    refused(lambda peer, _: setattr(peer.v4_routes[0].as_path, "as_set_mode", "include_as_confed_set"), "as_set_mode: not supported")
+    refused(lambda peer, _: peer.v4_routes[0].as_path.segments.add(type="as_set", as_numbers=[0]), f"{at}: must be from 1 to 4294967295")
     refused(lambda peer, _: setattr(peer.v4_routes[1].advanced, "local_preference", 7), "local_preference: not supported")
     refused(lambda peer, _: setattr(peer, "peer_address", "10.0.0.2"), f"{at}: 10.0.0.2 is an address of the port's own hosts")
     refused(lambda _, config: setattr(config.devices[0].bgp.ipv4_interfaces[0], "ipv4_name", "x"), "unknown device or interface 'x'")

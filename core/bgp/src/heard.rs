@@ -8,7 +8,9 @@ use crate::message::{
     ATTRIBUTE_MP_REACH, ATTRIBUTE_MP_UNREACH, AttributeList, PathIds, family, take_long, take_route,
     take_short,
 };
-use crate::routes::{AS_PATH, COMMUNITIES, Family, LOCAL_PREF, MULTI_EXIT_DISC, NEXT_HOP, ORIGIN, Origin};
+use crate::routes::{
+    AS_PATH, AS_SEQUENCE, AS_SET, COMMUNITIES, Family, LOCAL_PREF, MULTI_EXIT_DISC, NEXT_HOP, ORIGIN, Origin,
+};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -20,6 +22,18 @@ pub struct PathSegment {
     pub kind: u8,
     /// AS numbers.
     pub numbers: Vec<u32>,
+}
+
+impl PathSegment {
+    /// A set of ASes.
+    pub fn set(numbers: Vec<u32>) -> Self {
+        Self { kind: AS_SET, numbers }
+    }
+
+    /// ASes in their order.
+    pub fn sequence(numbers: Vec<u32>) -> Self {
+        Self { kind: AS_SEQUENCE, numbers }
+    }
 }
 
 /// What a peer said of a route. What it did not say, or said in a way that cannot be, is absent.

@@ -364,6 +364,13 @@ fn as_path(path: &[u32], rest: &[PathSegment], four_byte_as: bool) -> Vec<u8> {
 pub(crate) const ATTRIBUTES_MAX: usize = MESSAGE_MAX - HEADER - 4 - 64;
 
 impl Attributes {
+    /// Sets the path to these segments, the nearest ASes first.
+    pub fn set_path(&mut self, mut segments: Vec<PathSegment>) {
+        let begins_in_order = segments.first().is_some_and(|part| part.kind == AS_SEQUENCE);
+        self.as_path = if begins_in_order { segments.remove(0).numbers } else { Vec::new() };
+        self.path_rest = segments;
+    }
+
     /// Whether they leave room for prefixes in a message.
     pub fn fit(&self) -> bool {
         let communities = 4 * self.communities.len() + 12 * self.large_communities.len();

@@ -220,15 +220,12 @@ fn attributes_of(said: &[u8]) -> Option<Attributes> {
                 all.large_communities = parts.iter().map(|three| three.each_ref().map(number)).collect();
             }
             AS_PATH => {
-                let mut segments = path(value, true)?;
+                let segments = path(value, true)?;
                 let is_usual = |kind| matches!(kind, AS_SET | AS_SEQUENCE);
                 if !segments.iter().all(|part| is_usual(part.kind) && !part.numbers.is_empty()) {
                     return None;
                 }
-                if segments.first().is_some_and(|part| part.kind == AS_SEQUENCE) {
-                    all.as_path = segments.remove(0).numbers;
-                }
-                all.path_rest = segments;
+                all.set_path(segments);
             }
             _ => {}
         }

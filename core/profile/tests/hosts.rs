@@ -94,6 +94,10 @@ fn a_host_that_is_named_fills_in_its_addresses() {
     let stream = streams("from: west, to: east, packet: [{ethernet: {dst: '02:00:00:00:00:01'}}, ipv6, udp]")
         .remove(0);
     assert_eq!((stream.from_host, stream.to_host), (0, 2));
+    // Without an address of the packet's family, its only gateway.
+    let six = "{ipv6: {src: '2001:db8::7', dst: '2001:db8:9::7'}}";
+    let stream = streams(&format!("from: west, from_host: blue, packet: [{six}, udp]")).remove(0);
+    assert_eq!(stream.next_hop, NextHop::Resolve(ip("10.0.8.1")));
     // Nothing between: the hardware address of the host that has the destination.
     let stream =
         streams("from: bare, to: east, packet: [{ipv4: {src: 1.2.3.4, dst: 10.0.1.3}}, udp]").remove(0);

@@ -586,8 +586,8 @@ class BgpRoutes(Written):
     """
     next_hop: str | None = None
     """Next hop. Default: the host's address of the prefixes' family."""
-    as_path: Sequence[int] | None = None
-    """AS numbers behind the host's own, the nearest first."""
+    as_path: Sequence[int | Sequence[int]] | None = None
+    """AS numbers behind the host's own, the nearest first. A list of numbers among them is a set of ASes."""
     own_as: bool | None = None
     """Begin the AS path of external sessions with the host's own AS number."""
     origin: Literal["igp", "egp", "incomplete"] | None = None

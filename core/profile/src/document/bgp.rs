@@ -1,6 +1,6 @@
 //! BGP peers behind a port, and the routes they advertise.
 
-use super::{Duration, Ip, Name, Network, SessionRate, Step, no_time};
+use super::{Duration, Ip, Name, Network, OneOrMany, SessionRate, Step, no_time};
 use crate::document::quantity::{Community, LargeCommunity};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -161,9 +161,9 @@ pub struct BgpRoutesDoc {
     pub path_id: Option<u32>,
     /// Next hop. Default: the host's address of the prefixes' family.
     pub next_hop: Option<Ip>,
-    /// AS numbers behind the host's own, the nearest first.
+    /// AS numbers behind the host's own, the nearest first. A list of numbers among them is a set of ASes.
     #[serde(default)]
-    pub as_path: Vec<u32>,
+    pub as_path: Vec<OneOrMany<u32>>,
     /// Begin the AS path of external sessions with the host's own AS number.
     #[serde(default = "yes")]
     pub own_as: bool,

@@ -3,11 +3,12 @@
 use super::{Resolver, family, same_family};
 use crate::document::{
     BgpDoc, BgpFamilyDoc, BgpMrtDoc, BgpOriginDoc, BgpPathWaysDoc, BgpPeerDoc, BgpRoutesDoc, Network,
+    OneOrMany,
 };
 use crate::plan::{BgpPlan, HostPlan};
 use ::bgp::{
-    AddPath, Attributes, Family, Flap, Identity, Origin, PeerConfig, RESTART_TIME_MAX, Restart, RouteRange,
-    RouteTable, Tables,
+    AddPath, Attributes, Family, Flap, Identity, Origin, PathSegment, PeerConfig, RESTART_TIME_MAX, Restart,
+    RouteRange, RouteTable, Tables,
 };
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
@@ -18,6 +19,8 @@ use units::Nanos;
 const PEERS_MAX: usize = 4_096;
 /// Routes of all peers of a port that are kept.
 const KEPT_MAX: u64 = 100_000;
+/// AS numbers of a segment of a path (RFC 4271 section 4.3).
+const SEGMENT_MAX: usize = 255;
 /// Hold times that are not allowed (RFC 4271 section 4.2): above zero and below this.
 const HOLD_MIN: Nanos = Nanos::from_secs(3);
 
@@ -174,8 +177,15 @@ impl Resolver<'_> {
             let reason = format!("{} is no {} address, and the prefixes are", hop.0, family(first));
             self.reading.fail(format!("{path}.next_hop"), reason);
         }
-        if let Some(at) = doc.as_path.iter().position(|asn| *asn == 0) {
-            self.reading.fail(format!("{path}.as_path[{at}]"), "must be from 1 to 4294967295");
+        for (at, part) in doc.as_path.iter().enumerate() {
+            for (within, _) in part.with_paths().into_iter().filter(|(_, asn)| **asn == 0) {
+                self.reading.fail(format!("{path}.as_path[{at}]{within}"), "must be from 1 to 4294967295");
+            }
+            if let OneOrMany::Many(set) = part
+                && !(1..=SEGMENT_MAX).contains(&set.len())
+            {
+                self.reading.fail(format!("{path}.as_path[{at}]"), "a set has 1 to 255 AS numbers");
+            }
         }
         let range = RouteRange {
             prefix_len: prefixes.0.prefix_len,
@@ -254,9 +264,26 @@ impl Resolver<'_> {
     }
 }
 
+/// The segments of an AS path: numbers that follow each other are one, or several if they are too many for one.
+fn segments(path: &[OneOrMany<u32>]) -> Vec<PathSegment> {
+    let mut all: Vec<PathSegment> = Vec::new();
+    let mut is_open = false;
+    for part in path {
+        match (part, all.last_mut()) {
+            (OneOrMany::One(asn), Some(last)) if is_open && last.numbers.len() < SEGMENT_MAX => {
+                last.numbers.push(*asn)
+            }
+            (OneOrMany::One(asn), _) => all.push(PathSegment::sequence(vec![*asn])),
+            (OneOrMany::Many(set), _) => all.push(PathSegment::set(set.clone())),
+        }
+        is_open = matches!(part, OneOrMany::One(_));
+    }
+    all
+}
+
 /// One prefix, with what is said of the routes of an entry.
 fn range(doc: &BgpRoutesDoc, first: IpAddr) -> RouteRange {
-    RouteRange {
+    let mut range = RouteRange {
         name: doc.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),
         first,
         prefix_len: 0,
@@ -271,19 +298,20 @@ fn range(doc: &BgpRoutesDoc, first: IpAddr) -> RouteRange {
                 BgpOriginDoc::Incomplete => Origin::Incomplete,
             },
             next_hop: doc.next_hop.as_ref().map(|hop| hop.0),
-            as_path: doc.as_path.clone(),
-            path_rest: Vec::new(),
             without_own_as: !doc.own_as,
             med: doc.med,
             local_pref: doc.local_pref,
             communities: doc.communities.iter().map(|community| community.0).collect(),
             large_communities: doc.large_communities.iter().map(|community| community.0).collect(),
+            ..Attributes::default()
         },
         table: None,
         advertise: doc.advertise.0,
         withdraw: doc.withdraw.as_ref().map(|withdraw| withdraw.0),
         flap: doc.flap.as_ref().map(|flap| Flap { every: flap.every.0, down: flap.down.0 }),
-    }
+    };
+    range.attributes.set_path(segments(&doc.as_path));
+    range
 }
 
 /// Whether a prefix of a family can have several paths, as it is offered.
@@ -387,4 +415,54 @@ fn peer(
         keep: 0,
     };
     Ok((config, hop))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_follow_each_other_are_a_segment() {
+        let one = OneOrMany::One;
+        let path = [one(1), one(2), OneOrMany::Many(vec![3, 4]), OneOrMany::Many(vec![5]), one(6)];
+        let (sequence, set) = (PathSegment::sequence, PathSegment::set);
+        assert_eq!(segments(&path), [sequence(vec![1, 2]), set(vec![3, 4]), set(vec![5]), sequence(vec![6])]);
+        let long: Vec<OneOrMany<u32>> = (1..=300).map(one).collect();
+        assert_eq!(segments(&long), [sequence((1..=255).collect()), sequence((256..=300).collect())]);
+        assert_eq!(segments(&[]), []);
+    }
+
+    #[test]
+    fn a_set_has_numbers_and_room_for_them() {
+        let refused = |path: &str| {
+            let routes = format!("[{{prefixes: 16.0.0.0/24, as_path: {path}}}]");
+            let peers = format!("[{{peer: 10.0.0.1, as: 65001, routes: {routes}}}]");
+            let text = format!(
+                "ports: {{a: {{device: \"ring:a\", ip: 10.0.0.2/24, bgp: {{peers: {peers}}}}}}}\nstreams: []\n"
+            );
+            let errors = crate::load(&text).expect_err(path);
+            errors
+                .iter()
+                .map(|error| format!("{}: {}", error.path, error.reason))
+                .collect::<Vec<_>>()
+                .join("; ")
+        };
+        let at = "ports.a.bgp.peers[0].routes[0].as_path";
+        assert!(
+            refused("[5, []]").contains(&format!("{at}[1]: a set has 1 to 255 AS numbers")),
+            "{}",
+            refused("[5, []]")
+        );
+        let long = format!("[{:?}]", vec![7; 256]);
+        assert!(
+            refused(&long).contains(&format!("{at}[0]: a set has 1 to 255 AS numbers")),
+            "{}",
+            refused(&long)
+        );
+        assert!(
+            refused("[5, [7, 0]]").contains(&format!("{at}[1][1]: must be from 1 to 4294967295")),
+            "{}",
+            refused("[5, [7, 0]]")
+        );
+    }
 }

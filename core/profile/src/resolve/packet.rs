@@ -242,6 +242,10 @@ impl Resolver<'_> {
             );
             self.reading.fail(path, reason);
         } else if !host.addresses.is_empty() {
+            // Routes of one family can lead to next hops of the other (RFC 8950).
+            if let [only] = host.gateways[..] {
+                return NextHop::Resolve(only);
+            }
             let reason = format!(
                 "{whose} '{name}' has no {family} address to resolve the next hop with; give it one, or set ethernet.dst"
             );

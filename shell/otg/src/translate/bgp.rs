@@ -8,7 +8,7 @@ use super::{PeerPlan, RoutesPlan};
 use crate::node::Node;
 use profile::document::{
     BgpAddPathDoc, BgpDoc, BgpFamilyDoc, BgpOriginDoc, BgpPeerDoc, BgpRestartDoc, BgpRoutesDoc, Community,
-    Duration, Ip, Name, Network,
+    Duration, Ip, Name, Network, OneOrMany,
 };
 use units::Nanos;
 
@@ -157,20 +157,26 @@ fn routes(node: &Node<'_>, key: &str, asn: u32, is_internal: bool, all: &mut Vec
     }
     let path = node.child("as_path");
     let mode = path.text("as_set_mode");
-    let mut as_path: Vec<u32> = Vec::new();
-    for (index, segment) in path.items("segments").iter().enumerate() {
-        if index > 0 || segment.text("type") != "as_seq" {
-            segment.fail("not supported: one segment of the type as_seq");
-            continue;
+    let mut as_path: Vec<OneOrMany<u32>> = Vec::new();
+    for segment in path.items("segments") {
+        let numbers = numbers(&segment, "as_numbers");
+        match segment.text("type") {
+            "as_seq" => as_path.extend(numbers.into_iter().map(OneOrMany::One)),
+            "as_set" => as_path.push(OneOrMany::Many(numbers)),
+            other => segment.fail_at("type", format!("not supported: {other}; use as_seq or as_set")),
         }
-        as_path = numbers(segment, "as_numbers");
     }
-    let with_own = matches!(mode, "include_as_seq" | "prepend_to_first_segment");
-    if !with_own && mode != "do_not_include_local_as" {
-        path.fail_at("as_set_mode", "not supported: use include_as_seq or do_not_include_local_as");
-    }
-    if is_internal && with_own && path.is_given() {
-        as_path.insert(0, asn);
+    // Without a path nothing is said of it, and it is as it must be.
+    let mut own_as = !path.is_given();
+    match (mode, as_path.first_mut()) {
+        ("do_not_include_local_as", _) => {}
+        ("include_as_set", _) => as_path.insert(0, OneOrMany::Many(vec![asn])),
+        ("prepend_to_first_segment", Some(OneOrMany::Many(set))) => set.insert(0, asn),
+        ("include_as_seq" | "prepend_to_first_segment", _) if is_internal && path.is_given() => {
+            as_path.insert(0, OneOrMany::One(asn));
+        }
+        ("include_as_seq" | "prepend_to_first_segment", _) => own_as = true,
+        _ => path.fail_at("as_set_mode", "not supported: the path has no confederations"),
     }
     let manual = node.text("next_hop_mode") == "manual";
     let hop = match node.text("next_hop_address_type") {
@@ -185,8 +191,7 @@ fn routes(node: &Node<'_>, key: &str, asn: u32, is_internal: bool, all: &mut Vec
         path_id,
         name: Some(Name(key.to_owned())),
         next_hop: next_hop.clone(),
-        // Without a path nothing is said of it, and it is as it must be.
-        own_as: !path.is_given() || with_own,
+        own_as,
         as_path: as_path.clone(),
         origin: match advanced.text("origin") {
             "egp" => BgpOriginDoc::Egp,
