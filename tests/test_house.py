@@ -135,6 +135,7 @@ SAID_ELSEWHERE = {
     "shell/otg/src/packet/cfm.rs": "fields of the model's headers",
     "shell/otg/src/packet/plain.rs": "fields of the model's headers",
     "shell/otg/src/states.rs": "columns of the model",
+    "shell/otg/src/translate/isis.rs": "words of the model",
     "shell/otg/src/translate/lldp.rs": "fields of the model",
     "shell/server/src/metrics/mod.rs": "statistics of the live latency",
     "shell/server/src/service.rs": "fields of the log",

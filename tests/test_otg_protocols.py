@@ -620,8 +620,8 @@ def test_lldp_as_lldpd_sees_it(lab):
     wait_until(lambda: not device.neighbours(), "lldpd to forget again", 5, every=0.1)
     assert len(script.states("lldp_neighbors")) == 0
     assert script.metrics("lldp")["west agent"].frames_tx > counts.frames_tx
-    with pytest.raises(Exception, match="'isis'"):
-        script.metrics("isis")
+    with pytest.raises(Exception, match="'ospfv2'"):
+        script.metrics("ospfv2")
 
 
 def test_what_lldp_can_not_do_is_refused_with_its_place(lab):
