@@ -385,8 +385,9 @@ impl<'a> Worker<'a> {
 
     /// Ends the worker's part.
     pub(crate) fn finish(mut self, now: Nanos, empty: Box<Interval>) -> LastReport {
-        for sending in self.sending.iter_mut().filter(|s| !s.done) {
-            self.unsent[sending.transmitter.port()] += sending.transmitter.abandon();
+        for Sending { transmitter, done, .. } in &mut self.sending {
+            self.unsent[transmitter.port()] +=
+                if *done { transmitter.given_up() } else { transmitter.abandon() };
         }
         self.recorder.settle();
         self.receivers.iter_mut().for_each(|receiver| receiver.finish(&mut self.interval));

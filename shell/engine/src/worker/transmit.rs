@@ -495,9 +495,12 @@ impl<'a> Transmitter<'a> {
         (self.filled, self.packets) = (0, 0);
         let owed = self.schedule.owed();
         self.schedule.stop(Nanos::ZERO);
-        waiting
-            + owed
-            + self.deadlines.as_mut().map_or(0, |deadlines| std::mem::take(&mut deadlines.given_up))
+        waiting + owed + self.given_up()
+    }
+
+    /// Packets that were given up since the last call, because their streams' time was over.
+    pub(crate) fn given_up(&mut self) -> u64 {
+        self.deadlines.as_mut().map_or(0, |deadlines| std::mem::take(&mut deadlines.given_up))
     }
 }
 
