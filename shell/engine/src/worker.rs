@@ -385,7 +385,7 @@ impl<'a> Worker<'a> {
 
     /// Ends the worker's part.
     pub(crate) fn finish(mut self, now: Nanos, empty: Box<Interval>) -> LastReport {
-        for Sending { transmitter, done, .. } in &mut self.sending {
+        for Sending { transmitter, done } in &mut self.sending {
             self.unsent[transmitter.port()] +=
                 if *done { transmitter.given_up() } else { transmitter.abandon() };
         }
