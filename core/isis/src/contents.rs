@@ -6,22 +6,15 @@ use crate::pdu::{
     HOSTNAME, IPV4_ROUTES, IPV6_ROUTES, NARROW_EXTERNAL, NARROW_INTERNAL, NARROW_NEIGHBOURS, NEIGHBOURS,
     SystemId, Tlvs, word,
 };
+use crate::routes::{ATTRIBUTES, DOWN, IPV4_SUB_TLVS, IPV6_EXTERNAL, IPV6_SUB_TLVS, LINK};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Bytes of an entry of TLV 22 before its sub-TLVs, of TLV 2, and of TLVs 128 and 130.
-const WIDE_LINK: usize = 11;
+/// Bytes of an entry of TLV 2, and of TLVs 128 and 130.
 const NARROW_LINK: usize = 11;
 const NARROW_ROUTE: usize = 12;
 /// Bits of a narrow default metric (RFC 1195 section 5.3.4, RFC 5302 section 2).
 const NARROW_METRIC: u8 = 0x3f;
 const NARROW_IS_EXTERNAL: u8 = 0x40;
-/// The up/down bit of all routes, and others of their flags (RFC 5305 section 4, RFC 5308 section 2).
-const DOWN: u8 = 0x80;
-const IPV4_SUB_TLVS: u8 = 0x40;
-const IPV6_EXTERNAL: u8 = 0x40;
-const IPV6_SUB_TLVS: u8 = 0x20;
-/// The sub-TLV of a route's attributes (RFC 7794 section 2.1).
-const ATTRIBUTES: u8 = 4;
 
 /// A link of a system, to another or to a pseudonode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,8 +100,8 @@ fn link(id: &[u8], metric: u32) -> Option<LspLink> {
 }
 
 fn wide_link(from: &[u8]) -> Option<(LspLink, usize)> {
-    let sub_tlvs = usize::from(*from.get(WIDE_LINK - 1)?);
-    Some((link(from, word(from, 6)? & 0xff_ffff)?, WIDE_LINK + sub_tlvs))
+    let sub_tlvs = usize::from(*from.get(LINK - 1)?);
+    Some((link(from, word(from, 6)? & 0xff_ffff)?, LINK + sub_tlvs))
 }
 
 fn narrow_link(from: &[u8]) -> Option<(LspLink, usize)> {

@@ -34,7 +34,7 @@ pub use linkstate::Shape;
 pub use neighbour::{NeighbourState, NeighbourView};
 pub use own::{MAX_AGE_S, MIN_LSP_INTERVAL, REFRESH_S};
 pub use password::{Authentication, Password};
-pub use pdu::{Area, LSP_MAX, LspId, Malformed, Received, SystemId, may_concern};
+pub use pdu::{Area, LSP_HEADER, LSP_MAX, LspId, Malformed, Received, SystemId, may_concern};
 pub use router::{Levels, NetworkType, RouterConfig};
 pub use routers::{IsisHost, Routers, RoutersConfig};
 pub use routes::{RouteKind, RouteRange, Topology, fragment_room, networks_max};

@@ -57,7 +57,7 @@ pub(crate) const NLPID_IPV4: u8 = 0xcc;
 pub(crate) const NLPID_IPV6: u8 = 0x8e;
 
 /// Bytes of an LSP before its TLVs, and of a CSNP and a PSNP.
-pub(crate) const LSP_HEADER: usize = 27;
+pub const LSP_HEADER: usize = 27;
 pub(crate) const CSNP_HEADER: usize = 33;
 pub(crate) const PSNP_HEADER: usize = 17;
 const LAN_HELLO_HEADER: usize = 27;

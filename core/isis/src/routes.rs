@@ -10,14 +10,17 @@ use units::{Schedule, nth_prefix};
 /// Bytes of a TLV's value.
 const TLV_MAX: usize = 255;
 /// Bits of the control byte of an IPv4 route (RFC 5305 section 4) and of an IPv6 route (RFC 5308 section 2).
-const DOWN: u8 = 0x80;
-const IPV4_SUB_TLVS: u8 = 0x40;
-const IPV6_EXTERNAL: u8 = 0x40;
+pub(crate) const DOWN: u8 = 0x80;
+pub(crate) const IPV4_SUB_TLVS: u8 = 0x40;
+pub(crate) const IPV6_EXTERNAL: u8 = 0x40;
+pub(crate) const IPV6_SUB_TLVS: u8 = 0x20;
+/// The sub-TLV of a route's attributes (RFC 7794 section 2.1).
+pub(crate) const ATTRIBUTES: u8 = 4;
 /// The sub-TLV of an IPv4 route that says that it is external (RFC 7794 section 2.1), with its length before it.
-const IPV4_EXTERNAL: [u8; 4] = [3, 4, 1, 0x80];
+const IPV4_EXTERNAL: [u8; 4] = [3, ATTRIBUTES, 1, 0x80];
 /// Bytes that a generated router's LSP has for what it says besides links and networks.
 const GENERATED_REST: usize = 120;
-const LINK: usize = 11;
+pub(crate) const LINK: usize = 11;
 
 /// What routes are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::metrics::unknown;
 use crate::model::message;
 use crate::node::{Log, Node};
 use crate::translate::{ClientPlan, PortPlan, RouterPlan, Translation, WELL_KNOWN};
-use isis::{LspLink, LspPart, LspRoute};
+use isis::{LSP_HEADER, LspLink, LspPart, LspRoute};
 use result::{
     AsPathPart, BgpRouteState, DhcpClientState, Dhcpv6ClientState, IsisLspState, IsisNeighbourState,
     IsisRouterState, LldpNeighbourResult, ProtocolStates,
@@ -254,8 +254,6 @@ const LSP_FLAGS: [(&str, u8); 6] = [
 ];
 /// Bits of an LSP's flags that say what kind of system it is.
 const LSP_IS_TYPE: u8 = 3;
-/// Bytes of an LSP before its TLVs.
-const LSP_HEADER: usize = 27;
 
 fn lsp(lsp: &IsisLspState) -> Value {
     let body = crate::check::hex_bytes(&lsp.body).unwrap_or_default();
