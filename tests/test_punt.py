@@ -194,7 +194,9 @@ def private_namespaces():
     return found
 
 
+@pytest.mark.alone
 def test_a_killed_run_leaves_neither_interface_nor_namespace(lab):
+    """By itself, because other tests' namespaces come and go, and take the number of one that is gone."""
     named = lab.netns("named")
     before = private_namespaces()
     ports = pair()
