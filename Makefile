@@ -14,7 +14,7 @@ demo: build
 
 build: web
 	@tools/setup build
-	env -u MAKEFLAGS cargo build --release --locked
+	env -u MAKEFLAGS cargo build --release --locked --package cli
 
 # Builds the dashboard if its sources are newer than web/dist.
 web: web/dist/index.html
@@ -56,6 +56,7 @@ unit:
 
 blackbox: build
 	@tools/setup test
+	env -u MAKEFLAGS cargo build --release --locked --package cli --package drive
 	tools/blackbox tests
 
 # Runs the files that have long tests: millions of sessions, minutes of traffic. Those of the lab are of `make lab`.

@@ -235,6 +235,54 @@ def test_a_password_lets_in(lab):
 
 
 @pytest.mark.unsteady("a busy machine keeps Hello packets and LSAs waiting for longer than the dead interval of these tests")
+def test_a_digest_lets_in(lab):
+    """Also after a run that was killed: the device still knows how far its digests had counted."""
+    device = Device(lab, POINT + QUICK + " ip ospf authentication message-digest\n ip ospf message-digest-key 7 md5 sixteen-letters.\n")
+    routes = [{"prefixes": "16.0.0.0/24", "count": 300}]
+    md5 = {"id": 7, "key": "sixteen-letters."}
+    process, _ = device.begin(device.ports(ospf(router(md5=md5, routes=routes))), [], 60)
+    assert device.fib() == 300
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    process, _ = device.begin(device.ports(ospf(router(md5=md5, routes=routes))), [], 1)
+    assert device.fib() == 300
+    row = lab.finish(process).json["ports"]["west"]["ospf"]
+    assert (row["malformed"], row["mismatched"], row["flaps"]) == (0, 0, 0), row
+    fails = lambda reason, **keys: device.run(ospf(router(**keys), timeout="5s")).refused(3, f"10.0.0.2: 10.0.0.1 has {reason}")
+    fails("another key", md5={"id": 7, "key": "fifteen-letters"})
+    fails("another key", md5={"id": 8, "key": "sixteen-letters."})
+    fails("a digest as authentication, not none")
+    both = device.run(ospf(router(md5=md5, password="tide")))
+    both.refused(2, "ports.west.ospf.routers[0].md5: packets have a password or a digest")
+
+
+@pytest.mark.unsteady("a busy machine keeps Hello packets and LSAs waiting for longer than the dead interval of these tests")
+def test_routes_of_other_areas_and_of_the_router_itself(lab):
+    """Each costs what it should, and comes and goes with its times."""
+    device = Device(lab)
+    routes = [
+        {"prefixes": "16.0.0.0/24", "count": 200, "type": "inter_area", "metric": 30},
+        {"prefixes": "16.0.0.0/24", "count": 1, "type": "external_1", "metric": 2},
+        {"prefixes": "20.0.0.0/24", "count": 100, "type": "internal", "metric": 3},
+        {"prefixes": "40.0.0.0/24", "count": 50, "type": "inter_area", "withdraw": "3s"},
+    ]
+    streams = [to("kept", "16.0.0.1", 200), to("own", "20.0.0.1", 100), to("withdrawn", "40.0.0.1", 50)]
+    process, _ = device.begin(device.ports(ospf(router(routes=routes))), streams, 8)
+    assert device.fib() == 350
+    said = device.routes()
+    assert (said["16.0.0.0/24"]["routeType"], said["16.0.0.0/24"]["cost"]) == ("N IA", 37), said["16.0.0.0/24"]
+    assert (said["20.0.99.0/24"]["routeType"], said["20.0.99.0/24"]["cost"]) == ("N", 10), said["20.0.99.0/24"]
+    (border,) = [line for line in device.vtysh("-c", "show ip ospf route").splitlines() if "1.1.1.1" in line]
+    assert "ABR, ASBR" in border, border
+    wait_until(lambda: device.fib() == 300, "the withdrawal", 20)
+    result = lab.finish(process).json
+    lost = {name: row["lost"] for name, row in result["streams"].items()}
+    assert lost["kept"] == lost["own"] == 0 < lost["withdrawn"], lost
+    row = result["ports"]["west"]["ospf"]
+    assert (row["lsas_sent"]["summary"] >= 250 + 50, row["advertised"], row["withdrawn"]) == (True, 351, 50), row
+
+
+@pytest.mark.unsteady("a busy machine keeps Hello packets and LSAs waiting for longer than the dead interval of these tests")
 def test_what_a_run_before_has_left_is_taken_over_or_flushed(lab):
     """A killed run flushes nothing: the next one has newer LSAs of what it advertises, and ends those of what it does not."""
     device = Device(lab)
@@ -396,7 +444,10 @@ def test_bad_profiles_are_refused(lab):
     refused([router(topology={"grid": {"rows": 200, "columns": 200}})], "40000 routers; there are 10000 behind a router at most")
     routes("10 prefixes of /8 with step 1 from 250.0.0.0 on exceed the address space", {"prefixes": "250.0.0.0/8", "count": 10}, key="routes[0].count")
     routes("must be an IPv4 network: OSPFv2 has no others", {"prefixes": "2001:db8::/48"}, key="routes[0].prefixes")
-    routes("give the router a 'topology'", {"prefixes": "20.0.0.0/24", "type": "internal"}, key="routes[0].type")
+    own = {"prefixes": "20.0.0.0/24", "count": 114, "type": "internal"}
+    routes("114 networks and 2 links of the router itself; there is room for 115 in all: give the router a 'topology'", own, key="routes")
+    routes("only external routes have a tag", {"prefixes": "20.0.0.0/24", "type": "inter_area", "tag": 3}, key="routes[0].tag")
+    refused([router(refresh="4s")], "routers[0].refresh", "must be whole seconds from 5s to 3599s")
     many = {"prefixes": "20.0.0.0/24", "count": 1000, "type": "internal"}
     routes("200 networks and 3 links of each generated router; there is room for 115", many, key="topology", topology={"ring": 5})
     twice = ({"prefixes": "16.0.0.0/24", "count": 9}, {"prefixes": "16.0.0.0/22", "count": 2})

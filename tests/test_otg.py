@@ -610,14 +610,13 @@ def test_what_is_not_supported_is_named(client):
     lag.ports.add(port_name="p").ethernet.name = "p eth"
     lag.protocol.static.lag_id = 1
     device = config.devices.add(name="d")
-    device.ospfv2.name = "ospf router"
-    device.ospfv2.interfaces.add(name="ospf", ipv4_name="i")
+    device.rsvp.name = "rsvp router"
     errors = client.refused(config)
     paths = {error.split(":")[0] for error in errors}
     assert "flows[0].egress_packet" in paths, errors
     made.egress_packet.clear()
     paths = {error.split(":")[0] for error in client.refused(config)}
-    assert paths == {"flows[0].packet[0].ethernet.pfc_queue.value", "lags[0].protocol.static", "devices[0].ospfv2"}
+    assert paths == {"flows[0].packet[0].ethernet.pfc_queue.value", "lags[0].protocol.static", "devices[0].rsvp"}
     config.lags.clear()
     config.devices.clear()
     ethernet.pfc_queue.value = 0

@@ -256,13 +256,11 @@ def test_what_is_not_supported_comes_first(client):
     ethernet = config.devices.add(name="d").ethernets.add(name="e", mac="02:00:00:00:00:01")
     ethernet.connection.port_name = "p"
     ethernet.ipv4_addresses.add(name="i", address="10.9.0.1", gateway="10.9.0.2", prefix=24)
-    ospf = config.devices[0].ospfv2
-    ospf.name = "ospf router"
-    ospf.interfaces.add(name="ospf", ipv4_name="i")
+    config.devices[0].rsvp.name = "rsvp router"
     made, _ = otg.flow(config, "f", "ethernet", "ipv4")
     made.tx_rx.device.tx_names, made.tx_rx.device.rx_names = ["i"], ["rr"]
     said = client.refused(config)
-    assert said == ["devices[0].ospfv2: not supported", "flows[0].tx_rx.device.rx_names: unknown device or interface 'rr'"]
+    assert said == ["devices[0].rsvp: not supported", "flows[0].tx_rx.device.rx_names: unknown device or interface 'rr'"]
 
 
 def test_a_new_configuration_says_what_it_stops(client):

@@ -1,4 +1,4 @@
-"""Protocols of devices as an unmodified snappi script has them: BGP and IS-IS with FRR, DHCP with Kea, LLDP with lldpd, LACP with Open vSwitch."""
+"""Protocols of devices as an unmodified snappi script has them: BGP, IS-IS and OSPF with FRR, DHCP with Kea, LLDP with lldpd, LACP with Open vSwitch."""
 
 import subprocess
 import time
@@ -15,6 +15,8 @@ from test_dhcpv6 import Network as Network6
 from test_isis import Device as IsisDevice
 from test_lacp import bonded, set_key
 from test_lldp import Lldpd, value
+from test_ospf import POINT, QUICK
+from test_ospf import Device as OspfDevice
 
 SIX = " neighbor 2001:db8::2 remote-as 65001\n"
 
@@ -48,10 +50,10 @@ class Script(otg.Client):
         control.protocol.bgp.peers.peer_names = list(names)
         self.call("set_control_state", control)
 
-    def routers(self, state, *names):
+    def routers(self, state, *names, protocol="isis"):
         control = self.api.control_state()
-        control.protocol.isis.routers.state = state
-        control.protocol.isis.routers.router_names = list(names)
+        routers = getattr(control.protocol, protocol).routers
+        routers.state, routers.router_names = state, list(names)
         self.call("set_control_state", control)
 
     def metrics(self, kind, **columns):
@@ -436,6 +438,170 @@ def test_what_isis_can_not_do_is_refused_with_its_place(lab):
     refused(lambda router: setattr(router.v4_routes[0], "prefix_attr_enabled", True), f"{at}.v4_routes[0].prefix_attr_enabled: not supported")
 
 
+def add_ospf(config, name, port, number, ip, gateway, network="point_to_point"):
+    """A device with an OSPF router that has a range of routes, of another area."""
+    device = config.devices.add(name=name)
+    ethernet = device.ethernets.add(name=f"{name} eth", mac=f"02:00:00:00:0a:{number:02x}")
+    ethernet.connection.port_name = port
+    ethernet.ipv4_addresses.add(name=f"{name} v4", address=ip, gateway=gateway, prefix=24)
+    router = device.ospfv2
+    router.name, router.store_lsa = f"{name} ospf", True
+    router.router_id.custom = f"1.1.1.{number}"
+    link = router.interfaces.add(name=f"{name} link", ipv4_name=f"{name} v4")
+    link.network_type.choice = network
+    link.advanced.hello_interval, link.advanced.dead_interval, link.advanced.routing_metric = 1, 4, 12
+    router.v4_routes.add(name=f"{name} inter", metric=30).addresses.add(address=f"16.{number}.0.0", prefix=24, count=40)
+    return router
+
+
+@pytest.mark.unsteady("a busy machine keeps hellos and LSAs waiting for longer than the dead interval of this test")
+@pytest.mark.parametrize("network", ["point_to_point", "broadcast"])
+def test_ospf_as_frr_sees_it(lab, network):
+    """Adjacency, routes of all origins, metrics, FRR's LSAs, withdrawal, a router that goes down, and traffic meanwhile."""
+    keys = " ip ospf authentication message-digest\n ip ospf message-digest-key 7 md5 secret\n"
+    device = OspfDevice(lab, (POINT if network == "point_to_point" else "") + QUICK + keys, area="0.0.0.5", more=" redistribute kernel\n")
+    device.ns.ip("route", "add", "77.0.0.0/24", "via", "10.9.0.77")
+    script = Script(lab, device.tester)
+    config = script.config("afpacket:veth0", "afpacket:veth1")
+    router = add_ospf(config, "west", "p", 1, "10.0.0.2", "10.0.0.1", network)
+    link = router.interfaces[0]
+    link.area.id = 5
+    link.authentication.md5s.add(key_id=7, key="secret")
+    router.capabilities.e_bit = router.capabilities.lsa_b_bit = True
+    origins = ("intra_area", "external_type_1", "external_type_2")
+    for number, origin in enumerate(origins):
+        routes = router.v4_routes.add(name=origin, metric=20)
+        routes.route_origin.choice = origin
+        routes.addresses.add(address=f"{30 + number}.0.0.0", prefix=24, count=10)
+    east = config.devices.add(name="east").ethernets.add(name="east eth", mac="02:00:00:00:0b:01")
+    east.connection.port_name = "q"
+    east.ipv4_addresses.add(name="east v4", address="10.9.0.2", gateway="10.9.0.1", prefix=24)
+    for name, routes in (("kept", "west inter"), ("gone", "external_type_2")):
+        flow = config.flows.add(name=name)
+        flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["east v4"], [routes]
+        _, ip, _ = flow.packet.ethernet().ipv4().udp()
+        ip.src.value = "10.9.0.2"
+        flow.size.fixed, flow.rate.pps, flow.metrics.enable = 100, 500, True
+    assert script.set(config) == []
+    row = script.metrics("ospfv2")["west ospf"]
+    assert (row.full_state_count, row.down_state_count, row.lsa_sent) == (0, 1, 0), row
+    script.protocols("start")
+    wait_until(lambda: script.metrics("ospfv2")["west ospf"].full_state_count == 1, "the adjacency", 60)
+    wait_until(lambda: device.fib() == 70, "the routes", 30)
+    said = device.routes()
+    kinds = {name: (said[name]["routeType"], said[name]["cost"]) for name in ("16.1.7.0/24", "30.0.7.0/24", "31.0.7.0/24")}
+    assert kinds == {"16.1.7.0/24": ("N IA", 37), "30.0.7.0/24": ("N", 27), "31.0.7.0/24": ("N E1", 27)}, kinds
+    assert (said["32.0.7.0/24"]["routeType"], said["32.0.7.0/24"]["type2cost"]) == ("N E2", 20), said["32.0.7.0/24"]
+    (neighbor,) = device.ask("neighbor")["neighbors"]["1.1.1.1"]
+    assert neighbor["nbrState"].startswith("Full") and neighbor["address"] == "10.0.0.2", neighbor
+
+    # What FRR says, by its LSAs and ours, with the numbers that FRR itself has.
+    wait_until(lambda: script.states("ospfv2_lsas")[0].external_as_lsas, "its LSAs", 20)
+    (row,) = script.states("ospfv2_lsas", router_names=["west ospf"])
+    theirs = device.vtysh("-c", "show ip ospf database external 77.0.0.0 self-originate")
+    (external,) = [lsa for lsa in row.external_as_lsas if lsa.header.advertising_router_id == "9.9.9.9"]
+    assert (external.header.lsa_id, external.network_mask, external.metric, external.metric_type) == ("77.0.0.0", "255.255.255.0", 20, 2), external
+    assert f"{external.header.sequence_number:08x}" in theirs and external.header.age < 60 and external.header.option_bits & 2, (external, theirs)
+    (lsa,) = row.router_lsas
+    links = {(link.type, link.id, link.data, link.metric) for link in lsa.links}
+    if network == "point_to_point":
+        wanted = {("point_to_point", "1.1.1.1", "10.0.0.1", 7), ("stub", "10.0.0.0", "255.255.255.0", 7)}
+    else:
+        wanted = {("transit", "10.0.0.1", "10.0.0.1", 7)}
+        (network_lsa,) = row.network_lsas
+        assert network_lsa.network_mask == "255.255.255.0" and set(network_lsa.neighbor_router_ids) == {"1.1.1.1", "9.9.9.9"}, network_lsa
+    assert links == wanted and lsa.header.lsa_id == lsa.header.advertising_router_id == "9.9.9.9", lsa
+
+    # Metrics.
+    row = script.metrics("ospfv2")["west ospf"]
+    assert row.hellos_sent >= 2 <= row.hellos_received and row.dbd_sent >= 2 <= row.dbd_received, row
+    # One of the router itself, one for each route that is no link of it.
+    assert (row.summary_lsa_sent >= 40, row.external_lsa_sent >= 20, row.router_lsa_sent >= 1) == (True, True, True), row
+    assert row.lsa_sent >= 61 and row.lsa_ack_received >= 1 and row.external_lsa_received >= 1 and row.router_lsa_received >= 1, row
+    assert (row.sessions_flap, row.nssa_lsa_received, row.opaque_area_sent) == (0, 0, 0), row
+    assert script.metrics("ospfv2", column_names=["full_state_count"])["west ospf"].lsa_sent is None
+
+    # Traffic to all prefixes, and what is withdrawn.
+    script.transmit("start")
+    time.sleep(1.5)
+    script.routes("withdraw", "external_type_2")
+    wait_until(lambda: device.fib() == 60, "the withdrawal", 20)
+    time.sleep(1)
+    script.transmit("stop")
+    time.sleep(0.7)
+    flows = script.flows()
+    assert flows["kept"].frames_tx > 500 and flows["kept"].frames_tx == flows["kept"].frames_rx, flows["kept"]
+    assert 0 < flows["gone"].frames_rx < flows["gone"].frames_tx, flows["gone"]
+    script.routes("withdraw", "intra_area")
+    wait_until(lambda: device.fib() == 50, "the withdrawal of the router's own networks", 20)
+    script.routes("advertise")
+    wait_until(lambda: device.fib() == 70, "the routes again", 20)
+
+    # The router goes down and comes up again.
+    script.routers("down", "west ospf", protocol="ospfv2")
+    wait_until(lambda: device.fib() == 0, "the end of the adjacency", 20)
+    assert script.metrics("ospfv2")["west ospf"].full_state_count == 0
+    script.routers("up", protocol="ospfv2")
+    wait_until(lambda: device.fib() == 70, "the adjacency again", 90)
+    assert not any("OSPF" in warning for warning in script.protocols("stop"))
+    wait_until(lambda: device.fib() == 0, "the end", 20)
+    row = script.metrics("ospfv2")["west ospf"]
+    assert (row.full_state_count, row.sessions_flap) == (0, 0) and row.lsa_sent >= 61, row
+    with pytest.raises(Exception, match="not started"):
+        script.routers("down", protocol="ospfv2")
+
+
+def test_ospf_routers_back_to_back(lab):
+    """Two ports of the tester: each other's LSAs, and traffic between routes behind the routers. To one of them the routes are on its own
+    network: packets go to the gateway all the same."""
+    script = Script(lab, lab.netns("tester"))
+    config = script.config("ring:a", "ring:b")
+    add_ospf(config, "west", "p", 1, "10.0.0.1", "10.0.0.2")
+    add_ospf(config, "east", "q", 2, "10.0.0.2", "10.0.0.1")
+    config.devices[1].ethernets[0].ipv4_addresses[0].prefix = 1
+    for source, target in (("west", "east"), ("east", "west")):
+        flow = config.flows.add(name=source)
+        flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = [f"{source} inter"], [f"{target} inter"]
+        flow.packet.ethernet().ipv4().udp()
+        flow.size.fixed, flow.rate.pps, flow.metrics.enable = 100, 1000, True
+        flow.duration.fixed_packets.packets = 500
+    assert script.set(config) == []
+    script.protocols("start")
+    full = lambda row: row.full_state_count == 1 and row.summary_lsa_received >= 40
+    wait_until(lambda: all(full(row) for row in script.metrics("ospfv2").values()), "adjacencies and LSAs", 30)
+    for name, other in (("west ospf", 2), ("east ospf", 1)):
+        (row,) = script.states("ospfv2_lsas", router_names=[name])
+        found = sorted((lsa.header.lsa_id, lsa.network_mask, lsa.metric, lsa.header.advertising_router_id) for lsa in row.network_summary_lsas)
+        assert found == sorted((f"16.{other}.{n}.0", "255.255.255.0", 30, f"1.1.1.{other}") for n in range(40)), found
+    script.transmit("start")
+    done = lambda: all(flow.frames_tx == flow.frames_rx == 500 for flow in script.flows().values())
+    wait_until(done, "all packets of both flows", 20)
+    script.protocols("stop")
+    assert all(row.full_state_count == row.sessions_flap == 0 for row in script.metrics("ospfv2").values())
+
+
+def test_what_ospf_can_not_do_is_refused_with_its_place(lab):
+    script = Script(lab, lab.netns("tester"))
+
+    def refused(change, *wanted):
+        config = script.config("ring:a", "ring:b")
+        change(add_ospf(config, "west", "p", 1, "10.0.0.1", "10.0.0.2"))
+        errors = script.refused(config)
+        assert all(any(text in error for error in errors) for text in wanted), errors
+
+    at = "devices[0].ospfv2"
+    refused(lambda router: router.interfaces.add(name="x", ipv4_name="west v4"), f"{at}.interfaces[1]: not supported: a router with several")
+    refused(lambda router: setattr(router.interfaces[0], "ipv4_name", "x"), f"{at}.interfaces[0].ipv4_name: unknown device or interface 'x'")
+    refused(lambda router: router.interfaces[0].network_type.point_to_multipoint.add(neighbor_ip="10.0.0.2"), "point_to_multipoint: not supported")
+    refused(lambda router: setattr(router.interfaces[0].advanced, "priority", 5), "priority: not supported: a router that may be the designated one")
+    refused(lambda router: setattr(router.capabilities, "np_bit", True), f"{at}.capabilities.np_bit: not supported")
+    refused(lambda router: setattr(router.capabilities, "lsa_e_bit", True), f"{at}.capabilities.lsa_e_bit: not supported without external routes")
+    refused(lambda router: setattr(router.graceful_restart, "helper_mode", True), f"{at}.graceful_restart.helper_mode: not supported")
+    refused(lambda router: setattr(router.v4_routes[0].route_origin, "choice", "nssa_external"), f"{at}.v4_routes[0].route_origin.nssa_external: not supported")
+    refused(lambda router: router.v4_routes[0].prefix_sids.add(), f"{at}.v4_routes[0].prefix_sids[0]: not supported")
+    refused(lambda router: setattr(router, "lsa_refresh_time", 4000), f"{at}: must be whole seconds from 5s to 3599s")
+
+
 def test_dhcp_as_kea_sees_it(lab):
     """Clients get their addresses, show them, and send from them."""
     network = Network(lab)
@@ -620,8 +786,8 @@ def test_lldp_as_lldpd_sees_it(lab):
     wait_until(lambda: not device.neighbours(), "lldpd to forget again", 5, every=0.1)
     assert len(script.states("lldp_neighbors")) == 0
     assert script.metrics("lldp")["west agent"].frames_tx > counts.frames_tx
-    with pytest.raises(Exception, match="'ospfv2'"):
-        script.metrics("ospfv2")
+    with pytest.raises(Exception, match="'ospfv3'"):
+        script.metrics("ospfv3")
 
 
 def test_what_lldp_can_not_do_is_refused_with_its_place(lab):

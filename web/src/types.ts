@@ -2037,8 +2037,14 @@ export interface OspfLsaCounts {
   summary: number;
   /** External ones (type 5). */
   external: number;
-  /** Others: of NSSAs, opaque. */
-  other: number;
+  /** External ones of NSSAs (type 7). */
+  nssa: number;
+  /** Opaque ones of a link (type 9). */
+  opaque_link: number;
+  /** Opaque ones of an area (type 10). */
+  opaque_area: number;
+  /** Opaque ones that go everywhere (type 11). */
+  opaque_domain: number;
 }
 
 /** An LSA that a neighbour sent (RFC 2328 appendix A.4). */
@@ -2049,12 +2055,30 @@ export interface OspfLsaState {
   id: string;
   /** Identifier of the router that originated it. */
   router_id: string;
+  /** Options (RFC 2328 appendix A.2). */
+  options: number;
   /** Sequence number, as it is on the wire. */
   sequence: number;
   /** Age, s. */
   age_s: number;
   /** What is behind its header, in hexadecimal digits. */
   body: string;
+}
+
+/** OSPF packets, by type (RFC 2328 appendix A.3). */
+export interface OspfPacketCounts {
+  /** Hello packets. */
+  hellos: number;
+  /** Database Description packets. */
+  descriptions: number;
+  /** Link State Request packets. */
+  requests: number;
+  /** Link State Update packets. */
+  updates: number;
+  /** Link State Acknowledgment packets. */
+  acknowledgments: number;
+  /** LSAs that those acknowledge. */
+  acknowledged_lsas: number;
 }
 
 /** OSPF routers of a port, from before traffic until their end. */
@@ -2093,7 +2117,7 @@ export interface OspfResult {
   received_flushed: number;
   /** LSAs sent again because they were not acknowledged in time. */
   retransmitted: number;
-  /** LSAs originated again because they became old: every 30 minutes. */
+  /** LSAs originated again because they became old. */
   refreshed: number;
   /** Own LSAs that came back newer than they are, as those of a run before: they were originated again, or flushed. */
   outdated: number;
@@ -2167,6 +2191,10 @@ export interface OspfRouterState {
   withdrawn: number;
   /** LSAs of routers that it has originated: its own, and those of routers generated behind it. */
   originated_routers: number;
+  /** Packets sent, by type. */
+  packets_sent: OspfPacketCounts;
+  /** Packets received and accepted, by type. */
+  packets_received: OspfPacketCounts;
   /** LSAs sent, by type; those that were sent again count again. */
   lsas_sent: OspfLsaCounts;
   /** LSAs received, by type; those that were received again count again. */

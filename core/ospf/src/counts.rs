@@ -1,6 +1,6 @@
 //! What routers count.
 
-use crate::lsa::{BORDER, EXTERNAL, NETWORK, ROUTER, SUMMARY};
+use crate::lsa::{BORDER, EXTERNAL, NETWORK, NSSA, OPAQUE_AREA, OPAQUE_DOMAIN, OPAQUE_LINK, ROUTER, SUMMARY};
 use std::ops::AddAssign;
 use units::Nanos;
 
@@ -15,25 +15,41 @@ pub struct LsaCounts {
     pub summary: u64,
     /// External ones (type 5).
     pub external: u64,
-    /// Others (NSSA, opaque).
-    pub other: u64,
+    /// External ones of a not-so-stubby area (type 7).
+    pub nssa: u64,
+    /// Opaque ones of a link (type 9).
+    pub opaque_link: u64,
+    /// Opaque ones of an area (type 10).
+    pub opaque_area: u64,
+    /// Opaque ones that go everywhere (type 11).
+    pub opaque_domain: u64,
 }
 
 impl LsaCounts {
-    /// The count of a type.
-    pub(crate) fn of(&mut self, kind: u8) -> &mut u64 {
-        match kind {
+    /// The count of a type; `None` if routers do not take it in.
+    pub(crate) fn of(&mut self, kind: u8) -> Option<&mut u64> {
+        Some(match kind {
             ROUTER => &mut self.router,
             NETWORK => &mut self.network,
             SUMMARY | BORDER => &mut self.summary,
             EXTERNAL => &mut self.external,
-            _ => &mut self.other,
-        }
+            NSSA => &mut self.nssa,
+            OPAQUE_LINK => &mut self.opaque_link,
+            OPAQUE_AREA => &mut self.opaque_area,
+            OPAQUE_DOMAIN => &mut self.opaque_domain,
+            _ => return None,
+        })
+    }
+
+    /// Counts one of a type.
+    pub(crate) fn add(&mut self, kind: u8) {
+        self.of(kind).into_iter().for_each(|count| *count += 1);
     }
 
     /// Those of all types.
     pub fn all(&self) -> u64 {
-        self.router + self.network + self.summary + self.external + self.other
+        let opaque = self.opaque_link + self.opaque_area + self.opaque_domain;
+        self.router + self.network + self.summary + self.external + self.nssa + opaque
     }
 }
 
@@ -43,7 +59,10 @@ impl AddAssign<&Self> for LsaCounts {
         self.network += other.network;
         self.summary += other.summary;
         self.external += other.external;
-        self.other += other.other;
+        self.nssa += other.nssa;
+        self.opaque_link += other.opaque_link;
+        self.opaque_area += other.opaque_area;
+        self.opaque_domain += other.opaque_domain;
     }
 }
 
@@ -64,6 +83,8 @@ pub struct OspfCounts {
     pub updates: (u64, u64),
     /// Link State Acknowledgment packets sent and received.
     pub acknowledgments: (u64, u64),
+    /// LSAs that were acknowledged to neighbours, and by them.
+    pub acknowledged: (u64, u64),
     /// LSAs sent: also those that were sent again.
     pub sent: LsaCounts,
     /// LSAs received: also those that were received again.
@@ -103,6 +124,7 @@ impl AddAssign<&Self> for OspfCounts {
         add(&mut self.requests, other.requests);
         add(&mut self.updates, other.updates);
         add(&mut self.acknowledgments, other.acknowledgments);
+        add(&mut self.acknowledged, other.acknowledged);
         self.sent += &other.sent;
         self.received += &other.received;
         self.received_flushed += other.received_flushed;

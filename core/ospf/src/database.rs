@@ -98,7 +98,7 @@ impl Database {
         if !header.is_flushed() {
             let body = (self.kept < self.keep).then(|| lsa[LSA_HEADER..].into());
             self.kept += usize::from(body.is_some());
-            *self.counts.of(header.key.kind) += 1;
+            self.counts.add(header.key.kind);
             self.entries.insert(header.key, Entry { header: *header, at: now, body });
         }
         Outcome::Installed
@@ -107,7 +107,7 @@ impl Database {
     fn remove(&mut self, key: &LsaKey) {
         if let Some(entry) = self.entries.remove(key) {
             self.kept -= usize::from(entry.body.is_some());
-            *self.counts.of(key.kind) -= 1;
+            self.counts.of(key.kind).into_iter().for_each(|count| *count -= 1);
         }
     }
 

@@ -3,10 +3,7 @@
 
 use crate::database::Outcome;
 use crate::failure::Failure;
-use crate::lsa::{
-    BORDER, EXTERNAL, LSA_HEADER, LsaHeader, MAX_AGE, NETWORK, OPTION_EXTERNAL, OTHERS, ROUTER, SUMMARY,
-    links_to, names,
-};
+use crate::lsa::{LSA_HEADER, LsaHeader, MAX_AGE, NETWORK, OPTION_EXTERNAL, ROUTER, links_to, names};
 use crate::neighbour::NeighbourState;
 use crate::packet::{
     Body, DESCRIPTION, Description, HEADER, INIT, IPV4, MASTER, MORE, REQUEST, UPDATE, headers, keys, lsas,
@@ -100,9 +97,11 @@ impl Router {
     /// Takes in a description (section 10.6).
     fn take_description(&mut self, now: Nanos, n: usize, said: &Description<'_>) {
         let one = &mut self.neighbours[n];
-        one.other_mtu = Some(said.mtu).filter(|mtu| *mtu != self.mtu);
-        if said.mtu > self.mtu {
-            return;
+        if !self.config.any_mtu {
+            one.other_mtu = Some(said.mtu).filter(|mtu| *mtu != self.mtu);
+            if said.mtu > self.mtu {
+                return;
+            }
         }
         if one.state == NeighbourState::Init {
             // It hears the router: it would not begin otherwise.
@@ -161,7 +160,7 @@ impl Router {
     fn accept(&mut self, now: Nanos, n: usize, said: &Description<'_>) {
         self.neighbours[n].last = Some((said.flags, said.options, said.sequence));
         for header in headers(said.headers) {
-            if !is_known(header.key.kind) {
+            if self.counts.received.of(header.key.kind).is_none() {
                 return self.restart(now, n, Failure::Restarted(self.neighbours[n].ip));
             }
             self.look_at(now, n, &header);
@@ -310,7 +309,7 @@ impl Router {
     fn send_update(&mut self, to: (Ipv4Addr, crate::Mac), update: Update) {
         let body = update.finish();
         for (header, ..) in lsas(u32::MAX, &body[UPDATE..]) {
-            *self.counts.sent.of(header.key.kind) += 1;
+            self.counts.sent.add(header.key.kind);
         }
         self.counts.updates.0 += 1;
         self.out.push(self.sender.frame(to, TELL, &body));
@@ -395,11 +394,12 @@ impl Router {
         let mut taken = 0u32;
         for (header, lsa, is_right) in lsas(count, bytes) {
             taken += 1;
-            if !is_right || !is_known(header.key.kind) {
+            let is_known = self.counts.received.of(header.key.kind).is_some();
+            if !is_right || !is_known {
                 self.counts.malformed += u64::from(!is_right);
                 continue;
             }
-            *self.counts.received.of(header.key.kind) += 1;
+            self.counts.received.add(header.key.kind);
             self.counts.received_flushed += u64::from(header.is_flushed());
             if self.own.is_mine(header.key.router) {
                 if self.take_own(now, n, &header, lsa) {
@@ -510,6 +510,7 @@ impl Router {
             let mut body = Vec::with_capacity(some.len() * LSA_HEADER);
             some.iter().for_each(|header| header.put(&mut body));
             self.counts.acknowledgments.0 += 1;
+            self.counts.acknowledged.0 += some.len() as u64;
             self.out.push(self.sender.frame(to, ACKNOWLEDGE, &body));
         }
     }
@@ -518,6 +519,7 @@ impl Router {
     fn take_acknowledgment(&mut self, n: usize, bytes: &[u8]) {
         let bit = self.neighbours[n].bit;
         for header in headers(bytes) {
+            self.counts.acknowledged.1 += 1;
             let Some(place) = self.own.find(&header.key) else {
                 if header.is_flushed() {
                     self.strays.remove(&header.key);
@@ -530,11 +532,6 @@ impl Router {
             }
         }
     }
-}
-
-/// Whether routers take LSAs of a type.
-fn is_known(kind: u8) -> bool {
-    matches!(kind, ROUTER | NETWORK | SUMMARY | BORDER | EXTERNAL) || OTHERS.contains(&kind)
 }
 
 /// An update that is filled.

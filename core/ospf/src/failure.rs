@@ -54,6 +54,8 @@ pub enum Failure {
         /// The router's.
         expected: u16,
     },
+    /// The number of a neighbour's digest is lower than that of the packet before.
+    Replayed(Ipv4Addr),
     /// A neighbour's area is a stub area or an NSSA.
     StubArea(Ipv4Addr),
     /// A neighbour has the router's own identifier.
@@ -110,12 +112,16 @@ impl fmt::Display for Failure {
                 write!(f, "{from} has the network mask {is}, not {expected} as 'ip' says")
             }
             Self::Authentication { from, is, expected } if is == expected => {
-                write!(f, "{from} has another password")
+                write!(f, "{from} has another {}", if is < 2 { "password" } else { "key" })
             }
             Self::Authentication { from, is, expected } => {
                 let (is, expected) = (authentication(is), authentication(expected));
                 write!(f, "{from} has {is} as authentication, not {expected}")
             }
+            Self::Replayed(from) => write!(
+                f,
+                "{from} sends packets again that came before: the sequence numbers of their digests are too low"
+            ),
             Self::StubArea(from) => {
                 write!(f, "{from} says that the area takes no external routes: it is a stub area or an NSSA")
             }

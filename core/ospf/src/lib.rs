@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod contents;
 mod counts;
 mod database;
 mod exchange;
@@ -25,14 +26,20 @@ mod router;
 mod routers;
 mod routes;
 
+pub use contents::{LsaContents, LsaLink, LsaRoute};
 pub use counts::{LsaCounts, OspfCounts};
 pub use database::{Database, KnownLsa};
 pub use failure::Failure;
 pub use linkstate::Shape;
-pub use lsa::{INITIAL_SEQUENCE, LS_INFINITY, LSA_HEADER, LsaHeader, LsaKey, MAX_AGE};
+pub use lsa::{
+    EXTERNAL as EXTERNAL_LSA, INITIAL_SEQUENCE, LS_INFINITY, LSA_HEADER, LsaHeader, LsaKey, MAX_AGE,
+    SUMMARY as SUMMARY_LSA,
+};
 pub use neighbour::{NeighbourState, NeighbourView};
 pub use own::{MIN_LS_ARRIVAL, MIN_LS_INTERVAL};
-pub use packet::{Body, Description, Hello, Malformed, PROTOCOL, Packet, Received, may_concern};
+pub use packet::{
+    Authentication, Body, Description, Hello, Malformed, PROTOCOL, Packet, Received, may_concern,
+};
 pub use router::{NetworkType, RouterConfig};
 pub use routers::{OspfHost, Routers, RoutersConfig};
 pub use routes::{LINKS_MAX, RouteKind, RouteRange, Topology};

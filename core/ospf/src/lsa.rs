@@ -3,6 +3,7 @@
 //!
 //! Not here: who originates them when (`own`), and what of the device's is held (`database`).
 
+use crate::contents::LsaLink;
 use linkstate::{fletcher, sums};
 use std::cmp::Ordering;
 use std::net::Ipv4Addr;
@@ -23,11 +24,16 @@ pub const LS_INFINITY: u32 = 0x00ff_ffff;
 /// Types of LSAs (appendix A.4.1).
 pub(crate) const ROUTER: u8 = 1;
 pub(crate) const NETWORK: u8 = 2;
-pub(crate) const SUMMARY: u8 = 3;
+/// The type of a summary of a network.
+pub const SUMMARY: u8 = 3;
 pub(crate) const BORDER: u8 = 4;
-pub(crate) const EXTERNAL: u8 = 5;
+/// The type of an AS-external LSA.
+pub const EXTERNAL: u8 = 5;
 /// Others that are taken in: NSSA (RFC 3101), and opaque ones of a link, an area, and everywhere (RFC 5250).
-pub(crate) const OTHERS: [u8; 4] = [7, 9, 10, 11];
+pub(crate) const NSSA: u8 = 7;
+pub(crate) const OPAQUE_LINK: u8 = 9;
+pub(crate) const OPAQUE_AREA: u8 = 10;
+pub(crate) const OPAQUE_DOMAIN: u8 = 11;
 
 /// Where in the LSA its checksum is, and where the bytes it covers begin: it leaves the age out.
 const CHECKSUM_AT: usize = 16;
@@ -158,13 +164,14 @@ pub(crate) enum LinkTo {
 /// Bytes of a router's LSA without links, and of each link.
 pub(crate) const ROUTER_BODY: usize = 4;
 pub(crate) const LINK: usize = 12;
-/// The router knows external routes.
-const FLAG_BORDER: u8 = 0x02;
+/// Flags of a router: it knows networks of other areas, it knows external routes.
+pub(crate) const FLAG_AREA_BORDER: u8 = 0x01;
+pub(crate) const FLAG_EXTERNAL: u8 = 0x02;
 
 /// Appends the body of a router's LSA.
-pub(crate) fn put_router(out: &mut Vec<u8>, is_border: bool, links: impl Iterator<Item = Link>) {
+pub(crate) fn put_router(out: &mut Vec<u8>, flags: u8, links: impl Iterator<Item = Link>) {
     let at = out.len();
-    out.extend([if is_border { FLAG_BORDER } else { 0 }, 0, 0, 0]);
+    out.extend([flags, 0, 0, 0]);
     let mut count = 0u16;
     for link in links {
         out.extend(link.id.octets());
@@ -184,27 +191,34 @@ pub(crate) fn put_external(out: &mut Vec<u8>, prefix_len: u8, is_type_2: bool, m
     out.extend(tag.to_be_bytes());
 }
 
+/// Appends the body of a summary LSA (appendix A.4.4): mask and metric.
+pub(crate) fn put_summary(out: &mut Vec<u8>, prefix_len: u8, metric: u32) {
+    out.extend(mask(prefix_len).octets());
+    out.extend(metric.min(LS_INFINITY).to_be_bytes());
+}
+
 /// The mask of so many bits.
 pub(crate) fn mask(prefix_len: u8) -> Ipv4Addr {
     Ipv4Addr::from(u32::MAX.checked_shl(32 - u32::from(prefix_len.min(32))).unwrap_or(0))
 }
 
+/// The links in a router's LSA (its body), as many as it says and has.
+pub(crate) fn links(body: &[u8]) -> impl Iterator<Item = LsaLink> + '_ {
+    let mut left = pair(body, 2).unwrap_or(0);
+    let mut rest = body.get(ROUTER_BODY..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        left = left.checked_sub(1)?;
+        let cost = pair(rest, 10)?;
+        let link = LsaLink { kind: rest[8], id: address(rest, 0)?, data: address(rest, 4)?, cost };
+        // Metrics of other kinds of service (RFC 1583) are four bytes each.
+        rest = rest.get(LINK + 4 * usize::from(rest[9])..)?;
+        Some(link)
+    })
+}
+
 /// Whether a router's LSA (its body) has a link to the router `to`.
 pub(crate) fn links_to(body: &[u8], to: Ipv4Addr) -> bool {
-    let Some(count) = pair(body, 2) else { return false };
-    let mut rest = &body[ROUTER_BODY.min(body.len())..];
-    for _ in 0..count {
-        let (Some(id), Some([kind, others])) = (address(rest, 0), rest.get(8..10)) else { return false };
-        if id == to && *kind == LinkTo::Router as u8 {
-            return true;
-        }
-        // Metrics of other kinds of service (RFC 1583) are four bytes each.
-        match rest.get(LINK + 4 * usize::from(*others)..) {
-            Some(behind) => rest = behind,
-            None => return false,
-        }
-    }
-    false
+    links(body).any(|link| link.id == to && link.kind == LinkTo::Router as u8)
 }
 
 /// Whether a network's LSA (its body) names the router `whom`.
@@ -230,7 +244,7 @@ mod tests {
         for links in 0..200u8 {
             let mut out = vec![0xaa];
             put_lsa(&mut out, &header(u16::from(links), 5), |out| {
-                put_router(out, true, (0..links).map(link));
+                put_router(out, FLAG_EXTERNAL, (0..links).map(link));
             });
             let lsa = &out[1..];
             assert!(is_right(lsa), "{links} links");

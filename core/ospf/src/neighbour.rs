@@ -90,6 +90,8 @@ pub(crate) struct Neighbour {
     pub(crate) full_since: Option<Nanos>,
     /// Whether its LSAs say that its adjacency with the router is full.
     pub(crate) names_us: bool,
+    /// The number of its last digest.
+    pub(crate) digest_number: u32,
     /// Its MTU, if that is not the router's.
     pub(crate) other_mtu: Option<u16>,
     /// Whether the router leads the exchange.
@@ -126,6 +128,7 @@ impl Neighbour {
             heard: Nanos::ZERO,
             full_since: None,
             names_us: false,
+            digest_number: 0,
             other_mtu: None,
             leads: false,
             sequence: 0,

@@ -1,9 +1,9 @@
-//! The LSAs that a router originates (RFC 2328 section 12.4): its own, those of the routers generated behind it, and its external
-//! routes. Each group of them has one sequence number and one age; an LSA is built when it is asked for.
+//! The LSAs that a router originates (RFC 2328 section 12.4): its own, those of the routers generated behind it, and those of its routes
+//! that are no links. Each group of them has one sequence number and one age; an LSA is built when it is asked for.
 
 use crate::lsa::{
-    EXTERNAL, INITIAL_SEQUENCE, Link, LsaHeader, LsaKey, MAX_AGE, OPTION_EXTERNAL, ROUTER, put_external,
-    put_lsa, put_router,
+    EXTERNAL, FLAG_AREA_BORDER, FLAG_EXTERNAL, INITIAL_SEQUENCE, Link, LsaHeader, LsaKey, MAX_AGE,
+    OPTION_EXTERNAL, ROUTER, SUMMARY, put_external, put_lsa, put_router, put_summary,
 };
 use crate::routes::{RouteKind, RouteRange, Topology};
 use linkstate::Place;
@@ -15,8 +15,6 @@ use units::Nanos;
 pub const MIN_LS_INTERVAL: Nanos = Nanos::from_secs(5);
 /// Routers take no second instance of an LSA within this time (appendix B).
 pub const MIN_LS_ARRIVAL: Nanos = Nanos::from_secs(1);
-/// An LSA of this age is originated again (appendix B).
-const REFRESH: Nanos = Nanos::from_secs(1_800);
 /// What a transfer adds to the age of an LSA, s.
 const TRANSMIT_DELAY_S: u64 = 1;
 
@@ -38,7 +36,7 @@ pub(crate) struct Own {
     groups: Vec<Group>,
     /// The links in the router's own LSA.
     links: Vec<Link>,
-    /// Which ranges the LSAs of generated routers have as stub networks.
+    /// Which ranges the LSAs of generated routers have as stub networks, or the router's own if there are none.
     shown: Vec<bool>,
     /// What commands have said of ranges.
     said: Vec<Option<bool>>,
@@ -46,6 +44,8 @@ pub(crate) struct Own {
     wanted: Vec<bool>,
     /// When a range's schedule changes something next, after the start of traffic.
     next: Option<Nanos>,
+    /// The age at which an LSA is originated again.
+    refresh: Nanos,
 }
 
 /// LSAs that come and go together.
@@ -90,9 +90,10 @@ impl Own {
         number: u32,
         routes: Arc<[RouteRange]>,
         topology: Option<Topology>,
+        refresh: Nanos,
     ) -> Self {
         let generated = topology.map_or(0, |topology| topology.routers);
-        let external = routes.iter().map(|range| if range.is_external() { range.count } else { 0 });
+        let lsas = routes.iter().map(|range| if range.kind.lsa().is_some() { range.count } else { 0 });
         let group = |count| Group {
             count,
             version: Version { sequence: INITIAL_SEQUENCE, is_up: false },
@@ -105,12 +106,13 @@ impl Own {
         Self {
             id,
             number,
-            groups: [1, generated].into_iter().chain(external).map(group).collect(),
+            groups: [1, generated].into_iter().chain(lsas).map(group).collect(),
             links: Vec::new(),
             shown: vec![false; routes.len()],
             said: vec![None; routes.len()],
             wanted: vec![false; routes.len()],
             next: None,
+            refresh,
             routes,
             topology,
         }
@@ -147,9 +149,24 @@ impl Own {
 
     fn is_up(&self, range: usize) -> bool {
         match self.routes[range].kind {
-            RouteKind::Internal => self.groups[GENERATED].version.is_up && self.shown[range],
+            RouteKind::Internal => self.groups[self.internal()].version.is_up && self.shown[range],
             _ => self.groups[RANGES + range].version.is_up,
         }
+    }
+
+    /// The group whose LSAs have internal routes.
+    fn internal(&self) -> usize {
+        if self.topology.is_some() { GENERATED } else { OWN }
+    }
+
+    /// Flags of the router's own LSA.
+    fn flags(&self) -> u8 {
+        let flag = |range: &RouteRange| match range.kind {
+            RouteKind::Internal => 0,
+            RouteKind::InterArea => FLAG_AREA_BORDER,
+            RouteKind::External1 | RouteKind::External2 => FLAG_EXTERNAL,
+        };
+        self.routes.iter().fold(0, |flags, range| flags | flag(range))
     }
 
     /// Lets a range be advertised, or withdraws it, whatever its schedule says.
@@ -168,9 +185,10 @@ impl Own {
             ROUTER if key.id != key.router => None,
             ROUTER if key.id == self.id => Some((OWN as u32, 0)),
             ROUTER => Some((GENERATED as u32, self.topology?.number(key.id)?)),
-            EXTERNAL if key.router == self.id => {
-                let external = self.routes.iter().enumerate().filter(|(_, range)| range.is_external());
-                external
+            EXTERNAL | SUMMARY if key.router == self.id => {
+                let of_type = |(_, range): &(usize, &RouteRange)| range.kind.lsa() == Some(key.kind);
+                let ranges = self.routes.iter().enumerate().filter(of_type);
+                ranges
                     .filter_map(|(range, routes)| {
                         Some(((RANGES + range) as u32, routes.index_of(self.number, key.id)?))
                     })
@@ -198,25 +216,28 @@ impl Own {
         };
         match (group as usize, self.topology) {
             (OWN, _) => {
-                let is_border = self.routes.iter().any(RouteRange::is_external);
+                let ranges = self.shown_ranges().filter(|_| self.topology.is_none());
+                let stubs = ranges.flat_map(|range| range.stubs(self.number, 0..range.count));
                 put_lsa(out, &header(ROUTER, self.id, self.id), |out| {
-                    put_router(out, is_border, self.links.iter().copied())
+                    put_router(out, self.flags(), self.links.iter().copied().chain(stubs))
                 });
             }
             (GENERATED, Some(topology)) => {
                 let id = topology.id(index);
-                let ranges =
-                    self.routes.iter().zip(&self.shown).filter(|(_, shown)| **shown).map(|(one, _)| one);
                 put_lsa(out, &header(ROUTER, id, id), |out| {
-                    put_router(out, false, topology.links(index, self.id, self.number, ranges))
+                    put_router(out, 0, topology.links(index, self.id, self.number, self.shown_ranges()))
                 });
             }
             _ => {
                 let range = &self.routes[group as usize - RANGES];
                 let id = range.prefix(self.number, index).unwrap_or(Ipv4Addr::UNSPECIFIED);
-                put_lsa(out, &header(EXTERNAL, id, self.id), |out| {
-                    let is_type_2 = range.kind == RouteKind::External2;
-                    put_external(out, range.prefix_len, is_type_2, range.metric, range.tag)
+                let kind = range.kind.lsa().unwrap_or(EXTERNAL);
+                put_lsa(out, &header(kind, id, self.id), |out| match range.kind {
+                    RouteKind::InterArea => put_summary(out, range.prefix_len, range.metric),
+                    kind => {
+                        let is_type_2 = kind == RouteKind::External2;
+                        put_external(out, range.prefix_len, is_type_2, range.metric, range.tag)
+                    }
                 });
             }
         }
@@ -260,44 +281,35 @@ impl Own {
         }
         for group in 0..self.groups.len() {
             let (is_wanted, differs) = self.wish(group, links, is_shut);
-            let shown: Vec<bool> = match group {
-                GENERATED => (0..self.routes.len()).map(|range| self.shows(range)).collect(),
-                _ => Vec::new(),
-            };
+            let is_internal = group == self.internal();
             let it = &mut self.groups[group];
-            if it.due(is_wanted, differs).is_none_or(|due| due > now) {
+            if it.due(is_wanted, differs, self.refresh).is_none_or(|due| due > now) {
                 continue;
             }
             let was_up = it.version.is_up;
             if is_wanted {
                 it.originate(now);
-                match group {
-                    OWN => self.links = links.unwrap_or_default().to_vec(),
-                    GENERATED => {
-                        for (range, (old, new)) in self.shown.iter().zip(&shown).enumerate() {
-                            if old != new {
-                                changes.ranges.push((range, *new));
-                            }
-                        }
-                        self.shown.clone_from(&shown);
-                    }
-                    _ if !was_up => changes.ranges.push((group - RANGES, true)),
-                    _ => {}
+                if group == OWN {
+                    self.links = links.unwrap_or_default().to_vec();
+                }
+                if group >= RANGES && !was_up {
+                    changes.ranges.push((group - RANGES, true));
                 }
                 let is_same = was_up && !differs && !it.is_outdated;
                 changes.refreshed += if is_same { it.count.into() } else { 0 };
             } else {
                 it.version.is_up = false;
                 it.changed = now;
-                match group {
-                    OWN => {}
-                    GENERATED => {
-                        let gone = self.shown.iter().enumerate().filter(|(_, shown)| **shown);
-                        changes.ranges.extend(gone.map(|(range, _)| (range, false)));
-                        self.shown.fill(false);
+                if group >= RANGES && was_up {
+                    changes.ranges.push((group - RANGES, false));
+                }
+            }
+            if is_internal {
+                for range in 0..self.routes.len() {
+                    let shows = is_wanted && self.shows(range);
+                    if std::mem::replace(&mut self.shown[range], shows) != shows {
+                        changes.ranges.push((range, shows));
                     }
-                    _ if was_up => changes.ranges.push((group - RANGES, false)),
-                    _ => {}
                 }
             }
             self.groups[group].is_outdated = false;
@@ -311,7 +323,7 @@ impl Own {
         let later = self.next.map_or(Nanos::MAX, |at| epoch.saturating_add(at));
         let due = |group: usize| {
             let (is_wanted, differs) = self.wish(group, links, is_shut);
-            self.groups[group].due(is_wanted, differs).unwrap_or(Nanos::MAX)
+            self.groups[group].due(is_wanted, differs, self.refresh).unwrap_or(Nanos::MAX)
         };
         (0..self.groups.len()).map(due).min().unwrap_or(Nanos::MAX).min(later)
     }
@@ -328,19 +340,26 @@ impl Own {
         })
     }
 
-    /// Whether LSAs of generated routers are to have a range as stub networks.
+    /// Whether a range is to be stub networks of routers.
     fn shows(&self, range: usize) -> bool {
-        self.wanted[range] && !self.routes[range].is_external()
+        self.wanted[range] && self.routes[range].kind == RouteKind::Internal
+    }
+
+    /// Ranges that are stub networks of routers.
+    fn shown_ranges(&self) -> impl Iterator<Item = &RouteRange> {
+        self.routes.iter().zip(&self.shown).filter(|(_, shown)| **shown).map(|(one, _)| one)
     }
 
     /// Whether a group is to be there, and with other contents than it has.
     fn wish(&self, group: usize, links: Option<&[Link]>, is_shut: bool) -> (bool, bool) {
+        let changes = || self.shown.iter().enumerate().any(|(range, shown)| *shown != self.shows(range));
+        let differs = group == self.internal() && changes();
         match group {
-            OWN => (links.is_some() && !is_shut, links.is_some_and(|links| links != self.links)),
-            GENERATED => {
-                let differs = self.shown.iter().enumerate().any(|(range, shown)| *shown != self.shows(range));
-                (self.topology.is_some() && !is_shut, differs)
+            OWN => {
+                let has_moved = links.is_some_and(|links| links != self.links);
+                (links.is_some() && !is_shut, has_moved || differs)
             }
+            GENERATED => (self.topology.is_some() && !is_shut, differs),
             _ => (self.wanted[group - RANGES], false),
         }
     }
@@ -348,7 +367,7 @@ impl Own {
 
 impl Group {
     /// When this group is to be originated or flushed; `None` if there is nothing to do.
-    fn due(&self, is_wanted: bool, differs: bool) -> Option<Nanos> {
+    fn due(&self, is_wanted: bool, differs: bool, refresh: Nanos) -> Option<Nanos> {
         let Version { is_up, sequence } = self.version;
         if self.count == 0 {
             return None;
@@ -363,7 +382,7 @@ impl Group {
             let must = !is_up || differs || self.is_outdated;
             // The last number there is can't be followed by a higher one: it stays until it is flushed (section 12.1.6).
             let refresh =
-                self.originated.map(|at| at.saturating_add(REFRESH)).filter(|_| sequence < i32::MAX);
+                self.originated.map(|at| at.saturating_add(refresh)).filter(|_| sequence < i32::MAX);
             return if must { Some(spaced) } else { refresh };
         }
         let must = is_up || self.is_outdated;

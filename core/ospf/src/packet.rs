@@ -1,9 +1,11 @@
-//! OSPF packets (RFC 2328 appendix A.3) in Ethernet frames: their header, their bodies, authentication by nothing or a simple password.
+//! OSPF packets (RFC 2328 appendix A.3) in Ethernet frames: their header, their bodies, authentication by nothing, a simple password or
+//! MD5 (appendix D).
 //!
 //! Invariant: what was read has lengths that fit its frame, and a right checksum.
 
 use crate::Mac;
 use crate::lsa::{LSA_HEADER, LsaHeader, LsaKey, address, is_right, pair, word};
+use md5::{Digest, Md5};
 use std::net::Ipv4Addr;
 use wire::checksum;
 use wire::control::{ETHERTYPE_AT, tags};
@@ -28,6 +30,9 @@ const VERSION: u8 = 2;
 const CHECKSUM_AT: usize = 12;
 const AUTHENTICATION_AT: usize = 16;
 const SIMPLE: u16 = 1;
+const CRYPTOGRAPHIC: u16 = 2;
+/// Bytes of a digest, which is behind its packet (appendix D.4.3).
+pub(crate) const DIGEST: usize = 16;
 /// Precedence: internetwork control (appendix A.1).
 const TOS: u8 = 0xc0;
 const HELLO: usize = 20;
@@ -70,6 +75,8 @@ pub struct Packet<'f> {
     pub area: Ipv4Addr,
     /// How it is authenticated, and by what.
     pub(crate) authentication: (u16, [u8; 8]),
+    /// It itself, and the digest behind it.
+    digest: Option<(&'f [u8], &'f [u8; DIGEST])>,
     /// What it says.
     pub body: Body<'f>,
 }
@@ -170,9 +177,70 @@ impl<'f> Packet<'f> {
             router: address(packet, 4).ok_or_else(short)?,
             area: address(packet, 8).ok_or_else(short)?,
             authentication: (kind, by),
+            digest: match kind {
+                CRYPTOGRAPHIC => Some((packet, bytes[len..].first_chunk().ok_or_else(short)?)),
+                _ => None,
+            },
             body: Body::read(packet[1], &packet[HEADER..])?,
         })
     }
+}
+
+impl Packet<'_> {
+    /// The sequence number of its digest (appendix D.3); 0 without one.
+    pub(crate) fn digest_number(&self) -> u32 {
+        self.digest.and_then(|_| word(&self.authentication.1, 4)).unwrap_or(0)
+    }
+
+    /// Whether it is authenticated as `by` says.
+    pub(crate) fn is_by(&self, by: &Authentication) -> bool {
+        let (kind, said) = self.authentication;
+        match by {
+            Authentication::None => kind == by.kind(),
+            Authentication::Simple(password) => kind == by.kind() && said == *password,
+            Authentication::Md5 { id, key } => {
+                let is_right = |(packet, digest): (&[u8], &[u8; DIGEST])| digest_of(packet, key) == *digest;
+                said[2] == *id && self.digest.is_some_and(is_right)
+            }
+        }
+    }
+}
+
+/// How packets of a link are authenticated (RFC 2328 appendix D).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Authentication {
+    /// They are not.
+    None,
+    /// By a password in them.
+    Simple([u8; 8]),
+    /// By a digest behind them.
+    Md5 {
+        /// Which key it is.
+        id: u8,
+        /// The key, filled up with zeros.
+        key: [u8; DIGEST],
+    },
+}
+
+impl Authentication {
+    /// Its number in packets.
+    pub(crate) fn kind(&self) -> u16 {
+        match self {
+            Self::None => 0,
+            Self::Simple(_) => SIMPLE,
+            Self::Md5 { .. } => CRYPTOGRAPHIC,
+        }
+    }
+
+    /// Bytes behind each packet.
+    pub(crate) fn trailer(&self) -> usize {
+        if matches!(self, Self::Md5 { .. }) { DIGEST } else { 0 }
+    }
+}
+
+/// The digest of a packet (appendix D.4.3).
+fn digest_of(packet: &[u8], key: &[u8; DIGEST]) -> [u8; DIGEST] {
+    Md5::new().chain_update(packet).chain_update(key).finalize().into()
 }
 
 impl<'f> Body<'f> {
@@ -285,19 +353,16 @@ pub(crate) struct Sender {
     pub(crate) ip: Ipv4Addr,
     pub(crate) router: Ipv4Addr,
     pub(crate) area: Ipv4Addr,
-    pub(crate) password: Option<[u8; 8]>,
+    pub(crate) authentication: Authentication,
+    /// The number of digests; it never falls (appendix D.3).
+    pub(crate) number: u32,
 }
 
 impl Sender {
-    /// The kind of authentication and what it is by, as in all packets of the link.
-    pub(crate) fn authentication(&self) -> (u16, [u8; 8]) {
-        self.password.map_or((0, [0; 8]), |password| (SIMPLE, password))
-    }
-
     /// A frame with the packet whose type is `kind` and whose body is `body`; to a group, or to the neighbour with `mac`.
     pub(crate) fn frame(&self, to: (Ipv4Addr, Mac), kind: u8, body: &[u8]) -> Vec<u8> {
         let (to, mac) = to;
-        let mut frame = Vec::with_capacity(14 + TAG * self.vlans.len() + IPV4 + HEADER + body.len());
+        let mut frame = Vec::with_capacity(14 + TAG * self.vlans.len() + IPV4 + HEADER + body.len() + DIGEST);
         frame.extend(mac);
         frame.extend(self.mac);
         for id in &self.vlans {
@@ -306,8 +371,9 @@ impl Sender {
         }
         frame.extend(TYPE_IPV4.to_be_bytes());
         let (ip, len) = (frame.len(), (HEADER + body.len()) as u16);
+        let trailer = self.authentication.trailer();
         frame.extend([0x45, TOS]);
-        frame.extend((IPV4 as u16 + len).to_be_bytes());
+        frame.extend((IPV4 as u16 + len + trailer as u16).to_be_bytes());
         // It goes no further than the link: its TTL is 1 (appendix A.1).
         frame.extend([0, 0, 0, 0, 1, PROTOCOL, 0, 0]);
         frame.extend(self.ip.octets());
@@ -319,14 +385,29 @@ impl Sender {
         frame.extend(len.to_be_bytes());
         frame.extend(self.router.octets());
         frame.extend(self.area.octets());
-        let (authentication, by) = self.authentication();
         frame.extend([0, 0]);
-        frame.extend(authentication.to_be_bytes());
+        frame.extend(self.authentication.kind().to_be_bytes());
         frame.extend([0; 8]);
         frame.extend(body);
-        let sum = sum_of(&frame[start..]);
-        frame[start + CHECKSUM_AT..start + CHECKSUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
+        let mut by = [0; 8];
+        match &self.authentication {
+            Authentication::None => {}
+            Authentication::Simple(password) => by = *password,
+            Authentication::Md5 { id, .. } => {
+                (by[2], by[3]) = (*id, DIGEST as u8);
+                by[4..].copy_from_slice(&self.number.to_be_bytes());
+            }
+        }
+        // Packets with a digest have no checksum (appendix D.4.3).
+        if trailer == 0 {
+            let sum = sum_of(&frame[start..]);
+            frame[start + CHECKSUM_AT..start + CHECKSUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
+        }
         frame[start + AUTHENTICATION_AT..start + HEADER].copy_from_slice(&by);
+        if let Authentication::Md5 { key, .. } = &self.authentication {
+            let digest = digest_of(&frame[start..], key);
+            frame.extend(digest);
+        }
         frame
     }
 }
@@ -341,14 +422,15 @@ pub(crate) fn group_mac(group: Ipv4Addr) -> Mac {
 mod tests {
     use super::*;
 
-    fn sender(password: Option<[u8; 8]>) -> Sender {
+    fn sender(authentication: Authentication) -> Sender {
         Sender {
             mac: [2, 0, 0, 0, 0, 1],
             vlans: vec![7],
             ip: [10, 0, 0, 2].into(),
             router: [1, 1, 1, 1].into(),
             area: [0; 4].into(),
-            password,
+            authentication,
+            number: 7,
         }
     }
 
@@ -371,20 +453,25 @@ mod tests {
     #[test]
     fn what_is_sent_is_read_back_and_nothing_spoilt_is() {
         let all = (ALL_ROUTERS, group_mac(ALL_ROUTERS));
-        for password in [None, Some(*b"tideless")] {
-            let frame = sender(password).frame(all, 1, &hello());
+        let md5 = |id| Authentication::Md5 { id, key: *b"sixteen letters." };
+        for by in [Authentication::None, Authentication::Simple(*b"tideless"), md5(3)] {
+            let frame = sender(by).frame(all, 1, &hello());
             assert!(may_concern(&frame));
             let read = Received::read(&frame).unwrap();
             assert_eq!((read.vlans, read.from, read.to), (vec![7], [10, 0, 0, 2].into(), ALL_ROUTERS));
             let packet = read.packet.unwrap();
-            assert_eq!(packet.authentication, sender(password).authentication());
+            assert!(packet.is_by(&by) && !packet.is_by(&md5(4)));
+            assert_eq!(packet.digest_number(), if by == md5(3) { 7 } else { 0 });
             let Body::Hello(hello) = packet.body else { panic!("no Hello") };
             assert!(hello.names([2, 2, 2, 2].into()) && !hello.names([2, 2, 2, 3].into()));
             for at in 38..frame.len() {
                 let mut spoilt = frame.clone();
                 spoilt[at] ^= 0x40;
-                let same = Received::read(&spoilt).unwrap().packet == Ok(packet);
-                assert!(!same, "byte {at}");
+                let read = Received::read(&spoilt).unwrap().packet;
+                assert!(
+                    read != Ok(packet) && !(by == md5(3) && read.is_ok_and(|it| it.is_by(&by))),
+                    "byte {at}"
+                );
             }
             for len in 0..frame.len() {
                 let cut = &frame[..len];

@@ -9,7 +9,9 @@ use crate::failure::Failure;
 use crate::lsa::{Link, LinkTo, LsaHeader, LsaKey, OPTION_EXTERNAL, mask};
 use crate::neighbour::{Neighbour, NeighbourState};
 use crate::own::{GENERATED, OWN, Own};
-use crate::packet::{ALL_DESIGNATED, ALL_ROUTERS, Body, Hello, Packet, Received, Sender, group_mac};
+use crate::packet::{
+    ALL_DESIGNATED, ALL_ROUTERS, Authentication, Body, Hello, Packet, Received, Sender, group_mac,
+};
 use crate::routes::{RouteRange, Topology};
 use linkstate::Flood;
 use std::collections::BTreeMap;
@@ -58,8 +60,12 @@ pub struct RouterConfig {
     pub cost: u16,
     /// MTU it states; `None` is that of its port.
     pub mtu: Option<u16>,
-    /// Simple password.
-    pub password: Option<[u8; 8]>,
+    /// Whether a neighbour may have another MTU.
+    pub any_mtu: bool,
+    /// How its packets are authenticated.
+    pub authentication: Authentication,
+    /// The age at which it originates its LSAs again, s.
+    pub refresh_s: u16,
     /// Its number among the routers of its entry.
     pub number: u32,
     /// Routes it advertises.
@@ -75,7 +81,7 @@ pub struct RouterConfig {
 pub(crate) struct Router {
     pub(crate) config: RouterConfig,
     pub(crate) sender: Sender,
-    /// Bytes of the longest IP packet it sends, and the MTU it states.
+    /// Bytes of the longest IP packet it sends, without a digest, and the MTU it states.
     pub(crate) room: usize,
     pub(crate) mtu: u16,
     pub(crate) own: Own,
@@ -109,6 +115,8 @@ pub(crate) struct Router {
     pub(crate) trouble: Option<Failure>,
     pub(crate) first_loss: Option<Failure>,
     begun: Option<Nanos>,
+    /// The number of digests at the beginning.
+    number_from: u32,
     hello_at: Nanos,
     age_at: Nanos,
     /// Time from the first Hello packet to the first full adjacency.
@@ -128,7 +136,8 @@ impl Router {
         rate: u32,
         seed: u64,
     ) -> Self {
-        let own = Own::new(config.id, config.number, config.routes.clone(), config.topology);
+        let refresh = Nanos::from_secs(config.refresh_s.into());
+        let own = Own::new(config.id, config.number, config.routes.clone(), config.topology, refresh);
         let stated = config.mtu.unwrap_or(mtu);
         Self {
             sender: Sender {
@@ -137,9 +146,10 @@ impl Router {
                 ip: config.local,
                 router: config.id,
                 area: config.area,
-                password: config.password,
+                authentication: config.authentication,
+                number: 0,
             },
-            room: mtu.min(stated).max(576).into(),
+            room: usize::from(mtu.min(stated).max(576)) - config.authentication.trailer(),
             mtu: stated,
             flood: Flood::new((0..own.groups()).map(|group| own.count(group))),
             database: Database::new(room, config.keep as usize),
@@ -163,6 +173,7 @@ impl Router {
             trouble: None,
             first_loss: None,
             begun: None,
+            number_from: 0,
             hello_at: Nanos::MAX,
             age_at: Nanos::MAX,
             set_up: None,
@@ -174,9 +185,10 @@ impl Router {
         }
     }
 
-    /// Begins to say Hello at `at`.
-    pub(crate) fn begin(&mut self, at: Nanos) {
+    /// Begins to say Hello at `at`; digests have numbers from `number_from` on.
+    pub(crate) fn begin(&mut self, at: Nanos, number_from: u32) {
         self.begun = Some(at);
+        self.number_from = number_from;
         self.hello_at = at;
         self.age_at = at.saturating_add(AGE_EVERY);
     }
@@ -304,6 +316,19 @@ impl Router {
             self.refused = Some(why);
             return;
         }
+        self.date(now);
+        self.take_accepted(now, received, packet);
+        let known = self.neighbours.iter_mut().find(|one| one.id == packet.router);
+        known.into_iter().for_each(|one| one.digest_number = packet.digest_number());
+    }
+
+    /// Sets the number of digests, which are those of their second.
+    fn date(&mut self, now: Nanos) {
+        let since = self.begun.map_or(Nanos::ZERO, |begun| now.since(begun));
+        self.sender.number = self.number_from.saturating_add((since.0 / Nanos::from_secs(1).0) as u32);
+    }
+
+    fn take_accepted(&mut self, now: Nanos, received: &Received<'_>, packet: &Packet<'_>) {
         match &packet.body {
             Body::Hello(hello) => self.hear(now, received, packet, hello),
             body => self.take_exchange(now, received.from, packet.router, body),
@@ -316,9 +341,14 @@ impl Router {
         if packet.area != config.area {
             return Some(Failure::Area { from, is: packet.area, expected: config.area });
         }
-        let expected = self.sender.authentication();
-        if packet.authentication.0 != expected.0 || expected.0 != 0 && packet.authentication != expected {
-            return Some(Failure::Authentication { from, is: packet.authentication.0, expected: expected.0 });
+        let expected = self.sender.authentication;
+        if !packet.is_by(&expected) {
+            let (is, expected) = (packet.authentication.0, expected.kind());
+            return Some(Failure::Authentication { from, is, expected });
+        }
+        let known = self.neighbours.iter().find(|one| one.id == packet.router);
+        if known.is_some_and(|one| packet.digest_number() < one.digest_number) {
+            return Some(Failure::Replayed(from));
         }
         if packet.router == config.id {
             return Some(Failure::SameId(from));
@@ -523,6 +553,7 @@ impl Router {
         if self.begun.is_none_or(|begun| now < begun) {
             return;
         }
+        self.date(now);
         self.watch(now);
         if self.hello_at <= now {
             self.say_hello(now);

@@ -62,10 +62,10 @@ impl Routers {
         Self { all: (0u64..).zip(routers).map(router).collect() }
     }
 
-    /// Begins to say Hello.
-    pub fn begin(&mut self, now: Nanos) {
+    /// Begins to say Hello. `unix_s` is the time of day, s since 1970: digests have higher numbers than those of a run before.
+    pub fn begin(&mut self, now: Nanos, unix_s: u32) {
         for (number, router) in (0u64..).zip(&mut self.all) {
-            router.begin(now + Nanos(number * APART.0));
+            router.begin(now + Nanos(number * APART.0), unix_s);
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Nothing of them is stored: an LSA is built when it is sent.
 
-use crate::lsa::{Link, LinkTo, mask};
+use crate::lsa::{EXTERNAL, Link, LinkTo, SUMMARY, mask};
 use linkstate::{Shape, share};
 use std::net::Ipv4Addr;
 use units::Schedule;
@@ -17,8 +17,21 @@ pub enum RouteKind {
     External1,
     /// External ones of type 2: their metric alone counts.
     External2,
-    /// Stub networks of generated routers.
+    /// Networks of other areas, which the router knows as an area border router (section 12.4.3).
+    InterArea,
+    /// Stub networks of generated routers; of the router itself if there are none.
     Internal,
+}
+
+impl RouteKind {
+    /// The type of the LSA that each of them has; `None` if they are links of a router.
+    pub fn lsa(self) -> Option<u8> {
+        match self {
+            Self::External1 | Self::External2 => Some(EXTERNAL),
+            Self::InterArea => Some(SUMMARY),
+            Self::Internal => None,
+        }
+    }
 }
 
 /// Routes that differ by their prefix alone.
@@ -38,7 +51,7 @@ pub struct RouteRange {
     pub step: u32,
     /// Whether all routers advertise the same prefixes; if not, each has the next ones.
     pub same: bool,
-    /// Metric of external routes; what a stub network costs.
+    /// Metric of external routes and of those of other areas; what a stub network costs.
     pub metric: u32,
     /// Tag of external routes (RFC 1403).
     pub tag: u32,
@@ -47,11 +60,6 @@ pub struct RouteRange {
 }
 
 impl RouteRange {
-    /// Whether they are external.
-    pub fn is_external(&self) -> bool {
-        self.kind != RouteKind::Internal
-    }
-
     /// From one prefix's address to the next one's.
     fn far(&self) -> Option<u64> {
         u64::from(self.step).checked_mul(1 << (32 - u32::from(self.prefix_len.min(32))))
@@ -67,6 +75,18 @@ impl RouteRange {
         let place = self.before(router).checked_add(index.into())?;
         let address = place.checked_mul(self.far()?)?.checked_add(u32::from(self.first).into())?;
         u32::try_from(address).ok().map(Ipv4Addr::from)
+    }
+
+    /// Some of them, as stub networks of the router number `router`.
+    pub(crate) fn stubs(&self, router: u32, some: std::ops::Range<u32>) -> impl Iterator<Item = Link> + '_ {
+        some.filter_map(move |index| {
+            Some(Link {
+                to: LinkTo::Stub,
+                id: self.prefix(router, index)?,
+                data: mask(self.prefix_len),
+                cost: self.metric.min(u16::MAX.into()) as u16,
+            })
+        })
     }
 
     /// The first address that is both a prefix's of this range and of another one, for the router number `router`.
@@ -160,16 +180,7 @@ impl Topology {
         let root = (number == 0).then_some(root);
         let others = self.neighbours(number).into_iter().map(|other| self.id(other));
         let links = root.into_iter().chain(others).zip(0..).map(|(to, place)| self.link(to, place));
-        links.chain(ranges.flat_map(move |range| {
-            self.share(number, range.count).filter_map(move |index| {
-                Some(Link {
-                    to: LinkTo::Stub,
-                    id: range.prefix(router, index)?,
-                    data: mask(range.prefix_len),
-                    cost: range.metric.min(u16::MAX.into()) as u16,
-                })
-            })
-        }))
+        links.chain(ranges.flat_map(move |range| range.stubs(router, self.share(number, range.count))))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Two sides of routers with a link between them that loses, copies, delays and reorders, on virtual time.
 
 use ospf::{
-    Failure, NeighbourState, NetworkType, OspfCounts, OspfHost, RouteKind, RouteRange, RouterConfig, Routers,
-    RoutersConfig, Shape, Topology,
+    Authentication, Failure, LsaContents, LsaRoute, NeighbourState, NetworkType, OspfCounts, OspfHost,
+    RouteKind, RouteRange, RouterConfig, Routers, RoutersConfig, Shape, Topology,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -31,6 +31,8 @@ struct World {
     sent: u64,
     seed: u64,
     is_cut: bool,
+    /// The last frame of each side.
+    last: [Vec<u8>; 2],
 }
 
 fn routes(first: [u8; 4], count: u32) -> RouteRange {
@@ -61,7 +63,9 @@ fn router(side: u8, routes: &[RouteRange]) -> RouterConfig {
         dead_s: 40,
         cost: 10,
         mtu: None,
-        password: None,
+        any_mtu: false,
+        authentication: Authentication::None,
+        refresh_s: 1_800,
         number: 0,
         routes: routes.into(),
         topology: None,
@@ -78,9 +82,17 @@ impl World {
     fn new(seed: u64, link: Link, routers: [RouterConfig; 2]) -> Self {
         let [west, east] = routers;
         let sides = [side(1, vec![west]), side(2, vec![east])].map(Routers::new);
-        let mut world =
-            Self { sides, link, air: BTreeMap::new(), now: Nanos(1), sent: 0, seed, is_cut: false };
-        world.sides.iter_mut().for_each(|side| side.begin(Nanos(1)));
+        let mut world = Self {
+            sides,
+            link,
+            air: BTreeMap::new(),
+            now: Nanos(1),
+            sent: 0,
+            seed,
+            is_cut: false,
+            last: [Vec::new(), Vec::new()],
+        };
+        world.sides.iter_mut().for_each(|side| side.begin(Nanos(1), 1_700_000_000));
         world
     }
 
@@ -94,6 +106,7 @@ impl World {
         self.sides[from].poll(self.now, &mut frames);
         for frame in frames {
             assert!(ospf::may_concern(&frame) && frame.len() <= 1_514, "{} bytes", frame.len());
+            self.last[from].clone_from(&frame);
             let copies = 1 + u64::from(self.draw(100) < self.link.copies_percent);
             for _ in 0..copies {
                 let is_lost = self.draw(100) < self.link.loss_percent || self.is_cut;
@@ -246,6 +259,78 @@ fn generated_routers_and_their_networks_come_and_go() {
 }
 
 #[test]
+fn routes_of_other_areas_have_summaries_and_internal_ones_are_links_of_the_router() {
+    let other = |kind, first| RouteRange { kind, ..routes(first, 40) };
+    let own = [other(RouteKind::InterArea, [30, 0, 0, 0]), other(RouteKind::Internal, [20, 0, 0, 0])];
+    let mut world = World::new(1, CLEAN, [router(1, &own), router(2, &[])]);
+    world.settle(SECOND);
+    world.start();
+    let known = |world: &World| {
+        let database = world.sides[1].database(0);
+        let contents = database.known(world.now).map(|lsa| LsaContents::read(lsa.header.key.kind, lsa.body));
+        let (mut summaries, mut stubs) = (Vec::new(), 0);
+        for contents in contents.flatten() {
+            match contents {
+                LsaContents::Summary(route) => summaries.push(route),
+                LsaContents::Router(links) => {
+                    stubs += links.iter().filter(|link| link.id.octets()[0] == 20).count()
+                }
+                _ => {}
+            }
+        }
+        (summaries, stubs)
+    };
+    let route = LsaRoute { mask: [255, 255, 255, 0].into(), metric: 20, is_type_2: false };
+    assert_eq!(known(&world), (vec![route; 40], 40));
+    assert_eq!((world.counts()[0].advertised, world.sides[1].database(0).counts().summary), (80, 40));
+    world.pass(Nanos::from_secs(6));
+    (0..2).for_each(|range| world.sides[0].set_range(0, range, false));
+    world.settle(Nanos::from_secs(2));
+    assert_eq!((known(&world), world.counts()[0].withdrawn), ((Vec::new(), 0), 80));
+    (0..2).for_each(|range| world.sides[0].set_range(0, range, true));
+    world.settle(Nanos::from_secs(7));
+    assert_eq!((known(&world).1, world.counts()[0].advertised), (40, 160));
+}
+
+#[test]
+fn digests_are_of_one_key_and_never_go_back() {
+    let by = |id, key: [u8; 16]| Authentication::Md5 { id, key };
+    let with =
+        |side, authentication, routes: &[RouteRange]| RouterConfig { authentication, ..router(side, routes) };
+    let own = [routes([16, 0, 0, 0], 1_000)];
+    let right = by(7, *b"sixteen letters.");
+    let mut world = World::new(1, CLEAN, [with(1, right, &own), with(2, right, &[])]);
+    world.settle(SECOND);
+    assert_eq!((world.held(1), world.counts()[1].mismatched), ((1_000, 1), 0));
+    for wrong in [by(8, *b"sixteen letters."), by(7, *b"fifteen letters."), Authentication::None] {
+        let mut world = World::new(1, CLEAN, [with(1, right, &own), with(2, wrong, &[])]);
+        world.pass(Nanos::from_secs(20));
+        let why = world.sides[0].failure(0);
+        assert!(matches!(why, Some(Failure::Authentication { expected: 2, .. })), "{why:?}");
+        assert_eq!(world.sides[0].full() + world.sides[1].full(), 0);
+    }
+    // What was overheard says nothing later.
+    let before = world.counts()[1].mismatched;
+    let overheard = world.last[0].clone();
+    world.pass(Nanos::from_secs(15));
+    let now = world.now;
+    assert!(world.sides[1].take(now, &overheard));
+    assert_eq!((world.counts()[1].mismatched, world.sides[1].full()), (before + 1, 1));
+}
+
+#[test]
+fn the_mtu_of_a_neighbour_may_not_matter() {
+    let large = RouterConfig { mtu: Some(9_000), ..router(2, &[]) };
+    for any_mtu in [false, true] {
+        let mut world = World::new(1, CLEAN, [RouterConfig { any_mtu, ..router(1, &[]) }, large.clone()]);
+        world.pass(Nanos::from_secs(10));
+        assert_eq!(world.sides[0].full(), usize::from(any_mtu));
+        let is_mtu = matches!(world.sides[0].failure(0), Some(Failure::Mtu { .. }));
+        assert_eq!(is_mtu, !any_mtu);
+    }
+}
+
+#[test]
 fn what_does_not_fit_is_named() {
     let base = || router(2, &[]);
     let from: Ipv4Addr = [10, 0, 0, 2].into();
@@ -258,7 +343,7 @@ fn what_does_not_fit_is_named() {
         (RouterConfig { dead_s: 20, ..base() }, Failure::DeadInterval { from, is: 20, expected: 40 }),
         (RouterConfig { id: [1; 4].into(), ..base() }, Failure::SameId(from)),
         (
-            RouterConfig { password: Some(*b"tideless"), ..base() },
+            RouterConfig { authentication: Authentication::Simple(*b"tideless"), ..base() },
             Failure::Authentication { from, is: 1, expected: 0 },
         ),
         (RouterConfig { mtu: Some(9_000), ..base() }, Failure::Mtu { from, is: 9_000, expected: 1_500 }),

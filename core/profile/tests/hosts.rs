@@ -56,6 +56,25 @@ fn one_entry_makes_many_hosts() {
 }
 
 #[test]
+fn a_stream_goes_to_the_next_hop_it_names() {
+    let to = |hop: &str| format!("from: west, next_hop: '{hop}', packet: [{{ipv4: {{dst: 10.0.0.9}}}}, udp]");
+    assert_eq!(streams(&to("10.0.0.7"))[0].next_hop, NextHop::Resolve(ip("10.0.0.7")));
+    assert_eq!(streams(&to("2001:2::7"))[0].next_hop, NextHop::Resolve(ip("2001:2::7")));
+    let refused = |rest: &str| {
+        let errors = load(&format!("{PORTS}streams: [{{name: s, rate: 1kpps, {rest}}}]\n")).unwrap_err();
+        errors.iter().map(|error| format!("{}: {}", error.path, error.reason)).collect::<Vec<_>>().join("; ")
+    };
+    let by_red = refused(&format!("from_host: red, {}", to("2001:2::7")));
+    assert!(by_red.contains("next_hop is 2001:2::7, and host 'red' has no IPv6 address"), "{by_red}");
+    let group = refused("from: west, next_hop: 10.0.0.7, packet: [{ipv4: {dst: 239.0.0.9}}, udp]");
+    assert!(group.contains("streams[0].next_hop: the destination MAC address is the packet's"), "{group}");
+    let frame = refused(
+        "from: west, next_hop: 10.0.0.7, measure: false, frame: {hex: '020000000002020000000001080000000000'}",
+    );
+    assert!(frame.contains("streams[0].next_hop: does not go with 'frame'"), "{frame}");
+}
+
+#[test]
 fn a_stream_is_sent_by_the_host_whose_address_it_has() {
     let resolve = |text: &str| NextHop::Resolve(ip(text));
     for (packet, host, vlans, hop) in [

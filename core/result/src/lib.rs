@@ -33,7 +33,7 @@ pub use session::{
 pub use states::{
     AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GracefulRestartState,
     GroupState, IsisLspState, IsisNeighbourState, IsisRouterState, LacpPortState, LldpPortState,
-    OspfLsaState, OspfRouterState, PppoeClientState, ProtocolCounts, ProtocolStates,
+    OspfLsaState, OspfPacketCounts, OspfRouterState, PppoeClientState, ProtocolCounts, ProtocolStates,
 };
 pub use stream::{
     BY_MARK, JitterResult, LatencyResult, PacingResult, PathResult, SpreadResult, StreamResult,

@@ -332,7 +332,7 @@ part! {
         received_flushed: u64 = COUNT;
         /// LSAs sent again because they were not acknowledged in time.
         retransmitted: u64 = COUNT.counter("ospf_retransmitted_lsas");
-        /// LSAs originated again because they became old: every 30 minutes.
+        /// LSAs originated again because they became old.
         refreshed: u64 = COUNT;
         /// Own LSAs that came back newer than they are, as those of a run before: they were originated again, or flushed.
         outdated: u64 = COUNT;
@@ -377,8 +377,14 @@ part! {
         summary: u64 = COUNT;
         /// External ones (type 5).
         external: u64 = COUNT;
-        /// Others: of NSSAs, opaque.
-        other: u64 = COUNT;
+        /// External ones of NSSAs (type 7).
+        nssa: u64 = COUNT;
+        /// Opaque ones of a link (type 9).
+        opaque_link: u64 = COUNT;
+        /// Opaque ones of an area (type 10).
+        opaque_area: u64 = COUNT;
+        /// Opaque ones that go everywhere (type 11).
+        opaque_domain: u64 = COUNT;
     }
 }
 

@@ -259,6 +259,10 @@ pub struct OspfRouterState {
     pub withdrawn: u64,
     /// LSAs of routers that it has originated: its own, and those of routers generated behind it.
     pub originated_routers: u64,
+    /// Packets sent, by type.
+    pub packets_sent: OspfPacketCounts,
+    /// Packets received and accepted, by type.
+    pub packets_received: OspfPacketCounts,
     /// LSAs sent, by type; those that were sent again count again.
     pub lsas_sent: OspfLsaCounts,
     /// LSAs received, by type; those that were received again count again.
@@ -276,6 +280,23 @@ pub struct OspfRouterState {
     pub lsas: Vec<OspfLsaState>,
 }
 
+/// OSPF packets, by type (RFC 2328 appendix A.3).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OspfPacketCounts {
+    /// Hello packets.
+    pub hellos: u64,
+    /// Database Description packets.
+    pub descriptions: u64,
+    /// Link State Request packets.
+    pub requests: u64,
+    /// Link State Update packets.
+    pub updates: u64,
+    /// Link State Acknowledgment packets.
+    pub acknowledgments: u64,
+    /// LSAs that those acknowledge.
+    pub acknowledged_lsas: u64,
+}
+
 /// An LSA that a neighbour sent (RFC 2328 appendix A.4).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OspfLsaState {
@@ -285,6 +306,8 @@ pub struct OspfLsaState {
     pub id: String,
     /// Identifier of the router that originated it.
     pub router_id: String,
+    /// Options (RFC 2328 appendix A.2).
+    pub options: u8,
     /// Sequence number, as it is on the wire.
     pub sequence: u32,
     /// Age, s.

@@ -5,8 +5,8 @@
 //! input says, or else nothing would be read.
 
 use ::ospf::{
-    NetworkType, OspfHost, RouteKind, RouteRange, RouterConfig, Routers, RoutersConfig, Shape, Topology,
-    may_concern,
+    Authentication, LsaContents, NetworkType, OspfHost, RouteKind, RouteRange, RouterConfig, Routers,
+    RoutersConfig, Shape, Topology, may_concern,
 };
 use std::net::Ipv4Addr;
 use units::{Nanos, Schedule};
@@ -39,6 +39,11 @@ pub fn check(data: &[u8]) {
     let counts = link.routers.counts();
     let database = link.routers.database(0);
     assert!(database.kept() <= KEPT as usize && database.known(link.now).count() == database.kept());
+    for lsa in database.known(link.now) {
+        if let Some(LsaContents::Router(links)) = LsaContents::read(lsa.header.key.kind, lsa.body) {
+            assert!(links.len() <= lsa.body.len() / 12);
+        }
+    }
     assert!(database.counts().all() <= data.len() as u64 / 20 + 2, "an LSA has 20 bytes at least");
     assert!(counts.received.all() <= data.len() as u64 / 20 + 2);
     // Nobody makes it say much more than it was told: what is asked for is a packet of what it has, and all of it is repeated at times.
@@ -73,8 +78,11 @@ impl Link {
             tag: 0,
             schedule: Schedule::default(),
         };
-        let routes =
-            [range(RouteKind::External2, [16, 0, 0, 0], 100), range(RouteKind::Internal, [20, 0, 0, 0], 9)];
+        let routes = [
+            range(RouteKind::External2, [16, 0, 0, 0], 100),
+            range(RouteKind::Internal, [20, 0, 0, 0], 9),
+            range(RouteKind::InterArea, [16, 0, 0, 0], 5),
+        ];
         let config = RouterConfig {
             name: String::new(),
             host: 0,
@@ -87,7 +95,9 @@ impl Link {
             dead_s: 40,
             cost: 10,
             mtu: None,
-            password: None,
+            any_mtu: false,
+            authentication: Authentication::None,
+            refresh_s: 1_800,
             number: 0,
             routes: routes.into(),
             topology: Some(Topology { shape: Shape::Ring, routers: 3, cost: 5, first: [2, 0, 0, 1].into() }),
@@ -96,7 +106,7 @@ impl Link {
         let hosts = vec![OspfHost { mac: [2, 0, 0, 0, 0, 2], vlans: Vec::new(), mtu: 1_500 }];
         let mut routers = Routers::new(RoutersConfig { hosts, routers: vec![config], rate: 20_000, seed: 1 });
         let now = Nanos::from_secs(1);
-        routers.begin(now);
+        routers.begin(now, 1);
         let designated = if is_broadcast { THEIRS } else { [0; 4] };
         let mut link = Self { routers, now, sent: 0, designated };
         link.pass(Nanos::from_millis(10));
@@ -215,6 +225,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let foreign = lsa(1, 5, [30, 0, 0, 0], [8, 8, 8, 8], first, &external);
     let flushed = lsa(3_600, 5, [30, 0, 0, 0], [8, 8, 8, 8], first, &external);
     let newer = lsa(1, 5, [16, 0, 3, 0], OUR_ID, 0x8000_0099, &external);
+    let summary = lsa(1, 3, [16, 0, 3, 0], OUR_ID, 0x8000_0099, &[255, 255, 255, 0, 0, 0, 0, 9]);
     let stray = lsa(1, 5, [77, 0, 3, 0], OUR_ID, first, &external);
     let last = lsa(1, 1, OUR_ID, OUR_ID, 0x7fff_ffff, &link);
     let request = |kind: u8, id: [u8; 4], router: [u8; 4]| [&[0, 0, 0, kind][..], &id, &router].concat();
@@ -234,7 +245,10 @@ pub fn seeds() -> Vec<Vec<u8>> {
             (3, request(5, [99, 0, 0, 0], OUR_ID)),
         ],
         vec![(4, update(&[theirs, foreign.clone(), flushed.clone(), foreign])), (4, update(&[flushed]))],
-        vec![(4, update(&[newer.clone(), stray.clone()])), (5, [&newer[..20], &stray[..20]].concat())],
+        vec![
+            (4, update(&[newer.clone(), stray.clone(), summary])),
+            (5, [&newer[..20], &stray[..20]].concat()),
+        ],
         vec![(4, update(&[lsa(1, 2, THEIRS, THEIR_ID, first, &network)])), (4, update(&[last]))],
         vec![
             (4, vec![0xff; 60]),

@@ -1,4 +1,4 @@
-//! Metrics of ports, flows, BGP peers, IS-IS routers, DHCP clients, LLDP agents and lags, from a run's result, its intervals, and the states of its protocols.
+//! Metrics of ports, flows, BGP peers, IS-IS and OSPF routers, DHCP clients, LLDP agents and lags, from a run's result, its intervals, and the states of its protocols.
 //!
 //! Values that were not measured are absent. Rates have at most four decimals: some clients read `1e-05` as a string.
 
@@ -7,12 +7,12 @@ use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
 use crate::translate::{
-    FlowPlan, LagPlan, LldpPlan, PeerPlan, PortPlan, RouterPlan, StreamPlan, Translation,
+    FlowPlan, Igp, LagPlan, LldpPlan, PeerPlan, PortPlan, RouterPlan, StreamPlan, Translation,
 };
 use result::{
     BgpPeerState, DhcpClientState, Dhcpv6ClientState, IntervalDocument, IsisLevelCounts, IsisRouterState,
-    LacpEndResult, LacpPortState, LatencyResult, LldpResult, PortResult, ProtocolStates, StreamResult,
-    TotalDocument,
+    LacpEndResult, LacpPortState, LatencyResult, LldpResult, OspfRouterState, PortResult, ProtocolStates,
+    StreamResult, TotalDocument,
 };
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
@@ -87,7 +87,20 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
         "port" => port_metrics(&root.child("port"), input),
         "flow" => flow_metrics(&root.child("flow"), input),
         choice @ ("bgpv4" | "bgpv6") => bgp_metrics(&root.child(choice), choice, input),
-        "isis" => isis_metrics(&root.child("isis"), input),
+        "isis" => {
+            let row = |port: &PortPlan, router: &RouterPlan| {
+                let is_it = |state: &&IsisRouterState| state.port == port.key && state.name == router.key;
+                isis_row(input.protocols.isis.iter().find(is_it))
+            };
+            json!({"choice": "isis_metrics", "isis_metrics": router_rows(&root.child("isis"), Igp::Isis, input, row)})
+        }
+        "ospfv2" => {
+            let row = |port: &PortPlan, router: &RouterPlan| {
+                let is_it = |state: &&OspfRouterState| state.port == port.key && state.name == router.key;
+                ospf_row(input.protocols.ospf.iter().find(is_it))
+            };
+            json!({"choice": "ospfv2_metrics", "ospfv2_metrics": router_rows(&root.child("ospfv2"), Igp::Ospf, input, row)})
+        }
         "lldp" => lldp_metrics(&root.child("lldp"), input),
         "lag" => lag_metrics(&root.child("lag"), input),
         "lacp" => lacp_metrics(&root.child("lacp"), input),
@@ -96,7 +109,7 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
         other => {
             root.fail_at(
                 "choice",
-                format!("'{other}' is not supported: use port, flow, bgpv4, bgpv6, isis, dhcpv4_client, dhcpv6_client, lldp, lag or lacp"),
+                format!("'{other}' is not supported: use port, flow, bgpv4, bgpv6, isis, ospfv2, dhcpv4_client, dhcpv6_client, lldp, lag or lacp"),
             );
             Value::Null
         }
@@ -208,24 +221,66 @@ fn peer_row(peer: &PeerPlan, state: Option<&BgpPeerState>) -> Map<String, Value>
     row
 }
 
-fn isis_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
+/// Rows of the routers that a request names, or of all; `row` makes one without its name.
+fn router_rows(
+    node: &Node<'_>,
+    igp: Igp,
+    input: &MetricsInput<'_>,
+    row: impl Fn(&PortPlan, &RouterPlan) -> Map<String, Value>,
+) -> Vec<Value> {
     let names = node.texts("router_names");
     let columns = node.texts("column_names");
-    let all = || input.translation.routers();
+    let all = || input.translation.routers(igp);
     unknown(node, "router_names", &names, |name| all().any(|(_, router)| router.name == name));
     let wanted = all().filter(|(_, router)| names.is_empty() || names.contains(&router.name.as_str()));
-    let row = |(port, router): (&PortPlan, &RouterPlan)| {
-        let is_it = |state: &&IsisRouterState| state.port == port.key && state.name == router.key;
-        only(router_row(&router.name, input.protocols.isis.iter().find(is_it)), &columns)
+    let named = |(port, router): (&PortPlan, &RouterPlan)| {
+        let mut row = row(port, router);
+        row.insert("name".to_owned(), router.name.clone().into());
+        only(row, &columns)
     };
-    let rows: Vec<Value> = wanted.map(row).collect();
-    json!({"choice": "isis_metrics", "isis_metrics": rows})
+    wanted.map(named).collect()
 }
 
 /// A router nothing is known of has no adjacency and has counted nothing.
-fn router_row(name: &str, state: Option<&IsisRouterState>) -> Map<String, Value> {
+fn ospf_row(state: Option<&OspfRouterState>) -> Map<String, Value> {
+    let unknown = OspfRouterState::default();
+    let state = state.unwrap_or(&unknown);
+    let is_full = state.state == "full";
     let mut row = Map::new();
-    row.insert("name".to_owned(), name.into());
+    row.insert("full_state_count".to_owned(), u64::from(is_full).into());
+    row.insert("down_state_count".to_owned(), u64::from(!is_full).into());
+    row.insert("sessions_flap".to_owned(), state.flaps.into());
+    for (way, packets, lsas) in [
+        ("sent", &state.packets_sent, &state.lsas_sent),
+        ("received", &state.packets_received, &state.lsas_received),
+    ] {
+        let opaque = lsas.opaque_link + lsas.opaque_area + lsas.opaque_domain;
+        for (what, count) in [
+            ("hellos", packets.hellos),
+            ("dbd", packets.descriptions),
+            ("ls_request", packets.requests),
+            ("ls_update", packets.updates),
+            ("ls_ack", packets.acknowledgments),
+            ("lsa", lsas.router + lsas.network + lsas.summary + lsas.external + lsas.nssa + opaque),
+            ("lsa_ack", packets.acknowledged_lsas),
+            ("router_lsa", lsas.router),
+            ("network_lsa", lsas.network),
+            ("summary_lsa", lsas.summary),
+            ("external_lsa", lsas.external),
+            ("nssa_lsa", lsas.nssa),
+            ("opaque_local", lsas.opaque_link),
+            ("opaque_area", lsas.opaque_area),
+            ("opaque_domain", lsas.opaque_domain),
+        ] {
+            row.insert(format!("{what}_{way}"), count.into());
+        }
+    }
+    row
+}
+
+/// A router nothing is known of has no adjacency and has counted nothing.
+fn isis_row(state: Option<&IsisRouterState>) -> Map<String, Value> {
+    let mut row = Map::new();
     let unknown = IsisRouterState::default();
     let state = state.unwrap_or(&unknown);
     // Hellos of the kind of link that the router does not have were never sent.

@@ -1,7 +1,7 @@
 //! What a `ControlState` asks of the protocols of devices, in the profile's names.
 
 use crate::error::{ErrorKind, Errors};
-use crate::translate::Translation;
+use crate::translate::{Igp, Translation};
 use serde_json::Value;
 
 /// What is asked of protocols.
@@ -11,7 +11,7 @@ pub enum ProtocolsRequest {
     All(bool),
     /// Ranges of routes, by their names in the profile, are advertised, or withdrawn.
     Routes(Vec<String>, bool),
-    /// BGP peers or IS-IS routers, by their names in the profile, are taken up, or down; with the path of what is asked.
+    /// BGP peers or routers, by their names in the profile, are taken up, or down; with the path of what is asked.
     Speakers(Vec<String>, bool, &'static str),
 }
 
@@ -31,15 +31,18 @@ pub fn protocols(request: &Value, translation: &Translation) -> Result<Protocols
             let keys = meant("protocol.bgp.peers.peer_names", &peers["peer_names"], known.collect())?;
             Ok(ProtocolsRequest::Speakers(keys, is(peers, "up"), "protocol.bgp.peers"))
         }
-        "isis" => {
-            let routers = &request["isis"]["routers"];
+        choice @ ("isis" | "ospfv2") => {
+            let routers = &request[choice]["routers"];
             if !routers.is_object() {
-                return Err(Errors::invalid("protocol.isis.simulated_links: not supported"));
+                return Err(Errors::invalid(format!("protocol.{choice}.simulated_links: not supported")));
             }
-            let known = translation.routers().map(|(_, router)| (&router.name, &router.key));
-            let names = &routers["router_names"];
-            let keys = meant("protocol.isis.routers.router_names", names, known.collect())?;
-            Ok(ProtocolsRequest::Speakers(keys, is(routers, "up"), "protocol.isis.routers"))
+            let (igp, path) = match choice {
+                "isis" => (Igp::Isis, "protocol.isis.routers"),
+                _ => (Igp::Ospf, "protocol.ospfv2.routers"),
+            };
+            let known = translation.routers(igp).map(|(_, router)| (&router.name, &router.key));
+            let keys = meant(&format!("{path}.router_names"), &routers["router_names"], known.collect())?;
+            Ok(ProtocolsRequest::Speakers(keys, is(routers, "up"), path))
         }
         other => Err(Errors::invalid(format!("protocol.{other}: not supported"))),
     }

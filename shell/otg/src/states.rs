@@ -1,18 +1,19 @@
-//! States of neighbours, BGP prefixes, IS-IS adjacencies and LSPs, DHCP interfaces and LLDP neighbours, and the version.
+//! States of neighbours, BGP prefixes, IS-IS adjacencies and LSPs, OSPF LSAs, DHCP interfaces and LLDP neighbours, and the version.
 
 use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::metrics::unknown;
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::translate::{ClientPlan, PortPlan, RouterPlan, Translation, WELL_KNOWN};
+use crate::translate::{ClientPlan, Igp, PortPlan, RouterPlan, Translation, WELL_KNOWN};
 use isis::{LSP_HEADER, LspLink, LspPart, LspRoute};
+use ospf::{EXTERNAL_LSA, LsaContents, LsaLink, LsaRoute, SUMMARY_LSA};
 use result::{
     AsPathPart, BgpRouteState, DhcpClientState, Dhcpv6ClientState, IsisLspState, IsisNeighbourState,
-    IsisRouterState, LldpNeighbourResult, ProtocolStates,
+    IsisRouterState, LldpNeighbourResult, OspfLsaState, OspfRouterState, ProtocolStates,
 };
 use serde_json::{Map, Value, json};
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Version of the model.
 pub const MODEL_VERSION: &str = "1.62.0";
@@ -53,10 +54,11 @@ pub fn states(request: &Value, translation: &Translation, known: &Known<'_>) -> 
         "dhcpv6_interfaces" => leases6(&root.child("dhcpv6_interfaces"), translation, known.protocols),
         "isis_adjacencies" => adjacencies(&root.child("isis_adjacencies"), translation, known.protocols),
         "isis_lsps" => lsps(&root.child("isis_lsps"), translation, known.protocols),
+        "ospfv2_lsas" => lsas(&root.child("ospfv2_lsas"), translation, known.protocols),
         "lldp_neighbors" => advertised(&root.child("lldp_neighbors"), translation, known.protocols),
         other => {
             return Err(Errors::invalid(format!(
-                "choice: '{other}' is not supported: use ipv4_neighbors, ipv6_neighbors, bgp_prefixes, isis_adjacencies, isis_lsps, dhcpv4_interfaces, dhcpv6_interfaces or lldp_neighbors"
+                "choice: '{other}' is not supported: use ipv4_neighbors, ipv6_neighbors, bgp_prefixes, isis_adjacencies, isis_lsps, ospfv2_lsas, dhcpv4_interfaces, dhcpv6_interfaces or lldp_neighbors"
             )));
         }
     };
@@ -191,21 +193,119 @@ fn prefix(route: &BgpRouteState, v6: bool) -> Value {
     row
 }
 
+/// The routers that a request names in `field`, or all, with the state that `is_it` says is theirs.
+fn routers<'a, S>(
+    (node, field): (&Node<'_>, &str),
+    igp: Igp,
+    translation: &'a Translation,
+    states: &'a [S],
+    is_it: impl Fn(&S, &PortPlan, &RouterPlan) -> bool,
+) -> Vec<(&'a RouterPlan, Option<&'a S>)> {
+    let all = || translation.routers(igp);
+    let names = node.texts(field);
+    unknown(node, field, &names, |name| all().any(|(_, router)| router.name == name));
+    let wanted = all().filter(|(_, router)| names.is_empty() || names.contains(&router.name.as_str()));
+    let with_state = |(port, router)| (router, states.iter().find(|state| is_it(state, port, router)));
+    wanted.map(with_state).collect()
+}
+
 /// The IS-IS routers that a request names, or all, with how they stand.
-fn routers<'a>(
+fn isis_routers<'a>(
     node: &Node<'_>,
     translation: &'a Translation,
     protocols: &'a ProtocolStates,
 ) -> Vec<(&'a RouterPlan, Option<&'a IsisRouterState>)> {
-    let (field, all) = ("isis_router_names", || translation.routers());
-    let names = node.texts(field);
-    unknown(node, field, &names, |name| all().any(|(_, router)| router.name == name));
-    let wanted = all().filter(|(_, router)| names.is_empty() || names.contains(&router.name.as_str()));
-    let with_state = |(port, router): (&PortPlan, &'a RouterPlan)| {
-        let is_it = |state: &&IsisRouterState| state.port == port.key && state.name == router.key;
-        (router, protocols.isis.iter().find(is_it))
+    let is_it = |state: &IsisRouterState, port: &PortPlan, router: &RouterPlan| {
+        state.port == port.key && state.name == router.key
     };
-    wanted.map(with_state).collect()
+    routers((node, "isis_router_names"), Igp::Isis, translation, &protocols.isis, is_it)
+}
+
+/// LSAs that OSPF routers have received, of those that show them.
+fn lsas(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
+    let is_it = |state: &OspfRouterState, port: &PortPlan, router: &RouterPlan| {
+        state.port == port.key && state.name == router.key
+    };
+    let routers = routers((node, "router_names"), Igp::Ospf, translation, &protocols.ospf, is_it);
+    let row = |(router, state): (&RouterPlan, Option<&OspfRouterState>)| {
+        let mut row = json!({"router_name": router.name});
+        for list in LSA_LISTS {
+            row[list] = json!([]);
+        }
+        let lsas = state.filter(|_| router.learns).map_or(&[][..], |state| &state.lsas);
+        for (list, lsa) in lsas.iter().filter_map(lsa) {
+            row[list].as_array_mut().into_iter().for_each(|all| all.push(lsa.clone()));
+        }
+        row
+    };
+    routers.into_iter().map(row).collect()
+}
+
+/// Lists of LSAs in the model.
+const LSA_LISTS: [&str; 7] = [
+    "router_lsas",
+    "network_lsas",
+    "network_summary_lsas",
+    "summary_as_lsas",
+    "external_as_lsas",
+    "nssa_lsas",
+    "opaque_lsas",
+];
+
+/// An LSA, and the list of the model that it is in. Of opaque ones only the header and their number are shown.
+fn lsa(lsa: &OspfLsaState) -> Option<(&'static str, Value)> {
+    let body = crate::check::hex_bytes(&lsa.body)?;
+    let mut row = json!({"header": {
+        "lsa_id": lsa.id, "advertising_router_id": lsa.router_id, "sequence_number": lsa.sequence, "age": lsa.age_s,
+        "option_bits": lsa.options,
+    }});
+    let route = |row: &mut Value, route: &LsaRoute| {
+        (row["network_mask"], row["metric"]) = (route.mask.to_string().into(), route.metric.into());
+    };
+    let list = match (lsa.kind, LsaContents::read(lsa.kind, &body)) {
+        (_, Some(LsaContents::Router(links))) => {
+            let link = |link: &LsaLink| {
+                let kind = match link.kind {
+                    1 => "point_to_point",
+                    2 => "transit",
+                    3 => "stub",
+                    _ => "virtual",
+                };
+                json!({"type": kind, "id": link.id.to_string(), "data": link.data.to_string(), "metric": link.cost})
+            };
+            row["links"] = links.iter().map(link).collect::<Vec<Value>>().into();
+            "router_lsas"
+        }
+        (_, Some(LsaContents::Network(mask, routers))) => {
+            row["network_mask"] = mask.to_string().into();
+            row["neighbor_router_ids"] =
+                routers.iter().map(Ipv4Addr::to_string).collect::<Vec<String>>().into();
+            "network_lsas"
+        }
+        (kind, Some(LsaContents::Summary(summary))) => {
+            route(&mut row, &summary);
+            if kind == SUMMARY_LSA { "network_summary_lsas" } else { "summary_as_lsas" }
+        }
+        (kind, Some(LsaContents::External(external, to))) => {
+            route(&mut row, &external);
+            row["metric_type"] = if external.is_type_2 { 2 } else { 1 }.into();
+            if kind == EXTERNAL_LSA {
+                "external_as_lsas"
+            } else {
+                row["forwarding_address"] = to.to_string().into();
+                "nssa_lsas"
+            }
+        }
+        (kind @ (9..=11), None) => {
+            row["type"] = ["local", "area", "domain"][usize::from(kind - 9)].into();
+            let id = lsa.id.parse().map_or(0, |id: Ipv4Addr| u32::from(id));
+            // Behind the byte that says what it is about (RFC 5250 section 2).
+            row["id"] = (id & 0x00ff_ffff).into();
+            "opaque_lsas"
+        }
+        _ => return None,
+    };
+    Some((list, row))
 }
 
 /// With whom IS-IS routers have adjacencies.
@@ -230,7 +330,7 @@ fn adjacencies(node: &Node<'_>, translation: &Translation, protocols: &ProtocolS
         };
         json!({"isis_router_name": router.name, "adjacency_states": state.map(up).unwrap_or_default()})
     };
-    routers(node, translation, protocols).into_iter().map(row).collect()
+    isis_routers(node, translation, protocols).into_iter().map(row).collect()
 }
 
 /// LSPs that IS-IS routers have received, of those that show them.
@@ -240,7 +340,7 @@ fn lsps(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) 
         let lsps: Vec<Value> = lsps.iter().map(lsp).collect();
         json!({"isis_router_name": router.name, "lsps": lsps})
     };
-    routers(node, translation, protocols).into_iter().map(row).collect()
+    isis_routers(node, translation, protocols).into_iter().map(row).collect()
 }
 
 /// Bits of an LSP's flags (ISO/IEC 10589 section 9.8), by the model's names.

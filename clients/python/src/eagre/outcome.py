@@ -574,8 +574,14 @@ class OspfLsaCounts:
     """Summaries of networks and border routers (types 3 and 4)."""
     external: int
     """External ones (type 5)."""
-    other: int
-    """Others: of NSSAs, opaque."""
+    nssa: int
+    """External ones of NSSAs (type 7)."""
+    opaque_link: int
+    """Opaque ones of a link (type 9)."""
+    opaque_area: int
+    """Opaque ones of an area (type 10)."""
+    opaque_domain: int
+    """Opaque ones that go everywhere (type 11)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -609,7 +615,7 @@ class OspfResult:
     retransmitted: int
     """LSAs sent again because they were not acknowledged in time."""
     refreshed: int
-    """LSAs originated again because they became old: every 30 minutes."""
+    """LSAs originated again because they became old."""
     outdated: int
     """Own LSAs that came back newer than they are, as those of a run before: they were originated again, or
     flushed.

@@ -685,12 +685,28 @@ class OspfRouter(Written):
     """MTU to state; the device must have the same. Packets are no longer than this, nor than 1500 bytes. Default:
     that of the port, at most 1500.
     """
+    ignore_mtu: bool | None = None
+    """Let the device have another MTU."""
     password: str | None = None
     """Simple password, at most 8 characters. Default: no authentication."""
+    md5: OspfMd5 | Mapping[str, Any] | None = None
+    """Key by which packets have MD5 digests (RFC 2328 appendix D), instead of a password."""
+    refresh: str | None = None
+    """Age at which LSAs are originated again, in whole seconds. Default: 1800s."""
     routes: Sequence[OspfRoutes | Mapping[str, Any]] | None = None
     """Routes to advertise."""
     topology: OspfTopology | Mapping[str, Any] | None = None
     """Routers to generate behind this one."""
+
+
+@dataclass(kw_only=True)
+class OspfMd5(Written):
+    """A key for MD5 digests."""
+
+    id: int
+    """Number of the key; the device must have the same."""
+    key: str
+    """The key itself."""
 
 
 @dataclass(kw_only=True)
@@ -707,11 +723,11 @@ class OspfRoutes(Written):
     """Step from one prefix to the next, in prefixes: 2 leaves every other one out. Default: 1."""
     same: bool | None = None
     """Let all hosts of the entry advertise the same prefixes. Default: each has the next ones."""
-    type: Literal["external_2", "external_1", "internal"] | None = None
+    type: Literal["external_2", "external_1", "inter_area", "internal"] | None = None
     """What the routes are. Default: external_2."""
     metric: int | None = None
-    """Metric of external routes, at most 16,777,214; cost of internal ones at their router, at most 65,535.
-    Default: 20.
+    """Metric of external routes and those of other areas, at most 16,777,214; cost of internal ones at their
+    router, at most 65,535. Default: 20.
     """
     tag: int | None = None
     """Tag of external routes. Default: 0."""
@@ -922,6 +938,10 @@ class Stream(Written):
     to_host: str | None = None
     """Host of port 'to' that receives the stream, or 'pppoe': all PPPoE clients of the port in turn, each at its
     address. Default: the host with the packet's destination address, otherwise the first that fits.
+    """
+    next_hop: str | None = None
+    """Address whose owner takes the packets, which the sending host asks for its MAC address. Default: the
+    destination, if it is on a network of the host, otherwise the host's gateway.
     """
     packet: Sequence[PacketElementOr] | None = None
     """Headers from the outermost inwards, then optionally the first bytes of the payload. 'ethernet' is optional.

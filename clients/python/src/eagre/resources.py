@@ -1579,12 +1579,32 @@ class OspfLsaState:
     """Link state identifier."""
     router_id: str
     """Identifier of the router that originated it."""
+    options: int
+    """Options (RFC 2328 appendix A.2)."""
     sequence: int
     """Sequence number, as it is on the wire."""
     age_s: int
     """Age, s."""
     body: str
     """What is behind its header, in hexadecimal digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OspfPacketCounts:
+    """OSPF packets, by type (RFC 2328 appendix A.3)."""
+
+    hellos: int
+    """Hello packets."""
+    descriptions: int
+    """Database Description packets."""
+    requests: int
+    """Link State Request packets."""
+    updates: int
+    """Link State Update packets."""
+    acknowledgments: int
+    """Link State Acknowledgment packets."""
+    acknowledged_lsas: int
+    """LSAs that those acknowledge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1621,6 +1641,10 @@ class OspfRouterState:
     """Routes withdrawn."""
     originated_routers: int
     """LSAs of routers that it has originated: its own, and those of routers generated behind it."""
+    packets_sent: OspfPacketCounts
+    """Packets sent, by type."""
+    packets_received: OspfPacketCounts
+    """Packets received and accepted, by type."""
     lsas_sent: OspfLsaCounts
     """LSAs sent, by type; those that were sent again count again."""
     lsas_received: OspfLsaCounts

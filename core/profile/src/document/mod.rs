@@ -352,6 +352,9 @@ pub struct StreamDoc {
     /// Host of port 'to' that receives the stream, or 'pppoe': all PPPoE clients of the port in turn, each at its address. Default:
     /// the host with the packet's destination address, otherwise the first that fits.
     pub to_host: Option<String>,
+    /// Address whose owner takes the packets, which the sending host asks for its MAC address. Default: the destination, if it is on a
+    /// network of the host, otherwise the host's gateway.
+    pub next_hop: Option<Ip>,
     /// Headers from the outermost inwards, then optionally the first bytes of the payload. 'ethernet' is optional. An
     /// outermost ipv4 or ipv6 header takes its 'src' from port 'from' and its 'dst' from port 'to'; MAC addresses
     /// come from the ports and their neighbors. Lengths, checksums and 'type' fields are computed. Fields you set are
@@ -424,6 +427,7 @@ impl StreamDoc {
             also_to: None,
             from_host: None,
             to_host: None,
+            next_hop: None,
             packet: Vec::new(),
             frame: None,
             replay: None,

@@ -62,14 +62,84 @@ pub struct OspfRouterDoc {
     /// most 1500.
     #[schemars(range(min = 576, max = 65_535))]
     pub mtu: Option<u32>,
+    /// Let the device have another MTU.
+    #[serde(default)]
+    pub ignore_mtu: bool,
     /// Simple password, at most 8 characters. Default: no authentication.
     #[schemars(length(min = 1, max = 8))]
     pub password: Option<String>,
+    /// Key by which packets have MD5 digests (RFC 2328 appendix D), instead of a password.
+    pub md5: Option<OspfMd5Doc>,
+    /// Age at which LSAs are originated again, in whole seconds.
+    #[serde(default = "refresh")]
+    pub refresh: Duration,
     /// Routes to advertise.
     #[serde(default)]
     pub routes: Vec<OspfRoutesDoc>,
     /// Routers to generate behind this one.
     pub topology: Option<OspfTopologyDoc>,
+}
+
+impl OspfRouterDoc {
+    /// One with nothing but an identifier; `None` is its host's address.
+    pub fn new(router_id: Option<Ip>) -> Self {
+        Self {
+            name: None,
+            host: None,
+            router_id,
+            area: backbone(),
+            network: OspfNetworkDoc::default(),
+            hello: hello(),
+            dead: None,
+            cost: cost(),
+            mtu: None,
+            ignore_mtu: false,
+            password: None,
+            md5: None,
+            refresh: refresh(),
+            routes: Vec::new(),
+            topology: None,
+        }
+    }
+}
+
+impl OspfDoc {
+    /// These routers.
+    pub fn new(routers: Vec<OspfRouterDoc>) -> Self {
+        Self { routers, rate: flood_rate(), timeout: timeout(), settle: settle(), keep: 0 }
+    }
+}
+
+impl OspfRoutesDoc {
+    /// One prefix.
+    pub fn new(prefixes: Network) -> Self {
+        Self {
+            name: None,
+            prefixes,
+            count: one(),
+            step: one(),
+            same: false,
+            kind: OspfRouteDoc::default(),
+            metric: metric(),
+            tag: 0,
+            advertise: no_time(),
+            withdraw: None,
+            flap: None,
+        }
+    }
+}
+
+/// A key for MD5 digests.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "OspfMd5")]
+pub struct OspfMd5Doc {
+    /// Number of the key; the device must have the same.
+    #[schemars(range(min = 1, max = 255))]
+    pub id: u32,
+    /// The key itself.
+    #[schemars(length(min = 1, max = 16))]
+    pub key: String,
 }
 
 /// What the link of a router is.
@@ -107,7 +177,7 @@ pub struct OspfRoutesDoc {
     /// What the routes are.
     #[serde(default, rename = "type")]
     pub kind: OspfRouteDoc,
-    /// Metric of external routes, at most 16,777,214; cost of internal ones at their router, at most 65,535.
+    /// Metric of external routes and those of other areas, at most 16,777,214; cost of internal ones at their router, at most 65,535.
     #[serde(default = "metric")]
     #[schemars(range(max = 16_777_214))]
     pub metric: u32,
@@ -135,7 +205,9 @@ pub enum OspfRouteDoc {
     /// External routes whose metric is added to the cost of the way to the router.
     #[serde(rename = "external_1")]
     External1,
-    /// Stub networks of the routers of 'topology', in equal shares.
+    /// Networks of other areas: a summary LSA each. The router is an area border router.
+    InterArea,
+    /// Stub networks of the routers of 'topology', in equal shares; of the router itself if it has none.
     Internal,
 }
 
@@ -179,6 +251,10 @@ fn backbone() -> OspfArea {
 
 fn flood_rate() -> SessionRate {
     SessionRate(Pps::new(20_000))
+}
+
+fn refresh() -> Duration {
+    Duration(Nanos::from_secs(1_800))
 }
 
 fn timeout() -> Duration {

@@ -76,8 +76,11 @@ impl Resolver<'_> {
 
     /// Keys that describe other packets.
     fn refuse_beside_frame(&mut self, path: &str, stream: &StreamDoc) {
-        for (key, given) in [("packet", !stream.packet.is_empty()), ("per_copy", !stream.per_copy.is_empty())]
-        {
+        for (key, given) in [
+            ("packet", !stream.packet.is_empty()),
+            ("per_copy", !stream.per_copy.is_empty()),
+            ("next_hop", stream.next_hop.is_some()),
+        ] {
             if given {
                 self.reading.fail(format!("{path}.{key}"), "does not go with 'frame'");
             }

@@ -6,8 +6,8 @@ use super::whole_seconds;
 use crate::document::{OspfDoc, OspfNetworkDoc, OspfRouteDoc, OspfRouterDoc, OspfRoutesDoc};
 use crate::plan::{HostPlan, OspfPlan};
 use ::ospf::{
-    LINKS_MAX, MIN_LS_ARRIVAL, MIN_LS_INTERVAL, NetworkType, RouteKind, RouteRange, RouterConfig, Shape,
-    Topology,
+    Authentication, LINKS_MAX, MAX_AGE, MIN_LS_ARRIVAL, MIN_LS_INTERVAL, NetworkType, RouteKind, RouteRange,
+    RouterConfig, Shape, Topology,
 };
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -20,11 +20,21 @@ const KEPT_MAX: u64 = 100_000;
 /// What a network mask of a stub network may cost.
 const INTERNAL_METRIC_MAX: u32 = 65_535;
 
+/// Links that a router has itself: to its neighbour, and its network.
+const OWN_LINKS: u32 = 2;
+
 const ROUTERS: Identifiers =
     Identifiers { what: "router identifier", last: u32::MAX as u64, show: show_router };
 
 fn show_router(number: u64) -> String {
     Ipv4Addr::from(number as u32).to_string()
+}
+
+/// A text's bytes, filled up with zeros.
+fn filled<const N: usize>(text: &str) -> [u8; N] {
+    let mut bytes = [0; N];
+    bytes.iter_mut().zip(text.bytes()).for_each(|(to, byte)| *to = byte);
+    bytes
 }
 
 impl Resolver<'_> {
@@ -83,6 +93,8 @@ impl Resolver<'_> {
         let Some(speakers) = self.hosts_called(path, doc.host.as_ref(), hosts) else { return };
         let count = speakers.len() as u32;
         let (hello_s, dead_s) = self.ospf_times(path, doc);
+        let refresh_s = self.ospf_refresh(path, doc);
+        let authentication = self.ospf_authentication(path, doc);
         let shape = doc.topology.as_ref().and_then(|topology| {
             let said = (topology.grid.as_ref(), topology.ring, topology.tree.as_ref());
             self.topology_shape(&format!("{path}.topology"), said)
@@ -150,11 +162,9 @@ impl Resolver<'_> {
                 dead_s,
                 cost: doc.cost.min(u16::MAX.into()) as u16,
                 mtu: doc.mtu.map(|mtu| mtu.min(u16::MAX.into()) as u16),
-                password: doc.password.as_ref().map(|text| {
-                    let mut bytes = [0; 8];
-                    bytes.iter_mut().zip(text.bytes()).for_each(|(to, byte)| *to = byte);
-                    bytes
-                }),
+                any_mtu: doc.ignore_mtu,
+                authentication,
+                refresh_s,
                 number,
                 routes: routes.clone(),
                 topology,
@@ -196,10 +206,36 @@ impl Resolver<'_> {
         if dead.is_none() {
             self.reading.fail(format!("{path}.dead"), "must be whole seconds, and longer than 'hello'");
         }
-        if doc.password.as_ref().is_some_and(|password| !password.is_ascii()) {
-            self.reading.fail(format!("{path}.password"), "must be of ASCII characters");
-        }
         (hello as u16, dead.unwrap_or(hello + 1) as u32)
+    }
+
+    fn ospf_refresh(&mut self, path: &str, doc: &OspfRouterDoc) -> u16 {
+        let refresh = whole_seconds(doc.refresh.0, u64::from(MAX_AGE) - 1);
+        let refresh = refresh.filter(|refresh| Nanos::from_secs(*refresh) >= MIN_LS_INTERVAL);
+        if refresh.is_none() {
+            let reason = format!("must be whole seconds from {MIN_LS_INTERVAL} to {}s", MAX_AGE - 1);
+            self.reading.fail(format!("{path}.refresh"), reason);
+        }
+        refresh.unwrap_or(0) as u16
+    }
+
+    fn ospf_authentication(&mut self, path: &str, doc: &OspfRouterDoc) -> Authentication {
+        let md5 = doc.md5.as_ref();
+        for (name, text) in [("password", doc.password.as_ref()), ("md5.key", md5.map(|md5| &md5.key))] {
+            if text.is_some_and(|text| !text.is_ascii()) {
+                self.reading.fail(format!("{path}.{name}"), "must be of ASCII characters");
+            }
+        }
+        match (md5, &doc.password) {
+            (None, None) => Authentication::None,
+            (None, Some(password)) => Authentication::Simple(filled(password)),
+            (Some(md5), None) => Authentication::Md5 { id: md5.id as u8, key: filled(&md5.key) },
+            (Some(_), Some(_)) => {
+                let reason = "packets have a password or a digest: leave this out, or 'password'";
+                self.reading.fail(format!("{path}.md5"), reason);
+                Authentication::None
+            }
+        }
     }
 
     /// Generated routers of an entry: how they are connected, how many there are behind each of its routers, what links cost, and the
@@ -239,12 +275,8 @@ impl Resolver<'_> {
             }
             self.ospf_route_times(&path, routes);
             if let Some(range) = self.ospf_range(&path, routes, routers) {
-                if !range.is_external() && doc.topology.is_none() {
-                    let reason =
-                        "internal routes are networks of generated routers: give the router a 'topology'";
-                    self.reading.fail(format!("{path}.type"), reason);
-                }
-                let before = all.iter().filter(|(_, other)| range.is_external() && other.is_external());
+                let kind = range.kind.lsa();
+                let before = all.iter().filter(|(_, other)| kind.is_some() && other.kind.lsa() == kind);
                 let met = before.filter_map(|(other, it)| {
                     let both = (0..routers).find_map(|router| range.meets(it, router));
                     both.map(|both| (*other, both))
@@ -258,20 +290,22 @@ impl Resolver<'_> {
                 all.push((index, range));
             }
         }
-        if let Some((shape, generated)) = shape {
-            let internal = all.iter().map(|(_, range)| range).filter(|range| !range.is_external());
-            let networks: u32 =
-                internal.map(|range| range.count.div_ceil(generated)).fold(0, u32::saturating_add);
-            let links = shape.links_max();
-            // An LSA has to fit a packet.
-            let lacking = LINKS_MAX * doc.mtu.unwrap_or(1_500).min(1_500) / 1_500;
-            if networks + links > lacking {
-                let reason = format!(
-                    "{networks} networks and {links} links of each generated router; there is room for {lacking} in all: let there be \
-                     more routers"
-                );
-                self.reading.fail(format!("{path}.topology"), reason);
-            }
+        let internal = all.iter().map(|(_, range)| range).filter(|range| range.kind == RouteKind::Internal);
+        let among = shape.map_or(1, |(_, generated)| generated);
+        let networks: u32 = internal.map(|range| range.count.div_ceil(among)).fold(0, u32::saturating_add);
+        let links = shape.map_or(OWN_LINKS, |(shape, _)| shape.links_max());
+        // An LSA has to fit a packet.
+        let room = LINKS_MAX * doc.mtu.unwrap_or(1_500).min(1_500) / 1_500;
+        if networks + links > room {
+            let (whose, instead) = match shape {
+                Some(_) => ("each generated router", "let there be more routers"),
+                None => ("the router itself", "give the router a 'topology', whose routers share them"),
+            };
+            let reason = format!(
+                "{networks} networks and {links} links of {whose}; there is room for {room} in all: {instead}"
+            );
+            let field = if shape.is_some() { "topology" } else { "routes" };
+            self.reading.fail(format!("{path}.{field}"), reason);
         }
         all.into_iter().map(|(_, range)| range).collect()
     }
@@ -307,14 +341,15 @@ impl Resolver<'_> {
         let kind = match doc.kind {
             OspfRouteDoc::External1 => RouteKind::External1,
             OspfRouteDoc::External2 => RouteKind::External2,
+            OspfRouteDoc::InterArea => RouteKind::InterArea,
             OspfRouteDoc::Internal => RouteKind::Internal,
         };
         if kind == RouteKind::Internal && doc.metric > INTERNAL_METRIC_MAX {
             let reason = format!("must be {INTERNAL_METRIC_MAX} at most for internal routes");
             self.reading.fail(format!("{path}.metric"), reason);
         }
-        if kind == RouteKind::Internal && doc.tag != 0 {
-            self.reading.fail(format!("{path}.tag"), "internal routes have no tag");
+        if matches!(kind, RouteKind::Internal | RouteKind::InterArea) && doc.tag != 0 {
+            self.reading.fail(format!("{path}.tag"), "only external routes have a tag");
         }
         let range = RouteRange {
             name: doc.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),

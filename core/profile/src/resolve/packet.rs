@@ -74,6 +74,8 @@ pub(super) struct Route {
     pub(super) to: Option<usize>,
     /// The host it goes to, if the stream's author names it.
     pub(super) to_host: Option<usize>,
+    /// Who takes the packets, if the stream's author says so.
+    pub(super) next_hop: Option<IpAddr>,
 }
 
 impl Resolver<'_> {
@@ -230,6 +232,16 @@ impl Resolver<'_> {
         let (host, family) = (&port.hosts[route.from_host], family(dst));
         let whose = if route.from_host == 0 { "port" } else { "host" };
         let name = &host.name;
+        if let Some(hop) = route.next_hop {
+            if host.address(hop.is_ipv4()).is_none() {
+                let family = self::family(hop);
+                let reason = format!(
+                    "next_hop is {hop}, and {whose} '{name}' has no {family} address to resolve it with"
+                );
+                self.reading.fail(path, reason);
+            }
+            return NextHop::Resolve(hop);
+        }
         let own = host.addresses.iter().find(|own| src == Some(own.ip) && same_family(own.ip, dst)).copied();
         if let Some(address) = own.or_else(|| host.address(dst.is_ipv4())) {
             let is_near = host.addresses.iter().any(|own| own.is_next_to(dst));

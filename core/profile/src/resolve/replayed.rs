@@ -67,6 +67,7 @@ impl Resolver<'_> {
         let built = [
             ("packet", !stream.packet.is_empty()),
             ("frame", stream.frame.is_some()),
+            ("next_hop", stream.next_hop.is_some()),
             ("size", stream.size.is_some()),
             ("vary", !stream.vary.is_empty()),
             ("per_copy", !stream.per_copy.is_empty()),

@@ -317,7 +317,8 @@ impl<'a> Resolver<'a> {
                     None => self.varied_sender(&packet_path, &draft, vary.as_deref(), route.from),
                 };
                 self.retag(&format!("{path}.per_copy"), &mut draft, route.from, from_host);
-                let route = Route { from_host, to_host, ..route };
+                let next_hop = stream.next_hop.as_ref().map(|hop| hop.0);
+                let route = Route { from_host, to_host, next_hop, ..route };
                 if plan.to_clients {
                     self.leave_destination(&packet_path, &mut draft);
                 }
@@ -329,6 +330,11 @@ impl<'a> Resolver<'a> {
                 } else {
                     self.address(&packet_path, &mut draft, route)
                 };
+                if next_hop.is_some() && plan.next_hop == NextHop::Given && self.reading.errors.len() == said
+                {
+                    let reason = "the destination MAC address is the packet's, a group's, or clients' own: leave next_hop out";
+                    self.reading.fail(format!("{path}.next_hop"), reason);
+                }
                 let dst = draft.ip_header().and_then(|(_, header)| super::packet::ip_value(header, "dst"));
                 let found = route.to.zip(dst).map(|(to, dst)| self.receiver(to, dst));
                 (plan.from_host, plan.to_host) = (from_host, to_host.or(found).unwrap_or(0));
@@ -516,7 +522,7 @@ fn route(from: PortName, to: Option<PortName>) -> Option<Route> {
         Some(to) => Some(sound(to)?),
         None => None,
     };
-    Some(Route { from: sound(from)?, from_host: 0, to, to_host: None })
+    Some(Route { from: sound(from)?, from_host: 0, to, to_host: None, next_hop: None })
 }
 
 /// The addresses that vary as the outermost source, lowest and highest, if they do.

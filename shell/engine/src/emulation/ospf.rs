@@ -5,11 +5,14 @@
 use super::ready::{Ready, lost, missing};
 use super::times::times;
 use crate::trial::endpoints::hosts_mtu;
-use ::ospf::{KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfHost, Routers, RoutersConfig};
+use ::ospf::{
+    KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfCounts, OspfHost, Routers, RoutersConfig,
+};
 use neighbour::Mac;
 use port::PortFacts;
 use profile::plan::{OspfPlan, PortPlan};
-use result::{OspfLsaCounts, OspfLsaState, OspfResult, OspfRouterState};
+use result::{OspfLsaCounts, OspfLsaState, OspfPacketCounts, OspfResult, OspfRouterState};
+use std::time::SystemTime;
 use units::Nanos;
 
 /// OSPF routers of a port.
@@ -55,7 +58,8 @@ impl OspfRouters {
     /// Begins, the first time.
     pub(super) fn set_up(&mut self, now: Nanos) {
         if self.ready.begin(now) {
-            self.machine.begin(now);
+            let unix = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+            self.machine.begin(now, unix.as_secs() as u32);
         }
     }
 
@@ -185,6 +189,8 @@ impl OspfRouters {
             advertised: counts.advertised,
             withdrawn: counts.withdrawn,
             originated_routers: machine.originated(router),
+            packets_sent: packets(counts, |(sent, _)| sent),
+            packets_received: packets(counts, |(_, received)| received),
             lsas_sent: row(&counts.sent),
             lsas_received: row(&counts.received),
             retransmitted: counts.retransmitted,
@@ -202,7 +208,21 @@ fn row(counts: &LsaCounts) -> OspfLsaCounts {
         network: counts.network,
         summary: counts.summary,
         external: counts.external,
-        other: counts.other,
+        nssa: counts.nssa,
+        opaque_link: counts.opaque_link,
+        opaque_area: counts.opaque_area,
+        opaque_domain: counts.opaque_domain,
+    }
+}
+
+fn packets(counts: &OspfCounts, of: fn((u64, u64)) -> u64) -> OspfPacketCounts {
+    OspfPacketCounts {
+        hellos: of(counts.hellos),
+        descriptions: of(counts.descriptions),
+        requests: of(counts.requests),
+        updates: of(counts.updates),
+        acknowledgments: of(counts.acknowledgments),
+        acknowledged_lsas: of(counts.acknowledged),
     }
 }
 
@@ -212,6 +232,7 @@ fn lsa_state(lsa: KnownLsa<'_>) -> OspfLsaState {
         kind: header.key.kind,
         id: header.key.id.to_string(),
         router_id: header.key.router.to_string(),
+        options: header.options,
         sequence: header.sequence as u32,
         age_s: lsa.age_s,
         body: lsa.body.iter().map(|byte| format!("{byte:02x}")).collect(),

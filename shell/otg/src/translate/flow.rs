@@ -138,6 +138,10 @@ impl Shared<'_> {
                 .then(|| OneOrMany::Many(part.pair.also.iter().map(|port| ports.key(*port)).collect())),
             from_host: ports.host_key(from, is_resolved(&packet)),
             to_host: to.filter(|to| to.host.is_some()).and_then(|to| ports.host_key(to, false)),
+            // Routes are behind the device, whatever networks it has itself.
+            next_hop: to
+                .filter(|to| to.routes.is_some() && is_resolved(&packet))
+                .and_then(|_| ports.gateway(from, outermost_family(&packet)?)),
             packet,
             size: Some(self.sizes.document.clone()),
             vary: vary.into_iter().collect(),
@@ -247,6 +251,17 @@ fn is_resolved(packet: &[PacketElement]) -> bool {
         Some(Content::Fields(fields)) => !fields.contains_key("dst"),
         _ => true,
     }
+}
+
+/// Whether the packet's outermost IP header is one of IPv4; `None` without one.
+fn outermost_family(packet: &[PacketElement]) -> Option<bool> {
+    let family = |element: &PacketElement| match element {
+        PacketElement::Keyed(headers) => {
+            headers.keys().find_map(|name| ["ipv6", "ipv4"].iter().position(|known| known == name))
+        }
+        PacketElement::Bare(name) => ["ipv6", "ipv4"].iter().position(|known| known == name),
+    };
+    packet.iter().find_map(family).map(|found| found == 1)
 }
 
 /// Requested metrics of a flow.

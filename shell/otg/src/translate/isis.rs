@@ -3,7 +3,7 @@
 //! In the model a router has several interfaces, with settings for each level; here it has one, and levels differ in nothing.
 
 use super::ranges::{self, Span};
-use super::{RouterPlan, RoutesPlan};
+use super::{Router, RouterPlan, RoutesPlan, kept};
 use crate::node::Node;
 use ::isis::{Area, SystemId};
 use profile::document::{
@@ -12,33 +12,17 @@ use profile::document::{
 };
 use units::Nanos;
 
-/// LSPs that are kept, of a router at a level and of all routers of a port.
-const KEPT: (u32, u32) = (10_000, 100_000);
 /// Characters of a hostname that a profile has room for.
 const HOSTNAME_MAX: usize = 50;
 
-/// A router in the making.
-pub(super) struct Router {
-    pub(super) plan: RouterPlan,
-    document: IsisRouterDoc,
-}
-
 /// The IS-IS routers of a port in a profile.
-pub(super) fn document(routers: &[Router]) -> Option<IsisDoc> {
-    if routers.is_empty() {
-        return None;
-    }
-    let learns = routers.iter().any(|router| router.plan.learns);
-    let keep = if learns { KEPT.0.min(KEPT.1 / routers.len() as u32) } else { 0 };
-    Some(IsisDoc { keep, ..IsisDoc::new(routers.iter().map(|router| router.document.clone()).collect()) })
-}
-
-impl Router {
-    /// The same, which is a host of its port.
-    pub(super) fn of_host(mut self, host: Option<String>) -> Self {
-        self.document.host = host.map(Name);
-        self
-    }
+pub(super) fn document(routers: &[Router<IsisRouterDoc>]) -> Option<IsisDoc> {
+    let documents = |router: &Router<IsisRouterDoc>| IsisRouterDoc {
+        host: router.host.clone().map(Name),
+        ..router.document.clone()
+    };
+    let keep = kept(routers)?;
+    Some(IsisDoc { keep, ..IsisDoc::new(routers.iter().map(documents).collect()) })
 }
 
 /// Reads the router number `number` of all, with the only interface it has, and what its routes span.
@@ -46,7 +30,7 @@ pub(super) fn router(
     node: &Node<'_>,
     interface: &Node<'_>,
     number: usize,
-) -> Option<(Router, Vec<Vec<Span>>)> {
+) -> Option<(Router<IsisRouterDoc>, Vec<Vec<Span>>)> {
     let (key, name) = (format!("router{number}"), node.text("name").to_owned());
     let system = node.bytes("system_id");
     let Ok(system) = <[u8; 6]>::try_from(&system[..]) else {
@@ -112,7 +96,7 @@ pub(super) fn router(
         spans.push(routes(&range, &key, &mut document.routes));
         plan.routes.push(RoutesPlan { name: range.text("name").to_owned(), key });
     }
-    Some((Router { plan, document }, spans))
+    Some((Router { plan, document, host: None }, spans))
 }
 
 /// The area of a router; `None` if it is not said, or can't be.

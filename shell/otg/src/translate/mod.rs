@@ -9,6 +9,7 @@ mod flow;
 mod isis;
 mod lag;
 mod lldp;
+mod ospf;
 mod ports;
 mod ranges;
 mod timing;
@@ -62,7 +63,9 @@ pub struct PortPlan {
     /// The BGP peers of those, in the profile's order.
     pub peers: Vec<PeerPlan>,
     /// The IS-IS routers of those, in the profile's order.
-    pub routers: Vec<RouterPlan>,
+    pub isis: Vec<RouterPlan>,
+    /// The OSPF routers of those, in the profile's order.
+    pub ospf: Vec<RouterPlan>,
     /// DHCP clients on it, in the order of their numbers.
     pub clients: Vec<ClientPlan>,
     /// Its LLDP agent.
@@ -86,7 +89,16 @@ pub struct PeerPlan {
     pub routes: Vec<RoutesPlan>,
 }
 
-/// An IS-IS router behind its port.
+/// Which protocol a router speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Igp {
+    /// IS-IS.
+    Isis,
+    /// OSPFv2.
+    Ospf,
+}
+
+/// An IS-IS or OSPF router behind its port.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterPlan {
     /// Its name in the model.
@@ -97,19 +109,46 @@ pub struct RouterPlan {
     pub path: String,
     /// The name of its interface in the model.
     pub interface: String,
-    /// Whether it shows the LSPs it has learned.
+    /// Whether it shows the LSPs or LSAs it has learned.
     pub learns: bool,
     /// Its ranges of routes.
     pub routes: Vec<RoutesPlan>,
 }
 
-/// Routes of a BGP peer or an IS-IS router.
+/// Routes of a BGP peer or a router.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RoutesPlan {
     /// Their name in the model.
     pub name: String,
     /// Their name in the profile.
     pub key: String,
+}
+
+/// A router in the making.
+struct Router<D> {
+    plan: RouterPlan,
+    document: D,
+    /// The host of its port that it is, by its name in the profile.
+    host: Option<String>,
+}
+
+/// LSPs or LSAs that are kept, of a router (at a level) and of all routers of a port.
+const KEPT: (u32, u32) = (10_000, 100_000);
+
+/// How many of them each of these routers keeps, if there are routers.
+fn kept<D>(routers: &[Router<D>]) -> Option<u32> {
+    let share = KEPT.0.min(KEPT.1.checked_div(routers.len() as u32)?);
+    Some(if routers.iter().any(|router| router.plan.learns) { share } else { 0 })
+}
+
+impl PortPlan {
+    /// Its routers of a protocol.
+    pub fn routers(&self, igp: Igp) -> &[RouterPlan] {
+        match igp {
+            Igp::Isis => &self.isis,
+            Igp::Ospf => &self.ospf,
+        }
+    }
 }
 
 /// The LLDP agent of a port.
@@ -271,7 +310,7 @@ impl Translation {
     /// Whether there are protocols: BGP, IS-IS, DHCP, LLDP or LACP.
     pub fn has_protocols(&self) -> bool {
         let speaks = |port: &PortPlan| {
-            let routes = !port.peers.is_empty() || !port.routers.is_empty();
+            let routes = !port.peers.is_empty() || !port.isis.is_empty() || !port.ospf.is_empty();
             routes || !port.clients.is_empty() || port.lldp.is_some()
         };
         !self.lags.is_empty() || self.ports.iter().any(speaks)
@@ -285,9 +324,9 @@ impl Translation {
             .flat_map(|(index, port)| port.peers.iter().map(move |peer| (index, peer)))
     }
 
-    /// All IS-IS routers, with their ports.
-    pub fn routers(&self) -> impl Iterator<Item = (&PortPlan, &RouterPlan)> {
-        self.ports.iter().flat_map(|port| port.routers.iter().map(move |router| (port, router)))
+    /// All routers of a protocol, with their ports.
+    pub fn routers(&self, igp: Igp) -> impl Iterator<Item = (&PortPlan, &RouterPlan)> {
+        self.ports.iter().flat_map(move |port| port.routers(igp).iter().map(move |router| (port, router)))
     }
 
     /// All clients of DHCP or of DHCPv6, with their ports and their numbers there.
@@ -331,7 +370,8 @@ impl Translation {
     /// All ranges of routes.
     pub fn routes(&self) -> impl Iterator<Item = &RoutesPlan> {
         let of_peers = self.peers().flat_map(|(_, peer)| &peer.routes);
-        of_peers.chain(self.routers().flat_map(|(_, router)| &router.routes))
+        let of_routers = [Igp::Isis, Igp::Ospf].into_iter().flat_map(|igp| self.routers(igp));
+        of_peers.chain(of_routers.flat_map(|(_, router)| &router.routes))
     }
 
     /// The Plan of the profile. Also finds errors that only the profile's validation knows, such as addresses outside a
@@ -368,11 +408,13 @@ impl Translation {
             if let Some(peer) = peer {
                 return format!("{}: {reason}", peer.path);
             }
-            let router =
-                path.split_once(".isis.routers[").and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
-            let router = router.and_then(|router: usize| self.ports.get(port)?.routers.get(router));
-            if let Some(router) = router {
-                return format!("{}: {reason}", router.path);
+            for (igp, routers) in [(Igp::Isis, ".isis.routers["), (Igp::Ospf, ".ospf.routers[")] {
+                let number =
+                    path.split_once(routers).and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
+                let router = number.and_then(|number: usize| self.ports.get(port)?.routers(igp).get(number));
+                if let Some(router) = router {
+                    return format!("{}: {reason}", router.path);
+                }
             }
             let agent = self.ports.get(port).and_then(|port| port.lldp.as_ref());
             if let Some(agent) = agent.filter(|_| path.contains(".lldp")) {

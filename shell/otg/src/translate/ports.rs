@@ -3,13 +3,17 @@
 use super::bgp::{self, Peer};
 use super::capture::capture;
 use super::dhcp::{self, Client};
-use super::isis::{self, Router};
+use super::isis;
 use super::lag::{self, Lag, Member};
 use super::lldp::{self, Agent};
+use super::ospf;
 use super::ranges::Span;
-use super::{CapturePlan, Interface, LagPlan, PortPlan, RoutesPlan};
+use super::{CapturePlan, Igp, Interface, LagPlan, PortPlan, Router, RouterPlan, RoutesPlan};
 use crate::node::Node;
-use profile::document::{CaptureDoc, HostDoc, Ip, IpPrefix, Mac, Name, OneOrMany, PortDoc, Speed, VlanId};
+use profile::document::{
+    CaptureDoc, HostDoc, Ip, IpPrefix, IsisRouterDoc, Mac, Name, OneOrMany, OspfRouterDoc, PortDoc, Speed,
+    VlanId,
+};
 use units::FrameLen;
 
 /// Overhead of a frame over its IP packet: Ethernet header with FCS, and two VLAN tags.
@@ -70,7 +74,8 @@ pub(super) struct Side {
     mtu: Option<u32>,
     hosts: Vec<Host>,
     pub(super) peers: Vec<Peer>,
-    routers: Vec<Router>,
+    isis: Vec<Router<IsisRouterDoc>>,
+    ospf: Vec<Router<OspfRouterDoc>>,
     pub(super) clients: Vec<Client>,
     agent: Option<Agent>,
     member: Option<Member>,
@@ -235,9 +240,11 @@ impl Ports {
             self.sides[port].hosts.push(host);
         }
         self.speaker(&node.child("bgp"));
-        let isis = node.child("isis");
-        if isis.is_given() {
-            self.router(&isis);
+        for (igp, name) in [(Igp::Isis, "isis"), (Igp::Ospf, "ospfv2")] {
+            let router = node.child(name);
+            if router.is_given() {
+                self.router(igp, &router);
+            }
         }
     }
 
@@ -263,23 +270,38 @@ impl Ports {
         }
     }
 
-    /// The IS-IS router of a device.
-    fn router(&mut self, node: &Node<'_>) {
+    /// The IS-IS or OSPF router of a device.
+    fn router(&mut self, igp: Igp, node: &Node<'_>) {
         let interfaces = node.items("interfaces");
         let Some((interface, others)) = interfaces.split_first() else {
             return node.fail_at("interfaces", "must not be empty");
         };
         others.iter().for_each(|other| other.fail("not supported: a router with several interfaces"));
-        let Some(at) = self.interface(interface, "eth_name", "an interface") else { return };
-        let number = self.sides.iter().map(|side| side.routers.len()).sum();
-        let Some((router, spans)) = isis::router(node, interface, number) else { return };
-        let name = &router.plan.name;
-        if self.sides.iter().flat_map(|side| &side.routers).any(|other| other.plan.name == *name) {
-            node.fail_at("name", format!("duplicate IS-IS router '{name}'"));
+        let (field, what) = match igp {
+            Igp::Isis => ("eth_name", "an interface"),
+            Igp::Ospf => ("ipv4_name", "an address"),
+        };
+        let Some(at) = self.interface(interface, field, what) else { return };
+        let known: Vec<&RouterPlan> = self.sides.iter().flat_map(Side::routers).collect();
+        let (name, number) = (node.text("name"), known.len());
+        if known.iter().any(|other| other.name == name) {
+            node.fail_at("name", format!("duplicate router '{name}'"));
         }
-        self.routes_of(at, &router.plan.routes, spans);
-        let host = self.key_of(at);
-        self.sides[at.port].routers.push(router.of_host(host));
+        let (host, mtu) = (self.key_of(at), self.host(at).and_then(|host| host.mtu));
+        let side = &mut self.sides[at.port];
+        let (ranges, spans) = match igp {
+            Igp::Isis => {
+                let Some((router, spans)) = isis::router(node, interface, number) else { return };
+                side.isis.push(Router { host, ..router });
+                (side.isis.last().map(|router| router.plan.routes.clone()), spans)
+            }
+            Igp::Ospf => {
+                let (router, spans) = ospf::router(node, interface, mtu, number);
+                side.ospf.push(Router { host, ..router });
+                (side.ospf.last().map(|router| router.plan.routes.clone()), spans)
+            }
+        };
+        self.routes_of(at, &ranges.unwrap_or_default(), spans);
     }
 
     /// The interface, or address of one, that the field `name` names: `what` it has to be.
@@ -304,6 +326,11 @@ impl Ports {
     /// The name, in the profile, of the host at an end of a flow.
     fn key_of(&self, at: Endpoint) -> Option<String> {
         self.host(at).map(|host| host.key.clone())
+    }
+
+    /// The gateway of a device's interface: of IPv4, or of IPv6.
+    pub(super) fn gateway(&self, at: Endpoint, is_v4: bool) -> Option<Ip> {
+        self.host(at)?.gateways.iter().find(|gateway| gateway.0.is_ipv4() == is_v4).cloned()
     }
 
     /// The DHCP client of an interface.
@@ -414,7 +441,8 @@ impl Ports {
             capture: side.capture.map(|(plan, _)| plan),
             interfaces: side.hosts.into_iter().map(|host| host.interface).collect(),
             peers: side.peers.into_iter().map(|peer| peer.plan).collect(),
-            routers: side.routers.into_iter().map(|router| router.plan).collect(),
+            isis: side.isis.into_iter().map(|router| router.plan).collect(),
+            ospf: side.ospf.into_iter().map(|router| router.plan).collect(),
             clients: side.clients.into_iter().map(|client| client.plan).collect(),
             lldp: side.agent.map(|agent| agent.plan),
         };
@@ -425,7 +453,6 @@ impl Ports {
 
 impl Side {
     fn new(name: String, location: String, device: String) -> Self {
-        let (peers, routers, clients) = (Vec::new(), Vec::new(), Vec::new());
         Self {
             name,
             location,
@@ -433,13 +460,20 @@ impl Side {
             speed: None,
             mtu: None,
             hosts: Vec::new(),
-            peers,
-            routers,
-            clients,
+            peers: Vec::new(),
+            isis: Vec::new(),
+            ospf: Vec::new(),
+            clients: Vec::new(),
             agent: None,
             member: None,
             capture: None,
         }
+    }
+
+    /// Its routers, of whatever protocol.
+    fn routers(&self) -> impl Iterator<Item = &RouterPlan> {
+        let isis = self.isis.iter().map(|router| &router.plan);
+        isis.chain(self.ospf.iter().map(|router| &router.plan))
     }
 
     fn document(&self) -> PortDoc {
@@ -450,7 +484,8 @@ impl Side {
             capture: self.capture.as_ref().map(|(_, capture)| capture.clone()),
             vlan: dhcp::vlans(&self.clients),
             bgp: bgp::document(&self.peers),
-            isis: isis::document(&self.routers),
+            isis: isis::document(&self.isis),
+            ospf: ospf::document(&self.ospf),
             lldp: self.agent.as_ref().map(|agent| agent.document.clone()),
             lacp: self.member.as_ref().map(|member| member.document.clone()),
             mac: self.member.as_ref().and_then(|member| member.mac.clone()),

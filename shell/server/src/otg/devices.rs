@@ -7,7 +7,7 @@ use super::{Otg, OtgSession, errors_of};
 use crate::access::Caller;
 use crate::runs::RunJob;
 use api::{NewProtocolChange, ProtocolAction, State};
-use otg::{Errors, ProtocolsRequest, Translation, Transmit};
+use otg::{Errors, Igp, ProtocolsRequest, Translation, Transmit};
 use result::{IsisLevelCounts, ProtocolStates};
 use std::sync::Arc;
 
@@ -67,7 +67,8 @@ impl Otg {
 
     /// Lets all protocols of a run come up, or go down.
     async fn change_all(&self, run: &Arc<RunJob>, translation: &Translation, up: bool) -> Result<(), Errors> {
-        if translation.peers().next().is_some() || translation.routers().next().is_some() {
+        let has_routers = [Igp::Isis, Igp::Ospf].iter().any(|igp| translation.routers(*igp).next().is_some());
+        if translation.peers().next().is_some() || has_routers {
             let action = if up { ProtocolAction::Up } else { ProtocolAction::Down };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
         }
@@ -117,6 +118,10 @@ impl Otg {
             router.adjacencies = IsisLevelCounts::default();
             router.neighbours.clear();
             router.lsps.clear();
+        }
+        for router in &mut session.states.ospf {
+            router.state = "down".to_owned();
+            router.lsas.clear();
         }
         for client in &mut session.states.dhcp {
             client.ip = None;

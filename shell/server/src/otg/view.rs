@@ -72,10 +72,7 @@ impl Otg {
             // What is wrong with the request is said first.
             let answer = otg.states(&mut session, &request).await?;
             // What protocols of devices have learned needs no neighbours.
-            if matches!(
-                answer["choice"].as_str(),
-                Some("bgp_prefixes" | "dhcpv4_interfaces" | "dhcpv6_interfaces" | "lldp_neighbors")
-            ) {
+            if !matches!(answer["choice"].as_str(), Some("ipv4_neighbors" | "ipv6_neighbors")) {
                 return Ok(answer);
             }
             otg.resolve(&own, session, &caller).await?;
@@ -120,7 +117,8 @@ impl Otg {
     async fn states(&self, session: &mut OtgSession, request: &Value) -> Result<Value, Errors> {
         let runs = [session.traffic.clone(), session.listening.clone()];
         runs.into_iter().flatten().for_each(|run| session.learn(&run));
-        let learned = matches!(request["choice"].as_str(), Some("bgp_prefixes" | "isis_lsps"));
+        let learned =
+            matches!(request["choice"].as_str(), Some("bgp_prefixes" | "isis_lsps" | "ospfv2_lsas"));
         let protocols = self.protocol_states(session, learned).await?;
         let known = &session.known;
         // Addresses are compared as such: IPv6 has many ways to write one.
