@@ -7,7 +7,7 @@ BESIDE = env -u MAKEFLAGS chrt --idle 0
 TESTS_OF = env -u MAKEFLAGS CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$(CURDIR)/tools/floors $(1)" \
 	tools/linted test --workspace --locked --lib --bins --tests
 
-.PHONY: demo build web screenshots test checked unit blackbox soak fuzz miri audit bench lab deb clean
+.PHONY: demo build web screenshots test checked unit tested blackbox soak fuzz miri audit bench lab deb clean
 
 demo: build
 	./target/release/eagre demo
@@ -54,14 +54,16 @@ checked: web
 unit:
 	cargo test --workspace --locked
 
-blackbox: build
+# Builds what the black-box tests run, too.
+tested: build
 	@tools/setup test
 	env -u MAKEFLAGS cargo build --release --locked --package cli --package drive
+
+blackbox: tested
 	tools/blackbox tests
 
 # Runs the files that have long tests: millions of sessions, minutes of traffic. Those of the lab are of `make lab`.
-soak: build
-	@tools/setup test
+soak: tested
 	EAGRE_LONG=1 tools/blackbox $(filter-out %/test_lab.py,$(shell grep -lw -e mark.long -e LONG tests/test_*.py))
 
 fuzz:

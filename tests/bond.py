@@ -1,4 +1,4 @@
-"""Open vSwitch as the other end of a lag: a bond with LACP, of two links."""
+"""Open vSwitch as the other end of a lag: a bond with LACP or without, of two links."""
 
 import re
 
@@ -9,12 +9,14 @@ UP = "activity timeout aggregation synchronized collecting distributing"
 
 
 class Switch(Ovs):
-    """A bond with LACP of the links s0 and s1, and the port out."""
+    """A bond of the links s0 and s1, and the port out."""
 
     def __init__(self, lab, ns, lacp="active"):
         super().__init__(lab, ns)
+        # Without LACP this is the only mode in which both links carry traffic.
+        mode = "balance-slb" if lacp == "off" else "balance-tcp"
         words = ["add-br", "br0", "--", "set", "Bridge", "br0", "datapath_type=netdev", "--", "add-port", "br0", "out", "--"]
-        words += ["add-bond", "br0", "bond0", "s0", "s1", f"lacp={lacp}", "bond_mode=balance-tcp", "other_config:lacp-time=fast"]
+        words += ["add-bond", "br0", "bond0", "s0", "s1", f"lacp={lacp}", f"bond_mode={mode}", "other_config:lacp-time=fast"]
         self.configure(*words)
 
     def show(self, command="lacp/show"):

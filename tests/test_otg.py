@@ -606,9 +606,6 @@ def test_what_is_not_supported_is_named(client):
     ethernet.pfc_queue.value = 3
     made.metrics.enable = True
     made.egress_packet.ethernet()
-    lag = config.lags.add(name="lag")
-    lag.ports.add(port_name="p").ethernet.name = "p eth"
-    lag.protocol.static.lag_id = 1
     device = config.devices.add(name="d")
     device.rsvp.name = "rsvp router"
     errors = client.refused(config)
@@ -616,8 +613,7 @@ def test_what_is_not_supported_is_named(client):
     assert "flows[0].egress_packet" in paths, errors
     made.egress_packet.clear()
     paths = {error.split(":")[0] for error in client.refused(config)}
-    assert paths == {"flows[0].packet[0].ethernet.pfc_queue.value", "lags[0].protocol.static", "devices[0].rsvp"}
-    config.lags.clear()
+    assert paths == {"flows[0].packet[0].ethernet.pfc_queue.value", "devices[0].rsvp"}
     config.devices.clear()
     ethernet.pfc_queue.value = 0
     made.tx_rx.port.tx_name = "nobody"
@@ -754,7 +750,7 @@ def test_errors_over_grpc(client):
         "api = snappi.api(location='127.0.0.1:40051', transport='grpc')\n"
         "config = api.config()\n"
         "config.ports.add(name='p', location='ring:a')\n"
-        "config.lags.add(name='l').protocol.static.lag_id = 1\n"
+        "config.devices.add(name='d').rsvp.name = 'r'\n"
         "try:\n"
         "    api.set_config(config)\n"
         "except Exception as raised:\n"
@@ -762,7 +758,7 @@ def test_errors_over_grpc(client):
         "    print(error.code, error.errors)\n"
     )
     said = client.server.ns.run("env", f"PYTHONPATH={otg.FOLDER}", sys.executable, "-c", script)
-    assert "400 ['lags[0].protocol.static: not supported'" in said, said
+    assert "400 ['devices[0].rsvp: not supported'" in said, said
     with inside(client.server.ns):
         assert client.api.get_version().sdk_version == otg.SNAPPI
 

@@ -241,6 +241,26 @@ def test_paths_and_graceful_restart_as_frr_sees_them(lab):
     assert all(row.path_id > 0 for row in prefixes()), prefixes()
     script.routes("withdraw", "kept routes")
     wait_until(lambda: {path["aspath"]["string"] for path in paths()} == {"65001"}, "one path", 10)
+
+    # FRR keeps the routes of a session that restarts, and knows it again afterwards.
+    action = script.api.control_action()
+    restart = action.protocol.bgp.initiate_graceful_restart
+    restart.peer_names, restart.restart_delay = ["peer 4"], 5
+    began = time.monotonic()
+    script.call("set_control_action", action)
+    up = lambda: script.metrics("bgpv4")["peer 4"].session_state == "up"
+    wait_until(lambda: not up(), "the end of the session", 3)
+    wait_until(up, "the session again", 20)
+    assert time.monotonic() - began >= 5, "it came back too early"
+    assert device.fib() == 20 and neighbor(device, "10.0.0.2")["gracefulRestartInfo"]["rBit"], neighbor(device, "10.0.0.2")
+    assert script.metrics("bgpv4")["peer 4"].session_flap_count == 0
+    restart.peer_names = ["nobody"]
+    with pytest.raises(Exception, match="there is no ''nobody''"):
+        script.call("set_control_action", action)
+    restart.peer_names = []
+    restart.notification.choice = "cease"
+    with pytest.raises(Exception, match="notification: not supported"):
+        script.call("set_control_action", action)
     script.protocols("stop")
 
 
@@ -898,6 +918,29 @@ def test_lacp_as_open_vswitch_sees_it(lab):
     assert not row.distributing and row.partner_id is None and row.lacp_packets_tx > 10, row
 
 
+@pytest.mark.unsteady("a busy machine keeps the switch from enabling a link in time")
+def test_a_static_lag_before_open_vswitch(lab):
+    """It needs no protocol: its ports are in it while their links are up, and traffic of each arrives."""
+    tester, switch = bonded(lab, "off")
+    script = Script(lab, tester)
+    config = lag(script, *(f"afpacket:v{number}" for number in range(3)))
+    config.lags[0].protocol.static.lag_id = 5
+    assert script.set(config) == []
+    of_lag = lambda: script.metrics("lag")["the lag"]
+    assert (of_lag().oper_status, of_lag().member_ports_up, lacp(script)) == ("up", 2, {}), of_lag()
+    script.transmit("start")
+    wait_until(lambda: all(row.frames_rx > 100 for row in script.flows().values()), "traffic", 10)
+    script.transmit("stop")
+    time.sleep(0.7)
+    assert all(row.frames_rx == row.frames_tx for row in script.flows().values())
+    sent = sum(row.frames_tx for row in script.flows().values())
+    assert of_lag().frames_tx >= sent, sent
+    switch.ns.ip("link", "set", "s1", "down")
+    wait_until(lambda: (of_lag().oper_status, of_lag().member_ports_up) == ("down", 1), "the loss", 10)
+    switch.ns.ip("link", "set", "s1", "up")
+    wait_until(lambda: of_lag().oper_status == "up", "the link", 10)
+
+
 def test_what_lags_can_not_do_is_refused_with_its_place(lab):
     script = Script(lab, lab.netns("tester"))
 
@@ -920,12 +963,10 @@ def test_what_lags_can_not_do_is_refused_with_its_place(lab):
     refused(of(lambda lag: lag.ports[1], port_name="x"), "lags[0].ports[1].port_name: unknown port 'x'")
     refused(of(lambda lag: lag.ports[1], port_name="p"), "lags[0].ports[1].port_name: port 'p' is in a lag already")
     refused(lambda config: config.lags.add(name="the lag"), "lags[1].name: duplicate lag 'the lag'", "lags[1].ports: must not be empty")
-    refused(of(lambda lag: lag.protocol.static, lag_id=1), "lags[0].protocol.static: not supported")
-    refused(of(lambda lag: lag.protocol, choice="static"), "lags[0].protocol.choice: not supported: 'static'")
     refused(of(lambda lag: lag.ports[0].lacp, lacpdu_timeout=10), "lags[0].ports[0].lacp.lacpdu_timeout: not supported: 10; use 3, 90, or 0 for 3")
     refused(of(lambda lag: lag.ports[0].lacp, lacpdu_periodic_time_interval=1), "lags[0].ports[0].lacp.lacpdu_periodic_time_interval: not supported")
     refused(of(lambda lag: lag.ports[1].lacp, actor_port_number=11), "lags[0].ports[1]: 11 is the number of port 'p' of the same system")
     refused(of(lambda lag: lag.protocol.lacp, actor_system_id="01:00:00:00:00:01"), "lags[0].ports[0]: must be the MAC address of one system")
-    refused(lambda config: config.lags[0].ports[0].ethernet.vlans.add(name="v"), "lags[0].ports[0].ethernet.vlans: not supported")
+    refused(lambda config: config.lags[0].ports[0].ethernet.vlans.add(name="v"), "lags[0].ports[0].ethernet.vlans: not supported: give VLANs to devices")
     refused(device("the lag"), "devices[0].ethernets[0].connection.lag_name: not supported: a device on a lag of several ports")
     refused(device("x"), "devices[0].ethernets[0].connection.lag_name: unknown lag 'x'")

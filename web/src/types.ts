@@ -1952,6 +1952,8 @@ export interface NewProtocolChange {
   peers?: string[];
   /** Names of routes in the profile. Default: all of the peers. */
   routes?: string[];
+  /** Time after which sessions may come up again after a restart, s. Default: `retry` of the peer. */
+  delay_s?: number | null;
 }
 
 /** A rate change. Either `rate` or `scale`. */

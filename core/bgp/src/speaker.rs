@@ -318,15 +318,16 @@ impl Speaker {
     }
 
     /// Ends the session with a peer as a speaker does that restarts: without a NOTIFICATION, so that a peer that knows graceful restart
-    /// keeps its routes (RFC 4724 section 4.2). There is another one when the time from a failure to the next attempt has passed.
+    /// keeps its routes (RFC 4724 section 4.2). There is another one when `delay` has passed, or
+    /// without it the time from a failure to the next attempt.
     /// Returns whether there was one.
-    pub fn restart_peer(&mut self, now: Nanos, number: usize) -> bool {
+    pub fn restart_peer(&mut self, now: Nanos, number: usize, delay: Option<Nanos>) -> bool {
         if self.state(number) != State::Established || self.is_shut {
             return false;
         }
         let peer = &mut self.peers[number];
         peer.counts.restarts += 1;
-        peer.back_at = now + peer.config.retry;
+        peer.back_at = now.saturating_add(delay.unwrap_or(peer.config.retry));
         peer.connect_at = if peer.config.passive { Nanos::MAX } else { peer.back_at };
         peer.is_restarting = true;
         for line in 0..self.peers[number].lines.len() {

@@ -335,8 +335,8 @@ fn a_restart_is_no_failure_and_is_said_to_the_peer() {
     assert_eq!(world.sides[1].their_restart(0), Some(&offered));
     assert_eq!((world.sides[1].their_restart(1), world.sides[0].their_restart(0)), (None, None));
     let (now, said) = (world.now, world.sides[0].counts().notifications);
-    assert!((0..2).all(|peer| world.sides[0].restart_peer(now, peer)));
-    assert!(!world.sides[0].restart_peer(now, 0));
+    assert!((0..2).all(|peer| world.sides[0].restart_peer(now, peer, None)));
+    assert!(!world.sides[0].restart_peer(now, 0, None));
     // The peers want to come back at once, and may not.
     world.run(now + Nanos::from_millis(2_900), |_| false);
     assert_eq!((world.sides[0].established(), world.sides[1].established()), (0, 0));
@@ -347,6 +347,12 @@ fn a_restart_is_no_failure_and_is_said_to_the_peer() {
     let [west, east] = world.sides.each_ref().map(Speaker::counts);
     assert_eq!((west.flaps, west.restarts, west.established), (0, 2, 4));
     assert_eq!((east.flaps, east.ends_of_rib), (2, (4, 4)));
+    // A restart can take longer.
+    let now = world.now;
+    assert!(world.sides[0].restart_peer(now, 0, Some(Nanos::from_secs(9))));
+    world.run(now + Nanos::from_millis(8_900), |_| false);
+    assert_eq!(world.sides[0].established(), 1);
+    world.settle(Nanos::from_secs(3));
     // It is said of the first session after a restart, and no other.
     let now = world.now;
     world.sides[0].set_peer(now, 0, false);

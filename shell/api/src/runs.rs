@@ -189,7 +189,7 @@ pub enum ProtocolAction {
     Up,
     /// BGP sessions, OSPF and IS-IS adjacencies end, and stay down.
     Down,
-    /// BGP sessions end without a NOTIFICATION, as those of a speaker that restarts, and come up again after `retry`.
+    /// BGP sessions end without a NOTIFICATION, as those of a speaker that restarts, and come up again after `delay_s`.
     Restart,
     /// DHCP clients ask for more time; those without an address ask for one, and PPPoE clients without a session for one.
     Renew,
@@ -216,6 +216,10 @@ pub struct NewProtocolChange {
     /// Names of routes in the profile. Default: all of the peers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<String>,
+    /// Time after which sessions may come up again after a restart, s. Default: `retry` of the peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 3600))]
+    pub delay_s: Option<f64>,
 }
 
 /// What a change came to.

@@ -12,13 +12,14 @@
 //! | `advertise`, `advertise NAME …` | advertise them, whatever their times say |
 //! | `down`, `down PEER …` | end BGP sessions, OSPF and IS-IS adjacencies: all, or those of peers and routers by name or address of their host; `port=NAME` says where |
 //! | `up`, `up PEER …` | let them come up again |
-//! | `restart`, `restart PEER …` | end BGP sessions as speakers do that restart; they come up again by themselves |
+//! | `restart`, `restart PEER …` | end BGP sessions as speakers do that restart; they come up again by themselves, with `delay=30s` after that time |
 //! | `renew`, `release` | DHCP clients ask for more time, or give their addresses back, PPPoE clients begin or end their sessions; `port=NAME` says where |
 //! | `enable`, `disable` | LLDP agents and ports of lags speak again, or take back what they said and are silent; `port=NAME` says where |
 //! | `stop` | end the run early and write the result |
 
 use engine::{Command, Control, ProtocolAction, ProtocolCommand, RateCommand, Reply, Speed};
 use std::io::BufRead;
+use units::Nanos;
 
 /// Sends commands from standard input one after the other; reports unknown and refused ones on standard error.
 pub(crate) fn listen(control: Control) {
@@ -51,10 +52,12 @@ fn told(reply: Reply) {
 
 /// A command about protocols of hosts.
 fn protocol(action: ProtocolAction, words: &[&str]) -> Result<Option<Command>, String> {
-    let mut command = ProtocolCommand { action, port: None, peers: Vec::new(), routes: Vec::new() };
+    let mut command =
+        ProtocolCommand { action, port: None, peers: Vec::new(), routes: Vec::new(), delay: None };
     for word in words {
         match (word.split_once('='), action) {
             (Some(("port", name)), _) => command.port = Some(name.to_owned()),
+            (Some(("delay", time)), ProtocolAction::Restart) => command.delay = Some(delay(time)?),
             (Some(("peer", name)), ProtocolAction::Advertise | ProtocolAction::Withdraw) => {
                 command.peers.push(name.to_owned());
             }
@@ -95,8 +98,19 @@ fn parse(line: &str) -> Result<Option<Command>, String> {
         }
         _ => Err(format!(
             "unknown command '{line}': use rate [NAME] RATE, scale [NAME] SHARE, pause [NAME], resume [NAME], \
-             withdraw or advertise [port=NAME] [peer=NAME] [ROUTES], down, up or restart [port=NAME] [PEER], renew, release, enable or disable [port=NAME], or stop"
+             withdraw or advertise [port=NAME] [peer=NAME] [ROUTES], down, up or restart [port=NAME] [PEER], restart [delay=TIME], renew, release, enable or disable [port=NAME], or stop"
         )),
+    }
+}
+
+/// `30s`, an hour at most.
+fn delay(text: &str) -> Result<Nanos, String> {
+    let time: Result<profile::document::Duration, _> = text.parse();
+    let time = time.map_err(|error| format!("delay={text}: {error}"))?.0;
+    if time > Nanos::from_secs(3_600) {
+        Err(format!("delay={text}: must be 3600s at most"))
+    } else {
+        Ok(time)
     }
 }
 
@@ -135,8 +149,16 @@ mod tests {
                 port: port.map(str::to_owned),
                 peers,
                 routes,
+                delay: None,
             })))
         };
+        let Ok(Some(Command::Protocol(restart))) = parse("restart delay=90s edge") else { panic!("refused") };
+        assert_eq!(
+            (restart.delay, &restart.peers[..]),
+            (Some(Nanos::from_secs(90)), &["edge".to_owned()][..])
+        );
+        assert!(parse("restart delay=2h").is_err_and(|why| why.contains("3600s at most")));
+        assert!(parse("down delay=2s").is_err_and(|why| why.contains("not understood")));
         assert_eq!(parse("withdraw"), change(ProtocolAction::Withdraw, None, &[], &[]));
         let some = change(ProtocolAction::Advertise, Some("west"), &["edge"], &["a", "b"]);
         assert_eq!(parse("advertise port=west peer=edge a b"), some);

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+mod action;
 mod capture;
 mod check;
 pub mod codec;
@@ -23,10 +24,11 @@ mod protocols;
 mod states;
 mod translate;
 
+pub use action::{Action, Restart, action};
 pub use capture::{capture, packets};
 pub use error::{ErrorKind, Errors};
 pub use metrics::{Figures, MetricsInput, PortState, Transmit, metrics};
-pub use ping::{PingRequest, Pings, pings};
+pub use ping::{PingRequest, Pings};
 pub use protocols::{ProtocolsRequest, protocols};
 pub use states::{Known, MODEL_VERSION, states, version};
 pub use translate::{

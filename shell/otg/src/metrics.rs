@@ -412,9 +412,11 @@ fn lag_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
 
 /// The counts of a lag are those of its ports.
 fn lag_row(lag: &LagPlan, input: &MetricsInput<'_>) -> Map<String, Value> {
-    let distributes =
-        |port: usize| in_lag(port, input).is_some_and(|state| state.lacp.state == "distributing");
-    let up = lag.ports.iter().filter(|port| distributes(port.port)).count() as u64;
+    let is_in = |port: usize| match lag.speaks_lacp {
+        true => in_lag(port, input).is_some_and(|state| state.lacp.state == "distributing"),
+        false => input.ports.get(port).is_some_and(|state| state.up),
+    };
+    let up = lag.ports.iter().filter(|port| is_in(port.port)).count() as u64;
     let ports =
         || lag.ports.iter().map(|port| port_row(port.port, &input.translation.ports[port.port], input));
     let count = |name: &str| ports().filter_map(|row| row.get(name)?.as_u64()).sum::<u64>();
@@ -438,7 +440,8 @@ fn lacp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
     let name_of = |port: usize| input.translation.ports[port].name.as_str();
     let members = || {
         let of = |lag: &LagPlan| lag.ports.iter().map(|port| port.port).collect::<Vec<_>>();
-        input.translation.lags.iter().flat_map(move |lag| of(lag).into_iter().map(move |port| (lag, port)))
+        let all = input.translation.lags.iter().filter(|lag| lag.speaks_lacp);
+        all.flat_map(move |lag| of(lag).into_iter().map(move |port| (lag, port)))
     };
     unknown(node, "lag_names", &lags, |name| members().any(|(lag, _)| lag.name == name));
     unknown(node, "lag_member_port_names", &ports, |name| members().any(|(_, port)| name_of(port) == name));

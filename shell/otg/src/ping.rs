@@ -1,9 +1,6 @@
-//! Pings: reads the model's action and writes its response.
+//! Pings: reads those of an action and writes its response.
 
-use crate::check::check;
-use crate::error::{ErrorKind, Errors};
-use crate::model::message;
-use crate::node::{Log, Node};
+use crate::node::Node;
 use crate::translate::Translation;
 use serde_json::{Value, json};
 
@@ -31,37 +28,9 @@ pub struct PingRequest {
     pub to: String,
 }
 
-/// Reads a `ControlAction`.
-pub fn pings(request: &Value, translation: &Translation) -> Result<Pings, Errors> {
-    let validation = |errors| Errors { kind: ErrorKind::Validation, errors };
-    let action = message("ControlAction");
-    let errors = check(request, action);
-    if !errors.is_empty() {
-        return Err(validation(errors));
-    }
-    let log = Log::default();
-    let root = Node::root(request, action, &log);
-    let pings = read(&root, translation);
-    if log.is_clean() {
-        log.unread(request, action);
-    }
-    match (log.end().0, pings) {
-        (errors, Some(pings)) if errors.is_empty() => Ok(pings),
-        (errors, _) => Err(validation(errors)),
-    }
-}
-
-fn read(root: &Node<'_>, translation: &Translation) -> Option<Pings> {
-    if root.choice() != "protocol" {
-        root.fail_at(root.choice(), "not supported");
-        return None;
-    }
-    let protocol = root.child("protocol");
+/// Reads the pings of a protocol's action.
+pub(crate) fn pings(protocol: &Node<'_>, translation: &Translation) -> Pings {
     let family = protocol.choice();
-    if !["ipv4", "ipv6"].contains(&family) {
-        protocol.fail_at(family, "not supported: use 'ipv4' or 'ipv6'");
-        return None;
-    }
     let chosen = protocol.child(family);
     chosen.choice();
     let requests = chosen.child("ping").items("requests");
@@ -69,7 +38,7 @@ fn read(root: &Node<'_>, translation: &Translation) -> Option<Pings> {
         chosen.child("ping").fail_at("requests", "must not be empty");
     }
     let requests = requests.iter().filter_map(|node| request(node, family, translation)).collect();
-    Some(Pings { family: family.to_owned(), requests })
+    Pings { family: family.to_owned(), requests }
 }
 
 fn request(node: &Node<'_>, family: &str, translation: &Translation) -> Option<PingRequest> {
@@ -115,55 +84,5 @@ impl Pings {
                 "protocol": {"choice": family, family: {"choice": "ping", "ping": {"responses": responses}}},
             },
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::translate::translate;
-
-    fn translation() -> Translation {
-        let ethernet = json!({
-            "name": "e", "mac": "02:00:00:00:00:01", "connection": {"port_name": "p"},
-            "ipv4_addresses": [{"name": "i4", "address": "10.9.0.1", "gateway": "10.9.0.2"}],
-            "ipv6_addresses": [{"name": "i6", "address": "2001:db8::1", "gateway": "2001:db8::2"}],
-        });
-        let device = json!({"name": "d", "ethernets": [ethernet]});
-        translate(&json!({"ports": [{"name": "p", "location": "ring:a"}], "devices": [device]})).unwrap()
-    }
-
-    fn action(family: &str, requests: &Value) -> Value {
-        let chosen = json!({"choice": "ping", "ping": {"requests": requests}});
-        json!({"choice": "protocol", "protocol": {"choice": family, family: chosen}})
-    }
-
-    #[test]
-    fn the_address_and_its_port_are_found_and_told_back() {
-        let request = action("ipv6", &json!([{"src_name": "i6", "dst_ip": "2001:db8::9"}]));
-        let pings = pings(&request, &translation()).unwrap();
-        let one = &pings.requests[0];
-        assert_eq!((one.port.as_str(), one.host.as_str(), one.from.as_str()), ("port0", "h0", "2001:db8::1"));
-        let response = pings.response(&[Err("nobody is there".to_owned())]);
-        assert_eq!(check(&response, message("ControlActionResponse")), Vec::<String>::new());
-        assert_eq!(response["warnings"], json!(["ping from 'i6' to 2001:db8::9: nobody is there"]));
-        let row = &response["response"]["protocol"]["ipv6"]["ping"]["responses"][0];
-        assert_eq!(row, &json!({"src_name": "i6", "dst_ip": "2001:db8::9", "result": "failed"}));
-    }
-
-    #[test]
-    fn what_is_wrong_is_named() {
-        let errors = |request| pings(&request, &translation()).unwrap_err().errors;
-        // The name is there, in the other IP version.
-        let two = json!([{"src_name": "i6", "dst_ip": "10.9.0.2"}, {"src_name": "i4"}]);
-        let path = "protocol.ipv4.ping.requests";
-        let wanted = [
-            format!("{path}[0].src_name: unknown ipv4 address 'i6'"),
-            format!("{path}[1].dst_ip: is required"),
-        ];
-        assert_eq!(errors(action("ipv4", &two)), wanted);
-        assert_eq!(errors(action("ipv4", &json!([]))), [format!("{path}: must not be empty")]);
-        let reboot = json!({"choice": "port", "port": {"choice": "reboot", "reboot": {"port_names": ["p"]}}});
-        assert_eq!(errors(reboot), ["port: not supported"]);
     }
 }

@@ -22,13 +22,13 @@ pub fn protocols(request: &Value, translation: &Translation) -> Result<Protocols
         "all" => Ok(ProtocolsRequest::All(is(&request["all"], "start"))),
         "route" => {
             let known = translation.routes().map(|routes| (&routes.name, &routes.key));
-            let keys = meant("protocol.route.names", &request["route"]["names"], known.collect())?;
+            let keys = meant("protocol.route.names", &texts(&request["route"]["names"]), known.collect())?;
             Ok(ProtocolsRequest::Routes(keys, is(&request["route"], "advertise")))
         }
         "bgp" => {
             let known = translation.peers().map(|(_, peer)| (&peer.name, &peer.key));
             let peers = &request["bgp"]["peers"];
-            let keys = meant("protocol.bgp.peers.peer_names", &peers["peer_names"], known.collect())?;
+            let keys = meant("protocol.bgp.peers.peer_names", &texts(&peers["peer_names"]), known.collect())?;
             Ok(ProtocolsRequest::Speakers(keys, is(peers, "up"), "protocol.bgp.peers"))
         }
         choice @ ("isis" | "ospfv2") => {
@@ -41,16 +41,24 @@ pub fn protocols(request: &Value, translation: &Translation) -> Result<Protocols
                 _ => (Igp::Ospf, "protocol.ospfv2.routers"),
             };
             let known = translation.routers(igp).map(|(_, router)| (&router.name, &router.key));
-            let keys = meant(&format!("{path}.router_names"), &routers["router_names"], known.collect())?;
+            let keys =
+                meant(&format!("{path}.router_names"), &texts(&routers["router_names"]), known.collect())?;
             Ok(ProtocolsRequest::Speakers(keys, is(routers, "up"), path))
         }
         other => Err(Errors::invalid(format!("protocol.{other}: not supported"))),
     }
 }
 
+fn texts(names: &Value) -> Vec<&str> {
+    names.as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
 /// Names in the profile of what is named; of all if nothing is.
-fn meant(path: &str, names: &Value, known: Vec<(&String, &String)>) -> Result<Vec<String>, Errors> {
-    let names: Vec<&str> = names.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+pub(crate) fn meant(
+    path: &str,
+    names: &[&str],
+    known: Vec<(&String, &String)>,
+) -> Result<Vec<String>, Errors> {
     if names.is_empty() {
         if known.is_empty() {
             return Err(Errors::invalid(format!("{path}: the configuration has none")));
@@ -58,9 +66,9 @@ fn meant(path: &str, names: &Value, known: Vec<(&String, &String)>) -> Result<Ve
         return Ok(known.into_iter().map(|(_, key)| key.clone()).collect());
     }
     let (mut keys, mut errors) = (Vec::new(), Vec::new());
-    for (index, name) in names.into_iter().enumerate() {
+    for (index, name) in names.iter().enumerate() {
         let before = keys.len();
-        keys.extend(known.iter().filter(|(own, _)| *own == name).map(|(_, key)| (*key).clone()));
+        keys.extend(known.iter().filter(|(own, _)| own == name).map(|(_, key)| (*key).clone()));
         if keys.len() == before {
             errors.push(format!("{path}[{index}]: there is no '{name}'"));
         }

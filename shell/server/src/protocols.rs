@@ -7,9 +7,12 @@ use engine::{Command, CommandError, ProtocolAction, ProtocolCommand, Reply};
 use result::ProtocolStates;
 use std::time::Duration;
 use tokio::time::timeout;
+use units::Nanos;
 
 /// For a run to begin, and the engine to look.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// How long sessions are away after a restart.
+const DELAY_MAX: Duration = Duration::from_secs(3_600);
 
 impl RunJob {
     /// Changes what its hosts do; returns once that is done or refused.
@@ -26,7 +29,14 @@ impl RunJob {
             api::ProtocolAction::Disable => ProtocolAction::Disable,
         };
         let (port, peers, routes) = (wanted.port.clone(), wanted.peers.clone(), wanted.routes.clone());
-        let command = Command::Protocol(ProtocolCommand { action, port, peers, routes });
+        let delay = match wanted.delay_s.map(Duration::try_from_secs_f64) {
+            None => None,
+            Some(Ok(delay)) if delay <= DELAY_MAX => Some(Nanos(delay.as_nanos() as u64)),
+            Some(_) => {
+                return Err(Fault::value("delay_s", format!("expected 0 to {}", DELAY_MAX.as_secs())));
+            }
+        };
+        let command = Command::Protocol(ProtocolCommand { action, port, peers, routes, delay });
         match self.asked(command).await? {
             Reply::Changed(changed) => Ok(ProtocolChange { changed }),
             _ => Err(Fault::machine("the engine did not say what was changed".to_owned())),

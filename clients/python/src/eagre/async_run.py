@@ -114,10 +114,18 @@ class AsyncRun(RunHandle, RunCalls):
         return await self.client.protocols(self.id, routes=routes, limit=limit)
 
     async def change_protocols(
-        self, action: calls.ProtocolAction, *, port: str | None = None, peers: Sequence[str] = (), routes: Sequence[str] = ()
+        self,
+        action: calls.ProtocolAction,
+        *,
+        port: str | None = None,
+        peers: Sequence[str] = (),
+        routes: Sequence[str] = (),
+        delay_s: float | None = None,
     ) -> ProtocolChange:
         """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP and LACP."""
-        return await self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes)
+        return await self.client.change_protocols(
+            self.id, action, port=port, peers=peers, routes=routes, delay_s=delay_s
+        )
 
     async def capture(self, port: str) -> AsyncIterator[bytes]:
         """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""

@@ -264,9 +264,10 @@ def change_protocols(
     port: str | None = None,
     peers: Sequence[str] = (),
     routes: Sequence[str] = (),
+    delay_s: float | None = None,
 ) -> Call[r.ProtocolChange]:
     """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP and LACP."""
-    body = given(action=action, port=port, peers=list(peers), routes=list(routes))
+    body = given(action=action, port=port, peers=list(peers), routes=list(routes), delay_s=delay_s)
     return Call("POST", at("runs", id, "protocols"), kind_of(r.ProtocolChange), body=body)
 
 

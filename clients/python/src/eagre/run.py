@@ -113,10 +113,16 @@ class Run(RunHandle, RunCalls):
         return self.client.protocols(self.id, routes=routes, limit=limit)
 
     def change_protocols(
-        self, action: calls.ProtocolAction, *, port: str | None = None, peers: Sequence[str] = (), routes: Sequence[str] = ()
+        self,
+        action: calls.ProtocolAction,
+        *,
+        port: str | None = None,
+        peers: Sequence[str] = (),
+        routes: Sequence[str] = (),
+        delay_s: float | None = None,
     ) -> ProtocolChange:
         """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP and LACP."""
-        return self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes)
+        return self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes, delay_s=delay_s)
 
     def capture(self, port: str) -> Iterator[bytes]:
         """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""

@@ -143,6 +143,8 @@ pub struct ProtocolCommand {
     pub peers: Vec<String>,
     /// Names of routes in the profile. All of the peers and routers, if there are none.
     pub routes: Vec<String>,
+    /// After how long a restart lets sessions come up again; `None` is after `retry`.
+    pub delay: Option<Nanos>,
 }
 
 /// What happens to what hosts do by themselves.
@@ -156,7 +158,7 @@ pub enum ProtocolAction {
     Up,
     /// BGP sessions, OSPF and IS-IS adjacencies end, until further notice.
     Down,
-    /// BGP sessions end as if the speakers restarted, and come up again after `retry`.
+    /// BGP sessions end as if the speakers restarted, and come up again after a time.
     Restart,
     /// DHCP clients ask for more time; those without an address ask for one, and PPPoE clients without a session for one.
     Renew,

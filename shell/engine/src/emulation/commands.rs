@@ -210,6 +210,9 @@ fn known(ports: &[&mut PortEmulation], command: &ProtocolCommand) -> Result<(), 
     if is_of_sessions && !command.routes.is_empty() {
         return Err("routes can be advertised or withdrawn, not taken up or down or restarted".to_owned());
     }
+    if command.delay.is_some() && command.action != ProtocolAction::Restart {
+        return Err("only a restart takes a time".to_owned());
+    }
     for name in &command.routes {
         let has = |speakers: &Speakers| {
             peers(speakers, command)
@@ -255,7 +258,9 @@ fn change_speakers(speakers: &mut Speakers, now: Nanos, command: &ProtocolComman
                 let up = command.action == ProtocolAction::Up;
                 changed += u64::from(speakers.machine.set_peer(now, peer, up));
             }
-            ProtocolAction::Restart => changed += u64::from(speakers.machine.restart_peer(now, peer)),
+            ProtocolAction::Restart => {
+                changed += u64::from(speakers.machine.restart_peer(now, peer, command.delay))
+            }
             _ => {
                 let up = command.action == ProtocolAction::Advertise;
                 let meant: Vec<usize> = ranges(speakers, peer, command).collect();

@@ -1,4 +1,4 @@
-//! Lags: ports that speak LACP.
+//! Lags: ports that speak LACP, or belong together without it.
 //!
 //! In the model traffic of a lag is spread over its ports; here each flow names its port.
 
@@ -26,7 +26,8 @@ pub(super) struct Lag {
 
 /// What a port is in its lag.
 pub(super) struct Member {
-    pub(super) document: LacpDoc,
+    /// Absent in a static lag.
+    pub(super) document: Option<LacpDoc>,
     pub(super) mac: Option<Mac>,
     pub(super) mtu: Option<u32>,
 }
@@ -36,15 +37,14 @@ pub(super) fn lag(node: &Node<'_>, number: usize) -> Lag {
     let (name, path) = (node.text("name").to_owned(), node.path().to_owned());
     let min_links = node.whole("min_links");
     let protocol = node.child("protocol");
-    // What it says beside that is read all the same: what else is wrong is told of at once.
-    if protocol.choice() == "static" && !protocol.has("static") {
-        protocol.fail_at("choice", "not supported: 'static'");
-    }
+    let speaks_lacp = protocol.choice() != "static";
+    // Whom it tells apart from others is nobody's business on the link.
+    protocol.child("static").whole("lag_id");
     let lacp = protocol.child("lacp");
     let system = lacp.quantity::<Mac>("actor_system_id").filter(|mac| mac.0 != [0; 6]);
     let key = lacp.whole("actor_key");
     Lag {
-        plan: LagPlan { name, path, min_links, ports: Vec::new() },
+        plan: LagPlan { name, path, min_links, speaks_lacp, ports: Vec::new() },
         system,
         system_priority: lacp.whole("actor_system_priority") as u16,
         key: given(key),
@@ -58,7 +58,7 @@ pub(super) fn member(lag: &mut Lag, node: &Node<'_>, port: usize) -> Member {
     lag.plan.ports.push(LagPort { port, path: node.path().to_owned() });
     ethernet.text("name");
     if !ethernet.items("vlans").is_empty() {
-        ethernet.fail_at("vlans", "not supported: LACPDUs have no VLAN tags");
+        ethernet.fail_at("vlans", "not supported: give VLANs to devices");
     }
     // The partner says how often it wants LACPDUs.
     if lacp.whole("lacpdu_periodic_time_interval") != AUTO {
@@ -82,18 +82,19 @@ pub(super) fn member(lag: &mut Lag, node: &Node<'_>, port: usize) -> Member {
         "passive" => LacpActivityDoc::Passive,
         _ => LacpActivityDoc::Active,
     };
+    let document = LacpDoc {
+        lag: Name(lag.profile_name.clone()),
+        system: lag.system.clone(),
+        system_priority: Some(lag.system_priority),
+        key: lag.key,
+        port: given(lacp.whole("actor_port_number")),
+        port_priority: lacp.whole("actor_port_priority") as u16,
+        activity,
+        timeout,
+        wait: Duration(WAIT),
+    };
     Member {
-        document: LacpDoc {
-            lag: Name(lag.profile_name.clone()),
-            system: lag.system.clone(),
-            system_priority: Some(lag.system_priority),
-            key: lag.key,
-            port: given(lacp.whole("actor_port_number")),
-            port_priority: lacp.whole("actor_port_priority") as u16,
-            activity,
-            timeout,
-            wait: Duration(WAIT),
-        },
+        document: lag.plan.speaks_lacp.then_some(document),
         mac: ethernet.has("mac").then(|| ethernet.quantity("mac")).flatten(),
         mtu: ethernet.has("mtu").then(|| ethernet.whole("mtu") as u32),
     }

@@ -167,8 +167,10 @@ pub struct LagPlan {
     pub name: String,
     /// Its path in the configuration.
     pub path: String,
-    /// How many of its ports have to distribute for it to be up.
+    /// How many of its ports have to be in it for it to be up.
     pub min_links: u64,
+    /// Whether its ports speak LACP. Those of a static lag are in it while their links are up.
+    pub speaks_lacp: bool,
     /// Its ports, in the configuration's order.
     pub ports: Vec<LagPort>,
 }
@@ -313,7 +315,7 @@ impl Translation {
             let routes = !port.peers.is_empty() || !port.isis.is_empty() || !port.ospf.is_empty();
             routes || !port.clients.is_empty() || port.lldp.is_some()
         };
-        !self.lags.is_empty() || self.ports.iter().any(speaks)
+        self.lags.iter().any(|lag| lag.speaks_lacp) || self.ports.iter().any(speaks)
     }
 
     /// All BGP peers, with the place of their ports.

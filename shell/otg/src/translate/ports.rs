@@ -487,7 +487,7 @@ impl Side {
             isis: isis::document(&self.isis),
             ospf: ospf::document(&self.ospf),
             lldp: self.agent.as_ref().map(|agent| agent.document.clone()),
-            lacp: self.member.as_ref().map(|member| member.document.clone()),
+            lacp: self.member.as_ref().and_then(|member| member.document.clone()),
             mac: self.member.as_ref().and_then(|member| member.mac.clone()),
             ..PortDoc::new(&self.device)
         };

@@ -1,46 +1,61 @@
-//! Actions: pings from the hosts on the ports.
+//! Actions: pings from the hosts on the ports, restarts of BGP sessions.
 
 use super::{Otg, OtgSession};
 use crate::access::Caller;
 use crate::runs::RunJob;
 use api::NewPing;
 use futures_util::future::join_all;
-use otg::{Errors, PingRequest, Translation};
-use serde_json::Value;
+use otg::{Action, Errors, PingRequest, Pings, Translation};
+use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 impl Otg {
     /// Carries out a `ControlAction`. It goes on if its client leaves, because what it began is to end.
     pub(super) async fn act(self: &Arc<Self>, request: Value, caller: &Caller) -> Result<Value, Errors> {
         let (otg, caller) = (self.clone(), caller.clone());
-        let task = tokio::spawn(async move { otg.pings(&request, &caller).await });
+        let task = tokio::spawn(async move { otg.carry_out(&request, &caller).await });
         task.await.unwrap_or_else(|_| {
             Err(Errors::internal("internal error, please report it: the action's task panicked"))
         })
     }
 
-    /// Sends pings at once, in the run that goes on or in one that begins and ends with them. The session is free meanwhile.
-    async fn pings(&self, request: &Value, caller: &Caller) -> Result<Value, Errors> {
+    async fn carry_out(&self, request: &Value, caller: &Caller) -> Result<Value, Errors> {
         let own = self.session(caller);
-        let mut session = own.lock().await;
+        let session = own.lock().await;
         let translation = session.translation()?;
-        let pings = otg::pings(request, &translation)?;
+        match otg::action(request, &translation)? {
+            Action::Pings(pings) => self.pings(&own, session, &translation, pings, caller).await,
+            Action::Restart(restart) => {
+                self.restart(&session, restart).await?;
+                Ok(json!({"warnings": []}))
+            }
+        }
+    }
+
+    /// Sends pings at once, in the run that goes on or in one that begins and ends with them. The session is free meanwhile.
+    async fn pings(
+        &self,
+        own: &Mutex<OtgSession>,
+        mut session: MutexGuard<'_, OtgSession>,
+        translation: &Arc<Translation>,
+        pings: Pings,
+        caller: &Caller,
+    ) -> Result<Value, Errors> {
         session.pinging += 1;
         let began = self.settle(&mut session, caller).await;
         let run = session.running();
         drop(session);
         let answered = match (began, run) {
             (Ok(()), Some(run)) => {
-                let asked =
-                    pings.requests.iter().map(|ping| self.ping(ping, run.clone(), &translation, &own));
+                let asked = pings.requests.iter().map(|ping| self.ping(ping, run.clone(), translation, own));
                 Ok(join_all(asked).await)
             }
             (Err(errors), _) => Err(errors),
             (Ok(()), None) => Err(Errors::internal("no active run to ping from")),
         };
         let mut session = own.lock().await;
-        if session.is_of(&translation) {
+        if session.is_of(translation) {
             session.pinging -= 1;
             self.settle(&mut session, caller).await?;
         }

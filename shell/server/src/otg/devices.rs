@@ -7,7 +7,7 @@ use super::{Otg, OtgSession, errors_of};
 use crate::access::Caller;
 use crate::runs::RunJob;
 use api::{NewProtocolChange, ProtocolAction, State};
-use otg::{Errors, Igp, ProtocolsRequest, Translation, Transmit};
+use otg::{Errors, Igp, ProtocolsRequest, Restart, Translation, Transmit};
 use result::{IsisLevelCounts, ProtocolStates};
 use std::sync::Arc;
 
@@ -65,6 +65,17 @@ impl Otg {
         Ok(Vec::new())
     }
 
+    /// Lets BGP sessions restart.
+    pub(super) async fn restart(&self, session: &OtgSession, wanted: Restart) -> Result<(), Errors> {
+        let run = session.speaking().filter(|_| session.protocols);
+        let new = NewProtocolChange {
+            peers: wanted.peers,
+            delay_s: Some(wanted.delay_s as f64),
+            ..change(ProtocolAction::Restart)
+        };
+        ask(run, new, "protocol.bgp.initiate_graceful_restart").await
+    }
+
     /// Lets all protocols of a run come up, or go down.
     async fn change_all(&self, run: &Arc<RunJob>, translation: &Translation, up: bool) -> Result<(), Errors> {
         let has_routers = [Igp::Isis, Igp::Ospf].iter().any(|igp| translation.routers(*igp).next().is_some());
@@ -76,7 +87,8 @@ impl Otg {
             let action = if up { ProtocolAction::Renew } else { ProtocolAction::Release };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
         }
-        if translation.agents().next().is_some() || !translation.lags.is_empty() {
+        let has_lacp = translation.lags.iter().any(|lag| lag.speaks_lacp);
+        if translation.agents().next().is_some() || has_lacp {
             let action = if up { ProtocolAction::Enable } else { ProtocolAction::Disable };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
         }
@@ -174,7 +186,7 @@ impl OtgSession {
 }
 
 fn change(action: ProtocolAction) -> NewProtocolChange {
-    NewProtocolChange { action, port: None, peers: Vec::new(), routes: Vec::new() }
+    NewProtocolChange { action, port: None, peers: Vec::new(), routes: Vec::new(), delay_s: None }
 }
 
 async fn ask(run: Option<Arc<RunJob>>, change: NewProtocolChange, path: &str) -> Result<(), Errors> {
