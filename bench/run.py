@@ -17,11 +17,12 @@ import cases  # noqa: E402
 import machine  # noqa: E402
 import report  # noqa: E402
 import sessions  # noqa: E402
+import stages  # noqa: E402
 from cases import Bench  # noqa: E402
 from generators import EAGRE, RUN, eagre  # noqa: E402
 from machine import REPO, CouldNotRun  # noqa: E402
 
-CASES = cases.CASES | sessions.CASES
+CASES = cases.CASES | sessions.CASES | {"stages": stages.stages}
 
 
 def arguments():

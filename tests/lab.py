@@ -7,6 +7,7 @@ left behind, and nothing else.
 import contextlib
 import ctypes
 import ipaddress
+import itertools
 import json
 import os
 import re
@@ -291,12 +292,15 @@ table arp count {{
 class Lab:
     """Makes namespaces, processes and folders for a test, and removes them."""
 
+    # What one test could not remove is not in the way of the next.
+    numbers = itertools.count()
+
     def __init__(self):
         self.namespaces, self.processes, self.folders = [], [], []
 
     def netns(self, label, forwarding=False):
         need("ip", "sysctl")
-        namespace = Namespace(f"{PREFIX}{len(self.namespaces)}{label}", forwarding)
+        namespace = Namespace(f"{PREFIX}{next(Lab.numbers)}{label}", forwarding)
         self.namespaces.append(namespace)
         return namespace
 
@@ -415,7 +419,13 @@ class Lab:
         for process in self.processes:
             if process.poll() is None:
                 process.kill()
-            process.wait(10)
+        stuck = []
+        for process in self.processes:
+            try:
+                # One that waits for a busy disk ends when that has answered.
+                process.wait(60)
+            except subprocess.TimeoutExpired:
+                stuck.append(process.args)
             for stream in (process.stdin, process.stdout, process.stderr):
                 with contextlib.suppress(OSError, AttributeError):
                     stream.close()
@@ -423,6 +433,7 @@ class Lab:
             remove_namespace(namespace.name)
         for folder in self.folders:
             shutil.rmtree(folder, ignore_errors=True)
+        assert not stuck, f"killed, and not gone after a minute: {stuck}"
 
 
 def remove_namespace(name):

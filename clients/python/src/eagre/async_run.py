@@ -123,9 +123,7 @@ class AsyncRun(RunHandle, RunCalls):
         delay_s: float | None = None,
     ) -> ProtocolChange:
         """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP and LACP."""
-        return await self.client.change_protocols(
-            self.id, action, port=port, peers=peers, routes=routes, delay_s=delay_s
-        )
+        return await self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes, delay_s=delay_s)
 
     async def capture(self, port: str) -> AsyncIterator[bytes]:
         """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""
