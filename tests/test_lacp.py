@@ -126,7 +126,10 @@ def test_a_link_that_is_lost_is_told_of(lab):
     result = lab.finish(process, 60).json
     west, east = (result["ports"][name]["lacp"] for name in ("west", "east"))
     assert (west["state"], west["flaps"]) == ("distributing", 0), west
-    assert (east["state"], east["flaps"], east["receive"], east["reason"]) == ("attached", 1, "expired", STOPPED), east
+    # If it takes long until traffic ends, the partner's place is taken by defaults.
+    late = (east["state"], east["receive"]) == ("detached", "defaulted")
+    assert late or (east["state"], east["receive"]) == ("attached", "expired"), east
+    assert (east["flaps"], east["reason"]) == (1, STOPPED), east
     note = f"port east: it stopped distributing in its lag 'lag' once while traffic ran; at the end {STOPPED}"
     assert note in result["verdict"]["notes"], result["verdict"]
 
