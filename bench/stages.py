@@ -52,9 +52,8 @@ def by_stage(file):
             names.setdefault(number, name)
             if kind in ("fl", "fi", "fe"):
                 found = stage(names[number])
-                if kind == "fl":
-                    in_function = found
-                in_function = found or in_function
+                # A function begins; what is inlined into it from libraries belongs to what was there before.
+                in_function = found if kind == "fl" else found or in_function
                 current = in_function or LIBRARIES
         elif line.startswith("calls="):
             # What the next line says belongs to the function that is called.

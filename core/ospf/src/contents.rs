@@ -2,7 +2,7 @@
 //!
 //! Not here: what a router does with it (`exchange`); LSAs that are opaque.
 
-use crate::lsa::{BORDER, EXTERNAL, NETWORK, NSSA, ROUTER, SUMMARY, address, links, word};
+use crate::lsa::{BORDER, EXTERNAL, LS_INFINITY, NETWORK, NSSA, ROUTER, SUMMARY, address, links, word};
 use std::net::Ipv4Addr;
 
 /// What an LSA says.
@@ -49,7 +49,7 @@ impl LsaContents {
             let metric = word(body, 4)?;
             Some(LsaRoute {
                 mask: address(body, 0)?,
-                metric: metric & 0x00ff_ffff,
+                metric: metric & LS_INFINITY,
                 is_type_2: metric >> 31 == 1,
             })
         };

@@ -88,17 +88,13 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
         "flow" => flow_metrics(&root.child("flow"), input),
         choice @ ("bgpv4" | "bgpv6") => bgp_metrics(&root.child(choice), choice, input),
         "isis" => {
-            let row = |port: &PortPlan, router: &RouterPlan| {
-                let is_it = |state: &&IsisRouterState| state.port == port.key && state.name == router.key;
-                isis_row(input.protocols.isis.iter().find(is_it))
-            };
+            let row =
+                |port: &PortPlan, router: &RouterPlan| isis_row(isis_state(port, router, input.protocols));
             json!({"choice": "isis_metrics", "isis_metrics": router_rows(&root.child("isis"), Igp::Isis, input, row)})
         }
         "ospfv2" => {
-            let row = |port: &PortPlan, router: &RouterPlan| {
-                let is_it = |state: &&OspfRouterState| state.port == port.key && state.name == router.key;
-                ospf_row(input.protocols.ospf.iter().find(is_it))
-            };
+            let row =
+                |port: &PortPlan, router: &RouterPlan| ospf_row(ospf_state(port, router, input.protocols));
             json!({"choice": "ospfv2_metrics", "ospfv2_metrics": router_rows(&root.child("ospfv2"), Igp::Ospf, input, row)})
         }
         "lldp" => lldp_metrics(&root.child("lldp"), input),
@@ -228,17 +224,44 @@ fn router_rows(
     input: &MetricsInput<'_>,
     row: impl Fn(&PortPlan, &RouterPlan) -> Map<String, Value>,
 ) -> Vec<Value> {
-    let names = node.texts("router_names");
     let columns = node.texts("column_names");
-    let all = || input.translation.routers(igp);
-    unknown(node, "router_names", &names, |name| all().any(|(_, router)| router.name == name));
-    let wanted = all().filter(|(_, router)| names.is_empty() || names.contains(&router.name.as_str()));
     let named = |(port, router): (&PortPlan, &RouterPlan)| {
         let mut row = row(port, router);
         row.insert("name".to_owned(), router.name.clone().into());
         only(row, &columns)
     };
-    wanted.map(named).collect()
+    named_routers(node, "router_names", igp, input.translation).into_iter().map(named).collect()
+}
+
+/// The routers that a request names in `field`, or all, with their ports.
+pub(crate) fn named_routers<'a>(
+    node: &Node<'_>,
+    field: &str,
+    igp: Igp,
+    translation: &'a Translation,
+) -> Vec<(&'a PortPlan, &'a RouterPlan)> {
+    let all = || translation.routers(igp);
+    let names = node.texts(field);
+    unknown(node, field, &names, |name| all().any(|(_, router)| router.name == name));
+    all().filter(|(_, router)| names.is_empty() || names.contains(&router.name.as_str())).collect()
+}
+
+/// How an IS-IS router stands.
+pub(crate) fn isis_state<'a>(
+    port: &PortPlan,
+    router: &RouterPlan,
+    protocols: &'a ProtocolStates,
+) -> Option<&'a IsisRouterState> {
+    protocols.isis.iter().find(|state| state.port == port.key && state.name == router.key)
+}
+
+/// How an OSPF router stands.
+pub(crate) fn ospf_state<'a>(
+    port: &PortPlan,
+    router: &RouterPlan,
+    protocols: &'a ProtocolStates,
+) -> Option<&'a OspfRouterState> {
+    protocols.ospf.iter().find(|state| state.port == port.key && state.name == router.key)
 }
 
 /// A router nothing is known of has no adjacency and has counted nothing.

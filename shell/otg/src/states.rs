@@ -2,7 +2,7 @@
 
 use crate::check::check;
 use crate::error::{ErrorKind, Errors};
-use crate::metrics::unknown;
+use crate::metrics::{isis_state, named_routers, ospf_state, unknown};
 use crate::model::message;
 use crate::node::{Log, Node};
 use crate::translate::{ClientPlan, Igp, PortPlan, RouterPlan, Translation, WELL_KNOWN};
@@ -10,7 +10,7 @@ use isis::{LSP_HEADER, LspLink, LspPart, LspRoute};
 use ospf::{EXTERNAL_LSA, LsaContents, LsaLink, LsaRoute, SUMMARY_LSA};
 use result::{
     AsPathPart, BgpRouteState, DhcpClientState, Dhcpv6ClientState, IsisLspState, IsisNeighbourState,
-    IsisRouterState, LldpNeighbourResult, OspfLsaState, OspfRouterState, ProtocolStates,
+    IsisRouterState, LldpNeighbourResult, OspfLsaState, ProtocolStates,
 };
 use serde_json::{Map, Value, json};
 use std::net::{IpAddr, Ipv4Addr};
@@ -193,52 +193,31 @@ fn prefix(route: &BgpRouteState, v6: bool) -> Value {
     row
 }
 
-/// The routers that a request names in `field`, or all, with the state that `is_it` says is theirs.
-fn routers<'a, S>(
-    (node, field): (&Node<'_>, &str),
-    igp: Igp,
-    translation: &'a Translation,
-    states: &'a [S],
-    is_it: impl Fn(&S, &PortPlan, &RouterPlan) -> bool,
-) -> Vec<(&'a RouterPlan, Option<&'a S>)> {
-    let all = || translation.routers(igp);
-    let names = node.texts(field);
-    unknown(node, field, &names, |name| all().any(|(_, router)| router.name == name));
-    let wanted = all().filter(|(_, router)| names.is_empty() || names.contains(&router.name.as_str()));
-    let with_state = |(port, router)| (router, states.iter().find(|state| is_it(state, port, router)));
-    wanted.map(with_state).collect()
-}
-
 /// The IS-IS routers that a request names, or all, with how they stand.
 fn isis_routers<'a>(
     node: &Node<'_>,
     translation: &'a Translation,
     protocols: &'a ProtocolStates,
 ) -> Vec<(&'a RouterPlan, Option<&'a IsisRouterState>)> {
-    let is_it = |state: &IsisRouterState, port: &PortPlan, router: &RouterPlan| {
-        state.port == port.key && state.name == router.key
-    };
-    routers((node, "isis_router_names"), Igp::Isis, translation, &protocols.isis, is_it)
+    let routers = named_routers(node, "isis_router_names", Igp::Isis, translation);
+    let with_state = |(port, router): (&PortPlan, _)| (router, isis_state(port, router, protocols));
+    routers.into_iter().map(with_state).collect()
 }
 
 /// LSAs that OSPF routers have received, of those that show them.
 fn lsas(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
-    let is_it = |state: &OspfRouterState, port: &PortPlan, router: &RouterPlan| {
-        state.port == port.key && state.name == router.key
-    };
-    let routers = routers((node, "router_names"), Igp::Ospf, translation, &protocols.ospf, is_it);
-    let row = |(router, state): (&RouterPlan, Option<&OspfRouterState>)| {
+    let row = |(port, router): (&PortPlan, &RouterPlan)| {
         let mut row = json!({"router_name": router.name});
         for list in LSA_LISTS {
             row[list] = json!([]);
         }
-        let lsas = state.filter(|_| router.learns).map_or(&[][..], |state| &state.lsas);
-        for (list, lsa) in lsas.iter().filter_map(lsa) {
+        let state = ospf_state(port, router, protocols).filter(|_| router.learns);
+        for (list, lsa) in state.iter().flat_map(|state| &state.lsas).filter_map(lsa) {
             row[list].as_array_mut().into_iter().for_each(|all| all.push(lsa.clone()));
         }
         row
     };
-    routers.into_iter().map(row).collect()
+    named_routers(node, "router_names", Igp::Ospf, translation).into_iter().map(row).collect()
 }
 
 /// Lists of LSAs in the model.

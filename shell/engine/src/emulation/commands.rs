@@ -63,6 +63,9 @@ fn change(ports: &mut [PortEmulation], now: Nanos, command: &ProtocolCommand) ->
             None => format!("no port has {what}"),
         });
     }
+    if command.delay.is_some() && on != ActionOn::Bgp {
+        return Err("only a restart of BGP sessions takes a time".to_owned());
+    }
     if matches!(on, ActionOn::Routes | ActionOn::Bgp) {
         known(&meant, command)?;
     } else if !command.peers.is_empty() || !command.routes.is_empty() {
@@ -209,9 +212,6 @@ fn known(ports: &[&mut PortEmulation], command: &ProtocolCommand) -> Result<(), 
         matches!(command.action, ProtocolAction::Up | ProtocolAction::Down | ProtocolAction::Restart);
     if is_of_sessions && !command.routes.is_empty() {
         return Err("routes can be advertised or withdrawn, not taken up or down or restarted".to_owned());
-    }
-    if command.delay.is_some() && command.action != ProtocolAction::Restart {
-        return Err("only a restart takes a time".to_owned());
     }
     for name in &command.routes {
         let has = |speakers: &Speakers| {

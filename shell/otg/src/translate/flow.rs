@@ -81,7 +81,14 @@ pub(super) fn flow(
             "frames have several lengths: from the minimum and the maximum the time of a mean frame on the link is taken off",
         );
     }
-    let shared = Shared { sizes: &sizes, rate, duration: &duration, measure: metrics.enable, fill: &fill };
+    let shared = Shared {
+        sizes: &sizes,
+        rate,
+        duration: &duration,
+        measure: metrics.enable,
+        fill: &fill,
+        is_v4: absent.header.map(|header| header == "ipv4"),
+    };
     for pair in &pairs {
         ports.check_mtu(node, pair.from, sizes.longest);
         for branch in &branches {
@@ -109,6 +116,8 @@ struct Shared<'a> {
     duration: &'a Duration,
     measure: bool,
     fill: &'a [PacketElement],
+    /// Whether the outermost IP header is one of IPv4; `None` without one.
+    is_v4: Option<bool>,
 }
 
 /// One stream of a flow.
@@ -141,7 +150,7 @@ impl Shared<'_> {
             // Routes are behind the device, whatever networks it has itself.
             next_hop: to
                 .filter(|to| to.routes.is_some() && is_resolved(&packet))
-                .and_then(|_| ports.gateway(from, outermost_family(&packet)?)),
+                .and_then(|_| ports.gateway(from, self.is_v4?)),
             packet,
             size: Some(self.sizes.document.clone()),
             vary: vary.into_iter().collect(),
@@ -251,17 +260,6 @@ fn is_resolved(packet: &[PacketElement]) -> bool {
         Some(Content::Fields(fields)) => !fields.contains_key("dst"),
         _ => true,
     }
-}
-
-/// Whether the packet's outermost IP header is one of IPv4; `None` without one.
-fn outermost_family(packet: &[PacketElement]) -> Option<bool> {
-    let family = |element: &PacketElement| match element {
-        PacketElement::Keyed(headers) => {
-            headers.keys().find_map(|name| ["ipv6", "ipv4"].iter().position(|known| known == name))
-        }
-        PacketElement::Bare(name) => ["ipv6", "ipv4"].iter().position(|known| known == name),
-    };
-    packet.iter().find_map(family).map(|found| found == 1)
 }
 
 /// Requested metrics of a flow.

@@ -328,9 +328,10 @@ impl Ports {
         self.host(at).map(|host| host.key.clone())
     }
 
-    /// The gateway of a device's interface: of IPv4, or of IPv6.
+    /// The only gateway of a device's interface: of IPv4, or of IPv6. Of several it depends on the source which one it is.
     pub(super) fn gateway(&self, at: Endpoint, is_v4: bool) -> Option<Ip> {
-        self.host(at)?.gateways.iter().find(|gateway| gateway.0.is_ipv4() == is_v4).cloned()
+        let mut found = self.host(at)?.gateways.iter().filter(|gateway| gateway.0.is_ipv4() == is_v4);
+        found.next().filter(|_| found.next().is_none()).cloned()
     }
 
     /// The DHCP client of an interface.
