@@ -1,5 +1,7 @@
 """`eagre bench convergence`: FRR with two paths, whose routes are withdrawn and come back; and what is refused."""
 
+import time
+
 import pytest
 import yaml
 from bench import Bench, undisturbed
@@ -174,3 +176,52 @@ def test_a_stream_tells_by_which_port_it_came(lab):
     path = row["paths"]["east"]
     assert path["first_departure_ns"] <= path["first_arrival_ns"] == row["first_arrival_ns"] < 20_000_000, row
     assert path["last_departure_ns"] <= path["last_arrival_ns"] == row["last_arrival_ns"], row
+
+
+@pytest.mark.unsteady("a tester that was kept from its core sends late")
+@pytest.mark.parametrize("kind", ["afpacket", "afxdp", "xdp"])
+def test_an_outage_has_a_beginning_an_end_and_a_loss(lab, kind):
+    """A kernel router drops everything for a while: when, how long and how much the stream says, to the packet."""
+    router = lab.router()
+    router.router.run("nft", "add table ip gate; add chain ip gate way { type filter hook forward priority 0; }")
+    streams = [
+        {**stream("watched", "west", "east", rate="10kpps"), "outages": "95%"},
+        {**stream("slow", "west", "east", rate="500pps"), "outages": "50%"},
+        stream("other", "west", "east", rate="1kpps"),
+    ]
+    criteria = {"streams.watched.outages.count": "== 1", "streams.watched.outages.longest_ns": "< 100ms"}
+    profile = lab.profile(router.ports(kind), streams, load={"duration": "4s", "drain": "300ms"}, criteria=criteria)
+    run = lab.start_eagre("run", profile, "--json", "-", ns=router.tester)
+    time.sleep(2.5)
+    router.router.run("nft", "add rule ip gate way drop")
+    time.sleep(0.4)
+    router.router.run("nft", "flush chain ip gate way")
+    result = lab.finish(run).json
+    row, slow = (result["streams"][name] for name in ("watched", "slow"))
+    (outage,) = row["outages"]["last"]
+    assert (row["outages"]["count"], row["outages"]["interval_ns"], outage["lost"]) == (1, 2_000_000, row["lost"]), row
+    length = outage["until_ns"] - outage["from_ns"]
+    assert length == pytest.approx(outage["lost"] * 1e5, abs=2e5), row
+    assert row["outages"]["total_ns"] == row["outages"]["longest_ns"] == length and 0.4e9 < length < 1e9, row
+    assert slow["outages"]["interval_ns"] == 40_000_000 and slow["outages"]["count"] == 1, slow
+    assert slow["outages"]["last"][0]["from_ns"] == pytest.approx(outage["from_ns"], abs=25e6), (slow, row)
+    assert "outages" not in result["streams"]["other"]
+    verdicts = {one["path"]: one["passed"] for one in result["criteria"]}
+    assert list(verdicts.values()) == [True, False], result["criteria"]
+
+
+def test_what_outages_need_is_said(lab):
+    ports = {"west": {"device": "ring:a"}, "east": {"device": "ring:b"}}
+
+    def refused(error, **keys):
+        one = {**stream("one", "west", "east", rate="1kpps"), "outages": "95%", **keys}
+        one = {key: value for key, value in one.items() if value is not None}
+        lab.eagre("check", lab.profile(ports, [one])).refused(2, error)
+
+    refused("streams[0].outages: needs 'to', the port at which packets should arrive", to=None)
+    refused("streams[0].outages: needs packets with a signature", measure=False)
+    refused("streams[0].outages: must be more than 0%", outages="0%")
+    refused("streams[0].outages: 1001 streams, copies included; with outages the most is 1000", copies=1001)
+    one = stream("one", "west", "east", rate="1kpps")
+    profile = lab.profile(ports, [one], criteria={"streams.one.outages.count": "== 0"})
+    lab.eagre("check", profile).refused(2, "'outages.count' is not measured: stream 'one' has no 'outages'")

@@ -9,6 +9,7 @@ from bond import UP
 from lab import wait_until
 from server import Server
 from test_bgp import ONE, Device
+from test_convergence import TwoPaths
 from test_dhcp import SERVER, Kea, Network
 from test_dhcpv6 import Kea as Kea6
 from test_dhcpv6 import Network as Network6
@@ -970,3 +971,130 @@ def test_what_lags_can_not_do_is_refused_with_its_place(lab):
     refused(lambda config: config.lags[0].ports[0].ethernet.vlans.add(name="v"), "lags[0].ports[0].ethernet.vlans: not supported: give VLANs to devices")
     refused(device("the lag"), "devices[0].ethernets[0].connection.lag_name: not supported: a device on a lag of several ports")
     refused(device("x"), "devices[0].ethernets[0].connection.lag_name: unknown lag 'x'")
+
+
+def test_convergence_of_a_flow_whose_routes_are_withdrawn(lab):
+    """FRR has two paths to the routes; the script withdraws the better one, and reads how long frames were lost, and since when."""
+    device = TwoPaths(lab)
+    script = Script(lab, device.tester)
+    config = script.config("afpacket:veth0", "afpacket:veth1")
+    config.ports.add(name="r", location="afpacket:veth2")
+    source = config.devices.add(name="source")
+    ethernet = source.ethernets.add(name="source eth", mac="02:00:00:00:0b:01")
+    ethernet.connection.port_name = "q"
+    ethernet.ipv4_addresses.add(name="source v4", address="10.9.0.2", gateway="10.9.0.1", prefix=24)
+    for number, (name, port, net, asn) in enumerate((("first", "p", "10.0.0", 65001), ("second", "r", "10.1.0", 65002))):
+        one = config.devices.add(name=name)
+        ethernet = one.ethernets.add(name=f"{name} eth", mac=f"02:00:00:00:0a:0{number}")
+        ethernet.connection.port_name = port
+        ethernet.ipv4_addresses.add(name=f"{name} v4", address=f"{net}.2", gateway=f"{net}.1", prefix=16 if number == 0 else 24)
+        one.bgp.router_id = f"{net}.2"
+        peer = one.bgp.ipv4_interfaces.add(ipv4_name=f"{name} v4").peers.add(name=f"{name} peer")
+        peer.peer_address, peer.as_type, peer.as_number = f"{net}.1", "ebgp", asn
+        routes = peer.v4_routes.add(name=f"{name} routes")
+        routes.addresses.add(address="16.0.0.0", prefix=24, count=4)
+        if number == 1:
+            routes.as_path.as_set_mode = "include_as_seq"
+            routes.as_path.segments.add(type="as_seq", as_numbers=[64999])
+    flow = config.flows.add(name="flow")
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["source v4"], ["first routes", "second routes"]
+    _, ip, _ = flow.packet.ethernet().ipv4().udp()
+    ip.src.value = "10.9.0.2"
+    flow.size.fixed, flow.rate.pps, flow.metrics.enable, flow.metrics.loss = 100, 4_000, True, True
+    config.events.cp_events.enable = config.events.dp_events.enable = True
+    config.events.dp_events.rx_rate_threshold = 90
+    script.set(config)
+    script.protocols("start")
+    wait_until(lambda: all(row.session_state == "up" for row in script.metrics("bgpv4").values()), "sessions", 30)
+    wait_until(lambda: len(device.ask("bgp ipv4 unicast").get("routes", {}).get("16.0.3.0/24", [])) == 2, "two paths", 20)
+    time.sleep(1)
+    script.transmit("start")
+    time.sleep(1.5)
+    (row,) = script.metrics("convergence").values()
+    assert list(row.events) == [], row
+    script.routes("withdraw", "first routes")
+
+    def events(number):
+        (row,) = script.metrics("convergence", flow_names=["flow"]).values()
+        return row if len(row.events) >= number else None
+
+    gone = wait_until(lambda: events(3), "an outage", 10)
+    cause, below, above = gone.events
+    assert [(event.type, event.source) for event in gone.events] == [
+        ("route_withdraw", "first routes"),
+        ("flow_rx_rate_below_threshold", "flow"),
+        ("flow_rx_rate_above_threshold", "flow"),
+    ], gone
+    assert 1e9 < cause.begin_timestamp_ns <= cause.end_timestamp_ns < cause.begin_timestamp_ns + 1e9, gone
+    assert cause.begin_timestamp_ns < below.begin_timestamp_ns < above.begin_timestamp_ns, gone
+    plane = (above.begin_timestamp_ns - below.begin_timestamp_ns) / 1e3
+    assert gone.data_plane_convergence_us == pytest.approx(plane, abs=1), gone
+    whole = (above.begin_timestamp_ns - cause.begin_timestamp_ns) / 1e3
+    assert gone.control_plane_data_plane_convergence_us == pytest.approx(whole, abs=1), gone
+    assert 0 < plane < whole < 1e6, gone
+    script.routes("advertise", "first routes")
+    back = wait_until(lambda: events(4), "an advertisement", 10)
+    assert (back.events[3].type, back.events[3].source) == ("route_advertise", "first routes"), back
+    time.sleep(1)
+    script.transmit("stop")
+    run = script.server.get("/api/v1/runs")[0]["id"]
+    time.sleep(1)
+    snapshot = script.server.get(f"/api/v1/runs/{run}/snapshot")
+    (stream,) = snapshot["total"]["streams"].values()
+    first = stream["outages"]["last"][0]
+    # What was lost says the same as the time, to a sampling interval of 20 packets.
+    assert first["until_ns"] - first["from_ns"] == pytest.approx(first["lost"] / 4_000 * 1e9, abs=5e6), stream
+    assert stream["outages"]["interval_ns"] == 5_000_000 and sum(path["rx"] for path in stream["paths"].values()) == stream["rx"], stream
+    script.protocols("stop")
+
+
+def test_what_convergence_can_not_say_is_refused(lab):
+    script = Script(lab, lab.netns())
+    config = script.config("ring:a", "ring:b")
+    otg.flow(config, "f", "ethernet", "ipv4", "udp", measure=True)
+    script.set(config)
+
+    def refused(**columns):
+        with pytest.raises(Exception) as raised:
+            script.metrics("convergence", **columns)
+        return script.api.from_exception(raised.value).errors
+
+    assert refused() == ["convergence: the configuration has no events.dp_events that are enabled"]
+    config.events.dp_events.enable = True
+    script.set(config)
+    assert refused(flow_names=["g"]) == ["convergence.flow_names[0]: unknown name 'g'"]
+    (row,) = script.metrics("convergence").values()
+    assert (row.name, list(row.events), row.data_plane_convergence_us) == ("f", [], None), row
+    config.events.dp_events.rx_rate_threshold = 0
+    assert script.refused(config) == ["events.dp_events.rx_rate_threshold: must be more than 0"]
+
+
+@pytest.mark.unsteady("a busy machine sets a link down and up later than it was asked")
+def test_convergence_of_a_flow_whose_link_goes_down(lab):
+    """The device's bridge has one way to the receiver, whose link the script sets down and up."""
+    tester, bridge = lab.netns("tester"), lab.netns("bridge")
+    bridge.ip("link", "add", "name", "joint", "type", "bridge")
+    bridge.ip("link", "set", "joint", "up")
+    for name in "ab":
+        lab.veth(tester, f"{name}0", bridge, f"{name}1")
+        bridge.ip("link", "set", f"{name}1", "master", "joint")
+    script = Script(lab, tester)
+    config = script.config("afpacket:a0", "afpacket:b0")
+    _, (ethernet, *_) = otg.flow(config, "f", "ethernet", "ipv4", "udp", packets=12_000, pps=2_000, measure=True)
+    ethernet.src.value, ethernet.dst.value = "02:00:00:00:0a:01", "02:00:00:00:0b:01"
+    config.events.cp_events.enable = config.events.dp_events.enable = True
+    script.set(config)
+    script.transmit("start")
+    time.sleep(1)
+    for state in ("down", "up"):
+        control = script.api.control_state()
+        control.port.link.state, control.port.link.port_names = state, ["q"]
+        script.call("set_control_state", control)
+        time.sleep(1)
+    script.over()
+    (row,) = script.metrics("convergence").values()
+    kinds = [event.type for event in row.events]
+    assert kinds[0] == "link_down" and kinds.count("link_up") == 1 and kinds[-1] == "flow_rx_rate_above_threshold", row
+    assert {event.source for event in row.events if event.type.startswith("link")} == {"q"}, row
+    lost = 12_000 - script.flows()["f"].frames_rx
+    assert row.data_plane_convergence_us == pytest.approx(lost / 2_000 * 1e6, rel=0.1) and row.data_plane_convergence_us > 8e5, (lost, row)

@@ -2213,6 +2213,30 @@ export interface OspfRouterState {
   lsas?: OspfLsaState[];
 }
 
+/** An outage. Where it began or ended within a sampling interval, the share of that says where. */
+export interface OutageResult {
+  /** Its beginning, ns since traffic started. */
+  from_ns: number;
+  /** Its end, ns since traffic started; absent while it lasts. */
+  until_ns?: number | null;
+  /** Packets sent in that time and not received. */
+  lost: number;
+}
+
+/** Outages of a stream: times in which the share of its packets that arrived was below a threshold. A packet counts at the time when it was sent. */
+export interface OutagesResult {
+  /** Sampling interval: the share is that of the packets sent in it. 1 ms, or so many that 20 packets are sent. */
+  interval_ns: number;
+  /** Outages. */
+  count: number;
+  /** The time of all together; one that is not over counts until now. */
+  total_ns: number;
+  /** The time of the longest. */
+  longest_ns: number;
+  /** The last 100. */
+  last: OutageResult[];
+}
+
 /** Departures compared with the schedule, ns. The error of a gap is its difference from the scheduled gap. */
 export interface PacingResult {
   /** Median error of a gap. */
@@ -3405,6 +3429,8 @@ export interface StreamResult {
   last_arrival_ns?: number | null;
   /** Arrivals by port, of a stream that may arrive at several (`also_to`). */
   paths?: Record<string, PathResult>;
+  /** When too few packets arrived, of a stream with `outages`; absent if others sent it. */
+  outages?: OutagesResult | null;
   /** Departures compared with the schedule. */
   pacing_ns?: PacingResult | null;
 }

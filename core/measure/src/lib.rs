@@ -13,14 +13,18 @@
 
 mod counts;
 mod order;
+mod outages;
 mod paths;
 mod recorder;
+mod samples;
 mod span;
 mod totals;
 
 pub use counts::{Counts, DelayVariation, Moments};
 pub use order::{ArrivalOrder, RESYNC, WINDOW};
+pub use outages::{Outage, OutageRule, Outages};
 pub use paths::{PathCounts, Paths};
 pub use recorder::{Arrival, Recorder, Table};
+pub use samples::{SAMPLE, Sample, Samples};
 pub use span::{Span, Spans};
 pub use totals::{Jitter, StreamTotals, Totals};

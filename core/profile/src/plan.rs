@@ -81,6 +81,7 @@ impl Plan {
             from: 0,
             to: Some(0),
             also_to: Vec::new(),
+            outages: None,
             from_host: 0,
             to_host: 0,
             leased: None,
@@ -548,6 +549,8 @@ pub struct StreamPlan {
     pub to: Option<usize>,
     /// Indices of other ports at which it may arrive as well.
     pub also_to: Vec<usize>,
+    /// Share of packets, in millionths, below which there is an outage, if it is watched for them.
+    pub outages: Option<u32>,
     /// Index of the host of `from` that sends it.
     pub from_host: usize,
     /// Index of the host of `to` that it goes to.

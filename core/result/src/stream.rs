@@ -69,6 +69,9 @@ part! {
         /// Arrivals by port, of a stream that may arrive at several (`also_to`).
         #[serde(default, skip_serializing_if = "Named::is_empty")]
         paths: Named<PathResult> = PART.by(&[Key::Port]);
+        /// When too few packets arrived, of a stream with `outages`; absent if others sent it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        outages: Option<OutagesResult> = PART.measured();
         /// Departures compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
@@ -88,6 +91,36 @@ part! {
         first_departure_ns: u64 = NANOS;
         /// Departure of the last of them to leave, ns since traffic started.
         last_departure_ns: u64 = NANOS;
+    }
+}
+
+part! {
+    /// Outages of a stream: times in which the share of its packets that arrived was below a threshold. A packet counts at the
+    /// time when it was sent.
+    pub struct OutagesResult {
+        /// Sampling interval: the share is that of the packets sent in it. 1 ms, or so many that 20 packets are sent.
+        interval_ns: u64 = NANOS;
+        /// Outages.
+        count: u64 = COUNT.counter("stream_outages");
+        /// The time of all together; one that is not over counts until now.
+        total_ns: u64 = NANOS;
+        /// The time of the longest.
+        longest_ns: u64 = NANOS;
+        /// The last 100.
+        last: Vec<OutageResult> = PART.by(&[Key::Index]);
+    }
+}
+
+part! {
+    /// An outage. Where it began or ended within a sampling interval, the share of that says where.
+    pub struct OutageResult {
+        /// Its beginning, ns since traffic started.
+        from_ns: u64 = NANOS;
+        /// Its end, ns since traffic started; absent while it lasts.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        until_ns: Option<u64> = NANOS.measured();
+        /// Packets sent in that time and not received.
+        lost: u64 = COUNT;
     }
 }
 

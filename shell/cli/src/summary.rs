@@ -60,6 +60,7 @@ pub(crate) fn render(document: &ResultDocument) -> String {
             document.streams.iter().take(ROWS_MAX).map(|(name, s)| stream_row(name, s)).collect(),
         );
     }
+    text += &outages(document);
     text += &sessions(document);
     if document.streams.len() > ROWS_MAX {
         let _ =
@@ -265,6 +266,32 @@ fn stream_row(name: &str, stream: &StreamResult) -> Vec<String> {
         cell(stream.reordered, count),
         cell(stream.duplicates, count),
     ]
+}
+
+/// A line for each of the first streams that are watched for outages.
+fn outages(document: &ResultDocument) -> String {
+    let mut text = String::new();
+    let watched = document.streams.iter().filter_map(|(name, stream)| Some((name, stream.outages.as_ref()?)));
+    for (name, outages) in watched.take(ROWS_MAX) {
+        let time = |ns: u64| quantity(ns as f64 / 1e9, "s");
+        let _ = match (outages.count, &outages.last[..]) {
+            (0, _) => writeln!(text, "  {name}: no outage"),
+            (1, [one]) => {
+                let lasts = if one.until_ns.is_none() { ", not over" } else { "" };
+                let (from, length) = (time(one.from_ns), time(outages.total_ns));
+                writeln!(
+                    text,
+                    "  {name}: an outage of {length} after {from}{lasts}, {} lost",
+                    count(one.lost)
+                )
+            }
+            (many, _) => {
+                let (longest, total) = (time(outages.longest_ns), time(outages.total_ns));
+                writeln!(text, "  {name}: {} outages, the longest {longest}, {total} in all", count(many))
+            }
+        };
+    }
+    text
 }
 
 fn verdict(document: &ResultDocument) -> String {

@@ -16,6 +16,7 @@ mod emulation;
 mod error;
 mod figures;
 mod observer;
+mod outages;
 mod phases;
 mod protocols;
 mod punt;

@@ -1,9 +1,9 @@
 //! Snapshots of a running trial.
 
 use crate::emulation::Emulation;
+use crate::rows::Instants;
 use crate::sums::Sums;
 use crate::trial::Trial;
-use measure::Spans;
 use std::net::IpAddr;
 use units::Nanos;
 
@@ -31,10 +31,8 @@ pub struct View<'a> {
     pub(crate) interval: &'a Sums,
     /// Counted since the start.
     pub(crate) total: &'a Sums,
-    /// When the first and the last packet of each stream arrived.
-    pub(crate) spans: &'a Spans,
-    /// When traffic started, on the workers' clock.
-    pub(crate) epoch: Nanos,
+    /// What is known of when packets arrived.
+    pub(crate) instants: Instants<'a>,
     /// Since traffic started.
     pub(crate) at: Nanos,
     /// Since the last snapshot.

@@ -4,6 +4,7 @@ use crate::capture::CaptureOutcome;
 use crate::control::commands::RateCommand;
 use crate::counts::interval::PortCounts;
 use crate::observer::View;
+use crate::outages::TrialOutages;
 use crate::session::LinkEvent;
 use crate::session_rows::sessions;
 use crate::sums::{Sums, WorkerTime};
@@ -14,8 +15,8 @@ use measure::{Counts, DelayVariation, Jitter, Moments, PathCounts, Span, Spans, 
 use port::DriverDrops;
 use result::{
     CaptureResult, Counters, INTERVAL_SCHEMA, IntervalDocument, JitterResult, KernelRxResult, LatencyResult,
-    Named, PacingResult, PathResult, PortResult, RateChange, SpreadResult, StreamResult, TotalDocument,
-    WorkerResult,
+    Named, OutagesResult, PacingResult, PathResult, PortResult, RateChange, SpreadResult, StreamResult,
+    TotalDocument, WorkerResult,
 };
 use sched::{Pace, PacingRecord};
 use units::{L1_OVERHEAD_BYTES, Nanos};
@@ -200,21 +201,33 @@ fn port_pacing(trial: &Trial<'_>, sums: &Sums, port: usize) -> PacingRecord {
     all
 }
 
+/// What is known of when packets of streams arrived.
+#[derive(Clone, Copy)]
+pub(crate) struct Instants<'a> {
+    /// When the first and the last one did.
+    pub(crate) spans: &'a Spans,
+    /// When too few did.
+    pub(crate) outages: &'a TrialOutages,
+    /// When traffic started, on the workers' clock.
+    pub(crate) epoch: Nanos,
+}
+
 /// Streams of `sums` over `span`. Loss is known only at the end, and so is the jitter estimate.
 pub(crate) fn streams(
     trial: &Trial<'_>,
     sums: &Sums,
     span: Nanos,
     jitter: Option<&[Jitter]>,
-    arrived: Option<(&Spans, Nanos)>,
+    instants: Option<Instants<'_>>,
     final_counts: bool,
 ) -> Named<StreamResult> {
     let mut all = Named::with_capacity(trial.streams.len());
     for (index, (plan, stream)) in trial.plan.streams.iter().zip(&trial.streams).enumerate() {
         let totals = &sums.arrivals.streams[index];
         let counts = is_counted(stream, totals).then_some(&totals.counts);
-        let paths = arrived.map_or_else(Named::new, |(_, epoch)| paths(trial, sums, index, epoch));
-        let arrived = arrived.and_then(|(spans, epoch)| since(counts.and_then(|_| spans.of(index))?, epoch));
+        let paths = instants.map_or_else(Named::new, |at| paths(trial, sums, index, at.epoch));
+        let outages = instants.and_then(|at| at.outages.row(index, at.epoch));
+        let arrived = instants.and_then(|at| since(counts.and_then(|_| at.spans.of(index))?, at.epoch));
         let window = match (trial.plan.sent_elsewhere, arrived) {
             (Some(_), Some(arrived)) => sent_within(arrived, sums.sent[index]),
             _ if final_counts => active(stream, span),
@@ -234,6 +247,7 @@ pub(crate) fn streams(
             jitter: jitter.map(|jitter| jitter[index]),
             arrived,
             paths,
+            outages,
             pacing: trial.shape.paces_streams.then(|| pacing(&sums.pacing[index])).flatten(),
         };
         all.insert(plan.name.clone(), row.result(final_counts));
@@ -338,6 +352,7 @@ fn group_row(
         jitter: None,
         arrived: None,
         paths: Named::new(),
+        outages: None,
         pacing: None,
     };
     row.result(final_counts)
@@ -365,6 +380,7 @@ struct Row<'a> {
     /// Since the start of traffic.
     arrived: Option<Span>,
     paths: Named<PathResult>,
+    outages: Option<OutagesResult>,
     pacing: Option<PacingResult>,
 }
 
@@ -423,6 +439,7 @@ impl Row<'_> {
             first_arrival_ns: self.arrived.map(|span| span.first.0),
             last_arrival_ns: self.arrived.map(|span| span.last.0),
             paths: self.paths,
+            outages: self.outages,
             pacing_ns: self.pacing,
         }
     }
@@ -476,7 +493,7 @@ pub(crate) fn total_document(view: &View<'_>) -> TotalDocument {
     view.emulation.fill(&mut ports);
     TotalDocument {
         ports,
-        streams: streams(view.trial, view.total, span, None, Some((view.spans, view.epoch)), true),
+        streams: streams(view.trial, view.total, span, None, Some(view.instants), true),
         groups: groups(view.trial, view.total, span, true),
         sessions: sessions(view.trial, view.total, span, true),
     }

@@ -17,7 +17,7 @@ use crate::emulation::Emulation;
 use crate::error::EngineError;
 use crate::observer::TrialObserver;
 use crate::protocols::Protocols;
-use crate::rows::{self, PortEnd};
+use crate::rows::{self, Instants, PortEnd};
 use crate::session_rows;
 use crate::trial::TrialStream;
 use crate::trial::rig::Rig;
@@ -247,7 +247,7 @@ fn assemble(
         paused_s: usage.map(|_| time.paused_ns as f64 / 1e9),
         ..rows::worker(time)
     });
-    let arrived = Some((&results.spans, results.epoch));
+    let instants = Instants { spans: &results.spans, outages: &results.outages, epoch: results.epoch };
     ResultDocument {
         schema: result::SCHEMA.into(),
         version: env!("CARGO_PKG_VERSION").into(),
@@ -268,7 +268,7 @@ fn assemble(
         protocols: Vec::new(),
         criteria: Vec::new(),
         ports: rows::ports(trial, &results.total, seconds, Some(&ends)),
-        streams: rows::streams(trial, &results.total, span, Some(&results.jitter), arrived, true),
+        streams: rows::streams(trial, &results.total, span, Some(&results.jitter), Some(instants), true),
         groups: rows::groups(trial, &results.total, span, true),
         sessions: session_rows::sessions(trial, &results.total, span, true),
         workers: workers.collect(),

@@ -27,11 +27,11 @@ mod translate;
 pub use action::{Action, Restart, action};
 pub use capture::{capture, packets};
 pub use error::{ErrorKind, Errors};
-pub use metrics::{Figures, MetricsInput, PortState, Transmit, metrics};
+pub use metrics::{ControlEvent, ControlEventKind, Figures, MetricsInput, PortState, Transmit, metrics};
 pub use ping::{PingRequest, Pings};
 pub use protocols::{ProtocolsRequest, protocols};
 pub use states::{Known, MODEL_VERSION, states, version};
 pub use translate::{
-    CapturePlan, ClientPlan, FlowPlan, Igp, Interface, LagPlan, LagPort, LldpPlan, PeerPlan, PortPlan,
-    RouterPlan, RoutesPlan, StreamPlan, Translation, translate, translate_at,
+    CapturePlan, ClientPlan, EventsPlan, FlowPlan, Igp, Interface, LagPlan, LagPort, LldpPlan, PeerPlan,
+    PortPlan, RouterPlan, RoutesPlan, StreamPlan, Translation, translate, translate_at,
 };

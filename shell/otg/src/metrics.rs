@@ -1,6 +1,8 @@
-//! Metrics of ports, flows, BGP peers, IS-IS and OSPF routers, DHCP clients, LLDP agents and lags, from a run's result, its intervals, and the states of its protocols.
+//! Metrics of ports, flows and their convergence, BGP peers, IS-IS and OSPF routers, DHCP clients, LLDP agents and lags, from a run's result, its intervals, and the states of its protocols.
 //!
 //! Values that were not measured are absent. Rates have at most four decimals: some clients read `1e-05` as a string.
+
+mod convergence;
 
 use crate::check::check;
 use crate::error::{ErrorKind, Errors};
@@ -17,6 +19,8 @@ use result::{
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
 use units::L1_OVERHEAD_BYTES;
+
+pub use convergence::{ControlEvent, ControlEventKind};
 
 /// A flow that ends at a time has ended so much later, s: the last packets may leave late.
 const ENDED_AFTER_S: f64 = 0.15;
@@ -71,6 +75,8 @@ pub struct MetricsInput<'a> {
     pub ports: &'a [PortState],
     /// Protocols of the devices.
     pub protocols: &'a ProtocolStates,
+    /// What was asked of the control plane in this run.
+    pub events: &'a [ControlEvent],
 }
 
 /// Answers a `MetricsRequest`.
@@ -97,6 +103,7 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
                 |port: &PortPlan, router: &RouterPlan| ospf_row(ospf_state(port, router, input.protocols));
             json!({"choice": "ospfv2_metrics", "ospfv2_metrics": router_rows(&root.child("ospfv2"), Igp::Ospf, input, row)})
         }
+        "convergence" => convergence::convergence_metrics(&root.child("convergence"), input),
         "lldp" => lldp_metrics(&root.child("lldp"), input),
         "lag" => lag_metrics(&root.child("lag"), input),
         "lacp" => lacp_metrics(&root.child("lacp"), input),
@@ -105,7 +112,7 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
         other => {
             root.fail_at(
                 "choice",
-                format!("'{other}' is not supported: use port, flow, bgpv4, bgpv6, isis, ospfv2, dhcpv4_client, dhcpv6_client, lldp, lag or lacp"),
+                format!("'{other}' is not supported: use port, flow, convergence, bgpv4, bgpv6, isis, ospfv2, dhcpv4_client, dhcpv6_client, lldp, lag or lacp"),
             );
             Value::Null
         }

@@ -20,6 +20,15 @@ pub(crate) struct LiveSnapshot {
     pub(crate) live: Live,
     /// Counts from 1; 0 is the one before the first.
     number: u64,
+    /// When it was taken.
+    taken: Option<Instant>,
+}
+
+impl LiveSnapshot {
+    /// Time since traffic started, s, as long as it goes on.
+    pub(crate) fn now_s(&self) -> f64 {
+        self.live.at_s + self.taken.map_or(0.0, |taken| taken.elapsed().as_secs_f64())
+    }
 }
 
 /// The last interval and the totals.
@@ -117,9 +126,9 @@ impl Snapshots {
         self.changes.subscribe()
     }
 
-    fn put_live(&self, live: Live) {
+    fn put_live(&self, live: Live, taken: Instant) {
         let mut newest = self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        *newest = Arc::new(LiveSnapshot { live, number: newest.number + 1 });
+        *newest = Arc::new(LiveSnapshot { live, number: newest.number + 1, taken: Some(taken) });
     }
 }
 
@@ -137,8 +146,8 @@ impl SnapshotPublisher {
 
     /// Publishes a view.
     pub(crate) fn publish(&mut self, view: &View<'_>, snapshots: &Snapshots) {
-        snapshots.put_live(live(view, &self.cores));
         let began = Instant::now();
+        snapshots.put_live(live(view, &self.cores), began);
         if began >= self.next_full {
             snapshots.put_full(full(view, &self.cores));
             self.next_full = began + began.elapsed() * FULL_SHARE - Duration::from_millis(1);

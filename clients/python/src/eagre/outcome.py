@@ -661,6 +661,36 @@ class OspfResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OutageResult:
+    """An outage. Where it began or ended within a sampling interval, the share of that says where."""
+
+    from_ns: int
+    """Its beginning, ns since traffic started."""
+    lost: int
+    """Packets sent in that time and not received."""
+    until_ns: int | None = None
+    """Its end, ns since traffic started; absent while it lasts."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutagesResult:
+    """Outages of a stream: times in which the share of its packets that arrived was below a threshold. A packet
+    counts at the time when it was sent.
+    """
+
+    interval_ns: int
+    """Sampling interval: the share is that of the packets sent in it. 1 ms, or so many that 20 packets are sent."""
+    count: int
+    """Outages."""
+    total_ns: int
+    """The time of all together; one that is not over counts until now."""
+    longest_ns: int
+    """The time of the longest."""
+    last: list[OutageResult]
+    """The last 100."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PacingResult:
     """Departures compared with the schedule, ns. The error of a gap is its difference from the scheduled gap."""
 
@@ -1236,6 +1266,8 @@ class StreamResult:
     """Arrival of the last packet, ns since traffic started."""
     paths: dict[str, PathResult] = field(default_factory=dict)
     """Arrivals by port, of a stream that may arrive at several (`also_to`)."""
+    outages: OutagesResult | None = None
+    """When too few packets arrived, of a stream with `outages`; absent if others sent it."""
     pacing_ns: PacingResult | None = None
     """Departures compared with the schedule."""
 

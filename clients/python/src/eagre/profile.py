@@ -929,6 +929,11 @@ class Stream(Written):
     """Other ports at which its packets may arrive: other paths through the device, such as a backup or an
     equal-cost path. The result says how many packets came by which port, and when ('paths').
     """
+    outages: str | None = None
+    """Notes when fewer than this share of the packets arrived, and until when ('outages' in the result). The share
+    is that of the packets sent in 1 ms, or in so many that 20 packets are sent. Needs 'to', and packets with a
+    signature.
+    """
     from_host: str | None = None
     """Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
     clients of the port in turn, each from its address, or 'pppoe': all PPPoE clients, each in its session. Default:

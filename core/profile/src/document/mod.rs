@@ -344,6 +344,9 @@ pub struct StreamDoc {
     /// Other ports at which its packets may arrive: other paths through the device, such as a backup or an equal-cost path. The
     /// result says how many packets came by which port, and when ('paths').
     pub also_to: Option<OneOrMany<String>>,
+    /// Notes when fewer than this share of the packets arrived, and until when ('outages' in the result). The share is that of
+    /// the packets sent in 1 ms, or in so many that 20 packets are sent. Needs 'to', and packets with a signature.
+    pub outages: Option<Share>,
     /// Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
     /// clients of the port in turn, each from its address, or 'pppoe': all PPPoE clients, each in its session. Default: the host
     /// with the packet's outermost source address (and its VLANs, if the packet has vlan headers), otherwise the
@@ -425,6 +428,7 @@ impl StreamDoc {
             from: from.into(),
             to: None,
             also_to: None,
+            outages: None,
             from_host: None,
             to_host: None,
             next_hop: None,

@@ -115,6 +115,9 @@ impl<'c, 'p> Walk<'c, '_, 'p> {
                     "'{given}' is not measured, because stream '{}' has measure: false",
                     stream.name.0
                 )),
+                Some(stream) if given.starts_with("outages.") && stream.outages.is_none() => {
+                    Err(format!("'{given}' is not measured: stream '{}' has no 'outages'", stream.name.0))
+                }
                 _ => Ok(field),
             },
             Presence::Clients | Presence::Servers => match self.sessions {

@@ -20,6 +20,12 @@ const MOST: u64 = signature::STREAMS_MAX as u64;
 /// Copies that may differ: each has a packet of its own in memory.
 const DIFFERING_MAX: u32 = 1 << 18;
 
+/// Streams of a profile that has one with outages: workers keep a quarter of a second of samples of each.
+const WATCHED_MAX: u64 = 1_000;
+
+/// What is wrong with a stream that says more than its packets can tell.
+const NEEDS_SIGNATURE: &str = "needs packets with a signature: 'measure: true', and no 'replay'";
+
 /// Memory of a copy that equals the others: its entry, its name, and its places in tables.
 const COPY_BYTES: u64 = 2 * size_of::<StreamPlan>() as u64;
 /// Memory of a copy with a packet of its own.
@@ -49,8 +55,7 @@ impl PortName {
 
 impl<'a> Resolver<'a> {
     pub(super) fn streams(&mut self) -> Vec<StreamPlan> {
-        let document = self.document;
-        let total: u64 = document.streams.iter().map(|stream| u64::from(stream.copies.unwrap_or(1))).sum();
+        let total = self.streams_in_all();
         if total > MOST {
             self.reading.fail("streams", format!("{total} streams, copies included; the most is {MOST}"));
             return Vec::new();
@@ -88,6 +93,11 @@ impl<'a> Resolver<'a> {
         plans
     }
 
+    /// How many streams there are, copies included.
+    fn streams_in_all(&self) -> u64 {
+        self.document.streams.iter().map(|stream| u64::from(stream.copies.unwrap_or(1))).sum()
+    }
+
     /// About how much memory the streams of the plan take, bytes.
     fn memory(&self) -> u64 {
         let document = self.document;
@@ -115,7 +125,7 @@ impl<'a> Resolver<'a> {
             return Vec::new();
         };
         if !stream.is_measured() || stream.replay.is_some() {
-            self.reading.fail(&path, "needs packets with a signature: 'measure: true', and no 'replay'");
+            self.reading.fail(&path, NEEDS_SIGNATURE);
         }
         let mut all = Vec::new();
         for (place, name) in names.with_paths() {
@@ -130,10 +140,31 @@ impl<'a> Resolver<'a> {
         all
     }
 
+    /// Below which share of packets there is an outage, in millionths.
+    fn outages(&mut self, path: &str, stream: &StreamDoc) -> Option<u32> {
+        let (share, path) = (stream.outages.as_ref()?.0, format!("{path}.outages"));
+        if stream.to.is_none() {
+            self.reading.fail(&path, "needs 'to', the port at which packets should arrive");
+        }
+        if !stream.is_measured() || stream.replay.is_some() {
+            self.reading.fail(&path, NEEDS_SIGNATURE);
+        }
+        if share <= 0.0 {
+            self.reading.fail(&path, "must be more than 0%");
+        }
+        let total = self.streams_in_all();
+        if total > WATCHED_MAX {
+            let reason = format!("{total} streams, copies included; with outages the most is {WATCHED_MAX}");
+            self.reading.fail(&path, reason);
+        }
+        Some((share * 1e6).round() as u32)
+    }
+
     fn stream(&mut self, path: &str, stream: &StreamDoc) -> Vec<StreamPlan> {
         let from = self.port_name(&format!("{path}.from"), &stream.from);
         let to = stream.to.as_ref().map(|to| self.port_name(&format!("{path}.to"), to));
         let also_to = self.other_ports(path, stream, to);
+        let outages = self.outages(path, stream);
         self.within_a_year(&format!("{path}.start_delay"), stream.start_delay.0);
         let leased = self.leased(path, stream, from);
         let to_clients = self.is_to_sessions(path, stream, to);
@@ -162,6 +193,7 @@ impl<'a> Resolver<'a> {
             from: from.index(),
             to: to.map(PortName::index),
             also_to,
+            outages,
             from_host: hosts.0.unwrap_or(0),
             to_host: hosts.1.unwrap_or(0),
             leased,

@@ -6,7 +6,7 @@
 use super::sessions::SessionCounts;
 use fragment::FragmentCounts;
 use histogram::Scale;
-use measure::{Paths, Table};
+use measure::{Paths, Samples, Table};
 use sched::PacingRecord;
 
 /// Streams up to which each has a pacing record of its own.
@@ -137,6 +137,8 @@ pub(crate) struct Interval {
     pub(crate) arrivals: Table,
     /// Arrivals by port, if a stream may arrive at several.
     pub(crate) paths: Paths,
+    /// Packets by when they were sent, if a stream is watched for outages.
+    pub(crate) samples: Samples,
     /// Packets sent, for each stream.
     pub(crate) sent: Vec<u64>,
     /// Their bytes with FCS, of streams whose packets differ.
@@ -170,6 +172,8 @@ pub(crate) struct Shape {
     pub(crate) scale: Option<Scale>,
     /// Whether a stream may arrive at several ports.
     pub(crate) has_paths: bool,
+    /// Whether a stream is watched for outages.
+    pub(crate) has_samples: bool,
     /// Whether each stream has its own pacing record.
     pub(crate) paces_streams: bool,
 }
@@ -182,7 +186,15 @@ impl Shape {
             _ => Scale::COARSE,
         };
         let paces_streams = streams <= PACING_RECORDS_MAX;
-        Self { streams, ports, sessions, scale: histograms.then_some(scale), has_paths: false, paces_streams }
+        Self {
+            streams,
+            ports,
+            sessions,
+            scale: histograms.then_some(scale),
+            has_paths: false,
+            has_samples: false,
+            paces_streams,
+        }
     }
 
     /// The same with more streams: buckets and records stay as fine as they are.
@@ -195,6 +207,7 @@ impl Shape {
     pub(crate) fn bytes(self, workers: usize) -> u64 {
         let buckets = self.scale.map_or(0, Scale::buckets) as u64;
         let fixed = 512 + if self.has_paths { 40 * self.ports as u64 } else { 0 };
+        let fixed = fixed + if self.has_samples { Samples::STREAM_BYTES } else { 0 };
         let in_table = if self.is_present() { 4 * buckets } else { buckets };
         self.streams as u64 * (workers as u64 * 2 * (in_table + fixed) + 2 * (2 * buckets + fixed))
     }
@@ -231,6 +244,7 @@ impl Shape {
         Interval {
             arrivals: Table::new(0, None),
             paths: if self.has_paths { Paths::new(self.streams, self.ports) } else { Paths::default() },
+            samples: if self.has_samples { Samples::new(self.streams) } else { Samples::default() },
             sent: vec![0; self.streams],
             sent_bytes: vec![0; self.streams],
             pacing: vec![PacingRecord::default(); records],
@@ -251,6 +265,7 @@ impl Interval {
     pub(crate) fn clear(&mut self) {
         self.arrivals.clear();
         self.paths.clear();
+        self.samples.clear();
         self.sent.fill(0);
         self.sent_bytes.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);

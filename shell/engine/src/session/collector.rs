@@ -5,8 +5,9 @@ use crate::control::commands::{RateCommand, RemoveCommand};
 use crate::counts::interval::Interval;
 use crate::emulation::Emulation;
 use crate::observer::{TrialObserver, View};
+use crate::outages::{self, TrialOutages};
 use crate::phases::Phases;
-use crate::rows;
+use crate::rows::{self, Instants};
 use crate::sums::Sums;
 use crate::trial::Trial;
 use crate::worker::LastReport;
@@ -28,6 +29,7 @@ pub(super) struct WorkerResults<'a> {
     pub(super) trial: Cow<'a, Trial<'a>>,
     pub(super) total: Sums,
     pub(super) spans: Spans,
+    pub(super) outages: TrialOutages,
     pub(super) jitter: Vec<Jitter>,
     pub(super) unsent: Vec<u64>,
     pub(super) last_departure: Nanos,
@@ -48,6 +50,7 @@ pub(super) struct Collector<'a> {
     pub(super) trial: Cow<'a, Trial<'a>>,
     total: Sums,
     spans: Spans,
+    outages: TrialOutages,
     current: Sums,
     /// The most sessions at a time of all workers since the last call of `gathered`, by place in a list of all.
     bounds: Vec<u64>,
@@ -75,6 +78,7 @@ impl<'a> Collector<'a> {
             current: sums,
             total,
             spans: Spans::new(trial.shape.streams, workers),
+            outages: TrialOutages::new(trial),
             bounds: Vec::new(),
             spare: Vec::new(),
             epoch,
@@ -94,6 +98,7 @@ impl<'a> Collector<'a> {
         self.current.add(worker, &interval);
         self.total.add(worker, &interval);
         self.spans.add(worker, &interval.arrivals);
+        self.outages.add(&interval);
         self.bounds.resize(interval.sessions.len(), 0);
         let maxima = interval.sessions.iter().map(|counts| counts.app.active_max);
         self.bounds.iter_mut().zip(maxima).for_each(|(sum, most)| *sum += most);
@@ -140,9 +145,10 @@ impl<'a> Collector<'a> {
         indices.iter().for_each(|index| streams[*index as usize].removed = Some(at));
     }
 
-    /// All workers have handed over once since this was called last.
-    pub(super) fn gathered(&mut self) {
+    /// All workers have handed over once since this was called last, what they had counted at `now`.
+    pub(super) fn gathered(&mut self, now: Nanos) {
         self.total.note_most(&mut self.bounds);
+        self.outages.judge(now);
     }
 
     /// When a phase of an entry's load begins or ends next.
@@ -155,10 +161,12 @@ impl<'a> Collector<'a> {
         self.total.phases.pass(now.since(self.epoch));
     }
 
-    /// How often workers must hand over for what is counted of sessions: the most of several at a time is the better known.
+    /// How often workers must hand over for what is counted of sessions, the most of which at a time is the better known, and for
+    /// samples, of which a worker keeps few.
     pub(super) fn gather_every(&self) -> Option<Nanos> {
-        (!self.trial.plan.sessions.is_empty() && self.total.workers.len() > 1)
-            .then_some(GATHER_SESSIONS_EVERY)
+        let has_sessions = !self.trial.plan.sessions.is_empty() && self.total.workers.len() > 1;
+        let sessions = has_sessions.then_some(GATHER_SESSIONS_EVERY);
+        sessions.or(self.outages.are_watched().then_some(outages::GATHER_EVERY))
     }
 
     /// Sending is over, and all that was counted until then is here.
@@ -179,8 +187,7 @@ impl<'a> Collector<'a> {
             emulation,
             interval: &self.current,
             total: &self.total,
-            spans: &self.spans,
-            epoch: self.epoch,
+            instants: Instants { spans: &self.spans, outages: &self.outages, epoch: self.epoch },
             at: now.since(self.epoch),
             span: now.since(self.published),
             draining,
@@ -245,7 +252,8 @@ impl<'a> Collector<'a> {
             }
             usage.push(used);
         }
-        self.gathered();
+        self.gathered(now);
+        self.outages.end();
         self.publish(now, true, emulation, observer);
         WorkerResults {
             captures: background.captures.finish(),
@@ -261,6 +269,7 @@ impl<'a> Collector<'a> {
             rate_changes: self.rate_changes,
             total: self.total,
             spans: self.spans,
+            outages: self.outages,
         }
     }
 }

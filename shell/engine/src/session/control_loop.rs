@@ -111,7 +111,7 @@ impl ControlLoop<'_, '_> {
             self.carry_out(now, workers, &mut pings, progress.sent.is_none() && progress.stopped.is_none());
             if now >= self.collector.next_cut() {
                 workers.gather(self.collector);
-                self.collector.gathered();
+                self.collector.gathered(now);
                 self.collector.pass_cuts(now);
                 progress.gathered = now;
             }
@@ -125,7 +125,7 @@ impl ControlLoop<'_, '_> {
             {
                 progress.sent = Some(now);
                 workers.gather(self.collector);
-                self.collector.gathered();
+                self.collector.gathered(now);
                 self.collector.mark_sent();
             }
             self.count(now, workers, &mut progress);
@@ -242,7 +242,7 @@ impl ControlLoop<'_, '_> {
             [every, self.collector.gather_every()].into_iter().flatten().fold(GATHER_EVERY_MAX, Nanos::min);
         if is_due || now.since(progress.gathered) >= longest {
             workers.gather(self.collector);
-            self.collector.gathered();
+            self.collector.gathered(now);
             progress.gathered = now;
             if every.is_some() && self.collector.all_arrived() {
                 progress.arrived = Some(now);

@@ -113,6 +113,9 @@ impl<'p> Trial<'p> {
             facts,
             shape: Shape {
                 has_paths: plan.streams.iter().any(|stream| !stream.also_to.is_empty()),
+                // Of what is sent elsewhere, nobody here knows when it left.
+                has_samples: plan.sent_elsewhere.is_none()
+                    && plan.streams.iter().any(|stream| stream.outages.is_some()),
                 ..Shape::new(streams.len(), plan.ports.len(), plan.sessions.len(), histograms)
             },
             mark: Mark::of_run(plan.seed),
@@ -212,8 +215,16 @@ impl<'p> Trial<'p> {
         if marked.zip(marks..).any(|(mark, next)| usize::from(mark) != next) {
             return Err(format!("the first mark that is free is {marks}"));
         }
-        if let Some(stream) = more.streams.iter().find(|stream| !stream.also_to.is_empty()) {
-            return Err(format!("stream '{}': one with 'also_to' must be there from the start", stream.name));
+        for (key, has) in [
+            ("also_to", (|stream| !stream.also_to.is_empty()) as fn(&StreamPlan) -> bool),
+            ("outages", |stream| stream.outages.is_some()),
+        ] {
+            if let Some(stream) = more.streams.iter().find(|stream| has(stream)) {
+                return Err(format!(
+                    "stream '{}': one with '{key}' must be there from the start",
+                    stream.name
+                ));
+            }
         }
         let names: HashSet<&str> = self.plan.streams.iter().map(|stream| stream.name.as_str()).collect();
         for stream in &more.streams {

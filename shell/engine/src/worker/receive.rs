@@ -176,6 +176,7 @@ impl<'a> Receiver<'a> {
         }
         counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
         interval.paths.record(self.port, &self.arrivals[..measured], now);
+        interval.samples.received(&self.arrivals[..measured], now);
         self.marked.drain(..).for_each(|(stream, bytes)| recorder.count(stream, bytes));
         self.queue.free(&mut self.burst);
         true

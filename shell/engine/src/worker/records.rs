@@ -100,6 +100,7 @@ impl Records {
             let arrival = arrival_of(port, found, bytes, at, expected, counts);
             counts.rx_unknown_stream += recorder.record(&[arrival], at);
             interval.paths.record(port, &[arrival], at);
+            interval.samples.received(&[arrival], at);
         }
         true
     }

@@ -9,6 +9,7 @@ use super::varied::{Slice, TxContent, Varied};
 use crate::capture::{Direction, Tap};
 use crate::counts::interval::{Interval, PortCounts, Shape};
 use crate::punt::PuntExit;
+use measure::Samples;
 use port::{BURST, Burst, Clock, TxQueue};
 use sched::{Factor, Pacing, Schedule, Slot};
 use units::Nanos;
@@ -272,6 +273,9 @@ impl<'a> Transmitter<'a> {
         if let Some(tap) = &mut tap {
             tap.commit(taken);
         }
+        if interval.samples.is_counting() {
+            self.sample(taken, departure, &mut interval.samples);
+        }
         let before = interval.ports[self.port].tx_bytes;
         if taken == self.packets {
             self.account_all(departure.since(epoch), interval);
@@ -342,6 +346,17 @@ impl<'a> Transmitter<'a> {
                 }
             }
             i = end;
+        }
+    }
+
+    /// Notes when the first `taken` packets left.
+    #[cold]
+    fn sample(&self, taken: usize, departure: Nanos, samples: &mut Samples) {
+        let mut left = taken as u32;
+        for slot in &self.slots[..self.filled] {
+            let run = slot.run.min(left);
+            samples.sent(self.streams[slot.stream as usize].index, departure, run);
+            left -= run;
         }
     }
 

@@ -1,5 +1,6 @@
 use super::*;
 use crate::translate::translate;
+use result::{OutageResult, OutagesResult};
 use std::time::Instant;
 
 fn config(flows: usize) -> Value {
@@ -71,6 +72,7 @@ fn flows_are_summed_over_their_streams() {
         own_s: &[0.0, 0.0],
         ports: &[PortState { up: true, ..PortState::default() }; 2],
         protocols: &ProtocolStates::default(),
+        events: &[],
     };
     let answer = metrics(&json!({"choice": "flow"}), &input).unwrap();
     let rows = answer["flow_metrics"].as_array().unwrap();
@@ -120,16 +122,77 @@ fn what_there_is_not_is_an_error() {
         own_s: &[0.0],
         ports: &[],
         protocols: &ProtocolStates::default(),
+        events: &[],
     };
     let errors = |request| metrics(&request, &input).unwrap_err().errors;
     let request = json!({"choice": "flow", "flow": {"flow_names": ["f0", "g"]}});
     assert_eq!(errors(request), ["flow.flow_names[1]: unknown name 'g'"]);
-    let supported = "choice: 'ospfv3' is not supported: use port, flow, bgpv4, bgpv6, isis, ospfv2, dhcpv4_client, dhcpv6_client, lldp, lag or lacp";
+    let supported = "choice: 'ospfv3' is not supported: use port, flow, convergence, bgpv4, bgpv6, isis, ospfv2, dhcpv4_client, dhcpv6_client, lldp, lag or lacp";
     assert_eq!(errors(json!({"choice": "ospfv3"})), [supported]);
     let row = metrics(&json!({"choice": "flow"}), &input).unwrap()["flow_metrics"][0].clone();
     assert_eq!(
         (&row["frames_tx"], &row["transmit"], row.get("latency")),
         (&json!(0), &json!("stopped"), None)
+    );
+}
+
+#[test]
+fn convergence_is_told_from_the_event_that_outages_followed() {
+    let mut config = config(1);
+    config["events"] = json!({"dp_events": {"enable": true}, "cp_events": {"enable": true}});
+    let translation = translate(&config).unwrap();
+    let profile = translation.profile.to_value();
+    assert_eq!(profile["streams"][1]["outages"], "95%", "{profile}");
+    let (mut total, _) = figures(&translation);
+    let outage = |from_ns, until_ns| OutageResult { from_ns, until_ns, lost: 7 };
+    // The flow's two streams: before the event, twice after it, and once more that is not over.
+    for (number, last) in [
+        vec![outage(1_000, Some(2_000)), outage(21_000, Some(26_000))],
+        vec![outage(20_500, Some(24_000)), outage(90_000, None)],
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = &translation.flows[0].streams[number].name;
+        let row = total.streams.get_mut(name).unwrap();
+        row.outages = Some(OutagesResult { last, ..OutagesResult::default() });
+    }
+    let event =
+        |kind, source: &str, begin_s, end_s| ControlEvent { kind, source: source.into(), begin_s, end_s };
+    let events = [
+        event(ControlEventKind::RouteWithdraw, "r", 20e-6, 20.2e-6),
+        event(ControlEventKind::LinkUp, "a", 50e-6, 50.1e-6),
+    ];
+    let mut input = MetricsInput {
+        translation: &translation,
+        figures: Figures { total: Some(&total), active: true, ..Figures::default() },
+        requested: &[Transmit::Started],
+        own_s: &[0.0],
+        ports: &[],
+        protocols: &ProtocolStates::default(),
+        events: &events,
+    };
+    let answer = metrics(&json!({"choice": "convergence"}), &input).unwrap();
+    let row = &answer["convergence_metrics"][0];
+    assert_eq!(
+        (&row["data_plane_convergence_us"], &row["control_plane_data_plane_convergence_us"]),
+        (&json!(5.0), &json!(6.0)),
+        "{answer}"
+    );
+    let told = row["events"].as_array().unwrap();
+    let at: Vec<f64> = told.iter().filter_map(|event| event["begin_timestamp_ns"].as_f64()).collect();
+    assert_eq!(at, [1e3, 2e3, 20e3, 20.5e3, 21e3, 24e3, 26e3, 50e3, 90e3], "{answer}");
+    assert_eq!(
+        told[2],
+        json!({"type": "route_withdraw", "source": "r", "begin_timestamp_ns": 20e3, "end_timestamp_ns": 20.2e3})
+    );
+    // Without events of the control plane, the last outage that is over.
+    input.events = &[];
+    let answer = metrics(&json!({"choice": "convergence"}), &input).unwrap();
+    let row = &answer["convergence_metrics"][0];
+    assert_eq!(
+        (&row["data_plane_convergence_us"], row.get("control_plane_data_plane_convergence_us")),
+        (&json!(5.0), None)
     );
 }
 
@@ -147,6 +210,7 @@ fn a_thousand_flows_are_answered_at_once() {
         own_s: &[],
         ports: &[],
         protocols: &ProtocolStates::default(),
+        events: &[],
     };
     let begun = Instant::now();
     let text = metrics(&json!({"choice": "flow"}), &input).unwrap().to_string();

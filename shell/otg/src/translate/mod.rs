@@ -20,13 +20,16 @@ use crate::model::message;
 use crate::node::{Log, Node};
 pub(crate) use bgp::WELL_KNOWN;
 use ports::Ports;
-use profile::document::{self, Document, LoadDoc};
+use profile::document::{self, Document, LoadDoc, Share, StreamDoc};
 use profile::{Overrides, Plan};
 use serde_json::Value;
 use units::Nanos;
 
 /// Duration of the profile, the maximum: clients stop flows themselves.
 const LONGEST: Nanos = Nanos::from_secs(31_536_000);
+
+/// Streams that a profile with outages can have.
+const WATCHED_MAX: usize = 1_000;
 
 /// A translated configuration.
 #[derive(Debug, Clone)]
@@ -39,8 +42,19 @@ pub struct Translation {
     pub lags: Vec<LagPlan>,
     /// The flows, in the configuration's order.
     pub flows: Vec<FlowPlan>,
+    /// Which events are noted.
+    pub events: EventsPlan,
     /// Warnings for the client.
     pub warnings: Vec<String>,
+}
+
+/// Which events are noted, for `convergence` metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct EventsPlan {
+    /// Whether those of the control plane are.
+    pub control: bool,
+    /// The share of a flow's frames, in percent, below which it is interrupted; `None` if flows are not watched.
+    pub threshold: Option<f64>,
 }
 
 /// A port.
@@ -287,6 +301,7 @@ pub fn translate_at(config: &Value, device: &dyn Fn(&str) -> String) -> Result<T
             plan => flows.extend(plan),
         }
     }
+    let events = events(&root, &mut streams);
     if log.has_no_more_than(closed) {
         log.unread(config, config_message);
     }
@@ -297,7 +312,7 @@ pub fn translate_at(config: &Value, device: &dyn Fn(&str) -> String) -> Result<T
         return Err(validation(errors));
     }
     let (lags, ports) = ports.plans();
-    let translation = Translation { profile, ports, lags, flows, warnings };
+    let translation = Translation { profile, ports, lags, flows, events, warnings };
     translation.check()?;
     Ok(translation)
 }
@@ -306,6 +321,26 @@ pub fn translate_at(config: &Value, device: &dyn Fn(&str) -> String) -> Result<T
 fn options(config: &Node<'_>) {
     // Ports are leased: a busy port refuses the configuration.
     config.at("options.port_options").flag("location_preemption");
+}
+
+/// Reads which events are noted, and lets streams be watched.
+fn events(config: &Node<'_>, streams: &mut [StreamDoc]) -> EventsPlan {
+    let node = config.child("events");
+    let (control, data) = (node.child("cp_events").flag("enable"), node.child("dp_events"));
+    let threshold = data.real("rx_rate_threshold");
+    if !data.flag("enable") {
+        return EventsPlan { control, threshold: None };
+    }
+    if threshold <= 0.0 {
+        data.fail_at("rx_rate_threshold", "must be more than 0");
+    }
+    if streams.len() > WATCHED_MAX {
+        data.fail(format!("flows make {} streams: at most {WATCHED_MAX} are watched", streams.len()));
+    }
+    for stream in streams.iter_mut().filter(|stream| stream.to.is_some() && stream.is_measured()) {
+        stream.outages = Some(Share(threshold / 100.0));
+    }
+    EventsPlan { control, threshold: Some(threshold) }
 }
 
 impl Translation {

@@ -8,7 +8,7 @@ use crate::routes::blocking;
 use crate::runs::{RunJob, RunMode};
 use api::{NewRate, NewRun};
 use futures_util::future::join_all;
-use otg::{Errors, Translation, Transmit};
+use otg::{ControlEventKind, Errors, Translation, Transmit};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::ErrorKind;
@@ -138,6 +138,7 @@ impl Otg {
             }
         }
         let run = self.run(session, profile, "otg", true, caller).await?;
+        session.events.clear();
         session.asked = vec![Transmit::Stopped; translation.flows.len()];
         // One that begins later begins with a delay.
         let paused = FlowClock { used_s: -(PAUSED_DELAY_NS as f64 / 1e9), since_s: None };
@@ -233,7 +234,7 @@ impl Otg {
     /// Sets links up or down, all or, if one of them can't be, none.
     async fn links(
         &self,
-        session: &OtgSession,
+        session: &mut OtgSession,
         translation: &Arc<Translation>,
         request: &Value,
     ) -> Result<(), Errors> {
@@ -251,11 +252,14 @@ impl Otg {
             id.and_then(|id| interface(&id)).map_err(|fault| of(*port, &fault))?;
         }
         let lease = session.lease.clone().ok_or_else(no_lease)?;
+        let kind = if up { ControlEventKind::LinkUp } else { ControlEventKind::LinkDown };
         for port in meant {
+            let begin_s = session.clock_s();
             let (lease, device) = (lease.clone(), translation.ports[port].device.clone());
             let switched =
                 blocking(self.service.clone(), move |service| service.switch_link(&lease, &device, up));
             switched.await.map_err(|fault| of(port, &fault))?;
+            session.note(kind, [translation.ports[port].name.clone()], begin_s);
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::{Otg, OtgSession, errors_of};
 use crate::access::Caller;
 use crate::runs::RunJob;
 use api::{NewProtocolChange, ProtocolAction, State};
-use otg::{Errors, Igp, ProtocolsRequest, Restart, Translation, Transmit};
+use otg::{ControlEvent, ControlEventKind, Errors, Igp, ProtocolsRequest, Restart, Translation, Transmit};
 use result::{IsisLevelCounts, ProtocolStates};
 use std::sync::Arc;
 
@@ -54,7 +54,13 @@ impl Otg {
             ProtocolsRequest::Routes(routes, up) => {
                 let action = if up { ProtocolAction::Advertise } else { ProtocolAction::Withdraw };
                 let run = session.speaking().filter(|_| session.protocols);
+                let known = translation.routes().filter(|known| routes.contains(&known.key));
+                let sources: Vec<String> = known.map(|known| known.name.clone()).collect();
+                let begin_s = session.clock_s();
                 ask(run, NewProtocolChange { routes, ..change(action) }, "protocol.route").await?;
+                let kind =
+                    if up { ControlEventKind::RouteAdvertise } else { ControlEventKind::RouteWithdraw };
+                session.note(kind, sources, begin_s);
             }
             ProtocolsRequest::Speakers(peers, up, path) => {
                 let action = if up { ProtocolAction::Up } else { ProtocolAction::Down };
@@ -157,7 +163,32 @@ impl Otg {
     }
 }
 
+/// Events that are kept of a run.
+const EVENTS_MAX: usize = 1_000;
+
 impl OtgSession {
+    /// The time of the run that sends, s since its traffic started.
+    pub(super) fn clock_s(&self) -> f64 {
+        self.speaking().map_or(0.0, |run| run.job.snapshots.live().now_s())
+    }
+
+    /// Notes what was asked of the control plane at `begin_s` and is done now, if that is wanted.
+    pub(super) fn note(
+        &mut self,
+        kind: ControlEventKind,
+        sources: impl IntoIterator<Item = String>,
+        begin_s: f64,
+    ) {
+        let is_noted = self.translation.as_ref().is_some_and(|translation| translation.events.control);
+        if !is_noted || self.speaking().is_none() {
+            return;
+        }
+        let end_s = self.clock_s();
+        self.events.extend(sources.into_iter().map(|source| ControlEvent { kind, source, begin_s, end_s }));
+        let excess = self.events.len().saturating_sub(EVENTS_MAX);
+        self.events.drain(..excess);
+    }
+
     /// The run whose hosts speak, while it goes on.
     fn speaking(&self) -> Option<Arc<RunJob>> {
         self.traffic.clone().filter(|run| !run.job.has_ended())

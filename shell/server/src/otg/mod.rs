@@ -20,7 +20,7 @@ use crate::jobs::lock;
 use crate::runs::RunJob;
 use crate::service::Service;
 use api::{Neighbour, NewLease};
-use otg::{ErrorKind, Errors, Translation, Transmit};
+use otg::{ControlEvent, ErrorKind, Errors, Translation, Transmit};
 use result::ProtocolStates;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -95,6 +95,8 @@ struct OtgSession {
     protocols: bool,
     /// How the protocols of devices stood last.
     states: ProtocolStates,
+    /// What was asked of the control plane in the newest run that sends, if that is noted.
+    events: Vec<ControlEvent>,
     /// Requests under way that need a run: pings, and neighbours that are resolved.
     pinging: usize,
     /// Neighbours that have answered in a run of this configuration, each once.

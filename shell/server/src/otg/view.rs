@@ -54,7 +54,8 @@ impl Otg {
         let own_s: Vec<f64> = session.clocks.iter().map(|clock| clock.at(figures.at_s)).collect();
         let (requested, own_s) = (&session.asked[..], &own_s[..]);
         let (ports, protocols) = (&ports, &protocols);
-        let input = MetricsInput { translation: &translation, figures, requested, own_s, ports, protocols };
+        let (events, translation) = (&session.events[..], &translation);
+        let input = MetricsInput { translation, figures, requested, own_s, ports, protocols, events };
         otg::metrics(request, &input)
     }
 
