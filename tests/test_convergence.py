@@ -181,8 +181,10 @@ def test_a_stream_tells_by_which_port_it_came(lab):
 @pytest.mark.unsteady("a tester that was kept from its core sends late")
 @pytest.mark.parametrize("kind", ["afpacket", "afxdp", "xdp"])
 def test_an_outage_has_a_beginning_an_end_and_a_loss(lab, kind):
-    """A kernel router drops everything for a while: when, how long and how much the stream says, to the packet."""
+    """A kernel router drops everything for a while: when, how long and how much, the stream says."""
     router = lab.router()
+    for inner in ("r0", "r1") if kind == "xdp" else ():
+        router.router.run("ethtool", "-K", inner, "gro", "on")
     router.router.run("nft", "add table ip gate; add chain ip gate way { type filter hook forward priority 0; }")
     streams = [
         {**stream("watched", "west", "east", rate="10kpps"), "outages": "95%"},
@@ -201,7 +203,7 @@ def test_an_outage_has_a_beginning_an_end_and_a_loss(lab, kind):
     (outage,) = row["outages"]["last"]
     assert (row["outages"]["count"], row["outages"]["interval_ns"], outage["lost"]) == (1, 2_000_000, row["lost"]), row
     length = outage["until_ns"] - outage["from_ns"]
-    assert length == pytest.approx(outage["lost"] * 1e5, abs=2e5), row
+    assert length == pytest.approx(outage["lost"] * 1e5, rel=0.05), row
     assert row["outages"]["total_ns"] == row["outages"]["longest_ns"] == length and 0.4e9 < length < 1e9, row
     assert slow["outages"]["interval_ns"] == 40_000_000 and slow["outages"]["count"] == 1, slow
     assert slow["outages"]["last"][0]["from_ns"] == pytest.approx(outage["from_ns"], abs=25e6), (slow, row)

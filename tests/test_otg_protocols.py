@@ -1010,7 +1010,7 @@ def test_convergence_of_a_flow_whose_routes_are_withdrawn(lab):
     time.sleep(1)
     script.transmit("start")
     time.sleep(1.5)
-    (row,) = script.metrics("convergence").values()
+    (row,) = script.metrics("convergence", flow_names=[]).values()
     assert list(row.events) == [], row
     script.routes("withdraw", "first routes")
 
@@ -1026,12 +1026,14 @@ def test_convergence_of_a_flow_whose_routes_are_withdrawn(lab):
         ("flow_rx_rate_above_threshold", "flow"),
     ], gone
     assert 1e9 < cause.begin_timestamp_ns <= cause.end_timestamp_ns < cause.begin_timestamp_ns + 1e9, gone
-    assert cause.begin_timestamp_ns < below.begin_timestamp_ns < above.begin_timestamp_ns, gone
+    # The first path is wrong from the withdrawal on, to a sampling interval of 20 packets.
+    assert cause.begin_timestamp_ns - 5e6 < below.begin_timestamp_ns < cause.end_timestamp_ns + 5e6, gone
+    assert below.begin_timestamp_ns < above.begin_timestamp_ns, gone
     plane = (above.begin_timestamp_ns - below.begin_timestamp_ns) / 1e3
     assert gone.data_plane_convergence_us == pytest.approx(plane, abs=1), gone
     whole = (above.begin_timestamp_ns - cause.begin_timestamp_ns) / 1e3
     assert gone.control_plane_data_plane_convergence_us == pytest.approx(whole, abs=1), gone
-    assert 0 < plane < whole < 1e6, gone
+    assert 0 < plane < 1e6 and whole < 1e6, gone
     script.routes("advertise", "first routes")
     back = wait_until(lambda: events(4), "an advertisement", 10)
     assert (back.events[3].type, back.events[3].source) == ("route_advertise", "first routes"), back
@@ -1040,16 +1042,18 @@ def test_convergence_of_a_flow_whose_routes_are_withdrawn(lab):
     run = script.server.get("/api/v1/runs")[0]["id"]
     time.sleep(1)
     snapshot = script.server.get(f"/api/v1/runs/{run}/snapshot")
-    (stream,) = snapshot["total"]["streams"].values()
-    first = stream["outages"]["last"][0]
-    # What was lost says the same as the time, to a sampling interval of 20 packets.
-    assert first["until_ns"] - first["from_ns"] == pytest.approx(first["lost"] / 4_000 * 1e9, abs=5e6), stream
-    assert stream["outages"]["interval_ns"] == 5_000_000 and sum(path["rx"] for path in stream["paths"].values()) == stream["rx"], stream
+    # A stream for each range, with half the rate.
+    for stream in snapshot["total"]["streams"].values():
+        first = stream["outages"]["last"][0]
+        # What did not take the second path says the same as the time.
+        assert first["until_ns"] - first["from_ns"] == pytest.approx(first["lost"] / 2_000 * 1e9, rel=0.1, abs=1e7), stream
+        assert stream["lost"] < first["lost"] and stream["outages"]["interval_ns"] == 10_000_000, stream
+        assert sum(path["rx"] for path in stream["paths"].values()) == stream["rx"], stream
     script.protocols("stop")
 
 
 def test_what_convergence_can_not_say_is_refused(lab):
-    script = Script(lab, lab.netns())
+    script = Script(lab, lab.netns("tester"))
     config = script.config("ring:a", "ring:b")
     otg.flow(config, "f", "ethernet", "ipv4", "udp", measure=True)
     script.set(config)
@@ -1059,11 +1063,11 @@ def test_what_convergence_can_not_say_is_refused(lab):
             script.metrics("convergence", **columns)
         return script.api.from_exception(raised.value).errors
 
-    assert refused() == ["convergence: the configuration has no events.dp_events that are enabled"]
+    assert refused(flow_names=[]) == ["convergence: the configuration has no events.dp_events that are enabled"]
     config.events.dp_events.enable = True
     script.set(config)
     assert refused(flow_names=["g"]) == ["convergence.flow_names[0]: unknown name 'g'"]
-    (row,) = script.metrics("convergence").values()
+    (row,) = script.metrics("convergence", flow_names=[]).values()
     assert (row.name, list(row.events), row.data_plane_convergence_us) == ("f", [], None), row
     config.events.dp_events.rx_rate_threshold = 0
     assert script.refused(config) == ["events.dp_events.rx_rate_threshold: must be more than 0"]
@@ -1092,7 +1096,7 @@ def test_convergence_of_a_flow_whose_link_goes_down(lab):
         script.call("set_control_state", control)
         time.sleep(1)
     script.over()
-    (row,) = script.metrics("convergence").values()
+    (row,) = script.metrics("convergence", flow_names=[]).values()
     kinds = [event.type for event in row.events]
     assert kinds[0] == "link_down" and kinds.count("link_up") == 1 and kinds[-1] == "flow_rx_rate_above_threshold", row
     assert {event.source for event in row.events if event.type.startswith("link")} == {"q"}, row

@@ -63,11 +63,12 @@ impl Samples {
         }
     }
 
-    /// Counts a burst that arrived at `now`; arrivals of streams there are not are left out.
+    /// Counts a burst that arrived at `now`; arrivals of the streams `but`, and of streams there are not, are left out.
     #[inline]
-    pub fn received(&mut self, arrivals: &[Arrival], now: Nanos) {
+    pub fn received(&mut self, arrivals: &[Arrival], now: Nanos, but: &[u32]) {
         if self.is_counting() {
-            arrivals.iter().for_each(|arrival| self.take(arrival, now));
+            let counted = arrivals.iter().filter(|arrival| !but.contains(&arrival.stream));
+            counted.for_each(|arrival| self.take(arrival, now));
         }
     }
 
@@ -130,14 +131,18 @@ mod tests {
         samples.sent(0, Nanos(6_000_000), 2);
         samples.sent(1, Nanos(6_000_001), 1);
         samples.sent(2, Nanos(6_000_001), 1);
-        samples.received(&[arrival(0, 2), arrival(0, 1), arrival(0, 9), arrival(7, 1)], Nanos(7_500_000));
+        samples.received(
+            &[arrival(0, 2), arrival(0, 1), arrival(0, 9), arrival(7, 1), arrival(1, 1)],
+            Nanos(7_500_000),
+            &[1],
+        );
         assert_eq!(of(&samples, 0), [(0, 0, 1), (5, 3, 1), (6, 2, 1)], "one is said to be older than time");
         assert_eq!(of(&samples, 1), [(6, 1, 0)]);
         samples.clear();
         assert_eq!(of(&samples, 0), []);
         let mut none = Samples::default();
         none.sent(0, Nanos(1), 1);
-        none.received(&[arrival(0, 1)], Nanos(1));
+        none.received(&[arrival(0, 1)], Nanos(1), &[]);
         assert!(!none.is_counting() && of(&none, 0).is_empty());
     }
 

@@ -29,9 +29,9 @@ pub mod trust;
 mod worker;
 
 pub use control::commands::{
-    CaptureCommand, Command, CommandError, Commands, Control, NewStreams, PendingReply, PingCommand,
-    PingReply, ProtocolAction, ProtocolCommand, RateCommand, RemoveCommand, Reply, ReplyFuture, Speed,
-    channel,
+    ArrivalsCommand, CaptureCommand, Command, CommandError, Commands, Control, NewStreams, PendingReply,
+    PingCommand, PingReply, ProtocolAction, ProtocolCommand, RateCommand, RemoveCommand, Reply, ReplyFuture,
+    Speed, channel,
 };
 pub use error::EngineError;
 pub use figures::{NeighbourView, PortView, SessionView, StreamView};

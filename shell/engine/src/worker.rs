@@ -325,6 +325,10 @@ impl<'a> Worker<'a> {
                 let sending = self.sending.iter_mut().filter(|s| !s.done);
                 sending.for_each(|s| s.transmitter.remove(&removal.streams, removal.at));
             }
+            WorkerCommand::CountArrivals { port, streams, on } => {
+                let here = self.receivers.iter_mut().filter(|receiver| receiver.port() == port);
+                here.for_each(|receiver| receiver.count_arrivals(&streams, on));
+            }
             WorkerCommand::Stop => self.stop(now),
         }
     }

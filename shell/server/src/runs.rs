@@ -8,8 +8,8 @@ use crate::snapshots::{EVERY, SnapshotPublisher};
 use crate::texts::{Text, Texts};
 use api::{Names, NewPing, Run, Snapshot, State};
 use engine::{
-    CaptureCommand, Command, CommandError, Commands, NewStreams, RateCommand, RemoveCommand, Reply, Rig,
-    RunOptions, Session, Speed, TrialObserver, View,
+    ArrivalsCommand, CaptureCommand, Command, CommandError, Commands, NewStreams, RateCommand, RemoveCommand,
+    Reply, Rig, RunOptions, Session, Speed, TrialObserver, View,
 };
 use os::TscClock;
 use profile::plan::{SessionEntry, StreamPlan};
@@ -353,6 +353,17 @@ impl RunJob {
         let reply = self.job.control.request(command).into_future();
         if let Ok(Err(CommandError::Refused(reason))) = tokio::time::timeout(PATIENCE, reply).await {
             tracing::warn!(port, on, "capture not switched: {reason}");
+        }
+    }
+
+    /// Lets arrivals of streams at ports, by the ports' names, count against outages, or not.
+    pub(crate) async fn count_arrivals(&self, streams: BTreeMap<String, Vec<String>>, on: bool) {
+        for (port, streams) in streams {
+            let command = Command::CountArrivals(ArrivalsCommand { streams, port, on });
+            let reply = self.job.control.request(command).into_future();
+            if let Ok(Err(CommandError::Refused(reason))) = tokio::time::timeout(PATIENCE, reply).await {
+                tracing::warn!(on, "arrivals not counted otherwise: {reason}");
+            }
         }
     }
 

@@ -22,6 +22,8 @@ pub enum Command {
     AddStreams(NewStreams),
     /// Send some streams no more. Their counters stay.
     RemoveStreams(RemoveCommand),
+    /// Let packets of watched streams that arrive at a port count as arrived when outages are judged, or not: at first they do.
+    CountArrivals(ArrivalsCommand),
     /// Switch the capture of a port on or off. Before traffic starts, this is done first.
     SetCapture(CaptureCommand),
     /// Send echo requests until one is answered. Not sent if nobody awaits the reply any more.
@@ -60,6 +62,17 @@ pub struct RemoveCommand {
     pub streams: Vec<String>,
     /// When, since traffic started; `None` is at once. What is due before is sent.
     pub at: Option<Nanos>,
+}
+
+/// Streams whose arrivals at a port count against outages, or do not: of those that may take another path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArrivalsCommand {
+    /// Names: each of a stream, or of a stream with copies for all of them.
+    pub streams: Vec<String>,
+    /// Name of the port.
+    pub port: String,
+    /// Whether they count.
+    pub on: bool,
 }
 
 /// A new rate for running streams, and for entries of sessions.

@@ -1,7 +1,7 @@
 //! Adds up what workers hand over, and publishes it.
 
 use super::start::Background;
-use crate::control::commands::{RateCommand, RemoveCommand};
+use crate::control::commands::{ArrivalsCommand, RateCommand, RemoveCommand};
 use crate::counts::interval::Interval;
 use crate::emulation::Emulation;
 use crate::observer::{TrialObserver, View};
@@ -121,23 +121,38 @@ impl<'a> Collector<'a> {
     /// Ends the streams that a command names at `at`; their indices.
     pub(super) fn remove(&mut self, command: &RemoveCommand, at: Nanos) -> Result<Arc<[u32]>, String> {
         let is_there = |index: &u32| self.trial.streams[*index as usize].is_there(at);
+        let indices = match &command.streams[..] {
+            [] => (0..self.trial.streams.len() as u32).filter(is_there).collect(),
+            names => self.called(names, &is_there)?,
+        };
+        self.mark_removed(&indices, at);
+        Ok(indices.into())
+    }
+
+    /// What workers are told of arrivals that count against outages, or do not.
+    pub(super) fn arrivals(&self, command: &ArrivalsCommand) -> Result<WorkerCommand, String> {
+        let ArrivalsCommand { streams, port: name, on } = command;
+        let port = self.trial.plan.ports.iter().position(|port| port.name == *name);
+        let port = port.ok_or_else(|| format!("there is no port '{name}'"))?;
+        let streams = self.called(streams, &|_| true)?.into();
+        Ok(WorkerCommand::CountArrivals { port, streams, on: *on })
+    }
+
+    /// The streams with these names of which `is_there` says so, in ascending order.
+    fn called(&self, names: &[String], is_there: &dyn Fn(&u32) -> bool) -> Result<Vec<u32>, String> {
         let mut indices = Vec::new();
-        if command.streams.is_empty() {
-            indices.extend((0..self.trial.streams.len() as u32).filter(is_there));
-        }
-        for name in &command.streams {
+        for name in names {
             let before = indices.len();
             let all = self.trial.plan.streams.iter().zip(0..);
             let meant = all.filter(|(plan, _)| plan.is_called(name)).map(|(_, index)| index);
-            indices.extend(meant.filter(is_there));
+            indices.extend(meant.filter(|index| is_there(index)));
             if indices.len() == before {
                 return Err(format!("there is no stream '{name}'"));
             }
         }
         indices.sort_unstable();
         indices.dedup();
-        self.mark_removed(&indices, at);
-        Ok(indices.into())
+        Ok(indices)
     }
 
     pub(super) fn mark_removed(&mut self, indices: &[u32], at: Nanos) {

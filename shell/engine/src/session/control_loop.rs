@@ -166,6 +166,10 @@ impl ControlLoop<'_, '_> {
                     let removed = self.collector.remove(command, at);
                     request.conclude(removed.map(|streams| self.leaving.push(Removal { streams, at })));
                 }
+                Command::CountArrivals(command) => {
+                    let outcome = self.collector.arrivals(command);
+                    request.conclude(outcome.map(|command| workers.tell(&command)));
+                }
                 Command::SetCapture(_) => captures.push_back(request),
                 Command::Ping(_) => pings.request(request),
                 Command::Protocol(_) | Command::AskProtocols { .. } => self.emulation.carry_out(now, request),

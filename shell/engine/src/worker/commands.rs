@@ -23,6 +23,14 @@ pub(crate) enum WorkerCommand {
     },
     /// Send nothing of some streams from an instant on.
     RemoveStreams(Removal),
+    /// Let arrivals of some streams at a port count against outages, or not.
+    CountArrivals {
+        /// Index of the port.
+        port: usize,
+        /// Their indices.
+        streams: Arc<[u32]>,
+        on: bool,
+    },
     /// Send nothing that is not due yet.
     Stop,
 }

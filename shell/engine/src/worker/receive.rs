@@ -41,6 +41,8 @@ pub(crate) struct Receiver<'a> {
     pieces: Pieces,
     /// What the kernel took in by itself, if it does.
     records: Option<Box<Records>>,
+    /// Streams whose arrivals here do not count against outages.
+    stale: Vec<u32>,
 }
 
 /// How far ahead frames are loaded into the cache.
@@ -65,6 +67,7 @@ impl<'a> Receiver<'a> {
             overheard: None,
             pieces: Pieces::new(mtu),
             records: None,
+            stale: Vec::new(),
         }
     }
 
@@ -114,6 +117,14 @@ impl<'a> Receiver<'a> {
         self.port
     }
 
+    /// Lets arrivals of streams here count against outages, or not.
+    pub(crate) fn count_arrivals(&mut self, streams: &[u32], on: bool) {
+        self.stale.retain(|stream| !streams.contains(stream));
+        if !on {
+            self.stale.extend(streams);
+        }
+    }
+
     /// Whether there may be more than was taken in last.
     pub(crate) fn took_all_it_could(&self) -> bool {
         self.full
@@ -154,7 +165,7 @@ impl<'a> Receiver<'a> {
         self.full = false;
         let mut any = false;
         if let Some(records) = &mut self.records {
-            any = records.turn(clock, self.queue, self.port, expected, recorder, interval);
+            any = records.turn(clock, self.queue, self.port, expected, recorder, interval, &self.stale);
         }
         if self.queue.recv(&mut self.burst) == 0 {
             return any;
@@ -176,7 +187,7 @@ impl<'a> Receiver<'a> {
         }
         counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
         interval.paths.record(self.port, &self.arrivals[..measured], now);
-        interval.samples.received(&self.arrivals[..measured], now);
+        interval.samples.received(&self.arrivals[..measured], now, &self.stale);
         self.marked.drain(..).for_each(|(stream, bytes)| recorder.count(stream, bytes));
         self.queue.free(&mut self.burst);
         true

@@ -60,7 +60,7 @@ impl Default for Records {
 }
 
 impl Records {
-    /// Counts what was recorded; returns whether there was anything.
+    /// Counts what was recorded; returns whether there was anything. Streams that are `stale` are not sampled.
     pub(super) fn turn<C: Clock>(
         &mut self,
         clock: &C,
@@ -69,6 +69,7 @@ impl Records {
         expected: &[Expected],
         recorder: &mut Recorder,
         interval: &mut Interval,
+        stale: &[u32],
     ) -> bool {
         let now = clock.now();
         if now < self.next_look {
@@ -100,7 +101,7 @@ impl Records {
             let arrival = arrival_of(port, found, bytes, at, expected, counts);
             counts.rx_unknown_stream += recorder.record(&[arrival], at);
             interval.paths.record(port, &[arrival], at);
-            interval.samples.received(&[arrival], at);
+            interval.samples.received(&[arrival], at, stale);
         }
         true
     }

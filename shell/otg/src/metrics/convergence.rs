@@ -78,7 +78,7 @@ fn row(flow: &FlowPlan, input: &MetricsInput<'_>) -> Value {
         from: outage.from_ns as f64,
         until: outage.until_ns.map(|until| until as f64),
     };
-    let outages: Vec<Outage> = found.flat_map(|outages| &outages.last).map(ns).collect();
+    let outages = joined(found.flat_map(|outages| &outages.last).map(ns).collect());
     let mut row = Map::new();
     row.insert("name".to_owned(), flow.name.clone().into());
     let last = outages.iter().filter_map(|outage| outage.until).reduce(f64::max);
@@ -101,6 +101,21 @@ fn row(flow: &FlowPlan, input: &MetricsInput<'_>) -> Value {
     }
     row.insert("events".to_owned(), events(flow, &outages, input.events).into());
     row.into()
+}
+
+/// Outages of a flow's streams, of which several at a time are one of the flow.
+fn joined(mut outages: Vec<Outage>) -> Vec<Outage> {
+    outages.sort_by(|a, b| a.from.total_cmp(&b.from));
+    let mut all: Vec<Outage> = Vec::new();
+    for outage in outages {
+        match all.last_mut() {
+            Some(last) if last.until.is_none_or(|until| outage.from <= until) => {
+                last.until = last.until.zip(outage.until).map(|(a, b)| a.max(b));
+            }
+            _ => all.push(outage),
+        }
+    }
+    all
 }
 
 /// Events of the control plane, and of a flow, by when they began.

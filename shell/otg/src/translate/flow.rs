@@ -103,7 +103,8 @@ pub(super) fn flow(
             elements.extend(shared.fill.iter().cloned());
             let part = StreamPart { name: &stream, pair, number: number as u64, parts: parts as u64 };
             documents.push(shared.document(&part, elements, vary, ports));
-            plan.streams.push(StreamPlan { name: stream, tags: branch.tags.clone() });
+            let paths = paths(pair, &pairs, ports);
+            plan.streams.push(StreamPlan { name: stream, tags: branch.tags.clone(), paths });
         }
     }
     Some(plan)
@@ -358,6 +359,15 @@ fn share_receivers(pairs: &mut [Pair], ports: &Ports, absent: &Absent) {
             }
         }
     }
+}
+
+/// The ranges of routes that packets of a pair may take, with the ports behind which they are; none if there is one path.
+fn paths(pair: &Pair, pairs: &[Pair], ports: &Ports) -> Vec<(String, String)> {
+    let Some(own) = pair.to.filter(|_| !pair.also.is_empty()) else { return Vec::new() };
+    let spans = |end: &Endpoint| end.routes.map(|number| &ports.spans[number]);
+    let ends = pairs.iter().filter(|other| other.from == pair.from).filter_map(|other| other.to);
+    let same = ends.filter(|end| spans(end).is_some() && spans(end) == spans(&own));
+    same.filter_map(|end| Some((ports.ranges[end.routes?].clone(), ports.key(end.port)))).collect()
 }
 
 fn device_pairs(node: &Node<'_>, ports: &Ports) -> Vec<Pair> {

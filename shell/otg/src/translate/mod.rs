@@ -271,6 +271,9 @@ pub struct StreamPlan {
     pub name: String,
     /// Values of the flow's tags in its packets, hexadecimal.
     pub tags: Vec<(String, String)>,
+    /// Ranges of routes that its packets take, if there are several paths: names in the profile of the range, and of the port behind which
+    /// it is.
+    pub paths: Vec<(String, String)>,
 }
 
 /// Translates a configuration whose locations are devices, or returns all errors.

@@ -30,6 +30,8 @@ pub(super) struct Ports {
     lags: Vec<Lag>,
     /// What ranges of routes span, by the number that an end of a flow has.
     pub(super) spans: Vec<Vec<Span>>,
+    /// Their names in the profile.
+    pub(super) ranges: Vec<String>,
 }
 
 /// An end of a flow.
@@ -91,6 +93,7 @@ impl Ports {
             bare: Vec::new(),
             lags: Vec::new(),
             spans: Vec::new(),
+            ranges: Vec::new(),
         };
         for node in config.items("ports") {
             let (name, location) = (node.text("name").to_owned(), node.text("location").to_owned());
@@ -320,6 +323,7 @@ impl Ports {
             let end = Endpoint { routes: Some(self.spans.len()), ..at };
             self.endpoints.push((routes.name.clone(), end));
             self.spans.push(spans);
+            self.ranges.push(routes.key.clone());
         }
     }
 

@@ -9,6 +9,7 @@ use crate::runs::RunJob;
 use api::{NewProtocolChange, ProtocolAction, State};
 use otg::{ControlEvent, ControlEventKind, Errors, Igp, ProtocolsRequest, Restart, Translation, Transmit};
 use result::{IsisLevelCounts, ProtocolStates};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Otg {
@@ -57,6 +58,9 @@ impl Otg {
                 let known = translation.routes().filter(|known| routes.contains(&known.key));
                 let sources: Vec<String> = known.map(|known| known.name.clone()).collect();
                 let begin_s = session.clock_s();
+                if let Some(run) = run.as_ref().filter(|_| translation.events.threshold.is_some()) {
+                    run.count_arrivals(takers(translation, &routes), up).await;
+                }
                 ask(run, NewProtocolChange { routes, ..change(action) }, "protocol.route").await?;
                 let kind =
                     if up { ControlEventKind::RouteAdvertise } else { ControlEventKind::RouteWithdraw };
@@ -161,6 +165,17 @@ impl Otg {
         }
         Ok(session.states.clone())
     }
+}
+
+/// Streams that may take other paths than these ranges of routes, by the ports behind which the ranges are.
+fn takers(translation: &Translation, ranges: &[String]) -> BTreeMap<String, Vec<String>> {
+    let mut by_port: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for stream in translation.flows.iter().flat_map(|flow| &flow.streams) {
+        for (_, port) in stream.paths.iter().filter(|(range, _)| ranges.contains(range)) {
+            by_port.entry(port.clone()).or_default().push(stream.name.clone());
+        }
+    }
+    by_port
 }
 
 /// Events that are kept of a run.
