@@ -1,7 +1,7 @@
 //! Snapshots of a running trial.
 
 use crate::emulation::Emulation;
-use crate::rows::Instants;
+use crate::outages::Instants;
 use crate::sums::Sums;
 use crate::trial::Trial;
 use std::net::IpAddr;

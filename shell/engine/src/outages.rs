@@ -2,7 +2,7 @@
 
 use crate::counts::interval::Interval;
 use crate::trial::{Trial, TrialStream};
-use measure::{Outage, OutageRule, Outages};
+use measure::{Outage, OutageRule, Outages, Spans};
 use result::{OutageResult, OutagesResult};
 use sched::Pace;
 use units::Nanos;
@@ -71,6 +71,17 @@ impl TrialOutages {
             last: outages.last().map(row).collect(),
         })
     }
+}
+
+/// What is known of when packets of streams arrived.
+#[derive(Clone, Copy)]
+pub(crate) struct Instants<'a> {
+    /// When the first and the last one did.
+    pub(crate) spans: &'a Spans,
+    /// When too few did.
+    pub(crate) outages: &'a TrialOutages,
+    /// When traffic started, on the workers' clock.
+    pub(crate) epoch: Nanos,
 }
 
 /// Packets per second of a stream, on average; `None` if it takes what there is.

@@ -4,14 +4,14 @@ use crate::capture::CaptureOutcome;
 use crate::control::commands::RateCommand;
 use crate::counts::interval::PortCounts;
 use crate::observer::View;
-use crate::outages::TrialOutages;
+use crate::outages::Instants;
 use crate::session::LinkEvent;
 use crate::session_rows::sessions;
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
 use fragment::FragmentCounts;
 use histogram::SparseHistogram;
-use measure::{Counts, DelayVariation, Jitter, Moments, PathCounts, Span, Spans, StreamTotals};
+use measure::{Counts, DelayVariation, Jitter, Moments, PathCounts, Span, StreamTotals};
 use port::DriverDrops;
 use result::{
     CaptureResult, Counters, INTERVAL_SCHEMA, IntervalDocument, JitterResult, KernelRxResult, LatencyResult,
@@ -199,17 +199,6 @@ fn port_pacing(trial: &Trial<'_>, sums: &Sums, port: usize) -> PacingRecord {
     let own = trial.streams.iter().zip(&sums.pacing).filter(|(stream, _)| stream.from == port);
     own.for_each(|(_, record)| all.merge(record));
     all
-}
-
-/// What is known of when packets of streams arrived.
-#[derive(Clone, Copy)]
-pub(crate) struct Instants<'a> {
-    /// When the first and the last one did.
-    pub(crate) spans: &'a Spans,
-    /// When too few did.
-    pub(crate) outages: &'a TrialOutages,
-    /// When traffic started, on the workers' clock.
-    pub(crate) epoch: Nanos,
 }
 
 /// Streams of `sums` over `span`. Loss is known only at the end, and so is the jitter estimate.
