@@ -5,8 +5,10 @@
 use super::ready::{Ready, lost, missing};
 use super::times::times;
 use crate::trial::endpoints::hosts_mtu;
+use crate::trial::hosts::link_local;
 use ::ospf::{
-    KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfCounts, OspfHost, Routers, RoutersConfig,
+    KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfCounts, OspfHost, RouterConfig, Routers,
+    RoutersConfig, Version,
 };
 use neighbour::Mac;
 use port::PortFacts;
@@ -38,9 +40,16 @@ impl OspfRouters {
             vlans: host.vlans.clone(),
             mtu: hosts_mtu(facts) as u16,
         };
+        let router = |router: &RouterConfig| match router.version {
+            Version::V2 => router.clone(),
+            Version::V3 => RouterConfig {
+                link_local: link_local(router.link_local, macs[router.host]),
+                ..router.clone()
+            },
+        };
         let config = RoutersConfig {
             hosts: port.hosts.iter().zip(macs).map(host).collect(),
-            routers: plan.routers.clone(),
+            routers: plan.routers.iter().map(router).collect(),
             rate: plan.rate,
             seed: plan.seed,
         };
@@ -168,8 +177,10 @@ impl OspfRouters {
             port: port.to_owned(),
             host: self.hosts[config.host].clone(),
             name: config.name.clone(),
+            version: config.version.number(),
             router_id: config.id.to_string(),
             area: config.area.to_string(),
+            instance: config.instance,
             local: config.local.to_string(),
             network: match config.network {
                 NetworkType::PointToPoint => "point_to_point",
@@ -212,6 +223,11 @@ fn row(counts: &LsaCounts) -> OspfLsaCounts {
         opaque_link: counts.opaque_link,
         opaque_area: counts.opaque_area,
         opaque_domain: counts.opaque_domain,
+        inter_area_prefix: counts.inter_area_prefix,
+        inter_area_router: counts.inter_area_router,
+        link: counts.link,
+        intra_area_prefix: counts.intra_area_prefix,
+        other: counts.other,
     }
 }
 
