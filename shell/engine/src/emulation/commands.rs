@@ -150,7 +150,7 @@ macro_rules! link_state {
 
             fn named(&self, router: usize) -> (&str, IpAddr) {
                 let router = &self.plan.routers[router];
-                (&router.name, IpAddr::from(router.local))
+                (&router.name, router.local.into())
             }
 
             fn routes(&self, router: usize) -> Vec<String> {

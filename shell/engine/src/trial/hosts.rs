@@ -4,7 +4,6 @@
 //! Not here: frames of hosts (`neighbour`).
 
 use crate::error::EngineError;
-use isis::RouterConfig;
 use neighbour::{Host, Hosts, Mac, Resolver};
 use port::PortFacts;
 use profile::Plan;
