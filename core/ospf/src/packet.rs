@@ -21,6 +21,8 @@ pub(crate) const UPDATE: usize = 4;
 const TAG: usize = 4;
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
+/// The header of a fragment of IPv6.
+const FRAGMENT_HEADER: u8 = 44;
 /// Bytes of the header of a packet of OSPFv2.
 const HEADER: usize = 24;
 /// Where a packet's checksum is, in both versions.
@@ -129,7 +131,7 @@ pub struct Description<'f> {
     pub(crate) headers: &'f [u8],
 }
 
-/// Whether a frame may be for a router here: a look at its type and protocol alone.
+/// Whether a frame may be for a router here, or hold a fragment that may be: a look at its type and protocol alone.
 pub fn may_concern(frame: &[u8]) -> bool {
     let mut at = ETHERTYPE_AT;
     while matches!(pair(frame, at), Some(0x8100 | 0x88a8)) && at < ETHERTYPE_AT + 2 * TAG {
@@ -137,6 +139,8 @@ pub fn may_concern(frame: &[u8]) -> bool {
     }
     let protocol_at = match pair(frame, at) {
         Some(TYPE_IPV4) => 9,
+        // In a fragment, the protocol is where its header begins (RFC 8200 section 4.5).
+        Some(TYPE_IPV6) if frame.get(at + 2 + 6) == Some(&FRAGMENT_HEADER) => Version::V3.ip_header(),
         Some(TYPE_IPV6) => 6,
         _ => return false,
     };

@@ -1,5 +1,7 @@
 //! OSPF routers of a port: they come up before traffic, and are looked after while it runs.
 //!
+//! Packets that come in fragments are put together: devices may send longer ones than their link takes (FRR's requests of OSPFv3 are).
+//!
 //! Not here: the protocol (`::ospf`).
 
 use super::ready::{Ready, lost, missing};
@@ -10,6 +12,7 @@ use ::ospf::{
     KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfCounts, OspfHost, RouterConfig, Routers,
     RoutersConfig, Version,
 };
+use fragment::{Fragment, Reassembler};
 use neighbour::Mac;
 use port::PortFacts;
 use profile::plan::{OspfPlan, PortPlan};
@@ -22,6 +25,7 @@ use units::Nanos;
 pub(super) struct OspfRouters {
     pub(super) machine: Routers,
     pub(super) plan: OspfPlan,
+    pieces: Reassembler,
     /// Names of the port's hosts.
     hosts: Vec<String>,
     ready: Ready,
@@ -56,11 +60,23 @@ impl OspfRouters {
         Self {
             machine: Routers::new(config),
             plan: plan.clone(),
+            pieces: Reassembler::default(),
             hosts: port.hosts.iter().map(|host| host.name.clone()).collect(),
             ready: Ready::new(plan.settle, plan.timeout),
             full_at_end: None,
             held_at_end: None,
             complaints: Vec::new(),
+        }
+    }
+
+    /// Takes in a frame; returns whether it was for one of the routers.
+    pub(super) fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+        match Fragment::read(frame) {
+            Some(fragment) => {
+                let whole = self.pieces.take(now, &fragment);
+                whole.is_none_or(|frame| self.machine.take(now, &frame))
+            }
+            None => self.machine.take(now, frame),
         }
     }
 
