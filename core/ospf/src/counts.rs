@@ -1,11 +1,11 @@
 //! What routers count.
 
+use crate::lsa::{BORDER, EXTERNAL, NETWORK, NSSA, OPAQUE_AREA, OPAQUE_DOMAIN, OPAQUE_LINK, ROUTER, SUMMARY};
 use crate::lsa3::{
-    EXTERNAL as EXTERNAL_3, INTER_AREA_PREFIX, INTER_AREA_ROUTER, INTRA_AREA_PREFIX, LINK, NETWORK as NETWORK_3,
-    NSSA as NSSA_3, ROUTER as ROUTER_3, is_reserved,
+    EXTERNAL as EXTERNAL_3, INTER_AREA_PREFIX, INTER_AREA_ROUTER, INTRA_AREA_PREFIX, LINK,
+    NETWORK as NETWORK_3, NSSA as NSSA_3, ROUTER as ROUTER_3, is_reserved,
 };
 use crate::version::Version;
-use crate::lsa::{BORDER, EXTERNAL, NETWORK, NSSA, OPAQUE_AREA, OPAQUE_DOMAIN, OPAQUE_LINK, ROUTER, SUMMARY};
 use std::ops::AddAssign;
 use units::Nanos;
 
@@ -83,7 +83,8 @@ impl LsaCounts {
     /// Those of all types.
     pub fn all(&self) -> u64 {
         let opaque = self.opaque_link + self.opaque_area + self.opaque_domain;
-        let of_v3 = self.inter_area_prefix + self.inter_area_router + self.link + self.intra_area_prefix + self.other;
+        let of_v3 =
+            self.inter_area_prefix + self.inter_area_router + self.link + self.intra_area_prefix + self.other;
         self.router + self.network + self.summary + self.external + self.nssa + opaque + of_v3
     }
 }

@@ -656,7 +656,11 @@ mod tests {
         let all = Version::V3.all_routers();
         let frame = ours.frame((all, group_mac(all)), 1, &hello(Version::V3));
         assert!(may_concern(&frame));
-        assert_eq!((&frame[..6], frame[18 + 7]), (&[0x33, 0x33, 0, 0, 0, 5][..], 1), "the group and the hop limit");
+        assert_eq!(
+            (&frame[..6], frame[18 + 7]),
+            (&[0x33, 0x33, 0, 0, 0, 5][..], 1),
+            "the group and the hop limit"
+        );
         let read = Received::read(&frame).unwrap();
         assert_eq!((read.version, read.from, read.to), (Version::V3, from.into(), all));
         let packet = read.packet.unwrap();

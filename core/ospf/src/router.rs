@@ -562,8 +562,7 @@ impl Router {
         };
         let cost = config.cost;
         let stub = Link { to: LinkTo::Stub, id: stub.0, data: stub.1, cost, theirs: 0 };
-        let link =
-            |to, one: &Neighbour, id| Link { to, id, data, cost, theirs: one.interface };
+        let link = |to, one: &Neighbour, id| Link { to, id, data, cost, theirs: one.interface };
         let mut full = self.neighbours.iter().filter(|one| one.state == NeighbourState::Full);
         let mut links = Vec::new();
         match config.network {

@@ -335,9 +335,12 @@ mod tests {
 
     #[test]
     fn both_ends_of_a_link_have_the_numbers_of_both() {
-        for (shape, routers) in
-            [(Shape::Grid { columns: 3 }, 9), (Shape::Ring, 2), (Shape::Ring, 5), (Shape::Tree { children: 3 }, 14)]
-        {
+        for (shape, routers) in [
+            (Shape::Grid { columns: 3 }, 9),
+            (Shape::Ring, 2),
+            (Shape::Ring, 5),
+            (Shape::Tree { children: 3 }, 14),
+        ] {
             let topology = Topology { shape, routers, cost: 5, first: [9, 0, 0, 0].into() };
             let root: (Ipv4Addr, u32) = ([1, 1, 1, 1].into(), 1);
             let mut all: Vec<(Ipv4Addr, Link)> = vec![(root.0, topology.root_link(root.1))];

@@ -1,8 +1,8 @@
 //! Two sides of routers with a link between them that loses, copies, delays and reorders, on virtual time.
 
 use ospf::{
-    Authentication, Failure, LsaContents, LsaContents3, LsaRoute, NeighbourState, NetworkType, OspfCounts, OspfHost,
-    RouteKind, RouteRange, RouterConfig, Routers, RoutersConfig, Shape, Topology, Version,
+    Authentication, Failure, LsaContents, LsaContents3, LsaRoute, NeighbourState, NetworkType, OspfCounts,
+    OspfHost, RouteKind, RouteRange, RouterConfig, Routers, RoutersConfig, Shape, Topology, Version,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -249,7 +249,8 @@ fn check_schedule(version: Version) {
         schedule: Schedule { flap: Some(flap), ..Schedule::default() },
         ..routes([18, 0, 0, 0], 10)
     };
-    let mut world = World::new(1, CLEAN, [of(version, router(1, &[later, flaps])), of(version, router(2, &[]))]);
+    let mut world =
+        World::new(1, CLEAN, [of(version, router(1, &[later, flaps])), of(version, router(2, &[]))]);
     world.settle(SECOND);
     world.start();
     let epoch = world.now;
@@ -533,7 +534,8 @@ fn what_does_not_fit_is_named_in_ospfv3() {
         world.pass(Nanos::from_secs(60));
         assert_eq!((world.sides[0].failure(0), world.sides[0].full()), (Some(expected), 0));
     }
-    let broadcast = |side| RouterConfig { network: NetworkType::Broadcast, ..of(Version::V3, router(side, &[])) };
+    let broadcast =
+        |side| RouterConfig { network: NetworkType::Broadcast, ..of(Version::V3, router(side, &[])) };
     let mut world = World::new(1, CLEAN, [broadcast(1), broadcast(2)]);
     world.pass(Nanos::from_secs(60));
     assert_eq!(world.sides[0].failure(0), Some(Failure::NoDesignated(from)));

@@ -5,8 +5,8 @@
 //! input says, or else nothing would be read.
 
 use ::ospf::{
-    Authentication, LsaContents, LsaContents3, NetworkType, OspfHost, RouteKind, RouteRange, RouterConfig, Routers,
-    RoutersConfig, Shape, Topology, Version, may_concern,
+    Authentication, LsaContents, LsaContents3, NetworkType, OspfHost, RouteKind, RouteRange, RouterConfig,
+    Routers, RoutersConfig, Shape, Topology, Version, may_concern,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::{Nanos, Schedule};
@@ -281,8 +281,16 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let request = |kind: u8, id: [u8; 4], router: [u8; 4]| [&[0, 0, 0, kind][..], &id, &router].concat();
     let described = [&newer[..20], &stray[..20], &foreign[..20], &theirs[..20]].concat();
     let packets: Vec<Vec<(u8, Vec<u8>)>> = vec![
-        vec![(1, hello(Version::V2, [0; 4], true)), (1, hello(Version::V2, [0; 4], false)), (1, hello(Version::V2, THEIRS, true))],
-        vec![(2, description(Version::V2, 7, 5, &[])), (2, description(Version::V2, 3, 6, &described)), (2, description(Version::V2, 1, 7, &[]))],
+        vec![
+            (1, hello(Version::V2, [0; 4], true)),
+            (1, hello(Version::V2, [0; 4], false)),
+            (1, hello(Version::V2, THEIRS, true)),
+        ],
+        vec![
+            (2, description(Version::V2, 7, 5, &[])),
+            (2, description(Version::V2, 3, 6, &described)),
+            (2, description(Version::V2, 1, 7, &[])),
+        ],
         vec![
             (2, description(Version::V2, 3, 79, &described)),
             (2, description(Version::V2, 1, 80, &[])),
@@ -321,7 +329,8 @@ fn packets_v3() -> Vec<Vec<(u8, Vec<u8>)>> {
     let external = [4, 0, 0, 20, 48, 0, 0, 0, 0x20, 1, 0xd, 0xb8, 0, 9, 0, 0];
     let prefixes = [0, 2, 0x20, 1, 0, 0, 0, 0, 9, 9, 9, 9, 0, 0, 0, 1, 32, 0, 0, 1, 0x20, 1, 0xd, 0xb8];
     let theirs = lsa(1, 0x2001, none, THEIR_ID, first, &link);
-    let local = [&[1, 0, 0, 0x13][..], &THEIRS_V6, &[0, 0, 0, 1, 64, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]].concat();
+    let local =
+        [&[1, 0, 0, 0x13][..], &THEIRS_V6, &[0, 0, 0, 1, 64, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]].concat();
     let local = lsa(1, 0x0008, [0, 0, 0, 7], THEIR_ID, first, &local);
     let inside = lsa(1, 0x2009, none, THEIR_ID, first, &prefixes);
     let network = lsa(1, 0x2002, [0, 0, 0, 7], THEIR_ID, first, &[0, 0, 0, 0x13, 9, 9, 9, 9, 1, 1, 1, 1]);
@@ -331,7 +340,10 @@ fn packets_v3() -> Vec<Vec<(u8, Vec<u8>)>> {
     let stray = lsa(1, 0x2003, [0, 0, 9, 9], OUR_ID, first, &[0, 0, 0, 9, 0, 0, 0, 0]);
     let unknown = lsa(1, 0xa00c, none, THEIR_ID, first, &[1, 2, 3, 4]);
     let reserved = lsa(1, 0x6001, none, THEIR_ID, first, &[]);
-    let own = [lsa(1, 0x2009, none, OUR_ID, 0x8000_0050, &prefixes), lsa(1, 0x0008, [0, 0, 0, 1], OUR_ID, first, &[])];
+    let own = [
+        lsa(1, 0x2009, none, OUR_ID, 0x8000_0050, &prefixes),
+        lsa(1, 0x0008, [0, 0, 0, 1], OUR_ID, first, &[]),
+    ];
     let request = |kind: u16, id: [u8; 4]| [&[0, 0][..], &kind.to_be_bytes(), &id, &OUR_ID].concat();
     let described = [&newer[..20], &stray[..20], &foreign[..20], &theirs[..20], &unknown[..20]].concat();
     vec![
@@ -342,7 +354,11 @@ fn packets_v3() -> Vec<Vec<(u8, Vec<u8>)>> {
             (2, description(1, 80, &[])),
             (4, update(&[foreign.clone(), theirs.clone(), unknown])),
         ],
-        vec![(3, request(0x4005, [0, 0, 0, 100])), (3, request(0x2001, none)), (3, request(0x4005, [0, 0, 0, 101]))],
+        vec![
+            (3, request(0x4005, [0, 0, 0, 100])),
+            (3, request(0x2001, none)),
+            (3, request(0x4005, [0, 0, 0, 101])),
+        ],
         vec![(4, update(&[theirs, local, inside, network, foreign, flushed]))],
         vec![(4, update(&[newer.clone(), stray.clone()])), (5, [&newer[..20], &stray[..20]].concat())],
         vec![(4, update(&own)), (4, update(&[reserved]))],

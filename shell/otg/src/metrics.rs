@@ -11,8 +11,8 @@ use crate::translate::{
 };
 use result::{
     BgpPeerState, DhcpClientState, Dhcpv6ClientState, IntervalDocument, IsisLevelCounts, IsisRouterState,
-    LacpEndResult, LacpPortState, LatencyResult, LldpResult, OspfLsaCounts, OspfPacketCounts, OspfRouterState, PortResult, ProtocolStates,
-    StreamResult, TotalDocument,
+    LacpEndResult, LacpPortState, LatencyResult, LldpResult, OspfLsaCounts, OspfPacketCounts,
+    OspfRouterState, PortResult, ProtocolStates, StreamResult, TotalDocument,
 };
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;

@@ -86,9 +86,14 @@ pub(super) fn router_v3(
         }
     };
     let options = interface.child("options");
-    for (bit, has) in [("r_bit", true), ("e_bit", true), ("v6_bit", true), ("dc_bit", false), ("n_bit", false)] {
+    for (bit, has) in
+        [("r_bit", true), ("e_bit", true), ("v6_bit", true), ("dc_bit", false), ("n_bit", false)]
+    {
         if options.flag(bit) != has {
-            options.fail_at(bit, format!("not supported: it is {} here", if has { "always set" } else { "never set" }));
+            options.fail_at(
+                bit,
+                format!("not supported: it is {} here", if has { "always set" } else { "never set" }),
+            );
         }
     }
     let plan = plan(Igp::Ospf3, node, interface, number);
