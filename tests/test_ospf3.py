@@ -138,7 +138,7 @@ def test_routes_of_all_types_and_generated_routers(lab):
     wait_until(lambda: device.fib() == 60, "the routes again", 20)
     done = lab.finish(process)
     row = done.json["ports"]["west"]["ospf"]
-    assert (row["advertised"], row["withdrawn"], row["flaps"], row["commands"]) == (120, 60, 0, 10), row
+    assert (row["advertised"], row["withdrawn"], row["flaps"], row["commands"]) == (120, 60, 0, 2), row
     assert row["lsas_sent"]["router"] >= 13 and row["lsas_sent"]["intra_area_prefix"] >= 13 and row["lsas_sent"]["inter_area_prefix"] >= 40, row
     wait_until(lambda: device.fib() == 0, "the end of the adjacency", 5)
 
@@ -222,7 +222,7 @@ def test_what_goes_wrong_is_said(lab):
     fails("DEVICE has an MTU of 1500, not 1600: give the router this 'mtu'", mtu=1600)
     fails("DEVICE has the same router identifier", router_id="9.9.9.9")
     fails("DEVICE answers but no router is designated", network="broadcast")
-    device.ns.ip("link", "set", "d0", "down")
+    device.configure("interface d0\nno ipv6 ospf6 area 0")
     fails("no OSPF router answers on its link")
 
 
@@ -259,7 +259,8 @@ def test_a_host_is_a_router_of_both_versions(lab):
     done, _ = lab.controlled(lab.profile(ports, [], load={"duration": "4s", "drain": "0s"}), ["down six"], 0.5)
     west, east = (done.json["ports"][name]["ospf"] for name in ("west", "east"))
     assert (west["full"], west["full_at_end"], west["advertised"], east["flaps"]) == (2, 1, 70, 1), (west, east)
-    assert east["lsas_received"]["external"] == 70 and east["lsas_received"]["link"] == 1, east
+    # Those of the router that is still up are flushed at the end.
+    assert east["lsas_received"]["external"] == 70 + 30 and east["lsas_received"]["link"] == 1, east
 
 
 @pytest.mark.unsteady(BUSY)

@@ -97,7 +97,7 @@ fn of(version: Version, config: RouterConfig) -> RouterConfig {
     RouterConfig {
         version,
         local: Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, side).into(),
-        link_local: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, side).into(),
+        link_local: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, side),
         prefix_len: 64,
         routes: config.routes.iter().map(six).collect(),
         ..config
