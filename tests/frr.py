@@ -29,12 +29,27 @@ class Device:
             self.ns.ip("address", "add", address, "dev", inner)
         self.prepare()
         (self.folder / "empty.conf").touch()
-        for name in ("zebra", self.daemon):
-            command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", self.folder / "empty.conf"]
-            command += ["-i", self.folder / f"{name}.pid", "-z", self.folder / "zserv.api", "--vty_socket", self.folder]
-            lab.start(*command, ns=self.ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            wait_until(lambda: (self.folder / f"{name}.vty").exists(), name)
         (self.folder / "frr.conf").write_text(text)
+        self.daemons = {}
+        for name in ("zebra", self.daemon):
+            self.launch(name)
+        self.vtysh("-f", self.folder / "frr.conf")
+
+    def launch(self, name):
+        """Starts a daemon without a configuration."""
+        command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", self.folder / "empty.conf"]
+        command += ["-i", self.folder / f"{name}.pid", "-z", self.folder / "zserv.api", "--vty_socket", self.folder]
+        self.daemons[name] = self.lab.start(*command, ns=self.ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: (self.folder / f"{name}.vty").exists(), name)
+
+    def restart(self):
+        """Kills the protocol's daemon, which can say nothing any more, and starts it again."""
+        daemon = self.daemons[self.daemon]
+        daemon.kill()
+        daemon.wait()
+        (self.folder / f"{self.daemon}.vty").unlink()
+        (self.folder / f"{self.daemon}.pid").unlink(missing_ok=True)
+        self.launch(self.daemon)
         self.vtysh("-f", self.folder / "frr.conf")
 
     def prepare(self):

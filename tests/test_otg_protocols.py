@@ -18,6 +18,9 @@ from test_lacp import bonded, set_key
 from test_lldp import Lldpd, value
 from test_ospf import POINT, QUICK
 from test_ospf import Device as OspfDevice
+from test_ospf3 import POINT as POINT_3
+from test_ospf3 import QUICK as QUICK_3
+from test_ospf3 import Device as Ospf3Device
 
 SIX = " neighbor 2001:db8::2 remote-as 65001\n"
 
@@ -623,6 +626,146 @@ def test_what_ospf_can_not_do_is_refused_with_its_place(lab):
     refused(lambda router: setattr(router, "lsa_refresh_time", 4000), f"{at}: must be whole seconds from 5s to 3599s")
 
 
+def add_ospf3(config, name, port, number, ip, gateway, network="point_to_point"):
+    """A device with an OSPFv3 router that has a range of routes, of another area."""
+    device = config.devices.add(name=name)
+    ethernet = device.ethernets.add(name=f"{name} eth", mac=f"02:00:00:00:0a:{number:02x}")
+    ethernet.connection.port_name = port
+    ethernet.ipv6_addresses.add(name=f"{name} v6", address=ip, gateway=gateway, prefix=64)
+    device.ospfv3.router_id.custom = f"1.1.1.{number}"
+    router = device.ospfv3.instances.add(name=f"{name} ospf", store_lsa=True)
+    link = router.interfaces.add(name=f"{name} link", ipv6_name=f"{name} v6")
+    link.network_type.choice = network
+    link.advanced.hello_interval, link.advanced.dead_interval, link.advanced.link_metric = 1, 4, 12
+    router.v6_routes.add(name=f"{name} inter", metric=30).addresses.add(address=f"2001:db8:{1000 + number}::", prefix=64, count=40)
+    return router
+
+
+@pytest.mark.unsteady("a busy machine keeps hellos and LSAs waiting for longer than the dead interval of this test")
+@pytest.mark.parametrize("network", ["point_to_point", "broadcast"])
+def test_ospfv3_as_frr_sees_it(lab, network):
+    """Adjacency, routes of all origins, metrics, FRR's LSAs, withdrawal, a router that goes down, and traffic meanwhile."""
+    device = Ospf3Device(lab, (POINT_3 if network == "point_to_point" else "") + QUICK_3, area="0.0.0.5", more=" redistribute kernel\n")
+    device.ns.ip("-6", "route", "add", "2001:db8:77::/64", "via", "2001:db8:9::77")
+    script = Script(lab, device.tester)
+    config = script.config("afpacket:veth0", "afpacket:veth1")
+    router = add_ospf3(config, "west", "p", 1, "2001:db8:a::2", "2001:db8:a::1", network)
+    router.interfaces[0].area.id = 5
+    router.capabilities.lsa_b_bit = router.capabilities.lsa_e_bit = True
+    origins = ("intra_area", "external_type_1", "external_type_2")
+    for number, origin in enumerate(origins):
+        routes = router.v6_routes.add(name=origin, metric=20)
+        routes.route_origin.choice = origin
+        routes.addresses.add(address=f"2001:db8:{30 + number}::", prefix=64, count=10)
+    east = config.devices.add(name="east").ethernets.add(name="east eth", mac="02:00:00:00:0b:01")
+    east.connection.port_name = "q"
+    east.ipv6_addresses.add(name="east v6", address="2001:db8:9::2", gateway="2001:db8:9::1", prefix=64)
+    for name, routes in (("kept", "west inter"), ("gone", "external_type_2")):
+        flow = config.flows.add(name=name)
+        flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["east v6"], [routes]
+        _, ip, _ = flow.packet.ethernet().ipv6().udp()
+        ip.src.value = "2001:db8:9::2"
+        flow.size.fixed, flow.rate.pps, flow.metrics.enable = 120, 500, True
+    assert script.set(config) == []
+    row = script.metrics("ospfv3")["west ospf"]
+    assert (row.full_state_count, row.down_state_count, row.lsa_sent) == (0, 1, 0), row
+    script.protocols("start")
+    wait_until(lambda: script.metrics("ospfv3")["west ospf"].full_state_count == 1, "the adjacency", 60)
+    wait_until(lambda: device.fib() == 70, "the routes", 30)
+    said = device.routes()
+    kinds = {name: (said[name]["pathType"], said[name]["metricCost"]) for name in ("2001:db8:1001:7::/64", "2001:db8:30:7::/64", "2001:db8:31:7::/64")}
+    assert list(kinds.values()) == [("Inter-Area", 37), ("Intra-Area", 27), ("External-1", 27)], kinds
+    assert (said["2001:db8:32:7::/64"]["pathType"], said["2001:db8:32:7::/64"]["metricCostE2"]) == ("External-2", 20), said["2001:db8:32:7::/64"]
+    (neighbor,) = device.ask("neighbor")["neighbors"]
+    assert (neighbor["neighborId"], neighbor["state"]) == ("1.1.1.1", "Full"), neighbor
+
+    # What FRR says, by its LSAs, with the numbers that FRR itself has.
+    def theirs(kind):
+        database = device.ask(f"database {kind} adv-router 9.9.9.9")
+        return [lsa for scope in database.values() for part in scope for lsa in part["lsa"]]
+
+    wait_until(lambda: script.states("ospfv3_lsas")[0].external_as_lsas, "its LSAs", 20)
+    (row,) = script.states("ospfv3_lsas", router_names=["west ospf"])
+    (external,) = row.external_as_lsas
+    (said,) = theirs("as-external")
+    assert (external.address_prefix, external.prefix_length, external.metric, external.referenced_ls_type) == ("2001:db8:77::", 64, 20, 0), external
+    assert said["payload"] == "2001:db8:77::/64" and (external.header.lsa_id, external.header.sequence_number) == (said["lsId"], said["seqNum"]), (external, said)
+    assert external.header.advertising_router_id == "9.9.9.9" and external.header.age < 60, external
+    (lsa,) = row.router_lsas
+    links = [(link.type, link.metric) for link in lsa.links]
+    assert links == [("point_to_point" if network == "point_to_point" else "transit", 7)] and lsa.header.lsa_id == "0.0.0.0", lsa
+    assert lsa.neighbor_router_id == ("1.1.1.1" if network == "point_to_point" else "9.9.9.9"), lsa
+    assert lsa.header.sequence_number in [said["seqNum"] for said in theirs("router")], (lsa, theirs("router"))
+    if network == "broadcast":
+        (network_lsa,) = row.network_lsas
+        assert set(network_lsa.attached_router_ids) == {"1.1.1.1", "9.9.9.9"}, network_lsa
+    (link,) = row.link_lsas
+    link_local = device.ns.ip("-6", "address", "show", "dev", "d0", "scope", "link").split("inet6 ")[1].split("/")[0]
+    assert (link.link_local_address, link.address_prefix, link.prefix_length) == (link_local, "2001:db8:a::", 64), link
+    inside = {(lsa.address_prefix, lsa.prefix_length) for lsa in row.intra_area_prefix_lsas}
+    assert inside == {("2001:db8:a::", 64)}, row.intra_area_prefix_lsas
+
+    # Metrics.
+    row = script.metrics("ospfv3")["west ospf"]
+    assert row.hellos_sent >= 1 <= row.hellos_received and row.dbd_sent >= 2 <= row.dbd_received, row
+    assert (row.inter_area_prefix_lsa_sent >= 40, row.external_lsa_sent >= 20, row.router_lsa_sent >= 1, row.link_lsa_sent >= 1) == (True,) * 4, row
+    assert row.lsa_sent >= 63 and row.intra_area_prefix_lsa_sent >= 1 and row.external_lsa_received >= 1 and row.link_lsa_received >= 1, row
+    assert (row.sessions_flap, row.nssa_lsa_received, row.inter_area_router_lsa_sent) == (0, 0, 0), row
+    assert script.metrics("ospfv3", column_names=["full_state_count"])["west ospf"].lsa_sent is None
+
+    # Traffic to all prefixes, and what is withdrawn.
+    script.transmit("start")
+    time.sleep(1.5)
+    script.routes("withdraw", "external_type_2")
+    wait_until(lambda: device.fib() == 60, "the withdrawal", 20)
+    time.sleep(1)
+    script.transmit("stop")
+    time.sleep(0.7)
+    flows = script.flows()
+    assert flows["kept"].frames_tx > 500 and flows["kept"].frames_tx == flows["kept"].frames_rx, flows["kept"]
+    assert 0 < flows["gone"].frames_rx < flows["gone"].frames_tx, flows["gone"]
+    script.routes("withdraw", "intra_area")
+    wait_until(lambda: device.fib() == 50, "the withdrawal of the router's own networks", 20)
+    script.routes("advertise")
+    wait_until(lambda: device.fib() == 70, "the routes again", 20)
+
+    # The router goes down and comes up again.
+    script.routers("down", "west ospf", protocol="ospfv3")
+    wait_until(lambda: device.fib() == 0, "the end of the adjacency", 20)
+    assert script.metrics("ospfv3")["west ospf"].full_state_count == 0
+    script.routers("up", protocol="ospfv3")
+    wait_until(lambda: device.fib() == 70, "the adjacency again", 90)
+    assert not any("OSPF" in warning for warning in script.protocols("stop"))
+    wait_until(lambda: device.fib() == 0, "the end", 20)
+    row = script.metrics("ospfv3")["west ospf"]
+    assert (row.full_state_count, row.sessions_flap) == (0, 0) and row.lsa_sent >= 63, row
+    with pytest.raises(Exception, match="not started"):
+        script.routers("down", protocol="ospfv3")
+
+
+def test_what_ospfv3_can_not_do_is_refused_with_its_place(lab):
+    script = Script(lab, lab.netns("tester"))
+
+    def refused(change, *wanted):
+        config = script.config("ring:a", "ring:b")
+        change(add_ospf3(config, "west", "p", 1, "2001:db8:a::1", "2001:db8:a::2"), config.devices[0].ospfv3)
+        errors = script.refused(config)
+        assert all(any(text in error for error in errors) for text in wanted), errors
+
+    at = "devices[0].ospfv3.instances[0]"
+    refused(lambda router, _: router.interfaces.add(name="x", ipv6_name="west v6"), f"{at}.interfaces[1]: not supported: a router with several")
+    refused(lambda router, device: device.instances.add(name="x").interfaces.add(name="y", ipv6_name="west v6"), "devices[0].ospfv3.instances[1]: not supported: a device with several")
+    refused(lambda router, device: setattr(device.router_id, "choice", "auto"), f"{at}: is missing")
+    refused(lambda router, _: setattr(router.interfaces[0], "ipv6_name", "x"), f"{at}.interfaces[0].ipv6_name: unknown device or interface 'x'")
+    refused(lambda router, _: setattr(router.interfaces[0].network_type.broadcast, "priority", 5), "priority: not supported: a router that may be")
+    refused(lambda router, _: setattr(router.interfaces[0].options, "r_bit", False), "options.r_bit: not supported: it is always set here")
+    refused(lambda router, _: setattr(router.interfaces[0].options, "n_bit", True), "options.n_bit: not supported: it is never set here")
+    refused(lambda router, _: setattr(router.capabilities, "lsa_e_bit", True), f"{at}.capabilities.lsa_e_bit: not supported without external routes")
+    refused(lambda router, _: setattr(router.graceful_restart, "helper_mode", True), f"{at}.graceful_restart.helper_mode: not supported")
+    refused(lambda router, _: setattr(router.v6_routes[0].route_origin, "choice", "nssa_external"), f"{at}.v6_routes[0].route_origin.nssa_external: not supported")
+    refused(lambda router, _: setattr(router, "lsa_refresh_time", 4000), f"{at}: must be whole seconds from 5s to 3599s")
+
+
 def test_dhcp_as_kea_sees_it(lab):
     """Clients get their addresses, show them, and send from them."""
     network = Network(lab)
@@ -807,8 +950,8 @@ def test_lldp_as_lldpd_sees_it(lab):
     wait_until(lambda: not device.neighbours(), "lldpd to forget again", 5, every=0.1)
     assert len(script.states("lldp_neighbors")) == 0
     assert script.metrics("lldp")["west agent"].frames_tx > counts.frames_tx
-    with pytest.raises(Exception, match="'ospfv3'"):
-        script.metrics("ospfv3")
+    with pytest.raises(Exception, match="'rsvp'"):
+        script.metrics("rsvp")
 
 
 def test_what_lldp_can_not_do_is_refused_with_its_place(lab):

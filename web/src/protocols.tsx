@@ -102,8 +102,8 @@ function router(router: OspfRouterState): Row {
   const word = router.is_down ? "taken down" : router.state.replace("_", " ");
   const held = Object.values(router.database).reduce((sum, n) => sum + n, 0);
   return {
-    key: `${router.port} ${router.router_id}`,
-    name: router.name || router.router_id,
+    key: `${router.port} ${router.version} ${router.router_id}`,
+    name: `${router.name || router.router_id}${router.version === 3 ? " (OSPFv3)" : ""}`,
     cells: [
       `${router.local} on ${router.port}`, router.area, state(router.state === "full", word), since(router.full_for_s), router.neighbour ?? NONE, count(router.advertised),
       count(router.withdrawn), count(held), router.flaps ? <span class="bad">✕ {count(router.flaps)}</span> : "0", router.reason ? <span class="why">{router.reason}</span> : NONE,

@@ -2031,15 +2031,15 @@ export interface OfferedLoad {
 
 /** LSAs by type. */
 export interface OspfLsaCounts {
-  /** Of routers (type 1). */
+  /** Of routers (type 1; 0x2001 of OSPFv3). */
   router: number;
-  /** Of networks (type 2). */
+  /** Of networks (type 2; 0x2002 of OSPFv3). */
   network: number;
   /** Summaries of networks and border routers (types 3 and 4). */
   summary: number;
-  /** External ones (type 5). */
+  /** External ones (type 5; 0x4005 of OSPFv3). */
   external: number;
-  /** External ones of NSSAs (type 7). */
+  /** External ones of NSSAs (type 7; 0x2007 of OSPFv3). */
   nssa: number;
   /** Opaque ones of a link (type 9). */
   opaque_link: number;
@@ -2047,17 +2047,27 @@ export interface OspfLsaCounts {
   opaque_area: number;
   /** Opaque ones that go everywhere (type 11). */
   opaque_domain: number;
+  /** Prefixes of other areas (OSPFv3, type 0x2003). */
+  inter_area_prefix: number;
+  /** Border routers of other areas (OSPFv3, type 0x2004). */
+  inter_area_router: number;
+  /** Of links (OSPFv3, type 0x0008). */
+  link: number;
+  /** Prefixes of routers and networks of the area (OSPFv3, type 0x2009). */
+  intra_area_prefix: number;
+  /** Of other types of OSPFv3. */
+  other: number;
 }
 
-/** An LSA that a neighbour sent (RFC 2328 appendix A.4). */
+/** An LSA that a neighbour sent (RFC 2328 appendix A.4, RFC 5340 appendix A.4). */
 export interface OspfLsaState {
-  /** Type. */
+  /** Type; with version 3 as on the wire, such as 0x2001, but decimal. */
   kind: number;
   /** Link state identifier. */
   id: string;
   /** Identifier of the router that originated it. */
   router_id: string;
-  /** Options (RFC 2328 appendix A.2). */
+  /** Options (RFC 2328 appendix A.2); 0 with version 3, whose headers have none. */
   options: number;
   /** Sequence number, as it is on the wire. */
   sequence: number;
@@ -2067,7 +2077,7 @@ export interface OspfLsaState {
   body: string;
 }
 
-/** OSPF packets, by type (RFC 2328 appendix A.3). */
+/** OSPF packets, by type (RFC 2328 appendix A.3, RFC 5340 appendix A.3). */
 export interface OspfPacketCounts {
   /** Hello packets. */
   hellos: number;
@@ -2143,7 +2153,7 @@ export interface OspfResult {
   acknowledgments_sent: number;
   /** Link State Acknowledgment packets received. */
   acknowledgments_received: number;
-  /** Packets refused because their sender is no neighbour: another area, other intervals, another mask or other authentication. */
+  /** Packets refused because their sender is no neighbour: another area or instance, other intervals, another mask or other authentication. */
   mismatched: number;
   /** Packets that could not be read, and LSAs with a wrong checksum. */
   malformed: number;
@@ -2159,10 +2169,14 @@ export interface OspfRouterState {
   host: string;
   /** Name of the router in the profile; empty if it has none. */
   name: string;
+  /** Version of OSPF: 2 or 3. */
+  version: number;
   /** Its identifier. */
   router_id: string;
   /** Area of its link. */
   area: string;
+  /** Instance of OSPFv3 on its link; 0 with version 2. */
+  instance: number;
   /** Address of the host. */
   local: string;
   /** What its link is: `broadcast` or `point_to_point`. */
@@ -2173,9 +2187,9 @@ export interface OspfRouterState {
   neighbour_id: string | null;
   /** Address of the neighbour; null if none was heard. */
   neighbour: string | null;
-  /** Address of the designated router; null if there is none. */
+  /** Address of the designated router, its identifier with version 3; null if there is none. */
   designated: string | null;
-  /** Address of the backup designated router; null if there is none. */
+  /** The same of the backup designated router; null if there is none. */
   backup: string | null;
   /** Time since the adjacency became full, s; null if it is not. */
   full_for_s: number | null;

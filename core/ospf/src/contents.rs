@@ -1,6 +1,6 @@
 //! What an LSA says, read from its body (RFC 2328 appendix A.4, RFC 3101 appendix A).
 //!
-//! Not here: what a router does with it (`exchange`); LSAs that are opaque.
+//! Not here: OSPFv3 (`contents3`); what a router does with it (`exchange`); LSAs that are opaque.
 
 use crate::lsa::{BORDER, EXTERNAL, LS_INFINITY, NETWORK, NSSA, ROUTER, SUMMARY, address, links, word};
 use std::net::Ipv4Addr;
@@ -44,7 +44,7 @@ pub struct LsaRoute {
 
 impl LsaContents {
     /// What the body of an LSA of type `kind` says; `None` if its type is another one, or it is cut off.
-    pub fn read(kind: u8, body: &[u8]) -> Option<Self> {
+    pub fn read(kind: u16, body: &[u8]) -> Option<Self> {
         let route = || {
             let metric = word(body, 4)?;
             Some(LsaRoute {
@@ -74,7 +74,7 @@ mod tests {
     #[test]
     fn what_is_built_is_read_and_what_is_cut_off_is_not() {
         let (mut router, mut summary, mut external) = (Vec::new(), Vec::new(), Vec::new());
-        let link = Link { to: LinkTo::Stub, id: [10, 0, 0, 0].into(), data: mask(24), cost: 7 };
+        let link = Link { to: LinkTo::Stub, id: [10, 0, 0, 0].into(), data: mask(24), cost: 7, theirs: 0 };
         put_router(&mut router, FLAG_EXTERNAL, [link, link].into_iter());
         put_summary(&mut summary, 24, 9);
         put_external(&mut external, 16, true, 20, 5);

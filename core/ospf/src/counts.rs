@@ -1,21 +1,26 @@
 //! What routers count.
 
 use crate::lsa::{BORDER, EXTERNAL, NETWORK, NSSA, OPAQUE_AREA, OPAQUE_DOMAIN, OPAQUE_LINK, ROUTER, SUMMARY};
+use crate::lsa3::{
+    EXTERNAL as EXTERNAL_3, INTER_AREA_PREFIX, INTER_AREA_ROUTER, INTRA_AREA_PREFIX, LINK,
+    NETWORK as NETWORK_3, NSSA as NSSA_3, ROUTER as ROUTER_3, is_reserved,
+};
+use crate::version::Version;
 use std::ops::AddAssign;
 use units::Nanos;
 
 /// LSAs by type.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LsaCounts {
-    /// Of routers (type 1).
+    /// Of routers (type 1, 0x2001 in OSPFv3).
     pub router: u64,
-    /// Of networks (type 2).
+    /// Of networks (type 2, 0x2002).
     pub network: u64,
     /// Summaries of networks and of border routers (types 3 and 4).
     pub summary: u64,
-    /// External ones (type 5).
+    /// External ones (type 5, 0x4005).
     pub external: u64,
-    /// External ones of a not-so-stubby area (type 7).
+    /// External ones of a not-so-stubby area (type 7, 0x2007).
     pub nssa: u64,
     /// Opaque ones of a link (type 9).
     pub opaque_link: u64,
@@ -23,11 +28,24 @@ pub struct LsaCounts {
     pub opaque_area: u64,
     /// Opaque ones that go everywhere (type 11).
     pub opaque_domain: u64,
+    /// Prefixes of other areas (OSPFv3, type 0x2003).
+    pub inter_area_prefix: u64,
+    /// Routers of other areas (OSPFv3, type 0x2004).
+    pub inter_area_router: u64,
+    /// Of links (OSPFv3, type 0x0008).
+    pub link: u64,
+    /// Prefixes of an area (OSPFv3, type 0x2009).
+    pub intra_area_prefix: u64,
+    /// Of any other type of OSPFv3.
+    pub other: u64,
 }
 
 impl LsaCounts {
     /// The count of a type; `None` if routers do not take it in.
-    pub(crate) fn of(&mut self, kind: u8) -> Option<&mut u64> {
+    pub(crate) fn of(&mut self, version: Version, kind: u16) -> Option<&mut u64> {
+        if version == Version::V3 {
+            return self.of_v3(kind);
+        }
         Some(match kind {
             ROUTER => &mut self.router,
             NETWORK => &mut self.network,
@@ -41,15 +59,33 @@ impl LsaCounts {
         })
     }
 
+    /// That of a type of OSPFv3, which takes in those that it does not know as well (RFC 5340 section 4.5.1).
+    fn of_v3(&mut self, kind: u16) -> Option<&mut u64> {
+        Some(match kind {
+            ROUTER_3 => &mut self.router,
+            NETWORK_3 => &mut self.network,
+            INTER_AREA_PREFIX => &mut self.inter_area_prefix,
+            INTER_AREA_ROUTER => &mut self.inter_area_router,
+            EXTERNAL_3 => &mut self.external,
+            NSSA_3 => &mut self.nssa,
+            LINK => &mut self.link,
+            INTRA_AREA_PREFIX => &mut self.intra_area_prefix,
+            _ if is_reserved(kind) => return None,
+            _ => &mut self.other,
+        })
+    }
+
     /// Counts one of a type.
-    pub(crate) fn add(&mut self, kind: u8) {
-        self.of(kind).into_iter().for_each(|count| *count += 1);
+    pub(crate) fn add(&mut self, version: Version, kind: u16) {
+        self.of(version, kind).into_iter().for_each(|count| *count += 1);
     }
 
     /// Those of all types.
     pub fn all(&self) -> u64 {
         let opaque = self.opaque_link + self.opaque_area + self.opaque_domain;
-        self.router + self.network + self.summary + self.external + self.nssa + opaque
+        let of_v3 =
+            self.inter_area_prefix + self.inter_area_router + self.link + self.intra_area_prefix + self.other;
+        self.router + self.network + self.summary + self.external + self.nssa + opaque + of_v3
     }
 }
 
@@ -63,6 +99,11 @@ impl AddAssign<&Self> for LsaCounts {
         self.opaque_link += other.opaque_link;
         self.opaque_area += other.opaque_area;
         self.opaque_domain += other.opaque_domain;
+        self.inter_area_prefix += other.inter_area_prefix;
+        self.inter_area_router += other.inter_area_router;
+        self.link += other.link;
+        self.intra_area_prefix += other.intra_area_prefix;
+        self.other += other.other;
     }
 }
 
@@ -105,7 +146,7 @@ pub struct OspfCounts {
     pub first_withdrawal: Option<Nanos>,
     /// When routes were first advertised while traffic ran, after it started.
     pub first_advertisement: Option<Nanos>,
-    /// Hello packets that were refused: of another area, with other times, another mask or other authentication.
+    /// Hello packets that were refused: of another area or instance, with other times, another mask or other authentication.
     pub mismatched: u64,
     /// Packets that could not be read, and LSAs with a wrong checksum.
     pub malformed: u64,

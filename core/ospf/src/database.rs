@@ -2,6 +2,7 @@
 
 use crate::counts::LsaCounts;
 use crate::lsa::{LSA_HEADER, LsaHeader, LsaKey, MAX_AGE};
+use crate::version::Version;
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -11,6 +12,7 @@ use units::Nanos;
 pub struct Database {
     entries: BTreeMap<LsaKey, Entry>,
     counts: LsaCounts,
+    version: Version,
     room: usize,
     keep: usize,
     kept: usize,
@@ -52,8 +54,8 @@ pub(crate) enum Outcome {
 
 impl Database {
     /// One for `room` LSAs, of which `keep` are kept whole.
-    pub(crate) fn new(room: usize, keep: usize) -> Self {
-        Self { room, keep, ..Self::default() }
+    pub(crate) fn new(version: Version, room: usize, keep: usize) -> Self {
+        Self { version, room, keep, ..Self::default() }
     }
 
     /// How many there are, by type.
@@ -98,7 +100,7 @@ impl Database {
         if !header.is_flushed() {
             let body = (self.kept < self.keep).then(|| lsa[LSA_HEADER..].into());
             self.kept += usize::from(body.is_some());
-            self.counts.add(header.key.kind);
+            self.counts.add(self.version, header.key.kind);
             self.entries.insert(header.key, Entry { header: *header, at: now, body });
         }
         Outcome::Installed
@@ -107,7 +109,7 @@ impl Database {
     fn remove(&mut self, key: &LsaKey) {
         if let Some(entry) = self.entries.remove(key) {
             self.kept -= usize::from(entry.body.is_some());
-            self.counts.of(key.kind).into_iter().for_each(|count| *count -= 1);
+            self.counts.of(self.version, key.kind).into_iter().for_each(|count| *count -= 1);
         }
     }
 
@@ -121,7 +123,7 @@ impl Database {
 
     /// Forgets all.
     pub(crate) fn clear(&mut self) {
-        *self = Self::new(self.room, self.keep);
+        *self = Self::new(self.version, self.room, self.keep);
     }
 }
 
@@ -146,12 +148,12 @@ mod tests {
         let header = LsaHeader { age, options: 2, key, sequence, checksum: 0, len: 0 };
         let mut out = Vec::new();
         put_lsa(&mut out, &header, |out| put_external(out, 24, true, 20, 0));
-        (LsaHeader::read(&out).unwrap(), out)
+        (LsaHeader::read(Version::V2, &out).unwrap(), out)
     }
 
     #[test]
     fn it_holds_what_there_is_room_for() {
-        let mut database = Database::new(3, 2);
+        let mut database = Database::new(Version::V2, 3, 2);
         let mut install = |at: u64, n, sequence, age| {
             let (header, bytes) = lsa(n, sequence, age);
             database.install(Nanos::from_secs(at), &header, &bytes)

@@ -3,16 +3,16 @@
 
 use crate::database::Outcome;
 use crate::failure::Failure;
-use crate::lsa::{LSA_HEADER, LsaHeader, MAX_AGE, NETWORK, OPTION_EXTERNAL, ROUTER, links_to, names};
-use crate::neighbour::NeighbourState;
-use crate::packet::{
-    Body, DESCRIPTION, Description, HEADER, INIT, IPV4, MASTER, MORE, REQUEST, UPDATE, headers, keys, lsas,
-};
+use crate::lsa::{LSA_HEADER, LsaHeader, MAX_AGE, NETWORK, ROUTER, links_to, names};
+use crate::lsa3;
+use crate::neighbour::{Neighbour, NeighbourState};
+use crate::packet::{Body, Description, INIT, MASTER, MORE, REQUEST, UPDATE, headers, keys, lsas};
 use crate::router::{NetworkType, Router};
+use crate::version::Version;
 use linkstate::Place;
 use linkstate::RETRANSMIT;
 use std::cmp::Ordering;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use units::Nanos;
 
 /// How long acknowledgments wait for others to go with them (section 13.5); shorter than the time after which LSAs are sent again.
@@ -29,8 +29,8 @@ const ACKNOWLEDGE: u8 = 5;
 
 impl Router {
     /// Takes in a packet of a neighbour that is no Hello packet.
-    pub(crate) fn take_exchange(&mut self, now: Nanos, from: Ipv4Addr, id: Ipv4Addr, body: &Body<'_>) {
-        let is_it = |one: &crate::neighbour::Neighbour| match self.config.network {
+    pub(crate) fn take_exchange(&mut self, now: Nanos, from: IpAddr, id: Ipv4Addr, body: &Body<'_>) {
+        let is_it = |one: &Neighbour| match self.config.network {
             NetworkType::PointToPoint => one.id == id,
             NetworkType::Broadcast => one.ip == from && one.id == id,
         };
@@ -80,10 +80,10 @@ impl Router {
     /// Sends a description, and keeps it to send it again.
     fn say(&mut self, now: Nanos, n: usize, flags: u8, headers: &[u8]) {
         let one = &mut self.neighbours[n];
-        let description =
-            Description { mtu: self.mtu, options: OPTION_EXTERNAL, flags, sequence: one.sequence, headers };
+        let version = self.config.version;
+        let (mtu, options, sequence) = (self.mtu, version.options(), one.sequence);
         one.said.clear();
-        description.put(&mut one.said);
+        Description { mtu, options, flags, sequence, headers }.put(version, &mut one.said);
         // The one that follows waits to be asked again.
         one.say_again = if one.leads { now.saturating_add(RETRANSMIT) } else { Nanos::MAX };
         self.say_once_more(n);
@@ -159,8 +159,8 @@ impl Router {
     /// Takes in the next description of an exchange, and says the next.
     fn accept(&mut self, now: Nanos, n: usize, said: &Description<'_>) {
         self.neighbours[n].last = Some((said.flags, said.options, said.sequence));
-        for header in headers(said.headers) {
-            if self.counts.received.of(header.key.kind).is_none() {
+        for header in headers(self.config.version, said.headers) {
+            if self.counts.received.of(self.config.version, header.key.kind).is_none() {
                 return self.restart(now, n, Failure::Restarted(self.neighbours[n].ip));
             }
             self.look_at(now, n, &header);
@@ -225,7 +225,7 @@ impl Router {
 
     /// Describes as many own LSAs as fit.
     fn describe(&mut self, now: Nanos, n: usize) {
-        let room = (self.room - IPV4 - HEADER - DESCRIPTION) / LSA_HEADER;
+        let room = (self.room - self.config.version.description()) / LSA_HEADER;
         let mut all = Vec::with_capacity(room * LSA_HEADER);
         let (mut group, mut index) = self.neighbours[n].describe;
         let mut left = room;
@@ -267,7 +267,7 @@ impl Router {
 
     /// Asks for what a neighbour has and the router lacks, as much as fits (section 10.9).
     fn ask(&mut self, now: Nanos, n: usize) {
-        let room = (self.room - IPV4 - HEADER) / REQUEST;
+        let room = self.room / REQUEST;
         let one = &mut self.neighbours[n];
         one.asked = one.wanted.keys().take(room).copied().collect();
         let mut body = Vec::with_capacity(room * REQUEST);
@@ -306,10 +306,11 @@ impl Router {
         }
     }
 
-    fn send_update(&mut self, to: (Ipv4Addr, crate::Mac), update: Update) {
+    fn send_update(&mut self, to: (IpAddr, crate::Mac), update: Update) {
         let body = update.finish();
-        for (header, ..) in lsas(u32::MAX, &body[UPDATE..]) {
-            self.counts.sent.add(header.key.kind);
+        let version = self.config.version;
+        for (header, ..) in lsas(version, u32::MAX, &body[UPDATE..]) {
+            self.counts.sent.add(version, header.key.kind);
         }
         self.counts.updates.0 += 1;
         self.out.push(self.sender.frame(to, TELL, &body));
@@ -392,14 +393,15 @@ impl Router {
     fn take_update(&mut self, now: Nanos, n: usize, count: u32, bytes: &[u8]) {
         let mut at_once = Vec::new();
         let mut taken = 0u32;
-        for (header, lsa, is_right) in lsas(count, bytes) {
+        let version = self.config.version;
+        for (header, lsa, is_right) in lsas(version, count, bytes) {
             taken += 1;
-            let is_known = self.counts.received.of(header.key.kind).is_some();
+            let is_known = self.counts.received.of(version, header.key.kind).is_some();
             if !is_right || !is_known {
                 self.counts.malformed += u64::from(!is_right);
                 continue;
             }
-            self.counts.received.add(header.key.kind);
+            self.counts.received.add(version, header.key.kind);
             self.counts.received_flushed += u64::from(header.is_flushed());
             if self.own.is_mine(header.key.router) {
                 if self.take_own(now, n, &header, lsa) {
@@ -472,18 +474,37 @@ impl Router {
     fn note_link(&mut self, n: usize, header: &LsaHeader, lsa: &[u8]) {
         let (own, body) = (self.config.id, &lsa[LSA_HEADER..]);
         let is_there = !header.is_flushed();
-        let designated = self.designated;
-        match (self.config.network, header.key.kind) {
-            (NetworkType::PointToPoint, ROUTER) if header.key.router == self.neighbours[n].id => {
+        let (designated, key) = (self.designated, &header.key);
+        match (self.config.version, self.config.network, key.kind) {
+            (Version::V2, NetworkType::PointToPoint, ROUTER) if key.router == self.neighbours[n].id => {
                 self.neighbours[n].names_us = is_there && links_to(body, own);
             }
-            (NetworkType::Broadcast, NETWORK) if header.key.id == designated => {
-                let all = self.neighbours.iter_mut();
-                for one in all.filter(|one| one.ip == designated && one.id == header.key.router) {
-                    one.names_us = is_there && names(body, own);
+            (Version::V3, NetworkType::PointToPoint, lsa3::ROUTER) if key.router == self.neighbours[n].id => {
+                // It may have several, of which one has the link (RFC 5340 section 4.4.3.2).
+                let says_so = is_there && lsa3::links_to(body, own);
+                if says_so || key.id.is_unspecified() {
+                    self.neighbours[n].names_us = says_so;
+                }
+            }
+            (Version::V2, NetworkType::Broadcast, NETWORK) if key.id == designated => {
+                self.note_designated(key.router, is_there && names(body, own));
+            }
+            (Version::V3, NetworkType::Broadcast, lsa3::NETWORK) if key.router == designated => {
+                let is_of_link = |one: &Neighbour| one.id == designated && one.interface == u32::from(key.id);
+                if self.neighbours.iter().any(is_of_link) {
+                    self.note_designated(designated, is_there && names(body, own));
                 }
             }
             _ => {}
+        }
+    }
+
+    /// The designated router with this identifier says whether its network has the router.
+    fn note_designated(&mut self, id: Ipv4Addr, names_us: bool) {
+        let designated = self.designated;
+        let all = self.neighbours.iter_mut();
+        for one in all.filter(|one| one.called == designated && one.id == id) {
+            one.names_us = names_us;
         }
     }
 
@@ -491,7 +512,7 @@ impl Router {
     fn owe(&mut self, now: Nanos, header: LsaHeader) {
         self.owed.push(header);
         self.acknowledge_at = self.acknowledge_at.min(now.saturating_add(GATHER));
-        if self.owed.len() >= (self.room - IPV4 - HEADER) / LSA_HEADER {
+        if self.owed.len() >= self.room / LSA_HEADER {
             self.acknowledge(now);
         }
     }
@@ -505,8 +526,8 @@ impl Router {
         }
     }
 
-    fn send_acknowledgments(&mut self, to: (Ipv4Addr, crate::Mac), all: &[LsaHeader]) {
-        for some in all.chunks((self.room - IPV4 - HEADER) / LSA_HEADER) {
+    fn send_acknowledgments(&mut self, to: (IpAddr, crate::Mac), all: &[LsaHeader]) {
+        for some in all.chunks(self.room / LSA_HEADER) {
             let mut body = Vec::with_capacity(some.len() * LSA_HEADER);
             some.iter().for_each(|header| header.put(&mut body));
             self.counts.acknowledgments.0 += 1;
@@ -518,7 +539,7 @@ impl Router {
     /// Takes in acknowledgments (section 13.7).
     fn take_acknowledgment(&mut self, n: usize, bytes: &[u8]) {
         let bit = self.neighbours[n].bit;
-        for header in headers(bytes) {
+        for header in headers(self.config.version, bytes) {
             self.counts.acknowledged.1 += 1;
             let Some(place) = self.own.find(&header.key) else {
                 if header.is_flushed() {
@@ -544,7 +565,7 @@ struct Update {
 
 impl Update {
     fn new(room: usize) -> Self {
-        Self { body: vec![0; UPDATE], count: 0, room: room - IPV4 - HEADER }
+        Self { body: vec![0; UPDATE], count: 0, room }
     }
 
     /// Appends an LSA if it fits; one that fits no packet goes alone.

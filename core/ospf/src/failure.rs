@@ -2,7 +2,7 @@
 
 use crate::neighbour::NeighbourState;
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 
 /// Why a router has no full adjacency, as far as it can be seen. Its text follows "10.0.0.2: ", the router's address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,16 +12,25 @@ pub enum Failure {
     /// A neighbour is in another area.
     Area {
         /// The neighbour.
-        from: Ipv4Addr,
+        from: IpAddr,
         /// Its area.
         is: Ipv4Addr,
         /// The router's.
         expected: Ipv4Addr,
     },
+    /// A neighbour is of another instance of OSPFv3.
+    Instance {
+        /// The neighbour.
+        from: IpAddr,
+        /// Its instance.
+        is: u8,
+        /// The router's.
+        expected: u8,
+    },
     /// A neighbour's Hello packets have another time between them, s.
     HelloInterval {
         /// The neighbour.
-        from: Ipv4Addr,
+        from: IpAddr,
         /// Its time.
         is: u32,
         /// The router's.
@@ -30,7 +39,7 @@ pub enum Failure {
     /// A neighbour has another dead interval, s.
     DeadInterval {
         /// The neighbour.
-        from: Ipv4Addr,
+        from: IpAddr,
         /// Its time.
         is: u32,
         /// The router's.
@@ -39,7 +48,7 @@ pub enum Failure {
     /// A neighbour has another network mask.
     Mask {
         /// The neighbour.
-        from: Ipv4Addr,
+        from: IpAddr,
         /// Its mask.
         is: Ipv4Addr,
         /// The router's.
@@ -48,45 +57,45 @@ pub enum Failure {
     /// A neighbour's packets are authenticated otherwise.
     Authentication {
         /// The neighbour.
-        from: Ipv4Addr,
+        from: IpAddr,
         /// The kind of its authentication.
         is: u16,
         /// The router's.
         expected: u16,
     },
     /// The number of a neighbour's digest is lower than that of the packet before.
-    Replayed(Ipv4Addr),
+    Replayed(IpAddr),
     /// A neighbour's area is a stub area or an NSSA.
-    StubArea(Ipv4Addr),
+    StubArea(IpAddr),
     /// A neighbour has the router's own identifier.
-    SameId(Ipv4Addr),
+    SameId(IpAddr),
     /// It has that of a generated router.
-    GeneratedId(Ipv4Addr),
+    GeneratedId(IpAddr),
     /// A neighbour does not hear the router.
-    OneWay(Ipv4Addr),
+    OneWay(IpAddr),
     /// Nobody on a broadcast network is its designated router.
-    NoDesignated(Ipv4Addr),
+    NoDesignated(IpAddr),
     /// A neighbour on a point-to-point network elects a designated router.
-    Elects(Ipv4Addr),
+    Elects(IpAddr),
     /// A neighbour has another MTU.
     Mtu {
         /// The neighbour.
-        from: Ipv4Addr,
+        from: IpAddr,
         /// Its MTU.
         is: u16,
         /// The router's.
         expected: u16,
     },
     /// A neighbour was not heard for the dead interval.
-    Silent(Ipv4Addr),
+    Silent(IpAddr),
     /// A neighbour no longer lists the router in its Hello packets.
-    Forgotten(Ipv4Addr),
+    Forgotten(IpAddr),
     /// A neighbour began the exchange anew.
-    Restarted(Ipv4Addr),
+    Restarted(IpAddr),
     /// A neighbour asked for an LSA that the router does not have.
-    BadRequest(Ipv4Addr),
+    BadRequest(IpAddr),
     /// An adjacency is not full yet.
-    Unfinished(Ipv4Addr, NeighbourState),
+    Unfinished(IpAddr, NeighbourState),
 }
 
 impl fmt::Display for Failure {
@@ -101,6 +110,9 @@ impl fmt::Display for Failure {
             Self::Nobody => f.write_str("no OSPF router answers on its link"),
             Self::Area { from, is, expected } => {
                 write!(f, "{from} is in area {is}, not {expected} as 'area' says")
+            }
+            Self::Instance { from, is, expected } => {
+                write!(f, "{from} has instance {is}, not {expected} as 'instance' says")
             }
             Self::HelloInterval { from, is, expected } => {
                 write!(f, "{from} has a hello interval of {is} s, not {expected} s as 'hello' says")

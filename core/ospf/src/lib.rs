@@ -1,5 +1,8 @@
-//! OSPFv2 routers behind a port (RFC 2328): adjacencies with the device, routes that are functions of their index, and routers that are
-//! generated behind them, so that a million LSAs take no room.
+//! OSPFv2 and OSPFv3 routers behind a port (RFC 2328, RFC 5340): adjacencies with the device, routes that are functions of their index, and
+//! routers that are generated behind them, so that a million LSAs take no room.
+//!
+//! Both versions have the same neighbours, exchange, flooding and databases. They differ in packets (`packet`), in the bodies of LSAs (`lsa`,
+//! `lsa3`), in which of them a router originates (`own`), and in who is called by what: a designated router by its address, or by its identifier.
 //!
 //! Sans-IO: frames in, frames out, time as an argument, randomness from a seed.
 //!
@@ -14,19 +17,23 @@
 #![forbid(unsafe_code)]
 
 mod contents;
+mod contents3;
 mod counts;
 mod database;
 mod exchange;
 mod failure;
 mod lsa;
+mod lsa3;
 mod neighbour;
 mod own;
 mod packet;
 mod router;
 mod routers;
 mod routes;
+mod version;
 
 pub use contents::{LsaContents, LsaLink, LsaRoute};
+pub use contents3::{LsaContents3, LsaExternal3, LsaLink3, LsaPrefix};
 pub use counts::{LsaCounts, OspfCounts};
 pub use database::{Database, KnownLsa};
 pub use failure::Failure;
@@ -35,6 +42,7 @@ pub use lsa::{
     EXTERNAL as EXTERNAL_LSA, INITIAL_SEQUENCE, LS_INFINITY, LSA_HEADER, LsaHeader, LsaKey, MAX_AGE,
     SUMMARY as SUMMARY_LSA,
 };
+pub use lsa3::EXTERNAL as EXTERNAL_LSA_3;
 pub use neighbour::{NeighbourState, NeighbourView};
 pub use own::{MIN_LS_ARRIVAL, MIN_LS_INTERVAL};
 pub use packet::{
@@ -42,7 +50,8 @@ pub use packet::{
 };
 pub use router::{NetworkType, RouterConfig};
 pub use routers::{OspfHost, Routers, RoutersConfig};
-pub use routes::{LINKS_MAX, RouteKind, RouteRange, Topology};
+pub use routes::{LINKS_MAX, RouteKind, RouteRange, Topology, links_max, prefixes_max};
+pub use version::Version;
 
 /// A hardware address.
 pub type Mac = [u8; 6];

@@ -1,9 +1,10 @@
-//! Link state advertisements (RFC 2328 section 12 and appendix A.4): headers, which of two is newer, checksums, and the bodies that
-//! routers here originate.
+//! Link state advertisements (RFC 2328 section 12 and appendix A.4): headers, which of two is newer and checksums, as both versions have
+//! them, and the bodies that routers of OSPFv2 originate.
 //!
-//! Not here: who originates them when (`own`), and what of the device's is held (`database`).
+//! Not here: bodies of OSPFv3 (`lsa3`), who originates them when (`own`), and what of the device's is held (`database`).
 
 use crate::contents::LsaLink;
+use crate::version::Version;
 use linkstate::{fletcher, sums};
 use std::cmp::Ordering;
 use std::net::Ipv4Addr;
@@ -22,18 +23,18 @@ pub(crate) const OPTION_EXTERNAL: u8 = 0x02;
 pub const LS_INFINITY: u32 = 0x00ff_ffff;
 
 /// Types of LSAs (appendix A.4.1).
-pub(crate) const ROUTER: u8 = 1;
-pub(crate) const NETWORK: u8 = 2;
+pub(crate) const ROUTER: u16 = 1;
+pub(crate) const NETWORK: u16 = 2;
 /// The type of a summary of a network.
-pub const SUMMARY: u8 = 3;
-pub(crate) const BORDER: u8 = 4;
+pub const SUMMARY: u16 = 3;
+pub(crate) const BORDER: u16 = 4;
 /// The type of an AS-external LSA.
-pub const EXTERNAL: u8 = 5;
+pub const EXTERNAL: u16 = 5;
 /// Others that are taken in: NSSA (RFC 3101), and opaque ones of a link, an area, and everywhere (RFC 5250).
-pub(crate) const NSSA: u8 = 7;
-pub(crate) const OPAQUE_LINK: u8 = 9;
-pub(crate) const OPAQUE_AREA: u8 = 10;
-pub(crate) const OPAQUE_DOMAIN: u8 = 11;
+pub(crate) const NSSA: u16 = 7;
+pub(crate) const OPAQUE_LINK: u16 = 9;
+pub(crate) const OPAQUE_AREA: u16 = 10;
+pub(crate) const OPAQUE_DOMAIN: u16 = 11;
 
 /// Where in the LSA its checksum is, and where the bytes it covers begin: it leaves the age out.
 const CHECKSUM_AT: usize = 16;
@@ -42,8 +43,8 @@ const COVERED_FROM: usize = 2;
 /// Which LSA one is (section 12.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LsaKey {
-    /// Type.
-    pub kind: u8,
+    /// Type; in OSPFv3 with what a router does with it that does not know it, and how far it is flooded (RFC 5340 appendix A.4.2.1).
+    pub kind: u16,
     /// Link state identifier.
     pub id: Ipv4Addr,
     /// Who originated it.
@@ -55,7 +56,7 @@ pub struct LsaKey {
 pub struct LsaHeader {
     /// Seconds since it was originated.
     pub age: u16,
-    /// Options.
+    /// Options; OSPFv3 has none here.
     pub options: u8,
     /// Which one it is.
     pub key: LsaKey,
@@ -81,11 +82,16 @@ pub(crate) fn address(bytes: &[u8], at: usize) -> Option<Ipv4Addr> {
 
 impl LsaHeader {
     /// That at the start of `bytes`.
-    pub fn read(bytes: &[u8]) -> Option<Self> {
+    pub fn read(version: Version, bytes: &[u8]) -> Option<Self> {
+        let kind = pair(bytes, 2)?;
+        let (options, kind) = match version {
+            Version::V2 => ((kind >> 8) as u8, kind & 0xff),
+            Version::V3 => (0, kind),
+        };
         Some(Self {
             age: pair(bytes, 0)?,
-            options: *bytes.get(2)?,
-            key: LsaKey { kind: *bytes.get(3)?, id: address(bytes, 4)?, router: address(bytes, 8)? },
+            options,
+            key: LsaKey { kind, id: address(bytes, 4)?, router: address(bytes, 8)? },
             sequence: word(bytes, 12)? as i32,
             checksum: pair(bytes, CHECKSUM_AT)?,
             len: pair(bytes, 18)?,
@@ -95,7 +101,7 @@ impl LsaHeader {
     /// Appends it.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
         out.extend(self.age.to_be_bytes());
-        out.extend([self.options, self.key.kind]);
+        out.extend((u16::from(self.options) << 8 | self.key.kind).to_be_bytes());
         out.extend(self.key.id.octets());
         out.extend(self.key.router.octets());
         out.extend(self.sequence.to_be_bytes());
@@ -137,7 +143,8 @@ pub(crate) fn is_right(lsa: &[u8]) -> bool {
     lsa.get(COVERED_FROM..).is_some_and(|covered| sums(covered) == (0, 0))
 }
 
-/// A link of a router (appendix A.4.2).
+/// A link of a router (RFC 2328 appendix A.4.2, RFC 5340 appendix A.4.3). A network with no other router is none in OSPFv3: it stands for
+/// the prefix of the router's own link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Link {
     /// Where it leads.
@@ -148,6 +155,8 @@ pub(crate) struct Link {
     pub(crate) data: Ipv4Addr,
     /// What it costs.
     pub(crate) cost: u16,
+    /// The neighbour's number of the link, in OSPFv3.
+    pub(crate) theirs: u32,
 }
 
 /// Where a router's link leads.
@@ -236,7 +245,7 @@ mod tests {
     }
 
     fn link(n: u8) -> Link {
-        Link { to: LinkTo::Router, id: [9, 9, 9, n].into(), data: [0, 0, 0, n].into(), cost: 7 }
+        Link { to: LinkTo::Router, id: [9, 9, 9, n].into(), data: [0, 0, 0, n].into(), cost: 7, theirs: 0 }
     }
 
     #[test]
@@ -248,7 +257,7 @@ mod tests {
             });
             let lsa = &out[1..];
             assert!(is_right(lsa), "{links} links");
-            let read = LsaHeader::read(lsa).unwrap();
+            let read = LsaHeader::read(Version::V2, lsa).unwrap();
             assert_eq!((read.sequence, usize::from(read.len)), (5, lsa.len()));
             let body = &lsa[LSA_HEADER..];
             assert_eq!(links_to(body, [9, 9, 9, 0].into()), links > 0);

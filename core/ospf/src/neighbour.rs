@@ -2,10 +2,10 @@
 
 use crate::Mac;
 use crate::lsa::{LsaHeader, LsaKey};
-use crate::own::Version;
+use crate::own::Instance;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use units::Nanos;
 
 /// How far a router is with a neighbour (section 10.1).
@@ -62,7 +62,7 @@ pub struct NeighbourView {
     /// Its identifier.
     pub id: Ipv4Addr,
     /// Its address.
-    pub ip: Ipv4Addr,
+    pub ip: IpAddr,
     /// Its priority.
     pub priority: u8,
     /// How far the router is with it.
@@ -77,7 +77,11 @@ pub struct NeighbourView {
 #[derive(Debug)]
 pub(crate) struct Neighbour {
     pub(crate) id: Ipv4Addr,
-    pub(crate) ip: Ipv4Addr,
+    pub(crate) ip: IpAddr,
+    /// What Hello packets call it as a designated router: its address in OSPFv2, its identifier in OSPFv3.
+    pub(crate) called: Ipv4Addr,
+    /// Its number of its interface, in OSPFv3.
+    pub(crate) interface: u32,
     pub(crate) mac: Mac,
     /// Its bit among those of the router.
     pub(crate) bit: u8,
@@ -99,7 +103,7 @@ pub(crate) struct Neighbour {
     /// The number of the exchange's current description.
     pub(crate) sequence: u32,
     /// Flags, options and number of its last description.
-    pub(crate) last: Option<(u8, u8, u32)>,
+    pub(crate) last: Option<(u8, u32, u32)>,
     /// The body of the last description that was sent, and when it is sent again.
     pub(crate) said: Vec<u8>,
     pub(crate) say_again: Nanos,
@@ -107,7 +111,7 @@ pub(crate) struct Neighbour {
     pub(crate) describe: (usize, u32),
     pub(crate) has_described: bool,
     /// Of each group, what was described.
-    pub(crate) described: Vec<Option<Version>>,
+    pub(crate) described: Vec<Option<Instance>>,
     /// LSAs that it has and are wanted; those of them that were asked for, and when that is done again.
     pub(crate) wanted: BTreeMap<LsaKey, LsaHeader>,
     pub(crate) asked: BTreeSet<LsaKey>,
@@ -115,10 +119,12 @@ pub(crate) struct Neighbour {
 }
 
 impl Neighbour {
-    pub(crate) fn new(id: Ipv4Addr, ip: Ipv4Addr, mac: Mac, bit: u8) -> Self {
+    pub(crate) fn new(id: Ipv4Addr, ip: IpAddr, mac: Mac, bit: u8) -> Self {
         Self {
             id,
             ip,
+            called: id,
+            interface: 0,
             mac,
             bit,
             priority: 0,

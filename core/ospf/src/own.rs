@@ -1,13 +1,17 @@
-//! The LSAs that a router originates (RFC 2328 section 12.4): its own, those of the routers generated behind it, and those of its routes
-//! that are no links. Each group of them has one sequence number and one age; an LSA is built when it is asked for.
+//! The LSAs that a router originates (RFC 2328 section 12.4, RFC 5340 section 4.4.3): its own, those of the routers generated behind it, and
+//! those of its routes that are no links. In OSPFv3 also that of its link, and those with prefixes of the router and of generated ones, which
+//! are in the LSAs of routers in OSPFv2. Each group of them has one sequence number and one age; an LSA is built when it is asked for.
 
 use crate::lsa::{
-    EXTERNAL, FLAG_AREA_BORDER, FLAG_EXTERNAL, INITIAL_SEQUENCE, Link, LsaHeader, LsaKey, MAX_AGE,
+    EXTERNAL, FLAG_AREA_BORDER, FLAG_EXTERNAL, INITIAL_SEQUENCE, Link, LinkTo, LsaHeader, LsaKey, MAX_AGE,
     OPTION_EXTERNAL, ROUTER, SUMMARY, put_external, put_lsa, put_router, put_summary,
 };
+use crate::lsa3;
+use crate::router::RouterConfig;
 use crate::routes::{RouteKind, RouteRange, Topology};
+use crate::version::Version;
 use linkstate::Place;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::Nanos;
 
@@ -22,13 +26,27 @@ const TRANSMIT_DELAY_S: u64 = 1;
 pub(crate) const OWN: usize = 0;
 /// Those of generated routers.
 pub(crate) const GENERATED: usize = 1;
+/// That of the router's link, in OSPFv3.
+const LINK: usize = 2;
+/// That with the router's own prefixes, in OSPFv3.
+const OWN_PREFIXES: usize = 3;
+/// Those with prefixes of generated routers, in OSPFv3.
+const GENERATED_PREFIXES: usize = 4;
 /// Those of the first range of routes.
-const RANGES: usize = 2;
+const RANGES: usize = 5;
+
+/// The router's number of its link, and of that to the first generated router (RFC 5340 section 3.1.3).
+pub(crate) const INTERFACE: u32 = 1;
+const TOPOLOGY_LINK: u32 = 1;
 
 /// LSAs of a router.
 #[derive(Debug)]
 pub(crate) struct Own {
+    version: Version,
     id: Ipv4Addr,
+    /// Its address on the link, and the link's prefix, in OSPFv3.
+    link_local: Ipv6Addr,
+    network: Option<(Ipv6Addr, u8)>,
     /// The router's number among those of its entry.
     number: u32,
     routes: Arc<[RouteRange]>,
@@ -36,6 +54,8 @@ pub(crate) struct Own {
     groups: Vec<Group>,
     /// The links in the router's own LSA.
     links: Vec<Link>,
+    /// What the link's prefix costs in the LSA with the router's own prefixes, if it is there.
+    own_network: Option<u16>,
     /// Which ranges the LSAs of generated routers have as stub networks, or the router's own if there are none.
     shown: Vec<bool>,
     /// What commands have said of ranges.
@@ -52,8 +72,8 @@ pub(crate) struct Own {
 #[derive(Debug, Clone, Copy)]
 struct Group {
     count: u32,
-    version: Version,
-    /// When this version was originated; `None` until there is a first one.
+    version: Instance,
+    /// When this one was originated; `None` until there is a first one.
     originated: Option<Nanos>,
     /// When it was last originated or flushed.
     changed: Nanos,
@@ -67,7 +87,7 @@ struct Group {
 
 /// What a neighbour can know of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Version {
+pub(crate) struct Instance {
     pub(crate) sequence: i32,
     /// Whether they are there; if not, they are flushed.
     pub(crate) is_up: bool,
@@ -85,36 +105,47 @@ pub(crate) struct Changes {
 }
 
 impl Own {
-    pub(crate) fn new(
-        id: Ipv4Addr,
-        number: u32,
-        routes: Arc<[RouteRange]>,
-        topology: Option<Topology>,
-        refresh: Nanos,
-    ) -> Self {
+    pub(crate) fn new(config: &RouterConfig) -> Self {
+        let RouterConfig { version, routes, topology, .. } = config;
         let generated = topology.map_or(0, |topology| topology.routers);
-        let lsas = routes.iter().map(|range| if range.kind.lsa().is_some() { range.count } else { 0 });
+        let has_internal = routes.iter().any(|range| range.kind == RouteKind::Internal);
+        let of_v3 = match version {
+            Version::V2 => [0; 3],
+            Version::V3 => [1, 1, if has_internal { generated } else { 0 }],
+        };
+        let lsas = routes.iter().map(|range| range.kind.lsa(*version).map_or(0, |_| range.count));
         let group = |count| Group {
             count,
-            version: Version { sequence: INITIAL_SEQUENCE, is_up: false },
+            version: Instance { sequence: INITIAL_SEQUENCE, is_up: false },
             originated: None,
             changed: Nanos::ZERO,
             is_sent: false,
             is_used: false,
             is_outdated: false,
         };
+        let network = match config.local {
+            IpAddr::V6(ip) if !ip.is_unicast_link_local() => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(config.prefix_len.min(128))).unwrap_or(0);
+                Some((Ipv6Addr::from(u128::from(ip) & mask), config.prefix_len))
+            }
+            _ => None,
+        };
         Self {
-            id,
-            number,
-            groups: [1, generated].into_iter().chain(lsas).map(group).collect(),
+            version: *version,
+            id: config.id,
+            link_local: config.link_local,
+            network,
+            number: config.number,
+            groups: [1, generated].into_iter().chain(of_v3).chain(lsas).map(group).collect(),
             links: Vec::new(),
+            own_network: None,
             shown: vec![false; routes.len()],
             said: vec![None; routes.len()],
             wanted: vec![false; routes.len()],
             next: None,
-            refresh,
-            routes,
-            topology,
+            refresh: Nanos::from_secs(config.refresh_s.into()),
+            routes: routes.clone(),
+            topology: *topology,
         }
     }
 
@@ -128,7 +159,7 @@ impl Own {
         self.groups[group].count
     }
 
-    pub(crate) fn version(&self, group: usize) -> Version {
+    pub(crate) fn version(&self, group: usize) -> Instance {
         self.groups[group].version
     }
 
@@ -156,7 +187,12 @@ impl Own {
 
     /// The group whose LSAs have internal routes.
     fn internal(&self) -> usize {
-        if self.topology.is_some() { GENERATED } else { OWN }
+        match (self.version, self.topology) {
+            (Version::V2, None) => OWN,
+            (Version::V2, Some(_)) => GENERATED,
+            (Version::V3, None) => OWN_PREFIXES,
+            (Version::V3, Some(_)) => GENERATED_PREFIXES,
+        }
     }
 
     /// Flags of the router's own LSA.
@@ -181,21 +217,69 @@ impl Own {
 
     /// Where the LSA with a key is, if it is one of these.
     pub(crate) fn find(&self, key: &LsaKey) -> Option<Place> {
+        let place = match self.version {
+            Version::V2 => self.find_v2(key),
+            Version::V3 => self.find_v3(key),
+        };
+        place.filter(|(group, index)| *index < self.count(*group as usize))
+    }
+
+    fn find_v2(&self, key: &LsaKey) -> Option<Place> {
         match key.kind {
             ROUTER if key.id != key.router => None,
-            ROUTER if key.id == self.id => Some((OWN as u32, 0)),
-            ROUTER => Some((GENERATED as u32, self.topology?.number(key.id)?)),
+            ROUTER => self.find_router(key.id, OWN, GENERATED),
             EXTERNAL | SUMMARY if key.router == self.id => {
-                let of_type = |(_, range): &(usize, &RouteRange)| range.kind.lsa() == Some(key.kind);
-                let ranges = self.routes.iter().enumerate().filter(of_type);
-                ranges
-                    .filter_map(|(range, routes)| {
-                        Some(((RANGES + range) as u32, routes.index_of(self.number, key.id)?))
-                    })
-                    .next()
+                let mut ranges = self.ranges_of(key.kind);
+                ranges.find_map(|(range, routes)| {
+                    Some(((RANGES + range) as u32, routes.index_of(self.number, key.id)?))
+                })
             }
             _ => None,
         }
+    }
+
+    fn find_v3(&self, key: &LsaKey) -> Option<Place> {
+        let number = u32::from(key.id);
+        match key.kind {
+            lsa3::ROUTER if number == 0 => self.find_router(key.router, OWN, GENERATED),
+            lsa3::INTRA_AREA_PREFIX if number == 0 => {
+                self.find_router(key.router, OWN_PREFIXES, GENERATED_PREFIXES)
+            }
+            lsa3::LINK if number == INTERFACE && key.router == self.id => Some((LINK as u32, 0)),
+            lsa3::EXTERNAL | lsa3::INTER_AREA_PREFIX if key.router == self.id => {
+                let mut before = u64::from(number).checked_sub(1)?;
+                for (range, routes) in self.ranges_of(key.kind) {
+                    match before.checked_sub(routes.count.into()) {
+                        Some(rest) => before = rest,
+                        None => return Some(((RANGES + range) as u32, before as u32)),
+                    }
+                }
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Where the LSA of a router is: in one group if it is this one, in another if it is generated.
+    fn find_router(&self, router: Ipv4Addr, own: usize, generated: usize) -> Option<Place> {
+        if router == self.id {
+            return Some((own as u32, 0));
+        }
+        Some((generated as u32, self.topology?.number(router)?))
+    }
+
+    /// Ranges of routes whose LSAs are of a type.
+    fn ranges_of(&self, kind: u16) -> impl Iterator<Item = (usize, &RouteRange)> {
+        let is_it = move |(_, range): &(usize, &RouteRange)| range.kind.lsa(self.version) == Some(kind);
+        self.routes.iter().enumerate().filter(is_it)
+    }
+
+    /// The identifier of the LSA of a route of OSPFv3: its number among those of the type, from 1 on (RFC 5340 section 4.4.3).
+    fn numbered(&self, range: usize, index: u32) -> Ipv4Addr {
+        let kind = self.routes[range].kind.lsa(self.version);
+        let before = self.routes[..range].iter().filter(|other| other.kind.lsa(self.version) == kind);
+        let first = before.fold(1u32, |sum, other| sum.saturating_add(other.count));
+        first.saturating_add(index).into()
     }
 
     /// Appends the LSA at a place, as it is at `now`.
@@ -208,13 +292,25 @@ impl Own {
         };
         let header = |kind, id, router| LsaHeader {
             age,
-            options: OPTION_EXTERNAL,
+            options: if self.version == Version::V2 { OPTION_EXTERNAL } else { 0 },
             key: LsaKey { kind, id, router },
             sequence: version.sequence,
             checksum: 0,
             len: 0,
         };
-        match (group as usize, self.topology) {
+        match self.version {
+            Version::V2 => self.put_v2((group as usize, index), header, out),
+            Version::V3 => self.put_v3((group as usize, index), header, out),
+        }
+    }
+
+    fn put_v2(
+        &self,
+        (group, index): (usize, u32),
+        header: impl Fn(u16, Ipv4Addr, Ipv4Addr) -> LsaHeader,
+        out: &mut Vec<u8>,
+    ) {
+        match (group, self.topology) {
             (OWN, _) => {
                 let ranges = self.shown_ranges().filter(|_| self.topology.is_none());
                 let stubs = ranges.flat_map(|range| range.stubs(self.number, 0..range.count));
@@ -224,14 +320,17 @@ impl Own {
             }
             (GENERATED, Some(topology)) => {
                 let id = topology.id(index);
-                put_lsa(out, &header(ROUTER, id, id), |out| {
-                    put_router(out, 0, topology.links(index, self.id, self.number, self.shown_ranges()))
-                });
+                let links = topology.links(index, (self.id, 0));
+                let stubs = topology.stubs(index, self.number, self.shown_ranges());
+                put_lsa(out, &header(ROUTER, id, id), |out| put_router(out, 0, links.chain(stubs)));
             }
             _ => {
-                let range = &self.routes[group as usize - RANGES];
-                let id = range.prefix(self.number, index).unwrap_or(Ipv4Addr::UNSPECIFIED);
-                let kind = range.kind.lsa().unwrap_or(EXTERNAL);
+                let range = &self.routes[group - RANGES];
+                let id = match range.prefix(self.number, index) {
+                    Some(IpAddr::V4(id)) => id,
+                    _ => Ipv4Addr::UNSPECIFIED,
+                };
+                let kind = range.kind.lsa(self.version).unwrap_or(EXTERNAL);
                 put_lsa(out, &header(kind, id, self.id), |out| match range.kind {
                     RouteKind::InterArea => put_summary(out, range.prefix_len, range.metric),
                     kind => {
@@ -243,11 +342,72 @@ impl Own {
         }
     }
 
+    fn put_v3(
+        &self,
+        (group, index): (usize, u32),
+        header: impl Fn(u16, Ipv4Addr, Ipv4Addr) -> LsaHeader,
+        out: &mut Vec<u8>,
+    ) {
+        let none = Ipv4Addr::UNSPECIFIED;
+        match (group, self.topology) {
+            (OWN, _) => put_lsa(out, &header(lsa3::ROUTER, none, self.id), |out| {
+                lsa3::put_router(out, self.flags(), self.links.iter().copied())
+            }),
+            (GENERATED, Some(topology)) => {
+                let links = topology.links(index, (self.id, TOPOLOGY_LINK));
+                let header = header(lsa3::ROUTER, none, topology.id(index));
+                put_lsa(out, &header, |out| lsa3::put_router(out, 0, links));
+            }
+            (LINK, _) => put_lsa(out, &header(lsa3::LINK, INTERFACE.into(), self.id), |out| {
+                lsa3::put_link(out, self.link_local, self.network)
+            }),
+            (OWN_PREFIXES, _) => {
+                let network = self.network.zip(self.own_network);
+                let network = network.map(|((ip, len), metric)| (ip.into(), len, metric));
+                let ranges = self.shown_ranges().filter(|_| self.topology.is_none());
+                let shown = ranges.flat_map(|range| range.prefixes(self.number, 0..range.count));
+                put_lsa(out, &header(lsa3::INTRA_AREA_PREFIX, none, self.id), |out| {
+                    lsa3::put_prefixes(out, self.id, network.into_iter().chain(shown))
+                });
+            }
+            (GENERATED_PREFIXES, Some(topology)) => {
+                let id = topology.id(index);
+                let prefixes = topology.prefixes(index, self.number, self.shown_ranges());
+                put_lsa(out, &header(lsa3::INTRA_AREA_PREFIX, none, id), |out| {
+                    lsa3::put_prefixes(out, id, prefixes)
+                });
+            }
+            _ => {
+                let number = group - RANGES;
+                let range = &self.routes[number];
+                let ip = match range.prefix(self.number, index) {
+                    Some(IpAddr::V6(ip)) => ip,
+                    _ => Ipv6Addr::UNSPECIFIED,
+                };
+                let (prefix, kind) = ((ip, range.prefix_len), range.kind.lsa(self.version));
+                let header = header(kind.unwrap_or(lsa3::EXTERNAL), self.numbered(number, index), self.id);
+                put_lsa(out, &header, |out| match range.kind {
+                    RouteKind::InterArea => lsa3::put_inter_area(out, prefix, range.metric),
+                    kind => {
+                        let is_type_2 = kind == RouteKind::External2;
+                        lsa3::put_external(out, prefix, is_type_2, range.metric, range.tag)
+                    }
+                });
+            }
+        }
+    }
+
+    /// The link from the router to the first generated one.
+    pub(crate) fn root_link(&self) -> Option<Link> {
+        let place = if self.version == Version::V2 { 0 } else { TOPOLOGY_LINK };
+        self.topology.map(|topology| topology.root_link(place))
+    }
+
     /// The header of the LSA at a place.
     pub(crate) fn header(&self, now: Nanos, place: Place) -> Option<LsaHeader> {
         let mut out = Vec::new();
         self.put(now, place, &mut out);
-        LsaHeader::read(&out)
+        LsaHeader::read(self.version, &out)
     }
 
     /// Some of a group were sent.
@@ -289,8 +449,10 @@ impl Own {
             let was_up = it.version.is_up;
             if is_wanted {
                 it.originate(now);
-                if group == OWN {
-                    self.links = links.unwrap_or_default().to_vec();
+                match group {
+                    OWN => self.links = links.unwrap_or_default().to_vec(),
+                    OWN_PREFIXES => self.own_network = network_cost(links),
+                    _ => {}
                 }
                 if group >= RANGES && !was_up {
                     changes.ranges.push((group - RANGES, true));
@@ -306,8 +468,12 @@ impl Own {
             }
             if is_internal {
                 for range in 0..self.routes.len() {
-                    let shows = is_wanted && self.shows(range);
-                    if std::mem::replace(&mut self.shown[range], shows) != shows {
+                    let (shown, shows) = (was_up && self.shown[range], is_wanted && self.shows(range));
+                    // What is flushed stays what it is: its checksum says which instance that is.
+                    if is_wanted {
+                        self.shown[range] = shows;
+                    }
+                    if shown != shows {
                         changes.ranges.push((range, shows));
                     }
                 }
@@ -345,6 +511,11 @@ impl Own {
         self.wanted[range] && self.routes[range].kind == RouteKind::Internal
     }
 
+    /// Whether any range is.
+    fn shows_any(&self) -> bool {
+        (0..self.routes.len()).any(|range| self.shows(range))
+    }
+
     /// Ranges that are stub networks of routers.
     fn shown_ranges(&self) -> impl Iterator<Item = &RouteRange> {
         self.routes.iter().zip(&self.shown).filter(|(_, shown)| **shown).map(|(one, _)| one)
@@ -359,16 +530,28 @@ impl Own {
                 let has_moved = links.is_some_and(|links| links != self.links);
                 (links.is_some() && !is_shut, has_moved || differs)
             }
+            LINK => (!is_shut, false),
+            OWN_PREFIXES => {
+                let network = self.network.and_then(|_| network_cost(links));
+                let has_own = network.is_some() || self.topology.is_none() && self.shows_any();
+                (links.is_some() && has_own && !is_shut, network_cost(links) != self.own_network || differs)
+            }
+            GENERATED_PREFIXES => (self.topology.is_some() && self.shows_any() && !is_shut, differs),
             GENERATED => (self.topology.is_some() && !is_shut, differs),
             _ => (self.wanted[group - RANGES], false),
         }
     }
 }
 
+/// What the network of the router's link costs, if it has no designated router.
+fn network_cost(links: Option<&[Link]>) -> Option<u16> {
+    links?.iter().find(|link| link.to == LinkTo::Stub).map(|link| link.cost)
+}
+
 impl Group {
     /// When this group is to be originated or flushed; `None` if there is nothing to do.
     fn due(&self, is_wanted: bool, differs: bool, refresh: Nanos) -> Option<Nanos> {
-        let Version { is_up, sequence } = self.version;
+        let Instance { is_up, sequence } = self.version;
         if self.count == 0 {
             return None;
         }

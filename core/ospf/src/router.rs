@@ -1,4 +1,4 @@
-//! A router on its link: whom it hears, with whom it has an adjacency, and what is due when (RFC 2328 sections 9 and 10).
+//! A router on its link: whom it hears, with whom it has an adjacency, and what is due when (RFC 2328 sections 9 and 10, RFC 5340 section 4).
 //!
 //! Not here: what is said over an adjacency (`exchange`); who receives which frame (`routers`).
 
@@ -8,14 +8,13 @@ use crate::database::Database;
 use crate::failure::Failure;
 use crate::lsa::{Link, LinkTo, LsaHeader, LsaKey, OPTION_EXTERNAL, mask};
 use crate::neighbour::{Neighbour, NeighbourState};
-use crate::own::{GENERATED, OWN, Own};
-use crate::packet::{
-    ALL_DESIGNATED, ALL_ROUTERS, Authentication, Body, Hello, Packet, Received, Sender, group_mac,
-};
+use crate::own::{GENERATED, INTERFACE, OWN, Own};
+use crate::packet::{Authentication, Body, Hello, Packet, Received, Sender, group_mac};
 use crate::routes::{RouteRange, Topology};
+use crate::version::Version;
 use linkstate::Flood;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::Nanos;
 
@@ -42,8 +41,14 @@ pub struct RouterConfig {
     pub name: String,
     /// The host it is, by number.
     pub host: usize,
-    /// Its address.
-    pub local: Ipv4Addr,
+    /// Its version.
+    pub version: Version,
+    /// Its address: of IPv4 in OSPFv2, of IPv6 in OSPFv3.
+    pub local: IpAddr,
+    /// Its link-local address, from which it sends in OSPFv3; unspecified in OSPFv2.
+    pub link_local: Ipv6Addr,
+    /// Its instance on its link, in OSPFv3; 0 in OSPFv2.
+    pub instance: u8,
     /// Bits of its network.
     pub prefix_len: u8,
     /// Its identifier.
@@ -62,7 +67,7 @@ pub struct RouterConfig {
     pub mtu: Option<u16>,
     /// Whether a neighbour may have another MTU.
     pub any_mtu: bool,
-    /// How its packets are authenticated.
+    /// How its packets are authenticated; not at all in OSPFv3.
     pub authentication: Authentication,
     /// The age at which it originates its LSAs again, s.
     pub refresh_s: u16,
@@ -76,12 +81,22 @@ pub struct RouterConfig {
     pub keep: u32,
 }
 
+impl RouterConfig {
+    /// The address that its packets come from, and that those to it alone go to.
+    pub fn source(&self) -> IpAddr {
+        match self.version {
+            Version::V2 => self.local,
+            Version::V3 => self.link_local.into(),
+        }
+    }
+}
+
 /// A router as it stands.
 #[derive(Debug)]
 pub(crate) struct Router {
     pub(crate) config: RouterConfig,
     pub(crate) sender: Sender,
-    /// Bytes of the longest IP packet it sends, without a digest, and the MTU it states.
+    /// Bytes of the body of the longest packet it sends, and the MTU it states.
     pub(crate) room: usize,
     pub(crate) mtu: u16,
     pub(crate) own: Own,
@@ -96,6 +111,7 @@ pub(crate) struct Router {
     pub(crate) acknowledge_at: Nanos,
     /// LSAs that call this router their own and are none of its: they are flushed. Each with when it is sent next.
     pub(crate) strays: BTreeMap<LsaKey, (Nanos, Vec<u8>)>,
+    /// Addresses in OSPFv2, identifiers in OSPFv3.
     pub(crate) designated: Ipv4Addr,
     pub(crate) backup: Ipv4Addr,
     /// LSAs flooded in a second, and when more are.
@@ -136,23 +152,23 @@ impl Router {
         rate: u32,
         seed: u64,
     ) -> Self {
-        let refresh = Nanos::from_secs(config.refresh_s.into());
-        let own = Own::new(config.id, config.number, config.routes.clone(), config.topology, refresh);
-        let stated = config.mtu.unwrap_or(mtu);
+        let own = Own::new(&config);
+        let (version, stated) = (config.version, config.mtu.unwrap_or(mtu));
         Self {
             sender: Sender {
                 mac,
                 vlans,
-                ip: config.local,
+                ip: config.source(),
                 router: config.id,
                 area: config.area,
+                instance: config.instance,
                 authentication: config.authentication,
                 number: 0,
             },
-            room: usize::from(mtu.min(stated).max(576)) - config.authentication.trailer(),
+            room: version.room(mtu.min(stated)) - config.authentication.trailer(),
             mtu: stated,
             flood: Flood::new((0..own.groups()).map(|group| own.count(group))),
-            database: Database::new(room, config.keep as usize),
+            database: Database::new(version, room, config.keep as usize),
             neighbours: Vec::new(),
             counts: OspfCounts::default(),
             out: Vec::new(),
@@ -265,7 +281,7 @@ impl Router {
     /// The neighbour that counts: the designated router, or the one with which it got furthest.
     pub(crate) fn main(&self) -> Option<&Neighbour> {
         let furthest = || self.neighbours.iter().max_by_key(|one| one.state);
-        self.neighbours.iter().find(|one| one.ip == self.designated).or_else(furthest)
+        self.neighbours.iter().find(|one| one.called == self.designated).or_else(furthest)
     }
 
     /// Whether its adjacency is full.
@@ -308,7 +324,7 @@ impl Router {
                 return;
             }
         };
-        if self.is_down || self.has_left || self.begun.is_none() || received.from == self.config.local {
+        if self.is_down || self.has_left || self.begun.is_none() || received.from == self.sender.ip {
             return;
         }
         if let Some(why) = self.refuses(received.from, packet) {
@@ -336,10 +352,13 @@ impl Router {
     }
 
     /// Why a packet is not of a neighbour of this router (sections 8.2 and 10.5).
-    fn refuses(&self, from: Ipv4Addr, packet: &Packet<'_>) -> Option<Failure> {
+    fn refuses(&self, from: IpAddr, packet: &Packet<'_>) -> Option<Failure> {
         let config = &self.config;
         if packet.area != config.area {
             return Some(Failure::Area { from, is: packet.area, expected: config.area });
+        }
+        if packet.instance != config.instance {
+            return Some(Failure::Instance { from, is: packet.instance, expected: config.instance });
         }
         let expected = self.sender.authentication;
         if !packet.is_by(&expected) {
@@ -358,7 +377,8 @@ impl Router {
         }
         let Body::Hello(hello) = &packet.body else { return None };
         let own_mask = mask(config.prefix_len);
-        if config.network == NetworkType::Broadcast && hello.mask != own_mask {
+        let has_mask = config.version == Version::V2 && config.network == NetworkType::Broadcast;
+        if has_mask && hello.mask != own_mask {
             return Some(Failure::Mask { from, is: hello.mask, expected: own_mask });
         }
         if hello.interval_s != config.hello_s {
@@ -368,7 +388,7 @@ impl Router {
         if hello.dead_s != config.dead_s {
             return Some(Failure::DeadInterval { from, is: hello.dead_s, expected: config.dead_s });
         }
-        if hello.options & OPTION_EXTERNAL == 0 {
+        if hello.options & u32::from(OPTION_EXTERNAL) == 0 {
             return Some(Failure::StubArea(from));
         }
         let elects = config.network == NetworkType::PointToPoint && !hello.designated.is_unspecified();
@@ -378,9 +398,10 @@ impl Router {
     /// Takes in a Hello packet (section 10.5).
     fn hear(&mut self, now: Nanos, received: &Received<'_>, packet: &Packet<'_>, hello: &Hello<'_>) {
         self.counts.hellos.1 += 1;
-        let is_it = |one: &Neighbour| match self.config.network {
-            NetworkType::PointToPoint => one.id == packet.router,
-            NetworkType::Broadcast => one.ip == received.from,
+        // Neighbours on a broadcast network have addresses in OSPFv2 (section 10.5), identifiers in OSPFv3 (RFC 5340 section 4.2.2.1).
+        let is_it = |one: &Neighbour| match (self.config.version, self.config.network) {
+            (Version::V2, NetworkType::Broadcast) => one.ip == received.from,
+            _ => one.id == packet.router,
         };
         let found = self.neighbours.iter().position(is_it);
         let n = match found {
@@ -398,6 +419,11 @@ impl Router {
         let one = &mut self.neighbours[n];
         (one.id, one.ip, one.mac, one.heard) = (packet.router, received.from, received.from_mac, now);
         (one.priority, one.designated, one.backup) = (hello.priority, hello.designated, hello.backup);
+        one.interface = hello.interface;
+        one.called = match received.from {
+            IpAddr::V4(ip) => ip,
+            IpAddr::V6(_) => packet.router,
+        };
         if one.state == NeighbourState::Down {
             one.state = NeighbourState::Init;
             // It need not wait for the next one to know that it is heard.
@@ -423,17 +449,17 @@ impl Router {
                     .neighbours
                     .iter()
                     .filter(|one| one.state >= NeighbourState::TwoWay && one.priority > 0 && declares(one));
-                able.max_by_key(|one| (one.priority, one.id)).map_or(Ipv4Addr::UNSPECIFIED, |one| one.ip)
+                able.max_by_key(|one| (one.priority, one.id)).map_or(Ipv4Addr::UNSPECIFIED, |one| one.called)
             };
-            let designated = best(|one| one.designated == one.ip);
-            let backup = best(|one| one.backup == one.ip && one.designated != one.ip);
+            let designated = best(|one| one.designated == one.called);
+            let backup = best(|one| one.backup == one.called && one.designated != one.called);
             (self.designated, self.backup) = (designated, backup);
         }
         for n in 0..self.neighbours.len() {
             let one = &self.neighbours[n];
             let is_wanted = self.config.network == NetworkType::PointToPoint
-                || one.ip == self.designated
-                || one.ip == self.backup;
+                || one.called == self.designated
+                || one.called == self.backup;
             match (is_wanted, one.state) {
                 (true, NeighbourState::TwoWay) => self.start_exchange(now, n),
                 (false, state) if state >= NeighbourState::ExStart => {
@@ -523,28 +549,33 @@ impl Router {
         self.was_adjacent.then(|| self.links())
     }
 
-    /// Its links as they stand (section 12.4.1).
+    /// Its links as they stand (RFC 2328 section 12.4.1, RFC 5340 section 4.4.3.2). In OSPFv3 they have numbers, and the one to the network
+    /// stands for its prefix, which is in another LSA.
     fn links(&self) -> Vec<Link> {
         let config = &self.config;
-        let mask = mask(config.prefix_len);
-        let network = Ipv4Addr::from(u32::from(config.local) & u32::from(mask));
-        let stub = Link { to: LinkTo::Stub, id: network, data: mask, cost: config.cost };
-        let full = self.neighbours.iter().filter(|one| one.state == NeighbourState::Full);
+        let (data, stub) = match config.local {
+            IpAddr::V4(local) => {
+                let mask = mask(config.prefix_len);
+                (local, (Ipv4Addr::from(u32::from(local) & u32::from(mask)), mask))
+            }
+            IpAddr::V6(_) => (Ipv4Addr::from(INTERFACE), (Ipv4Addr::UNSPECIFIED, Ipv4Addr::UNSPECIFIED)),
+        };
+        let cost = config.cost;
+        let stub = Link { to: LinkTo::Stub, id: stub.0, data: stub.1, cost, theirs: 0 };
+        let link = |to, one: &Neighbour, id| Link { to, id, data, cost, theirs: one.interface };
+        let mut full = self.neighbours.iter().filter(|one| one.state == NeighbourState::Full);
         let mut links = Vec::new();
         match config.network {
             NetworkType::PointToPoint => {
-                let link = |id| Link { to: LinkTo::Router, id, data: config.local, cost: config.cost };
-                links.extend(full.map(|one| link(one.id)));
+                links.extend(full.map(|one| link(LinkTo::Router, one, one.id)));
                 links.push(stub);
             }
             NetworkType::Broadcast => {
-                let has = full.into_iter().any(|one| one.ip == self.designated);
-                let transit =
-                    Link { to: LinkTo::Transit, id: self.designated, data: config.local, cost: config.cost };
-                links.push(if has { transit } else { stub });
+                let designated = full.find(|one| one.called == self.designated);
+                links.push(designated.map_or(stub, |one| link(LinkTo::Transit, one, self.designated)));
             }
         }
-        links.extend(config.topology.map(|topology| topology.link(topology.id(0), 0)));
+        links.extend(self.own.root_link());
         links
     }
 
@@ -605,17 +636,19 @@ impl Router {
         let mut body = Vec::new();
         let hello = Hello {
             mask: mask(self.config.prefix_len),
+            interface: INTERFACE,
             interval_s: self.config.hello_s,
-            options: OPTION_EXTERNAL,
+            options: self.config.version.options(),
             priority: 0,
             dead_s: self.config.dead_s,
             designated: self.designated,
             backup: self.backup,
             heard: &heard,
         };
-        hello.put(&mut body);
+        hello.put(self.config.version, &mut body);
         self.counts.hellos.0 += 1;
-        self.out.push(self.sender.frame((ALL_ROUTERS, group_mac(ALL_ROUTERS)), 1, &body));
+        let all = self.config.version.all_routers();
+        self.out.push(self.sender.frame((all, group_mac(all)), 1, &body));
     }
 
     /// Originates and flushes LSAs.
@@ -638,7 +671,7 @@ impl Router {
     }
 
     /// Where packets for a neighbour go: on a point-to-point link to all, who are one (section 8.1).
-    pub(crate) fn to(&self, n: usize) -> (Ipv4Addr, Mac) {
+    pub(crate) fn to(&self, n: usize) -> (IpAddr, Mac) {
         match self.config.network {
             NetworkType::PointToPoint => self.to_all(),
             NetworkType::Broadcast => (self.neighbours[n].ip, self.neighbours[n].mac),
@@ -646,10 +679,10 @@ impl Router {
     }
 
     /// Where packets for all go: a router that is not designated speaks to those that are.
-    pub(crate) fn to_all(&self) -> (Ipv4Addr, Mac) {
+    pub(crate) fn to_all(&self) -> (IpAddr, Mac) {
         let group = match self.config.network {
-            NetworkType::PointToPoint => ALL_ROUTERS,
-            NetworkType::Broadcast => ALL_DESIGNATED,
+            NetworkType::PointToPoint => self.config.version.all_routers(),
+            NetworkType::Broadcast => self.config.version.all_designated(),
         };
         (group, group_mac(group))
     }

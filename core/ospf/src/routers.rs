@@ -5,7 +5,7 @@ use crate::counts::OspfCounts;
 use crate::database::Database;
 use crate::failure::Failure;
 use crate::neighbour::NeighbourView;
-use crate::packet::{ALL_DESIGNATED, ALL_ROUTERS, Received};
+use crate::packet::Received;
 use crate::router::{Router, RouterConfig};
 use histogram::Timing;
 use std::net::Ipv4Addr;
@@ -79,13 +79,14 @@ impl Routers {
         let Some(received) = Received::read(frame) else { return false };
         let mut is_ours = false;
         for router in &mut self.all {
-            let is_meant = received.to == ALL_ROUTERS || received.to == router.config.local;
-            if is_meant && received.vlans == router.sender.vlans {
+            let version = router.config.version;
+            let is_meant = received.to == version.all_routers() || received.to == router.sender.ip;
+            if is_meant && received.version == version && received.vlans == router.sender.vlans {
                 router.take(now, &received);
                 is_ours = true;
             }
         }
-        is_ours || received.to == ALL_DESIGNATED
+        is_ours || received.to == received.version.all_designated()
     }
 
     /// Appends the frames that are due.
@@ -184,7 +185,7 @@ impl Routers {
         self.all[router].main().map(crate::neighbour::Neighbour::view)
     }
 
-    /// The designated router of a router's network, and the backup; unspecified if there is none.
+    /// The designated router of a router's network, and the backup: addresses in OSPFv2, identifiers in OSPFv3; unspecified if there is none.
     pub fn designated(&self, router: usize) -> (Ipv4Addr, Ipv4Addr) {
         (self.all[router].designated, self.all[router].backup)
     }

@@ -1,15 +1,16 @@
 //! Two sides of routers with a link between them that loses, copies, delays and reorders, on virtual time.
 
 use ospf::{
-    Authentication, Failure, LsaContents, LsaRoute, NeighbourState, NetworkType, OspfCounts, OspfHost,
-    RouteKind, RouteRange, RouterConfig, Routers, RoutersConfig, Shape, Topology,
+    Authentication, Failure, LsaContents, LsaContents3, LsaRoute, NeighbourState, NetworkType, OspfCounts,
+    OspfHost, RouteKind, RouteRange, RouterConfig, Routers, RoutersConfig, Shape, Topology, Version,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use units::{Flap, Nanos, Schedule};
 
 const SECOND: Nanos = Nanos::from_secs(1);
+const VERSIONS: [Version; 2] = [Version::V2, Version::V3];
 
 #[derive(Debug, Clone, Copy)]
 struct Link {
@@ -31,6 +32,8 @@ struct World {
     sent: u64,
     seed: u64,
     is_cut: bool,
+    /// Whether frames may be for nobody.
+    is_deaf: bool,
     /// The last frame of each side.
     last: [Vec<u8>; 2],
 }
@@ -53,8 +56,11 @@ fn routes(first: [u8; 4], count: u32) -> RouteRange {
 fn router(side: u8, routes: &[RouteRange]) -> RouterConfig {
     RouterConfig {
         name: String::new(),
+        version: Version::V2,
         host: 0,
-        local: [10, 0, 0, side].into(),
+        local: IpAddr::from([10, 0, 0, side]),
+        link_local: Ipv6Addr::UNSPECIFIED,
+        instance: 0,
         prefix_len: 24,
         id: [side; 4].into(),
         area: [0; 4].into(),
@@ -70,6 +76,31 @@ fn router(side: u8, routes: &[RouteRange]) -> RouterConfig {
         routes: routes.into(),
         topology: None,
         keep: 100,
+    }
+}
+
+/// A router as one of this version: with OSPFv3, its addresses and prefixes are of IPv6.
+fn of(version: Version, config: RouterConfig) -> RouterConfig {
+    if version == Version::V2 {
+        return config;
+    }
+    let base = u128::from("2001:db8::".parse::<Ipv6Addr>().unwrap());
+    // As many networks of 64 bits apart as those of 24 bits were.
+    let six = |range: &RouteRange| match range.first {
+        IpAddr::V4(ip) => {
+            let first = Ipv6Addr::from(base | u128::from(u32::from(ip) >> 8) << 64);
+            RouteRange { first: first.into(), prefix_len: 64, ..range.clone() }
+        }
+        IpAddr::V6(_) => range.clone(),
+    };
+    let side = u16::from(config.id.octets()[0]);
+    RouterConfig {
+        version,
+        local: Ipv6Addr::new(0x2001, 0xdb8, 0xffff, 0, 0, 0, 0, side).into(),
+        link_local: Ipv6Addr::new(0xfe80, 0, 0, 0, 0, 0, 0, side),
+        prefix_len: 64,
+        routes: config.routes.iter().map(six).collect(),
+        ..config
     }
 }
 
@@ -90,6 +121,7 @@ impl World {
             sent: 0,
             seed,
             is_cut: false,
+            is_deaf: false,
             last: [Vec::new(), Vec::new()],
         };
         world.sides.iter_mut().for_each(|side| side.begin(Nanos(1), 1_700_000_000));
@@ -135,7 +167,7 @@ impl World {
             self.now = self.now.max(next);
             while let Some(entry) = self.air.first_entry().filter(|entry| entry.key().0 <= self.now) {
                 let (to, frame) = entry.remove();
-                assert!(self.sides[to].take(self.now, &frame));
+                assert!(self.sides[to].take(self.now, &frame) || self.is_deaf);
             }
         }
     }
@@ -171,8 +203,12 @@ impl World {
 
 #[test]
 fn adjacencies_become_full_and_routes_are_told() {
+    VERSIONS.into_iter().for_each(check_adjacency);
+}
+
+fn check_adjacency(version: Version) {
     let own = [routes([16, 0, 0, 0], 1_000), routes([32, 0, 0, 0], 500)];
-    let mut world = World::new(1, CLEAN, [router(1, &own), router(2, &[])]);
+    let mut world = World::new(1, CLEAN, [of(version, router(1, &own)), of(version, router(2, &[]))]);
     world.settle(SECOND);
     assert_eq!((world.held(1), world.held(0)), ((1_500, 1), (0, 1)));
     let [west, east] = world.counts();
@@ -198,6 +234,10 @@ fn adjacencies_last_and_lsas_are_refreshed() {
 
 #[test]
 fn a_schedule_is_kept() {
+    VERSIONS.into_iter().for_each(check_schedule);
+}
+
+fn check_schedule(version: Version) {
     let schedule = |from, until| Schedule {
         from: Nanos::from_secs(from),
         until: Some(Nanos::from_secs(until)),
@@ -209,7 +249,8 @@ fn a_schedule_is_kept() {
         schedule: Schedule { flap: Some(flap), ..Schedule::default() },
         ..routes([18, 0, 0, 0], 10)
     };
-    let mut world = World::new(1, CLEAN, [router(1, &[later, flaps]), router(2, &[])]);
+    let mut world =
+        World::new(1, CLEAN, [of(version, router(1, &[later, flaps])), of(version, router(2, &[]))]);
     world.settle(SECOND);
     world.start();
     let epoch = world.now;
@@ -235,15 +276,30 @@ fn a_schedule_is_kept() {
 
 #[test]
 fn generated_routers_and_their_networks_come_and_go() {
+    VERSIONS.into_iter().for_each(check_generated);
+}
+
+fn check_generated(version: Version) {
     let internal = RouteRange { kind: RouteKind::Internal, name: "in".into(), ..routes([20, 0, 0, 0], 24) };
     let topology =
         Topology { shape: Shape::Grid { columns: 4 }, routers: 12, cost: 5, first: [9, 0, 0, 1].into() };
     let west = RouterConfig { topology: Some(topology), ..router(1, &[internal]) };
-    let mut world = World::new(1, CLEAN, [west, router(2, &[])]);
+    let mut world = World::new(1, CLEAN, [of(version, west), of(version, router(2, &[]))]);
     world.settle(SECOND);
     world.start();
     assert_eq!((world.held(1), world.counts()[0].advertised), ((0, 13), 24));
+    let prefixes = |world: &World| {
+        let known = world.sides[1].database(0).known(world.now);
+        let of = |lsa: ospf::KnownLsa<'_>| match LsaContents3::read(lsa.header.key.kind, lsa.body) {
+            Some(LsaContents3::IntraAreaPrefix(all)) if lsa.header.key.router.octets()[0] == 9 => all.len(),
+            _ => 0,
+        };
+        known.map(of).sum::<usize>()
+    };
     let stubs = |world: &World| {
+        if version == Version::V3 {
+            return prefixes(world);
+        }
         let known = world.sides[1].database(0).known(world.now);
         let of = |body: &[u8]| body[4..].chunks(12).filter(|link| link[8] == 3 && link[0] == 20).count();
         known.filter(|lsa| lsa.header.key.kind == 1).map(|lsa| of(lsa.body)).sum::<usize>()
@@ -333,7 +389,7 @@ fn the_mtu_of_a_neighbour_may_not_matter() {
 #[test]
 fn what_does_not_fit_is_named() {
     let base = || router(2, &[]);
-    let from: Ipv4Addr = [10, 0, 0, 2].into();
+    let from = IpAddr::from([10, 0, 0, 2]);
     let cases = [
         (
             RouterConfig { area: [0, 0, 0, 1].into(), ..base() },
@@ -390,7 +446,13 @@ fn a_neighbour_that_falls_silent_is_found_out_and_comes_back() {
 
 #[test]
 fn at_the_end_all_is_flushed() {
-    let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 2_000)]), router(2, &[])]);
+    VERSIONS.into_iter().for_each(check_end);
+}
+
+fn check_end(version: Version) {
+    let internal = RouteRange { kind: RouteKind::Internal, ..routes([20, 0, 0, 0], 9) };
+    let own = [routes([16, 0, 0, 0], 2_000), internal];
+    let mut world = World::new(1, CLEAN, [of(version, router(1, &own)), of(version, router(2, &[]))]);
     world.settle(SECOND);
     let now = world.now;
     world.sides[0].shut(now);
@@ -400,7 +462,83 @@ fn at_the_end_all_is_flushed() {
     let [west, east] = world.counts();
     assert_eq!((world.sides[1].full(), west.flaps, east.flaps), (0, 0, 1));
     assert!(east.received_flushed >= 2_001, "{east:?}");
+    assert_eq!(world.held(1), (0, 0), "no LSA is left");
     assert_eq!(world.sides[1].neighbour(0).unwrap().state, NeighbourState::Init);
+}
+
+#[test]
+fn routes_of_all_types_come_and_go_in_ospfv3() {
+    let other = |kind, first, tag| RouteRange { kind, tag, ..routes(first, 40) };
+    let own = [
+        other(RouteKind::External1, [16, 0, 0, 0], 7),
+        other(RouteKind::InterArea, [30, 0, 0, 0], 0),
+        other(RouteKind::External2, [17, 0, 0, 0], 0),
+        other(RouteKind::Internal, [20, 0, 0, 0], 0),
+    ];
+    let [west, east] = [router(1, &own), router(2, &[])].map(|one| of(Version::V3, one));
+    let mut world = World::new(1, CLEAN, [west, RouterConfig { keep: 1_000, ..east }]);
+    world.settle(SECOND);
+    world.start();
+    let known = |world: &World| {
+        let known = world.sides[1].database(0).known(world.now);
+        let contents = known.filter_map(|lsa| LsaContents3::read(lsa.header.key.kind, lsa.body));
+        let mut all = [0; 5];
+        for contents in contents {
+            match contents {
+                LsaContents3::External(route) => {
+                    all[usize::from(route.is_type_2)] += 1;
+                    assert_eq!(route.tag, (!route.is_type_2).then_some(7));
+                }
+                LsaContents3::InterAreaPrefix(_, 20) => all[2] += 1,
+                LsaContents3::IntraAreaPrefix(prefixes) => all[3] += prefixes.len(),
+                LsaContents3::Link(ip, prefixes) => {
+                    assert_eq!((ip.to_string(), prefixes.len()), ("fe80::1".to_owned(), 1));
+                    all[4] += 1;
+                }
+                _ => {}
+            }
+        }
+        all
+    };
+    // The prefix of the link is there as well.
+    assert_eq!((known(&world), world.counts()[0].advertised), ([40, 40, 40, 41, 1], 160));
+    let held = *world.sides[1].database(0).counts();
+    assert_eq!((held.link, held.intra_area_prefix, held.inter_area_prefix, held.external), (1, 1, 40, 80));
+    world.pass(Nanos::from_secs(6));
+    (0..4).for_each(|range| world.sides[0].set_range(0, range, false));
+    world.settle(Nanos::from_secs(2));
+    assert_eq!((known(&world), world.counts()[0].withdrawn), ([0, 0, 0, 1, 1], 160));
+    (0..4).for_each(|range| world.sides[0].set_range(0, range, true));
+    world.settle(Nanos::from_secs(7));
+    assert_eq!(known(&world), [40, 40, 40, 41, 1]);
+}
+
+#[test]
+fn what_does_not_fit_is_named_in_ospfv3() {
+    let base = || of(Version::V3, router(2, &[]));
+    let from = IpAddr::from("fe80::2".parse::<Ipv6Addr>().unwrap());
+    let cases = [
+        (RouterConfig { instance: 3, ..base() }, Failure::Instance { from, is: 3, expected: 0 }),
+        (
+            RouterConfig { area: [0, 0, 0, 1].into(), ..base() },
+            Failure::Area { from, is: [0, 0, 0, 1].into(), expected: [0; 4].into() },
+        ),
+        (RouterConfig { hello_s: 5, ..base() }, Failure::HelloInterval { from, is: 5, expected: 10 }),
+        (RouterConfig { mtu: Some(9_000), ..base() }, Failure::Mtu { from, is: 9_000, expected: 1_500 }),
+        (RouterConfig { mtu: Some(1_400), ..base() }, Failure::Mtu { from, is: 1_400, expected: 1_500 }),
+        (router(2, &[]), Failure::Nobody),
+    ];
+    for (east, expected) in cases {
+        let mut world = World::new(1, CLEAN, [of(Version::V3, router(1, &[])), east]);
+        world.is_deaf = true;
+        world.pass(Nanos::from_secs(60));
+        assert_eq!((world.sides[0].failure(0), world.sides[0].full()), (Some(expected), 0));
+    }
+    let broadcast =
+        |side| RouterConfig { network: NetworkType::Broadcast, ..of(Version::V3, router(side, &[])) };
+    let mut world = World::new(1, CLEAN, [broadcast(1), broadcast(2)]);
+    world.pass(Nanos::from_secs(60));
+    assert_eq!(world.sides[0].failure(0), Some(Failure::NoDesignated(from)));
 }
 
 #[test]
@@ -438,7 +576,9 @@ proptest! {
         jitter_us in 0u64..20_000,
         (west, east) in (0u32..700, 0u32..300),
         routers in 0u32..20,
+        is_v3: bool,
     ) {
+        let version = VERSIONS[usize::from(is_v3)];
         let link = Link {
             loss_percent,
             copies_percent,
@@ -457,9 +597,11 @@ proptest! {
             routes([16, 0, 0, 0], west),
             RouteRange { schedule: later, ..routes([20, 0, 0, 0], 50) },
             RouteRange { schedule: gone, ..routes([24, 0, 0, 0], 60) },
+            RouteRange { kind: RouteKind::Internal, ..routes([28, 0, 0, 0], 20) },
         ];
         let west_config = RouterConfig { topology, ..router(1, &own) };
-        let mut world = World::new(seed, link, [west_config, router(2, &[routes([40, 0, 0, 0], east)])]);
+        let east_config = of(version, router(2, &[routes([40, 0, 0, 0], east)]));
+        let mut world = World::new(seed, link, [of(version, west_config), east_config]);
         // Hello packets may be lost four times in a row: then there is a new adjacency.
         world.settle(Nanos::from_secs(600));
         prop_assert_eq!(world.held(1), (u64::from(west + 60), 1 + u64::from(routers)));

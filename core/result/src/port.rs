@@ -356,7 +356,7 @@ part! {
         acknowledgments_sent: u64 = COUNT;
         /// Link State Acknowledgment packets received.
         acknowledgments_received: u64 = COUNT;
-        /// Packets refused because their sender is no neighbour: another area, other intervals, another mask or other authentication.
+        /// Packets refused because their sender is no neighbour: another area or instance, other intervals, another mask or other authentication.
         mismatched: u64 = COUNT.counter("ospf_mismatched_packets");
         /// Packets that could not be read, and LSAs with a wrong checksum.
         malformed: u64 = COUNT.counter("ospf_malformed_packets");
@@ -369,15 +369,15 @@ part! {
     /// LSAs by type.
     #[derive(Copy)]
     pub struct OspfLsaCounts {
-        /// Of routers (type 1).
+        /// Of routers (type 1; 0x2001 of OSPFv3).
         router: u64 = COUNT;
-        /// Of networks (type 2).
+        /// Of networks (type 2; 0x2002 of OSPFv3).
         network: u64 = COUNT;
         /// Summaries of networks and border routers (types 3 and 4).
         summary: u64 = COUNT;
-        /// External ones (type 5).
+        /// External ones (type 5; 0x4005 of OSPFv3).
         external: u64 = COUNT;
-        /// External ones of NSSAs (type 7).
+        /// External ones of NSSAs (type 7; 0x2007 of OSPFv3).
         nssa: u64 = COUNT;
         /// Opaque ones of a link (type 9).
         opaque_link: u64 = COUNT;
@@ -385,6 +385,21 @@ part! {
         opaque_area: u64 = COUNT;
         /// Opaque ones that go everywhere (type 11).
         opaque_domain: u64 = COUNT;
+        /// Prefixes of other areas (OSPFv3, type 0x2003).
+        #[serde(default)]
+        inter_area_prefix: u64 = COUNT;
+        /// Border routers of other areas (OSPFv3, type 0x2004).
+        #[serde(default)]
+        inter_area_router: u64 = COUNT;
+        /// Of links (OSPFv3, type 0x0008).
+        #[serde(default)]
+        link: u64 = COUNT;
+        /// Prefixes of routers and networks of the area (OSPFv3, type 0x2009).
+        #[serde(default)]
+        intra_area_prefix: u64 = COUNT;
+        /// Of other types of OSPFv3.
+        #[serde(default)]
+        other: u64 = COUNT;
     }
 }
 

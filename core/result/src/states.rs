@@ -224,10 +224,16 @@ pub struct OspfRouterState {
     pub host: String,
     /// Name of the router in the profile; empty if it has none.
     pub name: String,
+    /// Version of OSPF: 2 or 3.
+    #[serde(default)]
+    pub version: u8,
     /// Its identifier.
     pub router_id: String,
     /// Area of its link.
     pub area: String,
+    /// Instance of OSPFv3 on its link; 0 with version 2.
+    #[serde(default)]
+    pub instance: u8,
     /// Address of the host.
     pub local: String,
     /// What its link is: `broadcast` or `point_to_point`.
@@ -239,9 +245,9 @@ pub struct OspfRouterState {
     pub neighbour_id: Option<String>,
     /// Address of the neighbour; null if none was heard.
     pub neighbour: Option<String>,
-    /// Address of the designated router; null if there is none.
+    /// Address of the designated router, its identifier with version 3; null if there is none.
     pub designated: Option<String>,
-    /// Address of the backup designated router; null if there is none.
+    /// The same of the backup designated router; null if there is none.
     pub backup: Option<String>,
     /// Time since the adjacency became full, s; null if it is not.
     pub full_for_s: Option<f64>,
@@ -280,7 +286,7 @@ pub struct OspfRouterState {
     pub lsas: Vec<OspfLsaState>,
 }
 
-/// OSPF packets, by type (RFC 2328 appendix A.3).
+/// OSPF packets, by type (RFC 2328 appendix A.3, RFC 5340 appendix A.3).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OspfPacketCounts {
     /// Hello packets.
@@ -297,16 +303,16 @@ pub struct OspfPacketCounts {
     pub acknowledged_lsas: u64,
 }
 
-/// An LSA that a neighbour sent (RFC 2328 appendix A.4).
+/// An LSA that a neighbour sent (RFC 2328 appendix A.4, RFC 5340 appendix A.4).
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OspfLsaState {
-    /// Type.
-    pub kind: u8,
+    /// Type; with version 3 as on the wire, such as 0x2001, but decimal.
+    pub kind: u16,
     /// Link state identifier.
     pub id: String,
     /// Identifier of the router that originated it.
     pub router_id: String,
-    /// Options (RFC 2328 appendix A.2).
+    /// Options (RFC 2328 appendix A.2); 0 with version 3, whose headers have none.
     pub options: u8,
     /// Sequence number, as it is on the wire.
     pub sequence: u32,

@@ -1,14 +1,14 @@
 //! OSPF packets of any bytes from a neighbour: they are read within bounds, and a router survives them all.
 //!
-//! The first byte of an input says what the router's link is and how far it is with the neighbour: unknown, heard, in the exchange, or
-//! full. The rest are packets, each behind its type and two bytes with its length. They have right headers and checksums around what the
+//! The first byte of an input says what the router's link is, how far it is with the neighbour: unknown, heard, in the exchange, or
+//! full, and its version. The rest are packets, each behind its type and two bytes with its length. They have right headers and checksums around what the
 //! input says, or else nothing would be read.
 
 use ::ospf::{
-    Authentication, LsaContents, NetworkType, OspfHost, RouteKind, RouteRange, RouterConfig, Routers,
-    RoutersConfig, Shape, Topology, may_concern,
+    Authentication, LsaContents, LsaContents3, NetworkType, OspfHost, RouteKind, RouteRange, RouterConfig,
+    Routers, RoutersConfig, Shape, Topology, Version, may_concern,
 };
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::{Nanos, Schedule};
 use wire::checksum;
 
@@ -19,13 +19,15 @@ const OURS: [u8; 4] = [10, 0, 0, 2];
 /// Higher than the router's: the neighbour leads the exchange.
 const THEIR_ID: [u8; 4] = [9, 9, 9, 9];
 const OUR_ID: [u8; 4] = [1, 1, 1, 1];
+const THEIRS_V6: [u8; 16] = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+const OURS_V6: [u8; 16] = [0xfe, 0x80, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2];
 
 /// Checks one input; panics if something does not hold.
 pub fn check(data: &[u8]) {
     let _ = may_concern(data);
     let Some((how, mut rest)) = data.split_first() else { return };
-    let is_broadcast = how & 1 != 0;
-    let mut link = Link::new(is_broadcast);
+    let version = if how & 8 != 0 { Version::V3 } else { Version::V2 };
+    let mut link = Link::new(version, how & 1 != 0);
     link.routers.take(link.now, data);
     link.reach(how >> 1 & 3);
     let before = link.sent;
@@ -40,8 +42,15 @@ pub fn check(data: &[u8]) {
     let database = link.routers.database(0);
     assert!(database.kept() <= KEPT as usize && database.known(link.now).count() == database.kept());
     for lsa in database.known(link.now) {
-        if let Some(LsaContents::Router(links)) = LsaContents::read(lsa.header.key.kind, lsa.body) {
-            assert!(links.len() <= lsa.body.len() / 12);
+        let (kind, room) = (lsa.header.key.kind, lsa.body.len());
+        if let Some(LsaContents::Router(links)) = LsaContents::read(kind, lsa.body) {
+            assert!(links.len() <= room / 12);
+        }
+        match LsaContents3::read(kind, lsa.body) {
+            Some(LsaContents3::Router(links)) => assert!(links.len() <= room / 16),
+            Some(LsaContents3::IntraAreaPrefix(prefixes)) => assert!(prefixes.len() <= room / 4),
+            Some(LsaContents3::Link(_, prefixes)) => assert!(prefixes.len() <= room / 4),
+            _ => {}
         }
     }
     assert!(database.counts().all() <= data.len() as u64 / 20 + 2, "an LSA has 20 bytes at least");
@@ -58,18 +67,23 @@ pub fn check(data: &[u8]) {
 /// A router, and what its neighbour sends.
 struct Link {
     routers: Routers,
+    version: Version,
     now: Nanos,
     sent: u64,
-    /// The neighbour's designated router: itself on a broadcast network.
+    /// The neighbour's designated router: itself on a broadcast network, by its address or its identifier.
     designated: [u8; 4],
 }
 
 impl Link {
-    fn new(is_broadcast: bool) -> Self {
+    fn new(version: Version, is_broadcast: bool) -> Self {
+        let is_v3 = version == Version::V3;
         let range = |kind, first: [u8; 4], count| RouteRange {
             name: String::new(),
             kind,
-            first: first.into(),
+            first: match version {
+                Version::V2 => first.into(),
+                Version::V3 => Ipv6Addr::from(u128::from(u32::from_be_bytes(first)) << 96).into(),
+            },
             prefix_len: 24,
             count,
             step: 1,
@@ -85,8 +99,11 @@ impl Link {
         ];
         let config = RouterConfig {
             name: String::new(),
+            version,
             host: 0,
-            local: OURS.into(),
+            local: if is_v3 { IpAddr::from(OURS_V6) } else { IpAddr::from(OURS) },
+            link_local: if is_v3 { OURS_V6.into() } else { Ipv6Addr::UNSPECIFIED },
+            instance: 0,
             prefix_len: 24,
             id: OUR_ID.into(),
             area: Ipv4Addr::UNSPECIFIED,
@@ -107,8 +124,9 @@ impl Link {
         let mut routers = Routers::new(RoutersConfig { hosts, routers: vec![config], rate: 20_000, seed: 1 });
         let now = Nanos::from_secs(1);
         routers.begin(now, 1);
-        let designated = if is_broadcast { THEIRS } else { [0; 4] };
-        let mut link = Self { routers, now, sent: 0, designated };
+        let own = if is_v3 { THEIR_ID } else { THEIRS };
+        let designated = if is_broadcast { own } else { [0; 4] };
+        let mut link = Self { routers, version, now, sent: 0, designated };
         link.pass(Nanos::from_millis(10));
         link
     }
@@ -116,21 +134,24 @@ impl Link {
     /// Takes the router as far as `steps` say.
     fn reach(&mut self, steps: u8) {
         if steps >= 1 {
-            self.say(1, &hello(self.designated, true));
+            self.say(1, &hello(self.version, self.designated, true));
         }
         if steps >= 2 {
             // The neighbour leads; the router describes all in one packet.
-            self.say(2, &description(7, 77, &[]));
-            self.say(2, &description(3, 78, &[]));
+            self.say(2, &description(self.version, 7, 77, &[]));
+            self.say(2, &description(self.version, 3, 78, &[]));
         }
         if steps >= 3 {
-            self.say(2, &description(1, 79, &[]));
+            self.say(2, &description(self.version, 1, 79, &[]));
             assert_eq!(self.routers.full(), 1, "{:?}", self.routers.failure(0));
         }
     }
 
     fn say(&mut self, kind: u8, body: &[u8]) {
-        let frame = frame(kind, body);
+        let frame = match self.version {
+            Version::V2 => frame(kind, body),
+            Version::V3 => frame_v3(kind, body),
+        };
         assert!(may_concern(&frame));
         assert!(self.routers.take(self.now, &frame));
         self.pass(Nanos::from_millis(5));
@@ -174,22 +195,51 @@ fn frame(kind: u8, body: &[u8]) -> Vec<u8> {
     frame
 }
 
-fn hello(designated: [u8; 4], hears: bool) -> Vec<u8> {
-    let mut body = vec![255, 255, 255, 0, 0, 10, 2, 1, 0, 0, 0, 40];
+/// The same of OSPFv3.
+fn frame_v3(kind: u8, body: &[u8]) -> Vec<u8> {
+    let len = (16 + body.len()) as u16;
+    let mut packet = vec![3, kind];
+    packet.extend(len.to_be_bytes());
+    packet.extend(THEIR_ID);
+    packet.extend([0; 8]);
+    packet.extend(body);
+    let pseudo = checksum::sum(&[THEIRS_V6, OURS_V6].concat(), u64::from(len) + 89);
+    let sum = checksum::finish(checksum::sum(&packet, pseudo));
+    packet[12..14].copy_from_slice(&sum.to_be_bytes());
+    let mut frame = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, 0x60, 0, 0, 0];
+    frame.extend(len.to_be_bytes());
+    frame.extend([89, 1]);
+    frame.extend(THEIRS_V6);
+    frame.extend(OURS_V6);
+    frame.extend(packet);
+    frame
+}
+
+fn hello(version: Version, designated: [u8; 4], hears: bool) -> Vec<u8> {
+    let mut body = match version {
+        Version::V2 => vec![255, 255, 255, 0, 0, 10, 2, 1, 0, 0, 0, 40],
+        Version::V3 => vec![0, 0, 0, 7, 1, 0, 0, 0x13, 0, 10, 0, 40],
+    };
     body.extend(designated);
     body.extend([0; 4]);
     body.extend(if hears { &OUR_ID[..] } else { &[] });
     body
 }
 
-fn description(flags: u8, sequence: u32, headers: &[u8]) -> Vec<u8> {
-    [&[5, 220, 2, flags][..], &sequence.to_be_bytes(), headers].concat()
+fn description(version: Version, flags: u8, sequence: u32, headers: &[u8]) -> Vec<u8> {
+    let first = match version {
+        Version::V2 => &[5, 220, 2, flags][..],
+        Version::V3 => &[0, 0, 0, 0x13, 5, 220, 0, flags],
+    };
+    [first, &sequence.to_be_bytes(), headers].concat()
 }
 
 /// An LSA with a right checksum, of any type and router.
-fn lsa(age: u16, kind: u8, id: [u8; 4], router: [u8; 4], sequence: u32, body: &[u8]) -> Vec<u8> {
+///
+/// `kind` is what is behind the age: options and type, or the type of OSPFv3.
+fn lsa(age: u16, kind: u16, id: [u8; 4], router: [u8; 4], sequence: u32, body: &[u8]) -> Vec<u8> {
     let mut lsa = age.to_be_bytes().to_vec();
-    lsa.extend([2, kind]);
+    lsa.extend(kind.to_be_bytes());
     lsa.extend(id);
     lsa.extend(router);
     lsa.extend(sequence.to_be_bytes());
@@ -221,24 +271,32 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let link = [0, 0, 0, 1, 1, 1, 1, 1, 10, 0, 0, 1, 1, 0, 0, 10];
     let external = [255, 255, 255, 0, 0x80, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0, 0];
     let first = 0x8000_0001;
-    let theirs = lsa(1, 1, THEIR_ID, THEIR_ID, first, &link);
-    let foreign = lsa(1, 5, [30, 0, 0, 0], [8, 8, 8, 8], first, &external);
-    let flushed = lsa(3_600, 5, [30, 0, 0, 0], [8, 8, 8, 8], first, &external);
-    let newer = lsa(1, 5, [16, 0, 3, 0], OUR_ID, 0x8000_0099, &external);
-    let summary = lsa(1, 3, [16, 0, 3, 0], OUR_ID, 0x8000_0099, &[255, 255, 255, 0, 0, 0, 0, 9]);
-    let stray = lsa(1, 5, [77, 0, 3, 0], OUR_ID, first, &external);
-    let last = lsa(1, 1, OUR_ID, OUR_ID, 0x7fff_ffff, &link);
+    let theirs = lsa(1, 0x0201, THEIR_ID, THEIR_ID, first, &link);
+    let foreign = lsa(1, 0x0205, [30, 0, 0, 0], [8, 8, 8, 8], first, &external);
+    let flushed = lsa(3_600, 0x0205, [30, 0, 0, 0], [8, 8, 8, 8], first, &external);
+    let newer = lsa(1, 0x0205, [16, 0, 3, 0], OUR_ID, 0x8000_0099, &external);
+    let summary = lsa(1, 0x0203, [16, 0, 3, 0], OUR_ID, 0x8000_0099, &[255, 255, 255, 0, 0, 0, 0, 9]);
+    let stray = lsa(1, 0x0205, [77, 0, 3, 0], OUR_ID, first, &external);
+    let last = lsa(1, 0x0201, OUR_ID, OUR_ID, 0x7fff_ffff, &link);
     let request = |kind: u8, id: [u8; 4], router: [u8; 4]| [&[0, 0, 0, kind][..], &id, &router].concat();
     let described = [&newer[..20], &stray[..20], &foreign[..20], &theirs[..20]].concat();
     let packets: Vec<Vec<(u8, Vec<u8>)>> = vec![
-        vec![(1, hello([0; 4], true)), (1, hello([0; 4], false)), (1, hello(THEIRS, true))],
-        vec![(2, description(7, 5, &[])), (2, description(3, 6, &described)), (2, description(1, 7, &[]))],
         vec![
-            (2, description(3, 79, &described)),
-            (2, description(1, 80, &[])),
+            (1, hello(Version::V2, [0; 4], true)),
+            (1, hello(Version::V2, [0; 4], false)),
+            (1, hello(Version::V2, THEIRS, true)),
+        ],
+        vec![
+            (2, description(Version::V2, 7, 5, &[])),
+            (2, description(Version::V2, 3, 6, &described)),
+            (2, description(Version::V2, 1, 7, &[])),
+        ],
+        vec![
+            (2, description(Version::V2, 3, 79, &described)),
+            (2, description(Version::V2, 1, 80, &[])),
             (4, update(&[foreign.clone(), theirs.clone()])),
         ],
-        vec![(2, description(0, 1, &described)), (2, description(7, 1, &[]))],
+        vec![(2, description(Version::V2, 0, 1, &described)), (2, description(Version::V2, 7, 1, &[]))],
         vec![
             (3, request(5, [16, 0, 9, 0], OUR_ID)),
             (3, request(1, OUR_ID, OUR_ID)),
@@ -249,7 +307,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
             (4, update(&[newer.clone(), stray.clone(), summary])),
             (5, [&newer[..20], &stray[..20]].concat()),
         ],
-        vec![(4, update(&[lsa(1, 2, THEIRS, THEIR_ID, first, &network)])), (4, update(&[last]))],
+        vec![(4, update(&[lsa(1, 0x0202, THEIRS, THEIR_ID, first, &network)])), (4, update(&[last]))],
         vec![
             (4, vec![0xff; 60]),
             (4, vec![0, 0, 0, 9]),
@@ -259,13 +317,66 @@ pub fn seeds() -> Vec<Vec<u8>> {
             (2, vec![0xff; 28]),
         ],
     ];
-    let inputs = packets.into_iter().flat_map(|packets| {
-        (0..8u8).map(move |how| {
+    in_all_states(packets, 0..8).chain(in_all_states(packets_v3(), 8..16)).collect()
+}
+
+/// The same of OSPFv3.
+fn packets_v3() -> Vec<Vec<(u8, Vec<u8>)>> {
+    let description = |flags, sequence, headers: &[u8]| description(Version::V3, flags, sequence, headers);
+    let hello = |designated, hears| hello(Version::V3, designated, hears);
+    let (first, none) = (0x8000_0001, [0; 4]);
+    let link = [0, 0, 0, 0x13, 1, 0, 0, 10, 0, 0, 0, 7, 0, 0, 0, 1, 1, 1, 1, 1];
+    let external = [4, 0, 0, 20, 48, 0, 0, 0, 0x20, 1, 0xd, 0xb8, 0, 9, 0, 0];
+    let prefixes = [0, 2, 0x20, 1, 0, 0, 0, 0, 9, 9, 9, 9, 0, 0, 0, 1, 32, 0, 0, 1, 0x20, 1, 0xd, 0xb8];
+    let theirs = lsa(1, 0x2001, none, THEIR_ID, first, &link);
+    let local =
+        [&[1, 0, 0, 0x13][..], &THEIRS_V6, &[0, 0, 0, 1, 64, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7, 8]].concat();
+    let local = lsa(1, 0x0008, [0, 0, 0, 7], THEIR_ID, first, &local);
+    let inside = lsa(1, 0x2009, none, THEIR_ID, first, &prefixes);
+    let network = lsa(1, 0x2002, [0, 0, 0, 7], THEIR_ID, first, &[0, 0, 0, 0x13, 9, 9, 9, 9, 1, 1, 1, 1]);
+    let foreign = lsa(1, 0x4005, [0, 0, 0, 9], [8, 8, 8, 8], first, &external);
+    let flushed = lsa(3_600, 0x4005, [0, 0, 0, 9], [8, 8, 8, 8], first, &external);
+    let newer = lsa(1, 0x4005, [0, 0, 0, 4], OUR_ID, 0x8000_0099, &external);
+    let stray = lsa(1, 0x2003, [0, 0, 9, 9], OUR_ID, first, &[0, 0, 0, 9, 0, 0, 0, 0]);
+    let unknown = lsa(1, 0xa00c, none, THEIR_ID, first, &[1, 2, 3, 4]);
+    let reserved = lsa(1, 0x6001, none, THEIR_ID, first, &[]);
+    let own = [
+        lsa(1, 0x2009, none, OUR_ID, 0x8000_0050, &prefixes),
+        lsa(1, 0x0008, [0, 0, 0, 1], OUR_ID, first, &[]),
+    ];
+    let request = |kind: u16, id: [u8; 4]| [&[0, 0][..], &kind.to_be_bytes(), &id, &OUR_ID].concat();
+    let described = [&newer[..20], &stray[..20], &foreign[..20], &theirs[..20], &unknown[..20]].concat();
+    vec![
+        vec![(1, hello(none, true)), (1, hello(none, false)), (1, hello(THEIR_ID, true))],
+        vec![(2, description(7, 5, &[])), (2, description(3, 6, &described)), (2, description(1, 7, &[]))],
+        vec![
+            (2, description(3, 79, &described)),
+            (2, description(1, 80, &[])),
+            (4, update(&[foreign.clone(), theirs.clone(), unknown])),
+        ],
+        vec![
+            (3, request(0x4005, [0, 0, 0, 100])),
+            (3, request(0x2001, none)),
+            (3, request(0x4005, [0, 0, 0, 101])),
+        ],
+        vec![(4, update(&[theirs, local, inside, network, foreign, flushed]))],
+        vec![(4, update(&[newer.clone(), stray.clone()])), (5, [&newer[..20], &stray[..20]].concat())],
+        vec![(4, update(&own)), (4, update(&[reserved]))],
+        vec![(4, vec![0xff; 60]), (5, vec![0; 40]), (9, vec![1]), (2, vec![0xff; 32]), (1, vec![0; 19])],
+    ]
+}
+
+/// Inputs with these packets, with each of these first bytes.
+fn in_all_states(
+    packets: Vec<Vec<(u8, Vec<u8>)>>,
+    all: std::ops::Range<u8>,
+) -> impl Iterator<Item = Vec<u8>> {
+    packets.into_iter().flat_map(move |packets| {
+        all.clone().map(move |how| {
             let bytes = packets
                 .iter()
                 .flat_map(|(kind, body)| [&[*kind][..], &(body.len() as u16).to_be_bytes(), body].concat());
             std::iter::once(how).chain(bytes).collect()
         })
-    });
-    inputs.collect()
+    })
 }

@@ -13,8 +13,8 @@ use crate::translate::{
 };
 use result::{
     BgpPeerState, DhcpClientState, Dhcpv6ClientState, IntervalDocument, IsisLevelCounts, IsisRouterState,
-    LacpEndResult, LacpPortState, LatencyResult, LldpResult, OspfRouterState, PortResult, ProtocolStates,
-    StreamResult, TotalDocument,
+    LacpEndResult, LacpPortState, LatencyResult, LldpResult, OspfLsaCounts, OspfPacketCounts,
+    OspfRouterState, PortResult, ProtocolStates, StreamResult, TotalDocument,
 };
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
@@ -104,6 +104,11 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
             json!({"choice": "ospfv2_metrics", "ospfv2_metrics": router_rows(&root.child("ospfv2"), Igp::Ospf, input, row)})
         }
         "convergence" => convergence::convergence_metrics(&root.child("convergence"), input),
+        "ospfv3" => {
+            let row =
+                |port: &PortPlan, router: &RouterPlan| ospf3_row(ospf_state(port, router, input.protocols));
+            json!({"choice": "ospfv3_metrics", "ospfv3_metrics": router_rows(&root.child("ospfv3"), Igp::Ospf3, input, row)})
+        }
         "lldp" => lldp_metrics(&root.child("lldp"), input),
         "lag" => lag_metrics(&root.child("lag"), input),
         "lacp" => lacp_metrics(&root.child("lacp"), input),
@@ -112,7 +117,7 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
         other => {
             root.fail_at(
                 "choice",
-                format!("'{other}' is not supported: use port, flow, convergence, bgpv4, bgpv6, isis, ospfv2, dhcpv4_client, dhcpv6_client, lldp, lag or lacp"),
+                format!("'{other}' is not supported: use port, flow, convergence, bgpv4, bgpv6, isis, ospfv2, ospfv3, dhcpv4_client, dhcpv6_client, lldp, lag or lacp"),
             );
             Value::Null
         }
@@ -271,8 +276,42 @@ pub(crate) fn ospf_state<'a>(
     protocols.ospf.iter().find(|state| state.port == port.key && state.name == router.key)
 }
 
-/// A router nothing is known of has no adjacency and has counted nothing.
+/// What a router of OSPFv2 has counted.
 fn ospf_row(state: Option<&OspfRouterState>) -> Map<String, Value> {
+    ospf_counts(state, |packets, lsas| {
+        let opaque = lsas.opaque_link + lsas.opaque_area + lsas.opaque_domain;
+        let all = lsas.router + lsas.network + lsas.summary + lsas.external + lsas.nssa + opaque;
+        vec![
+            ("lsa", all),
+            ("lsa_ack", packets.acknowledged_lsas),
+            ("summary_lsa", lsas.summary),
+            ("opaque_local", lsas.opaque_link),
+            ("opaque_area", lsas.opaque_area),
+            ("opaque_domain", lsas.opaque_domain),
+        ]
+    })
+}
+
+/// What a router of OSPFv3 has counted.
+fn ospf3_row(state: Option<&OspfRouterState>) -> Map<String, Value> {
+    ospf_counts(state, |_, lsas| {
+        let prefixes = lsas.inter_area_prefix + lsas.intra_area_prefix;
+        let others = lsas.inter_area_router + lsas.link + lsas.other;
+        vec![
+            ("lsa", lsas.router + lsas.network + lsas.external + lsas.nssa + prefixes + others),
+            ("inter_area_prefix_lsa", lsas.inter_area_prefix),
+            ("inter_area_router_lsa", lsas.inter_area_router),
+            ("link_lsa", lsas.link),
+            ("intra_area_prefix_lsa", lsas.intra_area_prefix),
+        ]
+    })
+}
+
+/// What a router of both versions has counted, with what only one has. One nothing is known of has no adjacency and has counted nothing.
+fn ospf_counts(
+    state: Option<&OspfRouterState>,
+    more: impl Fn(&OspfPacketCounts, &OspfLsaCounts) -> Vec<(&'static str, u64)>,
+) -> Map<String, Value> {
     let unknown = OspfRouterState::default();
     let state = state.unwrap_or(&unknown);
     let is_full = state.state == "full";
@@ -284,24 +323,18 @@ fn ospf_row(state: Option<&OspfRouterState>) -> Map<String, Value> {
         ("sent", &state.packets_sent, &state.lsas_sent),
         ("received", &state.packets_received, &state.lsas_received),
     ] {
-        let opaque = lsas.opaque_link + lsas.opaque_area + lsas.opaque_domain;
-        for (what, count) in [
+        let both = [
             ("hellos", packets.hellos),
             ("dbd", packets.descriptions),
             ("ls_request", packets.requests),
             ("ls_update", packets.updates),
             ("ls_ack", packets.acknowledgments),
-            ("lsa", lsas.router + lsas.network + lsas.summary + lsas.external + lsas.nssa + opaque),
-            ("lsa_ack", packets.acknowledged_lsas),
             ("router_lsa", lsas.router),
             ("network_lsa", lsas.network),
-            ("summary_lsa", lsas.summary),
             ("external_lsa", lsas.external),
             ("nssa_lsa", lsas.nssa),
-            ("opaque_local", lsas.opaque_link),
-            ("opaque_area", lsas.opaque_area),
-            ("opaque_domain", lsas.opaque_domain),
-        ] {
+        ];
+        for (what, count) in both.into_iter().chain(more(packets, lsas)) {
             row.insert(format!("{what}_{way}"), count.into());
         }
     }

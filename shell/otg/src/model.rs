@@ -213,7 +213,7 @@ mod tests {
         let words = [("value", 2), ("values", 3), ("increment", 4), ("decrement", 5), ("random", 6)];
         assert_eq!(choice.kind, FieldType::Enum(words.to_vec()));
         assert_eq!(port.field("increment").unwrap().message().unwrap().name, "PatternFlowUdpSrcPortCounter");
-        assert!(message("DeviceOspfv3Router").closed && !message("DeviceBgpRouter").closed);
+        assert!(message("DeviceRsvp").closed && !message("DeviceBgpRouter").closed);
         assert_eq!(message("Config").field("ports").map(|f| f.repeated), Some(true));
     }
 }

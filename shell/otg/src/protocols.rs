@@ -31,13 +31,14 @@ pub fn protocols(request: &Value, translation: &Translation) -> Result<Protocols
             let keys = meant("protocol.bgp.peers.peer_names", &texts(&peers["peer_names"]), known.collect())?;
             Ok(ProtocolsRequest::Speakers(keys, is(peers, "up"), "protocol.bgp.peers"))
         }
-        choice @ ("isis" | "ospfv2") => {
+        choice @ ("isis" | "ospfv2" | "ospfv3") => {
             let routers = &request[choice]["routers"];
             if !routers.is_object() {
                 return Err(Errors::invalid(format!("protocol.{choice}.simulated_links: not supported")));
             }
             let (igp, path) = match choice {
                 "isis" => (Igp::Isis, "protocol.isis.routers"),
+                "ospfv3" => (Igp::Ospf3, "protocol.ospfv3.routers"),
                 _ => (Igp::Ospf, "protocol.ospfv2.routers"),
             };
             let known = translation.routers(igp).map(|(_, router)| (&router.name, &router.key));

@@ -7,7 +7,9 @@ use crate::model::message;
 use crate::node::{Log, Node};
 use crate::translate::{ClientPlan, Igp, PortPlan, RouterPlan, Translation, WELL_KNOWN};
 use isis::{LSP_HEADER, LspLink, LspPart, LspRoute};
-use ospf::{EXTERNAL_LSA, LsaContents, LsaLink, LsaRoute, SUMMARY_LSA};
+use ospf::{
+    EXTERNAL_LSA, EXTERNAL_LSA_3, LsaContents, LsaContents3, LsaLink, LsaPrefix, LsaRoute, SUMMARY_LSA,
+};
 use result::{
     AsPathPart, BgpRouteState, DhcpClientState, Dhcpv6ClientState, IsisLspState, IsisNeighbourState,
     IsisRouterState, LldpNeighbourResult, OspfLsaState, ProtocolStates,
@@ -55,10 +57,11 @@ pub fn states(request: &Value, translation: &Translation, known: &Known<'_>) -> 
         "isis_adjacencies" => adjacencies(&root.child("isis_adjacencies"), translation, known.protocols),
         "isis_lsps" => lsps(&root.child("isis_lsps"), translation, known.protocols),
         "ospfv2_lsas" => lsas(&root.child("ospfv2_lsas"), translation, known.protocols),
+        "ospfv3_lsas" => lsas3(&root.child("ospfv3_lsas"), translation, known.protocols),
         "lldp_neighbors" => advertised(&root.child("lldp_neighbors"), translation, known.protocols),
         other => {
             return Err(Errors::invalid(format!(
-                "choice: '{other}' is not supported: use ipv4_neighbors, ipv6_neighbors, bgp_prefixes, isis_adjacencies, isis_lsps, ospfv2_lsas, dhcpv4_interfaces, dhcpv6_interfaces or lldp_neighbors"
+                "choice: '{other}' is not supported: use ipv4_neighbors, ipv6_neighbors, bgp_prefixes, isis_adjacencies, isis_lsps, ospfv2_lsas, ospfv3_lsas, dhcpv4_interfaces, dhcpv6_interfaces or lldp_neighbors"
             )));
         }
     };
@@ -285,6 +288,107 @@ fn lsa(lsa: &OspfLsaState) -> Option<(&'static str, Value)> {
         _ => return None,
     };
     Some((list, row))
+}
+
+/// LSAs that OSPFv3 routers have received, of those that show them.
+fn lsas3(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
+    let row = |(port, router): (&PortPlan, &RouterPlan)| {
+        let mut row = json!({"router_name": router.name});
+        for list in LSA_LISTS_3 {
+            row[list] = json!([]);
+        }
+        let state = ospf_state(port, router, protocols).filter(|_| router.learns);
+        for (list, lsas) in state.iter().flat_map(|state| &state.lsas).filter_map(lsa3) {
+            row[list].as_array_mut().into_iter().for_each(|all| all.extend(lsas.iter().cloned()));
+        }
+        row
+    };
+    named_routers(node, "router_names", Igp::Ospf3, translation).into_iter().map(row).collect()
+}
+
+/// Lists of LSAs of OSPFv3 in the model.
+const LSA_LISTS_3: [&str; 8] = [
+    "router_lsas",
+    "network_lsas",
+    "inter_area_prefix_lsas",
+    "inter_area_router_lsas",
+    "external_as_lsas",
+    "nssa_lsas",
+    "link_lsas",
+    "intra_area_prefix_lsas",
+];
+
+/// An LSA of OSPFv3, and the list of the model that it is in. There an LSA has one prefix: one with several has a row for each.
+fn lsa3(lsa: &OspfLsaState) -> Option<(&'static str, Vec<Value>)> {
+    let body = crate::check::hex_bytes(&lsa.body)?;
+    let row = json!({"header": {
+        "lsa_id": lsa.id, "advertising_router_id": lsa.router_id, "sequence_number": lsa.sequence, "age": lsa.age_s,
+    }});
+    let with = |fields: Value| {
+        let mut row = row.clone();
+        if let (Some(row), Value::Object(fields)) = (row.as_object_mut(), fields) {
+            row.extend(fields);
+        }
+        row
+    };
+    let of_prefix = |(ip, len): LsaPrefix, mut fields: Value| {
+        fields["address_prefix"] = ip.to_string().into();
+        fields["prefix_length"] = len.into();
+        with(fields)
+    };
+    Some(match LsaContents3::read(lsa.kind, &body)? {
+        LsaContents3::Router(links) => {
+            let link = |kind: u8, metric: u16| {
+                let kind = match kind {
+                    1 => "point_to_point",
+                    2 => "transit",
+                    _ => "virtual",
+                };
+                json!({"type": kind, "metric": metric})
+            };
+            let all: Vec<Value> = links.iter().map(|one| link(one.kind, one.cost)).collect();
+            let mut row = with(json!({"links": all}));
+            if let Some(first) = links.first() {
+                row["neighbor_router_id"] = first.neighbour.to_string().into();
+            }
+            ("router_lsas", vec![row])
+        }
+        LsaContents3::Network(routers) => {
+            let routers: Vec<String> = routers.iter().map(Ipv4Addr::to_string).collect();
+            ("network_lsas", vec![with(json!({"attached_router_ids": routers}))])
+        }
+        LsaContents3::InterAreaPrefix(prefix, metric) => {
+            ("inter_area_prefix_lsas", vec![of_prefix(prefix, json!({"metric": metric}))])
+        }
+        LsaContents3::InterAreaRouter(router, metric) => {
+            let fields = json!({"metric": metric, "destination_router_id": router.to_string()});
+            ("inter_area_router_lsas", vec![with(fields)])
+        }
+        LsaContents3::External(external) => {
+            let is_external = lsa.kind == EXTERNAL_LSA_3;
+            let mut fields = json!({"metric": external.metric});
+            if is_external {
+                fields["referenced_ls_type"] = external.referenced.into();
+            }
+            if let Some(to) = external.forwarding {
+                fields["forwarding_address"] = to.to_string().into();
+            }
+            if let Some(tag) = external.tag {
+                fields["route_tag"] = Ipv4Addr::from(tag).to_string().into();
+            }
+            let list = if is_external { "external_as_lsas" } else { "nssa_lsas" };
+            (list, vec![of_prefix(external.prefix, fields)])
+        }
+        LsaContents3::Link(ip, prefixes) => {
+            let fields = json!({"link_local_address": ip.to_string()});
+            let rows: Vec<Value> = prefixes.iter().map(|prefix| of_prefix(*prefix, fields.clone())).collect();
+            ("link_lsas", if rows.is_empty() { vec![with(fields)] } else { rows })
+        }
+        LsaContents3::IntraAreaPrefix(prefixes) => {
+            let row = |(prefix, metric): &(LsaPrefix, u16)| of_prefix(*prefix, json!({"metric": metric}));
+            ("intra_area_prefix_lsas", prefixes.iter().map(row).collect())
+        }
+    })
 }
 
 /// With whom IS-IS routers have adjacencies.

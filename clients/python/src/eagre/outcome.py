@@ -567,21 +567,31 @@ class OspfLsaCounts:
     """LSAs by type."""
 
     router: int
-    """Of routers (type 1)."""
+    """Of routers (type 1; 0x2001 of OSPFv3)."""
     network: int
-    """Of networks (type 2)."""
+    """Of networks (type 2; 0x2002 of OSPFv3)."""
     summary: int
     """Summaries of networks and border routers (types 3 and 4)."""
     external: int
-    """External ones (type 5)."""
+    """External ones (type 5; 0x4005 of OSPFv3)."""
     nssa: int
-    """External ones of NSSAs (type 7)."""
+    """External ones of NSSAs (type 7; 0x2007 of OSPFv3)."""
     opaque_link: int
     """Opaque ones of a link (type 9)."""
     opaque_area: int
     """Opaque ones of an area (type 10)."""
     opaque_domain: int
     """Opaque ones that go everywhere (type 11)."""
+    inter_area_prefix: int
+    """Prefixes of other areas (OSPFv3, type 0x2003)."""
+    inter_area_router: int
+    """Border routers of other areas (OSPFv3, type 0x2004)."""
+    link: int
+    """Of links (OSPFv3, type 0x0008)."""
+    intra_area_prefix: int
+    """Prefixes of routers and networks of the area (OSPFv3, type 0x2009)."""
+    other: int
+    """Of other types of OSPFv3."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -641,8 +651,8 @@ class OspfResult:
     acknowledgments_received: int
     """Link State Acknowledgment packets received."""
     mismatched: int
-    """Packets refused because their sender is no neighbour: another area, other intervals, another mask or other
-    authentication.
+    """Packets refused because their sender is no neighbour: another area or instance, other intervals, another mask
+    or other authentication.
     """
     malformed: int
     """Packets that could not be read, and LSAs with a wrong checksum."""

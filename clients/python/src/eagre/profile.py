@@ -637,8 +637,8 @@ class BgpFlap(Written):
 
 @dataclass(kw_only=True)
 class Ospf(Written):
-    """OSPF routers behind a port: hosts of the port with adjacencies to the device (OSPFv2, RFC 2328). Traffic
-    starts when all adjacencies are full and all routes have been acknowledged.
+    """OSPF routers behind a port: hosts of the port with adjacencies to the device (OSPFv2, RFC 2328; OSPFv3, RFC
+    5340). Traffic starts when all adjacencies are full and all routes have been acknowledged.
     """
 
     routers: Sequence[OspfRouter | Mapping[str, Any]]
@@ -663,6 +663,8 @@ class OspfRouter(Written):
 
     name: str | None = None
     """What commands to a running trial call it. Several can have one name."""
+    version: int | None = None
+    """Version of OSPF: 2 is for IPv4, 3 for IPv6. A host can be a router of both. Default: 2."""
     host: str | None = None
     """Host of the port that is the router. The name of an entry of 'hosts' with 'count' stands for all of its
     hosts. Default: the port's first host.
@@ -671,6 +673,8 @@ class OspfRouter(Written):
     """Router identifier of the first host; each other has the next. Default: the host's IPv4 address."""
     area: int | float | str | None = None
     """Area of the link to the device. Default: 0.0.0.0."""
+    instance: int | None = None
+    """Instance on the link, with version 3; the device must have the same. Default: 0."""
     network: Literal["broadcast", "point_to_point"] | None = None
     """What the link to the device is. Default: broadcast."""
     hello: str | None = None
@@ -682,15 +686,15 @@ class OspfRouter(Written):
     cost: int | None = None
     """What the link to the device costs. Default: 10."""
     mtu: int | None = None
-    """MTU to state; the device must have the same. Packets are no longer than this, nor than 1500 bytes. Default:
-    that of the port, at most 1500.
+    """MTU to state, at least 1280 with version 3; the device must have the same. Packets are no longer than this,
+    nor than 1500 bytes. Default: that of the port, at most 1500.
     """
     ignore_mtu: bool | None = None
     """Let the device have another MTU."""
     password: str | None = None
-    """Simple password, at most 8 characters. Default: no authentication."""
+    """Simple password, at most 8 characters; version 3 has none. Default: no authentication."""
     md5: OspfMd5 | Mapping[str, Any] | None = None
-    """Key by which packets have MD5 digests (RFC 2328 appendix D), instead of a password."""
+    """Key by which packets have MD5 digests (RFC 2328 appendix D), instead of a password; version 3 has none."""
     refresh: str | None = None
     """Age at which LSAs are originated again, in whole seconds. Default: 1800s."""
     routes: Sequence[OspfRoutes | Mapping[str, Any]] | None = None
@@ -714,7 +718,7 @@ class OspfRoutes(Written):
     """Routes that differ by their prefix alone. They are made when they are sent: a million take no memory."""
 
     prefixes: str
-    """The first prefix."""
+    """The first prefix: of IPv4 with version 2, of IPv6 with version 3."""
     name: str | None = None
     """What commands to a running trial call them. Several can have one name."""
     count: int | None = None

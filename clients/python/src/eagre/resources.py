@@ -1571,16 +1571,16 @@ class OfferedLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class OspfLsaState:
-    """An LSA that a neighbour sent (RFC 2328 appendix A.4)."""
+    """An LSA that a neighbour sent (RFC 2328 appendix A.4, RFC 5340 appendix A.4)."""
 
     kind: int
-    """Type."""
+    """Type; with version 3 as on the wire, such as 0x2001, but decimal."""
     id: str
     """Link state identifier."""
     router_id: str
     """Identifier of the router that originated it."""
     options: int
-    """Options (RFC 2328 appendix A.2)."""
+    """Options (RFC 2328 appendix A.2); 0 with version 3, whose headers have none."""
     sequence: int
     """Sequence number, as it is on the wire."""
     age_s: int
@@ -1591,7 +1591,7 @@ class OspfLsaState:
 
 @dataclass(frozen=True, kw_only=True)
 class OspfPacketCounts:
-    """OSPF packets, by type (RFC 2328 appendix A.3)."""
+    """OSPF packets, by type (RFC 2328 appendix A.3, RFC 5340 appendix A.3)."""
 
     hellos: int
     """Hello packets."""
@@ -1617,10 +1617,14 @@ class OspfRouterState:
     """Name of the host that is the router."""
     name: str
     """Name of the router in the profile; empty if it has none."""
+    version: int
+    """Version of OSPF: 2 or 3."""
     router_id: str
     """Its identifier."""
     area: str
     """Area of its link."""
+    instance: int
+    """Instance of OSPFv3 on its link; 0 with version 2."""
     local: str
     """Address of the host."""
     network: str
@@ -1662,9 +1666,9 @@ class OspfRouterState:
     neighbour: str | None = None
     """Address of the neighbour; null if none was heard."""
     designated: str | None = None
-    """Address of the designated router; null if there is none."""
+    """Address of the designated router, its identifier with version 3; null if there is none."""
     backup: str | None = None
-    """Address of the backup designated router; null if there is none."""
+    """The same of the backup designated router; null if there is none."""
     full_for_s: float | None = None
     """Time since the adjacency became full, s; null if it is not."""
     reason: str | None = None

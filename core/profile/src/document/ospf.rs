@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// OSPF routers behind a port: hosts of the port with adjacencies to the device (OSPFv2, RFC 2328). Traffic starts when all adjacencies
+/// OSPF routers behind a port: hosts of the port with adjacencies to the device (OSPFv2, RFC 2328; OSPFv3, RFC 5340). Traffic starts when all adjacencies
 /// are full and all routes have been acknowledged.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -38,6 +38,10 @@ pub struct OspfDoc {
 pub struct OspfRouterDoc {
     /// What commands to a running trial call it. Several can have one name.
     pub name: Option<Name>,
+    /// Version of OSPF: 2 is for IPv4, 3 for IPv6. A host can be a router of both.
+    #[serde(default = "version")]
+    #[schemars(range(min = 2, max = 3))]
+    pub version: u32,
     /// Host of the port that is the router. The name of an entry of 'hosts' with 'count' stands for all of its hosts. Default: the
     /// port's first host.
     pub host: Option<Name>,
@@ -46,6 +50,10 @@ pub struct OspfRouterDoc {
     /// Area of the link to the device.
     #[serde(default = "backbone")]
     pub area: OspfArea,
+    /// Instance on the link, with version 3; the device must have the same.
+    #[serde(default)]
+    #[schemars(range(max = 255))]
+    pub instance: u32,
     /// What the link to the device is.
     #[serde(default)]
     pub network: OspfNetworkDoc,
@@ -58,17 +66,17 @@ pub struct OspfRouterDoc {
     #[serde(default = "cost")]
     #[schemars(range(min = 1, max = 65_535))]
     pub cost: u32,
-    /// MTU to state; the device must have the same. Packets are no longer than this, nor than 1500 bytes. Default: that of the port, at
+    /// MTU to state, at least 1280 with version 3; the device must have the same. Packets are no longer than this, nor than 1500 bytes. Default: that of the port, at
     /// most 1500.
     #[schemars(range(min = 576, max = 65_535))]
     pub mtu: Option<u32>,
     /// Let the device have another MTU.
     #[serde(default)]
     pub ignore_mtu: bool,
-    /// Simple password, at most 8 characters. Default: no authentication.
+    /// Simple password, at most 8 characters; version 3 has none. Default: no authentication.
     #[schemars(length(min = 1, max = 8))]
     pub password: Option<String>,
-    /// Key by which packets have MD5 digests (RFC 2328 appendix D), instead of a password.
+    /// Key by which packets have MD5 digests (RFC 2328 appendix D), instead of a password; version 3 has none.
     pub md5: Option<OspfMd5Doc>,
     /// Age at which LSAs are originated again, in whole seconds.
     #[serde(default = "refresh")]
@@ -85,9 +93,11 @@ impl OspfRouterDoc {
     pub fn new(router_id: Option<Ip>) -> Self {
         Self {
             name: None,
+            version: version(),
             host: None,
             router_id,
             area: backbone(),
+            instance: 0,
             network: OspfNetworkDoc::default(),
             hello: hello(),
             dead: None,
@@ -161,7 +171,7 @@ pub enum OspfNetworkDoc {
 pub struct OspfRoutesDoc {
     /// What commands to a running trial call them. Several can have one name.
     pub name: Option<Name>,
-    /// The first prefix.
+    /// The first prefix: of IPv4 with version 2, of IPv6 with version 3.
     pub prefixes: Network,
     /// Number of prefixes of each router.
     #[serde(default = "one")]
@@ -205,7 +215,7 @@ pub enum OspfRouteDoc {
     /// External routes whose metric is added to the cost of the way to the router.
     #[serde(rename = "external_1")]
     External1,
-    /// Networks of other areas: a summary LSA each. The router is an area border router.
+    /// Networks of other areas: a summary LSA each, an inter-area-prefix LSA with version 3. The router is an area border router.
     InterArea,
     /// Stub networks of the routers of 'topology', in equal shares; of the router itself if it has none.
     Internal,
@@ -231,6 +241,10 @@ pub struct OspfTopologyDoc {
     /// Router identifier of the first one; each other has the next, those behind the entry's next host follow. Default: the one after
     /// the entry's own routers.
     pub router_id: Option<Ip>,
+}
+
+fn version() -> u32 {
+    2
 }
 
 fn one() -> u32 {

@@ -7,9 +7,9 @@ use crate::document::{OspfDoc, OspfNetworkDoc, OspfRouteDoc, OspfRouterDoc, Ospf
 use crate::plan::{HostPlan, OspfPlan};
 use ::ospf::{
     Authentication, LINKS_MAX, MAX_AGE, MIN_LS_ARRIVAL, MIN_LS_INTERVAL, NetworkType, RouteKind, RouteRange,
-    RouterConfig, Shape, Topology,
+    RouterConfig, Shape, Topology, Version, links_max, prefixes_max,
 };
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::{Flap, Nanos, Schedule};
 
@@ -22,6 +22,10 @@ const INTERNAL_METRIC_MAX: u32 = 65_535;
 
 /// Links that a router has itself: to its neighbour, and its network.
 const OWN_LINKS: u32 = 2;
+/// The lowest MTU of a link with IPv6 (RFC 8200 section 5).
+const IPV6_MTU: u32 = 1_280;
+/// The longest dead interval of OSPFv3, s: it has 16 bits.
+const DEAD_MAX_V3: u32 = 65_535;
 
 const ROUTERS: Identifiers =
     Identifiers { what: "router identifier", last: u32::MAX as u64, show: show_router };
@@ -35,6 +39,42 @@ fn filled<const N: usize>(text: &str) -> [u8; N] {
     let mut bytes = [0; N];
     bytes.iter_mut().zip(text.bytes()).for_each(|(to, byte)| *to = byte);
     bytes
+}
+
+/// The version of the routers of an entry.
+fn version(doc: &OspfRouterDoc) -> Version {
+    if doc.version == 3 { Version::V3 } else { Version::V2 }
+}
+
+/// A host's address for routers of a version, the bits of its network, and its link-local one, if it is of IPv6: that is known once the
+/// port is if it is made of the hardware address, and unspecified until then.
+fn addresses(version: Version, host: &HostPlan) -> Option<(IpAddr, u8, Ipv6Addr)> {
+    if version == Version::V2 {
+        return host.address(true).map(|own| (own.ip, own.prefix_len, Ipv6Addr::UNSPECIFIED));
+    }
+    let is_local = |ip: &IpAddr| matches!(ip, IpAddr::V6(ip) if ip.is_unicast_link_local());
+    let all = || host.addresses.iter().filter(|own| own.ip.is_ipv6());
+    let link_local = all().find_map(|own| match own.ip {
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => Some(ip),
+        _ => None,
+    });
+    let own = all().find(|own| !is_local(&own.ip)).or_else(|| all().next())?;
+    Some((own.ip, own.prefix_len, link_local.unwrap_or(Ipv6Addr::UNSPECIFIED)))
+}
+
+/// Internal routes of each router that has some.
+fn internal_networks(ranges: &[RouteRange], shape: Option<(Shape, u32)>) -> u32 {
+    let among = shape.map_or(1, |(_, generated)| generated);
+    let internal = ranges.iter().filter(|range| range.kind == RouteKind::Internal);
+    internal.map(|range| range.count.div_ceil(among)).fold(0, u32::saturating_add)
+}
+
+/// Whose internal routes are, and what to do if they are too many.
+fn whose(shape: Option<(Shape, u32)>) -> (&'static str, &'static str) {
+    match shape {
+        Some(_) => ("each generated router", "let there be more routers"),
+        None => ("the router itself", "give the router a 'topology', whose routers share them"),
+    }
 }
 
 impl Resolver<'_> {
@@ -60,11 +100,13 @@ impl Resolver<'_> {
             settle: ospf.settle.0,
             seed: self.seed_of(&path, "ospf"),
         };
-        let mut taken = Taken::new();
+        // Routers of two versions may have the same identifiers: they never meet.
+        let mut taken = [Taken::new(), Taken::new()];
         for (index, doc) in ospf.routers.iter().enumerate() {
             let path = format!("{path}.routers[{index}]");
             if !self.reading.is_dropped(&path) {
-                self.ospf_routers(&path, doc, hosts, &mut plan, &mut taken);
+                let taken = &mut taken[usize::from(version(doc) == Version::V3)];
+                self.ospf_routers(&path, doc, hosts, &mut plan, taken);
             }
         }
         if plan.routers.len() > ROUTERS_MAX {
@@ -91,6 +133,8 @@ impl Resolver<'_> {
         taken: &mut Taken,
     ) {
         let Some(speakers) = self.hosts_called(path, doc.host.as_ref(), hosts) else { return };
+        let version = version(doc);
+        self.ospf_version(path, doc);
         let count = speakers.len() as u32;
         let (hello_s, dead_s) = self.ospf_times(path, doc);
         let refresh_s = self.ospf_refresh(path, doc);
@@ -106,24 +150,25 @@ impl Resolver<'_> {
         };
         let generated = self.ospf_generated(path, doc, (first, count), shape);
         for (number, host) in (0u32..).zip(speakers) {
-            let Some(IpAddr::V4(local)) = hosts[host].address(true).map(|own| own.ip) else {
-                let reason = format!("host '{}' has no IPv4 address", hosts[host].name);
+            let Some((local, prefix_len, link_local)) = addresses(version, &hosts[host]) else {
+                let family = if version == Version::V2 { "IPv4" } else { "IPv6" };
+                let reason = format!("host '{}' has no {family} address", hosts[host].name);
                 return self.reading.fail(format!("{path}.host"), reason);
             };
-            let prefix_len = hosts[host].address(true).map_or(32, |own| own.prefix_len);
+            let is_kin = |router: &&RouterConfig| router.version == version;
             let link = |router: &&RouterConfig| hosts[router.host].vlans == hosts[host].vlans;
             let network = match doc.network {
                 OspfNetworkDoc::Broadcast => NetworkType::Broadcast,
                 OspfNetworkDoc::PointToPoint => NetworkType::PointToPoint,
             };
-            if let Some(other) = plan.routers.iter().find(|router| router.host == host) {
+            if let Some(other) = plan.routers.iter().filter(is_kin).find(|router| router.host == host) {
                 let reason = format!("host '{}' is router {} already", hosts[host].name, other.id);
                 return self.reading.fail(format!("{path}.host"), reason);
             }
             let is_alone = |router: &RouterConfig| {
                 router.network == NetworkType::PointToPoint || network == NetworkType::PointToPoint
             };
-            if plan.routers.iter().filter(link).any(is_alone) {
+            if plan.routers.iter().filter(is_kin).filter(link).any(is_alone) {
                 let reason = format!(
                     "a point-to-point link has one router of the port, and host '{}' is on the link of another: give them VLANs of \
                      their own, or let the network be broadcast",
@@ -132,7 +177,10 @@ impl Resolver<'_> {
                 return self.reading.fail(format!("{path}.network"), reason);
             }
             let id = match (&doc.router_id, number) {
-                (None, 1..) => local,
+                (None, 1..) => match hosts[host].address(true).map(|own| own.ip) {
+                    Some(IpAddr::V4(own)) => own,
+                    _ => return self.ospf_id_missing(&format!("{path}.router_id"), &hosts[host]),
+                },
                 _ => Ipv4Addr::from(u32::from(first).wrapping_add(number)),
             };
             if !self.take_ids(&format!("{path}.router_id"), &ROUTERS, (u32::from(id).into(), 1), taken) {
@@ -152,8 +200,11 @@ impl Resolver<'_> {
             }
             plan.routers.push(RouterConfig {
                 name: doc.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),
+                version,
                 host,
                 local,
+                link_local,
+                instance: doc.instance.min(u8::MAX.into()) as u8,
                 prefix_len,
                 id,
                 area: doc.area.0,
@@ -179,8 +230,7 @@ impl Resolver<'_> {
             (Some(id), _) => id.0,
             (None, Some(ip)) => ip,
             (None, None) => {
-                let reason = format!("is missing: host '{}' has no IPv4 address to take it from", host.name);
-                self.reading.fail(path, reason);
+                self.ospf_id_missing(path, host);
                 return None;
             }
         };
@@ -190,6 +240,31 @@ impl Resolver<'_> {
                 self.reading.fail(path, "must look like an IPv4 address above 0.0.0.0");
                 None
             }
+        }
+    }
+
+    fn ospf_id_missing(&mut self, path: &str, host: &HostPlan) {
+        let reason = format!("is missing: host '{}' has no IPv4 address to take it from", host.name);
+        self.reading.fail(path, reason);
+    }
+
+    /// Checks what only one of both versions has.
+    fn ospf_version(&mut self, path: &str, doc: &OspfRouterDoc) {
+        if version(doc) == Version::V2 {
+            if doc.instance != 0 {
+                self.reading.fail(format!("{path}.instance"), "only OSPFv3 has instances: set 'version: 3'");
+            }
+            return;
+        }
+        for (name, is_given) in [("password", doc.password.is_some()), ("md5", doc.md5.is_some())] {
+            if is_given {
+                let reason = "OSPFv3 packets have neither passwords nor digests (RFC 5340 section 2.6): leave this out";
+                self.reading.fail(format!("{path}.{name}"), reason);
+            }
+        }
+        if doc.mtu.is_some_and(|mtu| mtu < IPV6_MTU) {
+            let reason = format!("must be {IPV6_MTU} at least with version 3: no link with IPv6 has less");
+            self.reading.fail(format!("{path}.mtu"), reason);
         }
     }
 
@@ -203,6 +278,10 @@ impl Resolver<'_> {
             None => Some(4 * hello),
             Some(dead) => whole_seconds(dead.0, 1 << 24).filter(|dead| *dead > hello),
         };
+        if version(doc) == Version::V3 && dead.is_some_and(|dead| dead > DEAD_MAX_V3.into()) {
+            let reason = format!("must be {DEAD_MAX_V3}s at most with version 3");
+            self.reading.fail(format!("{path}.dead"), reason);
+        }
         if dead.is_none() {
             self.reading.fail(format!("{path}.dead"), "must be whole seconds, and longer than 'hello'");
         }
@@ -274,9 +353,10 @@ impl Resolver<'_> {
                 continue;
             }
             self.ospf_route_times(&path, routes);
-            if let Some(range) = self.ospf_range(&path, routes, routers) {
-                let kind = range.kind.lsa();
-                let before = all.iter().filter(|(_, other)| kind.is_some() && other.kind.lsa() == kind);
+            if let Some(range) = self.ospf_range(&path, version(doc), routes, routers) {
+                let lsa = |range: &RouteRange| range.kind.lsa(version(doc));
+                let kind = lsa(&range);
+                let before = all.iter().filter(|(_, other)| kind.is_some() && lsa(other) == kind);
                 let met = before.filter_map(|(other, it)| {
                     let both = (0..routers).find_map(|router| range.meets(it, router));
                     both.map(|both| (*other, both))
@@ -290,24 +370,67 @@ impl Resolver<'_> {
                 all.push((index, range));
             }
         }
-        let internal = all.iter().map(|(_, range)| range).filter(|range| range.kind == RouteKind::Internal);
-        let among = shape.map_or(1, |(_, generated)| generated);
-        let networks: u32 = internal.map(|range| range.count.div_ceil(among)).fold(0, u32::saturating_add);
+        let ranges: Arc<[RouteRange]> = all.into_iter().map(|(_, range)| range).collect();
+        match version(doc) {
+            Version::V2 => self.ospf_room(path, doc, &ranges, shape),
+            Version::V3 => self.ospf_room_v3(path, doc, &ranges, shape),
+        }
+        ranges
+    }
+
+    /// Checks that LSAs with internal routes fit a packet: they are links of routers.
+    fn ospf_room(
+        &mut self,
+        path: &str,
+        doc: &OspfRouterDoc,
+        ranges: &[RouteRange],
+        shape: Option<(Shape, u32)>,
+    ) {
+        let networks = internal_networks(ranges, shape);
         let links = shape.map_or(OWN_LINKS, |(shape, _)| shape.links_max());
-        // An LSA has to fit a packet.
         let room = LINKS_MAX * doc.mtu.unwrap_or(1_500).min(1_500) / 1_500;
         if networks + links > room {
-            let (whose, instead) = match shape {
-                Some(_) => ("each generated router", "let there be more routers"),
-                None => ("the router itself", "give the router a 'topology', whose routers share them"),
-            };
+            let (whose, instead) = whose(shape);
             let reason = format!(
                 "{networks} networks and {links} links of {whose}; there is room for {room} in all: {instead}"
             );
             let field = if shape.is_some() { "topology" } else { "routes" };
             self.reading.fail(format!("{path}.{field}"), reason);
         }
-        all.into_iter().map(|(_, range)| range).collect()
+    }
+
+    /// The same for OSPFv3, whose routers have their links and their prefixes in LSAs of their own, and whose LSAs of routes have numbers.
+    fn ospf_room_v3(
+        &mut self,
+        path: &str,
+        doc: &OspfRouterDoc,
+        ranges: &[RouteRange],
+        shape: Option<(Shape, u32)>,
+    ) {
+        let mtu = doc.mtu.unwrap_or(1_500).clamp(IPV6_MTU, 1_500) as u16;
+        let (links, room) = (shape.map_or(0, |(shape, _)| shape.links_max()), links_max(mtu));
+        if links > room {
+            let reason = format!("{links} links of each generated router; there is room for {room}");
+            self.reading.fail(format!("{path}.topology"), reason);
+        }
+        let longest = ranges.iter().filter(|range| range.kind == RouteKind::Internal);
+        let longest = longest.map(|range| range.prefix_len).max().unwrap_or(0);
+        // The router itself has the prefix of its link as well, which may be longer.
+        let (own, longest) = if shape.is_some() { (0, longest) } else { (1, 128) };
+        let (networks, room) = (internal_networks(ranges, shape), prefixes_max(mtu, longest) - own);
+        if networks > room {
+            let (whose, instead) = whose(shape);
+            let reason = format!("{networks} prefixes of {whose}; there is room for {room}: {instead}");
+            let field = if shape.is_some() { "topology" } else { "routes" };
+            self.reading.fail(format!("{path}.{field}"), reason);
+        }
+        for kind in [RouteKind::External2, RouteKind::InterArea] {
+            let lsa = kind.lsa(Version::V3);
+            let of_kind = ranges.iter().filter(|range| range.kind.lsa(Version::V3) == lsa);
+            if of_kind.map(|range| u64::from(range.count)).sum::<u64>() >= u32::MAX.into() {
+                self.reading.fail(format!("{path}.routes"), "there are no numbers for so many LSAs");
+            }
+        }
     }
 
     fn ospf_route_times(&mut self, path: &str, doc: &OspfRoutesDoc) {
@@ -333,11 +456,25 @@ impl Resolver<'_> {
         }
     }
 
-    fn ospf_range(&mut self, path: &str, doc: &OspfRoutesDoc, routers: u32) -> Option<RouteRange> {
-        let (IpAddr::V4(first), prefix_len) = (doc.prefixes.0.network().0, doc.prefixes.0.prefix_len) else {
-            self.reading.fail(format!("{path}.prefixes"), "must be an IPv4 network: OSPFv2 has no others");
-            return None;
+    fn ospf_range(
+        &mut self,
+        path: &str,
+        version: Version,
+        doc: &OspfRoutesDoc,
+        routers: u32,
+    ) -> Option<RouteRange> {
+        let (first, prefix_len) = (doc.prefixes.0.network().0, doc.prefixes.0.prefix_len);
+        let reason = match (version, first) {
+            (Version::V2, IpAddr::V6(_)) => {
+                Some("must be an IPv4 network: OSPFv2 has no others; OSPFv3 has, with 'version: 3'")
+            }
+            (Version::V3, IpAddr::V4(_)) => Some("must be an IPv6 network: the router is one of OSPFv3"),
+            _ => None,
         };
+        if let Some(reason) = reason {
+            self.reading.fail(format!("{path}.prefixes"), reason);
+            return None;
+        }
         let kind = match doc.kind {
             OspfRouteDoc::External1 => RouteKind::External1,
             OspfRouteDoc::External2 => RouteKind::External2,

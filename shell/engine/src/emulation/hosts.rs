@@ -534,7 +534,7 @@ impl PortEmulation {
             return true;
         }
         if ::ospf::may_concern(frame) {
-            return self.ospf.as_mut().is_some_and(|routers| routers.machine.take(now, frame));
+            return self.ospf.as_mut().is_some_and(|routers| routers.take(now, frame));
         }
         if ::isis::may_concern(frame) {
             return self.isis.as_mut().is_some_and(|routers| routers.machine.take(now, frame));

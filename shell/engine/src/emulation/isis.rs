@@ -40,7 +40,7 @@ impl IsisRouters {
             mtu: hosts_mtu(facts) as u16,
         };
         let router = |router: &RouterConfig| RouterConfig {
-            link_local: link_local(router, macs[router.host]),
+            link_local: router.link_local.map(|ip| link_local(ip, macs[router.host])),
             ..router.clone()
         };
         let config = RoutersConfig {

@@ -1,13 +1,18 @@
 //! OSPF routers of a port: they come up before traffic, and are looked after while it runs.
 //!
+//! Packets that come in fragments are put together: devices may send longer ones than their link takes (FRR's requests of OSPFv3 are).
+//!
 //! Not here: the protocol (`::ospf`).
 
 use super::ready::{Ready, lost, missing};
 use super::times::times;
 use crate::trial::endpoints::hosts_mtu;
+use crate::trial::hosts::link_local;
 use ::ospf::{
-    KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfCounts, OspfHost, Routers, RoutersConfig,
+    KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfCounts, OspfHost, RouterConfig, Routers,
+    RoutersConfig, Version,
 };
+use fragment::{Fragment, Reassembler};
 use neighbour::Mac;
 use port::PortFacts;
 use profile::plan::{OspfPlan, PortPlan};
@@ -20,6 +25,7 @@ use units::Nanos;
 pub(super) struct OspfRouters {
     pub(super) machine: Routers,
     pub(super) plan: OspfPlan,
+    pieces: Reassembler,
     /// Names of the port's hosts.
     hosts: Vec<String>,
     ready: Ready,
@@ -38,20 +44,39 @@ impl OspfRouters {
             vlans: host.vlans.clone(),
             mtu: hosts_mtu(facts) as u16,
         };
+        let router = |router: &RouterConfig| match router.version {
+            Version::V2 => router.clone(),
+            Version::V3 => RouterConfig {
+                link_local: link_local(router.link_local, macs[router.host]),
+                ..router.clone()
+            },
+        };
         let config = RoutersConfig {
             hosts: port.hosts.iter().zip(macs).map(host).collect(),
-            routers: plan.routers.clone(),
+            routers: plan.routers.iter().map(router).collect(),
             rate: plan.rate,
             seed: plan.seed,
         };
         Self {
             machine: Routers::new(config),
             plan: plan.clone(),
+            pieces: Reassembler::default(),
             hosts: port.hosts.iter().map(|host| host.name.clone()).collect(),
             ready: Ready::new(plan.settle, plan.timeout),
             full_at_end: None,
             held_at_end: None,
             complaints: Vec::new(),
+        }
+    }
+
+    /// Takes in a frame; returns whether it was for one of the routers.
+    pub(super) fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+        match Fragment::read(frame) {
+            Some(fragment) => {
+                let whole = self.pieces.take(now, &fragment);
+                whole.is_none_or(|frame| self.machine.take(now, &frame))
+            }
+            None => self.machine.take(now, frame),
         }
     }
 
@@ -168,8 +193,10 @@ impl OspfRouters {
             port: port.to_owned(),
             host: self.hosts[config.host].clone(),
             name: config.name.clone(),
+            version: config.version.number(),
             router_id: config.id.to_string(),
             area: config.area.to_string(),
+            instance: config.instance,
             local: config.local.to_string(),
             network: match config.network {
                 NetworkType::PointToPoint => "point_to_point",
@@ -212,6 +239,11 @@ fn row(counts: &LsaCounts) -> OspfLsaCounts {
         opaque_link: counts.opaque_link,
         opaque_area: counts.opaque_area,
         opaque_domain: counts.opaque_domain,
+        inter_area_prefix: counts.inter_area_prefix,
+        inter_area_router: counts.inter_area_router,
+        link: counts.link,
+        intra_area_prefix: counts.intra_area_prefix,
+        other: counts.other,
     }
 }
 

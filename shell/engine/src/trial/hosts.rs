@@ -4,7 +4,6 @@
 //! Not here: frames of hosts (`neighbour`).
 
 use crate::error::EngineError;
-use isis::RouterConfig;
 use neighbour::{Host, Hosts, Mac, Resolver};
 use port::PortFacts;
 use profile::Plan;
@@ -58,8 +57,17 @@ impl EmulatedHosts {
         for (port, hosts) in plan.ports.iter().zip(&mut hosts) {
             for router in port.isis.iter().flat_map(|isis| &isis.routers) {
                 let host = &mut hosts[router.host];
-                let own = link_local(router, host.mac).map(IpAddr::V6).filter(|ip| !host.owns(*ip));
+                let own = router.link_local.map(|ip| link_local(ip, host.mac));
+                let own = own.map(IpAddr::V6).filter(|ip| !host.owns(*ip));
                 host.answers_for.extend(own.map(|ip| ip..=ip));
+            }
+            let routers = port.ospf.iter().flat_map(|ospf| &ospf.routers);
+            for router in routers.filter(|router| router.version == ::ospf::Version::V3) {
+                let host = &mut hosts[router.host];
+                let own = IpAddr::V6(link_local(router.link_local, host.mac));
+                if !host.owns(own) {
+                    host.answers_for.push(own..=own);
+                }
             }
         }
         let mut all =
@@ -173,9 +181,9 @@ impl EmulatedHosts {
     }
 }
 
-/// The address that a router has on its link alone: that of its host, or the one that its hardware address makes.
-pub(crate) fn link_local(router: &RouterConfig, mac: Mac) -> Option<Ipv6Addr> {
-    router.link_local.map(|ip| if ip.is_unspecified() { emulate::link_local(mac) } else { ip })
+/// The address that a router has on its link alone: that of its host, or the one that its hardware address makes if that is unspecified.
+pub(crate) fn link_local(ip: Ipv6Addr, mac: Mac) -> Ipv6Addr {
+    if ip.is_unspecified() { emulate::link_local(mac) } else { ip }
 }
 
 fn refuse_twins(port: &PortPlan, hosts: &[Host]) -> Result<(), EngineError> {

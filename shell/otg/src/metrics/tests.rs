@@ -127,8 +127,8 @@ fn what_there_is_not_is_an_error() {
     let errors = |request| metrics(&request, &input).unwrap_err().errors;
     let request = json!({"choice": "flow", "flow": {"flow_names": ["f0", "g"]}});
     assert_eq!(errors(request), ["flow.flow_names[1]: unknown name 'g'"]);
-    let supported = "choice: 'ospfv3' is not supported: use port, flow, convergence, bgpv4, bgpv6, isis, ospfv2, dhcpv4_client, dhcpv6_client, lldp, lag or lacp";
-    assert_eq!(errors(json!({"choice": "ospfv3"})), [supported]);
+    let supported = "choice: 'rsvp' is not supported: use port, flow, convergence, bgpv4, bgpv6, isis, ospfv2, ospfv3, dhcpv4_client, dhcpv6_client, lldp, lag or lacp";
+    assert_eq!(errors(json!({"choice": "rsvp"})), [supported]);
     let row = metrics(&json!({"choice": "flow"}), &input).unwrap()["flow_metrics"][0].clone();
     assert_eq!(
         (&row["frames_tx"], &row["transmit"], row.get("latency")),

@@ -3,7 +3,7 @@
 //! In the model a router has several interfaces, with settings for each level; here it has one, and levels differ in nothing.
 
 use super::ranges::{self, Span};
-use super::{Router, RouterPlan, RoutesPlan, kept};
+use super::{Igp, Router, RouterPlan, RoutesPlan, kept};
 use crate::node::Node;
 use ::isis::{Area, SystemId};
 use profile::document::{
@@ -57,6 +57,7 @@ pub(super) fn router(
     }
     let hostname = if basic.has("hostname") { basic.text("hostname") } else { &name };
     let mut plan = RouterPlan {
+        igp: Igp::Isis,
         name: name.clone(),
         key: key.clone(),
         path: node.path().to_owned(),

@@ -78,7 +78,7 @@ pub struct PortPlan {
     pub peers: Vec<PeerPlan>,
     /// The IS-IS routers of those, in the profile's order.
     pub isis: Vec<RouterPlan>,
-    /// The OSPF routers of those, in the profile's order.
+    /// The OSPF routers of those, of both versions, in the profile's order.
     pub ospf: Vec<RouterPlan>,
     /// DHCP clients on it, in the order of their numbers.
     pub clients: Vec<ClientPlan>,
@@ -110,11 +110,20 @@ pub enum Igp {
     Isis,
     /// OSPFv2.
     Ospf,
+    /// OSPFv3.
+    Ospf3,
+}
+
+impl Igp {
+    /// All there are.
+    pub const ALL: [Self; 3] = [Self::Isis, Self::Ospf, Self::Ospf3];
 }
 
 /// An IS-IS or OSPF router behind its port.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterPlan {
+    /// What it speaks.
+    pub igp: Igp,
     /// Its name in the model.
     pub name: String,
     /// Its name in the profile.
@@ -157,11 +166,8 @@ fn kept<D>(routers: &[Router<D>]) -> Option<u32> {
 
 impl PortPlan {
     /// Its routers of a protocol.
-    pub fn routers(&self, igp: Igp) -> &[RouterPlan] {
-        match igp {
-            Igp::Isis => &self.isis,
-            Igp::Ospf => &self.ospf,
-        }
+    pub fn routers(&self, igp: Igp) -> impl Iterator<Item = &RouterPlan> {
+        self.isis.iter().chain(&self.ospf).filter(move |router| router.igp == igp)
     }
 }
 
@@ -366,7 +372,7 @@ impl Translation {
 
     /// All routers of a protocol, with their ports.
     pub fn routers(&self, igp: Igp) -> impl Iterator<Item = (&PortPlan, &RouterPlan)> {
-        self.ports.iter().flat_map(move |port| port.routers(igp).iter().map(move |router| (port, router)))
+        self.ports.iter().flat_map(move |port| port.routers(igp).map(move |router| (port, router)))
     }
 
     /// All clients of DHCP or of DHCPv6, with their ports and their numbers there.
@@ -410,7 +416,7 @@ impl Translation {
     /// All ranges of routes.
     pub fn routes(&self) -> impl Iterator<Item = &RoutesPlan> {
         let of_peers = self.peers().flat_map(|(_, peer)| &peer.routes);
-        let of_routers = [Igp::Isis, Igp::Ospf].into_iter().flat_map(|igp| self.routers(igp));
+        let of_routers = Igp::ALL.into_iter().flat_map(|igp| self.routers(igp));
         of_peers.chain(of_routers.flat_map(|(_, router)| &router.routes))
     }
 
@@ -448,10 +454,11 @@ impl Translation {
             if let Some(peer) = peer {
                 return format!("{}: {reason}", peer.path);
             }
-            for (igp, routers) in [(Igp::Isis, ".isis.routers["), (Igp::Ospf, ".ospf.routers[")] {
+            for (is_isis, routers) in [(true, ".isis.routers["), (false, ".ospf.routers[")] {
                 let number =
                     path.split_once(routers).and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
-                let router = number.and_then(|number: usize| self.ports.get(port)?.routers(igp).get(number));
+                let all = self.ports.get(port).map(|port| if is_isis { &port.isis } else { &port.ospf });
+                let router = number.and_then(|number: usize| all?.get(number));
                 if let Some(router) = router {
                     return format!("{}: {reason}", router.path);
                 }

@@ -1,9 +1,9 @@
-//! OSPFv2 routers of devices and their ranges of routes.
+//! OSPFv2 and OSPFv3 routers of devices and their ranges of routes.
 //!
-//! In the model a router has several interfaces; here it has one.
+//! In the model a router has several interfaces, and a device several instances of OSPFv3; here it has one.
 
 use super::ranges::{self, Span};
-use super::{Router, RouterPlan, RoutesPlan, kept};
+use super::{Igp, Router, RouterPlan, RoutesPlan, kept};
 use crate::node::Node;
 use profile::document::{
     Duration, Ip, Name, OspfArea, OspfDoc, OspfMd5Doc, OspfNetworkDoc, OspfRouteDoc, OspfRouterDoc,
@@ -29,21 +29,8 @@ pub(super) fn router(
     mtu: Option<u32>,
     number: usize,
 ) -> (Router<OspfRouterDoc>, Vec<Vec<Span>>) {
-    let (key, name) = (format!("router{number}"), node.text("name").to_owned());
-    // How updates are paced is the port's, and the time after which one is sent again that of RFC 2328.
-    ["lsa_retransmit_time", "inter_burst_lsu_interval", "max_flood_lsu_per_burst"].into_iter().for_each(
-        |time| {
-            node.whole(time);
-        },
-    );
-    if node.child("graceful_restart").flag("helper_mode") {
-        node.child("graceful_restart").fail_at("helper_mode", "not supported");
-    }
-    let id = node.child("router_id");
-    let router_id = match id.choice() {
-        "custom" => id.quantity::<Ip>("custom"),
-        _ => None,
-    };
+    paced(node, &["lsa_retransmit_time", "inter_burst_lsu_interval", "max_flood_lsu_per_burst"]);
+    let router_id = identifier(&node.child("router_id"));
     let (advanced, authentication) = (interface.child("advanced"), interface.child("authentication"));
     let network = interface.child("network_type");
     let network = match network.choice() {
@@ -58,17 +45,9 @@ pub(super) fn router(
         advanced.fail_at("priority", "not supported: a router that may be the designated one");
     }
     let (password, md5) = keys(&authentication);
-    let seconds = |seconds: u64| Duration(Nanos::from_secs(seconds));
-    let mut plan = RouterPlan {
-        name,
-        key: key.clone(),
-        path: node.path().to_owned(),
-        interface: interface.text("name").to_owned(),
-        learns: node.flag("store_lsa"),
-        routes: Vec::new(),
-    };
-    let mut document = OspfRouterDoc {
-        name: Some(Name(key.clone())),
+    let plan = plan(Igp::Ospf, node, interface, number);
+    let document = OspfRouterDoc {
+        name: Some(Name(plan.key.clone())),
         area: area(&interface.child("area")),
         network,
         hello: seconds(advanced.whole("hello_interval")),
@@ -81,13 +60,107 @@ pub(super) fn router(
         refresh: seconds(node.whole("lsa_refresh_time")),
         ..OspfRouterDoc::new(router_id)
     };
+    let (router, spans) = with_routes(plan, document, &node.items("v4_routes"));
+    capabilities(&node.child("capabilities"), &router.document.routes);
+    (router, spans)
+}
+
+/// The same of a router of OSPFv3, whose device has its identifier `id`.
+pub(super) fn router_v3(
+    node: &Node<'_>,
+    id: &Node<'_>,
+    interface: &Node<'_>,
+    mtu: Option<u32>,
+    number: usize,
+) -> (Router<OspfRouterDoc>, Vec<Vec<Span>>) {
+    paced(node, &["lsa_retransmit_time", "inter_burst_lsu_interval"]);
+    let (advanced, network) = (interface.child("advanced"), interface.child("network_type"));
+    let network = match network.choice() {
+        "point_to_point" => OspfNetworkDoc::PointToPoint,
+        _ => {
+            let broadcast = network.child("broadcast");
+            if broadcast.whole("priority") > 0 {
+                broadcast.fail_at("priority", "not supported: a router that may be the designated one");
+            }
+            OspfNetworkDoc::Broadcast
+        }
+    };
+    let options = interface.child("options");
+    for (bit, has) in
+        [("r_bit", true), ("e_bit", true), ("v6_bit", true), ("dc_bit", false), ("n_bit", false)]
+    {
+        if options.flag(bit) != has {
+            options.fail_at(
+                bit,
+                format!("not supported: it is {} here", if has { "always set" } else { "never set" }),
+            );
+        }
+    }
+    let plan = plan(Igp::Ospf3, node, interface, number);
+    let document = OspfRouterDoc {
+        name: Some(Name(plan.key.clone())),
+        version: 3,
+        area: area(&interface.child("area")),
+        instance: interface.whole("instance_id") as u32,
+        network,
+        hello: seconds(advanced.whole("hello_interval")),
+        dead: Some(seconds(advanced.whole("dead_interval"))),
+        cost: advanced.whole("link_metric") as u32,
+        mtu,
+        ignore_mtu: !advanced.flag("validate_received_mtu"),
+        refresh: seconds(node.whole("lsa_refresh_time")),
+        ..OspfRouterDoc::new(identifier(id))
+    };
+    let (router, spans) = with_routes(plan, document, &node.items("v6_routes"));
+    border(&node.child("capabilities"), &router.document.routes);
+    (router, spans)
+}
+
+fn seconds(seconds: u64) -> Duration {
+    Duration(Nanos::from_secs(seconds))
+}
+
+/// Reads times that have no effect: how updates are paced is the port's, and one is sent again as RFC 2328 says.
+fn paced(node: &Node<'_>, times: &[&str]) {
+    for time in times {
+        node.whole(time);
+    }
+    if node.child("graceful_restart").flag("helper_mode") {
+        node.child("graceful_restart").fail_at("helper_mode", "not supported");
+    }
+}
+
+fn identifier(node: &Node<'_>) -> Option<Ip> {
+    match node.choice() {
+        "custom" => node.quantity("custom"),
+        _ => None,
+    }
+}
+
+fn plan(igp: Igp, node: &Node<'_>, interface: &Node<'_>, number: usize) -> RouterPlan {
+    RouterPlan {
+        igp,
+        name: node.text("name").to_owned(),
+        key: format!("router{number}"),
+        path: node.path().to_owned(),
+        interface: interface.text("name").to_owned(),
+        learns: node.flag("store_lsa"),
+        routes: Vec::new(),
+    }
+}
+
+/// A router with ranges of routes, and what they span.
+fn with_routes(
+    mut plan: RouterPlan,
+    mut document: OspfRouterDoc,
+    ranges: &[Node<'_>],
+) -> (Router<OspfRouterDoc>, Vec<Vec<Span>>) {
     let mut spans = Vec::new();
-    for range in node.items("v4_routes") {
-        let key = format!("{key}-{}", plan.routes.len());
-        spans.push(routes(&range, &key, &mut document.routes));
+    for range in ranges {
+        let key = format!("{}-{}", plan.key, plan.routes.len());
+        spans.push(routes(range, &key, &mut document.routes));
         plan.routes.push(RoutesPlan { name: range.text("name").to_owned(), key });
     }
-    capabilities(&node.child("capabilities"), &document.routes);
     (Router { plan, document, host: None }, spans)
 }
 
@@ -125,6 +198,11 @@ fn capabilities(node: &Node<'_>, routes: &[OspfRoutesDoc]) {
             node.fail_at(bit, "not supported");
         }
     }
+    border(node, routes);
+}
+
+/// Whether the router is at a border, which follows from its routes.
+fn border(node: &Node<'_>, routes: &[OspfRoutesDoc]) {
     let has = |kinds: &[OspfRouteDoc]| routes.iter().any(|routes| kinds.contains(&routes.kind));
     for (bit, kinds, which) in [
         ("lsa_b_bit", &[OspfRouteDoc::InterArea][..], "inter-area"),

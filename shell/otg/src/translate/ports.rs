@@ -246,8 +246,17 @@ impl Ports {
         for (igp, name) in [(Igp::Isis, "isis"), (Igp::Ospf, "ospfv2")] {
             let router = node.child(name);
             if router.is_given() {
-                self.router(igp, &router);
+                self.router(igp, &router, None);
             }
+        }
+        let device = node.child("ospfv3");
+        if device.is_given() {
+            let instances = device.items("instances");
+            let Some((router, others)) = instances.split_first() else {
+                return device.fail_at("instances", "must not be empty");
+            };
+            others.iter().for_each(|other| other.fail("not supported: a device with several instances"));
+            self.router(Igp::Ospf3, router, Some(&device.child("router_id")));
         }
     }
 
@@ -273,8 +282,8 @@ impl Ports {
         }
     }
 
-    /// The IS-IS or OSPF router of a device.
-    fn router(&mut self, igp: Igp, node: &Node<'_>) {
+    /// The IS-IS or OSPF router of a device; `id` is its identifier where that is not said with the router.
+    fn router(&mut self, igp: Igp, node: &Node<'_>, id: Option<&Node<'_>>) {
         let interfaces = node.items("interfaces");
         let Some((interface, others)) = interfaces.split_first() else {
             return node.fail_at("interfaces", "must not be empty");
@@ -283,6 +292,7 @@ impl Ports {
         let (field, what) = match igp {
             Igp::Isis => ("eth_name", "an interface"),
             Igp::Ospf => ("ipv4_name", "an address"),
+            Igp::Ospf3 => ("ipv6_name", "an address"),
         };
         let Some(at) = self.interface(interface, field, what) else { return };
         let known: Vec<&RouterPlan> = self.sides.iter().flat_map(Side::routers).collect();
@@ -298,8 +308,11 @@ impl Ports {
                 side.isis.push(Router { host, ..router });
                 (side.isis.last().map(|router| router.plan.routes.clone()), spans)
             }
-            Igp::Ospf => {
-                let (router, spans) = ospf::router(node, interface, mtu, number);
+            Igp::Ospf | Igp::Ospf3 => {
+                let (router, spans) = match id {
+                    Some(id) => ospf::router_v3(node, id, interface, mtu, number),
+                    None => ospf::router(node, interface, mtu, number),
+                };
                 side.ospf.push(Router { host, ..router });
                 (side.ospf.last().map(|router| router.plan.routes.clone()), spans)
             }

@@ -163,10 +163,10 @@ fn devices_are_the_hosts_of_their_ports() {
     assert_eq!(ends(0), (&json!("port1"), &json!(["port2"])));
     assert_eq!(ends(1), (&json!("port2"), &json!(["port1"])));
     assert_eq!(translation.flows[0].rx_ports, ["q", "r"]);
-    config["devices"][0]["ospfv3"] = json!({"name": "o"});
+    config["devices"][0]["rsvp"] = json!({"name": "o"});
     config["devices"][1]["ethernets"][0]["dhcpv6_interfaces"] = json!([{"name": "x"}]);
     let wanted = [
-        "devices[0].ospfv3: not supported",
+        "devices[0].rsvp: not supported",
         "devices[1].ethernets[0].ipv4_addresses: not supported beside 'dhcpv6_interfaces'",
         "flows[0].tx_rx.device.rx_names: unknown device or interface 'iq'",
     ];

@@ -88,7 +88,7 @@ impl Otg {
 
     /// Lets all protocols of a run come up, or go down.
     async fn change_all(&self, run: &Arc<RunJob>, translation: &Translation, up: bool) -> Result<(), Errors> {
-        let has_routers = [Igp::Isis, Igp::Ospf].iter().any(|igp| translation.routers(*igp).next().is_some());
+        let has_routers = Igp::ALL.iter().any(|igp| translation.routers(*igp).next().is_some());
         if translation.peers().next().is_some() || has_routers {
             let action = if up { ProtocolAction::Up } else { ProtocolAction::Down };
             ask(Some(run.clone()), change(action), "protocol.all").await?;
