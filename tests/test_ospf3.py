@@ -99,7 +99,7 @@ def test_traffic_follows_the_routes(lab, kind, network):
     assert (row["malformed"], row["mismatched"], row["left_out"]) == (0, 0, 0), row
     assert not any("OSPF" in reason for reason in result["verdict"]["reasons"]), result["verdict"]
     # All is flushed when the run ends, not only unreachable.
-    wait_until(lambda: device.fib() == 0, "the end of the adjacency", 5)
+    wait_until(lambda: device.fib() == 0, "the end of the adjacency", 15)
 
 
 @pytest.mark.unsteady(BUSY)
@@ -140,7 +140,7 @@ def test_routes_of_all_types_and_generated_routers(lab):
     row = done.json["ports"]["west"]["ospf"]
     assert (row["advertised"], row["withdrawn"], row["flaps"], row["commands"]) == (120, 60, 0, 2), row
     assert row["lsas_sent"]["router"] >= 13 and row["lsas_sent"]["intra_area_prefix"] >= 13 and row["lsas_sent"]["inter_area_prefix"] >= 40, row
-    wait_until(lambda: device.fib() == 0, "the end of the adjacency", 5)
+    wait_until(lambda: device.fib() == 0, "the end of the adjacency", 15)
 
 
 @pytest.mark.unsteady(BUSY)
