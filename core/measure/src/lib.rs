@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod counts;
+mod egress;
 mod order;
 mod paths;
 mod recorder;
@@ -19,6 +20,7 @@ mod span;
 mod totals;
 
 pub use counts::{Counts, DelayVariation, Moments};
+pub use egress::{Egress, EgressCounts};
 pub use order::{ArrivalOrder, RESYNC, WINDOW};
 pub use paths::{PathCounts, Paths};
 pub use recorder::{Arrival, Recorder, Table};

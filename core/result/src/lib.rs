@@ -36,7 +36,7 @@ pub use states::{
     OspfLsaState, OspfPacketCounts, OspfRouterState, PppoeClientState, ProtocolCounts, ProtocolStates,
 };
 pub use stream::{
-    BY_MARK, JitterResult, LatencyResult, PacingResult, PathResult, SpreadResult, StreamResult,
+    BY_MARK, EgressResult, JitterResult, LatencyResult, PacingResult, PathResult, SpreadResult, StreamResult,
 };
 pub use trial::{
     AchievedPart, AchievedResult, CaptureResult, ClockResult, CriterionResult, Meaning, ProtocolResult,

@@ -216,6 +216,7 @@ fn prepared(
     let mut test = StreamPlan {
         to: None,
         also_to: Vec::new(),
+        egress: Vec::new(),
         next_hop: NextHop::Given,
         vary: None,
         destinations: None,
@@ -262,6 +263,7 @@ fn taught(test: &StreamPlan, count: u64, rate: Pps) -> StreamPlan {
         from: LEARNING,
         to: Some(TEST),
         also_to: Vec::new(),
+        egress: Vec::new(),
         from_host: 0,
         to_host: 0,
         leased: None,

@@ -256,6 +256,7 @@ fn answer(stream: &StreamPlan, to: usize, sources: Arc<[u128]>, rate: Load) -> S
         from: to,
         to: Some(stream.from),
         also_to: Vec::new(),
+        egress: Vec::new(),
         from_host: stream.to_host,
         to_host: stream.from_host,
         packet: Arc::new(packet),

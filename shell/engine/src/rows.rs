@@ -13,9 +13,9 @@ use histogram::SparseHistogram;
 use measure::{Counts, DelayVariation, Jitter, Moments, PathCounts, Span, Spans, StreamTotals};
 use port::DriverDrops;
 use result::{
-    CaptureResult, Counters, INTERVAL_SCHEMA, IntervalDocument, JitterResult, KernelRxResult, LatencyResult,
-    Named, PacingResult, PathResult, PortResult, RateChange, SpreadResult, StreamResult, TotalDocument,
-    WorkerResult,
+    CaptureResult, Counters, EgressResult, INTERVAL_SCHEMA, IntervalDocument, JitterResult, KernelRxResult,
+    LatencyResult, Named, PacingResult, PathResult, PortResult, RateChange, SpreadResult, StreamResult,
+    TotalDocument, WorkerResult,
 };
 use sched::{Pace, PacingRecord};
 use units::{L1_OVERHEAD_BYTES, Nanos};
@@ -213,6 +213,8 @@ pub(crate) fn streams(
     for (index, (plan, stream)) in trial.plan.streams.iter().zip(&trial.streams).enumerate() {
         let totals = &sums.arrivals.streams[index];
         let counts = is_counted(stream, totals).then_some(&totals.counts);
+        let epoch = arrived.map(|(_, epoch)| epoch);
+        let egress = egress(trial, sums, index, epoch, !is_of_another_clock(trial, sums));
         let paths = arrived.map_or_else(Named::new, |(_, epoch)| paths(trial, sums, index, epoch));
         let arrived = arrived.and_then(|(spans, epoch)| since(counts.and_then(|_| spans.of(index))?, epoch));
         let window = match (trial.plan.sent_elsewhere, arrived) {
@@ -234,6 +236,7 @@ pub(crate) fn streams(
             jitter: jitter.map(|jitter| jitter[index]),
             arrived,
             paths,
+            egress,
             pacing: trial.shape.paces_streams.then(|| pacing(&sums.pacing[index])).flatten(),
         };
         all.insert(plan.name.clone(), row.result(final_counts));
@@ -338,6 +341,7 @@ fn group_row(
         jitter: None,
         arrived: None,
         paths: Named::new(),
+        egress: Named::new(),
         pacing: None,
     };
     row.result(final_counts)
@@ -365,6 +369,7 @@ struct Row<'a> {
     /// Since the start of traffic.
     arrived: Option<Span>,
     paths: Named<PathResult>,
+    egress: Named<EgressResult>,
     pacing: Option<PacingResult>,
 }
 
@@ -385,6 +390,32 @@ fn paths(trial: &Trial<'_>, sums: &Sums, stream: usize, epoch: Nanos) -> Named<P
         (trial.plan.ports[port].name.clone(), path)
     };
     sums.paths.of(stream).map(row).collect()
+}
+
+/// Arrivals of a stream by the value of the bits it tracks; when they came, if traffic started at `epoch`.
+fn egress(
+    trial: &Trial<'_>,
+    sums: &Sums,
+    stream: usize,
+    epoch: Option<Nanos>,
+    one_clock: bool,
+) -> Named<EgressResult> {
+    let number = trial.expected.get(stream).map_or(0, |expected| usize::from(expected.egress));
+    let Some(tracker) = number.checked_sub(1).and_then(|number| trial.trackers.get(number)) else {
+        return Named::new();
+    };
+    let row = |(row, name): (u32, String)| {
+        let counts = sums.egress.row(row)?;
+        let result = EgressResult {
+            rx: counts.latency.samples,
+            rx_bytes: counts.bytes,
+            first_arrival_ns: epoch.map(|epoch| counts.first_arrival.since(epoch).0),
+            last_arrival_ns: epoch.map(|epoch| counts.last_arrival.since(epoch).0),
+            latency_ns: latency(&counts.latency, None).filter(|_| one_clock),
+        };
+        Some((name, result))
+    };
+    tracker.named_rows().filter_map(row).collect()
 }
 
 /// A span of the workers' clock, from the start of traffic on.
@@ -423,6 +454,7 @@ impl Row<'_> {
             first_arrival_ns: self.arrived.map(|span| span.first.0),
             last_arrival_ns: self.arrived.map(|span| span.last.0),
             paths: self.paths,
+            egress: self.egress,
             pacing_ns: self.pacing,
         }
     }

@@ -344,6 +344,11 @@ pub struct StreamDoc {
     /// Other ports at which its packets may arrive: other paths through the device, such as a backup or an equal-cost path. The
     /// result says how many packets came by which port, and when ('paths').
     pub also_to: Option<OneOrMany<String>>,
+    /// Bits by whose value received packets are counted apart, to see what the device did to them: fields of the packet, named as in
+    /// 'vary' ('ipv4.dscp', 'vlan.pcp'), or 'bits[120..126]' and 'bytes[15]' of the frame as it arrives. A field is looked for where
+    /// this packet has it; if headers come or go on the way, use 'bits'. At most 12 bits a stream; the result has a row for each
+    /// value that came ('egress').
+    pub egress: Option<OneOrMany<String>>,
     /// Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
     /// clients of the port in turn, each from its address, or 'pppoe': all PPPoE clients, each in its session. Default: the host
     /// with the packet's outermost source address (and its VLANs, if the packet has vlan headers), otherwise the
@@ -425,6 +430,7 @@ impl StreamDoc {
             from: from.into(),
             to: None,
             also_to: None,
+            egress: None,
             from_host: None,
             to_host: None,
             next_hop: None,

@@ -417,6 +417,7 @@ fn directions(plan: &StreamPlan, traces: usize) -> Vec<StreamPlan> {
         from: plan.to.unwrap_or(0),
         to: Some(plan.from),
         also_to: Vec::new(),
+        egress: Vec::new(),
         from_host: plan.to_host,
         to_host: plan.from_host,
         ..plan.clone()

@@ -85,6 +85,7 @@ impl<'a> Resolver<'a> {
                 plans.extend(own);
             }
         }
+        self.limit_egress_of_all(&plans);
         plans
     }
 
@@ -134,6 +135,7 @@ impl<'a> Resolver<'a> {
         let from = self.port_name(&format!("{path}.from"), &stream.from);
         let to = stream.to.as_ref().map(|to| self.port_name(&format!("{path}.to"), to));
         let also_to = self.other_ports(path, stream, to);
+        self.check_egress(path, stream);
         self.within_a_year(&format!("{path}.start_delay"), stream.start_delay.0);
         let leased = self.leased(path, stream, from);
         let to_clients = self.is_to_sessions(path, stream, to);
@@ -162,6 +164,7 @@ impl<'a> Resolver<'a> {
             from: from.index(),
             to: to.map(PortName::index),
             also_to,
+            egress: Vec::new(),
             from_host: hosts.0.unwrap_or(0),
             to_host: hosts.1.unwrap_or(0),
             leased,
@@ -353,6 +356,10 @@ impl<'a> Resolver<'a> {
             plan.fill_source_mac = ethernet.is_some_and(|ethernet| ethernet.value("src").is_none());
             plan.destinations = destinations(&draft, vary.as_deref());
             draft.spec.padded_to = draft.padded_to().filter(|_| !plan.measure);
+            plan.egress = match plans.first() {
+                None => self.egress(path, stream, &draft.spec),
+                Some(first) => first.egress.clone(),
+            };
             plan.packet = Arc::new(draft.spec);
             if plans.is_empty() {
                 self.check_program(&vary_path, &names, &plan);

@@ -117,6 +117,7 @@ fn frames(name: &str, direction: &Direction, port: &PortPlan, above: Vec<Header>
         from: direction.from,
         to: None,
         also_to: Vec::new(),
+        egress: Vec::new(),
         from_host: 0,
         to_host: 0,
         leased: None,

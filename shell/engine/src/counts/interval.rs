@@ -6,7 +6,7 @@
 use super::sessions::SessionCounts;
 use fragment::FragmentCounts;
 use histogram::Scale;
-use measure::{Paths, Table};
+use measure::{Egress, EgressCounts, Paths, Table};
 use sched::PacingRecord;
 
 /// Streams up to which each has a pacing record of its own.
@@ -137,6 +137,8 @@ pub(crate) struct Interval {
     pub(crate) arrivals: Table,
     /// Arrivals by port, if a stream may arrive at several.
     pub(crate) paths: Paths,
+    /// Arrivals by the value of bits that streams track.
+    pub(crate) egress: Egress,
     /// Packets sent, for each stream.
     pub(crate) sent: Vec<u64>,
     /// Their bytes with FCS, of streams whose packets differ.
@@ -170,6 +172,8 @@ pub(crate) struct Shape {
     pub(crate) scale: Option<Scale>,
     /// Whether a stream may arrive at several ports.
     pub(crate) has_paths: bool,
+    /// Rows of values of tracked bits.
+    pub(crate) egress_rows: usize,
     /// Whether each stream has its own pacing record.
     pub(crate) paces_streams: bool,
 }
@@ -182,7 +186,15 @@ impl Shape {
             _ => Scale::COARSE,
         };
         let paces_streams = streams <= PACING_RECORDS_MAX;
-        Self { streams, ports, sessions, scale: histograms.then_some(scale), has_paths: false, paces_streams }
+        Self {
+            streams,
+            ports,
+            sessions,
+            scale: histograms.then_some(scale),
+            has_paths: false,
+            egress_rows: 0,
+            paces_streams,
+        }
     }
 
     /// The same with more streams: buckets and records stay as fine as they are.
@@ -196,7 +208,9 @@ impl Shape {
         let buckets = self.scale.map_or(0, Scale::buckets) as u64;
         let fixed = 512 + if self.has_paths { 40 * self.ports as u64 } else { 0 };
         let in_table = if self.is_present() { 4 * buckets } else { buckets };
-        self.streams as u64 * (workers as u64 * 2 * (in_table + fixed) + 2 * (2 * buckets + fixed))
+        let tables = workers as u64 * 2;
+        let egress = (self.egress_rows * size_of::<EgressCounts>()) as u64 * (tables + 2);
+        self.streams as u64 * (tables * (in_table + fixed) + 2 * (2 * buckets + fixed)) + egress
     }
 
     /// Whether the buckets of a table are made present before they are used.
@@ -231,6 +245,7 @@ impl Shape {
         Interval {
             arrivals: Table::new(0, None),
             paths: if self.has_paths { Paths::new(self.streams, self.ports) } else { Paths::default() },
+            egress: Egress::new(self.egress_rows),
             sent: vec![0; self.streams],
             sent_bytes: vec![0; self.streams],
             pacing: vec![PacingRecord::default(); records],
@@ -251,6 +266,7 @@ impl Interval {
     pub(crate) fn clear(&mut self) {
         self.arrivals.clear();
         self.paths.clear();
+        self.egress.clear();
         self.sent.fill(0);
         self.sent_bytes.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);

@@ -39,6 +39,7 @@ pub(crate) fn stream(name: &str, rate: &str) -> StreamPlan {
         from: 0,
         to: Some(1),
         also_to: Vec::new(),
+        egress: Vec::new(),
         from_host: 0,
         to_host: 0,
         leased: None,
