@@ -84,7 +84,7 @@ def test_a_router_sets_the_dscp(lab, kind):
             assert latency["samples"] == value["rx"]
     if kind == "xdp":
         kernel = result["ports"]["east"]["kernel_rx"]
-        assert "off" not in kernel and kernel["packets"] == 400, "those of 'plain' alone"
+        assert kernel["packets"] == 0 and "egress" in kernel["off"], "frames are needed"
 
 
 @pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
@@ -216,7 +216,6 @@ def test_snappi_reads_rows_by_both_values(lab, client, kind):
 
     _, seen = seen_by_tcpdump(lab, network, start)
     rows = tagged(client)
-    assert {(tags[1][1], one.frames_rx) for tags, one in rows.items() if tags[1][1] == "2e"} <= {("2e", 100), ("2e", 50), ("2e", 0)}
     by_value = collections.Counter()
     for tags, one in rows.items():
         assert [name for name, _ in tags] == ["sent", "got", "ttl"] and tags[2][1] == "f"

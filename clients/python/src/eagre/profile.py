@@ -929,6 +929,12 @@ class Stream(Written):
     """Other ports at which its packets may arrive: other paths through the device, such as a backup or an
     equal-cost path. The result says how many packets came by which port, and when ('paths').
     """
+    egress: str | Sequence[str] | None = None
+    """Bits by whose value received packets are counted apart, to see what the device did to them: fields of the
+    packet, named as in 'vary' ('ipv4.dscp', 'vlan.pcp'), or 'bits[120..126]' and 'bytes[15]' of the frame as it
+    arrives. A field is looked for where this packet has it; if headers come or go on the way, use 'bits'. At most
+    12 bits a stream; the result has a row for each value that came ('egress').
+    """
     from_host: str | None = None
     """Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
     clients of the port in turn, each from its address, or 'pppoe': all PPPoE clients, each in its session. Default:

@@ -187,7 +187,7 @@ impl<'a> Resolver<'a> {
         let bound = condition.bound_for(field.unit).map_err(Some)?;
         // Nothing came with a value that has no row.
         let is_egress = field.segments.contains(&Segment::Key(Key::Egress));
-        let absent = (is_egress && ["rx", "rx_bytes"].contains(&walk.named.1)).then_some(0.0);
+        let absent = (is_egress && walk.named.1 == "rx").then_some(0.0);
         let criterion = |path| Criterion {
             path,
             absent,

@@ -31,9 +31,8 @@ const TIGHT_NS: u64 = 200;
 /// What the port's program has to know of the trial.
 pub(super) fn packets(mark: &Mark, port: usize, expected: &[Expected]) -> TestPackets {
     let (mark, keys) = mark.parts();
-    let may_come = |expected: &Expected| expected.port == ANY_PORT || usize::from(expected.port) == port;
-    // A record says nothing of the bits that a stream tracks: its frames are needed.
-    let lengths = |expected: &Expected| match may_come(expected) && expected.egress == 0 {
+    let lengths = |expected: &Expected| match expected.port == ANY_PORT || usize::from(expected.port) == port
+    {
         true => [expected.shortest, expected.longest],
         false => [u16::MAX, 0],
     };
@@ -274,8 +273,7 @@ mod tests {
     #[test]
     fn a_program_knows_the_lengths_of_its_port_only() {
         let one = |port| Expected { port, shortest: 60, longest: 1514, egress: 0 };
-        let tracked = Expected { egress: 1, ..one(1) };
-        let packets = packets(&Mark::of_run(1), 1, &[one(0), one(1), one(ANY_PORT), tracked]);
-        assert_eq!(packets.lengths, [[u16::MAX, 0], [60, 1514], [60, 1514], [u16::MAX, 0]]);
+        let packets = packets(&Mark::of_run(1), 1, &[one(0), one(1), one(ANY_PORT)]);
+        assert_eq!(packets.lengths, [[u16::MAX, 0], [60, 1514], [60, 1514]]);
     }
 }
