@@ -853,6 +853,20 @@ export interface Durations {
   short_high: number;
 }
 
+/** Arrivals of a stream that had one value. */
+export interface EgressResult {
+  /** Packets received, duplicates included. */
+  rx: number;
+  /** Their bytes, with FCS. */
+  rx_bytes: number;
+  /** Arrival of the first of them, ns since traffic started. */
+  first_arrival_ns?: number | null;
+  /** Arrival of the last of them, ns since traffic started. */
+  last_arrival_ns?: number | null;
+  /** One-way delay. */
+  latency_ns?: LatencyResult | null;
+}
+
 /** Why a method stopped. */
 export interface Fault {
   /** What kind of fault. */
@@ -3445,6 +3459,8 @@ export interface StreamResult {
   paths?: Record<string, PathResult>;
   /** When too few packets arrived, of a stream with `outages`; absent if others sent it. */
   outages?: OutagesResult | null;
+  /** Arrivals by the value of the bits under `egress`, as decimal numbers in the order of the profile: `46`, or `46,5` of two fields; `short` has frames that end before these bits. Values that did not come are absent. */
+  egress?: Record<string, EgressResult>;
   /** Departures compared with the schedule. */
   pacing_ns?: PacingResult | null;
 }

@@ -20,6 +20,16 @@ impl Default for Moments {
 }
 
 impl Moments {
+    /// Adds a value.
+    #[inline]
+    pub(crate) fn add(&mut self, value: u64) {
+        self.samples += 1;
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.sum += u128::from(value);
+        self.squares += u128::from(value) * u128::from(value);
+    }
+
     /// Adds what another has taken.
     pub fn merge(&mut self, other: &Self) {
         self.samples += other.samples;

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod counts;
+mod egress;
 mod order;
 mod outages;
 mod paths;
@@ -21,6 +22,7 @@ mod span;
 mod totals;
 
 pub use counts::{Counts, DelayVariation, Moments};
+pub use egress::{Egress, EgressCounts};
 pub use order::{ArrivalOrder, RESYNC, WINDOW};
 pub use outages::{Outage, OutageRule, Outages};
 pub use paths::{PathCounts, Paths};

@@ -17,6 +17,8 @@ pub struct Arrival {
     pub sequence: u32,
     /// Its length, bytes.
     pub bytes: u16,
+    /// Row of [`crate::Egress`] that it counts in; 0: none.
+    pub egress: u32,
     /// Arrival minus departure, ns.
     pub latency: u64,
 }

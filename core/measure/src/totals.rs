@@ -101,7 +101,7 @@ mod tests {
     use units::Nanos;
 
     fn arrival(sequence: u32, latency: u64) -> Arrival {
-        Arrival { stream: 0, lane: 0, sequence, bytes: 60, latency }
+        Arrival { sequence, bytes: 60, latency, ..Arrival::default() }
     }
 
     #[test]

@@ -548,7 +548,7 @@ mod tests {
     fn a_group_is_what_its_recorder_counted() {
         let table = || Table::new(1, Some(Scale::FINE));
         let mut recorder = Recorder::new(table(), 1);
-        let arrival = |sequence, latency| Arrival { stream: 0, lane: 0, sequence, bytes: 60, latency };
+        let arrival = |sequence, latency| Arrival { sequence, bytes: 60, latency, ..Arrival::default() };
         let arrivals = [arrival(0, 100), arrival(1, 300), arrival(1, 300), arrival(3, 200)];
         recorder.record(&arrivals, Nanos::from_secs(1));
         let mut counted = table();

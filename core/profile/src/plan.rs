@@ -551,6 +551,8 @@ pub struct StreamPlan {
     pub also_to: Vec<usize>,
     /// Share of packets, in millionths, below which there is an outage, if it is watched for them.
     pub outages: Option<u32>,
+    /// Bits by whose value its packets are counted apart where they arrive.
+    pub egress: Vec<EgressBits>,
     /// Index of the host of `from` that sends it.
     pub from_host: usize,
     /// Index of the host of `to` that it goes to.
@@ -603,11 +605,32 @@ impl StreamPlan {
         self.measure || self.mark.is_some()
     }
 
+    /// Number of values that its tracked bits can have; 0 if none are tracked.
+    pub fn egress_values(&self) -> usize {
+        let bits: u16 = self.egress.iter().map(|bits| bits.width).sum();
+        if bits == 0 { 0 } else { 1 << bits }
+    }
+
     /// Whether its packets may arrive at a port.
     pub fn arrives_at(&self, port: usize) -> bool {
         self.to == Some(port) || self.also_to.contains(&port)
     }
 }
+
+/// Bits of a frame as it arrives.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EgressBits {
+    /// From the frame's first bit to the first of them, bits.
+    pub offset: u32,
+    /// How many, at most [`EGRESS_BITS_MAX`].
+    pub width: u16,
+}
+
+/// Bits that are tracked of a stream at most, all fields together.
+pub const EGRESS_BITS_MAX: u16 = 12;
+
+/// Values that the tracked bits of all streams can have at most.
+pub const EGRESS_VALUES_MAX: usize = 1 << 16;
 
 /// A stream's frame lengths and which packet has which.
 #[derive(Debug, Clone)]
@@ -823,6 +846,8 @@ impl HopBy {
 pub struct Criterion {
     /// Path of the value in the result document: `streams.small.loss_ratio`.
     pub path: String,
+    /// What the value counts as if the document has none.
+    pub absent: Option<f64>,
     /// How to compare.
     pub comparison: Comparison,
     /// With what.

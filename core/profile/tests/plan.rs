@@ -319,3 +319,22 @@ fn a_capture_is_split_by_who_spoke_first() {
     let names: Vec<&str> = plan.streams.iter().map(|stream| stream.name.as_str()).collect();
     assert_eq!(names, ["s[client]", "s[server]"]);
 }
+
+#[test]
+fn tracked_bits_are_found_where_the_packet_has_them() {
+    let bits = |rest: &str| {
+        let stream = stream(&format!("from: west, to: east, {rest}"));
+        (
+            stream.egress.iter().map(|bits| (bits.offset, bits.width)).collect::<Vec<_>>(),
+            stream.egress_values(),
+        )
+    };
+    assert_eq!(bits("packet: [ipv4, udp], egress: ipv4.dscp"), (vec![(120, 6)], 64));
+    let tagged = "packet: [{vlan: {id: 5}}, ipv4, udp], egress: [ipv4.dscp, vlan.pcp], copies: 2";
+    assert_eq!(bits(tagged), (vec![(152, 6), (112, 3)], 512));
+    assert_eq!(
+        bits("packet: [ipv4, udp], egress: ['payload[0]', 'bits[3..5]']"),
+        (vec![(336, 8), (3, 2)], 1024)
+    );
+    assert_eq!(bits("packet: [ipv4, udp]"), (vec![], 0));
+}

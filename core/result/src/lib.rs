@@ -36,8 +36,8 @@ pub use states::{
     OspfLsaState, OspfPacketCounts, OspfRouterState, PppoeClientState, ProtocolCounts, ProtocolStates,
 };
 pub use stream::{
-    BY_MARK, JitterResult, LatencyResult, OutageResult, OutagesResult, PacingResult, PathResult,
-    SpreadResult, StreamResult,
+    BY_MARK, EgressResult, JitterResult, LatencyResult, OutageResult, OutagesResult, PacingResult,
+    PathResult, SpreadResult, StreamResult,
 };
 pub use trial::{
     AchievedPart, AchievedResult, CaptureResult, ClockResult, CriterionResult, Meaning, ProtocolResult,

@@ -85,6 +85,8 @@ pub enum Key {
     Host,
     /// A phase of an entry's load.
     Phase,
+    /// A value that packets arrived with.
+    Egress,
     /// A place in a list, from 0.
     Index,
     /// Why a session failed.
@@ -119,6 +121,7 @@ impl Key {
             Self::App => "<application>",
             Self::Host => "<host>",
             Self::Phase => "<phase>",
+            Self::Egress => "<value>",
             Self::Index => "<n>",
             Self::Failure | Self::RxError | Self::TxError => "<reason>",
             Self::FailureDetail => "<detail>",

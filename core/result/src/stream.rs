@@ -72,6 +72,10 @@ part! {
         /// When too few packets arrived, of a stream with `outages`; absent if others sent it.
         #[serde(skip_serializing_if = "Option::is_none")]
         outages: Option<OutagesResult> = PART.measured();
+        /// Arrivals by the value of the bits under `egress`, as decimal numbers in the order of the profile: `46`, or `46,5` of two
+        /// fields; `short` has frames that end before these bits. Values that did not come are absent.
+        #[serde(default, skip_serializing_if = "Named::is_empty")]
+        egress: Named<EgressResult> = PART.by(&[Key::Egress]);
         /// Departures compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
@@ -121,6 +125,25 @@ part! {
         until_ns: Option<u64> = NANOS.measured();
         /// Packets sent in that time and not received.
         lost: u64 = COUNT;
+    }
+}
+
+part! {
+    /// Arrivals of a stream that had one value.
+    pub struct EgressResult {
+        /// Packets received, duplicates included.
+        rx: u64 = COUNT;
+        /// Their bytes, with FCS.
+        rx_bytes: u64 = BYTES;
+        /// Arrival of the first of them, ns since traffic started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        first_arrival_ns: Option<u64> = NANOS;
+        /// Arrival of the last of them, ns since traffic started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        last_arrival_ns: Option<u64> = NANOS;
+        /// One-way delay.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        latency_ns: Option<LatencyResult> = PART;
     }
 }
 

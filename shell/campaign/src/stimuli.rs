@@ -257,6 +257,7 @@ fn answer(stream: &StreamPlan, to: usize, sources: Arc<[u128]>, rate: Load) -> S
         to: Some(stream.from),
         also_to: Vec::new(),
         outages: None,
+        egress: Vec::new(),
         from_host: stream.to_host,
         to_host: stream.from_host,
         packet: Arc::new(packet),

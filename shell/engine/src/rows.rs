@@ -14,9 +14,9 @@ use histogram::SparseHistogram;
 use measure::{Counts, DelayVariation, Jitter, Moments, PathCounts, Span, StreamTotals};
 use port::DriverDrops;
 use result::{
-    CaptureResult, Counters, INTERVAL_SCHEMA, IntervalDocument, JitterResult, KernelRxResult, LatencyResult,
-    Named, OutagesResult, PacingResult, PathResult, PortResult, RateChange, SpreadResult, StreamResult,
-    TotalDocument, WorkerResult,
+    CaptureResult, Counters, EgressResult, INTERVAL_SCHEMA, IntervalDocument, JitterResult, KernelRxResult,
+    LatencyResult, Named, OutagesResult, PacingResult, PathResult, PortResult, RateChange, SpreadResult,
+    StreamResult, TotalDocument, WorkerResult,
 };
 use sched::{Pace, PacingRecord};
 use units::{L1_OVERHEAD_BYTES, Nanos};
@@ -214,6 +214,8 @@ pub(crate) fn streams(
     for (index, (plan, stream)) in trial.plan.streams.iter().zip(&trial.streams).enumerate() {
         let totals = &sums.arrivals.streams[index];
         let counts = is_counted(stream, totals).then_some(&totals.counts);
+        let epoch = instants.map(|at| at.epoch);
+        let egress = egress(trial, sums, index, epoch, !is_of_another_clock(trial, sums));
         let paths = instants.map_or_else(Named::new, |at| paths(trial, sums, index, at.epoch));
         let outages = instants.and_then(|at| at.outages.row(index, at.epoch));
         let arrived = instants.and_then(|at| since(counts.and_then(|_| at.spans.of(index))?, at.epoch));
@@ -237,6 +239,7 @@ pub(crate) fn streams(
             arrived,
             paths,
             outages,
+            egress,
             pacing: trial.shape.paces_streams.then(|| pacing(&sums.pacing[index])).flatten(),
         };
         all.insert(plan.name.clone(), row.result(final_counts));
@@ -342,6 +345,7 @@ fn group_row(
         arrived: None,
         paths: Named::new(),
         outages: None,
+        egress: Named::new(),
         pacing: None,
     };
     row.result(final_counts)
@@ -370,6 +374,7 @@ struct Row<'a> {
     arrived: Option<Span>,
     paths: Named<PathResult>,
     outages: Option<OutagesResult>,
+    egress: Named<EgressResult>,
     pacing: Option<PacingResult>,
 }
 
@@ -390,6 +395,32 @@ fn paths(trial: &Trial<'_>, sums: &Sums, stream: usize, epoch: Nanos) -> Named<P
         (trial.plan.ports[port].name.clone(), path)
     };
     sums.paths.of(stream).map(row).collect()
+}
+
+/// Arrivals of a stream by the value of the bits it tracks; when they came, if traffic started at `epoch`.
+fn egress(
+    trial: &Trial<'_>,
+    sums: &Sums,
+    stream: usize,
+    epoch: Option<Nanos>,
+    one_clock: bool,
+) -> Named<EgressResult> {
+    let number = trial.expected.get(stream).map_or(0, |expected| usize::from(expected.egress));
+    let Some(tracker) = number.checked_sub(1).and_then(|number| trial.trackers.get(number)) else {
+        return Named::new();
+    };
+    let row = |(row, name): (u32, String)| {
+        let counts = sums.egress.row(row)?;
+        let result = EgressResult {
+            rx: counts.latency.samples,
+            rx_bytes: counts.bytes,
+            first_arrival_ns: epoch.map(|epoch| counts.first_arrival.since(epoch).0),
+            last_arrival_ns: epoch.map(|epoch| counts.last_arrival.since(epoch).0),
+            latency_ns: latency(&counts.latency, None).filter(|_| one_clock),
+        };
+        Some((name, result))
+    };
+    tracker.named_rows().filter_map(row).collect()
 }
 
 /// A span of the workers' clock, from the start of traffic on.
@@ -429,6 +460,7 @@ impl Row<'_> {
             last_arrival_ns: self.arrived.map(|span| span.last.0),
             paths: self.paths,
             outages: self.outages,
+            egress: self.egress,
             pacing_ns: self.pacing,
         }
     }

@@ -3,7 +3,7 @@
 use crate::counts::interval::{Interval, PortCounts, Shape};
 use crate::counts::sessions::SessionCounts;
 use crate::phases::Phases;
-use measure::{Paths, Totals};
+use measure::{Egress, Paths, Totals};
 use sched::PacingRecord;
 use session::plan::Side;
 
@@ -12,6 +12,7 @@ use session::plan::Side;
 pub(crate) struct Sums {
     pub(crate) arrivals: Totals,
     pub(crate) paths: Paths,
+    pub(crate) egress: Egress,
     pub(crate) sent: Vec<u64>,
     pub(crate) sent_bytes: Vec<u64>,
     pub(crate) pacing: Vec<PacingRecord>,
@@ -69,6 +70,7 @@ impl Sums {
         Self {
             arrivals: Totals::new(shape.streams, shape.scale),
             paths: empty.paths,
+            egress: empty.egress,
             sent: empty.sent,
             sent_bytes: empty.sent_bytes,
             pacing: empty.pacing,
@@ -95,6 +97,7 @@ impl Sums {
     pub(crate) fn clear(&mut self) {
         self.arrivals.clear();
         self.paths.clear();
+        self.egress.clear();
         self.sent.fill(0);
         self.sent_bytes.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);
@@ -165,6 +168,7 @@ impl Sums {
     pub(crate) fn add(&mut self, worker: usize, interval: &Interval) {
         self.arrivals.add(&interval.arrivals);
         self.paths.merge(&interval.paths);
+        self.egress.merge(&interval.egress);
         self.sent.iter_mut().zip(&interval.sent).for_each(|(sum, n)| *sum += n);
         self.sent_bytes.iter_mut().zip(&interval.sent_bytes).for_each(|(sum, n)| *sum += n);
         self.pacing.iter_mut().zip(&interval.pacing).for_each(|(sum, record)| sum.merge(record));

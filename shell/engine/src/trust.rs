@@ -63,7 +63,7 @@ const SELF_TEST_RATE: Pps = Pps::new(200_000);
 /// The tester's own share of a latency: a minimum frame sent and received by this thread over an in-process link.
 pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
     let len = FrameLen::MIN.without_fcs() as u16;
-    let expected = [Expected { port: ANY_PORT, shortest: len, longest: len }];
+    let expected = [Expected { port: ANY_PORT, shortest: len, longest: len, egress: 0 }];
     let request = PortRequest { queues: 1, frame_len_max: 64 };
     let mut port = ring::looped("ring:self", request).ok()?;
     let mut queues = port.take_queues();
@@ -606,7 +606,7 @@ pub(crate) fn judge_criteria(criteria: &[Criterion], document: &ResultDocument) 
 }
 
 fn judge(criterion: &Criterion, document: &impl Numbers) -> CriterionResult {
-    let value = document.number(&criterion.path);
+    let value = document.number(&criterion.path).or(criterion.absent);
     let passed = value.is_some_and(|value| match criterion.comparison {
         Comparison::Less => value < criterion.bound,
         Comparison::AtMost => value <= criterion.bound,
@@ -623,7 +623,7 @@ mod tests {
     use result::{Named, StreamResult};
 
     fn criterion(path: &str, comparison: Comparison, bound: f64) -> Criterion {
-        Criterion { path: path.to_owned(), comparison, bound, text: String::new() }
+        Criterion { path: path.to_owned(), absent: None, comparison, bound, text: String::new() }
     }
 
     #[test]

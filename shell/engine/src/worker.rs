@@ -8,6 +8,7 @@ pub(crate) mod arrivals;
 pub(crate) mod cap;
 pub(crate) mod commands;
 pub(crate) mod deadlines;
+pub(crate) mod egress;
 mod flow_sink;
 pub(crate) mod flows;
 mod pieces;

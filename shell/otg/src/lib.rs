@@ -32,6 +32,6 @@ pub use ping::{PingRequest, Pings};
 pub use protocols::{ProtocolsRequest, protocols};
 pub use states::{Known, MODEL_VERSION, states, version};
 pub use translate::{
-    CapturePlan, ClientPlan, EventsPlan, FlowPlan, Igp, Interface, LagPlan, LagPort, LldpPlan, PeerPlan,
-    PortPlan, RouterPlan, RoutesPlan, StreamPlan, Translation, translate, translate_at,
+    CapturePlan, ClientPlan, EgressTag, EventsPlan, FlowPlan, Igp, Interface, LagPlan, LagPort, LldpPlan,
+    PeerPlan, PortPlan, RouterPlan, RoutesPlan, StreamPlan, Translation, translate, translate_at,
 };

@@ -9,12 +9,12 @@ use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
 use crate::translate::{
-    FlowPlan, Igp, LagPlan, LldpPlan, PeerPlan, PortPlan, RouterPlan, StreamPlan, Translation,
+    EgressTag, FlowPlan, Igp, LagPlan, LldpPlan, PeerPlan, PortPlan, RouterPlan, StreamPlan, Translation,
 };
 use result::{
-    BgpPeerState, DhcpClientState, Dhcpv6ClientState, IntervalDocument, IsisLevelCounts, IsisRouterState,
-    LacpEndResult, LacpPortState, LatencyResult, LldpResult, OspfLsaCounts, OspfPacketCounts,
-    OspfRouterState, PortResult, ProtocolStates, StreamResult, TotalDocument,
+    BgpPeerState, DhcpClientState, Dhcpv6ClientState, EgressResult, IntervalDocument, IsisLevelCounts,
+    IsisRouterState, LacpEndResult, LacpPortState, LatencyResult, LldpResult, OspfLsaCounts,
+    OspfPacketCounts, OspfRouterState, PortResult, ProtocolStates, StreamResult, TotalDocument,
 };
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
@@ -639,6 +639,17 @@ struct Latency {
     samples: f64,
 }
 
+impl From<&LatencyResult> for Latency {
+    fn from(latency: &LatencyResult) -> Self {
+        Self {
+            min: latency.min as f64,
+            max: latency.max as f64,
+            sum: latency.mean * latency.samples as f64,
+            samples: latency.samples as f64,
+        }
+    }
+}
+
 impl Sum {
     fn of(stream: &StreamPlan, figures: &Figures<'_>) -> Self {
         let Some(total) = figures.total.and_then(|total| total.streams.get(&stream.name)) else {
@@ -649,12 +660,6 @@ impl Sum {
             Some(interval) => per_second(interval, interval.streams.get(&stream.name).and_then(count)),
             None => 0.0,
         };
-        let latency = |latency: &LatencyResult| Latency {
-            min: latency.min as f64,
-            max: latency.max as f64,
-            sum: latency.mean * latency.samples as f64,
-            samples: latency.samples as f64,
-        };
         Self {
             tx: total.tx,
             rx: total.rx.unwrap_or_default(),
@@ -664,9 +669,40 @@ impl Sum {
             rx_bytes: total.rx_bytes.unwrap_or_default(),
             tx_bytes_rate: rate(|stream| Some(stream.tx_bytes)),
             rx_bytes_rate: rate(|stream| stream.rx_bytes),
-            latency: total.latency_ns.as_ref().filter(|latency| latency.samples > 0).map(latency),
+            latency: total.latency_ns.as_ref().filter(|latency| latency.samples > 0).map(Latency::from),
             arrived: total.first_arrival_ns.zip(total.last_arrival_ns),
         }
+    }
+
+    /// The arrivals of a stream that had one value of the tagged bits.
+    fn of_value(stream: &StreamPlan, value: &str, figures: &Figures<'_>) -> Self {
+        let Some(total) = figures.total.and_then(|total| total.streams.get(&stream.name)?.egress.get(value))
+        else {
+            return Self::default();
+        };
+        let interval = figures.interval.filter(|_| figures.active);
+        let rate = |count: fn(&EgressResult) -> u64| match interval {
+            Some(interval) => {
+                let row = interval.streams.get(&stream.name).and_then(|row| row.egress.get(value));
+                per_second(interval, row.map(count))
+            }
+            None => 0.0,
+        };
+        Self {
+            rx: total.rx,
+            rx_bytes: total.rx_bytes,
+            rx_rate: rate(|row| row.rx),
+            rx_bytes_rate: rate(|row| row.rx_bytes),
+            latency: total.latency_ns.as_ref().map(Latency::from),
+            arrived: total.first_arrival_ns.zip(total.last_arrival_ns),
+            ..Self::default()
+        }
+    }
+
+    /// The same with what another has sent.
+    fn with_sent(self, sent: &Self) -> Self {
+        let Self { tx, tx_rate, tx_bytes, tx_bytes_rate, .. } = *sent;
+        Self { tx, tx_rate, tx_bytes, tx_bytes_rate, ..self }
     }
 
     fn add(self, other: Self) -> Self {
@@ -765,34 +801,110 @@ impl<'a> Tagged<'a> {
 
     /// One row per combination of tag values, sorted.
     fn rows(&self, flow: &FlowPlan, speed: Option<u64>, figures: &Figures<'_>) -> Vec<Value> {
-        let mut sums: BTreeMap<Vec<(&str, &str)>, Sum> = BTreeMap::new();
-        for stream in flow.streams.iter().filter(|stream| self.include && self.wants(stream)) {
-            let tags: Vec<(&str, &str)> =
-                stream.tags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-            let sum = sums.remove(&tags).unwrap_or_default();
-            sums.insert(tags, sum.add(Sum::of(stream, figures)));
+        if !self.include {
+            return Vec::new();
         }
-        let counted = sums.into_iter().filter(|(_, sum)| self.include_empty || sum.tx + sum.rx > 0);
-        let row = |(tags, sum): (Vec<(&str, &str)>, Sum)| {
-            let tag =
-                |(name, value): (&str, &str)| json!({"name": name, "value": {"choice": "hex", "hex": value}});
+        let mut sums: BTreeMap<Tags<'_>, Sum> = BTreeMap::new();
+        for stream in &flow.streams {
+            add(&mut sums, tags_of(stream), Sum::of(stream, figures));
+        }
+        let is_egress = !flow.egress.is_empty();
+        if is_egress {
+            sums = self.by_value(flow, &sums, figures);
+        }
+        let is_counted = |sum: &Sum| sum.rx + if is_egress { 0 } else { sum.tx } > 0;
+        let wanted = sums
+            .into_iter()
+            .filter(|(tags, sum)| self.wants(tags) && (self.include_empty || is_counted(sum)));
+        let row = |(tags, sum): (Tags<'_>, Sum)| {
+            let tag = |(name, value): (&str, String)| json!({"name": name, "value": {"choice": "hex", "hex": value}});
             let mut row = Map::new();
             sum.put(flow, speed, &mut row);
+            if is_egress {
+                // What was lost arrived with no value.
+                row.remove("loss");
+            }
             let Value::Object(mut row) = only(row, &self.columns) else { return Value::Null };
             row.insert("tags".to_owned(), tags.into_iter().map(tag).collect());
             row.into()
         };
-        counted.map(row).collect()
+        wanted.map(row).collect()
     }
 
-    fn wants(&self, stream: &StreamPlan) -> bool {
+    /// Arrivals by the flow's tags and the values of its egress tags; what was sent is that of the flow's tags, whose sums are
+    /// given.
+    fn by_value<'f>(
+        &self,
+        flow: &'f FlowPlan,
+        sent: &BTreeMap<Tags<'f>, Sum>,
+        figures: &Figures<'_>,
+    ) -> BTreeMap<Tags<'f>, Sum> {
+        let mut sums = BTreeMap::new();
+        for stream in &flow.streams {
+            let own = tags_of(stream);
+            if self.include_empty {
+                let bits: usize = flow.egress.iter().map(|tag| tag.width).sum();
+                let all = (0..1u64 << bits).map(|value| with_values(&own, flow, &apart(value, flow)));
+                all.for_each(|tags| add(&mut sums, tags, Sum::default()));
+            }
+            let total = figures.total.and_then(|total| total.streams.get(&stream.name));
+            for key in total.into_iter().flat_map(|total| total.egress.keys()) {
+                let values: Result<Vec<u64>, _> = key.split(',').map(str::parse).collect();
+                // Frames too short for the bits have no value.
+                let Ok(values) = values else { continue };
+                add(&mut sums, with_values(&own, flow, &values), Sum::of_value(stream, key, figures));
+            }
+        }
+        let places = flow.streams.first().map_or(0, |stream| stream.tags.len());
+        let with_sent = |(tags, sum): (Tags<'f>, Sum)| {
+            let sum = match sent.get(&tags[..places]) {
+                Some(sent) => sum.with_sent(sent),
+                None => sum,
+            };
+            (tags, sum)
+        };
+        sums.into_iter().map(with_sent).collect()
+    }
+
+    fn wants(&self, tags: &[(&str, String)]) -> bool {
         let passes = |(name, values): &(&str, Vec<&str>)| {
             let equal =
                 |value: &str| values.is_empty() || values.iter().any(|wanted| same_hex(wanted, value));
-            stream.tags.iter().any(|(tag, value)| tag == name && equal(value))
+            tags.iter().any(|(tag, value)| tag == name && equal(value))
         };
-        !stream.tags.is_empty() && self.filters.iter().all(passes)
+        !tags.is_empty() && self.filters.iter().all(passes)
     }
+}
+
+/// Tags with the hexadecimal value of each.
+type Tags<'a> = Vec<(&'a str, String)>;
+
+fn tags_of(stream: &StreamPlan) -> Tags<'_> {
+    stream.tags.iter().map(|(name, value)| (name.as_str(), value.clone())).collect()
+}
+
+fn add<'a>(sums: &mut BTreeMap<Tags<'a>, Sum>, tags: Tags<'a>, sum: Sum) {
+    let before = sums.remove(&tags).unwrap_or_default();
+    sums.insert(tags, before.add(sum));
+}
+
+/// The values of a flow's egress tags, whose bits follow each other in `value`.
+fn apart(value: u64, flow: &FlowPlan) -> Vec<u64> {
+    let mut below: usize = flow.egress.iter().map(|tag| tag.width).sum();
+    let part = |tag: &EgressTag| {
+        below -= tag.width;
+        value >> below & ((1 << tag.width) - 1)
+    };
+    flow.egress.iter().map(part).collect()
+}
+
+/// A stream's tags, and behind them those of its flow's `egress_packet` with these values.
+fn with_values<'a>(own: &Tags<'a>, flow: &'a FlowPlan, values: &[u64]) -> Tags<'a> {
+    let tag = |(tag, value): (&'a EgressTag, &u64)| {
+        let digits = tag.width.div_ceil(4);
+        (tag.name.as_str(), format!("{value:0digits$x}"))
+    };
+    own.iter().cloned().chain(flow.egress.iter().zip(values).map(tag)).collect()
 }
 
 /// Whether two hexadecimal strings have the same value.

@@ -259,6 +259,22 @@ class Dhcpv6Result:
 
 
 @dataclass(frozen=True, kw_only=True)
+class EgressResult:
+    """Arrivals of a stream that had one value."""
+
+    rx: int
+    """Packets received, duplicates included."""
+    rx_bytes: int
+    """Their bytes, with FCS."""
+    first_arrival_ns: int | None = None
+    """Arrival of the first of them, ns since traffic started."""
+    last_arrival_ns: int | None = None
+    """Arrival of the last of them, ns since traffic started."""
+    latency_ns: LatencyResult | None = None
+    """One-way delay."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class IntervalDocument:
     """Counts since the previous interval: one line of a `--jsonl` file."""
 
@@ -1278,6 +1294,10 @@ class StreamResult:
     """Arrivals by port, of a stream that may arrive at several (`also_to`)."""
     outages: OutagesResult | None = None
     """When too few packets arrived, of a stream with `outages`; absent if others sent it."""
+    egress: dict[str, EgressResult] = field(default_factory=dict)
+    """Arrivals by the value of the bits under `egress`, as decimal numbers in the order of the profile: `46`, or
+    `46,5` of two fields; `short` has frames that end before these bits. Values that did not come are absent.
+    """
     pacing_ns: PacingResult | None = None
     """Departures compared with the schedule."""
 

@@ -937,6 +937,11 @@ class Stream(Written):
     """Notes when fewer than this share of the packets arrived, and until when ('outages' in the result). The share
     is that of the packets sent in 1 ms, or in so many that 20 packets are sent. Needs 'to', and packets with a
     signature.
+    egress: str | Sequence[str] | None = None
+    """Bits by whose value received packets are counted apart, to see what the device did to them: fields of the
+    packet, named as in 'vary' ('ipv4.dscp', 'vlan.pcp'), or 'bits[120..126]' and 'bytes[15]' of the frame as it
+    arrives. A field is looked for where this packet has it; if headers come or go on the way, use 'bits'. At most
+    12 bits a stream; the result has a row for each value that came ('egress').
     """
     from_host: str | None = None
     """Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP

@@ -347,6 +347,11 @@ pub struct StreamDoc {
     /// Notes when fewer than this share of the packets arrived, and until when ('outages' in the result). The share is that of
     /// the packets sent in 1 ms, or in so many that 20 packets are sent. Needs 'to', and packets with a signature.
     pub outages: Option<Share>,
+    /// Bits by whose value received packets are counted apart, to see what the device did to them: fields of the packet, named as in
+    /// 'vary' ('ipv4.dscp', 'vlan.pcp'), or 'bits[120..126]' and 'bytes[15]' of the frame as it arrives. A field is looked for where
+    /// this packet has it; if headers come or go on the way, use 'bits'. At most 12 bits a stream; the result has a row for each
+    /// value that came ('egress').
+    pub egress: Option<OneOrMany<String>>,
     /// Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
     /// clients of the port in turn, each from its address, or 'pppoe': all PPPoE clients, each in its session. Default: the host
     /// with the packet's outermost source address (and its VLANs, if the packet has vlan headers), otherwise the
@@ -429,6 +434,7 @@ impl StreamDoc {
             to: None,
             also_to: None,
             outages: None,
+            egress: None,
             from_host: None,
             to_host: None,
             next_hop: None,

@@ -186,9 +186,18 @@ impl<'a> Resolver<'a> {
                 None => walk.field()?,
             }
         }
-        let bound = condition.bound_for(walk.end().map_err(Some)?.unit).map_err(Some)?;
-        let criterion =
-            |path| Criterion { path, comparison: condition.comparison, bound, text: condition.text.clone() };
+        let field = walk.end().map_err(Some)?;
+        let bound = condition.bound_for(field.unit).map_err(Some)?;
+        // Nothing came with a value that has no row.
+        let is_egress = field.segments.contains(&Segment::Key(Key::Egress));
+        let absent = (is_egress && walk.named.1 == "rx").then_some(0.0);
+        let criterion = |path| Criterion {
+            path,
+            absent,
+            comparison: condition.comparison,
+            bound,
+            text: condition.text.clone(),
+        };
         Ok(walk.paths.into_iter().map(criterion).collect())
     }
 
@@ -264,6 +273,17 @@ impl<'a> Resolver<'a> {
                 let known: Vec<&str> = rows.iter().map(|(row, _)| row.as_str()).collect();
                 let row = row.ok_or_else(|| Some(unknown("row", word, &known)))?;
                 (vec![row.to_owned()], row.len())
+            }
+            Key::Egress => {
+                if walk.stream.is_none_or(|stream| stream.egress.is_none()) {
+                    return Err(Some("needs a stream with 'egress'".to_owned()));
+                }
+                let is_value = |value: &str| value.parse::<u16>().is_ok();
+                if word != "short" && !word.split(',').all(is_value) {
+                    let reason = "is not a value that packets arrive with, such as 46, or 46,5 of two fields; 'short' are frames too short to have one";
+                    return Err(Some(format!("'{word}' {reason}")));
+                }
+                (vec![word.to_owned()], word.len())
             }
             Key::Index => {
                 let is_index = word.parse::<usize>().is_ok();

@@ -6,6 +6,7 @@ mod bgp;
 mod capture;
 mod clients;
 mod criteria;
+mod egress;
 mod frame;
 mod groups;
 mod hosts;

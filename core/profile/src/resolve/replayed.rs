@@ -418,6 +418,7 @@ fn directions(plan: &StreamPlan, traces: usize) -> Vec<StreamPlan> {
         to: Some(plan.from),
         also_to: Vec::new(),
         outages: None,
+        egress: Vec::new(),
         from_host: plan.to_host,
         to_host: plan.from_host,
         ..plan.clone()

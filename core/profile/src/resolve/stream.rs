@@ -90,6 +90,7 @@ impl<'a> Resolver<'a> {
                 plans.extend(own);
             }
         }
+        self.limit_egress_of_all(&plans);
         plans
     }
 
@@ -165,6 +166,7 @@ impl<'a> Resolver<'a> {
         let to = stream.to.as_ref().map(|to| self.port_name(&format!("{path}.to"), to));
         let also_to = self.other_ports(path, stream, to);
         let outages = self.outages(path, stream);
+        self.check_egress(path, stream);
         self.within_a_year(&format!("{path}.start_delay"), stream.start_delay.0);
         let leased = self.leased(path, stream, from);
         let to_clients = self.is_to_sessions(path, stream, to);
@@ -194,6 +196,7 @@ impl<'a> Resolver<'a> {
             to: to.map(PortName::index),
             also_to,
             outages,
+            egress: Vec::new(),
             from_host: hosts.0.unwrap_or(0),
             to_host: hosts.1.unwrap_or(0),
             leased,
@@ -385,6 +388,10 @@ impl<'a> Resolver<'a> {
             plan.fill_source_mac = ethernet.is_some_and(|ethernet| ethernet.value("src").is_none());
             plan.destinations = destinations(&draft, vary.as_deref());
             draft.spec.padded_to = draft.padded_to().filter(|_| !plan.measure);
+            plan.egress = match plans.first() {
+                None => self.egress(path, stream, &draft.spec),
+                Some(first) => first.egress.clone(),
+            };
             plan.packet = Arc::new(draft.spec);
             if plans.is_empty() {
                 self.check_program(&vary_path, &names, &plan);

@@ -118,6 +118,7 @@ fn frames(name: &str, direction: &Direction, port: &PortPlan, above: Vec<Header>
         to: None,
         also_to: Vec::new(),
         outages: None,
+        egress: Vec::new(),
         from_host: 0,
         to_host: 0,
         leased: None,

@@ -6,7 +6,7 @@
 use super::sessions::SessionCounts;
 use fragment::FragmentCounts;
 use histogram::Scale;
-use measure::{Paths, Samples, Table};
+use measure::{Egress, EgressCounts, Paths, Samples, Table};
 use sched::PacingRecord;
 
 /// Streams up to which each has a pacing record of its own.
@@ -139,6 +139,8 @@ pub(crate) struct Interval {
     pub(crate) paths: Paths,
     /// Packets by when they were sent, if a stream is watched for outages.
     pub(crate) samples: Samples,
+    /// Arrivals by the value of bits that streams track.
+    pub(crate) egress: Egress,
     /// Packets sent, for each stream.
     pub(crate) sent: Vec<u64>,
     /// Their bytes with FCS, of streams whose packets differ.
@@ -174,6 +176,8 @@ pub(crate) struct Shape {
     pub(crate) has_paths: bool,
     /// Whether a stream is watched for outages.
     pub(crate) has_samples: bool,
+    /// Rows of values of tracked bits.
+    pub(crate) egress_rows: usize,
     /// Whether each stream has its own pacing record.
     pub(crate) paces_streams: bool,
 }
@@ -193,6 +197,7 @@ impl Shape {
             scale: histograms.then_some(scale),
             has_paths: false,
             has_samples: false,
+            egress_rows: 0,
             paces_streams,
         }
     }
@@ -209,7 +214,9 @@ impl Shape {
         let fixed = 512 + if self.has_paths { 40 * self.ports as u64 } else { 0 };
         let fixed = fixed + if self.has_samples { Samples::STREAM_BYTES } else { 0 };
         let in_table = if self.is_present() { 4 * buckets } else { buckets };
-        self.streams as u64 * (workers as u64 * 2 * (in_table + fixed) + 2 * (2 * buckets + fixed))
+        let tables = workers as u64 * 2;
+        let egress = (self.egress_rows * size_of::<EgressCounts>()) as u64 * (tables + 2);
+        self.streams as u64 * (tables * (in_table + fixed) + 2 * (2 * buckets + fixed)) + egress
     }
 
     /// Whether the buckets of a table are made present before they are used.
@@ -245,6 +252,7 @@ impl Shape {
             arrivals: Table::new(0, None),
             paths: if self.has_paths { Paths::new(self.streams, self.ports) } else { Paths::default() },
             samples: if self.has_samples { Samples::new(self.streams) } else { Samples::default() },
+            egress: Egress::new(self.egress_rows),
             sent: vec![0; self.streams],
             sent_bytes: vec![0; self.streams],
             pacing: vec![PacingRecord::default(); records],
@@ -266,6 +274,7 @@ impl Interval {
         self.arrivals.clear();
         self.paths.clear();
         self.samples.clear();
+        self.egress.clear();
         self.sent.fill(0);
         self.sent_bytes.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);

@@ -86,6 +86,7 @@ impl Trial<'_> {
             for (n, queue) in port.queues.rx.iter_mut().enumerate() {
                 let mut receiver = Receiver::new(queue.as_mut(), index, self.mark, mtu);
                 receiver.count_marks(marks.clone());
+                receiver.track(self.trackers.clone());
                 if let Some(entry) = entries.next() {
                     receiver.punt(entry);
                 }

@@ -5,6 +5,7 @@ use super::tunnels::TrialTunnels;
 use crate::counts::interval::Shape;
 use crate::error::EngineError;
 use crate::worker::arrivals::{ANY_PORT, Expected};
+use crate::worker::egress::Tracker;
 use crate::worker::flows::ServerHops;
 use neighbour::Resolver;
 use port::PortFacts;
@@ -79,6 +80,8 @@ pub(crate) struct Trial<'p> {
     pub(crate) streams: Vec<TrialStream>,
     pub(crate) hosts: Arc<EmulatedHosts>,
     pub(crate) expected: Arc<[Expected]>,
+    /// Bits that streams track, in the order of those that do.
+    pub(crate) trackers: Arc<[Tracker]>,
     /// Of each port.
     facts: Arc<[PortFacts]>,
     pub(crate) shape: Shape,
@@ -104,14 +107,18 @@ impl<'p> Trial<'p> {
         let facts: Arc<[PortFacts]> = facts.iter().copied().cloned().collect();
         let mac = |port: usize, host, ip| neighbours[port].mac(host, ip);
         let streams = streams(plan, &facts, &hosts, &mac)?;
+        let trackers: Arc<[Tracker]> = Tracker::of(&plan.streams).into();
+        let egress_rows = trackers.iter().map(|tracker| tracker.rows() as usize).sum();
         let answered = neighbours.iter().enumerate();
         let known =
             answered.flat_map(|(port, all)| all.known().map(move |(host, ip, mac)| (port, host, ip, mac)));
         Ok(Self {
             known: known.collect(),
             expected: expected(&plan.streams),
+            trackers,
             facts,
             shape: Shape {
+                egress_rows,
                 has_paths: plan.streams.iter().any(|stream| !stream.also_to.is_empty()),
                 // Of what is sent elsewhere, nobody here knows when it left.
                 has_samples: plan.sent_elsewhere.is_none()
@@ -226,6 +233,9 @@ impl<'p> Trial<'p> {
                 ));
             }
         }
+        if let Some(stream) = more.streams.iter().find(|stream| !stream.egress.is_empty()) {
+            return Err(format!("stream '{}': one with 'egress' must be there from the start", stream.name));
+        }
         let names: HashSet<&str> = self.plan.streams.iter().map(|stream| stream.name.as_str()).collect();
         for stream in &more.streams {
             if names.contains(stream.name.as_str()) {
@@ -295,10 +305,16 @@ fn hops(
 
 /// What is expected of each stream where it arrives.
 fn expected(streams: &[StreamPlan]) -> Arc<[Expected]> {
+    let mut trackers = 0;
+    let mut tracker = |stream: &StreamPlan| {
+        trackers += u16::from(!stream.egress.is_empty());
+        if stream.egress.is_empty() { 0 } else { trackers }
+    };
     let expected = |stream: &StreamPlan| Expected {
         port: stream.to.filter(|_| stream.also_to.is_empty()).map_or(ANY_PORT, |to| to as u16),
         shortest: stream.sizes.shortest().without_fcs() as u16,
         longest: stream.sizes.longest().without_fcs() as u16,
+        egress: tracker(stream),
     };
     streams.iter().map(expected).collect()
 }

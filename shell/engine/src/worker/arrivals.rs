@@ -13,6 +13,8 @@ pub(crate) struct Expected {
     /// Bytes of the shortest and of the longest, without FCS.
     pub(crate) shortest: u16,
     pub(crate) longest: u16,
+    /// Number of its tracker, from 1 on; 0 if it tracks nothing.
+    pub(crate) egress: u16,
 }
 
 /// A stream that may arrive anywhere.
@@ -57,6 +59,7 @@ pub(super) fn seen(found: Signature, bytes: usize, sent: Nanos, now: Nanos) -> A
         lane: found.lane,
         sequence: found.sequence,
         bytes: (bytes + FCS_BYTES) as u16,
+        egress: 0,
         latency: now.since(sent).0,
     }
 }

@@ -1,7 +1,8 @@
 //! One worker's receiving side of one port.
 
-use super::arrivals::{Expected, FCS_BYTES, arrival_of, is_as_expected, seen};
+use super::arrivals::{ANY_PORT, Expected, FCS_BYTES, arrival_of, is_as_expected, seen};
 use super::commands::{HOST_EVENTS_MAX, HostEvent};
+use super::egress::Tracker;
 use super::flows::Local;
 use super::pieces::Pieces;
 use super::records::{self, Records};
@@ -26,6 +27,8 @@ pub(crate) struct Receiver<'a> {
     /// The stream of each mark, and those of this burst's marked packets with their bytes.
     marks: Arc<[u32]>,
     marked: Vec<(u32, u16)>,
+    /// Bits that streams track.
+    trackers: Arc<[Tracker]>,
     /// Whether the last burst was full.
     full: bool,
     tap: Option<Tap>,
@@ -59,6 +62,7 @@ impl<'a> Receiver<'a> {
             arrivals: [Arrival::default(); BURST],
             marks: Arc::default(),
             marked: Vec::with_capacity(BURST),
+            trackers: Arc::default(),
             full: false,
             tap: None,
             punt: None,
@@ -76,10 +80,21 @@ impl<'a> Receiver<'a> {
     /// # Errors
     /// Why it does not although such ports can.
     pub(crate) fn record(&mut self, expected: &[Expected]) -> Result<bool, String> {
-        if self.tap.is_some() {
+        let is_here =
+            |expected: &Expected| expected.port == ANY_PORT || usize::from(expected.port) == self.port;
+        // A record says nothing of a frame's bits.
+        let is_tracked = |expected: &Expected| expected.egress != 0 && is_here(expected);
+        let reason = match self.tap {
+            Some(_) => Some("received frames are captured"),
+            None if expected.iter().any(is_tracked) => {
+                Some("streams count packets by bits of the frames ('egress')")
+            }
+            None => None,
+        };
+        if let Some(reason) = reason {
             // A port that could not do it anyway has no reason.
             return self.queue.record(None).and_then(|can| match can {
-                true => Err("received frames are captured".to_owned()),
+                true => Err(reason.to_owned()),
                 false => Ok(false),
             });
         }
@@ -91,6 +106,11 @@ impl<'a> Receiver<'a> {
     /// Counts packets with these marks for their streams.
     pub(crate) fn count_marks(&mut self, marks: Arc<[u32]>) {
         self.marks = marks;
+    }
+
+    /// Counts packets by the value of bits that their streams track.
+    pub(crate) fn track(&mut self, trackers: Arc<[Tracker]>) {
+        self.trackers = trackers;
     }
 
     /// Captures what is received.
@@ -188,6 +208,7 @@ impl<'a> Receiver<'a> {
         counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
         interval.paths.record(self.port, &self.arrivals[..measured], now);
         interval.samples.received(&self.arrivals[..measured], now, &self.stale);
+        interval.egress.record(&self.arrivals[..measured], now);
         self.marked.drain(..).for_each(|(stream, bytes)| recorder.count(stream, bytes));
         self.queue.free(&mut self.burst);
         true
@@ -231,14 +252,14 @@ impl<'a> Receiver<'a> {
             self.burst.prefetch_data(i, 0);
         }
         let (mut measured, mut bytes) = (0, 0);
-        let (mark, port) = (self.mark, self.port);
+        let (mark, port, trackers) = (self.mark, self.port, &self.trackers);
         counts.rx_packets += n as u64;
         for i in 0..n {
             self.burst.prefetch_head(i + 2 * AHEAD);
             self.burst.prefetch_data(i + AHEAD, 0);
             let data = self.burst.data(i);
             if foreign >> i & 1 != 0 {
-                let Some(arrival) = plain(port, &mark, data, now, expected) else {
+                let Some(arrival) = plain(port, &mark, data, now, expected, trackers) else {
                     counts.rx_bytes += bytes + 4 * i as u64;
                     let around = Around { now, expected, counts, hosts, answers };
                     return self.classify_rest(i, measured, foreign, around);
@@ -290,10 +311,11 @@ impl<'a> Receiver<'a> {
                     }
                 }
             };
-            let Some(arrival) = arrival(self.port, found, data, now, expected, counts) else {
+            let Some(mut arrival) = arrival(self.port, found, data, now, expected, counts) else {
                 counts.rx_other += 1;
                 continue;
             };
+            arrival.egress = egress_row(expected.get(found.stream as usize), &self.trackers, data);
             self.arrivals[measured] = arrival;
             measured += 1;
         }
@@ -326,12 +348,32 @@ struct Around<'a> {
 
 /// A test packet with its signature at its end, at the right port and as long as it should be; `None` for anything else.
 #[inline(always)]
-fn plain(port: usize, mark: &Mark, data: &[u8], now: Nanos, expected: &[Expected]) -> Option<Arrival> {
+fn plain(
+    port: usize,
+    mark: &Mark,
+    data: &[u8],
+    now: Nanos,
+    expected: &[Expected],
+    trackers: &[Tracker],
+) -> Option<Arrival> {
     let found = signature::read_at_end(data, mark).ok()?;
     let is_right = |expected| is_as_expected(port, data.len(), expected) == (true, true);
     let sent = signature::unwrap_time(found.time, now);
-    let is_plain = expected.get(found.stream as usize).is_none_or(is_right) & (sent <= now);
-    is_plain.then(|| seen(found, data.len(), sent, now))
+    let expected = expected.get(found.stream as usize);
+    let is_plain = expected.is_none_or(is_right) & (sent <= now);
+    let egress = || egress_row(expected, trackers, data);
+    is_plain.then(|| Arrival { egress: egress(), ..seen(found, data.len(), sent, now) })
+}
+
+/// The row that a packet counts in by the bits its stream tracks; 0 if it tracks none.
+#[inline(always)]
+fn egress_row(expected: Option<&Expected>, trackers: &[Tracker], data: &[u8]) -> u32 {
+    match expected {
+        Some(Expected { egress: number @ 1.., .. }) => {
+            trackers.get(usize::from(*number) - 1).map_or(0, |tracker| tracker.row(data))
+        }
+        _ => 0,
+    }
 }
 
 /// The stream of a packet with a mark, if it arrived where, and as long as, it should.

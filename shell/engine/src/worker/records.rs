@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn a_program_knows_the_lengths_of_its_port_only() {
-        let one = |port| Expected { port, shortest: 60, longest: 1514 };
+        let one = |port| Expected { port, shortest: 60, longest: 1514, egress: 0 };
         let packets = packets(&Mark::of_run(1), 1, &[one(0), one(1), one(ANY_PORT)]);
         assert_eq!(packets.lengths, [[u16::MAX, 0], [60, 1514], [60, 1514]]);
     }

@@ -40,6 +40,7 @@ pub(crate) fn stream(name: &str, rate: &str) -> StreamPlan {
         to: Some(1),
         also_to: Vec::new(),
         outages: None,
+        egress: Vec::new(),
         from_host: 0,
         to_host: 0,
         leased: None,

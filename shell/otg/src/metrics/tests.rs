@@ -57,6 +57,74 @@ fn figures(translation: &Translation) -> (TotalDocument, IntervalDocument) {
 }
 
 #[test]
+fn arrivals_have_rows_by_what_was_sent_and_what_came() {
+    let mut config = config(1);
+    let priority = json!({"metric_tags": [{"name": "priority"}]});
+    config["flows"][0]["egress_packet"] = json!([
+        {"choice": "ethernet", "ethernet": {}}, {"choice": "vlan", "vlan": {"priority": priority}},
+    ]);
+    let translation = translate(&config).unwrap();
+    let (mut total, mut interval) = figures(&translation);
+    let row = |rx: u64| EgressResult {
+        rx,
+        rx_bytes: 100 * rx,
+        first_arrival_ns: Some(7),
+        last_arrival_ns: Some(9),
+        latency_ns: Some(LatencyResult {
+            min: 1,
+            mean: 2.0,
+            max: 3,
+            samples: rx,
+            ..LatencyResult::default()
+        }),
+    };
+    let rows = |rows: &[(&str, u64)]| rows.iter().map(|(key, rx)| ((*key).to_owned(), row(*rx))).collect();
+    for (n, (_, stream)) in total.streams.iter_mut().enumerate() {
+        stream.egress = if n == 0 { rows(&[("0", 3), ("5", 1)]) } else { rows(&[("5", 3), ("short", 1)]) };
+    }
+    interval.streams.iter_mut().for_each(|(_, stream)| stream.egress = rows(&[("5", 1)]));
+    let input = MetricsInput {
+        translation: &translation,
+        figures: Figures {
+            total: Some(&total),
+            interval: Some(&interval),
+            active: true,
+            ..Figures::default()
+        },
+        requested: &[Transmit::Started],
+        own_s: &[0.0],
+        ports: &[PortState { up: true, ..PortState::default() }; 2],
+        protocols: &ProtocolStates::default(),
+        events: &[],
+    };
+    let rows = |selection: Value| {
+        let request = json!({"choice": "flow", "flow": {"tagged_metrics": selection}});
+        let answer = metrics(&request, &input).unwrap();
+        let rows = answer["flow_metrics"][0]["tagged_metrics"].as_array().cloned().unwrap_or_default();
+        let of = |row: &Value| {
+            let tags: Vec<String> = row["tags"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|tag| tag["value"]["hex"].as_str().unwrap().to_owned())
+                .collect();
+            assert!(row.get("loss").is_none());
+            (tags.join(" "), row["frames_tx"].as_u64().unwrap(), row["frames_rx"].as_u64().unwrap())
+        };
+        rows.iter().map(of).collect::<Vec<_>>()
+    };
+    let all =
+        [("005 0", 5, 3), ("005 5", 5, 1), ("006 5", 5, 3)].map(|(tags, tx, rx)| (tags.to_owned(), tx, rx));
+    assert_eq!(rows(json!({})), all);
+    assert_eq!(rows(json!({"filters": [{"name": "priority", "values": ["5"]}]})), all[1..]);
+    assert_eq!(rows(json!({"filters": [{"name": "id", "values": ["0x5"]}]})), all[..2]);
+    let empty = rows(json!({"include_empty_metrics": true}));
+    assert_eq!((empty.len(), &empty[7]), (16, &("005 7".to_owned(), 5, 0)));
+    let first = &metrics(&json!({"choice": "flow"}), &input).unwrap()["flow_metrics"][0]["tagged_metrics"][1];
+    assert_eq!(first["latency"]["average_ns"].as_f64(), Some(2.0));
+}
+
+#[test]
 fn flows_are_summed_over_their_streams() {
     let translation = translate(&config(2)).unwrap();
     let (total, interval) = figures(&translation);

@@ -26,9 +26,19 @@ const VLAN_TYPE: u128 = 0x8100;
 /// A flow's packet.
 #[derive(Debug, Clone)]
 pub(crate) struct Packet {
+    /// The flow's field that lists them.
+    field: &'static str,
     headers: Vec<Header>,
     /// The payload's first bytes.
     pub(crate) payload: Vec<u8>,
+}
+
+/// Bits of a frame as it arrives, with the name of their tag.
+pub(crate) struct TaggedBits {
+    pub(crate) name: String,
+    /// First bit from the frame's start.
+    pub(crate) offset: usize,
+    pub(crate) width: usize,
 }
 
 /// One of the streams that a flow is split into by its tags.
@@ -41,18 +51,45 @@ pub(crate) struct Branch {
 impl Packet {
     /// Reads the headers of a flow.
     pub(crate) fn read(flow: &Node<'_>, between_devices: bool) -> Self {
-        let nodes = flow.items("packet");
-        let mut headers: Vec<Header> = Vec::new();
-        for (index, node) in nodes.iter().enumerate() {
-            let next = nodes.get(index + 1).map(Node::choice);
-            headers.extend(read_header(node, next, between_devices));
-        }
-        if nodes.is_empty() {
+        let mut headers = read_headers(flow, "packet", between_devices);
+        if headers.is_empty() && flow.items("packet").is_empty() {
             headers = ip::ethernet(&flow.child_of_message("FlowEthernet", "packet"), between_devices);
         }
-        let mut packet = Self { headers, payload: Vec::new() };
+        let mut packet = Self { field: "packet", headers, payload: Vec::new() };
         packet.begin_with_ethernet(flow);
         packet
+    }
+
+    /// Reads the headers with which a flow's frames are expected to arrive; `None` without any. Their values are without effect.
+    pub(crate) fn read_egress(flow: &Node<'_>) -> Option<Self> {
+        let field = "egress_packet";
+        let headers = read_headers(flow, field, false);
+        let mut packet = Self { field, headers, payload: Vec::new() };
+        if packet.headers.is_empty() {
+            return None;
+        }
+        packet.begin_with_ethernet(flow);
+        packet.put_in_order(flow);
+        Some(packet)
+    }
+
+    /// Its tagged bits, in order.
+    pub(crate) fn tagged_bits(&self) -> Vec<TaggedBits> {
+        let offsets = self.spec().build_unpadded().map(|packet| packet.offsets).unwrap_or_default();
+        let of = |(header, offset): (&Header, &usize)| {
+            let bits = |tag: &header::Tag| TaggedBits {
+                name: tag.tag.name.clone(),
+                offset: offset * 8 + tag.at + tag.tag.offset,
+                width: tag.tag.width,
+            };
+            header.tags.iter().map(bits).collect::<Vec<_>>()
+        };
+        self.headers.iter().zip(&offsets).flat_map(of).collect()
+    }
+
+    /// Names of its tags.
+    pub(crate) fn tag_names(&self) -> impl Iterator<Item = &str> {
+        self.headers.iter().flat_map(|header| &header.tags).map(|tag| tag.tag.name.as_str())
     }
 
     /// Converts leading plain bytes to an Ethernet header.
@@ -65,7 +102,7 @@ impl Packet {
         if first.protocol.is_some() || first.len() < at || !first.tags.is_empty() || !first.varied.is_empty()
         {
             flow.fail_at(
-                "packet",
+                self.field,
                 "the first header must be ethernet, or custom bytes with the whole Ethernet header",
             );
             return;
@@ -108,13 +145,13 @@ impl Packet {
                 // Reported when the headers were read.
                 Err(BuildError::CannotBeFirst { .. }) => return,
                 Err(error) => {
-                    flow.fail_at("packet", error.to_string());
+                    flow.fail_at(self.field, error.to_string());
                     return;
                 }
                 Ok(_) => return,
             }
         }
-        flow.fail_at("packet", "unsupported order of headers");
+        flow.fail_at(self.field, "unsupported order of headers");
     }
 
     /// Sets types where the model differs from the catalogue: before nothing, before bytes, and of VLAN tags.
@@ -228,6 +265,14 @@ impl Branch {
     pub(crate) fn document(&self) -> (Vec<PacketElement>, Vec<(String, VaryDoc)>) {
         (self.packet.elements(), self.packet.vary())
     }
+}
+
+/// Reads the headers in a flow's field.
+fn read_headers(flow: &Node<'_>, field: &str, between_devices: bool) -> Vec<Header> {
+    let nodes = flow.items(field);
+    let next = |index: usize| nodes.get(index + 1).map(Node::choice);
+    let header = |(index, node)| read_header(node, next(index), between_devices);
+    nodes.iter().enumerate().flat_map(header).collect()
 }
 
 fn read_header(node: &Node<'_>, next: Option<&str>, between_devices: bool) -> Vec<Header> {

@@ -2,12 +2,14 @@
 
 use super::ports::{Endpoint, Ports};
 use super::timing::{Duration, Given, Sizes, nanos, rate, sizes, stream_rate};
-use super::{FlowPlan, StreamPlan};
+use super::{EgressTag, FlowPlan, StreamPlan};
 use crate::node::Node;
-use crate::packet::Packet;
+use crate::packet::{Packet, TaggedBits};
 use profile::document::{
     self, Content, FieldValue, GeneratorDoc, MeasureDoc, Name, OneOrMany, PacketElement, StreamDoc, VaryDoc,
 };
+use profile::plan::{EGRESS_BITS_MAX, EGRESS_VALUES_MAX};
+use std::collections::HashSet;
 use units::{FrameLen, Load};
 use wire::signature;
 
@@ -47,9 +49,9 @@ pub(super) fn flow(
             "the bad checksum is a fixed value: of varying packets, one in 65536 has a correct checksum",
         );
     }
-    refuse_egress(node);
     let branches = packet.branches(node);
     let parts = pairs.len() * branches.len();
+    let egress = egress(node, &packet, parts);
     if parts > STREAMS_MAX {
         node.fail(format!("makes {parts} streams: at most {STREAMS_MAX}"));
         return None;
@@ -73,6 +75,7 @@ pub(super) fn flow(
         timestamps: metrics.timestamps,
         packets: duration.in_all,
         ends_at_s: duration.ends_at_s,
+        egress: egress.iter().map(|bits| EgressTag { name: bits.name.clone(), width: bits.width }).collect(),
         streams: Vec::new(),
     };
     if metrics.cut_through && sizes.one.is_none() {
@@ -87,6 +90,7 @@ pub(super) fn flow(
         duration: &duration,
         measure: metrics.enable,
         fill: &fill,
+        egress: &egress,
         is_v4: absent.header.map(|header| header == "ipv4"),
     };
     for pair in &pairs {
@@ -117,6 +121,7 @@ struct Shared<'a> {
     duration: &'a Duration,
     measure: bool,
     fill: &'a [PacketElement],
+    egress: &'a [TaggedBits],
     /// Whether the outermost IP header is one of IPv4; `None` without one.
     is_v4: Option<bool>,
 }
@@ -146,6 +151,10 @@ impl Shared<'_> {
             // Only packets with a signature are looked for at several ports.
             also_to: (self.measure && !part.pair.also.is_empty())
                 .then(|| OneOrMany::Many(part.pair.also.iter().map(|port| ports.key(*port)).collect())),
+            egress: (self.measure && !self.egress.is_empty()).then(|| {
+                let bits = |bits: &TaggedBits| format!("bits[{}..{}]", bits.offset, bits.offset + bits.width);
+                OneOrMany::Many(self.egress.iter().map(bits).collect())
+            }),
             from_host: ports.host_key(from, is_resolved(&packet)),
             to_host: to.filter(|to| to.host.is_some()).and_then(|to| ports.host_key(to, false)),
             // Routes are behind the device, whatever networks it has itself.
@@ -290,11 +299,22 @@ impl Metrics {
     }
 }
 
-/// Refuses egress packets: received frames are not parsed.
-fn refuse_egress(flow: &Node<'_>) {
-    if !flow.items("egress_packet").is_empty() {
-        flow.fail_at("egress_packet", "not supported: use metric_tags in 'packet'");
+/// The tagged bits of frames as they arrive, of a flow of so many streams.
+fn egress(flow: &Node<'_>, packet: &Packet, streams: usize) -> Vec<TaggedBits> {
+    let fail = |reason: String| flow.fail_at("egress_packet", reason);
+    let tags = Packet::read_egress(flow).map(|egress| egress.tagged_bits()).unwrap_or_default();
+    let mut names: HashSet<&str> = packet.tag_names().collect();
+    for tag in tags.iter().filter(|tag| !names.insert(&tag.name)) {
+        fail(format!("two metric_tags of the flow have the name '{}'", tag.name));
     }
+    let bits: usize = tags.iter().map(|tag| tag.width).sum();
+    if bits > EGRESS_BITS_MAX.into() {
+        fail(format!("its metric_tags have {bits} bits: at most {EGRESS_BITS_MAX} in all"));
+    } else if !tags.is_empty() && streams << bits > EGRESS_VALUES_MAX {
+        let reason = format!("{streams} streams with metric_tags of {bits} bits in egress_packet");
+        fail(format!("{reason} have more than {EGRESS_VALUES_MAX} values"));
+    }
+    tags
 }
 
 /// Sending and receiving endpoints, and whether they are devices.

@@ -266,8 +266,19 @@ pub struct FlowPlan {
     pub packets: Option<u64>,
     /// For how long it is sent, its delay included, s, if limited by time.
     pub ends_at_s: Option<f64>,
+    /// Tagged bits of its frames as they arrive, in the order in which results have their values.
+    pub egress: Vec<EgressTag>,
     /// Its streams in the profile.
     pub streams: Vec<StreamPlan>,
+}
+
+/// A tag of `egress_packet`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EgressTag {
+    /// Its name.
+    pub name: String,
+    /// Number of its bits.
+    pub width: usize,
 }
 
 /// A stream of a flow.

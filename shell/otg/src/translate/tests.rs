@@ -129,6 +129,39 @@ fn a_flow_with_tags_is_a_stream_for_each_value() {
 }
 
 #[test]
+fn tags_of_arriving_frames_are_bits_of_the_frame() {
+    let dscp = |name: &str| json!({"priority": {"dscp": {"phb": {"metric_tags": [{"name": name}]}}}});
+    let egress = json!([
+        {"choice": "ethernet", "ethernet": {}},
+        {"choice": "vlan", "vlan": {"priority": {"metric_tags": [{"name": "priority", "offset": 1, "length": 2}]}}},
+        {"choice": "ipv4", "ipv4": dscp("got")},
+    ]);
+    let flow = |egress: &Value| {
+        one(json!({
+            "packet": [{"choice": "ethernet", "ethernet": {}}, {"choice": "ipv4", "ipv4": dscp("sent")}],
+            "egress_packet": egress, "metrics": {"enable": true},
+        }))
+    };
+    let translation = translate(&flow(&egress)).unwrap();
+    let profile = translation.profile.to_value();
+    assert_eq!(profile["streams"][0]["egress"], json!(["bits[113..115]", "bits[152..158]"]));
+    let tags: Vec<(&str, usize)> =
+        translation.flows[0].egress.iter().map(|tag| (tag.name.as_str(), tag.width)).collect();
+    assert_eq!(tags, [("priority", 2), ("got", 6)]);
+    let mut wrong = egress.clone();
+    wrong[2]["ipv4"] = dscp("sent");
+    wrong[2]["ipv4"]["time_to_live"] = json!({"metric_tags": [{"name": "ttl"}]});
+    let errors = translate(&flow(&wrong)).unwrap_err().errors;
+    let wanted = [
+        "flows[0].egress_packet: two metric_tags of the flow have the name 'sent'",
+        "flows[0].egress_packet: its metric_tags have 16 bits: at most 12 in all",
+    ];
+    assert_eq!(errors, wanted);
+    let errors = translate(&flow(&json!([{"choice": "ipv4", "ipv4": {}}]))).unwrap_err().errors;
+    assert!(errors[0].starts_with("flows[0].egress_packet: the first header must be ethernet"), "{errors:?}");
+}
+
+#[test]
 fn devices_are_the_hosts_of_their_ports() {
     let ethernet = |port: &str, last: u8| {
         json!({"name": format!("e{port}"), "mac": format!("02:00:00:00:00:0{last}"), "connection": {"port_name": port},
