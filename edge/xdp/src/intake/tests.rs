@@ -201,7 +201,7 @@ proptest! {
                 let now = Nanos(seen.monotonic_ns);
                 let arrival = |stream, lane, sequence, bytes, time| {
                     let latency = now.since(unwrap_time(time, now)).0;
-                    [Arrival { stream, lane, sequence, bytes, latency }]
+                    [Arrival { stream, lane, sequence, bytes, latency, ..Arrival::default() }]
                 };
                 let of_frame = arrival(found.stream, found.lane, found.sequence, end as u16, found.time);
                 let of_record = arrival(seen.stream, seen.lane, seen.sequence, seen.bytes, seen.time);
