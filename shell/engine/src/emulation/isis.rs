@@ -6,6 +6,7 @@ use super::ready::{Ready, lost, missing};
 use super::times::times;
 use crate::trial::endpoints::hosts_mtu;
 use crate::trial::hosts::link_local;
+use crate::trust::NOT_UP;
 use ::isis::{
     IsisHost, KnownLsp, LevelCounts, NeighbourState, NeighbourView, NetworkType, RouterConfig, Routers,
     RoutersConfig,
@@ -117,7 +118,7 @@ impl IsisRouters {
         };
         let reasons: Vec<String> =
             (0..all).filter(|router| !machine.is_down(*router)).filter_map(why).collect();
-        missing(all, "IS-IS routers lack an adjacency", &reasons)
+        missing(all, NOT_UP, &reasons)
     }
 
     /// LSPs in the databases of all routers.

@@ -5,6 +5,7 @@
 use super::ready::{Ready, lost, missing};
 use super::times::times;
 use crate::trial::endpoints::hosts_mtu;
+use crate::trust::NOT_FULL;
 use ::ospf::{
     KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfCounts, OspfHost, Routers, RoutersConfig,
 };
@@ -106,7 +107,7 @@ impl OspfRouters {
         };
         let reasons: Vec<String> =
             (0..all).filter(|router| !machine.is_down(*router)).filter_map(why).collect();
-        missing(all, "OSPF routers have no full adjacency", &reasons)
+        missing(all, NOT_FULL, &reasons)
     }
 
     /// LSAs in the databases of all routers.
