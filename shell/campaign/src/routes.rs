@@ -11,7 +11,7 @@ use crate::directions::{Direction, Directions};
 use crate::outcome::of_streams;
 use crate::shape::share_out;
 use crate::stimuli;
-use engine::trust::{NOT_ACKNOWLEDGED, NOT_ESTABLISHED, NOT_FULL, NOT_UP};
+use engine::absence::{NOT_ACKNOWLEDGED, NOT_ESTABLISHED, NOT_FULL, NOT_UP};
 use field::{ListOrder, Source, Target, Variable, Vary, Write};
 use methods::{RouteOutcome, TrialKind, TrialOutcome, TrialRequest};
 use profile::Plan;

@@ -56,14 +56,6 @@ const BURST_TOLD: u64 = 5;
 const LOOKALIKES: f64 = 1e-6;
 /// What is said of an interface whose other end is down or unplugged, which some tests do to a device.
 pub const CARRIER_LOST: &str = "lost its carrier";
-/// What is said of BGP sessions that are missing when traffic starts, which some tests look for.
-pub const NOT_ESTABLISHED: &str = "BGP sessions could not be established";
-/// The same of OSPF adjacencies.
-pub const NOT_FULL: &str = "OSPF routers have no full adjacency";
-/// The same of IS-IS adjacencies.
-pub const NOT_UP: &str = "IS-IS routers lack an adjacency";
-/// What is said of routes that a device has not acknowledged by then.
-pub const NOT_ACKNOWLEDGED: &str = "routes were acknowledged within";
 /// Length and rate of the loop-back that measures the tester itself.
 const SELF_TEST: Nanos = Nanos::from_millis(5);
 const SELF_TEST_RATE: Pps = Pps::new(200_000);

@@ -17,7 +17,7 @@ ports:
           routes: [{prefixes: 16.0.0.0/24, count: 40, withdraw: 1s}, {prefixes: 32.0.0.0/16, count: 20, step: 2}]
         - {host: edge, peer: 10.0.0.1, as: 65002, routes: [{prefixes: 48.0.0.0/24, count: 20}]}
 streams:
-- {name: one, from: source, to: west, packet: [{ipv4: {dst: 16.0.0.9}}, {udp: {dst: 7}}], vary: {udp.src: {from: 1, count: 5}}}
+- {name: one, from: source, to: west, packet: [{ipv4: {dst: 16.0.0.9}}, {udp: {dst: 7}}], rate: 1kpps, vary: {udp.src: {from: 1, count: 5}}}
 ";
 /// One range, and a stream of each IP version of which one has no routes.
 const ONE: &str = "
@@ -28,7 +28,7 @@ ports:
     ip: 10.0.0.2/24
     bgp: {peers: [{peer: 10.0.0.1, as: 65001, routes: [{prefixes: 16.0.0.0/24, count: 1000}]}]}
 streams:
-- {name: one, from: source, to: west, packet: [ipv4, udp]}
+- {name: one, from: source, to: west, packet: [ipv4, udp], rate: 1kpps}
 ";
 
 fn bed_of(text: &str) -> (Plan, Directions) {

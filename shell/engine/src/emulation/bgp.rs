@@ -3,9 +3,9 @@
 //! Not here: the protocol (`::bgp`).
 
 use super::ready::{Ready, lost, missing};
+use crate::absence::NOT_ESTABLISHED;
 use crate::trial::endpoints::hosts_mtu;
 use crate::trial::session_endpoints::unfinished;
-use crate::trust::NOT_ESTABLISHED;
 use ::bgp::{AddPath, Speaker, SpeakerConfig, State};
 use neighbour::{Hosts, Mac, Resolver};
 use port::PortFacts;

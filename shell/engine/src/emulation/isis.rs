@@ -4,9 +4,9 @@
 
 use super::ready::{Ready, lost, missing};
 use super::times::times;
+use crate::absence::NOT_UP;
 use crate::trial::endpoints::hosts_mtu;
 use crate::trial::hosts::link_local;
-use crate::trust::NOT_UP;
 use ::isis::{
     IsisHost, KnownLsp, LevelCounts, NeighbourState, NeighbourView, NetworkType, RouterConfig, Routers,
     RoutersConfig,

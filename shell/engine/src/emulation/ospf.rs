@@ -4,8 +4,8 @@
 
 use super::ready::{Ready, lost, missing};
 use super::times::times;
+use crate::absence::NOT_FULL;
 use crate::trial::endpoints::hosts_mtu;
-use crate::trust::NOT_FULL;
 use ::ospf::{
     KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfCounts, OspfHost, Routers, RoutersConfig,
 };

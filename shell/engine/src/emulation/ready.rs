@@ -1,6 +1,6 @@
 //! When traffic may start: the neighbours of a port's hosts know all that they are to be told, and have had their time to install it.
 
-use crate::trust::NOT_ACKNOWLEDGED;
+use crate::absence::NOT_ACKNOWLEDGED;
 use units::{Nanos, count};
 
 /// How often to look whether all is told.
