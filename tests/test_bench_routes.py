@@ -87,7 +87,7 @@ def test_a_device_that_installs_only_some(lab):
 def test_sessions_that_never_come_up_are_no_failure_of_the_device(lab):
     device = Device(lab, " neighbor 10.0.0.9 remote-as 65001\n")
     one = ["--set", "first=1", "--set", "maximum=1"]
-    done, row, said, findings = bench(device, *one, bgp=routes(timeout="2s"))
+    _, row, said, findings = bench(device, *one, bgp=routes(timeout="2s"))
     assert row["best"] is None and row["failed"] is None and row["limit"] in ("disturbed", "tester"), row
     assert "1 of 1 BGP sessions could not be established" in said, said
     assert findings["route_capacity"]["value"] is None, findings
