@@ -218,7 +218,9 @@ impl RouteRow {
                 )
             }
             None if self.failed.is_some() => format!("Route capacity: none.{because}"),
-            None => format!("Route capacity: {}.{because}", climb::nothing_known(self.limit)),
+            None if because.is_empty() => format!("Route capacity: {}.", climb::nothing_known(self.limit)),
+            // What the tester lacked says more than that it lacked something.
+            None => format!("Route capacity: not found.{because}"),
         }
     }
 }
