@@ -909,7 +909,7 @@ export interface Finding {
 }
 
 /** Findings by method: a row for each frame length, mix, application or goal. */
-export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "multicast"; rows: MulticastRow[]; } | {  type: "leases"; rows: LeaseRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
+export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "multicast"; rows: MulticastRow[]; } | {  type: "leases"; rows: LeaseRow[]; } | {  type: "routes"; rows: RouteRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
 
 /** A load, in the units that reports use. */
 export interface FoundRate {
@@ -1006,6 +1006,8 @@ export interface GroupLatency {
   max_ns: number;
   /** Median of the trials' delay variations, 99.9th percentile less minimum. */
   pdv_ns: number;
+  /** Median of the trials' mean differences between delays of consecutive packets; absent: not measured. */
+  ipdv_ns?: number | null;
 }
 
 /** The outcome for one group. */
@@ -2909,6 +2911,48 @@ export interface ResultDocument {
 /** Rights of a caller. */
 export type Role = "watch" | "run" | "admin";
 
+/** What became of the sessions and adjacencies that advertise routes. */
+export interface RouteOutcome {
+  /** Routes advertised; those that were advertised again count again. */
+  advertised: number;
+  /** Sessions and adjacencies that ended while they should not have. */
+  sessions_lost: number;
+  /** What the first of them ended by. */
+  why: string | null;
+  /** From the first connection or hello until every route was acknowledged, s. */
+  announced_after_s: number | null;
+}
+
+/** A number of routes that was tried. */
+export interface RoutePoint {
+  /** Routes that were advertised together. */
+  routes: number;
+  /** Packets sent to them. */
+  sent: number;
+  /** Packets that did not arrive. */
+  lost: number;
+  /** What the sessions did. */
+  outcome: RouteOutcome;
+}
+
+/** What was found. */
+export interface RouteRow {
+  /** The frames. */
+  frames: Frames;
+  /** Highest share of packets lost with which a trial passed. */
+  loss_max: number;
+  /** The largest number of routes that passed; absent: none. */
+  best: RoutePoint | null;
+  /** The smallest at which the device failed; absent: none. */
+  failed: RoutePoint | null;
+  /** The smallest number of routes of which nothing is known because of the tester, and why; absent: none. */
+  unknown: (number | string)[] | null;
+  /** How far apart bounds may be, as a share. */
+  resolution: number;
+  /** What bounds the capacity from above. */
+  limit: Limit;
+}
+
 /** A run. */
 export interface Run {
   /** Id, here and in the store. */
@@ -3571,6 +3615,8 @@ export interface Testbed {
   timing: Timing;
   /** Addresses, ports and modifiers of the frames. */
   attributes: Attributes;
+  /** Routes that the ports advertise to which streams go. */
+  routes?: number;
 }
 
 /** Throughput at one frame length. */

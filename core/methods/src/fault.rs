@@ -92,8 +92,13 @@ impl Health {
             return Err(Fault::new(FaultKind::NothingSent, format!("The tester sent no frame at all{why}.")));
         }
         outcome.groups.iter().try_for_each(|group| misdirected(request, group))?;
-        // What comes back of tests of addresses and groups says nothing about cables: flooding is what they look for.
-        if matches!(request.kind, TrialKind::Addresses { .. } | TrialKind::Multicast { .. }) {
+        // What comes back of tests of addresses and groups says nothing about cables: flooding is what they look for. Nor does what is lost
+        // because a device ends the session that it has its routes by.
+        let kind = &request.kind;
+        if matches!(
+            kind,
+            TrialKind::Addresses { .. } | TrialKind::Multicast { .. } | TrialKind::Routes { .. }
+        ) {
             return Ok(());
         }
         self.listen(request, outcome);

@@ -1,8 +1,8 @@
 //! Forecasts outcomes, so that a method can run to its end without traffic and its duration be estimated.
 
 use crate::outcome::{
-    GroupChange, LeaseOutcome, MixEntry, MixOutcome, Outage, PathOutcome, Recovery, ServiceOutcome,
-    SessionOutcome, StreamConvergence, TcpOutcome, TrialOutcome,
+    GroupChange, LeaseOutcome, MixEntry, MixOutcome, Outage, PathOutcome, Recovery, RouteOutcome,
+    ServiceOutcome, SessionOutcome, StreamConvergence, TcpOutcome, TrialOutcome,
 };
 use crate::trial::{Objective, ServiceLoad, TrialKind, TrialRequest};
 use std::collections::BTreeMap;
@@ -64,6 +64,7 @@ impl Forecast {
                 let bound = (clients as f64 * pass) as u64;
                 outcome.leases = Some(LeaseOutcome { clients, bound, ..LeaseOutcome::default() });
             }
+            TrialKind::Routes { .. } => outcome.routes = Some(RouteOutcome::default()),
             TrialKind::Path => outcome.path = Some(PathOutcome { mtu_bytes: 1500, rtt_min_ns: 1_000_000 }),
             TrialKind::Tcp { senders, .. } => {
                 let of = |group: &String| TcpOutcome { group: group.clone(), ..TcpOutcome::default() };
@@ -114,6 +115,7 @@ fn subject(request: &TrialRequest) -> String {
         TrialKind::Sessions(load) => format!("{:?} {:?}", load.objective, load.app),
         TrialKind::Mix(_) => "mix".into(),
         TrialKind::Leases { .. } => "leases".into(),
+        TrialKind::Routes { .. } => "routes".into(),
         TrialKind::Tcp { .. } => "tcp".into(),
         _ => format!("load {}", request.frames),
     }

@@ -68,6 +68,17 @@ impl LatencyConfig {
                 name: "Longest latency",
                 definition: "one-way delay of the slowest packet",
             },
+            GoalMeaning {
+                goal: "pdv",
+                name: "Packet delay variation",
+                definition: "99.9th percentile of the one-way delay less the shortest (RFC 8219 section 7.3.1); median of the trials",
+            },
+            GoalMeaning {
+                goal: "ipdv",
+                name: "Inter-packet delay variation",
+                definition: "mean difference, whatever its sign, of the delays of consecutive packets (RFC 8219 section 7.3.2, \
+                             RFC 4689 section 3.2.5); median of the trials",
+            },
         ],
     };
 }
@@ -155,6 +166,9 @@ pub struct GroupLatency {
     pub max_ns: f64,
     /// Median of the trials' delay variations, 99.9th percentile less minimum.
     pub pdv_ns: f64,
+    /// Median of the trials' mean differences between delays of consecutive packets; absent: not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ipdv_ns: Option<f64>,
 }
 
 impl Row for LatencyRow {
@@ -173,6 +187,8 @@ impl Row for LatencyRow {
             ("latency_p99", slowest(|group| group.p99_ns)),
             ("latency_p99_9", slowest(|group| group.p99_9_ns)),
             ("latency_max", slowest(|group| group.max_ns)),
+            ("pdv", slowest(|group| group.pdv_ns)),
+            ("ipdv", self.groups.iter().filter_map(|group| group.ipdv_ns).reduce(f64::max)),
         ];
         let quantiles = quantiles.into_iter().filter_map(|(goal, ns)| Some(at(goal, "ns").value(ns?)));
         let mean = at("latency_mean", "ns").repeats(self.mean.as_ref());
@@ -187,6 +203,8 @@ struct Point {
     done: u32,
     limited: u32,
     groups: Vec<(String, Vec<LatencySummary>)>,
+    /// Of each of `groups` that has some, the trials' mean differences between consecutive delays, ns.
+    differences: Vec<(String, Vec<f64>)>,
     sent: u64,
     lost: u64,
 }
@@ -205,6 +223,11 @@ impl Point {
             match self.groups.iter_mut().find(|(name, _)| *name == group.group) {
                 Some((_, seen)) => seen.push(latency.clone()),
                 None => self.groups.push((group.group.clone(), vec![latency.clone()])),
+            }
+            let Some(jitter) = &group.jitter else { continue };
+            match self.differences.iter_mut().find(|(name, _)| *name == group.group) {
+                Some((_, seen)) => seen.push(jitter.rfc4689_mean),
+                None => self.differences.push((group.group.clone(), vec![jitter.rfc4689_mean])),
             }
         }
     }
@@ -261,7 +284,7 @@ impl Points {
             limited: point.limited,
             duration: self.duration,
             mean: Spread::of(&means),
-            groups: point.groups.iter().map(|(name, seen)| group_latency(name, seen)).collect(),
+            groups: point.groups.iter().map(|(name, seen)| group_latency(name, seen, point)).collect(),
             loss_ratio: if point.sent > 0 { point.lost as f64 / point.sent as f64 } else { 0.0 },
         }
     }
@@ -277,7 +300,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     }
 }
 
-fn group_latency(name: &str, seen: &[LatencySummary]) -> GroupLatency {
+fn group_latency(name: &str, seen: &[LatencySummary], point: &Point) -> GroupLatency {
+    let differences = point.differences.iter().find(|(group, _)| group == name);
     let all = |of: fn(&LatencySummary) -> f64| seen.iter().map(of).collect::<Vec<_>>();
     let means = all(|latency| latency.mean);
     GroupLatency {
@@ -289,6 +313,7 @@ fn group_latency(name: &str, seen: &[LatencySummary]) -> GroupLatency {
         p99_9_ns: median(all(|latency| latency.p99_9)),
         max_ns: all(|latency| latency.max).into_iter().fold(0.0, f64::max),
         pdv_ns: median(all(LatencySummary::pdv)),
+        ipdv_ns: differences.map(|(_, differences)| median(differences.clone())),
     }
 }
 

@@ -9,6 +9,7 @@
 //! - RFC 2889 address caching capacity and learning rate
 //! - RFC 3918 group join and leave delay, group capacity
 //! - DHCP set-up rate
+//! - Route capacity
 //! - ITU-T Y.1564 service activation
 //! - RFC 9411 session methods, a mix of applications, a load of sessions in steps, RFC 6349 TCP throughput, the tester alone
 //!
@@ -59,6 +60,7 @@ mod rates;
 mod recovery;
 mod reset;
 mod result;
+mod routes;
 mod run;
 mod self_test;
 mod session_latency;
@@ -87,11 +89,12 @@ pub use mix::MixPoint;
 pub use mlr::{Durations, Goal, GoalResult, LoadClass, MlrBound, Threshold};
 pub use outcome::{
     GroupChange, GroupOutcome, JitterSummary, LatencySummary, LeaseOutcome, MixEntry, MixOutcome, Outage,
-    PathChange, PathOutcome, Recovery, ServiceOutcome, SessionOutcome, StreamConvergence, TcpOutcome,
-    TrialOutcome,
+    PathChange, PathOutcome, Recovery, RouteOutcome, ServiceOutcome, SessionOutcome, StreamConvergence,
+    TcpOutcome, TrialOutcome,
 };
 pub use rates::{KnownRate, RateSource};
 pub use result::{FoundRate, MethodResult, Spread, Standing, Status, TrialNote};
+pub use routes::RoutePoint;
 pub use sessions::{Criteria, SessionPoint};
 pub use settings::{About, ConfigError, Requirement};
 pub use soak::{SoakInterval, Trend};

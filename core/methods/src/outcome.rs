@@ -48,6 +48,9 @@ pub struct TrialOutcome {
     /// Of a trial of DHCP clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leases: Option<LeaseOutcome>,
+    /// Of a trial of routes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub routes: Option<RouteOutcome>,
     /// Of a session trial.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionOutcome>,
@@ -81,6 +84,20 @@ pub struct LeaseOutcome {
     /// Time from a client's first message to its lease, ns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bind: Option<LatencySummary>,
+}
+
+/// What became of the sessions and adjacencies that advertise routes.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct RouteOutcome {
+    /// Routes advertised; those that were advertised again count again.
+    pub advertised: u64,
+    /// Sessions and adjacencies that ended while they should not have.
+    pub sessions_lost: u64,
+    /// What the first of them ended by.
+    pub why: Option<String>,
+    /// From the first connection or hello until every route was acknowledged, s.
+    pub announced_after_s: Option<f64>,
 }
 
 /// The outcome for one group.
@@ -514,6 +531,7 @@ impl TrialOutcome {
             TrialKind::Sessions(_) => (self.sessions.is_some(), "sessions"),
             TrialKind::Mix(_) => (self.sessions.is_some() && self.mix.is_some(), "mix"),
             TrialKind::Leases { .. } => (self.leases.is_some(), "leases"),
+            TrialKind::Routes { .. } => (!self.groups.is_empty() && self.routes.is_some(), "routes"),
             TrialKind::Path => (self.path.is_some(), "path"),
             TrialKind::Tcp { .. } => (!self.tcp.is_empty(), "tcp"),
             TrialKind::Overload { .. } => (self.recovery.is_some(), "recovery"),

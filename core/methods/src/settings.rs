@@ -55,6 +55,8 @@ pub enum Requirement {
     GroupMembers,
     /// DHCP or DHCPv6 clients of one port.
     LeaseClients,
+    /// Streams to ports that advertise routes.
+    Routes,
     /// A stream that can be sent by itself.
     Stream {
         /// Its name.

@@ -94,6 +94,13 @@ pub struct Testbed {
     /// Addresses, ports and modifiers of the frames.
     #[serde(default)]
     pub attributes: Attributes,
+    /// Routes that the ports advertise to which streams go.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub routes: u64,
+}
+
+fn is_none(routes: &u64) -> bool {
+    *routes == 0
 }
 
 impl Testbed {
@@ -111,7 +118,8 @@ impl Testbed {
     pub fn of(groups: &[(&str, u64)]) -> Self {
         let groups =
             groups.iter().map(|(name, line_bps)| Group { name: (*name).into(), line_bps: *line_bps });
-        Self { groups: groups.collect(), timing: Timing::default(), attributes: Attributes::default() }
+        let (timing, attributes) = (Timing::default(), Attributes::default());
+        Self { groups: groups.collect(), timing, attributes, routes: 0 }
     }
 
     /// The clean run first, then one with each modifier (RFC 2544 section 11).

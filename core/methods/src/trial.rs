@@ -134,6 +134,13 @@ pub enum TrialKind {
         #[serde(rename = "within_ns", with = "AsNanos")]
         within: Nanos,
     },
+    /// So many routes are advertised before traffic, then an even load goes to each of them in turn. Answer: `groups`, `routes`.
+    Routes {
+        /// Number of routes.
+        routes: u64,
+        /// Packets to each, at least.
+        packets: u32,
+    },
     /// Sessions of an application. Answer: `sessions`.
     Sessions(SessionLoad),
     /// All entries under `sessions:` at once, their loads multiplied. Answer: `mix`, and `sessions` for all together.
@@ -320,6 +327,7 @@ impl TrialRequest {
             TrialKind::Addresses { count, learn_rate } => *count as f64 * *learn_rate as f64,
             TrialKind::Multicast { groups, .. } => *groups as f64,
             TrialKind::Leases { rate, .. } => *rate as f64,
+            TrialKind::Routes { routes, .. } => *routes as f64,
             TrialKind::Sessions(load) => load.value as f64,
             TrialKind::Mix(load) => load.multiplier,
             TrialKind::Services { loads } => loads.iter().map(|load| load.rate_bps as f64).sum(),

@@ -295,6 +295,8 @@ pub struct BgpPlan {
     pub timeout: Nanos,
     /// How long to wait then.
     pub settle: Nanos,
+    /// Whether traffic starts also if there is no session, and at once when one has ended: whether the device keeps them is asked.
+    pub may_fail: bool,
     /// Seed of what is random.
     pub seed: u64,
 }

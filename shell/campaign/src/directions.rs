@@ -1,6 +1,6 @@
 //! The directions of a profile: which port sends which streams, and the testbed they make for a method.
 
-use crate::CampaignError;
+use crate::{CampaignError, routes};
 use methods::{Attributes, Group, Testbed, Timing};
 use profile::Plan;
 use profile::plan::{PortPlan, StreamPlan};
@@ -74,7 +74,8 @@ impl Directions {
                     .push(Group { name: port.name.clone(), line_bps: speed(number).unwrap_or(UNKNOWN_BPS) });
             }
         }
-        Ok(Self { testbed: Testbed { groups, timing, attributes }, all })
+        let testbed = Testbed { groups, timing, attributes, routes: routes::total(plan) };
+        Ok(Self { testbed, all })
     }
 }
 

@@ -4,7 +4,7 @@
 use crate::choice::{self, Part};
 use crate::directions::Directions;
 use crate::shape::{fits, learning, shape};
-use crate::{CampaignError, Tester, addresses, convergence, leases, multicast, outcome, services};
+use crate::{CampaignError, Tester, addresses, convergence, leases, multicast, outcome, routes, services};
 use counters::{PathConfig, PathReport, Poller};
 use engine::{Commands, TrialObserver, View};
 use lab::{Hook, Moment, Template, Variables};
@@ -144,6 +144,7 @@ impl Campaign {
                     }
                     Requirement::GroupMembers => multicast::check(&self.plan, &self.directions).map(drop)?,
                     Requirement::LeaseClients => leases::check(&self.plan)?,
+                    Requirement::Routes => routes::check(&self.plan, &self.directions)?,
                     Requirement::TwoPaths => convergence::check(&self.plan, &self.directions)?,
                     Requirement::AddressPorts => {
                         addresses::test_stream(&self.plan, &self.directions).map(drop)?

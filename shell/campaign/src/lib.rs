@@ -20,6 +20,7 @@ mod error;
 mod leases;
 mod multicast;
 mod outcome;
+mod routes;
 mod services;
 mod sessions;
 mod shape;

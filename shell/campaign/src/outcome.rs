@@ -2,7 +2,7 @@
 
 use crate::directions::Directions;
 use crate::shape::{DIRECTIONS, SLICES};
-use crate::{addresses, convergence, leases, multicast, services, sessions};
+use crate::{addresses, convergence, leases, multicast, routes, services, sessions};
 use methods::{
     GroupOutcome, JitterSummary, LatencySummary, Outage, Recovery, TrialKind, TrialOutcome, TrialRequest,
 };
@@ -26,6 +26,7 @@ pub(crate) fn of(
         TrialKind::Multicast { .. } => multicast::outcome(plan, directions, request, document),
         TrialKind::Leases { rate, .. } => leases::outcome(*rate, document),
         TrialKind::Services { .. } => services::outcome(request, document, intervals),
+        TrialKind::Routes { .. } => routes::outcome(plan, directions, request, document, intervals),
         TrialKind::Convergence { .. } => TrialOutcome {
             convergence: convergence::outcome(plan, directions, request, document),
             ..of_streams(directions, request, document, intervals)

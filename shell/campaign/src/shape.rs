@@ -4,7 +4,7 @@
 //! long. Rates, patterns, counts, delays and lengths of the profile give way.
 
 use crate::directions::{Direction, Directions};
-use crate::{CampaignError, addresses, convergence, leases, multicast, services, sessions, stimuli};
+use crate::{CampaignError, addresses, convergence, leases, multicast, routes, services, sessions, stimuli};
 use field::Choice;
 use methods::{Frames, TrialKind, TrialRequest};
 use profile::Plan;
@@ -56,6 +56,7 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
             fit(stream, &sizes).map_err(&refuse)?;
         }
     }
+    routes::shape(&mut shaped, directions, request).map_err(&refuse)?;
     stimuli::vary(&mut shaped, plan, request)?;
     match &request.kind {
         TrialKind::Load | TrialKind::SelfTest | TrialKind::Reset { .. } => {
@@ -79,8 +80,9 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
         }
         TrialKind::Convergence { .. } => convergence::shape(&mut shaped, directions, request),
         TrialKind::Overload { share } => overload(&mut shaped, directions, request, *share),
-        // Served elsewhere.
-        TrialKind::Addresses { .. }
+        // Served before, or elsewhere.
+        TrialKind::Routes { .. }
+        | TrialKind::Addresses { .. }
         | TrialKind::Multicast { .. }
         | TrialKind::Leases { .. }
         | TrialKind::Services { .. }
@@ -100,7 +102,10 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
 /// A few frames of each stream, so that neighbours, caches and tables along the path are filled (RFC 2544 section 23);
 /// `None` if there is no time for it, or if a trial has time of its own before anything is measured.
 pub(crate) fn learning(shaped: &Plan, request: &TrialRequest) -> Option<Plan> {
-    let has_own_time = matches!(request.kind, TrialKind::Convergence { .. } | TrialKind::Multicast { .. });
+    let has_own_time = matches!(
+        request.kind,
+        TrialKind::Convergence { .. } | TrialKind::Multicast { .. } | TrialKind::Routes { .. }
+    );
     if request.around.learning == Nanos::ZERO || has_own_time || shaped.streams.is_empty() {
         return None;
     }

@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod absence;
 pub mod achieved;
 mod capture;
 mod control;

@@ -869,6 +869,8 @@ class GroupLatency:
     """Largest."""
     pdv_ns: float
     """Median of the trials' delay variations, 99.9th percentile less minimum."""
+    ipdv_ns: float | None = None
+    """Median of the trials' mean differences between delays of consecutive packets; absent: not measured."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1996,6 +1998,54 @@ Role: TypeAlias = Literal["watch", "run", "admin"]
 
 
 @dataclass(frozen=True, kw_only=True)
+class RouteOutcome:
+    """What became of the sessions and adjacencies that advertise routes."""
+
+    advertised: int
+    """Routes advertised; those that were advertised again count again."""
+    sessions_lost: int
+    """Sessions and adjacencies that ended while they should not have."""
+    why: str | None = None
+    """What the first of them ended by."""
+    announced_after_s: float | None = None
+    """From the first connection or hello until every route was acknowledged, s."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RoutePoint:
+    """A number of routes that was tried."""
+
+    routes: int
+    """Routes that were advertised together."""
+    sent: int
+    """Packets sent to them."""
+    lost: int
+    """Packets that did not arrive."""
+    outcome: RouteOutcome
+    """What the sessions did."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RouteRow:
+    """What was found."""
+
+    frames: Frames
+    """The frames."""
+    loss_max: float
+    """Highest share of packets lost with which a trial passed."""
+    resolution: float
+    """How far apart bounds may be, as a share."""
+    limit: Limit
+    """What bounds the capacity from above."""
+    best: RoutePoint | None = None
+    """The largest number of routes that passed; absent: none."""
+    failed: RoutePoint | None = None
+    """The smallest at which the device failed; absent: none."""
+    unknown: list[int | str] = field(default_factory=list)
+    """The smallest number of routes of which nothing is known because of the tester, and why; absent: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RunInfo(HasState):
     """A run."""
 
@@ -2499,6 +2549,8 @@ class Testbed:
     """Times around the traffic of a trial."""
     attributes: Attributes
     """Addresses, ports and modifiers of the frames."""
+    routes: int | None = None
+    """Routes that the ports advertise to which streams go."""
 
 
 @dataclass(frozen=True, kw_only=True)

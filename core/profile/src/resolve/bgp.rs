@@ -39,6 +39,7 @@ impl Resolver<'_> {
             rate: self.per_second(&format!("{path}.rate"), bgp.rate.0),
             timeout: bgp.timeout.0,
             settle: bgp.settle.0,
+            may_fail: false,
             seed: self.seed_of(&path, "bgp"),
         };
         let mut taken = HashMap::new();

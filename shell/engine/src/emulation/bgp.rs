@@ -3,6 +3,7 @@
 //! Not here: the protocol (`::bgp`).
 
 use super::ready::{Ready, lost, missing};
+use crate::absence::NOT_ESTABLISHED;
 use crate::trial::endpoints::hosts_mtu;
 use crate::trial::session_endpoints::unfinished;
 use ::bgp::{AddPath, Speaker, SpeakerConfig, State};
@@ -112,7 +113,8 @@ impl Speakers {
     /// Whether traffic may start: all is told and the device has had its time, or it is too late. With `patient`
     /// it may once sessions begin.
     pub(super) fn may_start(&mut self, now: Nanos, patient: bool) -> bool {
-        self.ready.may_start(now, patient, || self.machine.is_settled())
+        let has_ended = self.plan.may_fail && self.machine.first_loss().is_some();
+        has_ended || self.ready.may_start(now, patient, || self.machine.is_settled())
     }
 
     /// Traffic starts: notes what there is.
@@ -188,6 +190,6 @@ impl Speakers {
         };
         let all = self.plan.peers.len();
         let reasons: Vec<String> = (0..all).filter(down).map(why).collect();
-        missing(all, "BGP sessions could not be established", &reasons)
+        missing(all, NOT_ESTABLISHED, &reasons)
     }
 }

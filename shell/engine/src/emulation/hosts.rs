@@ -238,6 +238,7 @@ impl Emulation {
                 if let Some(reason) = speakers
                     .missing()
                     .filter(|_| speakers.established() == 0 && !patient && !commands.is_stopped())
+                    .filter(|_| !speakers.plan.may_fail)
                 {
                     return Err(EngineError::Bgp { port: plan.name.clone(), reason });
                 }

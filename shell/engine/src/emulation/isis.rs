@@ -4,6 +4,7 @@
 
 use super::ready::{Ready, lost, missing};
 use super::times::times;
+use crate::absence::NOT_UP;
 use crate::trial::endpoints::hosts_mtu;
 use crate::trial::hosts::link_local;
 use ::isis::{
@@ -117,7 +118,7 @@ impl IsisRouters {
         };
         let reasons: Vec<String> =
             (0..all).filter(|router| !machine.is_down(*router)).filter_map(why).collect();
-        missing(all, "IS-IS routers lack an adjacency", &reasons)
+        missing(all, NOT_UP, &reasons)
     }
 
     /// LSPs in the databases of all routers.

@@ -6,6 +6,7 @@
 
 use super::ready::{Ready, lost, missing};
 use super::times::times;
+use crate::absence::NOT_FULL;
 use crate::trial::endpoints::hosts_mtu;
 use crate::trial::hosts::link_local;
 use ::ospf::{
@@ -131,7 +132,7 @@ impl OspfRouters {
         };
         let reasons: Vec<String> =
             (0..all).filter(|router| !machine.is_down(*router)).filter_map(why).collect();
-        missing(all, "OSPF routers have no full adjacency", &reasons)
+        missing(all, NOT_FULL, &reasons)
     }
 
     /// LSAs in the databases of all routers.

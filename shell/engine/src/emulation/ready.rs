@@ -1,5 +1,6 @@
 //! When traffic may start: the neighbours of a port's hosts know all that they are to be told, and have had their time to install it.
 
+use crate::absence::NOT_ACKNOWLEDGED;
 use units::{Nanos, count};
 
 /// How often to look whether all is told.
@@ -66,9 +67,7 @@ impl Ready {
 
     /// What makes a result invalid although no neighbour is `missing`.
     pub(super) fn complaint(&self, protocol: &str) -> Option<String> {
-        self.told
-            .is_none()
-            .then(|| format!("not all {protocol} routes were acknowledged within {}", self.timeout))
+        self.told.is_none().then(|| format!("not all {protocol} {NOT_ACKNOWLEDGED} {}", self.timeout))
     }
 
     /// Time from the beginning until all was told; `None` if that was not before traffic.

@@ -1,0 +1,347 @@
+//! Trials of routes: so many are advertised before traffic, and packets go to each of them in turn.
+//!
+//! A stream's `to` is a port with BGP speakers, OSPF or IS-IS routers. Each of their ranges of routes has its share of a trial's routes, from its
+//! first prefix on; the stream goes through all of its port and its IP version. When routes are advertised and withdrawn is the profile's
+//! no longer: all are there before traffic. Sessions may end meanwhile, which is an answer.
+//!
+//! Not here: networks of generated routers and routes of files, which are what they are.
+
+use crate::CampaignError;
+use crate::directions::{Direction, Directions};
+use crate::outcome::of_streams;
+use crate::shape::share_out;
+use crate::stimuli;
+use engine::absence::{NOT_ACKNOWLEDGED, NOT_ESTABLISHED, NOT_FULL, NOT_UP};
+use field::{ListOrder, Source, Target, Variable, Vary, Write};
+use methods::{RouteOutcome, TrialKind, TrialOutcome, TrialRequest};
+use profile::Plan;
+use profile::plan::{PortPlan, StreamPlan};
+use result::{IntervalDocument, ResultDocument};
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+use units::{Load, Nanos, Pps, Schedule, count, nth_prefix};
+
+/// Routes of several ranges are listed for a stream, so many at most.
+const LISTED_MAX: u64 = 10_000_000;
+
+/// Routes of a speaker or router that differ by their prefix alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Slot {
+    /// The first prefix's address.
+    first: IpAddr,
+    prefix_len: u8,
+    /// From one prefix to the next, in prefixes.
+    step: u32,
+    count: u32,
+}
+
+impl Slot {
+    fn is_v4(&self) -> bool {
+        self.first.is_ipv4()
+    }
+
+    /// Bits of an address that are not the prefix's.
+    fn host_bits(&self) -> u32 {
+        let width: u8 = if self.is_v4() { 32 } else { 128 };
+        width.saturating_sub(self.prefix_len).into()
+    }
+
+    /// The address in prefix `index` whose host part is that of `of`.
+    fn address(&self, index: u32, of: u128) -> Option<u128> {
+        let prefix = nth_prefix(self.first, self.prefix_len, u128::from(index) * u128::from(self.step))?;
+        let mask = 1u128.checked_shl(self.host_bits()).unwrap_or(0).wrapping_sub(1);
+        Some(number(prefix) | of & mask)
+    }
+}
+
+/// Ports to which streams go, and the IP versions of these: `true` is IPv4.
+fn receivers(plan: &Plan) -> BTreeSet<(usize, bool)> {
+    plan.streams.iter().filter_map(|stream| Some((stream.to?, ip_header(stream)?.1))).collect()
+}
+
+/// The place of a stream's outermost IP header, and whether it is one of IPv4.
+fn ip_header(stream: &StreamPlan) -> Option<(usize, bool)> {
+    let mut headers = stream.packet.headers.iter().enumerate();
+    headers.find_map(|(place, header)| match header.protocol.name {
+        "ipv4" => Some((place, true)),
+        "ipv6" => Some((place, false)),
+        _ => None,
+    })
+}
+
+/// Goes through the ranges of a port's routes: each has as many as `share` says of it.
+fn each_range(port: &mut PortPlan, mut share: impl FnMut(Slot) -> Slot) {
+    let always = Schedule { from: Nanos::ZERO, until: None, again: None, flap: None };
+    for peer in port.bgp.iter_mut().flat_map(|bgp| &mut bgp.peers) {
+        let mut routes = peer.routes.to_vec();
+        for range in routes.iter_mut().filter(|range| range.table.is_none()) {
+            let Some(first) = range.prefix(peer.identity.number, 0) else { continue };
+            let (prefix_len, step) = (range.prefix_len, range.step);
+            let slot = share(Slot { first, prefix_len, step, count: range.count });
+            (range.first, range.count, range.same) = (first, slot.count, true);
+            (range.advertise, range.withdraw, range.flap) = (Nanos::ZERO, None, None);
+        }
+        routes.retain(|range| range.count > 0);
+        peer.routes = routes.into();
+    }
+    for router in port.ospf.iter_mut().flat_map(|ospf| &mut ospf.routers) {
+        let mut routes = router.routes.to_vec();
+        for range in &mut routes {
+            let Some(first) = range.prefix(router.number, 0) else { continue };
+            let (prefix_len, step) = (range.prefix_len, range.step);
+            let slot = share(Slot { first: first.into(), prefix_len, step, count: range.count });
+            (range.first, range.count, range.same, range.schedule) = (first, slot.count, true, always);
+        }
+        routes.retain(|range| range.count > 0);
+        router.routes = routes.into();
+    }
+    for router in port.isis.iter_mut().flat_map(|isis| &mut isis.routers) {
+        let mut routes = router.routes.to_vec();
+        for range in routes.iter_mut().filter(|range| !range.is_generated()) {
+            let Some(first) = range.prefix(router.number, 0) else { continue };
+            let (prefix_len, step) = (range.prefix_len, range.step);
+            let slot = share(Slot { first, prefix_len, step, count: range.count });
+            (range.first, range.count, range.same, range.schedule) = (first, slot.count, true, always);
+        }
+        routes.retain(|range| range.count > 0);
+        router.routes = routes.into();
+    }
+}
+
+/// Routes that the ports advertise to which streams go, of these streams' IP versions.
+pub(crate) fn total(plan: &Plan) -> u64 {
+    slots(&mut plan.clone(), u64::MAX).values().flatten().map(|slot| u64::from(slot.count)).sum()
+}
+
+/// Cuts the routes of `plan` to so many in all, each range's by its share; what each port and IP version has then.
+fn slots(plan: &mut Plan, routes: u64) -> BTreeMap<(usize, bool), Vec<Slot>> {
+    let receivers = receivers(plan);
+    let ports: BTreeSet<usize> = receivers.iter().map(|(port, _)| *port).collect();
+    let counts = |port: usize, slot: &Slot| receivers.contains(&(port, slot.is_v4()));
+    let mut all = 0;
+    for port in &ports {
+        each_range(&mut plan.ports[*port], |slot| {
+            all += if counts(*port, &slot) { u64::from(slot.count) } else { 0 };
+            slot
+        });
+    }
+    let routes = u128::from(routes.min(all));
+    let (mut before, mut given) = (0u128, 0u128);
+    let mut slots: BTreeMap<(usize, bool), Vec<Slot>> = BTreeMap::new();
+    for port in &ports {
+        each_range(&mut plan.ports[*port], |slot| {
+            if !counts(*port, &slot) {
+                return slot;
+            }
+            before += u128::from(slot.count);
+            // All ranges up to this one have their share; a share is never more than the range.
+            let now = routes * before / u128::from(all.max(1));
+            let slot = Slot { count: (now - given) as u32, ..slot };
+            given = now;
+            if slot.count > 0 {
+                slots.entry((*port, slot.is_v4())).or_default().push(slot);
+            }
+            slot
+        });
+    }
+    slots
+}
+
+/// Whether every stream goes to a port that advertises routes of its IP version.
+///
+/// # Errors
+/// There is no stream, or the first that does not.
+pub(crate) fn check(plan: &Plan, directions: &Directions) -> Result<(), CampaignError> {
+    let streams: Vec<usize> =
+        directions.all.iter().flat_map(|one| &one.streams).map(|(index, _)| *index).collect();
+    if streams.is_empty() {
+        let reason = "a stream is needed, to the port that advertises routes";
+        return Err(CampaignError::profile("streams", reason));
+    }
+    let slots = slots(&mut plan.clone(), u64::MAX);
+    for index in streams {
+        let stream = &plan.streams[index];
+        let bad = |reason: String| Err(CampaignError::profile(format!("stream {}", stream.name), reason));
+        let Some((_, is_v4)) = ip_header(stream) else {
+            return bad("its packets have no IPv4 or IPv6 header, so they can't go to routes".to_owned());
+        };
+        let to = stream.to.unwrap_or(stream.from);
+        let name = &plan.ports[to].name;
+        let family = if is_v4 { "IPv4" } else { "IPv6" };
+        let peers = plan.ports[to].bgp.iter().flat_map(|bgp| &bgp.peers);
+        let mut tables = peers.flat_map(|peer| peer.routes.iter()).filter(|range| range.table.is_some());
+        if tables.any(|range| range.first.is_ipv4() == is_v4) {
+            return bad(format!(
+                "port {name} advertises routes of a file ('mrt'), of which no part can be taken: use 'prefixes' and 'count'"
+            ));
+        }
+        let Some(slots) = slots.get(&(to, is_v4)) else {
+            return bad(format!(
+                "port {name}, to which it goes, advertises no {family} routes: give it 'bgp', 'ospf' or 'isis' with 'routes'"
+            ));
+        };
+        let routes: u64 = slots.iter().map(|slot| u64::from(slot.count)).sum();
+        if slots.len() > 1 && routes > LISTED_MAX {
+            return bad(format!(
+                "port {name} advertises {} {family} routes of several ranges; of more than one range there can be {} at most",
+                count(routes),
+                count(LISTED_MAX)
+            ));
+        }
+        if stream.vary.as_ref().is_some_and(|vary| vary.flows.is_some()) {
+            return bad(
+                "its packets vary by 'flows', so they can't go through all routes: remove it".to_owned()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// Advertises so many routes before traffic, and lets each stream go through those of its port.
+///
+/// # Errors
+/// A stream can't go to routes.
+pub(crate) fn shape(
+    shaped: &mut Plan,
+    directions: &Directions,
+    request: &TrialRequest,
+) -> Result<(), String> {
+    let TrialKind::Routes { routes, packets } = request.kind else { return Ok(()) };
+    let slots = slots(shaped, routes);
+    for (port, _) in receivers(shaped) {
+        shaped.ports[port].bgp.iter_mut().for_each(|bgp| bgp.may_fail = true);
+    }
+    for (direction, load) in directions.all.iter().zip(&request.offered) {
+        let mut streams = Vec::new();
+        for (index, _) in &direction.streams {
+            let stream = &mut shaped.streams[*index];
+            let own = stream.to.zip(ip_header(stream)).and_then(|(to, (_, is_v4))| slots.get(&(to, is_v4)));
+            streams.push((*index, go_through(stream, own.map_or(&[], Vec::as_slice))?));
+        }
+        let rate = stimuli::test_rate(request.attributes.modifier, load.rate);
+        // Each stream at such a rate that all routes have as many packets.
+        let direction = Direction { streams, ..direction.clone() };
+        let mut longest = Nanos::ZERO;
+        share_out(&direction, rate.micro(), |index, micro| {
+            let (stream, rate) = (&mut shaped.streams[index], Pps::from_micro(micro));
+            let own =
+                direction.streams.iter().find(|(one, _)| *one == index).map_or(0, |(_, routes)| *routes);
+            let least = own * u64::from(packets);
+            stream.rate = Load::Packets(rate);
+            stream.count = Some(rate.packets_in(request.duration).max(least));
+            let ns = u128::from(least) * 1_000_000_000_000_000 / u128::from(micro.max(1));
+            longest = longest.max(Nanos(u64::try_from(ns).unwrap_or(u64::MAX)));
+        });
+        shaped.duration = shaped.duration.max(longest + Nanos::from_millis(1));
+    }
+    // Of few routes a stream may have none.
+    shaped.streams.retain(|stream| stream.count != Some(0));
+    Ok(())
+}
+
+/// Lets the destination of a stream go through all routes of `slots`; returns how many.
+fn go_through(stream: &mut StreamPlan, slots: &[Slot]) -> Result<u64, String> {
+    let Some((place, _)) = ip_header(stream) else {
+        return Err(format!("stream {}: its packets have no IPv4 or IPv6 header", stream.name));
+    };
+    let header = &stream.packet.headers[place];
+    let Some(field) = header.protocol.field("dst") else { return Ok(0) };
+    let own = header.value("dst").unwrap_or(0);
+    // Hosts that advertise the same prefixes have them together.
+    let mut distinct: Vec<Slot> = Vec::new();
+    for slot in slots {
+        let same = |one: &&mut Slot| Slot { count: slot.count, ..**one } == *slot;
+        match distinct.iter_mut().find(same) {
+            Some(one) => one.count = one.count.max(slot.count),
+            None => distinct.push(*slot),
+        }
+    }
+    let all = |slot: Slot| (0..slot.count).map_while(move |index| slot.address(index, own));
+    let source = match distinct[..] {
+        [] => return Ok(0),
+        [slot] => {
+            let step = u128::from(slot.step).checked_shl(slot.host_bits()).unwrap_or(0);
+            let first = slot.address(0, own).unwrap_or(own);
+            Source::Range { first, step, count: slot.count.into(), width: field.width }
+        }
+        _ => {
+            let values: Arc<[u128]> = distinct.iter().copied().flat_map(all).collect();
+            Source::List { values, order: ListOrder::Sequential }
+        }
+    };
+    let ends = |slot: &Slot| [slot.address(0, own), slot.address(slot.count.saturating_sub(1), own)];
+    let ends: Vec<u128> = distinct.iter().flat_map(ends).flatten().collect();
+    let is_v4 = distinct.first().is_some_and(Slot::is_v4);
+    let ip = |bits: &u128| if is_v4 { IpAddr::V4((*bits as u32).into()) } else { IpAddr::V6((*bits).into()) };
+    stream.destinations = ends.iter().min().map(ip).zip(ends.iter().max().map(ip));
+    let mut vary = stream.vary.as_deref().cloned().unwrap_or_default();
+    let is_destination = |write: &Write| match write.target {
+        Target::Field { header, field } => header == place && field.name == "dst",
+        _ => false,
+    };
+    vary.writes.retain(|write| !is_destination(write));
+    let target = Target::Field { header: place, field };
+    vary.writes.push(Write { variable: vary.variables.len(), target, mask: field.max() });
+    vary.variables.push(Variable::new(source));
+    stream.vary = Some(Arc::new(Vary { flows: None, ..vary }));
+    Ok(distinct.iter().map(|slot| u64::from(slot.count)).sum())
+}
+
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(ip) => u32::from(ip).into(),
+        IpAddr::V6(ip) => ip.into(),
+    }
+}
+
+/// What came of it. That a device ends sessions is an answer; that the tester never had them is none.
+pub(crate) fn outcome(
+    plan: &Plan,
+    directions: &Directions,
+    request: &TrialRequest,
+    document: &ResultDocument,
+    intervals: &[IntervalDocument],
+) -> TrialOutcome {
+    let TrialKind::Routes { routes, .. } = request.kind else { return TrialOutcome::default() };
+    let mut outcome = of_streams(directions, request, document, intervals);
+    let mut told = RouteOutcome::default();
+    let names: BTreeSet<&str> =
+        receivers(plan).into_iter().map(|(port, _)| plan.ports[port].name.as_str()).collect();
+    for port in names.iter().filter_map(|name| document.ports.get(*name)) {
+        let parts = [
+            port.bgp.as_ref().map(|one| (one.advertised, one.flaps, one.announced_after_s)),
+            port.ospf.as_ref().map(|one| (one.advertised, one.flaps, one.announced_after_s)),
+            port.isis.as_ref().map(|one| (one.advertised, one.flaps, one.announced_after_s)),
+        ];
+        for (advertised, lost, after) in parts.into_iter().flatten() {
+            told.advertised += advertised;
+            told.sessions_lost += lost;
+            told.announced_after_s = told.announced_after_s.into_iter().chain(after).reduce(f64::max);
+        }
+    }
+    if told.sessions_lost > 0 {
+        let said = |note: &&String| {
+            note.contains(" were lost")
+                && names.iter().any(|name| note.starts_with(&format!("port {name}: ")))
+        };
+        told.why = document.verdict.notes.iter().find(said).cloned();
+        // What is missing at the start of traffic is what the device has ended.
+        let ended = [NOT_ESTABLISHED, NOT_FULL, NOT_UP, NOT_ACKNOWLEDGED];
+        let before = outcome.reasons.len();
+        outcome.reasons.retain(|reason| !ended.iter().any(|what| reason.contains(what)));
+        outcome.valid |= before > 0 && outcome.reasons.is_empty();
+    } else if told.advertised < routes {
+        outcome.valid = false;
+        outcome.reasons.push(format!(
+            "{} of {} routes were advertised",
+            count(told.advertised),
+            count(routes)
+        ));
+    }
+    outcome.routes = Some(told);
+    outcome
+}
+
+#[cfg(test)]
+mod tests;
