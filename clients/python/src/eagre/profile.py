@@ -937,6 +937,7 @@ class Stream(Written):
     """Notes when fewer than this share of the packets arrived, and until when ('outages' in the result). The share
     is that of the packets sent in 1 ms, or in so many that 20 packets are sent. Needs 'to', and packets with a
     signature.
+    """
     egress: str | Sequence[str] | None = None
     """Bits by whose value received packets are counted apart, to see what the device did to them: fields of the
     packet, named as in 'vary' ('ipv4.dscp', 'vlan.pcp'), or 'bits[120..126]' and 'bytes[15]' of the frame as it
