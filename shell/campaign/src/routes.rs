@@ -90,7 +90,7 @@ fn each_range(port: &mut PortPlan, mut share: impl FnMut(Slot) -> Slot) {
         for range in &mut routes {
             let Some(first) = range.prefix(router.number, 0) else { continue };
             let (prefix_len, step) = (range.prefix_len, range.step);
-            let slot = share(Slot { first: first.into(), prefix_len, step, count: range.count });
+            let slot = share(Slot { first, prefix_len, step, count: range.count });
             (range.first, range.count, range.same, range.schedule) = (first, slot.count, true, always);
         }
         routes.retain(|range| range.count > 0);
