@@ -264,7 +264,7 @@ def restarted(lab, graceful):
     device = Device(lab, ONE)
     routes = [{"name": "kept", "prefixes": "16.0.0.0/24", "count": 50}, {"name": "left", "prefixes": "17.0.0.0/24", "count": 50}]
     west = peer(routes=routes, retry="8s", families=["ipv4"], **graceful)
-    profile = lab.profile(device.ports({"peers": [west], "settle": "0s"}), [], load={"duration": "14s", "drain": "0s"})
+    profile = lab.profile(device.ports({"peers": [west], "settle": "0s"}), [], load={"duration": "22s", "drain": "0s"})
     process = lab.start_eagre("run", profile, "--control", "--json", "-", ns=device.tester, stdin=subprocess.PIPE)
     wait_until(lambda: device.fib() == 100, "the routes", 30)
     time.sleep(1)
