@@ -19,13 +19,14 @@ fn an_archive_is_read_as_it_was_written() {
     }
 }
 
-/// The values are those that the archive's own version made of its documents.
+/// The values are those that the archive's own version made of its documents; later versions may find more in them.
 #[test]
 fn an_archive_has_the_findings_it_had() {
     let before: Vec<Vec<Finding>> = serde_json::from_str(include_str!("data/findings.json")).unwrap();
     assert_eq!(before.len(), results().len());
     for (result, before) in results().iter().zip(before) {
-        let found = result.findings.values().unwrap();
+        let mut found = result.findings.values().unwrap();
+        found.retain(|found| before.iter().any(|before| before.goal == found.goal));
         assert_eq!(found.len(), before.len(), "{}", result.method);
         for (found, before) in found.into_iter().zip(before) {
             assert_eq!(found.note.is_some(), before.note.is_some(), "{}", result.method);
