@@ -688,7 +688,7 @@ def test_ospfv3_as_frr_sees_it(lab, network):
     (row,) = script.states("ospfv3_lsas", router_names=["west ospf"])
     (external,) = row.external_as_lsas
     (said,) = theirs("as-external")
-    assert (external.address_prefix, external.prefix_length, external.metric, external.referenced_ls_type) == ("2001:db8:77::", 64, 20, 0), external
+    assert (external.address_prefix, external.prefix_length, external.metric, external.referenced_ls_type) == ("2001:db8:77:0:0:0:0:0", 64, 20, 0), external
     assert said["payload"] == "2001:db8:77::/64" and (external.header.lsa_id, external.header.sequence_number) == (said["lsId"], said["seqNum"]), (external, said)
     assert external.header.advertising_router_id == "9.9.9.9" and external.header.age < 60, external
     (lsa,) = row.router_lsas
@@ -701,9 +701,9 @@ def test_ospfv3_as_frr_sees_it(lab, network):
         assert set(network_lsa.attached_router_ids) == {"1.1.1.1", "9.9.9.9"}, network_lsa
     (link,) = row.link_lsas
     link_local = device.ns.ip("-6", "address", "show", "dev", "d0", "scope", "link").split("inet6 ")[1].split("/")[0]
-    assert (link.link_local_address, link.address_prefix, link.prefix_length) == (link_local, "2001:db8:a::", 64), link
+    assert (link.link_local_address, link.address_prefix, link.prefix_length) == (link_local, "2001:db8:a:0:0:0:0:0", 64), link
     inside = {(lsa.address_prefix, lsa.prefix_length) for lsa in row.intra_area_prefix_lsas}
-    assert inside == {("2001:db8:a::", 64)}, row.intra_area_prefix_lsas
+    assert inside == {("2001:db8:a:0:0:0:0:0", 64)}, row.intra_area_prefix_lsas
 
     # Metrics.
     row = script.metrics("ospfv3")["west ospf"]

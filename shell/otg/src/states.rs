@@ -15,7 +15,7 @@ use result::{
     IsisRouterState, LldpNeighbourResult, OspfLsaState, ProtocolStates,
 };
 use serde_json::{Map, Value, json};
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Version of the model.
 pub const MODEL_VERSION: &str = "1.62.0";
@@ -318,6 +318,11 @@ const LSA_LISTS_3: [&str; 8] = [
     "intra_area_prefix_lsas",
 ];
 
+/// An address with all of its groups: so scripts for other implementations of the model expect prefixes of LSAs.
+fn in_full(ip: Ipv6Addr) -> String {
+    ip.segments().map(|group| format!("{group:x}")).join(":")
+}
+
 /// An LSA of OSPFv3, and the list of the model that it is in. There an LSA has one prefix: one with several has a row for each.
 fn lsa3(lsa: &OspfLsaState) -> Option<(&'static str, Vec<Value>)> {
     let body = crate::check::hex_bytes(&lsa.body)?;
@@ -332,7 +337,7 @@ fn lsa3(lsa: &OspfLsaState) -> Option<(&'static str, Vec<Value>)> {
         row
     };
     let of_prefix = |(ip, len): LsaPrefix, mut fields: Value| {
-        fields["address_prefix"] = ip.to_string().into();
+        fields["address_prefix"] = in_full(ip).into();
         fields["prefix_length"] = len.into();
         with(fields)
     };
