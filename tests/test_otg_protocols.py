@@ -1116,6 +1116,7 @@ def test_what_lags_can_not_do_is_refused_with_its_place(lab):
     refused(device("x"), "devices[0].ethernets[0].connection.lag_name: unknown lag 'x'")
 
 
+@pytest.mark.unsteady("frames that a busy machine loses are outages, too")
 def test_convergence_of_a_flow_whose_routes_are_withdrawn(lab):
     """FRR has two paths to the routes; the script withdraws the better one, and reads how long frames were lost, and since when."""
     device = TwoPaths(lab)
