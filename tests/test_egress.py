@@ -43,6 +43,7 @@ def counts(row):
     return {value: row["rx"] for value, row in row["egress"].items()}
 
 
+@pytest.mark.unsteady("a busy machine loses frames, of tcpdump and of the device")
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_router_sets_the_dscp(lab, kind):
     """By two fields, by one of IPv6, and not at all; an independent capture has the same counts."""
@@ -87,6 +88,7 @@ def test_a_router_sets_the_dscp(lab, kind):
         assert kernel["packets"] == 0 and "egress" in kernel["off"], "frames are needed"
 
 
+@pytest.mark.unsteady("a busy machine loses frames, of tcpdump and of the device")
 @pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
 def test_a_switch_sets_the_vlan_priority(lab, kind):
     """Of fifteen frames it sets the priority of five, and takes the tag of two."""
@@ -195,6 +197,7 @@ def tagged(client, **selection):
     return {tuple((tag.name, tag.value.hex) for tag in one.tags): one for one in row.tagged_metrics}
 
 
+@pytest.mark.unsteady("a busy machine loses frames, of tcpdump and of the device")
 @pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
 def test_snappi_reads_rows_by_both_values(lab, client, kind):
     """By what was sent and what arrived; an independent capture has the same counts."""
