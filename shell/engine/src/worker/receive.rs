@@ -252,18 +252,21 @@ impl<'a> Receiver<'a> {
             self.burst.prefetch_data(i, 0);
         }
         let (mut measured, mut bytes) = (0, 0);
-        let (mark, port, trackers) = (self.mark, self.port, &self.trackers);
+        let (mark, port, tracks) = (self.mark, self.port, !self.trackers.is_empty());
         counts.rx_packets += n as u64;
         for i in 0..n {
             self.burst.prefetch_head(i + 2 * AHEAD);
             self.burst.prefetch_data(i + AHEAD, 0);
             let data = self.burst.data(i);
             if foreign >> i & 1 != 0 {
-                let Some(arrival) = plain(port, &mark, data, now, expected, trackers) else {
+                let Some(mut arrival) = plain(port, &mark, data, now, expected) else {
                     counts.rx_bytes += bytes + 4 * i as u64;
                     let around = Around { now, expected, counts, hosts, answers };
                     return self.classify_rest(i, measured, foreign, around);
                 };
+                if tracks {
+                    arrival.egress = egress_row(&arrival, expected, &self.trackers, data);
+                }
                 self.arrivals[measured] = arrival;
                 measured += 1;
             }
@@ -315,7 +318,7 @@ impl<'a> Receiver<'a> {
                 counts.rx_other += 1;
                 continue;
             };
-            arrival.egress = egress_row(expected.get(found.stream as usize), &self.trackers, data);
+            arrival.egress = egress_row(&arrival, expected, &self.trackers, data);
             self.arrivals[measured] = arrival;
             measured += 1;
         }
@@ -348,32 +351,19 @@ struct Around<'a> {
 
 /// A test packet with its signature at its end, at the right port and as long as it should be; `None` for anything else.
 #[inline(always)]
-fn plain(
-    port: usize,
-    mark: &Mark,
-    data: &[u8],
-    now: Nanos,
-    expected: &[Expected],
-    trackers: &[Tracker],
-) -> Option<Arrival> {
+fn plain(port: usize, mark: &Mark, data: &[u8], now: Nanos, expected: &[Expected]) -> Option<Arrival> {
     let found = signature::read_at_end(data, mark).ok()?;
     let is_right = |expected| is_as_expected(port, data.len(), expected) == (true, true);
     let sent = signature::unwrap_time(found.time, now);
-    let expected = expected.get(found.stream as usize);
-    let is_plain = expected.is_none_or(is_right) & (sent <= now);
-    let egress = || egress_row(expected, trackers, data);
-    is_plain.then(|| Arrival { egress: egress(), ..seen(found, data.len(), sent, now) })
+    let is_plain = expected.get(found.stream as usize).is_none_or(is_right) & (sent <= now);
+    is_plain.then(|| seen(found, data.len(), sent, now))
 }
 
 /// The row that a packet counts in by the bits its stream tracks; 0 if it tracks none.
-#[inline(always)]
-fn egress_row(expected: Option<&Expected>, trackers: &[Tracker], data: &[u8]) -> u32 {
-    match expected {
-        Some(Expected { egress: number @ 1.., .. }) => {
-            trackers.get(usize::from(*number) - 1).map_or(0, |tracker| tracker.row(data))
-        }
-        _ => 0,
-    }
+#[inline]
+fn egress_row(arrival: &Arrival, expected: &[Expected], trackers: &[Tracker], data: &[u8]) -> u32 {
+    let number = expected.get(arrival.stream as usize).map_or(0, |expected| usize::from(expected.egress));
+    number.checked_sub(1).and_then(|number| trackers.get(number)).map_or(0, |tracker| tracker.row(data))
 }
 
 /// The stream of a packet with a mark, if it arrived where, and as long as, it should.
