@@ -628,6 +628,9 @@ pub struct EgressBits {
     pub width: u16,
 }
 
+/// Streams of a plan of which one is watched for outages, at most: workers keep a quarter of a second of samples of each.
+pub const WATCHED_MAX: usize = 1_000;
+
 /// Bits that are tracked of a stream at most, all fields together.
 pub const EGRESS_BITS_MAX: u16 = 12;
 

@@ -1,6 +1,7 @@
 //! Bits by whose value a stream's packets are counted apart where they arrive.
 
 use super::Resolver;
+use super::stream::NEEDS_SIGNATURE;
 use crate::document::StreamDoc;
 use crate::plan::{EGRESS_BITS_MAX, EGRESS_VALUES_MAX, EgressBits, StreamPlan};
 use units::FrameLen;
@@ -13,8 +14,7 @@ impl Resolver<'_> {
     /// Whether received packets of a stream can be looked at, if its bits are tracked.
     pub(super) fn check_egress(&mut self, path: &str, stream: &StreamDoc) {
         if stream.egress.is_some() && (!stream.is_measured() || stream.replay.is_some()) {
-            let reason = "needs packets with a signature: 'measure: true', and no 'replay'";
-            self.reading.fail(format!("{path}.egress"), reason);
+            self.reading.fail(format!("{path}.egress"), NEEDS_SIGNATURE);
         }
     }
 

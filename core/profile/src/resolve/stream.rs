@@ -5,7 +5,7 @@ use super::packet::{Draft, Route};
 use super::pppoe::whose;
 use super::vary::{Fields, Names, Varying};
 use crate::document::StreamDoc;
-use crate::plan::{ClientsBy, NextHop, Pattern, Sizes, StreamPlan};
+use crate::plan::{ClientsBy, NextHop, Pattern, Sizes, StreamPlan, WATCHED_MAX};
 use field::{Program, Target, Vary};
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -20,11 +20,8 @@ const MOST: u64 = signature::STREAMS_MAX as u64;
 /// Copies that may differ: each has a packet of its own in memory.
 const DIFFERING_MAX: u32 = 1 << 18;
 
-/// Streams of a profile that has one with outages: workers keep a quarter of a second of samples of each.
-const WATCHED_MAX: u64 = 1_000;
-
 /// What is wrong with a stream that says more than its packets can tell.
-const NEEDS_SIGNATURE: &str = "needs packets with a signature: 'measure: true', and no 'replay'";
+pub(super) const NEEDS_SIGNATURE: &str = "needs packets with a signature: 'measure: true', and no 'replay'";
 
 /// Memory of a copy that equals the others: its entry, its name, and its places in tables.
 const COPY_BYTES: u64 = 2 * size_of::<StreamPlan>() as u64;
@@ -154,7 +151,7 @@ impl<'a> Resolver<'a> {
             self.reading.fail(&path, "must be more than 0%");
         }
         let total = self.streams_in_all();
-        if total > WATCHED_MAX {
+        if total > WATCHED_MAX as u64 {
             let reason = format!("{total} streams, copies included; with outages the most is {WATCHED_MAX}");
             self.reading.fail(&path, reason);
         }

@@ -211,8 +211,8 @@ impl Shape {
     /// a quarter is counted, and of those of sums: sixty-fold latency from the fastest packet to the slowest.
     pub(crate) fn bytes(self, workers: usize) -> u64 {
         let buckets = self.scale.map_or(0, Scale::buckets) as u64;
-        let fixed = 512 + if self.has_paths { 40 * self.ports as u64 } else { 0 };
-        let fixed = fixed + if self.has_samples { Samples::STREAM_BYTES } else { 0 };
+        let paths = if self.has_paths { 40 * self.ports as u64 } else { 0 };
+        let fixed = 512 + paths + if self.has_samples { Samples::STREAM_BYTES } else { 0 };
         let in_table = if self.is_present() { 4 * buckets } else { buckets };
         let tables = workers as u64 * 2;
         let egress = (self.egress_rows * size_of::<EgressCounts>()) as u64 * (tables + 2);

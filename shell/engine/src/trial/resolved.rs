@@ -225,6 +225,7 @@ impl<'p> Trial<'p> {
         for (key, has) in [
             ("also_to", (|stream| !stream.also_to.is_empty()) as fn(&StreamPlan) -> bool),
             ("outages", |stream| stream.outages.is_some()),
+            ("egress", |stream| !stream.egress.is_empty()),
         ] {
             if let Some(stream) = more.streams.iter().find(|stream| has(stream)) {
                 return Err(format!(
@@ -232,9 +233,6 @@ impl<'p> Trial<'p> {
                     stream.name
                 ));
             }
-        }
-        if let Some(stream) = more.streams.iter().find(|stream| !stream.egress.is_empty()) {
-            return Err(format!("stream '{}': one with 'egress' must be there from the start", stream.name));
         }
         let names: HashSet<&str> = self.plan.streams.iter().map(|stream| stream.name.as_str()).collect();
         for stream in &more.streams {

@@ -21,15 +21,13 @@ use crate::node::{Log, Node};
 pub(crate) use bgp::WELL_KNOWN;
 use ports::Ports;
 use profile::document::{self, Document, LoadDoc, Share, StreamDoc};
+use profile::plan::WATCHED_MAX;
 use profile::{Overrides, Plan};
 use serde_json::Value;
 use units::Nanos;
 
 /// Duration of the profile, the maximum: clients stop flows themselves.
 const LONGEST: Nanos = Nanos::from_secs(31_536_000);
-
-/// Streams that a profile with outages can have.
-const WATCHED_MAX: usize = 1_000;
 
 /// A translated configuration.
 #[derive(Debug, Clone)]
