@@ -239,12 +239,13 @@ def test_sessions_are_opened_as_fast_as_asked_for(lab, rate):
 
 @pytest.mark.alone
 def test_a_rate_that_can_not_be_met_is_said(lab):
-    """More than a worker can open: what is missing is in the verdict."""
+    """More than a worker can open: what is missing is in the verdict, and what was opened does not wait for it."""
     done = run(lab, entry(raw(), server={"ports": 80}, open="50M/s"), duration="1s", drain="2s")
     one, verdict = check(done.json["sessions"]["s"]), done.json["verdict"]
     assert verdict["generator_limited"], verdict
     assert one["unopened"] == pytest.approx(50_000_000 - one["attempted"], abs=2), one
     assert any("sessions" in reason for reason in verdict["reasons"]), verdict
+    assert one["failed"] == {} and one["active_max"] < 10_000, one
 
 
 def test_opening_stops_at_a_count_a_time_or_an_amount(lab):

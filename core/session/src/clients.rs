@@ -75,6 +75,11 @@ impl Clients {
         opening
     }
 
+    /// Whether they are opened at a rate, and not as fast as can be.
+    pub fn has_rate(&self) -> bool {
+        self.opener.has_rate()
+    }
+
     /// Which group session `number` belongs to, and where it goes: the next free pair for which `owned` holds.
     pub fn place(&mut self, number: u64, owned: impl FnMut(&Tuple) -> bool) -> (GroupId, Option<Tuple>) {
         let (first, pool) = &mut self.members[self.turns.pick(number)];

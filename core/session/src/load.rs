@@ -162,6 +162,11 @@ impl Opener {
         opening
     }
 
+    /// Whether there is a rate.
+    pub fn has_rate(&self) -> bool {
+        !matches!(self.rate, Rate::Max)
+    }
+
     /// When the next turn comes by the rate.
     fn next_turn(&self) -> Nanos {
         self.turn_at(self.turns)

@@ -26,7 +26,7 @@ use crate::trial::hosts::EmulatedHosts;
 use addition::Addition;
 use arrivals::Expected;
 use commands::{HostEvent, WorkerCommand};
-use flows::{Flows, Local};
+use flows::{Crowd, Flows, Local};
 use measure::{Jitter, Recorder};
 use port::{Clock, PortError};
 use receive::Receiver;
@@ -169,7 +169,7 @@ impl<'a> Worker<'a> {
                 sending.done = true;
             }
         }
-        let mut crowded = false;
+        let mut is_behind = false;
         for receiver in &mut self.receivers {
             let port = receiver.port();
             busy |= receiver.turn(
@@ -181,7 +181,7 @@ impl<'a> Worker<'a> {
                 &self.hosts.ports[port],
                 &mut self.answers,
             );
-            crowded |= receiver.took_all_it_could();
+            is_behind |= receiver.took_all_it_could();
             if !self.answers.is_empty() {
                 self.interval.ports[port].tx_answers += answer(&mut self.sending, port, now, &self.answers);
                 self.answers.clear();
@@ -193,8 +193,8 @@ impl<'a> Worker<'a> {
             busy |= transmitter.turn_punt(now, counts);
         }
         // After a pause, frames that came in time are read before time is called. Under load there are always more.
-        self.crowded = if crowded { self.crowded + 1 } else { 0 };
-        let crowded = (1..=CROWDED_MAX).contains(&self.crowded);
+        self.crowded = if is_behind { self.crowded + 1 } else { 0 };
+        let load = Crowd { is_behind, holds_timers: (1..=CROWDED_MAX).contains(&self.crowded) };
         for (port, local) in self.local.iter_mut().enumerate() {
             busy |= local.take_passed(now);
             if let Some(tunnels) = &mut local.tunnels {
@@ -203,7 +203,7 @@ impl<'a> Worker<'a> {
                 counts.tx_answers += answer(&mut self.sending, port, now, &answers);
             }
             let Some(flows) = &mut local.flows else { continue };
-            busy |= serve(flows, &mut self.sending, now, self.epoch, crowded, &mut self.interval);
+            busy |= serve(flows, &mut self.sending, now, self.epoch, load, &mut self.interval);
         }
         self.last_busy = busy;
         if busy && self.rest.is_some() {
@@ -412,8 +412,13 @@ impl<'a> Worker<'a> {
         let sessions = if sent_at == Nanos::ZERO { Nanos::ZERO } else { self.epoch.saturating_add(sent_at) };
         // Whatever is open now was counted as such; nobody's table should have to wait until it forgets it.
         for flows in self.local.iter_mut().filter_map(|local| local.flows.as_mut()) {
-            flows.reset_all(now);
-            serve(flows, &mut self.sending, now, self.epoch, false, &mut self.interval);
+            let mut next = Some(0);
+            while let Some(first) = next {
+                next = flows.reset_some(now, first);
+                serve(flows, &mut self.sending, now, self.epoch, Crowd::NONE, &mut self.interval);
+                // As many as there is room for.
+                next = next.filter(|_| !flows.has_more_to_do());
+            }
         }
         LastReport {
             interval,
@@ -432,13 +437,13 @@ fn serve(
     sending: &mut [Sending<'_>],
     now: Nanos,
     epoch: Nanos,
-    crowded: bool,
+    load: Crowd,
     interval: &mut Interval,
 ) -> bool {
     let port = flows.port();
     let mut through = sending.iter_mut().filter(|s| s.transmitter.port() == port);
     let counts = &mut interval.ports[port];
-    through.next().is_some_and(|s| flows.turn(now, epoch, crowded, &mut s.transmitter.flow_sink(now, counts)))
+    through.next().is_some_and(|s| flows.turn(now, epoch, load, &mut s.transmitter.flow_sink(now, counts)))
 }
 
 fn answer(sending: &mut [Sending<'_>], port: usize, now: Nanos, answers: &[Vec<u8>]) -> u64 {

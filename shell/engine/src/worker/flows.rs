@@ -16,12 +16,13 @@ use units::Nanos;
 
 /// Sessions opened in one turn by the clients of one entry at most: frames that come in are not kept waiting.
 const OPEN_AT_ONCE: u64 = 32;
+/// The same at a rate while more frames wait than a turn takes in: fewer than come to their end in a turn, so that what cannot be
+/// opened in time is told as unopened, and does not keep what is open waiting until it fails.
+const OPEN_BEHIND: u64 = 4;
 /// Pairs of addresses and ports tried for one session before it is given up.
 const TRIES: usize = 64;
 /// Flows seen to in one turn when the run ends.
 const END_AT_ONCE: usize = 64;
-/// Flows that are reset after the end at most.
-const RESETS_MAX: usize = 1 << 20;
 
 /// Servers and the hardware address that one host sends to for them.
 pub(crate) type ServerHops = Vec<(RangeInclusive<IpAddr>, [u8; 6])>;
@@ -110,6 +111,20 @@ impl Local {
         let Some(flows) = flows else { return false };
         steer.take(|frame, is_unfinished| _ = flows.receive(now, &[frame], is_unfinished.into()))
     }
+}
+
+/// Whether a worker keeps up with the frames that come.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Crowd {
+    /// More came than it took in this turn.
+    pub(crate) is_behind: bool,
+    /// Timers wait: there are frames that came before they ran out, and have not been looked at.
+    pub(crate) holds_timers: bool,
+}
+
+impl Crowd {
+    /// It keeps up.
+    pub(crate) const NONE: Self = Self { is_behind: false, holds_timers: false };
 }
 
 /// How far the sessions of a port are.
@@ -205,16 +220,15 @@ impl Flows {
 
     /// Opens, times and sends what is due. `epoch` is the start of traffic. Returns whether there was anything.
     ///
-    /// With `crowded` timers wait: there are frames that came before they ran out, and have not been looked at.
     #[inline]
-    pub(crate) fn turn(&mut self, now: Nanos, epoch: Nanos, crowded: bool, sink: &mut FlowSink<'_>) -> bool {
+    pub(crate) fn turn(&mut self, now: Nanos, epoch: Nanos, load: Crowd, sink: &mut FlowSink<'_>) -> bool {
         if now < epoch {
             return false;
         }
         self.at = now - epoch;
         let mut busy = false;
         if self.at < self.end {
-            busy |= self.open(now);
+            busy |= self.open(now, load.is_behind);
         } else if self.stage != Stage::Ended {
             self.wind_down(now);
             busy = true;
@@ -227,7 +241,7 @@ impl Flows {
             self.retimed = self.see_some(now, next, |_, now, apps, flow, io| apps.ask_again(now, flow, io));
             busy = true;
         }
-        if !crowded && self.stack.next_due() <= now {
+        if !load.holds_timers && self.stack.next_due() <= now {
             self.stack.turn(now, &mut self.apps);
             busy = true;
         }
@@ -249,12 +263,15 @@ impl Flows {
         self.sent_at
     }
 
-    /// Opens the sessions that are due.
+    /// Opens the sessions that are due, or fewer if the worker `is_behind`.
     #[inline]
-    fn open(&mut self, now: Nanos) -> bool {
+    fn open(&mut self, now: Nanos, is_behind: bool) -> bool {
         let mut opened = false;
         for opening in &mut self.openings {
-            let numbers = opening.clients.poll(self.at, &self.apps, OPEN_AT_ONCE);
+            // Without a rate, sessions that end make room for others.
+            let few = is_behind && opening.clients.has_rate();
+            let most = if few { OPEN_BEHIND } else { OPEN_AT_ONCE };
+            let numbers = opening.clients.poll(self.at, &self.apps, most);
             for number in numbers.numbers() {
                 opening.open(now, number, &mut self.stack, &mut self.apps, self.share);
                 opened = true;
@@ -439,12 +456,9 @@ impl Flows {
         }
     }
 
-    /// Resets what is still open.
-    pub(crate) fn reset_all(&mut self, now: Nanos) {
-        let all: Vec<FlowId> = self.stack.flows_from(0).take(RESETS_MAX).collect();
-        for flow in all {
-            self.stack.with(now, &mut self.apps, flow, |_, _, io| io.abort());
-        }
+    /// Resets some of what is still open, from flow number `next` on; returns from which one on others are left.
+    pub(crate) fn reset_some(&mut self, now: Nanos, next: u32) -> Option<u32> {
+        self.see_some(now, next, |_, _, _, _, io| io.abort())
     }
 }
 
