@@ -126,9 +126,9 @@ impl AnyApp {
 
     /// Whether nothing was missing when a flow ended.
     #[inline]
-    pub(crate) fn is_complete(&self, flow: &Flow, side: Side, end: End) -> bool {
+    pub(crate) fn is_complete(&self, flow: &Flow, extras: &Extras, side: Side, end: End) -> bool {
         match self {
-            Self::Program(app) => app.is_complete(flow, side == Side::Client, end),
+            Self::Program(app) => app.is_complete(flow, extras, side == Side::Client, end),
             Self::Echo(_) => Echo::is_complete(flow, end),
             Self::HttpClient(_) => http::Client::is_complete(flow, end),
             Self::HttpServer(_) => http::Server::is_complete(flow, end),

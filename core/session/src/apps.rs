@@ -254,7 +254,7 @@ impl Apps {
     /// How far a session is.
     fn step(&self, flow: &Flow, group: &Group) -> Step {
         if group.common.secured
-            && let Some(Some(tls)) = self.secured.get((flow.extra as usize).wrapping_sub(1))
+            && let Some(Some(tls)) = flow.extra().and_then(|place| self.secured.get(place))
         {
             return if tls.is_open() { Step::Open } else { Step::Securing };
         }
@@ -366,7 +366,7 @@ impl Apps {
         let (udp, extras) = (io.is_for_datagrams(), &mut self.extras);
         let mut ctx = Ctx { now, common, counts, pacers, extras, udp, ask: Default::default() };
         let tls = if common.secured {
-            self.secured.get_mut((flow.extra as usize).wrapping_sub(1)).and_then(Option::as_deref_mut)
+            flow.extra().and_then(|place| self.secured.get_mut(place)?.as_deref_mut())
         } else {
             None
         };
@@ -453,12 +453,11 @@ impl Apps {
         };
         let Group { key, common, counts, .. } = group;
         let pacers = &mut self.pacers[key.session];
-        self.extras.of(flow);
+        let place = self.extras.place(flow);
         let (udp, extras) = (false, &mut self.extras);
         let mut ctx = Ctx { now, common, counts, pacers, extras, udp, ask: Default::default() };
         let tls = tls::opened(side, &mut ctx, flow);
         ctx.ask.hand_to(io);
-        let place = flow.extra as usize - 1;
         if self.secured.len() <= place {
             self.secured.resize_with(place + 1, || None);
         }
@@ -620,7 +619,7 @@ impl App for Apps {
         }
         group.active -= 1;
         let tls = match group.common.secured {
-            true => self.secured.get_mut((flow.extra as usize).wrapping_sub(1)).and_then(Option::take),
+            true => flow.extra().and_then(|place| self.secured.get_mut(place)?.take()),
             false => None,
         };
         // What TLS itself says at the end need not arrive.
@@ -628,7 +627,7 @@ impl App for Apps {
             (End::Reset, Some(tls)) if tls.is_delivered() => End::ResetAcknowledged,
             (end, _) => end,
         };
-        let complete = group.app.is_complete(flow, group.common.side, end);
+        let complete = group.app.is_complete(flow, &self.extras, group.common.side, end);
         let udp = group.common.carrier == Carrier::Udp && !group.app.is_by_tcp(flow);
         match failure(flow, end, complete, udp) {
             Some(reason) => group.counts.fail(reason),
@@ -657,7 +656,7 @@ impl App for Apps {
             return;
         }
         if group.common.secured {
-            let tls = self.secured.get((flow.extra as usize).wrapping_sub(1)).and_then(Option::as_deref);
+            let tls = flow.extra().and_then(|place| self.secured.get(place)?.as_deref());
             return tls.map_or((), |tls| tls::fill(tls, offset, out));
         }
         group.app.fill(flow, &self.extras, offset, out);

@@ -4,7 +4,7 @@
 //!
 //! [`Flow`]: crate::flow::Flow
 
-use crate::flow::{Flag, Flow};
+use crate::flow::{EXTRA, Flag, Flow};
 use std::collections::VecDeque;
 use units::Nanos;
 
@@ -17,6 +17,8 @@ const SPARES: usize = 64;
 /// What some flows need more.
 #[derive(Default)]
 pub(crate) struct Extra {
+    /// Bytes left of the message that is read.
+    left: u64,
     /// Input that is not whole yet, or that can't be used yet.
     pub input: Vec<u8>,
     /// When requests were sent that are not answered.
@@ -74,35 +76,56 @@ pub(crate) struct Extras {
 impl Extras {
     /// The flow's entry, made if there is none.
     pub(crate) fn of(&mut self, flow: &mut Flow) -> &mut Extra {
-        if flow.extra == 0 {
-            let index = self.free.pop().unwrap_or_else(|| {
-                self.entries.push(Extra::default());
-                self.entries.len() as u32 - 1
-            });
-            flow.extra = index + 1;
+        let place = self.place(flow);
+        &mut self.entries[place]
+    }
+
+    /// The place of the flow's entry, made if there is none.
+    pub(crate) fn place(&mut self, flow: &mut Flow) -> usize {
+        if let Some(place) = flow.extra() {
+            return place;
         }
-        &mut self.entries[flow.extra as usize - 1]
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.entries.push(Extra::default());
+            self.entries.len() as u32 - 1
+        });
+        self.entries[index as usize].left = u64::from(flow.left_or_extra);
+        flow.left_or_extra = EXTRA + index;
+        index as usize
+    }
+
+    /// Bytes left of the message that is read; each application gives them a meaning of its own.
+    #[inline]
+    pub(crate) fn left(&self, flow: &Flow) -> u64 {
+        self.find(flow).map_or(u64::from(flow.left_or_extra), |extra| extra.left)
+    }
+
+    /// Sets [`Extras::left`]. A number that the flow has no room for makes an entry.
+    #[inline]
+    pub(crate) fn set_left(&mut self, flow: &mut Flow, left: u64) {
+        if flow.extra().is_none() && left < u64::from(EXTRA) {
+            flow.left_or_extra = left as u32;
+        } else {
+            self.of(flow).left = left;
+        }
     }
 
     /// The flow's entry, if it has one.
     #[inline]
     pub(crate) fn find(&self, flow: &Flow) -> Option<&Extra> {
-        self.entries.get((flow.extra as usize).wrapping_sub(1))
+        self.entries.get(flow.extra()?)
     }
 
     /// The flow's entry, if it has one.
     #[inline]
     pub(crate) fn find_mut(&mut self, flow: &Flow) -> Option<&mut Extra> {
-        self.entries.get_mut((flow.extra as usize).wrapping_sub(1))
+        self.entries.get_mut(flow.extra()?)
     }
 
     /// Takes the flow's entry away.
     pub(crate) fn release(&mut self, flow: &mut Flow) {
-        if flow.extra == 0 {
-            return;
-        }
-        let index = flow.extra - 1;
-        let extra = &mut self.entries[index as usize];
+        let Some(place) = flow.extra() else { return };
+        let extra = &mut self.entries[place];
         extra.input.clear();
         extra.starts.clear();
         extra.responses.clear();
@@ -119,8 +142,8 @@ impl Extras {
         if extra.echo.capacity() > KEEP_MAX {
             extra.echo = VecDeque::new();
         }
-        self.free.push(index);
-        flow.extra = 0;
+        self.free.push(place as u32);
+        flow.left_or_extra = 0;
     }
 
     /// Entries in use.
@@ -162,6 +185,27 @@ impl Extras {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_moves_to_the_entry_and_large_numbers_make_one() {
+        let mut extras = Extras::default();
+        let mut flow = Flow::default();
+        extras.set_left(&mut flow, u64::from(EXTRA) - 1);
+        assert_eq!((extras.left(&flow), extras.used()), (u64::from(EXTRA) - 1, 0));
+        extras.of(&mut flow).input.push(1);
+        assert_eq!((extras.left(&flow), extras.used()), (u64::from(EXTRA) - 1, 1));
+        extras.set_left(&mut flow, 7);
+        assert_eq!(extras.left(&flow), 7);
+        extras.release(&mut flow);
+        assert_eq!((extras.left(&flow), extras.used()), (0, 0));
+        extras.set_left(&mut flow, 5 << 32);
+        assert_eq!((extras.left(&flow), extras.used()), (5 << 32, 1));
+        extras.release(&mut flow);
+        // The next flow's entry has nothing of this one.
+        let mut next = Flow::default();
+        extras.of(&mut next);
+        assert_eq!(extras.left(&next), 0);
+    }
 
     #[test]
     fn long_buffers_are_used_again_and_few_are_kept() {

@@ -16,8 +16,9 @@ const DATAGRAMS_KEPT_MAX: usize = 256;
 pub struct Flow {
     /// The session's number, modulo 2^32.
     pub(crate) number: u32,
-    /// Where there is more about it; 0: nowhere.
-    pub(crate) extra: u32,
+    /// What is left of the message that is read, below [`EXTRA`]; or where there is more about the flow, which has it then.
+    /// See [`Extras::left`].
+    pub(crate) left_or_extra: u32,
     /// When it was opened, or its last request sent: ticks of [`TICK_BITS`].
     pub(crate) at: u32,
     /// When its time is up: ticks of [`UP_TICK_BITS`]. Servers: the oldest response that is not acknowledged.
@@ -28,7 +29,6 @@ pub struct Flow {
     pub(crate) step: u32,
     /// Offset of the oldest message that is not acknowledged whole, modulo 2^40.
     base: [u8; 5],
-    left: [u8; 5],
     /// Messages sent that are not acknowledged whole.
     pub(crate) unacked: u16,
     pub(crate) waiting: u8,
@@ -36,7 +36,10 @@ pub struct Flow {
     flags: u16,
 }
 
-const _: () = assert!(size_of::<Flow>() == 40 && align_of::<Flow>() == 4);
+const _: () = assert!(size_of::<Flow>() == 36 && align_of::<Flow>() == 4);
+
+/// The place of a flow's entry in [`Extras`] is told from a number of bytes by this.
+pub(crate) const EXTRA: u32 = 1 << 31;
 
 /// Ticks of 256 ns: differences are right up to 18 minutes.
 const TICK_BITS: u32 = 8;
@@ -132,14 +135,10 @@ impl Flow {
         had
     }
 
+    /// The place of its entry in [`Extras`], if it has one.
     #[inline]
-    pub(crate) fn left(&self) -> u64 {
-        read(&self.left)
-    }
-
-    #[inline]
-    pub(crate) fn set_left(&mut self, left: u64) {
-        write(&mut self.left, left);
+    pub(crate) fn extra(&self) -> Option<usize> {
+        self.left_or_extra.checked_sub(EXTRA).map(|place| place as usize)
     }
 
     /// Bytes from the oldest message's start to `offset`.

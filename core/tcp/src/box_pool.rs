@@ -12,12 +12,15 @@ use units::Nanos;
 pub(crate) struct BoxId(u32);
 
 impl BoxId {
-    /// No box.
-    pub(crate) const NONE: Self = Self(u32::MAX);
-
     #[inline(always)]
-    pub(crate) fn is_some(self) -> bool {
-        self != Self::NONE
+    pub(crate) fn number(self) -> u32 {
+        self.0
+    }
+
+    /// The box with a number that [`BoxId::number`] gave.
+    #[inline(always)]
+    pub(crate) fn from_number(number: u32) -> Self {
+        Self(number)
     }
 }
 
@@ -88,6 +91,8 @@ impl BoxPool {
 /// What a flow keeps in its box.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
+    /// The segment being timed ends here.
+    pub timed_seq: u32,
     /// Bytes the application asked to send beyond those the flow itself counts.
     pub beyond: u64,
     /// The upper half of the stream offset of SND.UNA.

@@ -36,6 +36,6 @@ pub use frame::Inside;
 pub use frame_counts::StackCounts;
 pub use group::{GroupConfig, GroupTunnel, OwnMacs, UnfinishedChecksums, datagram_max};
 pub use key::{Transport, flow_owner, flow_owner_inside, owner};
-pub use options::{Congestion, TcpOptions, TimeWait, UdpOptions};
+pub use options::{ACK_DELAY_MAX, Congestion, TcpOptions, TimeWait, UdpOptions};
 pub use segment::{Flags, Malformed, SackBlocks, Segment, SegmentHeader, Timestamps};
 pub use stack::{BURST, ConnectError, Sink, Stack};

@@ -2,6 +2,9 @@
 
 use units::Nanos;
 
+/// Longest [`TcpOptions::ack_delay`].
+pub const ACK_DELAY_MAX: Nanos = Nanos::from_secs(2);
+
 /// How congestion is controlled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Congestion {
@@ -49,7 +52,8 @@ pub struct TcpOptions {
     pub congestion: Congestion,
     /// Whether small segments are sent at once instead of waiting for acknowledgements (Nagle, RFC 9293 section 3.7.4).
     pub no_delay: bool,
-    /// How long an acknowledgement may wait (RFC 9293 section 3.8.6.3: below 500 ms); zero acknowledges at once.
+    /// How long an acknowledgement may wait (RFC 9293 section 3.8.6.3: below 500 ms), at most [`ACK_DELAY_MAX`]; zero
+    /// acknowledges at once.
     pub ack_delay: Nanos,
     /// Retransmission time-out before the first measurement (RFC 6298: 1 s).
     pub rto_initial: Nanos,

@@ -1,24 +1,35 @@
-//! Slots by number, in pages: growing never moves what is there, and numbers are used again.
+//! Slots by number, in pages: growing never moves what is there, and numbers are used again. Free ones lead from one to the next,
+//! so that they cost no memory of their own.
 //!
 //! Not here: whether a slot is in use; its owner keeps that in the slot.
 
 use std::ops::{Index, IndexMut};
 
-/// Slots of a page.
+/// Slots of a page: so many that what the allocator adds to each page does not matter.
 const PAGE: usize = 1 << PAGE_BITS;
-const PAGE_BITS: u32 = 12;
+const PAGE_BITS: u32 = 14;
+
+/// What has room for a number while it is free.
+pub(crate) trait Linked {
+    /// The number that [`Linked::set_link`] left.
+    fn link(&self) -> u32;
+    fn set_link(&mut self, link: u32);
+}
+
+/// No number.
+const NONE: u32 = u32::MAX;
 
 /// Slots, numbered from zero.
 #[derive(Debug)]
 pub(crate) struct Slab<T> {
     pages: Vec<Vec<T>>,
-    /// Numbers given back, the last one to be used first: it is in the caches.
-    free: Vec<u32>,
+    /// The number given back last, which is used first: it is in the caches. It leads to the one before.
+    free: u32,
 }
 
-impl<T> Slab<T> {
+impl<T: Linked> Slab<T> {
     pub(crate) fn new() -> Self {
-        Self { pages: Vec::new(), free: Vec::new() }
+        Self { pages: Vec::new(), free: NONE }
     }
 
     /// Numbers ever used: all are below.
@@ -29,7 +40,12 @@ impl<T> Slab<T> {
     /// A number that is free, with what was left there.
     #[inline]
     pub(crate) fn take_free(&mut self) -> Option<u32> {
-        self.free.pop()
+        let index = self.free;
+        if index == NONE {
+            return None;
+        }
+        self.free = self[index].link();
+        Some(index)
     }
 
     /// Puts `slot` behind all others; `None` if there are 2^32 - 1 of them.
@@ -48,13 +64,16 @@ impl<T> Slab<T> {
     /// Gives a number back.
     #[inline]
     pub(crate) fn give_back(&mut self, index: u32) {
-        self.free.push(index);
+        let before = std::mem::replace(&mut self.free, index);
+        self[index].set_link(before);
     }
 
     /// Numbers in use.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
-        self.end() as usize - self.free.len()
+        let next = |index: &u32| Some(self[*index].link()).filter(|link| *link != NONE);
+        let free = std::iter::successors(Some(self.free).filter(|index| *index != NONE), next);
+        self.end() as usize - free.count()
     }
 }
 
@@ -77,6 +96,16 @@ impl<T> IndexMut<u32> for Slab<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    impl Linked for u32 {
+        fn link(&self) -> u32 {
+            *self
+        }
+
+        fn set_link(&mut self, link: u32) {
+            *self = link;
+        }
+    }
 
     #[test]
     fn numbers_are_used_again_and_pages_stay() {

@@ -607,7 +607,7 @@ impl<A: App> Stack<A> {
         let slot = &mut self.slots[index];
         let group = &mut self.groups[usize::from(slot.group)];
         match &mut slot.kind {
-            FlowKind::Tcp(endpoint) if endpoint.deadline().is_some_and(|tick| until(now, tick.0) <= 0) => {
+            FlowKind::Tcp(endpoint) if endpoint.deadline(now).is_some_and(|tick| until(now, tick.0) <= 0) => {
                 let io = Io::new(FlowId(index), GroupId(slot.group));
                 let is_v6 = slot.flags & IS_V6 != 0;
                 let mut env = env(now, group, &mut self.busy, is_v6);
@@ -743,7 +743,7 @@ fn is_peer(address: IpAddr) -> bool {
 /// early, so that it needs one entry and not two.
 #[inline]
 fn tcp_deadline(now: Nanos, endpoint: &Endpoint, group: &Group, place: WheelPosition) -> Option<u32> {
-    let deadline = endpoint.deadline()?.0;
+    let deadline = endpoint.deadline(now)?.0;
     if place != WheelPosition::NOWHERE || !matches!(endpoint.state(), State::SynSent | State::SynReceived) {
         return Some(deadline);
     }

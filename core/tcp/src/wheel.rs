@@ -11,7 +11,7 @@
 //! Invariants: no place is later than its flow's deadline; a bucket never holds more than twice as many entries as count,
 //! plus a constant.
 
-use crate::slab::Slab;
+use crate::slab::{Linked, Slab};
 use units::Nanos;
 
 const LEVELS: usize = 4;
@@ -54,6 +54,18 @@ struct Block {
     next: u32,
     len: u32,
     entries: [u32; BLOCK],
+}
+
+impl Linked for Block {
+    #[inline(always)]
+    fn link(&self) -> u32 {
+        self.next
+    }
+
+    #[inline(always)]
+    fn set_link(&mut self, link: u32) {
+        self.next = link;
+    }
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -37,7 +37,7 @@ pub struct TcpDoc {
     pub congestion: Option<CongestionDoc>,
     /// Send small segments at once instead of waiting for acknowledgements (no Nagle). Default: true.
     pub no_delay: Option<bool>,
-    /// Maximum delay of an acknowledgement; 0s acknowledges at once. Default: 40ms.
+    /// Maximum delay of an acknowledgement, up to 2s; 0s acknowledges at once. Default: 40ms.
     pub ack_delay: Option<Duration>,
     /// Initial retransmission timeout (RFC 6298). Default: 1s.
     pub rto_initial: Option<Duration>,

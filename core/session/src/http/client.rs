@@ -216,7 +216,7 @@ impl Client {
                     self.complete(ctx, flow);
                     Ok(Step::Around(0))
                 }
-                _ => parse::body(flow, rest),
+                _ => parse::body(ctx.extras, flow, rest),
             };
             match step {
                 Ok(Step::More) => return used,
@@ -308,7 +308,7 @@ impl Client {
             ctx.fail(flow, Reason::WrongContent);
             return Ok(());
         }
-        parse::begin(flow, if bodiless { Framing::Length(0) } else { head.framing });
+        parse::begin(ctx.extras, flow, if bodiless { Framing::Length(0) } else { head.framing });
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 //! Bytes without meaning are an error, never a panic. Heads are bounded by [`HEAD_MAX`]; of bodies nothing is kept.
 
 use super::plan::Method;
+use crate::extra::Extras;
 use crate::flow::Flow;
 
 /// Longest head, and longest line within a chunked body.
@@ -327,11 +328,11 @@ pub(crate) enum Step {
 
 /// Begins to read a body.
 #[inline]
-pub(crate) fn begin(flow: &mut Flow, framing: Framing) {
+pub(crate) fn begin(extras: &mut Extras, flow: &mut Flow, framing: Framing) {
     flow.state = match framing {
         Framing::Length(0) => state::COMPLETE,
         Framing::Length(left) => {
-            flow.set_left(left);
+            extras.set_left(flow, left);
             state::LENGTH
         }
         Framing::Chunked => state::CHUNK_SIZE,
@@ -341,24 +342,25 @@ pub(crate) fn begin(flow: &mut Flow, framing: Framing) {
 
 /// Reads on in a body. When it is whole the flow's state is [`state::COMPLETE`].
 #[inline]
-pub(crate) fn body(flow: &mut Flow, data: &[u8]) -> Result<Step, Wrong> {
+pub(crate) fn body(extras: &mut Extras, flow: &mut Flow, data: &[u8]) -> Result<Step, Wrong> {
     match flow.state {
         _ if data.is_empty() => Ok(Step::More),
         state::UNTIL_CLOSE => Ok(Step::Data(data.len())),
         state::LENGTH | state::CHUNK_DATA => {
-            let used = flow.left().min(data.len() as u64);
-            flow.set_left(flow.left() - used);
-            if flow.left() == 0 {
+            let left = extras.left(flow);
+            let used = left.min(data.len() as u64);
+            extras.set_left(flow, left - used);
+            if left == used {
                 flow.state = if flow.state == state::LENGTH { state::COMPLETE } else { state::CHUNK_END };
             }
             Ok(Step::Data(used as usize))
         }
-        _ => between(flow, data),
+        _ => between(extras, flow, data),
     }
 }
 
 /// A line of a chunked body.
-fn between(flow: &mut Flow, data: &[u8]) -> Result<Step, Wrong> {
+fn between(extras: &mut Extras, flow: &mut Flow, data: &[u8]) -> Result<Step, Wrong> {
     let Some((text, used)) = line(data) else {
         return if data.len() > HEAD_MAX { Err("a line of a chunk is too long") } else { Ok(Step::More) };
     };
@@ -366,7 +368,7 @@ fn between(flow: &mut Flow, data: &[u8]) -> Result<Step, Wrong> {
         state::CHUNK_SIZE => match chunk_size(text).ok_or("no size of a chunk")? {
             0 => state::TRAILER,
             size => {
-                flow.set_left(size);
+                extras.set_left(flow, size);
                 state::CHUNK_DATA
             }
         },

@@ -226,7 +226,7 @@ impl Server {
                     self.asked(ctx, flow);
                     Ok(Step::Around(0))
                 }
-                _ => parse::body(flow, rest),
+                _ => parse::body(ctx.extras, flow, rest),
             };
             match step {
                 Ok(Step::More) => return used,
@@ -294,7 +294,7 @@ impl Server {
         ctx.counts.requests += 1;
         let (template, size) = self.choose(flow, &asked);
         let delay = self.delay(flow, asked.answer);
-        parse::begin(flow, asked.framing);
+        parse::begin(ctx.extras, flow, asked.framing);
         // Whoever has sent some of the body does not wait.
         if asked.waits && data.len() == len {
             self.say_go_on(ctx, flow);

@@ -470,7 +470,7 @@ impl Machine {
                 flow.state = state::STREAM;
                 flow.sent = flow.sent.wrapping_add(1);
                 flow.unacked = flow.unacked.saturating_add(1);
-                flow.set_left(0);
+                ctx.extras.set_left(flow, 0);
                 self.stream(ctx, flow, 0);
                 return false;
             }
@@ -577,18 +577,19 @@ impl Machine {
 
     /// Asks for more of the stream if little is on its way.
     fn stream(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, acknowledged: u64) {
-        let ahead = flow.left().wrapping_sub(acknowledged) & LEFT_MASK;
+        let ahead = ctx.extras.left(flow).wrapping_sub(acknowledged) & LEFT_MASK;
         if ahead <= STREAM_AHEAD / 2 {
             let more = STREAM_AHEAD - ahead;
             ctx.ask.send += more;
             ctx.counts.bytes_sent += more;
-            flow.set_left((flow.left() + more) & LEFT_MASK);
+            let asked = ctx.extras.left(flow) + more;
+            ctx.extras.set_left(flow, asked & LEFT_MASK);
         }
     }
 
     fn begin_expect(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.state = state::EXPECT;
-        flow.set_left(0);
+        ctx.extras.set_left(flow, 0);
         flow.waiting = 0;
         if ctx.is_client() {
             ctx.arm(flow, ctx.common.patience.response);
@@ -677,7 +678,7 @@ impl Machine {
         place: &StepPosition<'_>,
         data: &[u8],
     ) -> Option<(usize, bool)> {
-        let got = flow.left();
+        let got = ctx.extras.left(flow);
         if got == 0 && ctx.is_client() {
             ctx.first_byte(flow, flow.at);
         }
@@ -700,12 +701,12 @@ impl Machine {
                 (used, whole)
             }
             Item::Until(delimiter, borders) => {
-                flow.set_left(got + 1);
+                ctx.extras.set_left(flow, got + 1);
                 return Some(find(delimiter, borders, &mut flow.waiting, data));
             }
             _ => (data.len(), u64::MAX),
         };
-        flow.set_left((got + used as u64) & LEFT_MASK);
+        ctx.extras.set_left(flow, (got + used as u64) & LEFT_MASK);
         Some((used, got + used as u64 == whole))
     }
 
@@ -765,7 +766,7 @@ impl Machine {
                     self.expected(ctx, flow);
                     return self.run(ctx, flow);
                 }
-                let boundary = flow.left() == 0 && !ctx.is_client();
+                let boundary = ctx.extras.left(flow) == 0 && !ctx.is_client();
                 if !boundary {
                     ctx.fail_softly(flow, Reason::ClosedEarly);
                 }
@@ -843,7 +844,7 @@ impl Machine {
             state::EXPECT if ctx.is_client() => {
                 matches!(self.locate(flow.step), Some(StepPosition { item: Item::End, .. }))
             }
-            state::EXPECT => flow.left() == 0,
+            state::EXPECT => ctx.extras.left(flow) == 0,
             _ => true,
         };
         if at_boundary {
@@ -862,9 +863,9 @@ impl Machine {
     }
 
     /// Whether nothing was missing when a flow ended.
-    pub(crate) fn is_complete(&self, flow: &Flow, client: bool, end: End) -> bool {
+    pub(crate) fn is_complete(&self, flow: &Flow, extras: &Extras, client: bool, end: End) -> bool {
         let served = end == End::Closed || flow.step > 0;
-        flow.has(Flag::Done) || !client && flow.state == state::EXPECT && flow.left() == 0 && served
+        flow.has(Flag::Done) || !client && flow.state == state::EXPECT && extras.left(flow) == 0 && served
     }
 
     pub(crate) fn fill(&self, flow: &Flow, _: &Extras, offset: u64, out: &mut [u8]) {

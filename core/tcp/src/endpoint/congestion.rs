@@ -4,7 +4,6 @@
 //! All arithmetic is on integers, so a run is the same on every machine.
 
 use super::{Endpoint, Env, bit};
-use crate::box_pool::BoxId;
 use crate::options::Congestion;
 
 /// `ssthresh` before anything was lost.
@@ -190,7 +189,7 @@ impl Endpoint {
         let silence = u64::from(self.clock(env).wrapping_sub(self.timed_at)) << 6;
         if silence > self.time_out(env).0 + (u64::from(self.srtt >> 3) << 6) {
             self.cwnd = initial;
-            if self.busy != BoxId::NONE {
+            if self.is_boxed() {
                 self.work(env).cubic = None;
             }
         }

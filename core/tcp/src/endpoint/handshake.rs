@@ -1,10 +1,9 @@
 //! From nothing to established: opening, listening's answer, simultaneous opening (RFC 9293 sections 3.5 and 3.10.7.3).
 
 use super::sequence::{after, before};
-use super::timers::{AFTER_SYN_TIMEOUT, Timer, coarse};
+use super::timers::{AFTER_SYN_TIMEOUT, ShortTick, Timer, Variation, coarse};
 use super::{Endpoint, Env, Events, State, Tick, bit, congestion};
 use crate::app::End;
-use crate::box_pool::BoxId;
 use crate::segment::{Flags, Segment, SegmentHeader};
 
 /// A segment must hold some payload beside 40 bytes of options.
@@ -18,18 +17,17 @@ impl Endpoint {
             iss,
             snd_una: iss,
             snd_nxt: iss,
-            unsent: 0,
+            unsent_and_boxed: 0,
             rcv_nxt: 0,
             last_ack: 0,
             ts_recent: 0,
-            timed_seq: iss.wrapping_add(1),
+            timed_seq_or_box: iss.wrapping_add(1),
             timed_at: 0,
             cwnd: 0,
             srtt: 0,
-            rttvar: coarse(env.options.rto_initial).max(1),
             due: Tick(0),
-            ack_due: Tick(0),
-            busy: BoxId::NONE,
+            rttvar: Variation::of(coarse(env.options.rto_initial)),
+            ack_due: ShortTick(0),
             snd_wnd: 0,
             max_wnd: 0,
             rcv_wnd: 0,
@@ -120,7 +118,8 @@ impl Endpoint {
             self.measure(env, segment.ack, None);
         } else {
             // RFC 6298 section 5.7; RFC 5681 section 3.1: a lost SYN leaves one segment.
-            self.rttvar = self.rttvar.max(coarse(AFTER_SYN_TIMEOUT.min(env.options.rto_max)));
+            let least = coarse(AFTER_SYN_TIMEOUT.min(env.options.rto_max));
+            self.rttvar = Variation::of(self.rttvar.value().max(least));
             self.cwnd = self.room_for_payload();
         }
         self.clear(bit::SYN | bit::TIMING);

@@ -3,7 +3,7 @@
 //! Segments and timers come in as calls, segments to send are asked for by [`Endpoint::transmit`]. Payload is named by
 //! its stream offset; whoever sends a segment asks the application for the bytes, once more if it must be repeated.
 //!
-//! An endpoint is 76 bytes. What only some flows need lies in a box of [`BoxPool`]: the scoreboard and state of a repair,
+//! An endpoint is 68 bytes. What only some flows need lies in a box of [`BoxPool`]: the scoreboard and state of a repair,
 //! bytes ahead of a gap, bytes a paused application has not taken, CUBIC's curve, stream offsets above 4 GiB.
 //!
 //! Not here: the urgent mechanism (RFC 9293 section 3.8.5 advises against it; URG is ignored), data on SYN segments
@@ -38,7 +38,7 @@ use crate::box_pool::{BoxId, BoxPool, Work};
 use crate::counts::TcpCounts;
 use crate::options::{TcpOptions, TimeWait};
 use crate::segment::SegmentHeader;
-use timers::Timer;
+use timers::{ShortTick, Timer, Variation};
 use units::Nanos;
 
 /// What every call gets.
@@ -170,25 +170,24 @@ pub struct Endpoint {
     iss: u32,
     snd_una: u32,
     snd_nxt: u32,
-    /// Bytes to send behind SND.NXT.
-    unsent: u32,
+    /// Bytes to send behind SND.NXT; with [`BOXED`] if the flow has a box.
+    unsent_and_boxed: u32,
     rcv_nxt: u32,
     /// RFC 7323: Last.ACK.sent.
     last_ack: u32,
     /// RFC 7323: TS.Recent.
     ts_recent: u32,
-    /// The segment being timed ends here.
-    timed_seq: u32,
+    /// The segment being timed ends here; in a flow with a box, which one it is: the box has the end then.
+    timed_seq_or_box: u32,
     /// When it was sent; 64 ns.
     timed_at: u32,
     cwnd: u32,
     /// Eight times the smoothed round-trip time, 64 ns; zero before the first measurement.
     srtt: u32,
     /// Four times its variation, 64 ns; before the first measurement the time-out itself.
-    rttvar: u32,
     due: Tick,
-    ack_due: Tick,
-    busy: BoxId,
+    rttvar: Variation,
+    ack_due: ShortTick,
     /// Window announced by the peer, and the largest so far; not scaled.
     snd_wnd: u16,
     max_wnd: u16,
@@ -207,7 +206,11 @@ pub struct Endpoint {
     bits: u16,
 }
 
-const _: () = assert!(size_of::<Endpoint>() == 76 && align_of::<Endpoint>() == 4);
+/// The flow has a box. Beside it, [`UNSENT_MAX`] bytes are what an endpoint can count.
+const BOXED: u32 = 1 << 31;
+const UNSENT_MAX: u32 = BOXED - 1;
+
+const _: () = assert!(size_of::<Endpoint>() == 68 && align_of::<Endpoint>() == 4);
 
 /// The parts of an endpoint that others use.
 impl Endpoint {
@@ -239,18 +242,18 @@ impl Endpoint {
 
     /// Whether it has a box of [`BoxPool`].
     pub fn is_busy(&self) -> bool {
-        self.busy.is_some()
+        self.is_boxed()
     }
 
     /// Whether bytes or a FIN came that a paused application was not told yet.
     pub fn holds(&self, busy: &BoxPool) -> bool {
-        self.busy.is_some() && busy.work(self.busy).holds()
+        self.is_boxed() && busy.work(self.box_id()).holds()
     }
 
-    /// The earliest instant at which [`Endpoint::on_timer`] wants to be called.
+    /// The earliest instant at which [`Endpoint::on_timer`] wants to be called, as seen from `now`.
     #[inline]
-    pub fn deadline(&self) -> Option<Tick> {
-        let ack = self.has(bit::ACK_LATER).then_some(self.ack_due);
+    pub fn deadline(&self, now: Nanos) -> Option<Tick> {
+        let ack = self.has(bit::ACK_LATER).then_some(self.ack_due.near(now));
         let other = (self.timer.kind() != timers::TimerKind::Off).then_some(self.due);
         match (ack, other) {
             (Some(ack), Some(other)) => Some(if ack.before(other) { ack } else { other }),
@@ -271,9 +274,9 @@ impl Endpoint {
         if self.has(bit::CLOSE) || !matches!(self.state, SynSent | SynReceived | Established | CloseWait) {
             return;
         }
-        match u32::try_from(bytes).ok().and_then(|bytes| self.unsent.checked_add(bytes)) {
-            Some(unsent) => self.unsent = unsent,
-            None => {
+        match u32::try_from(bytes).ok().and_then(|bytes| self.unsent().checked_add(bytes)) {
+            Some(unsent) if unsent <= UNSENT_MAX => self.set_unsent(unsent),
+            _ => {
                 self.work(env).beyond += bytes;
                 self.refill(env);
             }
@@ -350,9 +353,11 @@ impl Endpoint {
 
     /// Gives the box back. For an endpoint that is dropped before its end was told; one that ended has none.
     pub fn release(&mut self, busy: &mut BoxPool) {
-        if self.busy.is_some() {
-            busy.take_back(self.busy);
-            self.busy = BoxId::NONE;
+        if self.is_boxed() {
+            let id = self.box_id();
+            self.timed_seq_or_box = busy.work(id).timed_seq;
+            self.unsent_and_boxed &= UNSENT_MAX;
+            busy.take_back(id);
         }
     }
 }
@@ -376,10 +381,53 @@ impl Endpoint {
 
     /// The flow's box; it gets one if it has none.
     fn work<'e>(&mut self, env: &'e mut Env<'_>) -> &'e mut Work {
-        if !self.busy.is_some() {
-            self.busy = env.busy.lend();
+        if !self.is_boxed() {
+            let id = env.busy.lend();
+            env.busy.work_mut(id).timed_seq = self.timed_seq_or_box;
+            self.timed_seq_or_box = id.number();
+            self.unsent_and_boxed |= BOXED;
         }
-        env.busy.work_mut(self.busy)
+        env.busy.work_mut(self.box_id())
+    }
+
+    /// Whether the flow has a box of [`BoxPool`].
+    #[inline(always)]
+    fn is_boxed(&self) -> bool {
+        self.unsent_and_boxed & BOXED != 0
+    }
+
+    /// The box of a flow that has one.
+    #[inline(always)]
+    fn box_id(&self) -> BoxId {
+        debug_assert!(self.is_boxed());
+        BoxId::from_number(self.timed_seq_or_box)
+    }
+
+    /// Where the segment that is being timed ends.
+    #[inline(always)]
+    fn timed_seq(&self, busy: &BoxPool) -> u32 {
+        if self.is_boxed() { busy.work(self.box_id()).timed_seq } else { self.timed_seq_or_box }
+    }
+
+    #[inline(always)]
+    fn set_timed_seq(&mut self, busy: &mut BoxPool, seq: u32) {
+        if self.is_boxed() {
+            busy.work_mut(self.box_id()).timed_seq = seq;
+        } else {
+            self.timed_seq_or_box = seq;
+        }
+    }
+
+    /// Bytes to send behind SND.NXT.
+    #[inline(always)]
+    fn unsent(&self) -> u32 {
+        self.unsent_and_boxed & UNSENT_MAX
+    }
+
+    #[inline(always)]
+    fn set_unsent(&mut self, bytes: u32) {
+        debug_assert!(bytes <= UNSENT_MAX);
+        self.unsent_and_boxed = self.unsent_and_boxed & BOXED | bytes;
     }
 
     /// Largest payload of a segment that carries no SACK option.
@@ -391,14 +439,14 @@ impl Endpoint {
     /// Stream offset of a sequence number at or behind SND.UNA.
     #[inline]
     fn offset_of(&self, env: &Env<'_>, seq: u32) -> u64 {
-        let high = if self.busy.is_some() { env.busy.work(self.busy).offset_high } else { 0 };
+        let high = if self.is_boxed() { env.busy.work(self.box_id()).offset_high } else { 0 };
         let una = u64::from(high) << 32 | u64::from(self.snd_una.wrapping_sub(self.iss).wrapping_sub(1));
         una + u64::from(seq.wrapping_sub(self.snd_una))
     }
 
     /// Whether the moment has come to reset instead of finishing.
     fn closes_by_reset(&mut self, env: &Env<'_>) -> bool {
-        let quiet = self.unsent == 0 && self.flight() == 0;
+        let quiet = self.unsent() == 0 && self.flight() == 0;
         let now =
             env.options.close_by_reset && self.has(bit::CLOSE) && self.state == State::Established && quiet;
         if now {
@@ -410,7 +458,7 @@ impl Endpoint {
     /// What ends every call on a flow that lives on: says what may be sent now, and sees to timers that wait for it.
     #[inline(always)]
     fn settle(&mut self, env: &mut Env<'_>) {
-        if self.unsent == 0 && !self.busy.is_some() && !self.has(bit::CLOSE) {
+        if self.unsent_and_boxed == 0 && !self.has(bit::CLOSE) {
             // Nothing to send, nothing out of the ordinary.
             self.clear(bit::READY);
             if env.options.keep_alive.is_none() && self.timer.kind() != timers::TimerKind::Persist {
@@ -421,7 +469,7 @@ impl Endpoint {
     }
 
     fn settle_any(&mut self, env: &mut Env<'_>) {
-        if self.busy.is_some() {
+        if self.is_boxed() {
             self.settle_busy(env);
         }
         if self.next(env).is_some() {
@@ -435,8 +483,8 @@ impl Endpoint {
     }
 
     fn settle_busy(&mut self, env: &mut Env<'_>) {
-        let quiet = self.snd_una == self.snd_nxt && self.unsent == 0;
-        if env.busy.work(self.busy).is_spare(quiet) {
+        let quiet = self.snd_una == self.snd_nxt && self.unsent() == 0;
+        if env.busy.work(self.box_id()).is_spare(quiet) {
             self.release(env.busy);
         }
     }

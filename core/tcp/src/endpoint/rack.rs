@@ -90,8 +90,8 @@ impl Endpoint {
         if self.flight() <= u32::from(self.mss) || !self.is_timed(env) || self.timer.doublings() > 0 {
             return None;
         }
-        if self.busy.is_some() {
-            let work = env.busy.work(self.busy);
+        if self.is_boxed() {
+            let work = env.busy.work(self.box_id());
             let repairs = work.recovery.is_some() || !work.scoreboard.is_empty();
             if repairs || work.rack.probe.is_some() {
                 return None;
@@ -103,7 +103,7 @@ impl Endpoint {
 
     /// When what is missing is overdue, if something is.
     pub(super) fn overdue_at(&self, env: &Env<'_>) -> Option<Tick> {
-        env.busy.work(self.busy).rack.pending.map(|pending| pending.1)
+        env.busy.work(self.box_id()).rack.pending.map(|pending| pending.1)
     }
 
     /// Nothing was heard of the tail: the next segment goes out whatever the congestion window, or the last one again.
@@ -120,7 +120,7 @@ impl Endpoint {
     /// Whether a segment of new data fits the peer's window.
     fn has_new_segment(&self) -> bool {
         let usable = (u32::from(self.snd_wnd) << (self.scales & 15)).saturating_sub(self.flight());
-        self.state.sends() && self.unsent > 0 && self.unsent.min(self.room_for_payload()) <= usable
+        self.state.sends() && self.unsent() > 0 && self.unsent().min(self.room_for_payload()) <= usable
     }
 
     /// The probe that is owed (RFC 8985 section 7.3).
@@ -129,7 +129,7 @@ impl Endpoint {
             return None;
         }
         if self.has_new_segment() {
-            return Some(Next::New(self.unsent.min(self.room_for_payload())));
+            return Some(Next::New(self.unsent().min(self.room_for_payload())));
         }
         let fin = u32::from(self.state.fin_in_flight());
         let from = later(self.snd_una, self.snd_nxt.wrapping_sub(self.room_for_payload() + fin));
@@ -140,7 +140,7 @@ impl Endpoint {
     #[inline]
     pub(super) fn probe_sent(&mut self, env: &mut Env<'_>) {
         let end = self.snd_nxt;
-        let rack = &mut env.busy.work_mut(self.busy).rack;
+        let rack = &mut env.busy.work_mut(self.box_id()).rack;
         if std::mem::take(&mut rack.probe_owed)
             && let Some(probe) = &mut rack.probe
         {
@@ -150,7 +150,7 @@ impl Endpoint {
 
     /// What an acknowledgement means for a probe whose answer is awaited (RFC 8985 section 7.4.2).
     fn take_probe_answer(&mut self, env: &mut Env<'_>, header: &SegmentHeader, duplicate: bool, new: bool) {
-        let rack = &mut env.busy.work_mut(self.busy).rack;
+        let rack = &mut env.busy.work_mut(self.box_id()).rack;
         let Some(probe) = rack.probe.filter(|probe| !before(header.ack, probe.end)) else { return };
         let both_arrived = duplicate || header.ack == probe.end && !new && header.sack.is_empty();
         if !probe.repeats || both_arrived {
@@ -189,11 +189,11 @@ impl Endpoint {
         let twice = if self.has(bit::SACK) { Self::reported_duplicate(header) } else { None };
         if let Some(twice) = twice {
             env.counts.duplicates_reported += 1;
-            if self.busy.is_some() {
+            if self.is_boxed() {
                 self.take_duplicate(env, twice);
             }
         }
-        if !self.busy.is_some() || !env.options.rack {
+        if !self.is_boxed() || !env.options.rack {
             return;
         }
         self.take_probe_answer(env, header, twice.is_some(), new);
@@ -207,7 +207,7 @@ impl Endpoint {
     fn widen(&mut self, env: &mut Env<'_>) {
         let nxt = self.snd_nxt;
         let una = self.snd_una;
-        let rack = &mut env.busy.work_mut(self.busy).rack;
+        let rack = &mut env.busy.work_mut(self.box_id()).rack;
         if rack.widened.is_none_or(|end| !before(una, end)) {
             rack.wider = rack.wider.saturating_add(1).min(3);
             (rack.wide_for, rack.widened) = (WIDE_FOR, Some(nxt));
@@ -220,7 +220,7 @@ impl Endpoint {
             return;
         }
         let una = self.snd_una;
-        let work = env.busy.work_mut(self.busy);
+        let work = env.busy.work_mut(self.box_id());
         let rack = &mut work.rack;
         rack.lost = rack.lost.filter(|lost| after(*lost, una));
         rack.pending = rack.pending.filter(|pending| after(pending.0, una));
@@ -244,7 +244,7 @@ impl Endpoint {
 
     /// What was watched is overdue (RFC 8985 section 6.3).
     pub(super) fn reorder_expired(&mut self, env: &mut Env<'_>) {
-        if self.busy.is_some() {
+        if self.is_boxed() {
             self.overdue(env);
         }
         self.start_retransmit(env);
@@ -252,7 +252,7 @@ impl Endpoint {
 
     fn overdue(&mut self, env: &mut Env<'_>) {
         let una = self.snd_una;
-        let work = env.busy.work_mut(self.busy);
+        let work = env.busy.work_mut(self.box_id());
         let Some((high, _)) = work.rack.pending.take() else { return };
         let Some(highest) = work.scoreboard.highest() else { return };
         match &mut work.recovery {

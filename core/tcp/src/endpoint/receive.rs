@@ -1,7 +1,7 @@
 //! Segments coming in (RFC 9293 section 3.10.7.4): the common case first, then everything else in the RFC's order.
 
 use super::sequence::{after, before, earlier};
-use super::timers::TimerKind;
+use super::timers::{ShortTick, TimerKind};
 use super::{Endpoint, Env, Events, State, bit};
 use crate::app::End;
 use crate::segment::{Flags, Segment, SegmentHeader};
@@ -52,7 +52,7 @@ impl Endpoint {
             && times
             && acked <= self.flight()
             && !repeats
-            && !self.busy.is_some()
+            && !self.is_boxed()
             && !self.has(bit::PAUSED | bit::ECE)
             && self.retries == 0
             && segment.payload.len() <= env.options.window as usize
@@ -85,7 +85,7 @@ impl Endpoint {
         if !after(header.seq, self.last_ack) && !before(times.value, self.ts_recent) {
             self.ts_recent = times.value;
         }
-        (self.busy.is_some() || self.timer.doublings() > 0).then_some(times.echo)
+        (self.is_boxed() || self.timer.doublings() > 0).then_some(times.echo)
     }
 
     /// Every second segment is acknowledged at once, the first one later (RFC 9293 section 3.8.6.3).
@@ -96,7 +96,7 @@ impl Endpoint {
             self.set(bit::ACK_NOW);
         } else {
             self.set(bit::ACK_LATER);
-            self.ack_due = super::Tick::at_or_after(env.now.saturating_add(env.options.ack_delay));
+            self.ack_due = ShortTick::at_or_after(env.now.saturating_add(env.options.ack_delay));
         }
     }
 
@@ -306,8 +306,8 @@ impl Endpoint {
 
     /// Whether every byte the application asked to send was acknowledged.
     fn is_delivered(&self, env: &Env<'_>) -> bool {
-        let beyond = if self.busy.is_some() { env.busy.work(self.busy).beyond } else { 0 };
-        self.unsent == 0 && beyond == 0 && self.flight() <= u32::from(self.state.fin_in_flight())
+        let beyond = if self.is_boxed() { env.busy.work(self.box_id()).beyond } else { 0 };
+        self.unsent() == 0 && beyond == 0 && self.flight() <= u32::from(self.state.fin_in_flight())
     }
 
     /// RFC 9293 section 3.10.7.4, fifth step: the acknowledgement.
@@ -359,11 +359,12 @@ impl Endpoint {
 
     /// Whether `ack` is for the byte a window probe carried, which then counts as sent.
     fn acknowledges_probe(&mut self, env: &mut Env<'_>, ack: u32) -> bool {
-        let probed =
-            self.timer.kind() == TimerKind::Persist && self.unsent > 0 && ack == self.snd_nxt.wrapping_add(1);
+        let probed = self.timer.kind() == TimerKind::Persist
+            && self.unsent() > 0
+            && ack == self.snd_nxt.wrapping_add(1);
         if probed {
             self.snd_nxt = ack;
-            self.unsent -= 1;
+            self.set_unsent(self.unsent() - 1);
             env.counts.bytes_out += 1;
         }
         probed
@@ -398,7 +399,7 @@ impl Endpoint {
         }
         self.snd_una = ack;
         self.retries = 0;
-        if self.busy.is_some() {
+        if self.is_boxed() {
             self.repair_on_advance(env, acked, flight);
         } else {
             self.grow(env, acked, flight);
@@ -492,8 +493,8 @@ impl Endpoint {
         if !new.is_empty() {
             self.deliver(env, new, events);
         }
-        let filled = self.busy.is_some() && self.deliver_kept(env, events);
-        let fin_at = if self.busy.is_some() { env.busy.work(self.busy).fin_at } else { None };
+        let filled = self.is_boxed() && self.deliver_kept(env, events);
+        let fin_at = if self.is_boxed() { env.busy.work(self.box_id()).fin_at } else { None };
         if fin && end == self.rcv_nxt || fin_at == Some(self.rcv_nxt) {
             return self.take_fin(env, events);
         }
@@ -543,10 +544,10 @@ impl Endpoint {
 
     /// Hands on what was kept and now is in order. Whether a gap was filled, even if another one remains.
     fn deliver_kept(&mut self, env: &mut Env<'_>, events: &mut impl Events) -> bool {
-        let gap = !env.busy.work(self.busy).reassembly.is_empty();
+        let gap = !env.busy.work(self.box_id()).reassembly.is_empty();
         while let Some((bytes, known)) = {
             let next = self.rcv_nxt;
-            env.busy.work_mut(self.busy).reassembly.take(next)
+            env.busy.work_mut(self.box_id()).reassembly.take(next)
         } {
             self.deliver(env, &bytes[known..], events);
         }
@@ -570,8 +571,8 @@ impl Endpoint {
         self.rcv_nxt = self.rcv_nxt.wrapping_add(1);
         self.clear(bit::ACK_LATER);
         self.set(bit::ACK_NOW);
-        if self.busy.is_some() {
-            let work = env.busy.work_mut(self.busy);
+        if self.is_boxed() {
+            let work = env.busy.work_mut(self.box_id());
             work.fin_at = None;
             work.reassembly.clear();
         }
@@ -590,10 +591,10 @@ impl Endpoint {
 
     /// Tells what was kept for a paused application.
     pub(super) fn deliver_held(&mut self, env: &mut Env<'_>, events: &mut impl Events) {
-        if !self.busy.is_some() {
+        if !self.is_boxed() {
             return;
         }
-        let work = env.busy.work_mut(self.busy);
+        let work = env.busy.work_mut(self.box_id());
         let mut held = std::mem::take(&mut work.held);
         if !held.is_empty() {
             events.data(&held);
@@ -609,8 +610,8 @@ impl Endpoint {
     #[inline(always)]
     pub(super) fn receive_room(&self, env: &Env<'_>) -> u32 {
         let full = self.full_window(env);
-        if self.busy.is_some() {
-            full.saturating_sub(env.busy.work(self.busy).held.len() as u32)
+        if self.is_boxed() {
+            full.saturating_sub(env.busy.work(self.box_id()).held.len() as u32)
         } else {
             full
         }

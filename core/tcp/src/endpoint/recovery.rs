@@ -234,7 +234,7 @@ impl Endpoint {
         let una = later(self.snd_una, header.ack);
         let nxt = self.snd_nxt;
         let mut new = 0;
-        let highest = if self.busy.is_some() { env.busy.work(self.busy).scoreboard.highest() } else { None };
+        let highest = if self.is_boxed() { env.busy.work(self.box_id()).scoreboard.highest() } else { None };
         for (from, to) in header.sack.as_slice().iter().copied() {
             // RFC 2018 section 4 and RFC 2883: blocks at or below the acknowledgement report duplicates.
             if !before(from, to) || before(from, una) || after(to, nxt) {
@@ -256,7 +256,7 @@ impl Endpoint {
         let (nxt, is_timed) = (self.snd_nxt, env.options.rack);
         // What was overtaken by more than a time-out was sent again by one.
         let reports_until = env.now.saturating_add(self.time_out(env));
-        let work = env.busy.work_mut(self.busy);
+        let work = env.busy.work_mut(self.box_id());
         if let Some(first) = work.scoreboard.ranges.first().map(|first| first.0) {
             work.note_order(is_timed, una.wrapping_sub(acked), earlier(first, una));
         }
@@ -314,7 +314,7 @@ impl Endpoint {
             return;
         }
         let lost = if sack {
-            let work = env.busy.work(self.busy);
+            let work = env.busy.work(self.box_id());
             held > 0
                 && (work.repeated >= DUP_THRESH && !work.rack.has_reordered()
                     || self.lost_before(work) != una)

@@ -48,6 +48,55 @@ impl Tick {
     }
 }
 
+/// An instant less than two seconds away: the lower half of a [`Tick`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ShortTick(pub u16);
+
+impl ShortTick {
+    /// The first one not before `instant`.
+    #[inline(always)]
+    pub(super) fn at_or_after(instant: Nanos) -> Self {
+        Self(Tick::at_or_after(instant).0 as u16)
+    }
+
+    /// The nearest of all instants that it may be.
+    #[inline(always)]
+    pub(super) fn near(self, now: Nanos) -> Tick {
+        let now = Tick::before_or_at(now).0;
+        Tick(now.wrapping_add_signed(i32::from(self.0.wrapping_sub(now as u16) as i16)))
+    }
+}
+
+/// Four times the variation of the round-trip time, 64 ns, right to a two-thousandth: a floating-point number of 12 bits, the
+/// first of which is not stored, and 5 of an exponent. Small ones are stored as they are. Never zero.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Variation(u16);
+
+impl Variation {
+    const BITS: u32 = 11;
+
+    /// The smallest one not below `value`: a time-out is never early.
+    #[inline(always)]
+    pub(super) fn of(value: u32) -> Self {
+        let value = value.max(1);
+        let Some(shift) = (u32::BITS - value.leading_zeros()).checked_sub(Self::BITS + 1) else {
+            return Self(value as u16);
+        };
+        let above = value & ((1 << shift) - 1) != 0;
+        // What is carried goes to the exponent.
+        Self((((shift << Self::BITS) + (value >> shift)) as u16).saturating_add(u16::from(above)))
+    }
+
+    #[inline(always)]
+    pub(super) fn value(self) -> u32 {
+        let (exponent, rest) = (u32::from(self.0 >> Self::BITS), u32::from(self.0) & ((1 << Self::BITS) - 1));
+        match exponent.checked_sub(1) {
+            None => rest,
+            Some(shift) => (u64::from(rest | 1 << Self::BITS) << shift).min(u64::from(u32::MAX)) as u32,
+        }
+    }
+}
+
 /// What the timer is for; the acknowledgement has one of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
@@ -160,7 +209,7 @@ impl Endpoint {
     #[inline]
     pub(super) fn time_out(&self, env: &Env<'_>) -> Nanos {
         let options = env.options;
-        let measured = u64::from((self.srtt >> 3).saturating_add(self.rttvar.max(1))) << 6;
+        let measured = u64::from((self.srtt >> 3).saturating_add(self.rttvar.value())) << 6;
         let time = if self.srtt == 0 { measured } else { measured.max(options.rto_min.0) };
         let doublings = self.timer.doublings();
         let time = if doublings == 0 { time } else { time.saturating_mul(1 << doublings) };
@@ -170,7 +219,7 @@ impl Endpoint {
     /// Starts the timer for what is in flight: for what is overdue first, or the tail, or all (RFC 8985 section 7.2).
     #[inline]
     pub(super) fn start_retransmit(&mut self, env: &Env<'_>) {
-        if self.busy.is_some()
+        if self.is_boxed()
             && let Some(due) = self.overdue_at(env)
         {
             self.timer.set_kind(TimerKind::Reorder);
@@ -188,7 +237,7 @@ impl Endpoint {
     #[inline]
     pub(super) fn note_tail(&mut self, env: &Env<'_>) {
         if self.timer.kind() == TimerKind::Retransmit
-            && !self.busy.is_some()
+            && !self.is_boxed()
             && self.flight() > u32::from(self.mss)
             && let Some(time) = self.probe_after(env, self.time_out(env))
         {
@@ -202,10 +251,11 @@ impl Endpoint {
         let rtt = rtt.clamp(1, LONGEST_RTT);
         if self.srtt == 0 {
             self.srtt = rtt << 3;
-            self.rttvar = rtt << 1;
+            self.rttvar = Variation::of(rtt << 1);
         } else {
             let old = self.srtt >> 3;
-            self.rttvar = self.rttvar - (self.rttvar >> 2) + rtt.abs_diff(old);
+            let before = self.rttvar.value();
+            self.rttvar = Variation::of((before - (before >> 2)).saturating_add(rtt.abs_diff(old)));
             self.srtt = (self.srtt - old + rtt).max(8);
         }
     }
@@ -214,7 +264,7 @@ impl Endpoint {
     #[inline]
     pub(super) fn measure(&mut self, env: &mut Env<'_>, ack: u32, echo: Option<u32>) {
         if self.has(bit::TIMING) {
-            if super::sequence::before(ack, self.timed_seq) {
+            if super::sequence::before(ack, self.timed_seq(env.busy)) {
                 return;
             }
             self.clear(bit::TIMING);
@@ -235,7 +285,7 @@ impl Endpoint {
     ///
     /// Some: the flow is over; see [`Endpoint::on_segment`].
     pub fn on_timer(&mut self, env: &mut Env<'_>, events: &mut impl Events) -> Option<End> {
-        if self.has(bit::ACK_LATER) && self.ack_due.is_due(env.now) {
+        if self.has(bit::ACK_LATER) && self.ack_due.near(env.now).is_due(env.now) {
             self.clear(bit::ACK_LATER);
             self.set(bit::ACK_NOW);
         }
@@ -332,7 +382,7 @@ impl Endpoint {
             return;
         }
         let kind = self.timer.kind();
-        if self.unsent > 0 && !self.has(bit::READY) {
+        if self.unsent() > 0 && !self.has(bit::READY) {
             // RFC 9293 section 3.8.6.1.
             if kind != TimerKind::Persist {
                 self.retries = 0;
@@ -387,6 +437,31 @@ mod tests {
         for now in [Nanos(late.0 - 5 * step), late, Nanos(late.0 + 5 * step)] {
             assert_eq!(Tick::at_or_after(Nanos(late.0 + step)).nanos(now), Nanos(late.0 + step));
         }
+    }
+
+    #[test]
+    fn short_ticks_are_found_again_from_near() {
+        for at in [0, 5, 0x7fff, 0x8000, 0xffff, 0x1_0000, u64::from(u32::MAX), 1 << 32] {
+            let instant = Nanos(at << Tick::SHIFT);
+            for away in [Nanos::ZERO, Nanos(1), Nanos::from_secs(1), crate::options::ACK_DELAY_MAX] {
+                let before = Nanos(instant.0.saturating_sub(away.0));
+                for now in [before, instant.saturating_add(away)] {
+                    assert_eq!(ShortTick::at_or_after(instant).near(now), Tick(at as u32), "{at} {away}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn variations_are_right_to_a_two_thousandth() {
+        for bit in 0..32 {
+            for value in [1 << bit, (1 << bit) + 1, (1u32 << bit).saturating_mul(3), u32::MAX >> bit] {
+                let kept = Variation::of(value).value();
+                assert!(kept >= value && kept - value <= value / 2_000, "{value} {kept}");
+                assert_eq!(Variation::of(kept).value(), kept);
+            }
+        }
+        assert_eq!(Variation::of(0).value(), 1);
     }
 
     #[test]

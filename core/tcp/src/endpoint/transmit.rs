@@ -2,7 +2,7 @@
 
 use super::recovery::Repair;
 use super::timers::TimerKind;
-use super::{Endpoint, Env, Outgoing, State, bit};
+use super::{Endpoint, Env, Outgoing, State, UNSENT_MAX, bit};
 use crate::segment::{Flags, SackBlocks, SegmentHeader, Timestamps};
 
 /// What to send next, of what takes up sequence numbers after the handshake.
@@ -24,7 +24,7 @@ impl Endpoint {
             return None;
         }
         env.counts.segments_out += 1;
-        if !self.busy.is_some() && !self.has(bit::SYN | bit::RESET | bit::PROBE) {
+        if !self.is_boxed() && !self.has(bit::SYN | bit::RESET | bit::PROBE) {
             return Some(self.transmit_plain(env));
         }
         let out = self.compose(env);
@@ -83,7 +83,7 @@ impl Endpoint {
     /// What may be sent now. Asked at the end of every call, so that [`bit::READY`] is its answer.
     #[inline(always)]
     pub(super) fn next(&self, env: &Env<'_>) -> Option<Next> {
-        if self.busy.is_some() {
+        if self.is_boxed() {
             return self.next_of_busy(env);
         }
         self.new_data(env, self.flight()).map(Next::New)
@@ -91,7 +91,7 @@ impl Endpoint {
 
     #[cold]
     fn next_of_busy(&self, env: &Env<'_>) -> Option<Next> {
-        let work = env.busy.work(self.busy);
+        let work = env.busy.work(self.box_id());
         if work.stray_reset.is_some() {
             return Some(Next::Stray);
         }
@@ -113,12 +113,12 @@ impl Endpoint {
         if !self.state.sends() {
             return None;
         }
-        if self.unsent == 0 {
+        if self.unsent() == 0 {
             let resets = env.options.close_by_reset && self.state == State::Established;
             return (self.has(bit::CLOSE) && !resets).then_some(0);
         }
         let full = self.room_for_payload();
-        let want = self.unsent.min(full);
+        let want = self.unsent().min(full);
         if pipe > 0 && pipe.saturating_add(want) > self.congestion_window(env) {
             return None;
         }
@@ -137,7 +137,7 @@ impl Endpoint {
     #[inline(always)]
     fn header(&mut self, env: &mut Env<'_>, seq: u32, flags: Flags) -> SegmentHeader {
         let mut header = self.plain_header(env, seq, flags);
-        if self.busy.is_some() && self.has(bit::SACK) {
+        if self.is_boxed() && self.has(bit::SACK) {
             header.sack = self.sack_blocks(env);
         }
         header
@@ -147,7 +147,7 @@ impl Endpoint {
     #[inline(never)]
     fn sack_blocks(&mut self, env: &mut Env<'_>) -> SackBlocks {
         let most = if self.has(bit::TIMESTAMPS) { 3 } else { 4 };
-        let work = env.busy.work_mut(self.busy);
+        let work = env.busy.work_mut(self.box_id());
         let Some((from, to)) = work.twice.take() else { return work.reassembly.blocks(most) };
         // RFC 2883 section 4: what came twice first.
         let mut blocks = SackBlocks::default();
@@ -194,7 +194,7 @@ impl Endpoint {
         let len = self.fit(&header, len);
         let offset = if len > 0 { self.offset_of(env, seq) } else { 0 };
         header.flags |= self.take_new(env, len);
-        if self.busy.is_some() {
+        if self.is_boxed() {
             self.probe_sent(env);
         }
         Outgoing { header, offset, len: len as u16, ecn_capable: len > 0 && self.has(bit::ECN) }
@@ -207,11 +207,11 @@ impl Endpoint {
             self.restart_after_idle(env);
         }
         let (mut flags, mut span) = (Flags::ACK, len);
-        self.unsent -= len;
-        if self.busy.is_some() {
+        self.set_unsent(self.unsent() - len);
+        if self.is_boxed() {
             self.refill(env);
         }
-        if self.unsent == 0 {
+        if self.unsent() == 0 {
             // RFC 9293 section 3.9.1.2 (MUST-61): the last of what was asked for is pushed.
             if len > 0 {
                 flags |= Flags::PSH;
@@ -229,7 +229,8 @@ impl Endpoint {
         self.snd_nxt = self.snd_nxt.wrapping_add(span);
         if !self.has(bit::TIMING) {
             self.set(bit::TIMING);
-            (self.timed_seq, self.timed_at) = (self.snd_nxt, self.clock(env));
+            self.set_timed_seq(env.busy, self.snd_nxt);
+            self.timed_at = self.clock(env);
         }
         if self.timer.kind().is_for_flight() {
             self.note_tail(env);
@@ -262,10 +263,10 @@ impl Endpoint {
 
     /// Moves bytes that the endpoint itself could not count.
     pub(super) fn refill(&mut self, env: &mut Env<'_>) {
-        let work = env.busy.work_mut(self.busy);
-        let more = work.beyond.min(u64::from(u32::MAX - self.unsent));
+        let work = env.busy.work_mut(self.box_id());
+        let more = work.beyond.min(u64::from(UNSENT_MAX - self.unsent()));
         work.beyond -= more;
-        self.unsent += more as u32;
+        self.set_unsent(self.unsent() + more as u32);
     }
 
     /// Repeats as much of a hole as fits a segment.
@@ -280,7 +281,7 @@ impl Endpoint {
         if with_fin {
             header.flags |= Flags::FIN;
         }
-        if from.wrapping_add(len + u32::from(with_fin)) == self.snd_nxt && self.unsent == 0 && len > 0 {
+        if from.wrapping_add(len + u32::from(with_fin)) == self.snd_nxt && self.unsent() == 0 && len > 0 {
             header.flags |= Flags::PSH;
         }
         self.note_repeated(env, from, len, u32::from(with_fin), rescue);
@@ -293,7 +294,7 @@ impl Endpoint {
     fn note_repeated(&mut self, env: &mut Env<'_>, from: u32, len: u32, fin: u32, rescue: bool) {
         self.probe_sent(env);
         let nxt = self.snd_nxt;
-        let work = env.busy.work_mut(self.busy);
+        let work = env.busy.work_mut(self.box_id());
         if let Some(undo) = &mut work.undo {
             undo.repeated(from);
         }
@@ -327,7 +328,7 @@ impl Endpoint {
     }
 
     fn compose_stray(&mut self, env: &mut Env<'_>) -> Outgoing {
-        let seq = env.busy.work_mut(self.busy).stray_reset.take().unwrap_or_default();
+        let seq = env.busy.work_mut(self.box_id()).stray_reset.take().unwrap_or_default();
         env.counts.resets_out += 1;
         // RFC 9293 section 3.10.7.1: the number the segment acknowledged, and no acknowledgement.
         let header = SegmentHeader { seq, flags: Flags::RST, ..SegmentHeader::default() };
@@ -379,7 +380,7 @@ impl Endpoint {
             return self.plain(env, self.snd_nxt.wrapping_sub(1), Flags::ACK);
         }
         let usable = u32::from(self.snd_wnd) << (self.scales & 15);
-        let part = usable.min(self.unsent).min(self.room_for_payload());
+        let part = usable.min(self.unsent()).min(self.room_for_payload());
         if part > 0 {
             return self.compose_new(env, part);
         }

@@ -60,7 +60,7 @@ impl Endpoint {
     /// The peer reports that `from..to` came twice. Once it has said so of all that was sent again, the repair is undone.
     pub(super) fn take_duplicate(&mut self, env: &mut Env<'_>, (from, to): (u32, u32)) {
         let (mss, una) = (self.room_for_payload(), self.snd_una);
-        let work = env.busy.work_mut(self.busy);
+        let work = env.busy.work_mut(self.box_id());
         let Some(undo) = work.undo.as_mut().filter(|undo| undo.repeats > 0 && after(to, undo.from)) else {
             return;
         };

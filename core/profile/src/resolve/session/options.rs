@@ -8,7 +8,7 @@ use emulate::pppoe::PppoeConfig;
 use session::plan::{SideHost, SidePlan, SideTunnel};
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use tcp::{Congestion, TcpOptions, TimeWait, UdpOptions};
+use tcp::{ACK_DELAY_MAX, Congestion, TcpOptions, TimeWait, UdpOptions};
 use units::Nanos;
 use wire::tunnel::PppoeLinks;
 
@@ -158,6 +158,12 @@ impl Resolver<'_> {
         if !TIMESTAMP_STEPS.contains(&options.timestamp_step) {
             let reason = "the clock of timestamps advances once in 1ms to 1s (RFC 7323 section 5.4)";
             self.fail_once(path(|tcp| tcp.timestamp_step.is_some()) + ".timestamp_step", reason);
+        }
+        if options.ack_delay > ACK_DELAY_MAX {
+            let reason = format!(
+                "an acknowledgement waits at most {ACK_DELAY_MAX}; RFC 9293 section 3.8.6.3 allows less than 500ms"
+            );
+            self.fail_once(path(|tcp| tcp.ack_delay.is_some()) + ".ack_delay", reason);
         }
         if options.rto_min == Nanos::ZERO {
             let reason = "must be longer than 0";

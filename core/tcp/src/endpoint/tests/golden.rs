@@ -96,7 +96,7 @@ fn probes_a_closed_window() {
     assert_eq!(lone.host.told.acknowledged, 11);
     let all = lone.ack(5_011);
     lone.put(&all, b"");
-    assert_eq!((lone.host.told.acknowledged, lone.endpoint().deadline()), (5_010, None));
+    assert_eq!((lone.host.told.acknowledged, lone.endpoint().deadline(lone.now)), (5_010, None));
 }
 
 /// Probes that nobody answers end the flow.

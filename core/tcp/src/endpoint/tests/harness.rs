@@ -235,7 +235,8 @@ impl Host {
     fn next_due(&self, now: Nanos) -> Option<Nanos> {
         let resume = self.resume_at;
         let endpoint = self.endpoint.as_ref().filter(|_| self.end.is_none());
-        let deadline = endpoint.and_then(Endpoint::deadline).map(|tick| tick.nanos(now).max(now));
+        let deadline =
+            endpoint.and_then(|endpoint| endpoint.deadline(now)).map(|tick| tick.nanos(now).max(now));
         [resume, deadline].into_iter().flatten().min()
     }
 
@@ -565,6 +566,23 @@ impl Lone {
 
     pub(super) fn send(&mut self, bytes: u64) {
         self.host.send(self.now, bytes);
+    }
+
+    /// As if the next bytes had been sent and acknowledged.
+    pub(super) fn skip(&mut self, mut bytes: u32) {
+        self.host.with(self.now, |endpoint, env, _| {
+            while bytes > 0 {
+                let part = bytes.min(endpoint.unsent());
+                assert!(part > 0, "{bytes} bytes were not asked for");
+                endpoint.snd_nxt = endpoint.snd_nxt.wrapping_add(part);
+                endpoint.snd_una = endpoint.snd_nxt;
+                endpoint.set_unsent(endpoint.unsent() - part);
+                if endpoint.is_boxed() {
+                    endpoint.refill(env);
+                }
+                bytes -= part;
+            }
+        });
     }
 
     /// All segments owed now.
