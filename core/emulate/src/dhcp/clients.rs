@@ -162,6 +162,8 @@ pub struct DhcpClients {
     /// When the next may begin, or release.
     next_turn: Nanos,
     outstanding: u32,
+    /// Clients that have a lease.
+    holding: u32,
     /// Of `next_xid` random words.
     key: u64,
     words: u64,
@@ -183,6 +185,7 @@ impl DhcpClients {
             begun: 0,
             next_turn: Nanos::ZERO,
             outstanding: 0,
+            holding: 0,
             key: random::key(config.seed),
             words: 0,
             first_sent: None,
@@ -240,7 +243,7 @@ impl DhcpClients {
 
     /// Clients that have a lease.
     pub fn holding(&self) -> u32 {
-        self.clients.iter().filter(|client| client.has_lease()).count() as u32
+        self.holding
     }
 
     /// The leases there are, by client.
@@ -430,6 +433,8 @@ impl DhcpClients {
         (client.state, client.due) = (state, due);
         self.outstanding += u32::from(client.is_outstanding());
         self.outstanding -= u32::from(was.is_outstanding());
+        self.holding += u32::from(client.has_lease());
+        self.holding -= u32::from(was.has_lease());
         if was.has_lease() && !client.has_lease() && self.holders.get(&was.ip) == Some(&index) {
             self.holders.remove(&was.ip);
         }
