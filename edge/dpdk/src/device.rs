@@ -27,15 +27,14 @@ impl Device {
     /// The driver's name, such as `net_af_xdp`; empty for PCI, where the hardware decides.
     pub(crate) fn driver(&self) -> String {
         match &self.kind {
-            Kind::Null => "net_null".to_owned(),
             Kind::AfXdp { .. } => "net_af_xdp".to_owned(),
             Kind::Memif { .. } => "net_memif".to_owned(),
             Kind::Tap { .. } => "net_tap".to_owned(),
             Kind::Vhost { .. } => "net_vhost".to_owned(),
             Kind::Virtio { .. } => "net_virtio_user".to_owned(),
             Kind::Pcap { .. } => "net_pcap".to_owned(),
-            // The last two are no ports of DPDK.
-            Kind::Pci { .. } | Kind::Ring(_) | Kind::AfPacket { .. } => String::new(),
+            // All but the first are no ports of DPDK.
+            Kind::Pci { .. } | Kind::Null | Kind::Ring(_) | Kind::AfPacket { .. } => String::new(),
             Kind::Vdev { name, .. } => driver_of(name),
         }
     }
@@ -79,7 +78,6 @@ impl Device {
             _ => format!("{}{number}", self.driver()),
         };
         let mut arguments = match &self.kind {
-            Kind::Null => pairs(&[("no-rx", "1")]),
             Kind::AfXdp { interface, .. } => {
                 pairs(&[("iface", interface), ("queue_count", &queues.to_string())])
             }
@@ -109,7 +107,7 @@ impl Device {
                 pairs(&files).into_iter().filter(|(_, file)| !file.is_empty()).collect()
             }
             Kind::Vdev { arguments, .. } => arguments.clone(),
-            Kind::Pci { .. } | Kind::Ring(_) | Kind::AfPacket { .. } => Vec::new(),
+            Kind::Pci { .. } | Kind::Null | Kind::Ring(_) | Kind::AfPacket { .. } => Vec::new(),
         };
         // What the user says goes before what we would say. What says which port it is cannot be said by an option.
         arguments.retain(|(key, _)| self.option(key).is_none());

@@ -1,8 +1,9 @@
 //! The machine's ports: DPDK's by a thin C shim and safe Rust over EAL, ethdev, mempool and mbuf, and those of `packet`.
 //!
 //! What it is: from a device string such as `afxdp:veth0` to a [`port::Port`] with its queues, for everything DPDK has
-//! a driver for. AF_PACKET ports are opened here too, after the same checks and under the same locks, and need no DPDK. Frames are DPDK's: [`port::FrameHead`] is `rte_mbuf` (shim/shim.c asserts every field), so a burst
-//! goes from the worker to the driver as an array of pointers and nothing is converted.
+//! a driver for. AF_PACKET ports and `null` are opened here too, after the same checks and under the same locks, and need no
+//! DPDK. Frames are DPDK's: [`port::FrameHead`] is `rte_mbuf` (shim/shim.c asserts every field), so a burst goes from the
+//! worker to the driver as an array of pointers and nothing is converted.
 //!
 //! What it is not: no flow rules, no hardware timestamps, no multi-process; one segment per frame; the shim decides
 //! nothing, and nothing outside `ffi.rs` calls C.

@@ -21,6 +21,7 @@ use ::xdp::LiveCounts;
 use os::ethtool;
 use os::interface_lock::{InterfaceLock, LockError};
 use os::open_interface::OpenInterface;
+use port::null::NullPort;
 use port::{Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQueue, TxQueue};
 use std::ffi::{CStr, CString, c_int};
 use std::path::Path;
@@ -72,6 +73,9 @@ pub(crate) fn open(
     for mut plan in plans {
         match (&plan.device.kind, plan.interface.take()) {
             (Kind::AfPacket { .. }, Some(interface)) => ports.push(Some(plan.open_packet(interface)?)),
+            (Kind::Null, _) => {
+                ports.push(Some(Box::new(NullPort::open(&plan.device.text, plan.request)?)));
+            }
             (_, interface) => {
                 plan.interface = interface;
                 ports.push(None);
@@ -558,7 +562,7 @@ impl Opening {
         let device: Arc<str> = self.plan.device.text.as_str().into();
         let kind = &self.plan.device.kind;
         let moves_data = self.facts.driver.contains("virtio");
-        let may_chain = !matches!(kind, Kind::Null | Kind::AfXdp { .. });
+        let may_chain = !matches!(kind, Kind::AfXdp { .. });
         let queues = 0..self.opened.tx_pools.len() as u16;
         let tx = queues.clone().map(|queue| {
             Box::new(DpdkTx::new(&self.opened, queue, self.prepares, moves_data, &device)) as Box<dyn TxQueue>

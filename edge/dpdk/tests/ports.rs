@@ -160,7 +160,7 @@ impl Drop for Folder {
 #[test]
 fn null_takes_everything_and_gives_nothing() {
     let _turn = turn();
-    let mut port = open("null");
+    let mut port = open("vdev:net_null0,no-rx=1");
     assert_eq!(port.facts().driver, "net_null");
     let (mut tx, mut rx) = queues(port.as_mut());
     send(tx.as_mut(), 0, 10_000, mixed, || {});
@@ -172,7 +172,7 @@ fn null_takes_everything_and_gives_nothing() {
 #[test]
 fn frames_keep_what_they_held_and_do_not_run_out() {
     let _turn = turn();
-    let mut port = open("null");
+    let mut port = open("vdev:net_null0");
     let (mut tx, _rx) = queues(port.as_mut());
     let (mut burst, mut copied) = (Burst::new(), 0);
     for _ in 0..1000 {
@@ -656,7 +656,7 @@ fn a_foreign_xdp_program_stays() {
 #[test]
 fn nothing_is_left_on_disk_and_nobody_is_pinned() {
     let _turn = turn();
-    drop(open("null"));
+    drop(open("vdev:net_null0"));
     let ours = format!("eagre-{}", std::process::id());
     for folder in ["/var/run/dpdk", "/tmp/dpdk"] {
         let names: Vec<_> =

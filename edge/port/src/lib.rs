@@ -14,6 +14,7 @@ mod error;
 mod frame;
 pub mod memory;
 pub mod name;
+pub mod null;
 pub mod ring;
 
 pub use burst::{BURST, Burst, PoolId};
