@@ -16,7 +16,7 @@ from pathlib import Path
 
 import machine
 import packets
-from generators import COMMANDS, EAGRE, RUN, SHARE_MIN, Flood, Testpmd, eagre
+from generators import COMMANDS, EAGRE, PROFILES, RUN, SHARE_MIN, Flood, Testpmd, eagre
 from machine import CouldNotRun, OwnPair, VethPair
 
 
@@ -94,6 +94,18 @@ def mpps(value):
     return f"{value:.4g}"
 
 
+def changed(case, profile, *changes):
+    """A profile in which texts are replaced, as pairs of old and new."""
+    changes = [(old, new) for old, new in changes if old != new]
+    if not changes:
+        return profile
+    path = RUN / f"{profile}-{'-'.join(re.sub(r'[^A-Za-z0-9]+', '', new) for _, new in changes)}.yaml"
+    script = "; ".join(f"s|{old}|{new}|" for old, new in changes)
+    COMMANDS.note(case, ["sed", f"'{script}'", PROFILES / f"{profile}.yaml", ">", path])
+    path.write_text(machine.call("sed", script, PROFILES / f"{profile}.yaml"))
+    return path.with_suffix("")
+
+
 def against(case, what, target, ours, theirs, of=lambda w: w.per_cpu):
     """A row of Eagre beside its peer."""
     ratio = ours.median(of) / theirs.median(of)
@@ -115,35 +127,28 @@ def without_driver(case, what, most, ours, theirs):
     )  # fmt: skip
 
 
-def constant(bench):
-    """P1: one constant packet, no wire; and through the very driver that the peer uses."""
-
-    def theirs():
-        with Testpmd("P1", "net_null0", bench.core, bench.control, bench.huge) as peer:
-            return peer.window(bench.seconds)
-
-    run = lambda profile: lambda: eagre("P1", profile, seconds=bench.seconds)
-    ours, through_driver, theirs = alternate(bench, run("p1"), run("p1-driver"), theirs)
-    what = "one constant 64 B UDP packet, `null`"
-    yield against("P1", what, 2.5, ours, theirs)
-    yield without_driver("P1", what, 7, ours, theirs)
-    yield against("P1", "the same through the peer's driver, `vdev:net_null0`", None, through_driver, theirs)
+# The driver that testpmd sends through, for Eagre to send through, too.
+PEERS_DRIVER = ('"null"', '"vdev:net_null0,no-rx=1"')
 
 
-def varying(case, what, target, most_ns):
-    """P2, P3, P4: packets that differ, no wire, beside testpmd's that do not."""
+def generated(case, what, target, most_ns):
+    """P1 to P4: packets on no wire, and through the very driver that the peer uses; testpmd's packets are all the same."""
 
     def run(bench):
-        packets.checksums(case, case.lower())
+        profile = case.lower()
+        if case != "P1":
+            packets.checksums(case, profile)
 
         def theirs():
             with Testpmd(case, "net_null0", bench.core, bench.control, bench.huge) as peer:
                 return peer.window(bench.seconds)
 
-        ours, theirs = alternate(bench, lambda: eagre(case, case.lower(), seconds=bench.seconds), theirs)
-        yield against(case, what, target, ours, theirs)
+        run = lambda profile: lambda: eagre(case, profile, seconds=bench.seconds)
+        ours, through_driver, peer = alternate(bench, run(profile), run(changed(case, profile, PEERS_DRIVER)), theirs)
+        yield against(case, what, target, ours, peer)
         if most_ns:
-            yield without_driver(case, what, most_ns, ours, theirs)
+            yield without_driver(case, what, most_ns, ours, peer)
+        yield against(case, "the same through the peer's driver, `vdev:net_null0`", None, through_driver, peer)
 
     return run
 
@@ -331,6 +336,24 @@ def pacing(bench):
     for what, of, most, unit in measures:
         value = series.median(of)
         yield Row("P9", f"1 Mpps on `ring`: {what}", f"{value:.3g}{unit}", "", f"{value:.3g}{unit}", f"≤ {most:g}{unit}", value <= most, series.noise(of))
+    yield machine_pauses(bench)
+
+
+def machine_pauses(bench):
+    """Beside P9: instants, one each microsecond, that pass while a loop which only looks at the clock is kept from the same core."""
+    shares, longest = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        program = Path(folder) / "pauses"
+        machine.call("cc", "-O2", "-o", program, Path(__file__).resolve().parent / "pauses.c")
+        for _ in range(bench.rounds):
+            instants, missed, most = map(int, machine.call(program, bench.core, 1).split())
+            shares.append(100 * missed / instants)
+            longest.append(most / 1e3)
+    share = statistics.median(shares)
+    return Row(
+        "P9", "the machine itself: departures at 1 Mpps that a loop which only looks at the clock would miss", "", f"{share:.3g} %",
+        f"{share:.3g} %; longest pause {statistics.median(longest):.0f} µs", "", None, f"{min(shares):.3g}–{max(shares):.3g}",
+    )  # fmt: skip
 
 
 # Addresses in the range of P10.
@@ -544,10 +567,10 @@ def of_testpmd(bench):
 
 
 CASES = {
-    "P1": constant,
-    "P2": varying("P2", "1 counter field, checksums right, `null`", 2, 10),
-    "P3": varying("P3", "4 varying fields, 2 of them random, checksums right, `null`", 1.2, 15),
-    "P4": varying("P4", "P2 with the signature in every packet, `null`", 1.2, None),
+    "P1": generated("P1", "one constant 64 B UDP packet, `null`", 2.5, 7),
+    "P2": generated("P2", "1 counter field, checksums right, `null`", 2, 10),
+    "P3": generated("P3", "4 varying fields, 2 of them random, checksums right, `null`", 1.2, 15),
+    "P4": generated("P4", "P2 with the signature in every packet, `null`", 1.2, None),
     "P5": measured,
     "P6": memif,
     "P7": veth,

@@ -16,8 +16,8 @@ thread had less than {100 * SHARE_MIN:.0f} % of its core is discarded and repeat
 EXPLANATIONS = """
 - **P1, P6, P7**: both send one constant 64 B packet (60 B without FCS) in bursts of 64: testpmd in mode `txonly`, Eagre with
   `measure: false`. testpmd writes the headers of every packet; Eagre does not rewrite what a buffer already holds.
-- **P1** twice: through Eagre's `null`, and through `vdev:net_null0`, the driver that testpmd sends through. There, freeing the
-  frames one by one takes most of Eagre's time.
+- **P1 to P4** twice: through Eagre's `null`, which has no driver, and through `vdev:net_null0`, the driver that testpmd sends
+  through. There, freeing the frames one by one takes much of Eagre's time.
 - **P7, receiving**: a worker sends signed packets by XDP live frames into a veth, and does the kernel's work at its other end. The
   same worker receives them, or a second one; of the second's time that counts in which it had something to do. What sending costs,
   with a program at the other end that drops, is taken off.
@@ -31,7 +31,8 @@ EXPLANATIONS = """
 - **P8** is P3. The figure per CPU-second is per thread, times threads.
   Two workers leave no core for control and other programs on a machine with two cores.
 - **P9** compares departures, as Eagre stamps them, with the schedule. Windows in which anything else had the core for more than a
-  thousandth of the time are discarded.
+  thousandth of the time are discarded. What the machine itself takes from a thread (interrupts, its hypervisor) is the last row: a
+  program that does nothing but look at the clock, on the same core.
 - **P10**: packets go through pipes to a checker with a bitmap of all addresses. The speed is that of pipe and checker.
 - **P17** runs as user nobody. 'end − duration' is the program's total time besides sending: the first packet cannot be later.
 - **P19**: 'requested' is the rate times the duration. Every packet not sent must be in `tx_unsent`, and the verdict must be

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import cases
 import machine
-from cases import Row
-from generators import COMMANDS, PROFILES, RUN, SHARE_MIN, Testpmd, Window, eagre
+from cases import Row, changed
+from generators import COMMANDS, RUN, SHARE_MIN, Testpmd, Window, eagre
 from machine import REPO, CouldNotRun, ServedPair
 
 # What others do per CPU-second with both ends on one core, measured once on a machine of this kind.
@@ -32,18 +32,6 @@ def attempts(bench):
 
 def alternate(bench, *kinds, share_min=SHARE_MIN):
     return cases.alternate(bench, *kinds, share_min=share_min, attempts=attempts(bench))
-
-
-def changed(case, profile, *changes):
-    """A profile in which texts are replaced, as pairs of old and new."""
-    changes = [(old, new) for old, new in changes if old != new]
-    if not changes:
-        return profile
-    path = RUN / f"{profile}-{'-'.join(re.sub(r'[^A-Za-z0-9]+', '', new) for _, new in changes)}.yaml"
-    script = "; ".join(f"s|{old}|{new}|" for old, new in changes)
-    COMMANDS.note(case, ["sed", f"'{script}'", PROFILES / f"{profile}.yaml", ">", path])
-    path.write_text(machine.call("sed", script, PROFILES / f"{profile}.yaml"))
-    return path.with_suffix("")
 
 
 def of_sessions(window, key):
