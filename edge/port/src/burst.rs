@@ -3,7 +3,8 @@
 //! Invariant: the frames of a burst are of one pool, each of them once, and nobody else has them. So only who has checked a
 //! burst's pool may take frames out of it or write to their heads, and only a queue may put frames in.
 
-use crate::frame::{FrameHead, FrameMut, RX_FLAG_CHECKSUM_UNFINISHED};
+use crate::frame::{FrameHead, FrameMut, RX_FLAG_CHECKSUM_UNFINISHED, TxOffload};
+use std::ops::Range;
 
 /// Frames a burst holds at most.
 pub const BURST: usize = 64;
@@ -90,6 +91,25 @@ impl Burst {
     pub fn frame_mut(&mut self, i: usize) -> FrameMut<'_> {
         // SAFETY: as in `data`; `&mut self` makes the borrow the only one.
         FrameMut::new(unsafe { &mut *self.frames[..self.len][i] })
+    }
+
+    /// Makes the frames of `range` hold a template; see [`FrameMut::fill`].
+    ///
+    /// # Panics
+    /// If there are no such frames, or a buffer is too small.
+    #[inline(always)]
+    pub fn fill(
+        &mut self,
+        range: Range<usize>,
+        tag: u32,
+        template: &[[u8; 64]],
+        len: u32,
+        offload: TxOffload,
+    ) {
+        for head in &self.frames[..self.len][range] {
+            // SAFETY: as in `frame_mut`.
+            FrameMut::new(unsafe { &mut **head }).fill(tag, template, len, offload);
+        }
     }
 
     /// Starts loading the head of the `i`-th frame into the cache; does nothing beyond the end.

@@ -1,6 +1,7 @@
 //! A stream's frame as one worker sends it: bytes ready to copy, and what to write into them.
 
-use port::TxOffload;
+use port::{Burst, TxOffload};
+use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use units::FrameLen;
 use wire::Packet;
@@ -13,9 +14,9 @@ pub(crate) struct Template {
     /// Without FCS.
     len: u16,
     /// Names these bytes among all that ever went through a queue of this process.
-    pub(crate) tag: u32,
+    tag: u32,
     pub(crate) stamp: Option<Stamp>,
-    pub(crate) offload: TxOffload,
+    offload: TxOffload,
 }
 
 /// The bytes of many templates, one after the other.
@@ -66,6 +67,12 @@ impl Template {
             tag => tag,
         };
         Self { first_block, len: frame.len() as u16, tag, stamp: None, offload: TxOffload::default() }
+    }
+
+    /// Makes the frames of `range` hold it.
+    #[inline(always)]
+    pub(crate) fn fill(&self, burst: &mut Burst, blocks: &Blocks, range: Range<usize>) {
+        burst.fill(range, self.tag, blocks.of(self), self.len(), self.offload);
     }
 
     /// Its bytes lie `blocks` further on.

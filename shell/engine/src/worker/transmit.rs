@@ -334,14 +334,11 @@ impl<'a> Transmitter<'a> {
                     continue;
                 }
             };
-            let (stamp, lane) = (template.stamp, lane.at(departure.0));
-            for i in i..end {
-                let mut frame = self.burst.frame_mut(i);
-                if i >= old {
-                    frame.fill(template.tag, self.blocks.of(template), template.len(), template.offload);
-                }
-                if let Some(stamp) = &stamp {
-                    stamp.write(frame.data_mut(), &lane, sequence);
+            template.fill(&mut self.burst, &self.blocks, i.max(old)..end.max(old));
+            if let Some(stamp) = &template.stamp {
+                let lane = lane.at(departure.0);
+                for i in i..end {
+                    stamp.write(self.burst.frame_mut(i).data_mut(), &lane, sequence);
                     sequence = sequence.wrapping_add(1);
                 }
             }

@@ -104,9 +104,7 @@ impl Varied {
             let kind = self.kind(number);
             let until = self.until(kind, number, at, end);
             let template = &self.templates[kind];
-            for i in at.max(slice.fresh)..until {
-                burst.frame_mut(i).fill(template.tag, blocks.of(template), template.len(), template.offload);
-            }
+            template.fill(burst, blocks, at.max(slice.fresh)..until.max(slice.fresh));
             if let Some(flows) = &self.flows {
                 (number..)
                     .zip(at..until)
