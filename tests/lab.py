@@ -27,6 +27,8 @@ PREFIX = f"eagre-t{os.getpid()}-"
 OTHERS = re.compile(r"eagre-t(\d+)-")
 # Whether there is time for tests of minutes.
 LONG = os.environ.get("EAGRE_LONG") == "1"
+# Most IPv4 neighbours that the kernel holds, of all namespaces together.
+NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
 NOBODY = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--no-new-privs", "--inh-caps=-all"]
 
 # The addresses of examples/router-*.yaml, so that those run here as they are.
@@ -296,7 +298,17 @@ class Lab:
     numbers = itertools.count()
 
     def __init__(self):
-        self.namespaces, self.processes, self.folders = [], [], []
+        self.namespaces, self.processes, self.folders, self.neighbours = [], [], [], None
+
+    def room_for_neighbours(self, count):
+        """Lets the kernel hold at least so many IPv4 neighbours until the test ends: namespaces share one table."""
+        before = NEIGHBOURS.read_text()
+        if int(before) < count:
+            try:
+                NEIGHBOURS.write_text(str(count))
+            except OSError:
+                missing(f"needs room for {count:,} neighbours in the kernel")
+            self.neighbours = self.neighbours or before
 
     def netns(self, label, forwarding=False):
         need("ip", "sysctl")
@@ -431,6 +443,8 @@ class Lab:
                     stream.close()
         for namespace in self.namespaces:
             remove_namespace(namespace.name)
+        if self.neighbours:
+            NEIGHBOURS.write_text(self.neighbours)
         for folder in self.folders:
             shutil.rmtree(folder, ignore_errors=True)
         assert not stuck, f"killed, and not gone after a minute: {stuck}"
