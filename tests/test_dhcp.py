@@ -9,9 +9,10 @@ import time
 import pytest
 from lab import LONG, need, wait_until
 
-# A kernel has room for 1,024 neighbours, in all namespaces together.
 CLIENTS = 10_000 if LONG else 200
 RATE = 1_000 if LONG else 500
+# Within which all have an address.
+SECONDS = 60
 SERVER, NETWORK = "10.0.0.1", "10.0.0.0/16"
 FIRST, LAST = "10.0.16.0", "10.0.143.255"
 
@@ -22,6 +23,8 @@ class Network:
     def __init__(self, lab):
         need("ip")
         self.lab = lab
+        # dnsmasq tells the kernel of each client before it answers; without room there, the client gets no answer.
+        lab.room_for_neighbours(CLIENTS + 1_000)
         self.tester, self.device = (
             lab.netns("tester"),
             lab.netns("device", forwarding=True),
@@ -58,33 +61,51 @@ class Network:
 
 
 class Dnsmasq:
+    """It has no file of leases, which it would write anew, and whole, at each lease: its log tells of them."""
+
     def __init__(self, network, seconds=3600, *more, first=FIRST, last=LAST, authoritative=True):
         need("dnsmasq")
-        # It writes all leases anew at each, and waits for the disk.
-        self.leases_file = network.lab.folder(in_memory=True) / "dnsmasq.leases"
+        self.log = network.lab.folder(in_memory=True) / "dnsmasq.log"
         command = ["dnsmasq", "--keep-in-foreground", "--port=0", "--interface=d0", "--bind-interfaces", "--no-ping"]
-        command += ["--user=root", "--conf-file=/dev/null", "--pid-file", f"--dhcp-leasefile={self.leases_file}"]
-        command += ["--dhcp-lease-max=100000", f"--dhcp-range={first},{last},255.255.0.0,{seconds}", *more]
+        command += ["--user=root", "--conf-file=/dev/null", "--pid-file", "--leasefile-ro"]
+        command += [f"--log-facility={self.log}", "--dhcp-lease-max=100000"]
+        command += [f"--dhcp-range={first},{last},255.255.0.0,{seconds}", *more]
         command += ["--dhcp-authoritative"] * authoritative
         silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         self.process = network.lab.start(*command, ns=network.device, **silent)
         wait_until(lambda: ":67 " in network.device.run("ss", "-lun"), "dnsmasq")
 
     def leases(self):
-        """Whose each address is."""
-        rows = [line.split() for line in self.leases_file.read_text().splitlines()]
-        return {row[2]: row[1] for row in rows}
+        """Whose each address is, as its log tells."""
+        leased = {}
+        for what, ip, mac in re.findall(r" DHCP(ACK|RELEASE)\(d0\) (\S+) (\S+)", self.log.read_text()):
+            if what == "ACK":
+                leased[ip] = mac
+            elif leased.get(ip) == mac:
+                del leased[ip]
+        return leased
+
+
+def dnsmasq_for_many(network):
+    """dnsmasq as it is set up for thousands of clients: it gives the next address.
+
+    By default it begins at a hash of the client's hardware address, and takes the first that is free. Those of our
+    clients follow each other, and their hashes are close together: it would try thousands of addresses for each client,
+    and look through all leases for each address.
+    """
+    return Dnsmasq(network, 3600, "--dhcp-sequential-ip")
 
 
 class Isc:
     def __init__(self, network, seconds=3600, last=LAST):
         need("dhcpd")
-        self.leases_file = network.folder / "dhcpd.leases"
+        # It waits for the disk before it acknowledges.
+        self.leases_file = network.lab.folder(in_memory=True) / "dhcpd.leases"
         self.leases_file.touch()
         config = network.folder / "dhcpd.conf"
         config.write_text(
             f"authoritative;\nping-check false;\ndefault-lease-time {seconds};\nmax-lease-time {seconds};\n"
-            "min-lease-time 1;\ndelayed-ack 1000;\nmax-ack-delay 20000;\n"
+            "min-lease-time 1;\n"
             f"subnet 10.0.0.0 netmask 255.255.0.0 {{\n  range {FIRST} {last};\n  option routers {SERVER};\n}}\n"
         )
         command = [
@@ -185,7 +206,10 @@ class Kea:
         return leased
 
 
-SERVERS = {"dnsmasq": Dnsmasq, "isc": Isc, "kea": Kea}
+SERVERS = {"dnsmasq": dnsmasq_for_many, "isc": Isc, "kea": Kea}
+# Clients that wait for an address at a time, so that none asks in vain. A server's socket holds some 200 messages;
+# dnsmasq remembers no offers, so it offers clients that ask at a time the same address, and refuses all but one.
+AT_A_TIME = {"dnsmasq": 1, "isc": 100, "kea": 100}
 
 
 def all_bound(dhcp, clients=CLIENTS):
@@ -210,9 +234,7 @@ def test_all_clients_are_bound_and_send_from_their_addresses(lab, kind):
         "rate": f"{count // 4}pps",
         "count": count,
     }
-    # dnsmasq remembers no offer: the more clients ask at a time, the more are offered the same address, and refused.
-    outstanding = 20 if kind == "dnsmasq" else 1_000
-    ports = network.ports(timeout="170s", host_name="host-{n}", outstanding=outstanding)
+    ports = network.ports(timeout="170s", host_name="host-{n}", outstanding=AT_A_TIME[kind])
     profile = lab.profile(ports, [stream], load={"duration": "30s", "drain": "500ms"})
     process = lab.start_eagre(
         "run",
@@ -239,6 +261,7 @@ def test_all_clients_are_bound_and_send_from_their_addresses(lab, kind):
     dhcp = result["ports"]["west"]["dhcp"]
     print(kind, json.dumps(dhcp))
     all_bound(dhcp)
+    assert CLIENTS / dhcp["bound_per_s"] <= SECONDS, dhcp
     assert dhcp["releases"] == CLIENTS
     assert len(leases) == CLIENTS and len(set(leases.values())) == CLIENTS, f"{len(leases)} leases"
     row = result["streams"]["up"]
@@ -247,56 +270,60 @@ def test_all_clients_are_bound_and_send_from_their_addresses(lab, kind):
     known = dict(re.findall(r"^(\S+) lladdr (\S+)", neighbours, re.MULTILINE))
     shared = known.keys() & leases.keys()
     assert shared and all(known[ip] == leases[ip] for ip in shared), "another hardware address"
-    # Nobody acknowledges a release: those that dhcpd, which waits for the disk at each, has no room for are lost.
-    most = CLIENTS - 1 if kind == "isc" else 0
+    # Nobody acknowledges a release: those that dhcpd has no room for are lost.
+    most = CLIENTS // 10 if kind == "isc" else 0
     wait_until(lambda: len(server.leases()) <= most, "the releases", 30, every=0.2)
 
 
-def perfdhcp(network, rate, clients, seconds):
-    """Leases per second that perfdhcp gets from the same server."""
-    macs = [
-        "-R",
-        str(clients),
-        "-r",
-        str(rate),
-        "-p",
-        str(seconds),
-        "-l",
-        "veth0",
-        "-b",
-        "mac=02:aa:00:00:00:00",
-    ]
+def our_rate(lab, kind):
+    """Leases per second that our clients get from a new server, as fast as it answers."""
+    network = Network(lab)
+    SERVERS[kind](network)
+    ports = network.ports(rate="10000/s", outstanding=AT_A_TIME[kind], timeout=f"{2 * SECONDS}s")
+    dhcp = network.run(ports).result()["ports"]["west"]["dhcp"]
+    print(f"{kind}: ours: {dhcp['bound']} leases, {dhcp['bound_per_s']:.0f}/s", json.dumps(dhcp))
+    all_bound(dhcp)
+    return dhcp["bound_per_s"]
+
+
+def perfdhcp_rate(lab, kind, rate):
+    """Leases per second that as many clients of perfdhcp get from a new server, if so many begin in a second."""
+    network = Network(lab)
+    SERVERS[kind](network)
     network.tester.ip("address", "add", "10.0.0.2/16", "dev", "veth0")
-    said = network.tester.run("perfdhcp", "-4", *macs, check=False, timeout=seconds + 60)
-    network.tester.ip("address", "flush", "dev", "veth0")
+    # Each has a hardware address of its own, but for a few: they are drawn.
+    command = ["perfdhcp", "-4", "-l", "veth0", "-b", "mac=02:aa:00:00:00:00", "-R", 1_000_000]
+    # It waits for answers to what it sent last; its rate is of that time, too.
+    wait_s = 0.2
+    command += ["-r", round(rate), "-n", CLIENTS, "-W", round(wait_s * 1e6)]
+    said = network.tester.run(*command, check=False, timeout=CLIENTS / rate + 30)
+    acks = re.search(r"REQUEST-ACK\*\*\*\nsent packets: \d+\nreceived packets: (\d+)", said)
     found = re.search(r"Rate: ([\d.]+) 4-way exchanges/second", said)
-    assert found, said
-    return float(found[1])
+    assert found and acks and float(found[1]) > 0, said
+    leases = int(acks[1])
+    found = leases / (leases / float(found[1]) - wait_s)
+    print(f"{kind}: perfdhcp: {leases} leases, {found:.0f}/s; {rate:.0f} asked for one in a second")
+    return found
 
 
 @pytest.mark.long
 @pytest.mark.alone
 @pytest.mark.parametrize("kind", SERVERS)
 def test_the_set_up_rate_is_that_of_perfdhcp(lab, kind):
-    """What a server does for perfdhcp it does for our clients, within 10 %."""
+    """Our clients get at least 90% of the leases per second that perfdhcp gets when it asks for more than ours got.
+
+    perfdhcp does not wait for answers: beyond what a server can do it gets less, not more. So two rates are tried, the
+    lower just above what would show that ours are too slow. Servers grow slower with each lease, so all have a new one.
+    Other processes slow servers down: the best of up to three rounds counts, of either.
+    """
     need("perfdhcp")
-    wanted = 5_000
-    network = Network(lab)
-    SERVERS[kind](network)
-    theirs = perfdhcp(network, wanted, 50_000, 10)
-    done = network.run(
-        network.ports(
-            CLIENTS,
-            rate=f"{wanted}/s",
-            outstanding=200,
-            mac="02:bb:00:00:00:00",
-            timeout="120s",
-        )
-    )
-    dhcp = done.result()["ports"]["west"]["dhcp"]
-    print(kind, theirs, dhcp["bound_per_s"], json.dumps(dhcp))
-    all_bound(dhcp)
-    assert dhcp["bound_per_s"] > 0.9 * min(theirs, wanted), (theirs, dhcp)
+    ours = theirs = 0
+    for _ in range(3):
+        ours = max(ours, our_rate(lab, kind))
+        theirs = max(theirs, *(perfdhcp_rate(lab, kind, share * ours) for share in (1.15, 1.4)))
+        if ours >= 0.9 * theirs:
+            break
+    assert ours >= 0.9 * theirs, (kind, ours, theirs)
 
 
 def test_sessions_come_from_leased_addresses(lab):
@@ -335,7 +362,6 @@ def test_a_server_that_lost_its_leases_refuses_them(lab):
     wait_until(lambda: len(server.leases()) == 10, "the leases", 30)
     server.process.kill()
     server.process.wait(10)
-    server.leases_file.unlink()
     Dnsmasq(network, 120, "--dhcp-option=option:T1,4", first="10.0.140.0", authoritative=False)
     result = lab.finish(process).json
     dhcp = result["ports"]["west"]["dhcp"]
