@@ -10,6 +10,9 @@ use std::ops::RangeInclusive;
 use tcp::GroupId;
 use units::Nanos;
 
+/// Sessions that are opened at a time although more frames wait than are taken in: some must begin, even if none ends.
+const FEW: u64 = 4;
+
 /// The clients of one entry.
 #[derive(Debug)]
 pub struct Clients {
@@ -60,11 +63,17 @@ impl Clients {
 
     /// The sessions to open at `now`, counted from the start of traffic: at most `most` at a time, the others stay due.
     /// They count as opened: each must be started ([`Apps::start`]) before this is called again.
-    pub fn poll(&mut self, now: Nanos, apps: &Apps, most: u64) -> Opening {
+    ///
+    /// If whoever plays them `is_behind`, those at a rate are no more than ended since the last call, or a few: what cannot be
+    /// opened in time stays due, and does not keep what is open waiting until it fails.
+    pub fn poll(&mut self, now: Nanos, apps: &Apps, most: u64, is_behind: bool) -> Opening {
         let active = self.active(apps);
-        let ended = self.opened.saturating_sub(active);
-        self.opener.ended(now, ended.saturating_sub(self.ended));
-        self.ended = self.ended.max(ended);
+        let all_ended = self.opened.saturating_sub(active);
+        let ended = all_ended.saturating_sub(self.ended);
+        self.opener.ended(now, ended);
+        self.ended += ended;
+        // Without a rate, sessions that end make room for others.
+        let most = if is_behind && self.opener.has_rate() { most.min(ended.max(FEW)) } else { most };
         if let Some(limit) = self.bytes
             && self.groups().map(|group| apps.bytes(group)).sum::<u64>() >= limit
         {
@@ -73,11 +82,6 @@ impl Clients {
         let opening = self.opener.poll(now, active, most);
         self.opened += opening.count;
         opening
-    }
-
-    /// Whether they are opened at a rate, and not as fast as can be.
-    pub fn has_rate(&self) -> bool {
-        self.opener.has_rate()
     }
 
     /// Which group session `number` belongs to, and where it goes: the next free pair for which `owned` holds.

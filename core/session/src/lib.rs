@@ -8,7 +8,7 @@
 //! let keys = session::groups(&plans);                            // group n of the stack is keys[n]
 //! let mut apps = Apps::new(&plans, worker, workers, |key| …);    // … makes the encryption of a group
 //! let mut clients = Clients::new(&plans[0], 0, &keys, worker, workers);
-//! for number in clients.poll(now - start, &apps, most).numbers() {
+//! for number in clients.poll(now - start, &apps, most, is_behind).numbers() {
 //!     let (group, tuple) = clients.place(number, |tuple| is_mine(tuple));
 //!     let flow = apps.start(now, group, number);
 //!     stack.connect(now, &mut apps, group, …, (tuple.client, tuple.server), hop, flow);

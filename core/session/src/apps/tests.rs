@@ -365,7 +365,7 @@ impl Crowd {
 
     fn run(&mut self, limit: Nanos) {
         while self.now < limit {
-            for number in self.clients.poll(self.now, &self.apps, u64::MAX).numbers() {
+            for number in self.clients.poll(self.now, &self.apps, u64::MAX, false).numbers() {
                 let flow = self.apps.start(self.now, CLIENT, number);
                 self.flows.push(Some((flow, None)));
                 self.tell(self.flows.len() - 1, &|apps, now, flow, io| apps.opened(now, flow, io));
@@ -509,11 +509,35 @@ fn no_more_than_asked_for_are_opened_at_a_time() {
     let now = Nanos::from_millis(9);
     assert_eq!(crowd.clients.missed(now), 10);
     for (opened, missed) in [(4, 6), (4, 2), (2, 0), (0, 0)] {
-        let numbers = crowd.clients.poll(now, &crowd.apps, 4).numbers();
+        let numbers = crowd.clients.poll(now, &crowd.apps, 4, false).numbers();
         let flows = numbers.map(|number| crowd.apps.start(now, CLIENT, number)).count();
         assert_eq!((flows, crowd.clients.missed(now)), (opened, missed));
     }
     assert_eq!((crowd.clients.totals().due, crowd.clients.active(&crowd.apps)), (10, 10));
+}
+
+#[test]
+fn who_is_behind_opens_as_many_as_end() {
+    let raw = || plan(AppPlan::raw(Size::Fixed(1), Size::Fixed(1), Some(1), Delay::NONE));
+    let rate = LoadPlan::at(OpenRate::Constant(Pps::new(1_000_000)));
+    for (load, opened) in [(rate, [30, 4, 10, 4, 20]), (LoadPlan::at(OpenRate::Max), [30, 30, 30, 30, 30])] {
+        let mut crowd = Crowd::new(SessionPlan { load, ..raw() }, b"");
+        let now = Nanos::from_millis(9);
+        let mut flows = Vec::new();
+        let mut came = Vec::new();
+        for (is_behind, most, ends) in
+            [(false, 30, 0), (true, 30, 10), (true, 30, 3), (true, 30, 25), (true, 20, 0)]
+        {
+            let opening = crowd.clients.poll(now, &crowd.apps, most, is_behind);
+            came.push(opening.count);
+            flows.extend(opening.numbers().map(|number| crowd.apps.start(now, CLIENT, number)));
+            for mut flow in flows.drain(..ends) {
+                crowd.apps.closed(now, &mut flow, FlowId(0), CLIENT, End::Closed);
+            }
+        }
+        assert_eq!(came[..4], opened[..4]);
+        assert_eq!(came[4], opened[4].min(20));
+    }
 }
 
 proptest! {

@@ -16,9 +16,6 @@ use units::Nanos;
 
 /// Sessions opened in one turn by the clients of one entry at most: frames that come in are not kept waiting.
 const OPEN_AT_ONCE: u64 = 32;
-/// The same at a rate while more frames wait than a turn takes in: fewer than come to their end in a turn, so that what cannot be
-/// opened in time is told as unopened, and does not keep what is open waiting until it fails.
-const OPEN_BEHIND: u64 = 4;
 /// Pairs of addresses and ports tried for one session before it is given up.
 const TRIES: usize = 64;
 /// Flows seen to in one turn when the run ends.
@@ -263,15 +260,12 @@ impl Flows {
         self.sent_at
     }
 
-    /// Opens the sessions that are due, or fewer if the worker `is_behind`.
+    /// Opens the sessions that are due; see [`Clients::poll`].
     #[inline]
     fn open(&mut self, now: Nanos, is_behind: bool) -> bool {
         let mut opened = false;
         for opening in &mut self.openings {
-            // Without a rate, sessions that end make room for others.
-            let few = is_behind && opening.clients.has_rate();
-            let most = if few { OPEN_BEHIND } else { OPEN_AT_ONCE };
-            let numbers = opening.clients.poll(self.at, &self.apps, most);
+            let numbers = opening.clients.poll(self.at, &self.apps, OPEN_AT_ONCE, is_behind);
             for number in numbers.numbers() {
                 opening.open(now, number, &mut self.stack, &mut self.apps, self.share);
                 opened = true;
