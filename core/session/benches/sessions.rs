@@ -158,7 +158,7 @@ fn places() {
         let mut clients = Clients::new(&plans[0], 0, &all, 0, 1).expect("there are clients");
         let begin = Instant::now();
         for tick in 0..SESSIONS {
-            let opening = clients.poll(Nanos(tick * 1_000), &apps, u64::MAX);
+            let opening = clients.poll(Nanos(tick * 1_000), &apps, u64::MAX, false);
             for number in opening.numbers() {
                 black_box(clients.place(number, |_| true));
             }
