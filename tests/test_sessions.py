@@ -245,7 +245,8 @@ def test_a_rate_that_can_not_be_met_is_said(lab):
     assert verdict["generator_limited"], verdict
     assert one["unopened"] == pytest.approx(50_000_000 - one["attempted"], abs=2), one
     assert any("sessions" in reason for reason in verdict["reasons"]), verdict
-    assert one["failed"] == {} and one["active_max"] < 10_000, one
+    # Ports of closed connections are not free at once.
+    assert set(one["failed"]) <= {"no_port"} and one["active_max"] < 10_000, one
 
 
 def test_opening_stops_at_a_count_a_time_or_an_amount(lab):
