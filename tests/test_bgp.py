@@ -104,6 +104,7 @@ def to(name, first, count):
     return {**one, "packet": [{"ipv4": {"dst": first}}, {"udp": {"dst": 9}}], "vary": varied}
 
 
+@pytest.mark.unsteady("on a busy machine a session may come up twice")
 @pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
 def test_traffic_follows_the_routes(lab, kind):
     """All routes are in the FIB when traffic starts; of those that are withdrawn meanwhile everything is lost, of others nothing."""
