@@ -4,6 +4,7 @@
 //! its queue, say – keeps the whole block: a leak, never a dangling frame.
 
 use crate::burst::{Burst, PoolId};
+use crate::error::{PortError, PortErrorKind};
 use crate::frame::{FrameHead, HEAD_BYTES};
 use rtrb::Consumer;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
@@ -12,6 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Room before a frame's first byte, bytes.
 const HEADROOM: usize = 64;
+
+/// There is no memory for the frames of so many queues.
+pub(crate) fn too_little(device: &str, queues: u16) -> PortError {
+    let reason = format!("there is no memory for {queues} queues of frames");
+    PortError::new(device, PortErrorKind::Resource, reason, "ask for fewer with --cores, or free some memory")
+}
 
 /// A fixed number of frames in one block of memory.
 pub(crate) struct Frames {

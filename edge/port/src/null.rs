@@ -3,9 +3,9 @@
 //! What is sent is free again at once, so a sender goes round the same few frames.
 
 use crate::burst::Burst;
-use crate::memory::FreeFrames;
+use crate::memory::{self, FreeFrames};
 use crate::ring::mac_of;
-use crate::{DriverDrops, Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQueue, TxQueue};
+use crate::{DriverDrops, Port, PortError, PortFacts, PortRequest, Queues, RxQueue, TxQueue};
 
 /// Frames of a queue: some bursts that are being filled.
 const FRAMES: usize = 512;
@@ -24,11 +24,8 @@ impl NullPort {
     pub fn open(device: &str, request: PortRequest) -> Result<Self, PortError> {
         let count = request.queues.max(1);
         let queue = |_| FreeFrames::new(FRAMES, request.buffer_bytes() as usize);
-        let Some(free) = (0..count).map(queue).collect::<Option<Vec<_>>>() else {
-            let reason = format!("there is no memory for {count} queues of frames");
-            let remedy = "ask for fewer with --cores, or free some memory";
-            return Err(PortError::new(device, PortErrorKind::Resource, reason, remedy));
-        };
+        let free: Option<Vec<_>> = (0..count).map(queue).collect();
+        let free = free.ok_or_else(|| memory::too_little(device, count))?;
         let facts = PortFacts {
             device: device.to_owned(),
             driver: "null".to_owned(),

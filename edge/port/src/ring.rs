@@ -7,7 +7,7 @@
 
 use crate::burst::{BURST, Burst};
 use crate::frame::FrameHead;
-use crate::memory::{Frames, FreeFrames};
+use crate::memory::{self, Frames, FreeFrames};
 use crate::{DriverDrops, Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQueue, TxQueue};
 use rtrb::{Consumer, Producer, RingBuffer};
 use std::sync::Arc;
@@ -82,17 +82,9 @@ pub fn looped(device: &str, request: PortRequest) -> Result<RingPort, PortError>
 }
 
 fn direction(device: &str, request: PortRequest) -> Result<(Vec<RingTx>, Vec<RingRx>), PortError> {
-    let queues: Option<Vec<_>> =
-        (0..request.queues.max(1)).map(|_| queue(request.buffer_bytes() as usize)).collect();
-    queues.map(|queues| queues.into_iter().unzip()).ok_or_else(|| {
-        let reason = format!("there is no memory for {} queues of frames", request.queues.max(1));
-        PortError::new(
-            device,
-            PortErrorKind::Resource,
-            reason,
-            "ask for fewer with --cores, or free some memory",
-        )
-    })
+    let count = request.queues.max(1);
+    let queues: Option<Vec<_>> = (0..count).map(|_| queue(request.buffer_bytes() as usize)).collect();
+    queues.map(|queues| queues.into_iter().unzip()).ok_or_else(|| memory::too_little(device, count))
 }
 
 fn queue(frame_bytes: usize) -> Option<(RingTx, RingRx)> {
