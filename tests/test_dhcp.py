@@ -24,7 +24,7 @@ class Network:
         need("ip")
         self.lab = lab
         # dnsmasq tells the kernel of each client before it answers; without room there, the client gets no answer.
-        lab.room_for_neighbours(CLIENTS + 1_000)
+        lab.room_for_neighbours(CLIENTS + 500)
         self.tester, self.device = (
             lab.netns("tester"),
             lab.netns("device", forwarding=True),
