@@ -151,10 +151,10 @@ def test_a_link_that_loses_a_fifth_of_all_frames_is_no_obstacle(lab, network):
     device = Device(lab, (POINT if network == "point_to_point" else "") + " ip ospf hello-interval 1\n ip ospf dead-interval 20\n", lost=20)
     # An LSA is made anew every 5 s at most, and FRR waits for up to 5 s before it looks for the ways anew: where losses have delayed
     # what makes the network whole, its routes come later than the adjacency.
-    routes = [{"prefixes": "16.0.0.0/24", "count": 600}, {"prefixes": "32.0.0.0/24", "count": 600, "withdraw": "20s"}]
-    process, _ = device.begin(device.ports(ospf(router(network=network, dead="20s", routes=routes), timeout="120s")), [], 50)
-    wait_until(lambda: device.fib() == 1_200, "the routes", 18)
-    wait_until(lambda: device.fib() == 600, "the withdrawal", 45)
+    routes = [{"prefixes": "16.0.0.0/24", "count": 600}, {"prefixes": "32.0.0.0/24", "count": 600, "withdraw": "30s"}]
+    process, _ = device.begin(device.ports(ospf(router(network=network, dead="20s", routes=routes), timeout="120s")), [], 70)
+    wait_until(lambda: device.fib() == 1_200, "the routes", 28)
+    wait_until(lambda: device.fib() == 600, "the withdrawal", 55)
     row = lab.finish(process).json["ports"]["west"]["ospf"]
     assert (row["full"], row["flaps"], row["withdrawn"]) == (1, 0, 600) and row["retransmitted"] > 0, row
 

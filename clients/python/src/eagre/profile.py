@@ -1502,7 +1502,7 @@ class Tcp(Written):
     no_delay: bool | None = None
     """Send small segments at once instead of waiting for acknowledgements (no Nagle). Default: true."""
     ack_delay: str | None = None
-    """Maximum delay of an acknowledgement; 0s acknowledges at once. Default: 40ms."""
+    """Maximum delay of an acknowledgement, up to 2s; 0s acknowledges at once. Default: 40ms."""
     rto_initial: str | None = None
     """Initial retransmission timeout (RFC 6298). Default: 1s."""
     rto_min: str | None = None

@@ -99,6 +99,11 @@ impl<A: App> Stack<A> {
     #[inline]
     fn send_some(&mut self, now: Nanos, app: &mut A, index: u32, sink: &mut impl Sink) -> Sent {
         let slot = &mut self.slots[index];
+        if slot.is_free() {
+            // It ended while it waited, and its addresses are no addresses any more.
+            slot.set(QUEUED, false);
+            return Sent::All;
+        }
         let group = &mut self.groups[usize::from(slot.group)];
         let mut outer = outer_of(slot, &self.addresses, &self.hops);
         let FlowKind::Tcp(endpoint) = &mut slot.kind else {
@@ -129,11 +134,7 @@ impl<A: App> Stack<A> {
         let slot = &mut self.slots[index];
         let group = &mut self.groups[usize::from(slot.group)];
         let outer = outer_of(slot, &self.addresses, &self.hops);
-        let FlowKind::Udp(udp) = &mut slot.kind else {
-            // It ended while it waited.
-            slot.set(QUEUED, false);
-            return Sent::All;
-        };
+        let FlowKind::Udp(udp) = &mut slot.kind else { return Sent::All };
         for _ in 0..AT_ONCE {
             let Some(len) = udp.next() else { break };
             let id = GroupId(slot.group);

@@ -258,6 +258,27 @@ fn a_slot_used_again_leaves_the_table_by_its_own_key() {
     }
 }
 
+#[test]
+fn flows_that_end_while_they_wait_to_send_leave_the_queue() {
+    for is_v6 in [false, true] {
+        for transport in [Transport::Tcp, Transport::Udp] {
+            let mut world = World::new(1, Link::default(), config(), config());
+            world.is_v6 = is_v6;
+            let ids: Vec<FlowId> = (0..3).map(|_| world.open(transport, Talk::client(10, 10))).collect();
+            assert!(world.client.owes());
+            for id in ids {
+                assert!(world.client.with(world.now, &mut world.client_app, id, |_, _, io| io.abort()));
+            }
+            assert_eq!(world.take_from_client().len(), 0, "{transport:?}");
+            assert!(!world.client.owes());
+            // Who takes the place of one that waited is heard.
+            let last = world.open(transport, Talk::client(10, 10));
+            world.run();
+            assert_eq!(world.client_app.ends[&last].last(), Some(&End::Closed), "{transport:?}");
+        }
+    }
+}
+
 /// A flow of which the server's side is in TIME-WAIT, the client's is gone, and the client's FIN.
 fn served_into_time_wait(world: &mut World) -> (FlowId, Vec<u8>) {
     world.open(Transport::Tcp, Talk::client(10, 10));
