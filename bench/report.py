@@ -36,7 +36,7 @@ EXPLANATIONS = """
 - **P10**: packets go through pipes to a checker with a bitmap of all addresses. The speed is that of pipe and checker.
 - **P17** runs as user nobody. 'end − duration' is the program's total time besides sending: the first packet cannot be later.
 - **P19**: 'requested' is the rate times the duration. Every packet not sent must be in `tx_unsent`, and the verdict must be
-  `generator_limited`.
+  `generator_limited`. The limit of sessions is measured before and after each rate near it.
 - **P11–P15, P19 of sessions**: one worker has both ends, on `ring` ports; 'per CPU-second' refers to that worker. A session counts
   once for both ends, and only if it did what it should; a run with a failed session has no figure. The figures of WARP17 and TRex
   are not from this run: also both ends on one core, measured once on a machine of this kind. WARP17 closes by a reset after 8
@@ -46,8 +46,8 @@ EXPLANATIONS = """
 - **P12** is the peak resident memory, including huge pages, of a run with this many connections, less that of a run with 1,000,
   divided by the endpoints, two per connection. The connections are established and idle.
 - **P15**: the peer is the crate's own benchmark (`edge/tls/benches/handshakes.rs`), on the worker's core and without a network:
-  rustls as in its documentation, both ends, the best of 15 rounds by wall clock. Eagre's figure is the median of sessions that add
-  TCP, one byte each way and a close. Both verify the certificate against a root.
+  rustls as in its documentation, both ends, by wall clock. It runs before each window of sessions, which add TCP, one byte each way
+  and a close; both figures are medians. Both verify the certificate against a root.
 - **session-peers**: clients on the worker's core against the same server on the other core (a reader that discards; iperf3's own
   server; nginx with one process and an object of 1,000 bytes). Eagre polls, so its CPU time is the time that `busy_ratio` reports.
   Work that the kernel does for a client in its own threads is in nobody's CPU time; windows count from 90 % of the core. Against a

@@ -1,7 +1,8 @@
 //! What the seam costs: handshakes and bulk through [`tls::Sides`] beside rustls used directly, on one core in one run,
 //! both ends; and what a flow at rest weighs.
 //!
-//! `cargo bench -p tls`. Rounds of the two take turns; the best of each counts, because others use the machine too.
+//! `cargo bench -p tls`, or `cargo bench -p tls -- "full TLS"` for that comparison alone. Rounds of the two take turns. The best and
+//! the median of each are told: others use the machine too.
 
 #![allow(clippy::print_stdout)]
 
@@ -29,36 +30,49 @@ const BULK_BYTES: usize = 65_536;
 const FLOWS: usize = 4_000;
 
 fn main() {
+    let only = std::env::args().skip(1).find(|argument| !argument.starts_with('-'));
+    let wanted = |what: &str| only.as_ref().is_none_or(|only| what.contains(only.as_str()));
     let key = KeyPair::generate().expect("a key");
     let certificate = CertificateParams::new(vec![NAME.to_owned()])
         .and_then(|parameters| parameters.self_signed(&key))
         .expect("a certificate");
     let (chain, key) = (certificate.pem(), key.serialize_pem());
     for (resumed, what) in [(false, "full TLS 1.3 handshakes"), (true, "resumed TLS 1.3 handshakes")] {
+        if !wanted(what) {
+            continue;
+        }
         let mut ours = Ours::new(&chain, &key, resumed);
         let mut plain = Plain::new(&chain, &key, resumed);
         compare(what, "/s", HANDSHAKES as f64, || ours.handshakes(resumed), || plain.handshakes(resumed));
     }
-    let mut ours = Ours::new(&chain, &key, false).established();
-    let mut plain = Plain::new(&chain, &key, false).established();
-    let megabytes = (BULK_CALLS * BULK_BYTES) as f64 / 1e6;
-    compare("bulk, encrypted and decrypted", " MB/s", megabytes, || bulk(&mut ours), || plain.bulk());
-    weigh(&chain, &key);
+    let what = "bulk, encrypted and decrypted";
+    if wanted(what) {
+        let mut ours = Ours::new(&chain, &key, false).established();
+        let mut plain = Plain::new(&chain, &key, false).established();
+        let megabytes = (BULK_CALLS * BULK_BYTES) as f64 / 1e6;
+        compare(what, " MB/s", megabytes, || bulk(&mut ours), || plain.bulk());
+    }
+    if wanted("weight") {
+        weigh(&chain, &key);
+    }
 }
 
 fn compare(what: &str, unit: &str, amount: f64, mut ours: impl FnMut(), mut plain: impl FnMut()) {
-    let mut best = [f64::INFINITY; 2];
-    let mut round = |index: usize, work: &mut dyn FnMut()| {
-        let start = Instant::now();
-        work();
-        best[index] = best[index].min(start.elapsed().as_secs_f64());
-    };
-    for _ in 0..ROUNDS {
-        round(0, &mut ours);
-        round(1, &mut plain);
+    let mut rates = [[0.0; ROUNDS]; 2];
+    for round in 0..ROUNDS {
+        let works: [&mut dyn FnMut(); 2] = [&mut ours, &mut plain];
+        for (rates, work) in rates.iter_mut().zip(works) {
+            let start = Instant::now();
+            work();
+            rates[round] = amount / start.elapsed().as_secs_f64();
+        }
     }
-    let [ours, plain] = best.map(|seconds| amount / seconds);
-    println!("{what:32} seam {ours:8.0}{unit}, rustls alone {plain:8.0}{unit}, ratio {:.3}", ours / plain);
+    rates.iter_mut().for_each(|rates| rates.sort_unstable_by(f64::total_cmp));
+    for (which, at) in [("best", ROUNDS - 1), ("median", ROUNDS / 2)] {
+        let [ours, plain] = [rates[0][at], rates[1][at]];
+        let ratio = ours / plain;
+        println!("{what:32} {which:6} seam {ours:8.0}{unit}, rustls alone {plain:8.0}{unit}, ratio {ratio:.3}");
+    }
 }
 
 /// The two sides of the crate.
