@@ -244,7 +244,7 @@ def delivered(bench):
                 break
         return window
 
-    fastest = changed("P19-sessions", "p19-sessions", ("open: 1000/s", "open: max\n    concurrent: 1000"))
+    fastest = changed("P19-sessions", "p19-sessions", ("open: 1000/s", "open: max\\n    concurrent: 1000"))
     broken, disturbed, full, worst_below, short = [], 0, 0.0, (1.0, 0.0), 0
 
     def limit():
