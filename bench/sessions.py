@@ -234,7 +234,8 @@ AROUND = [0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.1, 1.25, 1.5, 2]
 
 def delivered(bench):
     """P19: sessions opened ÷ those asked for, below what the worker can do and beyond, and what the result says. What it can do changes
-    on a machine that others use, too: it is measured before and after each rate near it."""
+    on a machine that others use, too: it is measured before and after each rate near it, and a rate below it that falls short is tried
+    again."""
     seconds = 0.5 if bench.rounds < 3 else 1
 
     def undisturbed(profile):
@@ -245,35 +246,41 @@ def delivered(bench):
         return window
 
     fastest = changed("P19-sessions", "p19-sessions", ("open: 1000/s", "open: max\\n    concurrent: 1000"))
-    broken, disturbed, full, worst_below, short = [], 0, 0.0, (1.0, 0.0), 0
+    broken, disturbed, again, full, worst_below, short = [], 0, 0, 0.0, (1.0, 0.0), 0
 
     def limit():
         return of_sessions(undisturbed(fastest), "attempted") / seconds
 
-    def run(rate, before, after):
-        """Opens sessions at a rate beside a limit, which `after` measures again."""
-        nonlocal disturbed, full, worst_below, short
+    def opened(rate):
+        """The share of sessions at a rate that were opened, and whether the worker lacked its core; shortfalls must be stated."""
         window = undisturbed(changed("P19-sessions", "p19-sessions", ("1000/s", f"{rate}/s")))
-        now = after()
         opened, unopened, failed = (of_sessions(window, key) for key in ("attempted", "unopened", "failed"))
         asked, ratio = rate * seconds, opened / (rate * seconds)
-        is_disturbed = window.share < SHARE_MIN
-        disturbed += is_disturbed
         if abs(opened + unopened - asked) > 1 + asked / 1e6:
             broken.append(f"{rate}/s: {asked:.0f} asked for, {opened} opened and {unopened} stated as unopened")
         if failed:
             broken.append(f"{rate}/s: failed: {failed}")
-        share = rate / min(before, now)
-        if ratio < 0.999:
-            short += 1
-            if not window.document["verdict"]["generator_limited"]:
-                broken.append(f"{rate}/s: {ratio:.4f} delivered and not called limited")
-        else:
-            full = max(full, share)
+        if ratio < 0.999 and not window.document["verdict"]["generator_limited"]:
+            broken.append(f"{rate}/s: {ratio:.4f} delivered and not called limited")
+        return ratio, window.share < SHARE_MIN
+
+    def run(rate, before, measured):
+        """Opens sessions at a rate between two measurements of the limit; returns the second."""
+        nonlocal disturbed, again, full, worst_below, short
+        for attempt in range(attempts(bench)):
+            (ratio, is_disturbed), after = opened(rate), measured()
+            share = rate / min(before, after)
+            if ratio >= 0.999 or share >= 1:
+                break
+            before = after
+        again += attempt
+        disturbed += is_disturbed
+        short += ratio < 0.999
+        full = max(full, share) if ratio >= 0.999 else full
         # A worker without its core can do less than the limit; what it can't, it must still state.
         if share < 1 and not is_disturbed:
             worst_below = min(worst_below, (ratio, share))
-        return now
+        return after
 
     limits = [limit()]
     for i in range(10):
@@ -290,7 +297,7 @@ def delivered(bench):
         "P19", "sessions opened at 20 rates from 100/s to twice the limit", f"limit {thousands(statistics.median(limits))} (by wall clock)", "0.71 at 58 % of its CPU, silently (TRex)",
         f"{worst_below[0]:.5f} at worst below the limit{worst}; in full up to {full:.2f} of it; {short} fell short, {stated}",
         "≥ 0.999, shortfall stated", worst_below[0] >= 0.999 and not broken,
-        f"limit {min(limits) / 1e3:,.0f}–{max(limits) / 1e3:,.0f} k/s, the lower of before and after counts; {disturbed} of 20 disturbed, and not in the first figure",
+        f"limit {min(limits) / 1e3:,.0f}–{max(limits) / 1e3:,.0f} k/s, the lower of before and after counts; {again} tried again; {disturbed} of 20 disturbed, and not in the first figure",
     )  # fmt: skip
 
 
