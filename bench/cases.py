@@ -447,14 +447,6 @@ def delivered(bench):
         yield delivered_by(bench, streams)
 
 
-# Rates as shares of the limit: ten in equal ratios from 1 kpps to half of it, ten around it and to twice as much.
-AROUND = [0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.1, 1.25, 1.5, 2]
-
-
-def rates(limit):
-    return [1000 * (limit / 2000) ** (i / 9) for i in range(10)] + [limit * share for share in AROUND]
-
-
 def delivered_by(bench, streams):
     seconds = min(bench.seconds, 1)
 
@@ -466,31 +458,68 @@ def delivered_by(bench, streams):
                 break
         return window
 
-    # Offered more than anybody could send, it sends what it can.
-    limit = statistics.median(at(1e9).wall * 1e6 for _ in range(3))
-    broken, disturbed, full, worst_below, short = [], 0, 0, 1.0, 0
-    for pps in rates(limit):
+    def deliver(pps):
         window, asked = at(pps), pps * seconds
         due = window.packets + sum(port["tx_unsent"] for port in window.document["ports"].values())
-        ratio = window.packets / due
+        is_wrong = abs(due - asked) > streams + asked / 1e6
+        return window, window.packets / due, [f"{asked:.0f} packets asked for, {due} sent or stated as unsent"] * is_wrong
+
+    # Offered more than anybody could send, it sends what it can.
+    limit = lambda: at(1e9).wall * 1e6
+    what = f"20 rates from 1 kpps to twice the limit, {streams:,} stream{'s' * (streams > 1)}"
+    return all_delivered(bench, what, "", 1000, limit, deliver, lambda pps: f"{pps / 1e6:.3g} Mpps")
+
+
+# Shares of the limit: rates around it and to twice as much.
+AROUND = [0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.1, 1.25, 1.5, 2]
+
+
+def all_delivered(bench, what, peer, lowest, limit, deliver, said, attempts=ATTEMPTS):
+    """The row of P19: what is delivered at ten rates in equal ratios from `lowest` to half of the limit, and at ten around it.
+
+    `deliver` runs at a rate; it returns the window, the share that was delivered, and what the result does not say. What a worker
+    can do changes on a machine that others use, too: the limit is measured before and after each rate near it, and a rate below it
+    that falls short is tried again.
+    """
+    broken, disturbed, again, full, worst, short = [], 0, 0, 0.0, (1.0, 0.0), 0
+
+    def run(rate, before, measured):
+        """Runs at a rate between two measurements of the limit; returns the second."""
+        nonlocal disturbed, again, full, worst, short
+        for attempt in range(attempts):
+            (window, ratio, wrong), after = deliver(rate), measured()
+            broken.extend(f"{what}: {said(rate)}: {line}" for line in wrong)
+            if ratio < 0.999 and not window.document["verdict"]["generator_limited"]:
+                broken.append(f"{what}: {said(rate)}: {ratio:.4f} delivered and not called limited")
+            share = rate / min(before, after)
+            if ratio >= 0.999 or share >= 1:
+                break
+            before = after
+        again += attempt
         disturbed += window.share < SHARE_MIN
-        if abs(due - asked) > streams + asked / 1e6:
-            broken.append(f"{pps / 1e6:.3g} Mpps: {asked:.0f} packets asked for, {due} sent or stated as unsent")
-        if ratio < 0.999:
-            short += 1
-            if not window.document["verdict"]["generator_limited"]:
-                broken.append(f"{pps / 1e6:.3g} Mpps: {ratio:.4f} delivered and not called limited")
-        else:
-            full = max(full, pps)
-        if pps < limit:
-            worst_below = min(worst_below, ratio)
+        short += ratio < 0.999
+        full = max(full, share) if ratio >= 0.999 else full
+        # A worker without its core can do less than the limit; what it can't, it must still state.
+        if share < 1 and window.share >= SHARE_MIN:
+            worst = min(worst, (ratio, share))
+        return after
+
+    limits = [limit()]
+    for i in range(10):
+        run(lowest * (limits[0] / lowest / 2) ** (i / 9), limits[0], lambda: limits[0])
+    for share in AROUND:
+        limits.append(run(limits[-1] * share, limits[-1], limit))
+    if disturbed == 20:
+        raise CouldNotRun(f"P19, {what}: no worker had its core")
     for line in broken:
-        bench.note(f"P19, {streams} streams: {line}")
+        bench.note(f"P19, {line}")
+    where = f" (at {worst[1]:.2f} of it)" if worst[0] < 1 else ""
     stated = "NOT all stated" if broken else "each stated" if short else "none short"
     return Row(
-        "P19", f"20 rates from 1 kpps to twice the limit, {streams:,} stream{'s' * (streams > 1)}", f"limit {limit / 1e6:.3g} (by wall clock)", "",
-        f"{worst_below:.5f} at worst below the limit; in full up to {full / limit:.2f} of it; {short} fell short, {stated}",
-        "≥ 0.999, shortfall stated", worst_below >= 0.999 and not broken, f"{disturbed} of 20 disturbed",
+        "P19", what, f"limit {said(statistics.median(limits))} (by wall clock)", peer,
+        f"{worst[0]:.5f} at worst below the limit{where}; in full up to {full:.2f} of it; {short} fell short, {stated}",
+        "≥ 0.999, shortfall stated", worst[0] >= 0.999 and not broken,
+        f"limit {said(min(limits))}–{said(max(limits))}, the lower of before and after counts; {again} tried again; {disturbed} of 20 disturbed, and not in the first figure",
     )  # fmt: skip
 
 

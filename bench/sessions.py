@@ -228,14 +228,8 @@ def handshakes_alone(bench, command):
     return float(told[1]), float(told[2])
 
 
-# Rates as shares of the limit: ten in equal ratios from 100/s to half of it, ten around it and to twice as much.
-AROUND = [0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.1, 1.25, 1.5, 2]
-
-
 def delivered(bench):
-    """P19: sessions opened ÷ those asked for, below what the worker can do and beyond, and what the result says. What it can do changes
-    on a machine that others use, too: it is measured before and after each rate near it, and a rate below it that falls short is tried
-    again."""
+    """P19: sessions opened ÷ those asked for, below what the worker can do and beyond, and what the result says."""
     seconds = 0.5 if bench.rounds < 3 else 1
 
     def undisturbed(profile):
@@ -245,60 +239,21 @@ def delivered(bench):
                 break
         return window
 
-    fastest = changed("P19-sessions", "p19-sessions", ("open: 1000/s", "open: max\\n    concurrent: 1000"))
-    broken, disturbed, again, full, worst_below, short = [], 0, 0, 0.0, (1.0, 0.0), 0
-
-    def limit():
-        return of_sessions(undisturbed(fastest), "attempted") / seconds
-
-    def opened(rate):
-        """The share of sessions at a rate that were opened, and whether the worker lacked its core; shortfalls must be stated."""
+    def deliver(per_s):
+        rate = round(per_s)
         window = undisturbed(changed("P19-sessions", "p19-sessions", ("1000/s", f"{rate}/s")))
         opened, unopened, failed = (of_sessions(window, key) for key in ("attempted", "unopened", "failed"))
-        asked, ratio = rate * seconds, opened / (rate * seconds)
+        asked, wrong = rate * seconds, []
         if abs(opened + unopened - asked) > 1 + asked / 1e6:
-            broken.append(f"{rate}/s: {asked:.0f} asked for, {opened} opened and {unopened} stated as unopened")
+            wrong.append(f"{asked:.0f} asked for, {opened} opened and {unopened} stated as unopened")
         if failed:
-            broken.append(f"{rate}/s: failed: {failed}")
-        if ratio < 0.999 and not window.document["verdict"]["generator_limited"]:
-            broken.append(f"{rate}/s: {ratio:.4f} delivered and not called limited")
-        return ratio, window.share < SHARE_MIN
+            wrong.append(f"failed: {failed}")
+        return window, opened / asked, wrong
 
-    def run(rate, before, measured):
-        """Opens sessions at a rate between two measurements of the limit; returns the second."""
-        nonlocal disturbed, again, full, worst_below, short
-        for attempt in range(attempts(bench)):
-            (ratio, is_disturbed), after = opened(rate), measured()
-            share = rate / min(before, after)
-            if ratio >= 0.999 or share >= 1:
-                break
-            before = after
-        again += attempt
-        disturbed += is_disturbed
-        short += ratio < 0.999
-        full = max(full, share) if ratio >= 0.999 else full
-        # A worker without its core can do less than the limit; what it can't, it must still state.
-        if share < 1 and not is_disturbed:
-            worst_below = min(worst_below, (ratio, share))
-        return after
-
-    limits = [limit()]
-    for i in range(10):
-        run(round(100 * (limits[0] / 200) ** (i / 9)), limits[0], lambda: limits[0])
-    for share in AROUND:
-        limits.append(run(round(limits[-1] * share), limits[-1], limit))
-    if disturbed == 20:
-        raise CouldNotRun("P19, sessions: no worker had its core")
-    for line in broken:
-        bench.note(f"P19, sessions: {line}")
-    worst = f" (at {worst_below[1]:.2f} of it)" if worst_below[0] < 1 else ""
-    stated = "NOT all stated" if broken else "each stated" if short else "none short"
-    yield Row(
-        "P19", "sessions opened at 20 rates from 100/s to twice the limit", f"limit {thousands(statistics.median(limits))} (by wall clock)", "0.71 at 58 % of its CPU, silently (TRex)",
-        f"{worst_below[0]:.5f} at worst below the limit{worst}; in full up to {full:.2f} of it; {short} fell short, {stated}",
-        "≥ 0.999, shortfall stated", worst_below[0] >= 0.999 and not broken,
-        f"limit {min(limits) / 1e3:,.0f}–{max(limits) / 1e3:,.0f} k/s, the lower of before and after counts; {again} tried again; {disturbed} of 20 disturbed, and not in the first figure",
-    )  # fmt: skip
+    fastest = changed("P19-sessions", "p19-sessions", ("open: 1000/s", "open: max\\n    concurrent: 1000"))
+    limit = lambda: of_sessions(undisturbed(fastest), "attempted") / seconds
+    what, peer = "sessions opened at 20 rates from 100/s to twice the limit", "0.71 at 58 % of its CPU, silently (TRex)"
+    yield cases.all_delivered(bench, what, peer, 100, limit, deliver, thousands, attempts(bench))
 
 
 # The kernel's threads for the network take the core from a client now and then, and work for it.
