@@ -54,10 +54,16 @@ impl Paths {
         Self { rows: vec![PathCounts::NOTHING; streams * ports], ports }
     }
 
+    /// Whether there are streams to count.
+    #[inline]
+    pub fn is_counting(&self) -> bool {
+        !self.rows.is_empty()
+    }
+
     /// Counts a burst that arrived at `port` at `now`; arrivals of streams there are not are left out.
     #[inline]
     pub fn record(&mut self, port: usize, arrivals: &[Arrival], now: Nanos) {
-        if !self.rows.is_empty() {
+        if self.is_counting() {
             arrivals.iter().for_each(|arrival| self.take(port, arrival, now));
         }
     }

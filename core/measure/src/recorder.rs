@@ -190,14 +190,31 @@ impl Recorder {
     /// left out.
     #[inline]
     pub fn record(&mut self, arrivals: &[Arrival], now: Nanos) -> u64 {
-        if self.table.rows.len() >= WARM_FROM {
-            std::hint::black_box(self.touch(arrivals));
-        }
+        self.warm(arrivals);
         let mut unknown = 0;
         for arrival in arrivals {
             unknown += u64::from(!self.take(arrival, now));
         }
         unknown
+    }
+
+    /// The same, but each arrival has an instant of its own, in the same order.
+    #[inline]
+    pub fn record_each(&mut self, arrivals: &[Arrival], instants: &[Nanos]) -> u64 {
+        debug_assert_eq!(arrivals.len(), instants.len());
+        self.warm(arrivals);
+        let mut unknown = 0;
+        for (arrival, now) in arrivals.iter().zip(instants) {
+            unknown += u64::from(!self.take(arrival, *now));
+        }
+        unknown
+    }
+
+    #[inline(always)]
+    fn warm(&self, arrivals: &[Arrival]) {
+        if self.table.rows.len() >= WARM_FROM {
+            std::hint::black_box(self.touch(arrivals));
+        }
     }
 
     /// Reads one word of everything the burst will need; the loads do not wait for one another.

@@ -71,7 +71,9 @@ fn compare(what: &str, unit: &str, amount: f64, mut ours: impl FnMut(), mut plai
     for (which, at) in [("best", ROUNDS - 1), ("median", ROUNDS / 2)] {
         let [ours, plain] = [rates[0][at], rates[1][at]];
         let ratio = ours / plain;
-        println!("{what:32} {which:6} seam {ours:8.0}{unit}, rustls alone {plain:8.0}{unit}, ratio {ratio:.3}");
+        println!(
+            "{what:32} {which:6} seam {ours:8.0}{unit}, rustls alone {plain:8.0}{unit}, ratio {ratio:.3}"
+        );
     }
 }
 

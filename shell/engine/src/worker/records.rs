@@ -10,7 +10,7 @@
 
 use super::arrivals::{ANY_PORT, Expected, FCS_BYTES, arrival_of};
 use crate::counts::interval::Interval;
-use measure::Recorder;
+use measure::{Arrival, Recorder};
 use port::{Clock, Recorded, RxQueue, TestPackets};
 use units::Nanos;
 use wire::signature::{self, Mark, Signature};
@@ -42,6 +42,9 @@ pub(super) fn packets(mark: &Mark, port: usize, expected: &[Expected]) -> TestPa
 /// One queue's records.
 pub(super) struct Records {
     taken: [Recorded; TAKEN],
+    /// What was taken, as arrivals, and when they came.
+    arrivals: [Arrival; TAKEN],
+    instants: [Nanos; TAKEN],
     /// When to look again.
     next_look: Nanos,
     clocks: Clocks,
@@ -52,6 +55,8 @@ impl Default for Records {
     fn default() -> Self {
         Self {
             taken: [Recorded::default(); TAKEN],
+            arrivals: [Arrival::default(); TAKEN],
+            instants: [Nanos::ZERO; TAKEN],
             next_look: Nanos::ZERO,
             clocks: Clocks::default(),
             shared: SharedInstants::default(),
@@ -93,15 +98,20 @@ impl Records {
         counts.rx_clock_error_ns = counts.rx_clock_error_ns.max(error_ns);
         counts.rx_packets += taken as u64;
         counts.rx_recorded += taken as u64;
-        for record in &self.taken[..taken] {
+        let (arrivals, instants) = (&mut self.arrivals[..taken], &mut self.instants[..taken]);
+        for ((record, arrival), at) in self.taken.iter().zip(&mut *arrivals).zip(&mut *instants) {
             let Recorded { time, stream, sequence, lane, .. } = *record;
             let (found, bytes) = (Signature { stream, lane, sequence, time }, usize::from(record.bytes));
-            let at = Nanos(record.monotonic_ns);
+            *at = Nanos(record.monotonic_ns);
+            *arrival = arrival_of(port, found, bytes, *at, expected, counts);
             counts.rx_bytes += (bytes + FCS_BYTES) as u64;
-            let arrival = arrival_of(port, found, bytes, at, expected, counts);
-            counts.rx_unknown_stream += recorder.record(&[arrival], at);
-            interval.paths.record(port, &[arrival], at);
-            interval.samples.received(&[arrival], at, stale);
+        }
+        counts.rx_unknown_stream += recorder.record_each(arrivals, instants);
+        if interval.paths.is_counting() || interval.samples.is_counting() {
+            for (arrival, at) in arrivals.iter().zip(&*instants) {
+                interval.paths.record(port, std::slice::from_ref(arrival), *at);
+                interval.samples.received(std::slice::from_ref(arrival), *at, stale);
+            }
         }
         true
     }
