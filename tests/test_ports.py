@@ -2,8 +2,10 @@
 
 import json
 import re
+import subprocess
 
 import pytest
+from hosts import PYTHON, TESTS
 from lab import REPO, call, need, settled, sums, wait_until
 from testpmd import Testpmd, server
 
@@ -177,6 +179,44 @@ def test_tap_counts_as_the_kernel_does(lab):
 
     settled(once, check)
     assert "eagre0" not in host.ip("-o", "link", "show"), "the interface is still there"
+
+
+@pytest.mark.parametrize("v6", [False, True], ids=["ipv4", "ipv6"])
+def test_a_port_computes_checksums_of_sessions(lab, v6):
+    """The driver of a TAP interface fills in what TCP and UDP leave, and the kernel behind it counts no checksum as wrong."""
+    need("ip", "nstat")
+    host = lab.netns("host")
+    ours, theirs, prefix = ("fd00::1", "fd00::2", 64) if v6 else ("10.0.0.1", "10.0.0.2", 24)
+    server = lab.start(PYTHON, TESTS / "text_server.py", json.dumps({7: b"odd".hex()}), ns=host, stdout=subprocess.PIPE)
+    assert server.stdout.readline().strip() == "ready"
+    app = {"program": {"client": [{"send": "a request of an odd number of bytes\n!"}, {"expect": "odd"}]}}
+    sessions = [
+        {"name": transport, "client": {"port": "kernel"}, "server": {"addresses": theirs, "ports": 7}, "app": app, "transport": transport, "open": "50/s", "count": 50}
+        for transport in ("tcp", "udp")
+    ]  # fmt: skip
+    port = {"device": "tap:eagre0", "ip": f"{ours}/{prefix}", "checksum": "offload"}
+    profile = lab.profile({"kernel": port}, None, sessions=sessions, load={"duration": "3s", "drain": "1s"})
+    process = lab.start_eagre("run", profile, "--json", "-", ns=host)
+    wait_until(lambda: "eagre0" in host.ip("-o", "link", "show"), "the interface")
+    host.sysctl({"net.ipv6.conf.eagre0.disable_ipv6": 0})
+    host.ip("address", "add", f"{theirs}/{prefix}", "dev", "eagre0", *(["nodad"] if v6 else []))
+    host.ip("link", "set", "eagre0", "up")
+    done = lab.finish(process)
+    for name in ("tcp", "udp"):
+        one = done.json["sessions"][name]
+        assert (one["completed"], one["failed"]) == (50, {}), one
+    wrong = host.run("nstat", "-asz", "TcpInCsumErrors", "UdpInCsumErrors", "Udp6InCsumErrors").split()
+    assert [wrong[wrong.index(name) + 1] for name in ("TcpInCsumErrors", "UdpInCsumErrors", "Udp6InCsumErrors")] == ["0"] * 3, wrong
+
+
+def test_a_port_that_computes_no_checksums_is_refused(lab):
+    profile = lab.profile(
+        {"a": {"device": "ring:a", "ip": "10.0.0.1/24", "checksum": "offload"}, "b": {"device": "ring:b", "ip": "10.0.0.2/24"}},
+        None,
+        sessions=[{"name": "s", "client": {"port": "a"}, "server": {"port": "b"}, "app": "echo", "open": "1/s"}],
+        load={"duration": "1s"},
+    )
+    lab.eagre("run", profile).refused(2, "sessions s: port a can't compute checksums; remove 'checksum: offload'")
 
 
 def test_pcap_files_hold_what_was_sent(lab):

@@ -51,7 +51,8 @@ pub struct GroupConfig {
     /// Which checksums that do not add up are good all the same.
     pub unfinished_checksums: UnfinishedChecksums,
     /// Segments and datagrams leave with the sum of the pseudo-header alone for a checksum, and the [`Sink`](crate::Sink) is told
-    /// so: for a link that damages nothing and tells the other end. Fragments and ICMP messages have theirs.
+    /// so: for a link that damages nothing and tells the other end, or for a card that computes them, which knows no tunnels.
+    /// Fragments and ICMP messages have theirs.
     pub leaves_checksums: bool,
     /// The tunnel its frames are in; `vlans` are then those inside.
     pub tunnel: Option<GroupTunnel>,

@@ -83,10 +83,25 @@ pub trait Sink {
     /// A buffer for a frame of exactly `len` bytes, without FCS; what is in it does not matter. `None`: no room now.
     fn frame(&mut self, len: usize) -> Option<&mut [u8]>;
 
-    /// The same for a frame whose TCP or UDP checksum is [left](GroupConfig::leaves_checksums): the other end is to be told so.
-    fn unfinished_frame(&mut self, len: usize) -> Option<&mut [u8]> {
+    /// The same for a frame whose TCP or UDP checksum is [left](GroupConfig::leaves_checksums): a card is to put it where `left`
+    /// says, or the other end to be told so.
+    fn unfinished_frame(&mut self, len: usize, left: LeftChecksum) -> Option<&mut [u8]> {
+        let _ = left;
         self.frame(len)
     }
+}
+
+/// Where the frame's headers are whose checksum is left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LeftChecksum {
+    /// Bytes before the IP header.
+    pub before_ip: u8,
+    /// Bytes of the IP header.
+    pub ip: u8,
+    /// IPv6, not IPv4.
+    pub is_v6: bool,
+    /// UDP, not TCP.
+    pub is_udp: bool,
 }
 
 /// The hosts behind one port as one worker sees them.

@@ -79,6 +79,14 @@ pub struct TxOffload {
     pub l3_len: u16,
 }
 
+impl TxOffload {
+    /// As a frame's head has them.
+    #[inline(always)]
+    fn lengths(self) -> u64 {
+        u64::from(self.l2_len) | u64::from(self.l3_len) << 7
+    }
+}
+
 impl FrameHead {
     /// The head of a fresh frame: `room` bytes at `buf`, data from `data_off`, tag 0. For queues only.
     pub fn new(buf: *mut u8, room: u16, data_off: u16) -> Self {
@@ -161,7 +169,7 @@ impl<'a> FrameMut<'a> {
         self.head.segment_len = len as u16;
         self.head.tag = tag;
         self.head.flags = offload.flags;
-        self.head.offload = u64::from(offload.l2_len) | u64::from(offload.l3_len) << 7;
+        self.head.offload = offload.lengths();
     }
 
     /// Whether the buffer holds `len` bytes.
@@ -175,28 +183,28 @@ impl<'a> FrameMut<'a> {
     /// If the buffer is too small.
     #[inline(always)]
     pub fn begin(self, len: usize) -> &'a mut [u8] {
-        self.begin_with(len, 0)
+        self.begin_with(len, TxOffload::default())
     }
 
-    /// The same of a frame whose TCP or UDP checksum is left as it is: the receiver is told that it is unfinished. For a port
-    /// [within the process](crate::PortFacts::is_in_process), which hands that on.
+    /// The same of a frame whose TCP or UDP checksum is left. A port that [can](crate::PortFacts::tx_checksum_offload) fills it
+    /// in, as `offload` says; one [within the process](crate::PortFacts::is_in_process) tells the receiver that it is unfinished.
     ///
     /// # Panics
     /// If the buffer is too small.
     #[inline(always)]
-    pub fn begin_unfinished(self, len: usize) -> &'a mut [u8] {
-        self.begin_with(len, RX_FLAG_CHECKSUM_UNFINISHED)
+    pub fn begin_unfinished(self, len: usize, offload: TxOffload) -> &'a mut [u8] {
+        self.begin_with(len, TxOffload { flags: offload.flags | RX_FLAG_CHECKSUM_UNFINISHED, ..offload })
     }
 
     #[inline(always)]
-    fn begin_with(self, len: usize, flags: u64) -> &'a mut [u8] {
+    fn begin_with(self, len: usize, offload: TxOffload) -> &'a mut [u8] {
         assert!(self.fits(len));
         let head = self.head;
         head.len = len as u32;
         head.segment_len = len as u16;
         head.tag = 0;
-        head.flags = flags;
-        head.offload = 0;
+        head.flags = offload.flags;
+        head.offload = offload.lengths();
         // SAFETY: as in `data_mut`; the assertion keeps the bytes inside the buffer.
         unsafe { std::slice::from_raw_parts_mut(head.buf.add(usize::from(head.data_off)), len) }
     }

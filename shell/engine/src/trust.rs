@@ -5,7 +5,7 @@ use crate::rows::{self, PortEnd};
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::Trial;
 use crate::trial::hosts::EmulatedHosts;
-use crate::trial::session_endpoints::leaves_checksums;
+use crate::trial::session_endpoints::{ChecksumsLeft, checksums_left};
 use crate::worker::Worker;
 use crate::worker::arrivals::{ANY_PORT, Expected};
 use crate::worker::flows::Local;
@@ -277,8 +277,8 @@ impl Evidence<'_> {
                 let frames = self.sums.sessions(index, side).frames;
                 let name = &plan.name;
                 let port = self.port_name(played.port);
-                let leaves = leaves_checksums(&self.trial.plan, &self.facts[played.port]);
-                if leaves && frames.unfinished_checksum > 0 {
+                let left = checksums_left(&self.trial.plan, played.port, &self.facts[played.port]);
+                if left == ChecksumsLeft::Link && frames.unfinished_checksum > 0 {
                     verdict.note(format!(
                         "sessions {name}: frames to the {who} came without TCP and UDP checksums: the link is within this process \
                          and damages nothing; with a capture on a port they are computed"

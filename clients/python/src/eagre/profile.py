@@ -74,7 +74,9 @@ class Port(Written):
     speed: str | None = None
     """Layer-1 speed of the link, for devices that do not report one. Rates such as '40%' refer to it."""
     checksum: Literal["software", "offload"] | None = None
-    """Where checksums that change from packet to packet are computed. Default: software."""
+    """Where checksums are computed: those of streams that change from packet to packet, and those of TCP and UDP in
+    sessions. In tunnels, and while a port is captured, sessions compute theirs in software. Default: software.
+    """
     capture: Capture | Mapping[str, Any] | None = None
     """Capture the port's packets to a file while traffic runs."""
     punt: Punt | Mapping[str, Any] | None = None

@@ -135,7 +135,8 @@ pub struct PortDoc {
     pub hosts: Vec<HostDoc>,
     /// Layer-1 speed of the link, for devices that do not report one. Rates such as '40%' refer to it.
     pub speed: Option<Speed>,
-    /// Where checksums that change from packet to packet are computed.
+    /// Where checksums are computed: those of streams that change from packet to packet, and those of TCP and UDP in sessions. In
+    /// tunnels, and while a port is captured, sessions compute theirs in software.
     #[serde(default)]
     pub checksum: ChecksumDoc,
     /// Capture the port's packets to a file while traffic runs.

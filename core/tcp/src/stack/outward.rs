@@ -1,7 +1,7 @@
 //! From what flows owe to frames.
 
 use super::slot::{FlowKind, QUEUED, Slot};
-use super::{Sink, Stack, env, schedule, tick};
+use super::{LeftChecksum, Sink, Stack, env, schedule, tick};
 use crate::app::{App, End, GroupId};
 use crate::endpoint::Outgoing;
 use crate::frame;
@@ -278,7 +278,7 @@ fn write_segment<A: App>(
 ) -> bool {
     let header_len = out.header.len();
     let len = group.template.len(&outer.addresses) + header_len + usize::from(out.len);
-    let Some(frame) = buffer(group, len, sink) else { return false };
+    let Some(frame) = buffer(group, outer, len, sink) else { return false };
     outer.ecn_capable = out.ecn_capable;
     let transport = group.template.write(outer, &mut frame[group.before..]);
     out.header.write_len((ports >> 16) as u16, ports as u16, header_len, transport);
@@ -292,9 +292,22 @@ fn write_segment<A: App>(
 
 /// A buffer for a frame with a segment or datagram of `len` bytes, behind what its tunnel takes.
 #[inline(always)]
-fn buffer<'s>(group: &Group, len: usize, sink: &'s mut impl Sink) -> Option<&'s mut [u8]> {
+fn buffer<'s>(group: &Group, outer: &Outer, len: usize, sink: &'s mut impl Sink) -> Option<&'s mut [u8]> {
     let len = group.before + len;
-    let buffer = if group.config.leaves_checksums { sink.unfinished_frame(len) } else { sink.frame(len) };
+    let buffer = if group.config.leaves_checksums {
+        let before_ip = group.template.ip();
+        sink.unfinished_frame(
+            len,
+            LeftChecksum {
+                before_ip: (group.before + before_ip) as u8,
+                ip: (group.template.len(&outer.addresses) - before_ip) as u8,
+                is_v6: matches!(outer.addresses, frame::Addresses::V6 { .. }),
+                is_udp: outer.protocol == frame::UDP,
+            },
+        )
+    } else {
+        sink.frame(len)
+    };
     buffer.map(|buffer| &mut buffer[..len])
 }
 
@@ -317,7 +330,7 @@ fn write_header(
     sink: &mut impl Sink,
 ) -> bool {
     let len = group.template.len(&outer.addresses) + header.len();
-    let Some(frame) = buffer(group, len, sink) else { return false };
+    let Some(frame) = buffer(group, outer, len, sink) else { return false };
     let transport = group.template.write(outer, &mut frame[group.before..]);
     header.write((ports >> 16) as u16, ports as u16, transport);
     put_sum(group, outer, transport, TCP_CHECKSUM);
@@ -335,7 +348,7 @@ fn write_datagram(
     sink: &mut impl Sink,
 ) -> bool {
     let len = group.template.len(&outer.addresses) + UDP_HEADER + usize::from(payload_len);
-    let Some(frame) = buffer(group, len, sink) else { return false };
+    let Some(frame) = buffer(group, outer, len, sink) else { return false };
     let transport = put_datagram(group, outer, ports, fill, &mut frame[group.before..]);
     put_sum(group, outer, transport, UDP_CHECKSUM);
     group.stack.datagrams_out += 1;

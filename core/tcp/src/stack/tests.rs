@@ -64,6 +64,28 @@ fn checksums_are_left_out() {
 }
 
 #[test]
+fn a_card_puts_checksums_where_they_are_left() {
+    for (transport, is_v6, vlans) in [
+        (Transport::Tcp, false, vec![]),
+        (Transport::Tcp, true, vec![5]),
+        (Transport::Udp, false, vec![5, 6]),
+        (Transport::Udp, true, vec![]),
+    ] {
+        let config = GroupConfig { leaves_checksums: true, vlans, ..config() };
+        let link = Link { has_cards: true, ..Link::default() };
+        let mut world = World::new(1, link, config.clone(), config);
+        world.is_v6 = is_v6;
+        world.open(transport, Talk::client(1_000, 1_001));
+        world.run();
+        for stack in [&world.client, &world.server] {
+            let frames = stack.frame_counts(CLIENT);
+            assert!(frames.frames_in > 0 && frames.bad_checksum == 0, "{transport:?} {is_v6}: {frames:?}");
+        }
+        assert_eq!(world.client_app.ends.len(), 1, "{transport:?} {is_v6}");
+    }
+}
+
+#[test]
 fn sessions_take_few_segments() {
     let mut world = World::new(1, Link::default(), config(), config());
     world.open_many(1, 100, 100);
@@ -101,7 +123,7 @@ proptest! {
         request in 0u64..40_000,
         response in 0u64..100_000,
     ) {
-        let link = Link { loss_percent: loss, jitter: Nanos::from_micros(jitter_us), copies_percent: 3, damage_percent: 2, room, tells: false };
+        let link = Link { loss_percent: loss, jitter: Nanos::from_micros(jitter_us), copies_percent: 3, damage_percent: 2, room, ..Link::default() };
         let tcp = TcpOptions { timestamps, sack, ..TcpOptions::default() };
         let config = GroupConfig { tcp, vlans, ..config() };
         let mut world = World::new(seed, link, config.clone(), config);

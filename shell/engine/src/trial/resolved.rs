@@ -1,6 +1,7 @@
 //! A Plan resolved against open ports: rates, addresses, packets, what is expected where.
 
 use super::hosts::EmulatedHosts;
+use super::session_endpoints::check_checksums;
 use super::tunnels::TrialTunnels;
 use crate::counts::interval::Shape;
 use crate::error::EngineError;
@@ -10,7 +11,7 @@ use crate::worker::flows::ServerHops;
 use neighbour::Resolver;
 use port::PortFacts;
 use profile::Plan;
-use profile::plan::{ChecksumBy, HopBy, NextHop, Pattern, PortPlan, SessionHop, StreamPlan};
+use profile::plan::{HopBy, NextHop, Pattern, PortPlan, SessionHop, StreamPlan};
 use sched::{CurvePoint, CurveShape, GapOrder, Pace, StreamLoad};
 use session::plan::{AddressRange, Side};
 use std::borrow::Cow;
@@ -352,9 +353,7 @@ fn stream(
             fact.frame_len_max, port.name
         )));
     }
-    if port.checksum == ChecksumBy::Offload && !fact.tx_checksum_offload {
-        return Err(bad(format!("port {} can't compute checksums; remove 'checksum: offload'", port.name)));
-    }
+    check_checksums(port, fact).map_err(bad)?;
     let speed = port.speed_bps.or(fact.speed_bps).unwrap_or(UNSTATED_SPEED);
     let share = loads(stream).find(|load| matches!(load, Load::LinkShare(_)));
     if let Some(share) = share.filter(|_| speed == UNSTATED_SPEED) {

@@ -9,6 +9,7 @@ use crate::worker::steer::Steer;
 use crate::worker::tunnels::Tunnels;
 use port::PortFacts;
 use profile::Plan;
+use profile::plan::{ChecksumBy, PortPlan};
 use session::plan::{AppPlan, Carrier, SessionPlan, Side, SidePlan};
 use session::secure::SecureSide;
 use session::{Apps, Clients, GroupKey};
@@ -47,8 +48,8 @@ pub(crate) struct SessionEndpoints {
     workers: usize,
     /// Of each port which checksums are good that do not add up.
     unfinished: Vec<UnfinishedChecksums>,
-    /// Of each port whether its sessions compute none.
-    leaves_checksums: Vec<bool>,
+    /// Of each port to whom its sessions leave checksums.
+    checksums: Vec<ChecksumsLeft>,
     /// Of each port whose frames may come to any worker: each worker's ways to the others.
     steers: Vec<Vec<Option<Steer>>>,
     /// Wall-clock time, since 1970-01-01 UTC, at instant zero of the workers' clock.
@@ -74,6 +75,7 @@ impl SessionEndpoints {
             let bad = |reason| EngineError::Sessions { name: plan.name.clone(), reason };
             for side in plan.client.iter().chain(&plan.server) {
                 check_mtu(side, facts[side.port]).map_err(bad)?;
+                check_checksums(&trial.plan.ports[side.port], facts[side.port]).map_err(bad)?;
             }
             secure.push(plan.tls.clone().map(Sides::new));
         }
@@ -88,7 +90,10 @@ impl SessionEndpoints {
         Ok(Self {
             workers: owners,
             unfinished: facts.iter().map(|facts| unfinished(facts)).collect(),
-            leaves_checksums: facts.iter().map(|facts| leaves_checksums(&trial.plan, facts)).collect(),
+            checksums: (0..)
+                .zip(&facts)
+                .map(|(port, facts)| checksums_left(&trial.plan, port, facts))
+                .collect(),
             steers: steers.collect(),
             plans,
             groups,
@@ -169,6 +174,7 @@ impl SessionEndpoints {
             // What is before packets without Ethernet is nobody's hardware address.
             Side::Server => side.tunnel.as_ref().filter(|own| own.tunnel.kind.is_bare()).map(|_| [0; 6]),
         };
+        let tunnel = trial.tunnels.of(key.session, key.side);
         GroupConfig {
             tcp: side.tcp.clone(),
             udp: side.udp.clone(),
@@ -182,8 +188,12 @@ impl SessionEndpoints {
             own_macs: self.own_macs(trial, key),
             hop_mac: hop,
             unfinished_checksums: self.unfinished[side.port],
-            leaves_checksums: self.leaves_checksums[side.port],
-            tunnel: trial.tunnels.of(key.session, key.side),
+            leaves_checksums: match self.checksums[side.port] {
+                ChecksumsLeft::Nobody => false,
+                ChecksumsLeft::Link => true,
+                ChecksumsLeft::Card => tunnel.is_none(),
+            },
+            tunnel,
         }
     }
 
@@ -265,10 +275,28 @@ pub(crate) fn unfinished(facts: &PortFacts) -> UnfinishedChecksums {
     }
 }
 
-/// Whether sessions on a port leave checksums out: its link is within this process and damages nothing, and no capture shows what
-/// is sent.
-pub(crate) fn leaves_checksums(plan: &Plan, facts: &PortFacts) -> bool {
-    facts.is_in_process && plan.ports.iter().all(|port| port.capture.is_none())
+/// To whom sessions on a port leave TCP and UDP checksums.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ChecksumsLeft {
+    /// They compute them.
+    Nobody,
+    /// The link is within this process and damages nothing: there are none.
+    Link,
+    /// The card computes them, as the profile says. It knows no tunnels.
+    Card,
+}
+
+/// To whom sessions on a port leave checksums. A capture shows what is sent, so with one they are computed.
+pub(crate) fn checksums_left(plan: &Plan, port: usize, facts: &PortFacts) -> ChecksumsLeft {
+    if plan.ports.iter().any(|port| port.capture.is_some()) {
+        ChecksumsLeft::Nobody
+    } else if facts.is_in_process {
+        ChecksumsLeft::Link
+    } else if plan.ports[port].checksum == ChecksumBy::Offload && facts.tx_checksum_offload {
+        ChecksumsLeft::Card
+    } else {
+        ChecksumsLeft::Nobody
+    }
 }
 
 /// Longest IP packet in a tunnel unless the profile says otherwise: that of Ethernet.
@@ -279,6 +307,14 @@ fn fit_mtu(side: &mut SidePlan, facts: &PortFacts) {
     if side.tunnel.as_ref().is_some_and(|own| own.fits_mtu) {
         side.mtu = carried(facts).saturating_sub(side.around()).min(ORDINARY_MTU) as u16;
     }
+}
+
+/// Whether a port computes checksums, if the profile says so.
+pub(super) fn check_checksums(port: &PortPlan, facts: &PortFacts) -> Result<(), String> {
+    if port.checksum == ChecksumBy::Offload && !facts.tx_checksum_offload {
+        return Err(format!("port {} can't compute checksums; remove 'checksum: offload'", port.name));
+    }
+    Ok(())
 }
 
 fn check_mtu(side: &SidePlan, facts: &PortFacts) -> Result<(), String> {

@@ -2,8 +2,11 @@
 
 use crate::capture::Tap;
 use crate::counts::interval::PortCounts;
-use port::{BURST, Burst, FrameMut, TxQueue};
-use tcp::Sink;
+use port::{
+    BURST, Burst, FrameMut, TX_FLAG_IPV4, TX_FLAG_IPV6, TX_FLAG_TCP_CHECKSUM, TX_FLAG_UDP_CHECKSUM,
+    TxOffload, TxQueue,
+};
+use tcp::{LeftChecksum, Sink};
 use units::{FrameLen, Nanos};
 
 /// Shortest frame, bytes without FCS: ports pad what is shorter.
@@ -103,7 +106,14 @@ impl Sink for FlowSink<'_> {
     }
 
     #[inline]
-    fn unfinished_frame(&mut self, len: usize) -> Option<&mut [u8]> {
-        self.blank().map(|frame| frame.begin_unfinished(len))
+    fn unfinished_frame(&mut self, len: usize, left: LeftChecksum) -> Option<&mut [u8]> {
+        self.blank().map(|frame| frame.begin_unfinished(len, offload(left)))
     }
+}
+
+#[inline(always)]
+fn offload(left: LeftChecksum) -> TxOffload {
+    let network = if left.is_v6 { TX_FLAG_IPV6 } else { TX_FLAG_IPV4 };
+    let transport = if left.is_udp { TX_FLAG_UDP_CHECKSUM } else { TX_FLAG_TCP_CHECKSUM };
+    TxOffload { flags: network | transport, l2_len: left.before_ip, l3_len: left.ip.into() }
 }

@@ -136,6 +136,8 @@ pub(super) struct Link {
     pub room: usize,
     /// It says of every frame that its checksum is unfinished.
     pub tells: bool,
+    /// Cards at both ends put checksums where they are told that they are left.
+    pub has_cards: bool,
 }
 
 impl Default for Link {
@@ -147,6 +149,7 @@ impl Default for Link {
             jitter: Nanos::ZERO,
             room: usize::MAX,
             tells: false,
+            has_cards: false,
         }
     }
 }
@@ -155,6 +158,30 @@ impl Default for Link {
 struct Frames {
     frames: Vec<Vec<u8>>,
     room: usize,
+    has_card: bool,
+    /// Frames whose checksum the card has to put.
+    left: Vec<(usize, LeftChecksum)>,
+}
+
+impl Frames {
+    fn new(room: usize, has_card: bool) -> Self {
+        Self { frames: Vec::new(), room, has_card, left: Vec::new() }
+    }
+
+    /// The frames, as the card sends them.
+    fn sent(mut self) -> Vec<Vec<u8>> {
+        for (at, left) in self.left {
+            let transport = &mut self.frames[at][usize::from(left.before_ip + left.ip)..];
+            let word = |pair: &[u8]| u64::from(pair[0]) << 8 | u64::from(*pair.get(1).unwrap_or(&0));
+            let mut sum: u64 = transport.chunks(2).map(word).sum();
+            while sum > 0xffff {
+                sum = (sum & 0xffff) + (sum >> 16);
+            }
+            let field = if left.is_udp { 6 } else { 16 };
+            transport[field..field + 2].copy_from_slice(&(!sum as u16).to_be_bytes());
+        }
+        self.frames
+    }
 }
 
 impl Sink for Frames {
@@ -162,6 +189,13 @@ impl Sink for Frames {
         self.room = self.room.checked_sub(1)?;
         self.frames.push(vec![0xaa; len]);
         self.frames.last_mut().map(|frame| &mut frame[..])
+    }
+
+    fn unfinished_frame(&mut self, len: usize, left: LeftChecksum) -> Option<&mut [u8]> {
+        if self.has_card && self.room > 0 {
+            self.left.push((self.frames.len(), left));
+        }
+        self.frame(len)
     }
 }
 
@@ -266,12 +300,12 @@ impl World {
 
     /// Frames that owed segments make, as many as there is room for.
     fn send(&mut self) {
-        let mut frames = Frames { frames: Vec::new(), room: self.link.room };
+        let mut frames = Frames::new(self.link.room, self.link.has_cards);
         self.client.transmit(self.now, &mut self.client_app, &mut frames);
-        self.put_on_the_way(0, frames.frames);
-        let mut frames = Frames { frames: Vec::new(), room: self.link.room };
+        self.put_on_the_way(0, frames.sent());
+        let mut frames = Frames::new(self.link.room, self.link.has_cards);
         self.server.transmit(self.now, &mut self.server_app, &mut frames);
-        self.put_on_the_way(1, frames.frames);
+        self.put_on_the_way(1, frames.sent());
     }
 
     fn put_on_the_way(&mut self, way: usize, frames: Vec<Vec<u8>>) {
@@ -380,13 +414,13 @@ impl World {
 
     /// What the client owes, kept off the link.
     pub(super) fn take_from_client(&mut self) -> Vec<Vec<u8>> {
-        let mut frames = Frames { frames: Vec::new(), room: usize::MAX };
+        let mut frames = Frames::new(usize::MAX, false);
         self.client.transmit(self.now, &mut self.client_app, &mut frames);
         frames.frames
     }
 
     pub(super) fn take_from_server(&mut self) -> Vec<Vec<u8>> {
-        let mut frames = Frames { frames: Vec::new(), room: usize::MAX };
+        let mut frames = Frames::new(usize::MAX, false);
         self.server.transmit(self.now, &mut self.server_app, &mut frames);
         frames.frames
     }
