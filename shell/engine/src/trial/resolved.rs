@@ -1,7 +1,6 @@
 //! A Plan resolved against open ports: rates, addresses, packets, what is expected where.
 
 use super::hosts::EmulatedHosts;
-use super::session_endpoints::check_checksums;
 use super::tunnels::TrialTunnels;
 use crate::counts::interval::Shape;
 use crate::error::EngineError;
@@ -11,7 +10,7 @@ use crate::worker::flows::ServerHops;
 use neighbour::Resolver;
 use port::PortFacts;
 use profile::Plan;
-use profile::plan::{HopBy, NextHop, Pattern, PortPlan, SessionHop, StreamPlan};
+use profile::plan::{ChecksumBy, HopBy, NextHop, Pattern, PortPlan, SessionHop, StreamPlan};
 use sched::{CurvePoint, CurveShape, GapOrder, Pace, StreamLoad};
 use session::plan::{AddressRange, Side};
 use std::borrow::Cow;
@@ -334,6 +333,14 @@ fn streams(
         streams[link.stream].chained = true;
     }
     Ok(streams)
+}
+
+/// Whether a port computes checksums, if the profile says so.
+pub(super) fn check_checksums(port: &PortPlan, facts: &PortFacts) -> Result<(), String> {
+    if port.checksum == ChecksumBy::Offload && !facts.tx_checksum_offload {
+        return Err(format!("port {} can't compute checksums; remove 'checksum: offload'", port.name));
+    }
+    Ok(())
 }
 
 fn stream(

@@ -1,6 +1,6 @@
 //! Each worker's share of a trial's sessions on each port.
 
-use super::resolved::Trial;
+use super::resolved::{Trial, check_checksums};
 use super::rig::Rig;
 use super::tunnels::carried;
 use crate::error::EngineError;
@@ -9,7 +9,7 @@ use crate::worker::steer::Steer;
 use crate::worker::tunnels::Tunnels;
 use port::PortFacts;
 use profile::Plan;
-use profile::plan::{ChecksumBy, PortPlan};
+use profile::plan::ChecksumBy;
 use session::plan::{AppPlan, Carrier, SessionPlan, Side, SidePlan};
 use session::secure::SecureSide;
 use session::{Apps, Clients, GroupKey};
@@ -307,14 +307,6 @@ fn fit_mtu(side: &mut SidePlan, facts: &PortFacts) {
     if side.tunnel.as_ref().is_some_and(|own| own.fits_mtu) {
         side.mtu = carried(facts).saturating_sub(side.around()).min(ORDINARY_MTU) as u16;
     }
-}
-
-/// Whether a port computes checksums, if the profile says so.
-pub(super) fn check_checksums(port: &PortPlan, facts: &PortFacts) -> Result<(), String> {
-    if port.checksum == ChecksumBy::Offload && !facts.tx_checksum_offload {
-        return Err(format!("port {} can't compute checksums; remove 'checksum: offload'", port.name));
-    }
-    Ok(())
 }
 
 fn check_mtu(side: &SidePlan, facts: &PortFacts) -> Result<(), String> {
