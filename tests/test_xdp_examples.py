@@ -1,12 +1,13 @@
 """Whatever the examples send leaves an `xdp:` port as the interpreter of field programs writes it, byte for byte."""
 
-import hashlib
+import contextlib
 import json
 import shutil
 import sys
 
 import pytest
 import yaml
+from capture import records
 from lab import EAGRE, LONG, REPO, missing, need, settled, wait_until
 
 SOURCE, NEXT_HOP = "02:00:00:00:00:01", "02:00:00:00:00:02"
@@ -48,24 +49,6 @@ def sender(example):
 EXAMPLES = {path.stem: profile for path in sorted((REPO / "examples").glob("*.yaml")) if (profile := sender(path))}
 
 
-def frames(path):
-    data, at = path.read_bytes(), 24
-    while at + 16 <= len(data):
-        length = int.from_bytes(data[at + 8 : at + 12], "little")
-        frame = data[at + 16 : at + 16 + length]
-        at += 16 + length
-        # The last one may not be written whole.
-        if len(frame) == length:
-            yield frame
-
-
-def digest(all_frames):
-    whole = hashlib.sha256()
-    for frame in all_frames:
-        whole.update(len(frame).to_bytes(4) + frame)
-    return whole.hexdigest()
-
-
 def test_there_are_examples():
     assert len(EXAMPLES) >= 30, sorted(EXAMPLES)
 
@@ -88,7 +71,7 @@ def test_frames_are_those_of_the_interpreter(lab, name):
     varies = any("vary" in one for one in EXAMPLES[name]["streams"])
     assert simulated.json.get("field_programs") == ("interpreted" if varies else None)
     # Echo replies of the simulated port at the other end are not among them.
-    wanted = [frame for frame in frames(meant) if frame[6:12] == bytes.fromhex(SOURCE.replace(":", ""))]
+    wanted = [frame for _, frame in records(meant) if frame[6:12] == bytes.fromhex(SOURCE.replace(":", ""))]
     assert len(wanted) >= min(PACKETS, 1_000), len(wanted)
 
     def run():
@@ -97,11 +80,12 @@ def test_frames_are_those_of_the_interpreter(lab, name):
         )
         wait_until(lambda: seen.exists() and seen.stat().st_size >= 24, "tcpdump")
         done = lab.eagre("run", profile, "--json", "-", ns=tester)
-        sent = done.json["ports"][next(iter(EXAMPLES[name]["ports"]))]["tx_packets"]
-        wait_until(lambda: len(list(frames(seen))) >= min(sent, len(wanted)), "what was sent", every=0.3)
+        # Frames that are lost on a busy machine never come: `check` sees that.
+        with contextlib.suppress(AssertionError):
+            wait_until(lambda: seen.stat().st_size >= 24 + sum(16 + len(frame) for frame in wanted), "what was sent", every=0.1)
         dump.terminate()
         dump.communicate(timeout=20)
-        arrived = list(frames(seen))
+        arrived = [frame for _, frame in records(seen)]
         seen.unlink()
         return done, arrived
 
@@ -109,6 +93,5 @@ def test_frames_are_those_of_the_interpreter(lab, name):
         assert len(arrived) >= len(wanted), done.json["verdict"]
         different = next((i for i, (here, there) in enumerate(zip(arrived, wanted, strict=False)) if here != there), None)
         assert different is None, (different, arrived[different].hex(), wanted[different].hex())
-        assert digest(arrived[: len(wanted)]) == digest(wanted)
 
     settled(run, check)
