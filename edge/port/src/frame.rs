@@ -217,3 +217,20 @@ impl<'a> FrameMut<'a> {
         FrameMut::new(self.head).begin(bytes.len()).copy_from_slice(bytes);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_a_frame_is_for_that_frame_alone() {
+        let mut bytes = [0u8; 128];
+        let mut head = FrameHead::new(bytes.as_mut_ptr(), 128, 0);
+        let flags = TX_FLAG_IPV6 | TX_FLAG_UDP_CHECKSUM;
+        FrameMut::new(&mut head).begin_unfinished(60, TxOffload { flags, l2_len: 18, l3_len: 40 });
+        assert_eq!(head.flags, flags | RX_FLAG_CHECKSUM_UNFINISHED);
+        assert_eq!((head.offload & 0x7f, head.offload >> 7), (18, 40));
+        FrameMut::new(&mut head).begin(60);
+        assert_eq!((head.flags, head.offload), (0, 0));
+    }
+}
