@@ -204,7 +204,8 @@ def test_an_outage_has_a_beginning_an_end_and_a_loss(lab, kind):
     assert (row["outages"]["count"], row["outages"]["interval_ns"], outage["lost"]) == (1, 2_000_000, row["lost"]), row
     length = outage["until_ns"] - outage["from_ns"]
     assert length == pytest.approx(outage["lost"] * 1e5, rel=0.05), row
-    assert row["outages"]["total_ns"] == row["outages"]["longest_ns"] == length and 0.4e9 < length < 1e9, row
+    # Frames that wait in the router when it begins to drop, or ends, were sent before.
+    assert row["outages"]["total_ns"] == row["outages"]["longest_ns"] == length and 0.35e9 < length < 1e9, row
     assert slow["outages"]["interval_ns"] == 40_000_000 and slow["outages"]["count"] == 1, slow
     assert slow["outages"]["last"][0]["from_ns"] == pytest.approx(outage["from_ns"], abs=25e6), (slow, row)
     assert "outages" not in result["streams"]["other"]

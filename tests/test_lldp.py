@@ -112,9 +112,9 @@ def test_a_neighbour_that_falls_silent_is_forgotten(lab):
     device = Lldpd(lab)
     device.cli("configure", "lldp", "tx-hold", "1")
     ports = {"west": {"device": "afpacket:veth0", "lldp": {}}}
-    profile = lab.profile(ports, [], load={"duration": "6s", "drain": "100ms"})
+    profile = lab.profile(ports, [], load={"duration": "12s", "drain": "100ms"})
     process = lab.start_eagre("run", profile, "--json", "-", ns=device.tester)
-    wait_until(device.neighbours, "lldpd to know the port", 20, every=0.1)
+    wait_until(device.neighbours, "lldpd to know the port", 10, every=0.1)
     time.sleep(2.5)  # It sends every two seconds.
     device.cli("pause")
     lldp = lab.finish(process, 60).result()["ports"]["west"]["lldp"]

@@ -435,6 +435,12 @@ def test_isis_routers_of_both_levels_back_to_back(lab):
     script.transmit("start")
     done = lambda: all(flow.frames_tx == flow.frames_rx == 500 for flow in script.flows().values())
     wait_until(done, "all packets of both flows", 20)
+    # Routers stay, long after the last packet.
+    time.sleep(2.5)
+    assert all(up(row) and row.l1_session_flap == 0 for row in script.metrics("isis").values()), script.metrics("isis")
+    assert {flow.transmit for flow in script.flows().values()} == {"stopped"}
+    with pytest.raises(Exception, match="has an end and was sent before; stop and start protocols to send it again"):
+        script.transmit("start")
     script.protocols("stop")
     assert all(row.l1_sessions_up == row.l2_sessions_up == row.l1_session_flap == 0 for row in script.metrics("isis").values())
 

@@ -41,7 +41,7 @@ use units::Nanos;
 pub struct Session {
     plan: Plan,
     rig: Rig,
-    without_neighbours: bool,
+    attended: bool,
     /// The plan with the streams that were added to the last trial, if any were.
     grown: Option<Plan>,
 }
@@ -50,13 +50,15 @@ impl Session {
     /// Loads `plan` on the ports of `rig`, which are in the plan's order.
     pub fn load(plan: Plan, rig: Rig) -> Self {
         assert_eq!(plan.ports.len(), rig.ports.len(), "a rig has the ports of its plan");
-        Self { plan, rig, without_neighbours: false, grown: None }
+        Self { plan, rig, attended: false, grown: None }
     }
 
-    /// Lets a plan that sends nothing go on although neighbours do not answer, and any plan without waiting for BGP sessions, OSPF and IS-IS adjacencies.
+    /// Says whether somebody attends the trial: then it waits neither for BGP sessions nor for OSPF and IS-IS adjacencies, nor,
+    /// if it sends nothing, for neighbours that do not answer, and it goes on after all is sent, until it is stopped or its
+    /// duration is over.
     #[must_use]
-    pub fn allow_silent_neighbours(self, allowed: bool) -> Self {
-        Self { without_neighbours: allowed, ..self }
+    pub fn attended(self, attended: bool) -> Self {
+        Self { attended, ..self }
     }
 
     /// The ports, for another trial.
@@ -77,13 +79,13 @@ impl Session {
         let (plan, rig) = (&self.plan, &mut self.rig);
         let idle = |_| std::thread::sleep(Duration::from_micros(50));
         rig.control_cores = os::cpu::control_cores(&options.cores);
-        let silent = self.without_neighbours;
+        let attended = self.attended;
         let mut emulation = Emulation::new(plan, rig)?;
-        emulation.begin(plan, rig, clock, commands, silent, &idle)?;
+        emulation.begin(plan, rig, clock, commands, attended, &idle)?;
         let leased = leased(plan, &emulation)?;
         let plan = leased.as_ref().unwrap_or(plan);
         let (histograms, control) = (options.histograms, (&mut *commands, &mut emulation));
-        let trial = prepare(plan, rig, clock, histograms, silent, control, observer, &idle)?;
+        let trial = prepare(plan, rig, clock, histograms, attended, control, observer, &idle)?;
         let facts: Vec<PortFacts> = rig.facts().into_iter().cloned().collect();
         let before = Baseline::take(rig, &facts);
         let punts_before = rig.punts_dropped();
@@ -141,12 +143,11 @@ impl Session {
         }
         let idle = |until| clock.advance(until);
         let mut emulation = Emulation::new(plan, rig)?;
-        emulation.begin(plan, rig, clock, commands, self.without_neighbours, &idle)?;
+        emulation.begin(plan, rig, clock, commands, self.attended, &idle)?;
         let leased = leased(plan, &emulation)?;
         let plan = leased.as_ref().unwrap_or(plan);
-        let silent = self.without_neighbours;
         let control = (&mut *commands, &mut emulation);
-        let trial = prepare(plan, rig, clock, histograms, silent, control, observer, &idle)?;
+        let trial = prepare(plan, rig, clock, histograms, self.attended, control, observer, &idle)?;
         let results = simulated::run(&trial, rig, workers, clock, commands, &mut emulation, observer)?;
         let drops = rig.driver_drops();
         let clock_result = ClockResult {

@@ -2,8 +2,10 @@
 
 mod common;
 
-use common::{number, plan, run, run_told, stream};
-use engine::{Command, CommandError, Control, NewStreams, RateCommand, RemoveCommand, Speed, channel};
+use common::{number, plan, run, run_attended, run_told, stream};
+use engine::{
+    Command, CommandError, Commands, Control, NewStreams, RateCommand, RemoveCommand, Speed, channel,
+};
 use profile::Plan;
 use result::{Numbers, ResultDocument};
 use std::sync::Arc;
@@ -69,6 +71,25 @@ fn a_count_ends_the_trial() {
     let document = run(plan(vec![some], "10s"), 1);
     assert_eq!(number(&document, "streams.s.tx"), 50.0);
     assert!(document.duration_s < 1.0, "{}", document.duration_s);
+}
+
+#[test]
+fn who_attends_a_trial_ends_it() {
+    let (control, mut commands) = channel();
+    let attendant = spawn(move || {
+        let stop = || control.request(Command::Stop).wait().map(drop);
+        // The trial begins some time after the other thread.
+        sleep(Duration::from_millis(600));
+        stop().unwrap();
+    });
+    let mut some = stream("s", "10kpps");
+    some.count = Some(50);
+    let document = run_attended(plan(vec![some.clone()], "10s"), &mut commands);
+    attendant.join().unwrap();
+    assert_eq!((number(&document, "streams.s.tx"), number(&document, "streams.s.lost")), (50.0, 0.0));
+    assert!(document.interrupted && (0.1..5.0).contains(&document.duration_s), "{}", document.duration_s);
+    let document = run_attended(plan(vec![some], "200ms"), &mut Commands::none());
+    assert!(!document.interrupted && (0.2..5.0).contains(&document.duration_s), "{}", document.duration_s);
 }
 
 fn add(control: &Control, plan: Plan) -> Result<(), CommandError> {

@@ -27,7 +27,9 @@ mod translate;
 pub use action::{Action, Restart, action};
 pub use capture::{capture, packets};
 pub use error::{ErrorKind, Errors};
-pub use metrics::{ControlEvent, ControlEventKind, Figures, MetricsInput, PortState, Transmit, metrics};
+pub use metrics::{
+    ControlEvent, ControlEventKind, Figures, MetricsInput, PortState, Transmit, has_ended, metrics,
+};
 pub use ping::{PingRequest, Pings};
 pub use protocols::{ProtocolsRequest, protocols};
 pub use states::{Known, MODEL_VERSION, states, version};

@@ -602,16 +602,20 @@ fn transmit(index: usize, flow: &FlowPlan, input: &MetricsInput<'_>) -> &'static
     if !figures.active || requested == Transmit::Stopped {
         return "stopped";
     }
-    let counts = |stream: &StreamPlan| figures.total.and_then(|total| total.streams.get(&stream.name));
-    let sent: u64 = flow.streams.iter().filter_map(counts).map(|stream| stream.tx).sum();
     let own_s = input.own_s.get(index).copied().unwrap_or_default();
-    let ended = flow.packets.is_some_and(|packets| sent >= packets)
-        || flow.ends_at_s.is_some_and(|end| own_s >= end + ENDED_AFTER_S);
-    match (ended, requested) {
+    match (has_ended(flow, figures.total, own_s), requested) {
         (true, _) => "stopped",
         (_, Transmit::Paused) => "paused",
         _ => "started",
     }
+}
+
+/// Whether all of a flow has been sent that was let send for `own_s` seconds.
+pub fn has_ended(flow: &FlowPlan, total: Option<&TotalDocument>, own_s: f64) -> bool {
+    let counts = |stream: &StreamPlan| total.and_then(|total| total.streams.get(&stream.name));
+    let sent = || flow.streams.iter().filter_map(counts).map(|stream| stream.tx).sum::<u64>();
+    flow.packets.is_some_and(|packets| sent() >= packets)
+        || flow.ends_at_s.is_some_and(|end| own_s >= end + ENDED_AFTER_S)
 }
 
 /// Counts of one stream, or the sum of several.

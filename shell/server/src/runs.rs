@@ -46,8 +46,8 @@ pub(crate) struct RunJob {
     pub(crate) captures: BTreeMap<String, PathBuf>,
     /// As it stands, rates changed while it runs included.
     plan: Mutex<Plan>,
-    /// Whether neighbours that do not answer are none of its business.
-    listens: bool,
+    /// Whether a client attends it.
+    attended: bool,
     changes: Mutex<Changes>,
     pings: Pings,
     end: Mutex<End>,
@@ -72,8 +72,8 @@ pub(crate) struct RunChange {
 /// How a run is to go on, beside what its profile says.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunMode {
-    /// Neighbours that do not answer do not end it if it only listens, and nobody waits for BGP sessions, OSPF and IS-IS adjacencies.
-    pub(crate) listens: bool,
+    /// Whether a client attends it, as [`Session::attended`] says.
+    pub(crate) attended: bool,
     /// Ports whose captures begin switched off.
     pub(crate) quiet: Vec<String>,
 }
@@ -127,7 +127,7 @@ impl RunJob {
             adding: tokio::sync::Mutex::default(),
             captures,
             plan: Mutex::new(plan),
-            listens: mode.listens,
+            attended: mode.attended,
             changes: Mutex::default(),
             pings: Pings::default(),
             end: Mutex::default(),
@@ -451,12 +451,8 @@ impl RunJob {
             keeps,
         };
         tracing::info!("begins");
-        let result = Session::load(plan, rig).allow_silent_neighbours(self.listens).run(
-            &options,
-            &clock,
-            commands,
-            &mut watcher,
-        );
+        let result =
+            Session::load(plan, rig).attended(self.attended).run(&options, &clock, commands, &mut watcher);
         let intervals = std::mem::take(&mut watcher.intervals);
         match result {
             Ok(document) => {

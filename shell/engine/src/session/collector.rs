@@ -224,7 +224,8 @@ impl<'a> Collector<'a> {
         Ok(steps)
     }
 
-    /// Whether the trial may be over once all is sent. One that begins nothing listens for its whole duration.
+    /// Whether the trial may be over once all is sent. One that begins nothing listens for its whole duration; somebody who attends
+    /// one stops it.
     pub(super) fn may_end(&self, now: Nanos) -> bool {
         let plan = &self.trial.plan;
         let begins = |entry: &SessionEntry| entry.session.client.is_some();
@@ -234,8 +235,7 @@ impl<'a> Collector<'a> {
             return now >= self.epoch.saturating_add(plan.duration)
                 || first.is_some_and(|first| now >= first.saturating_add(sent).saturating_add(plan.drain));
         }
-        !plan.streams.is_empty()
-            || plan.sessions.iter().any(begins)
+        !self.trial.is_attended && (!plan.streams.is_empty() || plan.sessions.iter().any(begins))
             || now >= self.epoch.saturating_add(plan.duration)
     }
 

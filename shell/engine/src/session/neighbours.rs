@@ -20,14 +20,14 @@ use wire::signature::Mark;
 /// How long neighbours are asked for.
 const RESOLVE_S: u64 = 5;
 
-/// Resolves neighbours and, with them, the plan. With `without`, a plan that only listens goes on without an answer. `idle`
+/// Resolves neighbours and, with them, the plan. One that is `attended` and only listens goes on without an answer. `idle`
 /// passes time until there may be something new.
 pub(super) fn prepare<'p, C: Clock>(
     plan: &'p Plan,
     rig: &mut Rig,
     clock: &C,
     histograms: bool,
-    without: bool,
+    attended: bool,
     (commands, emulation): (&mut Commands, &mut Emulation),
     observer: &mut dyn TrialObserver,
     idle: &dyn Fn(Nanos),
@@ -46,7 +46,7 @@ pub(super) fn prepare<'p, C: Clock>(
         if silent.is_empty() && inside.is_empty() {
             continue;
         }
-        if listens && without && tunnels[index].is_open() {
+        if listens && attended && tunnels[index].is_open() {
             observer.neighbours_silent(&port.name, &silent);
             continue;
         }
@@ -59,7 +59,9 @@ pub(super) fn prepare<'p, C: Clock>(
         neighbours.extend(if silent.is_empty() { inside } else { Vec::new() });
         return Err(EngineError::Neighbour { port: port.name.clone(), neighbours, waited_s: RESOLVE_S });
     }
-    Trial::new(plan, &rig.facts(), hosts, &neighbours, TrialTunnels::new(tunnels), histograms)
+    let tunnels = TrialTunnels::new(tunnels);
+    let trial = Trial::new(plan, &rig.facts(), hosts, &neighbours, tunnels, histograms)?;
+    Ok(Trial { is_attended: attended, ..trial })
 }
 
 /// Asks on every port for its neighbours, answering what is asked meanwhile, until all have answered or it is time. Passes frames

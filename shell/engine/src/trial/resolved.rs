@@ -87,6 +87,8 @@ pub(crate) struct Trial<'p> {
     pub(crate) shape: Shape,
     pub(crate) mark: Mark,
     pub(crate) grace: Nanos,
+    /// Whether it goes on after all is sent, until it is stopped or its duration is over.
+    pub(crate) is_attended: bool,
     /// For each entry under `sessions`, and each host of its clients: servers and the hardware address sent to.
     pub(crate) hops: Vec<Vec<ServerHops>>,
     /// Neighbours that have answered or were given, with the port and the host behind it that asked.
@@ -128,6 +130,7 @@ impl<'p> Trial<'p> {
             mark: Mark::of_run(plan.seed),
             // Long enough for a core that was taken away to catch up, too short to change the rate.
             grace: Nanos((plan.duration.0 / 100).clamp(20_000_000, 100_000_000)),
+            is_attended: false,
             hops: (0..plan.sessions.len())
                 .map(|index| hops(plan, index, &hosts, neighbours, &tunnels))
                 .collect(),

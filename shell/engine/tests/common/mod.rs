@@ -126,9 +126,18 @@ pub(crate) fn run(plan: Plan, workers: usize) -> ResultDocument {
 
 /// The same; `commands` are carried out meanwhile.
 pub(crate) fn run_told(plan: Plan, workers: usize, commands: &mut Commands) -> ResultDocument {
+    trial(plan, workers, false, commands)
+}
+
+/// The same with one worker, attended by whoever gives commands.
+pub(crate) fn run_attended(plan: Plan, commands: &mut Commands) -> ResultDocument {
+    trial(plan, 1, true, commands)
+}
+
+fn trial(plan: Plan, workers: usize, attended: bool, commands: &mut Commands) -> ResultDocument {
     let request = PortRequest { queues: workers as u16, frame_len_max: 1518 };
     let ports = ring::pair(["ring:a", "ring:b"], request).unwrap().map(|p| Box::new(p) as Box<dyn Port>);
-    let mut session = Session::load(plan, Rig::new(ports.into()));
+    let mut session = Session::load(plan, Rig::new(ports.into())).attended(attended);
     let allowed = os::cpu::allowed();
     let cores = (0..workers).map(|i| allowed[i % allowed.len()]).collect();
     let clock = TscClock::calibrate(Duration::from_millis(20));

@@ -69,7 +69,7 @@ impl Otg {
         match (request["state"].as_str().unwrap_or_default(), active) {
             ("start", None) => self.start(session, translation, &meant, caller).await?,
             ("start" | "resume", Some(run)) => {
-                session.may_send_again(translation, &meant)?;
+                session.may_send_again(translation, &run, &meant)?;
                 self.change(session, translation, &run, &meant, Transmit::Started).await?;
             }
             ("pause", Some(run)) => {
@@ -313,9 +313,9 @@ impl Otg {
         let translation = session.translation()?;
         let captures = translation.ports.iter().zip(&session.captures);
         let off = captures.filter(|(port, captured)| port.capture.is_some() && !captured.on);
-        // A run that is kept sends; one that is not, listens. Devices that speak wait for nobody.
+        // A run that is kept sends; one that is not, listens. Devices that speak wait for nobody, and go on when all is sent.
         let mode = RunMode {
-            listens: !keep || translation.has_protocols(),
+            attended: !keep || translation.has_protocols(),
             quiet: off.map(|(port, _)| port.key.clone()).collect(),
         };
         let run = self.service.start(new, mode, caller.clone()).await;

@@ -6,8 +6,10 @@ use super::control::{end, objections};
 use super::{Otg, OtgSession, errors_of};
 use crate::access::Caller;
 use crate::runs::RunJob;
-use api::{NewProtocolChange, ProtocolAction, State};
-use otg::{ControlEvent, ControlEventKind, Errors, Igp, ProtocolsRequest, Restart, Translation, Transmit};
+use api::{NewProtocolChange, ProtocolAction, Snapshot, State};
+use otg::{
+    ControlEvent, ControlEventKind, Errors, FlowPlan, Igp, ProtocolsRequest, Restart, Translation, Transmit,
+};
 use result::{IsisLevelCounts, ProtocolStates};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +43,8 @@ impl Otg {
                     self.settle(session, caller).await?;
                     return Ok(Vec::new());
                 };
-                if session.asked.iter().any(|asked| *asked != Transmit::Stopped) {
+                let now = run.snapshot();
+                if (0..translation.flows.len()).any(|flow| session.sends(translation, &now, flow)) {
                     // Traffic goes on.
                     self.change_all(&run, translation, false).await?;
                 } else {
@@ -216,18 +219,35 @@ impl OtgSession {
     }
 
     /// Whether flows that were stopped can go on in a run that goes on; those that have an end can't if they were sent before.
-    pub(super) fn may_send_again(&self, translation: &Translation, meant: &[usize]) -> Result<(), Errors> {
-        for number in meant.iter().filter(|number| self.asked[**number] == Transmit::Stopped) {
-            let flow = &translation.flows[*number];
-            let was_sent = self.clocks[*number].used_s > 0.0;
-            if self.speaks() && was_sent && (flow.packets.is_some() || flow.ends_at_s.is_some()) {
-                return Err(Errors::invalid(format!(
-                    "traffic.flow_transmit: flow '{}' has an end and was sent before; stop and start protocols to send it again",
-                    flow.name
-                )));
-            }
+    pub(super) fn may_send_again(
+        &self,
+        translation: &Translation,
+        run: &RunJob,
+        meant: &[usize],
+    ) -> Result<(), Errors> {
+        if !self.speaks() {
+            return Ok(());
         }
-        Ok(())
+        let now = run.snapshot();
+        let is_stopped = |flow: usize| self.asked[flow] == Transmit::Stopped;
+        let has_end = |flow: &FlowPlan| flow.packets.is_some() || flow.ends_at_s.is_some();
+        let was_cut = |flow: usize| {
+            is_stopped(flow) && self.clocks[flow].used_s > 0.0 && has_end(&translation.flows[flow])
+        };
+        let is_over = |flow: usize| !is_stopped(flow) && !self.sends(translation, &now, flow);
+        let all_over = meant.iter().all(|flow| is_over(*flow)).then_some(meant).and_then(<[usize]>::first);
+        let Some(flow) = meant.iter().find(|flow| was_cut(**flow)).or(all_over) else { return Ok(()) };
+        Err(Errors::invalid(format!(
+            "traffic.flow_transmit: flow '{}' has an end and was sent before; stop and start protocols to send it again",
+            translation.flows[*flow].name
+        )))
+    }
+
+    /// Whether a flow is not stopped and has something left to send.
+    fn sends(&self, translation: &Translation, now: &Snapshot, flow: usize) -> bool {
+        let own_s = self.clocks[flow].at(now.at_s);
+        self.asked[flow] != Transmit::Stopped
+            && !otg::has_ended(&translation.flows[flow], Some(&now.total), own_s)
     }
 }
 
