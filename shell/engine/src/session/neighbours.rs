@@ -60,8 +60,9 @@ pub(super) fn prepare<'p, C: Clock>(
         return Err(EngineError::Neighbour { port: port.name.clone(), neighbours, waited_s: RESOLVE_S });
     }
     let tunnels = TrialTunnels::new(tunnels);
-    let trial = Trial::new(plan, &rig.facts(), hosts, &neighbours, tunnels, histograms)?;
-    Ok(Trial { is_attended: attended, ..trial })
+    let mut trial = Trial::new(plan, &rig.facts(), hosts, &neighbours, tunnels, histograms)?;
+    trial.is_attended = attended;
+    Ok(trial)
 }
 
 /// Asks on every port for its neighbours, answering what is asked meanwhile, until all have answered or it is time. Passes frames
