@@ -450,6 +450,41 @@ def test_flows_begin_pause_and_go_on_by_themselves(client):
     assert max(tags.values()) - min(tags.values()) <= 3, tags
 
 
+def test_flows_that_are_over_are_sent_anew(client):
+    """Their counters begin at zero, and no other flow notices."""
+    config = client.config()
+    otg.flow(config, "short", "ethernet", "ipv4", "udp", packets=500, measure=True)
+    otg.flow(config, "cut", "ethernet", "ipv4", "udp", packets=100_000, measure=True)
+    otg.flow(config, "long", "ethernet", "ipv4", "udp", measure=True)[0].duration.continuous.gap = 12
+    tagged, _ = otg.flow(config, "tagged", "ethernet", "ipv4", "udp", packets=5, measure=True)
+    tagged.egress_packet.ethernet()
+    (ip,) = tagged.egress_packet.ipv4()[-1:]
+    ip.dst.metric_tags.add(name="low", offset=24, length=8)
+    client.set(config)
+    client.transmit("start", "short", "long", "cut")
+    for _ in range(3):
+        client.over("short")
+        wait_until(lambda: client.flows("short")["short"].frames_rx == 500, "the last packets", 5, 0.1)
+        row = client.flows("short")["short"]
+        assert (row.frames_tx, row.loss) == (500, 0) and row.latency.minimum_ns > 0, row
+        before = client.flows("long")["long"].frames_tx
+        client.transmit("start", "short")
+        row = client.flows("short")["short"]
+        assert row.transmit == "started" and row.frames_tx < 500, row
+    client.transmit("stop", "short", "cut")
+    cut = client.flows("cut")["cut"].frames_tx
+    assert cut > 500, cut
+    client.transmit("start")
+    rows = client.flows("cut", "long")
+    assert rows["cut"].transmit == "started" and rows["cut"].frames_tx < cut and rows["long"].frames_tx > before > 500, rows
+    client.over("short", "tagged")
+    with pytest.raises(Exception, match="flow ''tagged'' was sent and"):
+        client.transmit("start", "tagged")
+    client.transmit("stop")
+    rows = client.flows()
+    assert rows["long"].loss == rows["short"].loss == 0 and rows["short"].frames_rx == 500, rows
+
+
 def test_devices_answer(client):
     """A gateway is asked for by ARP, and its hardware address goes into frames."""
     config = client.config()

@@ -83,7 +83,7 @@ fn neighbours(
     let address = if choice == "ipv6_neighbors" { "ipv6_address" } else { "ipv4_address" };
     let names = root.child(choice).texts("ethernet_names");
     let mut rows = Vec::new();
-    for port in &translation.ports {
+    for port in translation.ports.iter() {
         let interfaces = port.interfaces.iter();
         for interface in interfaces.filter(|i| names.is_empty() || names.contains(&i.ethernet.as_str())) {
             for gateway in

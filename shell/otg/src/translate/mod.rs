@@ -24,18 +24,25 @@ use profile::document::{self, Document, LoadDoc, Share, StreamDoc};
 use profile::plan::WATCHED_MAX;
 use profile::{Overrides, Plan};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use units::Nanos;
 
 /// Duration of the profile, the maximum: clients stop flows themselves.
 const LONGEST: Nanos = Nanos::from_secs(31_536_000);
+
+/// The name that a stream had when its flow was sent first.
+fn first_name(stream: &str) -> &str {
+    stream.match_indices('-').nth(1).map_or(stream, |(end, _)| &stream[..end])
+}
 
 /// A translated configuration.
 #[derive(Debug, Clone)]
 pub struct Translation {
     /// The profile.
     pub profile: Document,
-    /// The ports, in the configuration's order.
-    pub ports: Vec<PortPlan>,
+    /// The ports, in the configuration's order; shared by all translations of one configuration.
+    pub ports: Arc<[PortPlan]>,
     /// The lags, in the configuration's order.
     pub lags: Vec<LagPlan>,
     /// The flows, in the configuration's order.
@@ -44,6 +51,8 @@ pub struct Translation {
     pub events: EventsPlan,
     /// Warnings for the client.
     pub warnings: Vec<String>,
+    /// How often flows were sent anew.
+    repeats: u32,
 }
 
 /// Which events are noted, for `convergence` metrics.
@@ -270,6 +279,13 @@ pub struct FlowPlan {
     pub streams: Vec<StreamPlan>,
 }
 
+impl FlowPlan {
+    /// Whether it ends by itself.
+    pub fn has_end(&self) -> bool {
+        self.packets.is_some() || self.ends_at_s.is_some()
+    }
+}
+
 /// A tag of `egress_packet`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EgressTag {
@@ -330,7 +346,8 @@ pub fn translate_at(config: &Value, device: &dyn Fn(&str) -> String) -> Result<T
         return Err(validation(errors));
     }
     let (lags, ports) = ports.plans();
-    let translation = Translation { profile, ports, lags, flows, events, warnings };
+    let ports = ports.into();
+    let translation = Translation { profile, ports, lags, flows, events, warnings, repeats: 0 };
     translation.check()?;
     Ok(translation)
 }
@@ -448,6 +465,38 @@ impl Translation {
         if self.ports.is_empty() || idle { Ok(()) } else { self.plan().map(|_| ()) }
     }
 
+    /// Whether a flow's streams may join a run that goes on.
+    pub fn may_join(&self, flow: usize) -> bool {
+        let is_its =
+            |stream: &&StreamDoc| self.flows[flow].streams.iter().any(|own| own.name == stream.name.0);
+        let stays = |stream: &StreamDoc| {
+            stream.outages.is_some() || stream.egress.is_some() || stream.also_to.is_some()
+        };
+        !self.profile.streams.iter().filter(is_its).any(stays)
+    }
+
+    /// The configuration with other streams for these flows, and the profile of those streams: they join a run that goes on, in
+    /// which names are given once.
+    pub fn anew(&self, flows: &[usize]) -> (Self, Document) {
+        let mut next = Self { repeats: self.repeats + 1, ..self.clone() };
+        let mut names = BTreeMap::new();
+        for stream in flows.iter().flat_map(|flow| &self.flows[*flow].streams) {
+            let name = format!("{}-{}", first_name(&stream.name), next.repeats + 1);
+            names.insert(stream.name.clone(), name);
+        }
+        let streams = next.flows.iter_mut().flat_map(|flow| &mut flow.streams).map(|stream| &mut stream.name);
+        let documents = next.profile.streams.iter_mut().map(|stream| &mut stream.name.0);
+        for name in streams.chain(documents) {
+            if let Some(new) = names.get(name) {
+                name.clone_from(new);
+            }
+        }
+        let mut added = next.profile.clone();
+        let is_new: BTreeSet<&String> = names.values().collect();
+        added.streams.retain(|stream| is_new.contains(&stream.name.0));
+        (next, added)
+    }
+
     /// An error of the profile at its path in the configuration.
     fn translated(&self, path: &str, reason: &str) -> String {
         let number = |prefix: &str| -> Option<usize> {
@@ -533,7 +582,8 @@ impl Translation {
         if let Some(interface) = hosts.iter().find(|interface| interface.host == word) {
             return Some(&interface.ethernet);
         }
-        let is_its = |flow: &&FlowPlan| flow.streams.iter().any(|stream| stream.name == word);
+        let is_its =
+            |flow: &&FlowPlan| flow.streams.iter().any(|stream| first_name(&stream.name) == first_name(word));
         word.starts_with("flow").then(|| self.flows.iter().find(is_its).map(|flow| flow.name.as_str()))?
     }
 }

@@ -52,6 +52,32 @@ fn every_kind_of_header_becomes_a_profile_that_can_be_run() {
 }
 
 #[test]
+fn flows_are_sent_anew_as_other_streams() {
+    let mut config = one(json!({"duration": {"fixed_packets": {"packets": 9}}}));
+    let mut other = config["flows"][0].clone();
+    other["name"] = "g".into();
+    config["flows"].as_array_mut().unwrap().push(other);
+    let first = translate(&config).unwrap();
+    let names = |translation: &Translation| -> Vec<String> {
+        translation.flows.iter().flat_map(|flow| &flow.streams).map(|stream| stream.name.clone()).collect()
+    };
+    let own = |document: &Document| -> Vec<String> {
+        document.streams.iter().map(|stream| stream.name.0.clone()).collect()
+    };
+    assert_eq!(names(&first), ["flow0-0", "flow1-0"]);
+    let (second, added) = first.anew(&[1]);
+    assert_eq!(
+        (names(&second), own(&added)),
+        (vec!["flow0-0".into(), "flow1-0-2".into()], vec!["flow1-0-2".into()])
+    );
+    let (third, added) = second.anew(&[0, 1]);
+    assert_eq!(names(&third), ["flow0-0-3", "flow1-0-3"]);
+    assert_eq!(own(&added), own(&third.profile));
+    assert!(Arc::ptr_eq(&first.ports, &third.ports) && first.may_join(0));
+    assert_eq!(third.named("streams flow1-0-2 and flow0-0"), "streams g and f");
+}
+
+#[test]
 fn absent_fields_are_the_models_defaults() {
     let stream = stream(&one(json!({})));
     assert_eq!(stream["size"], "64B");

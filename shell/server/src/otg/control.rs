@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::links::interface;
 use crate::routes::blocking;
 use crate::runs::{RunJob, RunMode};
-use api::{NewRate, NewRun};
+use api::{NewRate, NewRun, NewStreams, RemovedStreams};
 use futures_util::future::join_all;
 use otg::{ControlEventKind, Errors, Translation, Transmit};
 use serde_json::{Value, json};
@@ -68,8 +68,12 @@ impl Otg {
         let active = session.traffic.clone().filter(|run| !run.job.has_ended());
         match (request["state"].as_str().unwrap_or_default(), active) {
             ("start", None) => self.start(session, translation, &meant, caller).await?,
-            ("start" | "resume", Some(run)) => {
-                session.may_send_again(translation, &run, &meant)?;
+            ("start", Some(run)) => {
+                let (over, others) = session.over(translation, &run, &meant)?;
+                self.change(session, translation, &run, &others, Transmit::Started).await?;
+                self.send_anew(session, translation, &run, &over).await?;
+            }
+            ("resume", Some(run)) => {
                 self.change(session, translation, &run, &meant, Transmit::Started).await?;
             }
             ("pause", Some(run)) => {
@@ -168,6 +172,34 @@ impl Otg {
         meant.iter().for_each(|flow| session.asked[*flow] = to);
         let at_s = run.job.snapshots.live().live.at_s;
         others.iter().for_each(|flow| session.clocks[*flow].turn(sends(to), at_s));
+        Ok(())
+    }
+
+    /// Sends flows that are over once more: other streams join the run in their place, whose counters begin at zero.
+    async fn send_anew(
+        &self,
+        session: &mut OtgSession,
+        translation: &Translation,
+        run: &Arc<RunJob>,
+        over: &[usize],
+    ) -> Result<(), Errors> {
+        if over.is_empty() {
+            return Ok(());
+        }
+        let told = |fault: Fault| {
+            let Errors { kind, errors } = errors_of(&fault);
+            Errors { kind, errors: errors.iter().map(|reason| translation.named(reason)).collect() }
+        };
+        let streams = names(translation, over).into_iter().map(str::to_owned).collect();
+        run.remove_streams(RemovedStreams { streams, when_s: None }).await.map_err(told)?;
+        let (next, added) = translation.anew(over);
+        let new = NewStreams { profile: added.to_value() };
+        self.service.add_streams(run, &new).await.map_err(told)?;
+        session.translation = Some(Arc::new(next));
+        let now = FlowClock { used_s: 0.0, since_s: Some(run.job.snapshots.live().live.at_s) };
+        for flow in over {
+            (session.asked[*flow], session.clocks[*flow]) = (Transmit::Started, now);
+        }
         Ok(())
     }
 

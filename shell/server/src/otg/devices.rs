@@ -7,9 +7,7 @@ use super::{Otg, OtgSession, errors_of};
 use crate::access::Caller;
 use crate::runs::RunJob;
 use api::{NewProtocolChange, ProtocolAction, Snapshot, State};
-use otg::{
-    ControlEvent, ControlEventKind, Errors, FlowPlan, Igp, ProtocolsRequest, Restart, Translation, Transmit,
-};
+use otg::{ControlEvent, ControlEventKind, Errors, Igp, ProtocolsRequest, Restart, Translation, Transmit};
 use result::{IsisLevelCounts, ProtocolStates};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -218,29 +216,28 @@ impl OtgSession {
         self.protocols && self.translation.as_ref().is_some_and(has) && self.speaking().is_some()
     }
 
-    /// Whether flows that were stopped can go on in a run that goes on; those that have an end can't if they were sent before.
-    pub(super) fn may_send_again(
+    /// Parts flows into those that are over, which must be sent anew, and the others. Those that have an end are over when they were
+    /// stopped, too.
+    pub(super) fn over(
         &self,
         translation: &Translation,
         run: &RunJob,
         meant: &[usize],
-    ) -> Result<(), Errors> {
-        if !self.speaks() {
-            return Ok(());
-        }
+    ) -> Result<(Vec<usize>, Vec<usize>), Errors> {
         let now = run.snapshot();
-        let is_stopped = |flow: usize| self.asked[flow] == Transmit::Stopped;
-        let has_end = |flow: &FlowPlan| flow.packets.is_some() || flow.ends_at_s.is_some();
-        let was_cut = |flow: usize| {
-            is_stopped(flow) && self.clocks[flow].used_s > 0.0 && has_end(&translation.flows[flow])
+        let is_over = |flow: &usize| match self.asked[*flow] {
+            Transmit::Stopped => self.clocks[*flow].used_s > 0.0 && translation.flows[*flow].has_end(),
+            _ => !self.sends(translation, &now, *flow),
         };
-        let is_over = |flow: usize| !is_stopped(flow) && !self.sends(translation, &now, flow);
-        let all_over = meant.iter().all(|flow| is_over(*flow)).then_some(meant).and_then(<[usize]>::first);
-        let Some(flow) = meant.iter().find(|flow| was_cut(**flow)).or(all_over) else { return Ok(()) };
-        Err(Errors::invalid(format!(
-            "traffic.flow_transmit: flow '{}' has an end and was sent before; stop and start protocols to send it again",
-            translation.flows[*flow].name
-        )))
+        let (over, others): (Vec<usize>, Vec<usize>) = meant.iter().copied().partition(is_over);
+        match over.iter().find(|flow| !translation.may_join(**flow)) {
+            Some(flow) => Err(Errors::invalid(format!(
+                "traffic.flow_transmit: flow '{}' was sent and cannot be sent again in a run that goes on, because it has several \
+                 receivers, tags of 'egress_packet' or 'dp_events'; stop protocols and all flows first",
+                translation.flows[*flow].name
+            ))),
+            None => Ok((over, others)),
+        }
     }
 
     /// Whether a flow is not stopped and has something left to send.

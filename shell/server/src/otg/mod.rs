@@ -354,7 +354,7 @@ impl OtgSession {
 
     /// Whether the configuration is still that one.
     fn is_of(&self, translation: &Arc<Translation>) -> bool {
-        self.translation.as_ref().is_some_and(|own| Arc::ptr_eq(own, translation))
+        self.translation.as_ref().is_some_and(|own| Arc::ptr_eq(&own.ports, &translation.ports))
     }
 
     fn translation(&self) -> Result<Arc<Translation>, Errors> {
