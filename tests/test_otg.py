@@ -460,6 +460,8 @@ def test_flows_that_are_over_are_sent_anew(client):
     tagged.egress_packet.ethernet()
     (ip,) = tagged.egress_packet.ipv4()[-1:]
     ip.dst.metric_tags.add(name="low", offset=24, length=8)
+    for made in config.flows:
+        made.metrics.loss, made.metrics.latency.enable = True, True
     client.set(config)
     client.transmit("start", "short", "long", "cut")
     for _ in range(3):
