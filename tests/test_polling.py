@@ -23,9 +23,13 @@ def veths(kind="afpacket"):
     return pair(f"{kind}:v0", f"{kind}:v1")
 
 
-def test_a_slow_stream_leaves_the_core_to_others(lab, tester):
+KINDS = pytest.mark.parametrize("kind", ["afpacket", "afxdp"])
+
+
+@KINDS
+def test_a_slow_stream_leaves_the_core_to_others(lab, tester, kind):
     """1 kpps takes less than a tenth of a core; the same with busy polling takes all it can get."""
-    profile = lab.profile(veths(), [{**FLOW, "rate": "1kpps"}], load={"duration": "3s", "drain": "100ms"})
+    profile = lab.profile(veths(kind), [{**FLOW, "rate": "1kpps"}], load={"duration": "3s", "drain": "100ms"})
 
     def run(*more):
         return lab.eagre("run", profile, "--json", "-", *more, ns=tester)
@@ -58,17 +62,26 @@ def test_the_profile_says_it_too_and_the_command_line_wins(lab, tester):
 
 
 def test_ports_that_wake_nobody_are_polled(lab, tester):
-    """Frames of an in-process pair or of AF_XDP wake nobody."""
-    for ports in (pair(), veths("afxdp")):
+    """Frames of an in-process pair wake nobody, nor do those that the kernel counts."""
+    for ports in (pair(), veths("xdp")):
         profile = lab.profile(ports, [{**FLOW, "rate": "100pps"}], load={"duration": "300ms", "drain": "100ms"})
         [worker] = lab.eagre("run", profile, "--json", "-", ns=tester).told["workers"]
         assert "slept_s" not in worker, worker
 
 
-def test_a_sleeping_worker_obeys_at_once(lab, tester):
+@pytest.mark.parametrize("streams", [[{**FLOW, "rate": "100pps"}], [{**FLOW, "rate": "100pps", "measure": False}]], ids=["measured", "not"])
+def test_a_worker_does_not_sleep_while_another_sends_what_it_measures(lab, tester, streams):
+    """It would see it late."""
+    profile = lab.profile(veths(), streams, load={"duration": "500ms", "drain": "100ms"})
+    workers = lab.eagre("run", profile, "--cores", 2, "--json", "-", ns=tester).told["workers"]
+    assert len(workers) == 2 and {"slept_s" in worker for worker in workers} == {"measure" in streams[0]}, workers
+
+
+@KINDS
+def test_a_sleeping_worker_obeys_at_once(lab, tester, kind):
     """A server that waits for clients sleeps; it ends when it is told to, and answers at once."""
     web = {"name": "web", "server": {"port": "west"}, "app": {"http": {"response": "10B"}}}
-    ports = {"west": {"device": "afpacket:v0", "ip": "198.18.0.1/24"}}
+    ports = {"west": {"device": f"{kind}:v0", "ip": "198.18.0.1/24"}}
     profile = lab.profile(ports, [], sessions=[web], load={"duration": "60s", "drain": "100ms"})
     process = lab.start_eagre("run", profile, "--json", "-", ns=tester)
     tester.ip("address", "add", "198.18.0.2/24", "dev", "v1")
@@ -85,9 +98,10 @@ def test_a_sleeping_worker_obeys_at_once(lab, tester):
     assert worker["slept_s"] > 0.8 and worker["cpu_s"] < worker["slept_s"], worker
 
 
-def test_a_rate_that_is_changed_while_the_worker_sleeps(lab, tester):
+@KINDS
+def test_a_rate_that_is_changed_while_the_worker_sleeps(lab, tester, kind):
     """The new rate begins when it should: the worker is woken for it."""
-    profile = lab.profile(veths(), [{**FLOW, "rate": "1pps"}], load={"duration": "3s", "drain": "100ms"})
+    profile = lab.profile(veths(kind), [{**FLOW, "rate": "1pps"}], load={"duration": "3s", "drain": "100ms"})
 
     def run():
         path = lab.folder() / "i.jsonl"
@@ -110,13 +124,14 @@ def test_a_rate_that_is_changed_while_the_worker_sleeps(lab, tester):
     settled(run, check)
 
 
+@KINDS
 @pytest.mark.parametrize(
     "app", [{"raw": {"request": "100B", "response": "20KB", "think": "20ms", "requests": 3}}, {"http": {"response": "20KB"}}], ids=["raw", "http"]
 )
-def test_sessions_over_sleeping_workers_are_whole(lab, tester, app):
+def test_sessions_over_sleeping_workers_are_whole(lab, tester, app, kind):
     """Slow sessions between two hosts of the tester: every timer and every frame wakes it."""
     slow = {"name": "slow", "client": {"port": "west"}, "server": {"port": "east", "ports": 80}, "app": app, "open": "20/s"}
-    profile = lab.profile(veths(), [], sessions=[slow], load={"duration": "2s", "drain": "1s"})
+    profile = lab.profile(veths(kind), [], sessions=[slow], load={"duration": "2s", "drain": "1s"})
     done = lab.eagre("run", profile, "--json", "-", ns=tester)
     one = checked(done.told["sessions"]["slow"])
     assert one["attempted"] == one["completed"] == 40, one

@@ -404,7 +404,7 @@ impl Plan {
         // SAFETY: an open, stopped port.
         let code = unsafe { ffi::eagre_configure(port, queues, queues, offloads, rss) };
         self.check(lease, &format!("take {queues} queues"), code)?;
-        self.set_up_queues(lease, opened, queues)?;
+        self.set_up_queues(lease, opened, queues, sockets_before)?;
         if !opened.is_xdp {
             // An interface of the kernel keeps its MTU, which was checked; others may not support the call.
             let mtu = (self.request.frame_len_max.max(1518) - ETHERNET_BYTES)
@@ -413,8 +413,6 @@ impl Plan {
             unsafe { ffi::rte_eth_dev_set_mtu(port, mtu as u16) };
         }
         if opened.is_xdp {
-            opened.sockets = sockets::open_now();
-            opened.sockets.retain(|socket| !sockets_before.contains(socket));
             // It needs CAP_NET_ADMIN, which AF_XDP needs as well.
             opened.sockets.iter().for_each(|socket| drop(socket.send_freely()));
             opened.program = self.interface.as_ref().and_then(|interface| Program::on(&interface.at_open));
@@ -431,7 +429,13 @@ impl Plan {
         Ok((self.facts(port, &info, queues, rss != 0, offloads != 0), offloads != 0))
     }
 
-    fn set_up_queues(&self, lease: &mut Lease, opened: &mut Opened, queues: u16) -> Result<(), Failure> {
+    fn set_up_queues(
+        &self,
+        lease: &mut Lease,
+        opened: &mut Opened,
+        queues: u16,
+        sockets_before: &[Socket],
+    ) -> Result<(), Failure> {
         let (text, port) = (&self.device.text, opened.port);
         let xdp = matches!(self.device.kind, Kind::AfXdp { .. });
         let (mut rx, mut tx) =
@@ -451,6 +455,17 @@ impl Plan {
             let none = std::ptr::null();
             // SAFETY: a queue below the number configured, and a pool that lives until the port is closed.
             let code = unsafe { ffi::rte_eth_rx_queue_setup(port, queue, rx, node, none, pool_for_driver) };
+            if opened.is_xdp {
+                let is_known =
+                    |socket: &Socket| sockets_before.contains(socket) || opened.sockets.contains(socket);
+                let mut new = sockets::open_now();
+                new.retain(|socket| !is_known(socket));
+                opened.wakers.push(match new[..] {
+                    [one] => Some(one),
+                    _ => None,
+                });
+                opened.sockets.extend(new);
+            }
             self.check_queue(lease, code)?;
             // SAFETY: as above.
             let code = unsafe { ffi::rte_eth_tx_queue_setup(port, queue, tx, node, none) };

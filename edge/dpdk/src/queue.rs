@@ -19,6 +19,7 @@ use os::interface_lock::InterfaceLock;
 use os::open_interface::OpenInterface;
 use port::{Burst, DriverDrops, FrameHead, PoolId, Port, PortError, PortFacts, Queues, RxQueue, TxQueue};
 use std::ffi::CString;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -50,6 +51,8 @@ pub(crate) struct Opened {
     pub is_xdp: bool,
     /// Its sockets, found after it was set up.
     pub sockets: Vec<Socket>,
+    /// Of each receive queue, the one of them that has its frames, if that is known.
+    pub wakers: Vec<Option<Socket>>,
     /// One for each transmit queue; dropped after the device is closed, as fields are.
     pub tx_pools: Vec<Pool>,
     pub rx_pools: Vec<Pool>,
@@ -78,6 +81,7 @@ impl Opened {
             intake: OnceLock::new(),
             on_interrupt_thread: false,
             sockets: Vec::new(),
+            wakers: Vec::new(),
             is_xdp,
             tx_pools: Vec::new(),
             rx_pools: Vec::new(),
@@ -385,6 +389,12 @@ impl DpdkRx {
 impl RxQueue for DpdkRx {
     fn attach(&mut self) -> Result<(), PortError> {
         thread::register(&self.device)
+    }
+
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        let socket = (*self.opened.wakers.get(usize::from(self.queue))?)?;
+        // SAFETY: the driver has it open as long as the port is, which `opened` keeps so.
+        Some(unsafe { BorrowedFd::borrow_raw(socket.descriptor()) })
     }
 
     #[inline]

@@ -56,6 +56,10 @@ pub(crate) fn open_now() -> Vec<Socket> {
 }
 
 impl Socket {
+    pub(crate) fn descriptor(self) -> c_int {
+        self.descriptor
+    }
+
     fn is_still_there(self) -> bool {
         inode(self.descriptor) == Some(self.inode)
     }

@@ -364,7 +364,8 @@ impl<'a> Worker<'a> {
 
     /// Sends more streams and goes on with `empty`, which has room for them; hands over what was counted.
     pub(crate) fn add(&mut self, more: Addition, empty: Box<Interval>) -> Box<Interval> {
-        let Addition { loads, hosts, expected, marks, longest } = more;
+        let Addition { loads, hosts, expected, marks, longest, lets_rest } = more;
+        self.rest = self.rest.take().filter(|_| lets_rest);
         (self.hosts, self.expected) = (hosts, expected);
         self.receivers.iter_mut().for_each(|receiver| receiver.count_marks(marks.clone()));
         let counted = self.swap(empty);

@@ -222,6 +222,7 @@ impl ControlLoop<'_, '_> {
             expected: trial.expected.clone(),
             marks: trial.marks(),
             longest: trial.plan.longest_frame(),
+            lets_rest: trial.lets_rest(self.senders.len()),
         };
         let additions = loads.into_iter().map(addition).collect();
         self.collector.field_programs = jit.as_ref().map(how_written).or(self.collector.field_programs);

@@ -77,7 +77,7 @@ pub(super) fn run<'a>(
         let (ready_tx, ready) = mpsc::channel();
         let mut threads = Vec::new();
         for (mut worker, core) in workers.into_iter().zip(&options.cores) {
-            if trial.plan.polling == Polling::Auto {
+            if trial.plan.polling == Polling::Auto && trial.lets_rest(count) {
                 worker.let_rest();
             }
             let (messages, message_rx) = rtrb::RingBuffer::new(4);

@@ -258,6 +258,11 @@ impl<'p> Trial<'p> {
         self.streams.iter().map(|s| s.is_counted() && s.to.is_some()).collect()
     }
 
+    /// Whether each of so many workers has sent all test packets that it times, and so knows when to await them.
+    pub(crate) fn lets_rest(&self, workers: usize) -> bool {
+        (workers == 1 && self.plan.sent_elsewhere.is_none()) || !self.measured().contains(&true)
+    }
+
     /// The stream of each mark.
     pub(crate) fn marks(&self) -> Arc<[u32]> {
         let mut marks: Vec<(u16, u32)> = self

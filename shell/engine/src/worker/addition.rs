@@ -14,4 +14,6 @@ pub(crate) struct Addition {
     pub(crate) marks: Arc<[u32]>,
     /// Bytes of the longest frame with FCS.
     pub(crate) longest: u32,
+    /// Whether the worker may sleep, if it could before.
+    pub(crate) lets_rest: bool,
 }

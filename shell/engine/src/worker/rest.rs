@@ -2,7 +2,8 @@
 //!
 //! A worker that sleeps does not see when a frame arrives, only that it was woken by it: some ten microseconds later. So while
 //! test packets are under way it stays awake, for [`AWAITED`] at most: that much is little beside the latency of what takes
-//! longer. And it wakes [`EARLY`] before the next one is due.
+//! longer. Packets that another worker sends, or another machine, it can't await, so where there are such it does not sleep
+//! at all. And it wakes [`EARLY`] before the next one is due.
 
 use units::Nanos;
 
