@@ -488,6 +488,22 @@ def test_flows_that_are_over_are_sent_anew(client):
     assert rows["long"].frames_tx > before, rows
 
 
+def test_flows_that_have_all_ended_are_started_at_once(client):
+    """The run before may still wait for late packets."""
+    config = client.config()
+    for name in ("one", "two"):
+        otg.flow(config, name, "ethernet", "ipv4", "udp", packets=100, measure=True)
+    client.set(config)
+    for _ in range(4):
+        client.transmit("start")
+        client.over()
+        wait_until(lambda: {row.frames_rx for row in client.flows().values()} == {100}, "the last packets", 5, 0.02)
+        client.transmit("start", "two")
+        client.over()
+        rows = client.flows()
+        assert (rows["one"].frames_tx, rows["two"].frames_tx) == (0, 100), rows
+
+
 def test_devices_answer(client):
     """A gateway is asked for by ARP, and its hardware address goes into frames."""
     config = client.config()

@@ -68,6 +68,11 @@ impl Otg {
         let active = session.traffic.clone().filter(|run| !run.job.has_ended());
         match (request["state"].as_str().unwrap_or_default(), active) {
             ("start", None) => self.start(session, translation, &meant, caller).await?,
+            ("start", Some(run)) if session.drains(translation, &run) => {
+                let _ = timeout(PATIENCE, run.job.ended()).await;
+                session.learn(&run);
+                self.start(session, translation, &meant, caller).await?;
+            }
             ("start", Some(run)) => {
                 let (over, others) = session.over(translation, &run, &meant)?;
                 self.change(session, translation, &run, &others, Transmit::Started).await?;

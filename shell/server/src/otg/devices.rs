@@ -240,6 +240,13 @@ impl OtgSession {
         }
     }
 
+    /// Whether a run only waits for its last packets.
+    pub(super) fn drains(&self, translation: &Translation, run: &RunJob) -> bool {
+        let now = run.snapshot();
+        let is_over = |flow| self.asked[flow] != Transmit::Stopped && !self.sends(translation, &now, flow);
+        !self.speaks() && (0..translation.flows.len()).all(is_over)
+    }
+
     /// Whether a flow is not stopped and has something left to send.
     fn sends(&self, translation: &Translation, now: &Snapshot, flow: usize) -> bool {
         let own_s = self.clocks[flow].at(now.at_s);
