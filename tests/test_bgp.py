@@ -112,9 +112,9 @@ def test_traffic_follows_the_routes(lab, kind):
     half = PREFIXES // 2
     routes = [
         {"prefixes": "16.0.0.0/24", "count": half, "communities": ["65001:7", "no-export"], "as_path": [64999, [64998, 64997]], "med": 5},
-        {"prefixes": "32.0.0.0/24", "count": half, "withdraw": "4s"},
+        {"prefixes": "32.0.0.0/24", "count": half, "withdraw": "6s"},
     ]
-    seconds = 25 if LONG else 8
+    seconds = 25 if LONG else 10
     streams = [to("kept", "16.0.0.1", half), to("withdrawn", "32.0.0.1", half)]
     process, lines = device.begin(device.ports({"peers": [peer(routes=routes)], "settle": "5s" if LONG else "1s"}, kind), streams, seconds)
     assert device.fib() == PREFIXES
@@ -260,28 +260,33 @@ def test_files_that_are_no_tables_are_refused(lab):
     refused(six, "needs 'next_hop': host 'west' has no IPv6 address for routes[0]")
 
 
+RETURNS = "on a busy machine the session can be back before the device has said what it kept"
+
+
 def restarted(lab, graceful):
     """A run whose session restarts: routes in the FIB meanwhile and afterwards, and the result. Half of them are not advertised again."""
     device = Device(lab, ONE)
     routes = [{"name": "kept", "prefixes": "16.0.0.0/24", "count": 50}, {"name": "left", "prefixes": "17.0.0.0/24", "count": 50}]
-    west = peer(routes=routes, retry="8s", families=["ipv4"], **graceful)
-    profile = lab.profile(device.ports({"peers": [west], "settle": "0s"}), [], load={"duration": "22s", "drain": "0s"})
+    west = peer(routes=routes, retry="15s", families=["ipv4"], **graceful)
+    profile = lab.profile(device.ports({"peers": [west], "settle": "0s"}), [], load={"duration": "30s", "drain": "0s"})
     process = lab.start_eagre("run", profile, "--control", "--json", "-", ns=device.tester, stdin=subprocess.PIPE)
     wait_until(lambda: device.fib() == 100, "the routes", 30)
     time.sleep(1)
     process.stdin.write("restart 10.0.0.2\nwithdraw left\n")
     process.stdin.flush()
     state = lambda: device.ask("bgp neighbors 10.0.0.2")["10.0.0.2"]["bgpState"]
-    wait_until(lambda: state() != "Established", "the end of the session", 3, every=0.1)
+    wait_until(lambda: state() != "Established", "the end of the session", 5, every=0.1)
     time.sleep(2)
     assert state() != "Established"
     meanwhile = device.fib()
-    wait_until(lambda: state() == "Established", "the next session", 15, every=0.1)
+    assert state() != "Established", "the session is back before anyone has looked"
+    wait_until(lambda: state() == "Established", "the next session", 20, every=0.1)
     wait_until(lambda: device.fib() == 50, "the routes of the next session", 10)
     done = lab.finish(process)
     return meanwhile, done.json["ports"]["west"]["bgp"]
 
 
+@pytest.mark.unsteady(RETURNS)
 def test_a_device_keeps_routes_while_a_session_restarts(lab):
     """With graceful restart FRR keeps them until End-of-RIB, which ends those that are not advertised again; without, none."""
     meanwhile, row = restarted(lab, {"graceful_restart": {"time": "60s"}})
@@ -292,6 +297,7 @@ def test_a_device_keeps_routes_while_a_session_restarts(lab):
     assert 1 <= row["received_end_of_rib_ipv4"] <= 2 and row["received_end_of_rib_ipv6"] == 0, row
 
 
+@pytest.mark.unsteady(RETURNS)
 def test_a_device_withdraws_routes_without_graceful_restart(lab):
     meanwhile, row = restarted(lab, {})
     assert meanwhile == 0, "graceful restart is not offered, and the routes stay"

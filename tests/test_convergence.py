@@ -5,7 +5,7 @@ import time
 import pytest
 import yaml
 from bench import Bench, undisturbed
-from lab import LONG, REPO, stream
+from lab import LONG, REPO, stream, wait_until
 from test_bgp import Device
 import test_isis
 from test_ospf import POINT, QUICK, ospf, router
@@ -193,8 +193,9 @@ def test_an_outage_has_a_beginning_an_end_and_a_loss(lab, kind):
     ]
     criteria = {"streams.watched.outages.count": "== 1", "streams.watched.outages.longest_ns": "< 100ms"}
     profile = lab.profile(router.ports(kind), streams, load={"duration": "4s", "drain": "300ms"}, criteria=criteria)
-    run = lab.start_eagre("run", profile, "--json", "-", ns=router.tester)
-    time.sleep(2.5)
+    lines = lab.folder() / "lines.jsonl"
+    run = lab.start_eagre("run", profile, "--json", "-", "--jsonl", lines, "--interval", "100ms", ns=router.tester)
+    wait_until(lambda: lines.exists() and lines.read_text().count("\n") > 10, "a second of traffic", 20)
     router.router.run("nft", "add rule ip gate way drop")
     time.sleep(0.4)
     router.router.run("nft", "flush chain ip gate way")

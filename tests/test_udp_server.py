@@ -19,13 +19,15 @@ import json, socket, sys
 address, port, requests = json.loads(sys.argv[1])
 one = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
 one.connect((address, port))
-one.settimeout(1.5)
+one.settimeout(5)
 for request in requests:
     one.send(bytes.fromhex(request))
 answers = []
 try:
     while len(answers) < 2 * len(requests):
         answers.append(one.recv(4096).hex())
+        if len(answers) == len(requests):
+            one.settimeout(1)
 except TimeoutError:
     pass
 print(json.dumps(answers))

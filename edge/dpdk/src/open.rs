@@ -47,9 +47,9 @@ const XDP_DESCRIPTORS: u16 = 2048;
 /// Frames in a pool beside those in descriptors: two lcores' caches, and a few bursts under way.
 const FRAMES_BESIDE: u32 = 1024;
 
-/// How long the kernel may take to release an AF_XDP queue after its socket was closed: a work item does it, and until
-/// then the queue counts as in use.
-const XDP_RELEASE_WAIT: Duration = Duration::from_secs(1);
+/// How long the kernel may take to release an AF_XDP queue after its socket was closed: a work item does it, which waits for
+/// whoever changes interfaces, such as namespaces that end, and until then the queue counts as in use.
+const XDP_RELEASE_WAIT: Duration = Duration::from_secs(5);
 
 /// When a memif client asks its server again: one that listens but is not ready yet refuses, and the driver leaves it at
 /// that.
