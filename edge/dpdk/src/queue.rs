@@ -49,7 +49,7 @@ pub(crate) struct Opened {
     pub on_interrupt_thread: bool,
     /// Whether its driver is that of AF_XDP.
     pub is_xdp: bool,
-    /// Its sockets, found after it was set up.
+    /// Its sockets, found as its queues were set up.
     pub sockets: Vec<Socket>,
     /// Of each receive queue, the one of them that has its frames, if that is known.
     pub wakers: Vec<Option<Socket>>,

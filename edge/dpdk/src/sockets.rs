@@ -1,9 +1,10 @@
-//! The kernel sockets behind the AF_XDP driver, which keeps some of its losses to itself.
+//! The kernel sockets behind the AF_XDP driver, which keeps some of its losses to itself, and wakes nobody when frames come.
 //!
 //! The driver gives its sockets to nobody, so they are found among the process's descriptors: those of the right
 //! family that were not there before the port was opened.
 //!
-//! Invariant: a descriptor is only used after its inode was seen to be the one it had when it was found.
+//! Invariant: a descriptor is only used after its inode was seen to be the one it had when it was found, or, to be polled, by a
+//! queue, which keeps the port open and so the socket.
 
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use std::ffi::{c_int, c_void};
@@ -56,6 +57,7 @@ pub(crate) fn open_now() -> Vec<Socket> {
 }
 
 impl Socket {
+    /// What becomes readable when frames arrive, while the port is open.
     pub(crate) fn descriptor(self) -> c_int {
         self.descriptor
     }

@@ -6,7 +6,7 @@ use crate::fault::Fault;
 use crate::links::interface;
 use crate::routes::blocking;
 use crate::runs::{RunJob, RunMode};
-use api::{NewRate, NewRun, NewStreams, RemovedStreams};
+use api::{NewRate, NewRun, NewStreams, RemovedStreams, Snapshot};
 use futures_util::future::join_all;
 use otg::{ControlEventKind, Errors, Translation, Transmit};
 use serde_json::{Value, json};
@@ -384,6 +384,44 @@ impl Otg {
 }
 
 impl OtgSession {
+    /// Parts flows into those that are over, which must be sent anew, and the others. Those that have an end are over when they were
+    /// stopped, too.
+    fn over(
+        &self,
+        translation: &Translation,
+        run: &RunJob,
+        meant: &[usize],
+    ) -> Result<(Vec<usize>, Vec<usize>), Errors> {
+        let now = run.snapshot();
+        let is_over = |flow: &usize| match self.asked[*flow] {
+            Transmit::Stopped => self.clocks[*flow].used_s > 0.0 && translation.flows[*flow].has_end(),
+            _ => !self.sends(translation, &now, *flow),
+        };
+        let (over, others): (Vec<usize>, Vec<usize>) = meant.iter().copied().partition(is_over);
+        match over.iter().find(|flow| !translation.may_join(**flow)) {
+            Some(flow) => Err(Errors::invalid(format!(
+                "traffic.flow_transmit: flow '{}' was sent and cannot be sent again in a run that goes on, because it has several \
+                 receivers, tags of 'egress_packet' or 'dp_events'; stop protocols and all flows first",
+                translation.flows[*flow].name
+            ))),
+            None => Ok((over, others)),
+        }
+    }
+
+    /// Whether a run only waits for its last packets.
+    fn drains(&self, translation: &Translation, run: &RunJob) -> bool {
+        let now = run.snapshot();
+        let is_over = |flow| self.asked[flow] != Transmit::Stopped && !self.sends(translation, &now, flow);
+        !self.speaks() && (0..translation.flows.len()).all(is_over)
+    }
+
+    /// Whether a flow is not stopped and has something left to send.
+    pub(super) fn sends(&self, translation: &Translation, now: &Snapshot, flow: usize) -> bool {
+        let own_s = self.clocks[flow].at(now.at_s);
+        self.asked[flow] != Transmit::Stopped
+            && !otg::has_ended(&translation.flows[flow], Some(&now.total), own_s)
+    }
+
     fn wants_to_listen(&self) -> bool {
         let hosts =
             |translation: &Arc<Translation>| translation.ports.iter().any(|p| !p.interfaces.is_empty());

@@ -6,8 +6,8 @@ use super::control::{end, objections};
 use super::{Otg, OtgSession, errors_of};
 use crate::access::Caller;
 use crate::runs::RunJob;
-use api::{NewProtocolChange, ProtocolAction, Snapshot, State};
-use otg::{ControlEvent, ControlEventKind, Errors, Igp, ProtocolsRequest, Restart, Translation, Transmit};
+use api::{NewProtocolChange, ProtocolAction, State};
+use otg::{ControlEvent, ControlEventKind, Errors, Igp, ProtocolsRequest, Restart, Translation};
 use result::{IsisLevelCounts, ProtocolStates};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -214,44 +214,6 @@ impl OtgSession {
     pub(super) fn speaks(&self) -> bool {
         let has = |translation: &Arc<Translation>| translation.has_protocols();
         self.protocols && self.translation.as_ref().is_some_and(has) && self.speaking().is_some()
-    }
-
-    /// Parts flows into those that are over, which must be sent anew, and the others. Those that have an end are over when they were
-    /// stopped, too.
-    pub(super) fn over(
-        &self,
-        translation: &Translation,
-        run: &RunJob,
-        meant: &[usize],
-    ) -> Result<(Vec<usize>, Vec<usize>), Errors> {
-        let now = run.snapshot();
-        let is_over = |flow: &usize| match self.asked[*flow] {
-            Transmit::Stopped => self.clocks[*flow].used_s > 0.0 && translation.flows[*flow].has_end(),
-            _ => !self.sends(translation, &now, *flow),
-        };
-        let (over, others): (Vec<usize>, Vec<usize>) = meant.iter().copied().partition(is_over);
-        match over.iter().find(|flow| !translation.may_join(**flow)) {
-            Some(flow) => Err(Errors::invalid(format!(
-                "traffic.flow_transmit: flow '{}' was sent and cannot be sent again in a run that goes on, because it has several \
-                 receivers, tags of 'egress_packet' or 'dp_events'; stop protocols and all flows first",
-                translation.flows[*flow].name
-            ))),
-            None => Ok((over, others)),
-        }
-    }
-
-    /// Whether a run only waits for its last packets.
-    pub(super) fn drains(&self, translation: &Translation, run: &RunJob) -> bool {
-        let now = run.snapshot();
-        let is_over = |flow| self.asked[flow] != Transmit::Stopped && !self.sends(translation, &now, flow);
-        !self.speaks() && (0..translation.flows.len()).all(is_over)
-    }
-
-    /// Whether a flow is not stopped and has something left to send.
-    fn sends(&self, translation: &Translation, now: &Snapshot, flow: usize) -> bool {
-        let own_s = self.clocks[flow].at(now.at_s);
-        self.asked[flow] != Transmit::Stopped
-            && !otg::has_ended(&translation.flows[flow], Some(&now.total), own_s)
     }
 }
 
