@@ -72,7 +72,7 @@ fuzz:
 # Runs the tests of edge/port under Miri, which finds undefined behaviour. Needs a nightly toolchain with the component miri.
 # A burst that outlives its queue leaks its memory on purpose.
 miri:
-	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" cargo +nightly miri test --package port --lib --target-dir target/miri
+	MIRIFLAGS="-Zmiri-disable-isolation -Zmiri-ignore-leaks" RUSTC_WORKSPACE_WRAPPER= cargo +nightly miri test --package port --lib --target-dir target/miri
 
 # Runs every topology of 'eagre lab' with a short form of its test; installs the packages that `make test` does not need.
 lab: build

@@ -6,9 +6,9 @@
 
 use crate::bpf;
 use crate::intake_program::{
-    AT, FIRST, FULL, HEADER_BYTES, KEYS, LENGTH_SHIFT, LENGTHS_BYTES, MARK, MIDDLE, Maps, PACKED, READ,
-    RECORD_BYTES, RECORDS, RING_BYTES, SHARED, SHARED_MAX, STREAMS, STREAMS_MAX, TAIL_SHIFT, WRITTEN,
-    program,
+    AT, FIRST, FULL, HEADER_BYTES, INSTANT_SHIFT, KEYS, LENGTH_SHIFT, LENGTHS_BYTES, MARK, MIDDLE, Maps,
+    PACKED, READ, RING_BYTES, SHARED, SHARED_MAX, SLOT_BYTES, SLOTS, STREAMS, STREAMS_MAX, TAIL_SHIFT,
+    WRITTEN, program,
 };
 use port::{Recorded, TestPackets};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
@@ -77,7 +77,7 @@ impl Intake {
 pub struct Records {
     rings: Arc<Rings>,
     queue: usize,
-    /// Records read, as the ring says too.
+    /// Slots read, as the ring says too.
     read: u64,
 }
 
@@ -108,17 +108,29 @@ impl Records {
     #[inline]
     pub fn take(&mut self, records: &mut [Recorded]) -> usize {
         let written = self.rings.word(self.queue, WRITTEN).load(Ordering::Acquire);
-        let waiting = written.wrapping_sub(self.read).min(u64::from(RECORDS)) as usize;
-        let taken = waiting.min(records.len());
-        if taken == 0 {
+        let waiting = written.wrapping_sub(self.read).min(u64::from(SLOTS));
+        if waiting == 0 {
             return 0;
         }
         // The program changes it while the ring is empty alone.
         let first = self.rings.word(self.queue, FIRST).load(Ordering::Relaxed);
-        for record in &mut records[..taken] {
-            *record = self.rings.record(self.queue, self.read.wrapping_sub(first));
-            self.read = self.read.wrapping_add(1);
+        let from = self.read.wrapping_sub(first);
+        let (mut slot, end) = (from, from.wrapping_add(waiting));
+        let mut taken = 0;
+        for record in records {
+            if slot == end {
+                break;
+            }
+            let (found, has_instant) = self.rings.record(self.queue, slot);
+            *record = found;
+            slot = slot.wrapping_add(1);
+            if has_instant {
+                record.monotonic_ns = self.rings.instant(self.queue, slot);
+                slot = slot.wrapping_add(1);
+            }
+            taken += 1;
         }
+        self.read = first.wrapping_add(slot);
         self.rings.word(self.queue, READ).store(self.read, Ordering::Release);
         taken
     }
@@ -148,28 +160,39 @@ impl Rings {
         unsafe { AtomicU64::from_ptr(self.rings.memory.add(at).cast()) }
     }
 
-    /// A record that the program has written and does not write again before it is read; `number` counts from the one in the
-    /// first place.
+    /// A record that the program has written and does not write again before it is read, still without an instant, and whether
+    /// the slot behind it has that. `number` counts from the slot in the first place.
     #[inline(always)]
-    fn record(&self, queue: usize, number: u64) -> Recorded {
-        let place = number as u32 % RECORDS * RECORD_BYTES;
-        let at = queue * RING_BYTES as usize + (HEADER_BYTES + place) as usize;
-        assert!(at + RECORD_BYTES as usize <= self.rings.bytes);
-        // SAFETY: inside the mapping and aligned.
-        let word = |offset: u32| unsafe {
-            self.rings.memory.add(at + offset as usize).cast::<u64>().read_volatile()
-        };
-        let packed = word(PACKED);
+    fn record(&self, queue: usize, number: u64) -> (Recorded, bool) {
+        let packed = self.slot(queue, number, PACKED);
         let stream = packed as u32 & ((1 << STREAM_BITS) - 1);
-        let said = Signature::from_words(stream, word(MIDDLE), (packed >> TAIL_SHIFT) as u16);
-        Recorded {
-            monotonic_ns: word(AT),
+        let middle = self.slot(queue, number, MIDDLE);
+        let said = Signature::from_words(stream, middle, (packed >> TAIL_SHIFT) as u16);
+        let record = Recorded {
+            monotonic_ns: 0,
             time: said.time,
             stream,
             sequence: said.sequence,
             lane: said.lane,
             bytes: (packed >> LENGTH_SHIFT) as u16,
-        }
+        };
+        (record, packed >> INSTANT_SHIFT & 1 != 0)
+    }
+
+    /// The instant in the slot behind a record.
+    #[inline(always)]
+    fn instant(&self, queue: usize, number: u64) -> u64 {
+        self.slot(queue, number, AT)
+    }
+
+    /// A word of a slot.
+    #[inline(always)]
+    fn slot(&self, queue: usize, number: u64, offset: u32) -> u64 {
+        let place = number as u32 % SLOTS * SLOT_BYTES + offset;
+        let at = queue * RING_BYTES as usize + (HEADER_BYTES + place) as usize;
+        assert!(at + 8 <= self.rings.bytes);
+        // SAFETY: inside the mapping and aligned.
+        unsafe { self.rings.memory.add(at).cast::<u64>().read_volatile() }
     }
 
     /// All queues of a port share them, and are told the same.

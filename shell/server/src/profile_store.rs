@@ -10,9 +10,6 @@ use std::time::SystemTime;
 /// The examples.
 #[derive(RustEmbed)]
 #[folder = "../../examples"]
-#[include = "*.yaml"]
-#[include = "*.pcap"]
-#[exclude = "campaigns/*"]
 struct Examples;
 
 /// Maximum length of a profile's name.
@@ -104,7 +101,7 @@ impl ProfileStore {
                 changed: Some(humantime::format_rfc3339_millis(changed).to_string()),
             });
         }
-        for file in Examples::iter() {
+        for file in Examples::iter().filter(|file| is_example(file)) {
             let Some(name) = file.strip_suffix(".yaml") else { continue };
             if all.iter().any(|entry: &api::ProfileEntry| entry.name == name) {
                 continue;
@@ -135,8 +132,13 @@ impl ProfileStore {
     }
 }
 
+/// Whether it is a profile or a capture; folders of the examples have other things.
+fn is_example(file: &str) -> bool {
+    !file.contains('/') && (file.ends_with(".yaml") || file.ends_with(".pcap"))
+}
+
 fn example(file: &str) -> Option<Vec<u8>> {
-    Examples::get(file).map(|file| file.data.into_owned())
+    Examples::get(file).filter(|_| is_example(file)).map(|file| file.data.into_owned())
 }
 
 /// The first line of a profile's comment.

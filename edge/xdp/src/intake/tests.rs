@@ -120,11 +120,12 @@ fn instants_are_shared_at_high_rates() {
     records.record(Some(&packets)).unwrap();
     let sent =
         |time| run(&intake, &frame(0, 60, &mark, &Signature { stream: 0, lane: 0, sequence: 0, time }));
-    // Nothing before the first one; the fifth has had three that share; 1,500 ns are too long; earlier ones share nothing.
-    let times = [1, 300, 600, 900, 1_200, 2_600, 4_100, 4_000, 1 << 39 | 4_001];
+    // Nothing before the first one; the ninth has had seven that share; 1,500 ns are too long; earlier ones share nothing.
+    let times = [1, 200, 300, 400, 500, 600, 700, 900, 1_200, 2_600, 4_100, 4_000, 1 << 39 | 4_001];
     times.into_iter().for_each(|time| assert_eq!(sent(time), XDP_DROP));
     let own: Vec<bool> = recorded(&mut records).iter().map(|one| one.monotonic_ns != 0).collect();
-    assert_eq!(own, [true, false, false, false, true, false, true, true, false]);
+    let expected = [true, false, false, false, false, false, false, false, true, false, true, true, false];
+    assert_eq!(own, expected);
     // Nothing of before is shared once it is switched on again.
     records.record(Some(&packets)).unwrap();
     assert_eq!(sent(4_002), XDP_DROP);
@@ -143,11 +144,16 @@ fn a_full_ring_counts_what_it_refuses() {
         assert_eq!(run(&intake, &signed(sequence)), XDP_DROP);
     }
     assert_eq!(recorded(&mut records).iter().map(|one| one.sequence).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
-    // As if all but two places were taken.
-    intake.rings.word(0, READ).store(records.read.wrapping_sub(u64::from(RECORDS) - 2), Ordering::Relaxed);
+    // As if all but three slots were taken: a packet that has an instant needs two, and none is half recorded.
+    intake.rings.word(0, READ).store(records.read.wrapping_sub(u64::from(SLOTS) - 3), Ordering::Relaxed);
+    intake.rings.word(0, SHARED).store(u64::from(SHARED_MAX), Ordering::Relaxed);
     (10..15).for_each(|sequence| assert_eq!(run(&intake, &signed(sequence)), XDP_DROP));
-    assert_eq!(intake.refused(), 3);
-    assert_eq!(recorded(&mut records).iter().map(|one| one.sequence).collect::<Vec<_>>(), [10, 11]);
+    assert_eq!(intake.refused(), 4);
+    let found = recorded(&mut records);
+    assert_eq!(
+        found.iter().map(|one| (one.sequence, one.monotonic_ns != 0)).collect::<Vec<_>>(),
+        [(10, true)]
+    );
 }
 
 /// A packet, and what the network does to it.
