@@ -1,7 +1,9 @@
-"""Whatever the examples send leaves an `xdp:` port as the interpreter of field programs writes it, byte for byte."""
+"""What examples and random field programs send leaves an `xdp:` port as the interpreter writes it, byte for byte."""
 
 import contextlib
+import ipaddress
 import json
+import random
 import shutil
 import sys
 
@@ -53,9 +55,100 @@ def test_there_are_examples():
     assert len(EXAMPLES) >= 30, sorted(EXAMPLES)
 
 
+# Fields of each header that may hold anything, and their bits.
+FIELDS = {
+    "vlan": {"id": 12, "pcp": 3},
+    "ipv4": {"src": 32, "dst": 32, "ttl": 8, "dscp": 6, "id": 16},
+    "ipv6": {"src": 128, "dst": 128, "hop_limit": 8, "flow_label": 20},
+    "udp": {"src": 16, "dst": 16},
+    "tcp": {"src": 16, "dst": 16, "seq": 32, "ack": 32, "window": 16},
+}
+ADDRESSED = {"ipv4": {"ipv4": {"src": "10.0.0.1", "dst": "10.0.0.2"}}, "ipv6": {"ipv6": {"src": "fd00::1", "dst": "fd00::2"}}}
+
+
+class Programs:
+    """Random streams with random field programs."""
+
+    def __init__(self, seed):
+        self.random = random.Random(seed)
+
+    def value(self, path, number):
+        if path.endswith((".src", ".dst")) and path.startswith("ipv"):
+            return str((ipaddress.IPv4Address if path.startswith("ipv4") else ipaddress.IPv6Address)(number))
+        return number
+
+    def range(self, path, bits):
+        low, high = sorted(self.random.getrandbits(self.random.randint(1, bits)) for _ in range(2))
+        return f"{self.value(path, low)}..{self.value(path, high)}"
+
+    def numbers(self, path, bits, n):
+        return [self.value(path, self.random.getrandbits(bits)) for _ in range(n)]
+
+    def generator(self, path, bits, earlier):
+        draw = self.random
+        first = self.value(path, draw.getrandbits(bits))
+        count = draw.randint(1, min(1 << bits, 5_000))
+        kinds = [
+            lambda: {"from": first, "count": count, "step": draw.randint(1, min(1 << (bits - 1), 300))},
+            lambda: self.range(path, bits),
+            lambda: {"random": self.range(path, bits), "seed": draw.getrandbits(30)},
+            lambda: {"random": "all"},
+            lambda: {"random": self.range(path, bits), "distinct": 1},
+            lambda: self.numbers(path, bits, draw.randint(1, 9)),
+            lambda: {"list": self.numbers(path, bits, draw.randint(1, 40)), "order": "random"},
+            lambda: {"weights": {str(value): draw.randint(1, 9) for value in self.numbers(path, bits, 4)}},
+        ]
+        if bits in (8, 16, 32):
+            kinds.append(lambda: {"lcg": self.range(path, bits)})
+        if earlier and bits <= 64:
+            kinds.append(lambda: {"same_as": draw.choice(earlier), "shift": draw.randint(-9, 9), "plus": draw.getrandbits(min(bits, 8))})
+        vary = draw.choice(kinds)()
+        if isinstance(vary, dict) and draw.random() < 0.3:
+            vary["mask"] = self.value(path, draw.getrandbits(bits) | 1)
+        if isinstance(vary, dict) and path.startswith("payload") and draw.random() < 0.5:
+            vary["endian"] = "little"
+        return vary
+
+    def stream(self, number):
+        draw = self.random
+        headers = [*(["vlan"] if draw.random() < 0.2 else []), draw.choice(["ipv4", "ipv6"]), draw.choice(["udp", "tcp"])]
+        fields = [(f"{header}.{field}", bits) for header in headers for field, bits in FIELDS[header].items()]
+        at, size = draw.randint(0, 6), draw.choice([1, 2, 4, 8])
+        fields.append((f"payload[{at}..{at + size}]", 8 * size))
+        vary, earlier = {}, []
+        for path, bits in draw.sample(fields, draw.randint(1, min(6, len(fields)))):
+            vary[path] = self.generator(path, bits, earlier)
+            if bits <= 64:
+                earlier.append(path)
+        return {
+            "name": f"program{number}",
+            "from": "west",
+            "packet": [{"ethernet": {"src": SOURCE, "dst": NEXT_HOP}}, *(ADDRESSED.get(header, header) for header in headers)],
+            "size": f"{draw.randint(120, 1400)}B",
+            "vary": vary,
+            "measure": False,
+        }
+
+    def profile(self, count):
+        streams = [{**self.stream(number), "rate": f"{PPS / count:.3f}pps"} for number in range(count)]
+        load = {"duration": "0.2s", "drain": "10ms"}
+        ports = {"west": {"device": "xdp:v0", "ip": ["10.0.0.1/8", "fd00::1/8"], "speed": "100Gbps"}}
+        return {"ports": ports, "streams": streams, "load": load, "seed": 7}
+
+
 @pytest.mark.unsteady("on a busy machine the other end's queue runs over")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_frames_are_those_of_the_interpreter(lab, name):
+    compare(lab, EXAMPLES[name])
+
+
+@pytest.mark.unsteady("on a busy machine the other end's queue runs over")
+@pytest.mark.parametrize("seed", range(10 if LONG else 1))
+def test_random_programs_write_what_the_interpreter_writes(lab, seed):
+    compare(lab, Programs(seed).profile(1000))
+
+
+def compare(lab, document):
     need("tcpdump", "ethtool")
     tester = lab.netns("tester")
     lab.veth(tester, "v0", tester, "v1", mtu=2000)
@@ -63,12 +156,12 @@ def test_frames_are_those_of_the_interpreter(lab, name):
     folder = lab.folder()
     shutil.copy(REPO / "examples/replay.pcap", folder)
     profile, meant, seen = folder / "profile.yaml", folder / "meant.pcap", folder / "seen.pcap"
-    profile.write_text(json.dumps(EXAMPLES[name]))
+    profile.write_text(json.dumps(document))
     simulation = lab.start(sys.executable, "-c", INTERPRETED, EAGRE, "sim", profile, "--pcap", meant, "--packets", PACKETS, "--json", "-")
     simulated = lab.finish(simulation, 120)
     if simulated.exit == 77:
         missing("needs Linux 6.3, which can forbid generated machine code")
-    varies = any("vary" in one for one in EXAMPLES[name]["streams"])
+    varies = any("vary" in one for one in document["streams"])
     assert simulated.json.get("field_programs") == ("interpreted" if varies else None)
     # Echo replies of the simulated port at the other end are not among them.
     wanted = [frame for _, frame in records(meant) if frame[6:12] == bytes.fromhex(SOURCE.replace(":", ""))]

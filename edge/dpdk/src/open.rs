@@ -438,6 +438,7 @@ impl Plan {
     ) -> Result<(), Failure> {
         let (text, port) = (&self.device.text, opened.port);
         let xdp = matches!(self.device.kind, Kind::AfXdp { .. });
+        let is_tap = matches!(self.device.kind, Kind::Tap { .. });
         let (mut rx, mut tx) =
             if xdp { (XDP_DESCRIPTORS, XDP_DESCRIPTORS) } else { (DESCRIPTORS, DESCRIPTORS) };
         if let Kind::Virtio { .. } = self.device.kind {
@@ -452,6 +453,7 @@ impl Plan {
             let pool_for_driver = pool.raw();
             opened.rx_pools.push(pool);
             opened.tx_pools.push(Pool::new(text, lease, self.tx_shape())?);
+            let taps_before = if is_tap { sockets::tap_queues_now() } else { Vec::new() };
             let none = std::ptr::null();
             // SAFETY: a queue below the number configured, and a pool that lives until the port is closed.
             let code = unsafe { ffi::rte_eth_rx_queue_setup(port, queue, rx, node, none, pool_for_driver) };
@@ -460,11 +462,12 @@ impl Plan {
                     |socket: &Socket| sockets_before.contains(socket) || opened.sockets.contains(socket);
                 let mut new = sockets::open_now();
                 new.retain(|socket| !is_known(socket));
-                opened.wakers.push(match new[..] {
-                    [one] => Some(one),
-                    _ => None,
-                });
+                opened.wakers.push(only(new.iter().map(|socket| socket.descriptor())));
                 opened.sockets.extend(new);
+            }
+            if is_tap {
+                let new = sockets::tap_queues_now().into_iter();
+                opened.wakers.push(only(new.filter(|queue| !taps_before.contains(queue))));
             }
             self.check_queue(lease, code)?;
             // SAFETY: as above.
@@ -667,4 +670,9 @@ fn no_peer(device: &Device) -> PortError {
         ),
         _ => state(format!("there is no link after {seconds} s"), "check the cable and the other end"),
     }
+}
+
+/// The only one there is.
+fn only<T>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    all.next().filter(|_| all.next().is_none())
 }

@@ -19,7 +19,7 @@ use os::interface_lock::InterfaceLock;
 use os::open_interface::OpenInterface;
 use port::{Burst, DriverDrops, FrameHead, PoolId, Port, PortError, PortFacts, Queues, RxQueue, TxQueue};
 use std::ffi::CString;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
@@ -51,8 +51,8 @@ pub(crate) struct Opened {
     pub is_xdp: bool,
     /// Its sockets, found as its queues were set up.
     pub sockets: Vec<Socket>,
-    /// Of each receive queue, the one of them that has its frames, if that is known.
-    pub wakers: Vec<Option<Socket>>,
+    /// Of each receive queue, its driver's descriptor that becomes readable when frames arrive, if that is known.
+    pub wakers: Vec<Option<RawFd>>,
     /// One for each transmit queue; dropped after the device is closed, as fields are.
     pub tx_pools: Vec<Pool>,
     pub rx_pools: Vec<Pool>,
@@ -392,9 +392,9 @@ impl RxQueue for DpdkRx {
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
-        let socket = (*self.opened.wakers.get(usize::from(self.queue))?)?;
+        let waker = (*self.opened.wakers.get(usize::from(self.queue))?)?;
         // SAFETY: the driver has it open as long as the port is, which `opened` keeps so.
-        Some(unsafe { BorrowedFd::borrow_raw(socket.descriptor()) })
+        Some(unsafe { BorrowedFd::borrow_raw(waker) })
     }
 
     #[inline]

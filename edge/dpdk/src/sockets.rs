@@ -1,7 +1,8 @@
-//! The kernel sockets behind the AF_XDP driver, which keeps some of its losses to itself, and wakes nobody when frames come.
+//! The kernel sockets behind the AF_XDP driver, which keeps some of its losses to itself, and wakes nobody when frames come; nor
+//! does that of TAP interfaces.
 //!
-//! The driver gives its sockets to nobody, so they are found among the process's descriptors: those of the right
-//! family that were not there before the port was opened.
+//! The drivers give what they open to nobody, so it is found among the process's descriptors: those of the right family, or of
+//! the right device, that were not there before.
 //!
 //! Invariant: a descriptor is only used after its inode was seen to be the one it had when it was found, or, to be polled, by a
 //! queue, which keeps the port open and so the socket.
@@ -12,6 +13,7 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 
 const SOL_XDP: c_int = 283;
 const XDP_STATISTICS: c_int = 7;
@@ -43,12 +45,24 @@ pub(crate) struct XdpStatistics {
     pub tx_ring_empty: u64,
 }
 
+/// This process's descriptors.
+fn descriptors() -> impl Iterator<Item = c_int> {
+    let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// Descriptors of TAP interfaces' queues that this process has open.
+pub(crate) fn tap_queues_now() -> Vec<c_int> {
+    let is_tap = |descriptor: &c_int| {
+        fs::read_link(format!("/proc/self/fd/{descriptor}"))
+            .is_ok_and(|path| path == Path::new("/dev/net/tun"))
+    };
+    descriptors().filter(is_tap).collect()
+}
+
 /// All AF_XDP sockets that this process has open.
 pub(crate) fn open_now() -> Vec<Socket> {
-    let descriptors = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<c_int>().ok();
-    descriptors
-        .filter_map(number)
+    descriptors()
         .filter(|&descriptor| {
             option::<c_int>(descriptor, libc::SOL_SOCKET, libc::SO_DOMAIN).ok() == Some(libc::AF_XDP)
         })
