@@ -26,7 +26,7 @@
 //! memory_files.rs  what a zero-copy memif must not close
 //! listener.rs  what a memif server leaves open
 //! watchdog.rs  bounds for what waits for a vhost-user peer
-//! sockets.rs the driver's sockets: losses, waking                      leftover.rs XDP programs of killed processes
+//! sockets.rs sockets and TAP queues of drivers: losses, waking         leftover.rs XDP programs of killed processes
 //! ```
 
 #![allow(unsafe_code)]

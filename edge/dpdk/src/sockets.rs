@@ -5,7 +5,7 @@
 //! the right device, that were not there before.
 //!
 //! Invariant: a descriptor is only used after its inode was seen to be the one it had when it was found, or, to be polled, by a
-//! queue, which keeps the port open and so the socket.
+//! queue, which keeps the port open and so what its driver opened.
 
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use std::ffi::{c_int, c_void};
