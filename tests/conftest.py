@@ -2,9 +2,9 @@
 
 import shutil
 import tempfile
-from collections import Counter
 from pathlib import Path
 
+import contention
 import lab as labs
 import pytest
 
@@ -12,7 +12,7 @@ import pytest
 MARKERS = (
     "long: takes minutes; runs if EAGRE_LONG=1 (make soak)",
     "alone: measures what the machine can do, or needs both of its cores; runs with no other test beside it",
-    "unsteady(reason): can fail on a busy machine, for the reason given; tools/blackbox runs it once more",
+    "unsteady(reason): can fail on a busy machine, for the reason given; if the machine was busy, tools/blackbox runs it once more",
 )
 
 # Files that take longest. They begin first, so that none of them is still running when all others are done.
@@ -30,8 +30,9 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     for marker in MARKERS:
         config.addinivalue_line("markers", marker)
+    config.pluginmanager.register(Contention(), "contention during tests")
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(Durations(config), "durations of all runs")
+        config.pluginmanager.register(Record(config), "record of all runs")
 
 
 def pytest_sessionstart(session):
@@ -51,36 +52,85 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """With --again: prints the reason for each second run; fails if a test has none."""
+    """With --again: prints why each test runs a second time; fails if one is not marked unsteady, or nothing disturbed it."""
     if not session.config.getoption("again"):
         return
-    reasons = {item.nodeid: item.get_closest_marker("unsteady") for item in session.items}
-    steady = [name for name, marker in reasons.items() if not marker]
-    if steady:
-        pytest.exit(f"failed, and not marked unsteady: {', '.join(steady)}", 1)
-    for name, marker in reasons.items():
-        print(f"once more: {name}: {marker.args[0]}")
+    record = session.config.pluginmanager.get_plugin("record of all runs")
+    reasons, refused = {}, []
+    for item in session.items:
+        marker, evidence = item.get_closest_marker("unsteady"), record.evidence(item.nodeid)
+        if not marker:
+            refused.append(f"{item.nodeid}: not marked unsteady")
+        elif not evidence:
+            refused.append(f"{item.nodeid}: marked unsteady, but nothing disturbed it: {record.measured(item.nodeid)}")
+        else:
+            reasons[item.nodeid] = f"{marker.args[0]}; {evidence}"
+    if refused:
+        pytest.exit("failed, and not run again:\n  " + "\n  ".join(refused), 1)
+    record.again = reasons
 
 
-class Durations:
-    """Durations of tests in this run and in earlier runs with the same cache."""
+class Contention:
+    """Measures what each test shares the machine with; its last report has it."""
 
-    KEY = "eagre/durations"
+    def __init__(self):
+        self.pressure, self.meter = contention.Pressure(), None
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item):
+        labs.disturbances.clear()
+        self.meter = contention.Meter(self.pressure)
+        yield
+
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item):
+        yield
+        item.user_properties.append(("contention", {**self.meter.read(), "told": labs.disturbances[:1]}))
+
+
+class Record:
+    """Tests of this run and of earlier runs with the same cache: their durations, and what they shared the machine with."""
+
+    KEY = "eagre/tests"
 
     def __init__(self, config):
         self.cache = getattr(config, "cache", None)
-        self.seconds = Counter(self.cache.get(self.KEY, {}) if self.cache else {})
+        self.tests = (self.cache.get(self.KEY, {}) if self.cache else {}) or {}
+        # Of those that run a second time, why; and the outcome.
+        self.again, self.outcomes = {}, {}
 
     def pytest_runtest_logreport(self, report):
-        self.seconds[report.nodeid] += report.duration
+        test = self.tests.setdefault(report.nodeid, {"seconds": 0.0})
+        test["seconds"] += report.duration
+        test.update({"contention": value for name, value in report.user_properties if name == "contention"})
+        if report.nodeid in self.again and (report.failed or report.when == "call"):
+            self.outcomes[report.nodeid] = report.outcome
+
+    def measured(self, name):
+        measured = self.tests.get(name, {}).get("contention")
+        return contention.says(measured) if measured else "nothing was measured"
+
+    def evidence(self, name):
+        """What disturbed a test; `None` if nothing did."""
+        measured = self.tests.get(name, {}).get("contention")
+        if not measured:
+            return None
+        if measured["told"]:
+            return f"a verdict during the test: {measured['told'][0]}"
+        return contention.says(measured) if contention.is_disturbed(measured) else None
 
     def pytest_terminal_summary(self, terminalreporter, config):
         if self.cache:
-            self.cache.set(self.KEY, self.seconds)
+            self.cache.set(self.KEY, self.tests)
+        if self.again:
+            terminalreporter.section("run twice")
+            for name, why in self.again.items():
+                terminalreporter.line(f"{name}: failed, then {self.outcomes.get(name, 'not run')}: {why}")
         if count := config.getoption("slowest"):
-            terminalreporter.section(f"slowest {count}")
-            for name, seconds in self.seconds.most_common(count):
-                terminalreporter.line(f"{seconds:7.1f} s  {name}")
+            terminalreporter.section(f"slowest {count}: seconds, and processor seconds of its own")
+            for name, test in sorted(self.tests.items(), key=lambda item: -item[1]["seconds"])[:count]:
+                own = test.get("contention", {}).get("own_s", 0.0)
+                terminalreporter.line(f"{test['seconds']:7.1f} s {own:7.1f} s  {name}")
 
 
 @pytest.fixture(scope="session")

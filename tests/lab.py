@@ -75,7 +75,10 @@ WITHHELD = "by the tester"
 # How verdicts tell of a load that the tester could not make, which leaves the figures valid.
 SHORTFALL = re.compile("were not sent|were not opened|found no free address|was the limit")
 # How they tell of a worker that was kept from its core.
-DISTURBANCE = re.compile(r"worker \d+ (waited|stood still) |stream .* left back to back ")
+DISTURBANCE = re.compile(r"worker \d+ (?:waited|stood still) |stream .* left back to back ")
+TOLD = re.compile(rf'(?:^[ -]*|")((?:{DISTURBANCE.pattern})[^"\n]{{0,200}})', re.MULTILINE)
+# What verdicts of runs told of disturbances, since the test began: evidence for a second run of it.
+disturbances = []
 
 
 def undisturbed(document):
@@ -96,6 +99,7 @@ class Run:
 
     def __init__(self, command, exit_code, out, err, seconds):
         self.command, self.exit, self.out, self.err, self.seconds = command, exit_code, out, err, seconds
+        disturbances.extend(TOLD.findall(out + "\n" + err))
 
     @property
     def told(self):
