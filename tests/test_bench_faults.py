@@ -90,7 +90,6 @@ class TestWiring:
         done.refused(3, "no answer from 10.0.", "check that the device under test is up")
 
 
-@pytest.mark.alone
 class TestDevice:
     def test_one_that_forwards_nothing(self, routed):
         router, bench, profile = routed
@@ -143,6 +142,7 @@ class TestDevice:
         assert "port east: no answer" in done.err or "Nothing arrives any more" in done.out, str(done)
         assert 2 <= len(bench.trials()) < 9, "what has finished is kept"
 
+    @pytest.mark.alone
     @pytest.mark.unsteady("trials come late on a busy machine, so the device can be away between two of them")
     def test_one_that_resets(self, routed):
         """It is away during a trial, and the search ends all the same, with its answer."""
@@ -158,6 +158,7 @@ class TestDevice:
         assert any(trial["lost"] for trial in result["trials"]), result["trials"]
         assert result["findings"]["rows"][0]["throughput"], result
 
+    @pytest.mark.alone
     def test_one_that_always_loses(self, routed):
         router, bench, profile = routed
         rules(router.router, "forward", "numgen random mod 10 == 0 counter name hit drop")

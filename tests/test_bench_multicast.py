@@ -68,7 +68,6 @@ def test_delays_and_capacity_of_a_bridge(lab):
     done.ok()
 
 
-@pytest.mark.alone
 def test_a_bridge_that_floods_is_told_apart(lab):
     switch = Switch(lab, 3, 2)
     switch.device.ip("link", "set", "br0", "type", "bridge", "mcast_snooping", 0)

@@ -84,7 +84,6 @@ def test_a_device_that_installs_only_some(lab):
     done.ok()
 
 
-@pytest.mark.alone
 def test_sessions_that_never_come_up_are_no_failure_of_the_device(lab):
     device = Device(lab, " neighbor 10.0.0.9 remote-as 65001\n")
     one = ["--set", "first=1", "--set", "maximum=1"]

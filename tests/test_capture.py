@@ -1,12 +1,11 @@
 """Captures while traffic runs: every packet is in the file or counted as dropped, and other tools read the file."""
 
 import re
+import signal
 import time
 
 import pytest
 from lab import call, need, stream, wait_until
-
-pytestmark = pytest.mark.alone
 
 RATE = "1Mpps"
 
@@ -88,13 +87,15 @@ def test_tcpdump_in_the_same_place_sees_the_same_packets(lab):
     theirs, ours = folder / "theirs.pcap", folder / "ours.pcapng"
     tcpdump = lab.start("tcpdump", "-i", "veth1", "-w", theirs, "--immediate-mode", "-U", ns=peer, stderr=-1)
     wait_until(lambda: "listening" in tcpdump.stderr.readline(), "tcpdump listens")
-    listener = lab.start_eagre("capture", "--port", "veth1", "--file", ours, "--for", "3s", ns=peer)
+    listener = lab.start_eagre("capture", "--port", "veth1", "--file", ours, "--for", "60s", ns=peer)
     wait_until(ours.exists, "the capture has begun")
     lab.eagre(
         "send", "--port", "veth0", "--ip", "10.0.0.1/24", "--dst", "10.0.0.2", "--dst-mac", "02:00:00:00:00:02",
         "--rate", "2kpps", "--count", "2000", "--for", "2s", ns=tester,
     )
-    lab.finish(listener, 20).ok()
+    time.sleep(0.3)
+    listener.send_signal(signal.SIGINT)
+    lab.finish(listener, 20)
     tcpdump.terminate()
     tcpdump.wait(10)
     fields = ["-T", "fields", "-e", "frame.len", "-e", "data.data", "-Y", "udp.dstport == 9"]

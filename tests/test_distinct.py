@@ -114,7 +114,6 @@ def test_sixteen_million_packets_differ(lab, look, big, cores):
     assert seen["ordered"] == COUNT + 1
 
 
-@pytest.mark.alone
 def test_sixteen_million_packets_differ_in_real_time(lab, look, big):
     """As fast as a capture file takes them."""
     done = lab.eagre("run", profile(lab, f"pcap:,{big}", "max"), "--json", "-", timeout=120).ok()

@@ -156,7 +156,6 @@ def peak_kb(process):
         return 0
 
 
-@pytest.mark.alone
 def test_a_hundred_thousand_streams(lab):
     """Each sends, none loses anything, and ten rows say so."""
     streams = [one("s", rate=f"{RATE / STREAM_COUNT}pps", copies=STREAM_COUNT, per_copy={"ipv4.dscp": "0..9"})]

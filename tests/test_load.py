@@ -8,8 +8,6 @@ import os
 import pytest
 from lab import CORE_SHARE_MIN, core_share, need, pair, settled, stream, sums
 
-pytestmark = pytest.mark.alone
-
 DELIVERED = 0.999
 DURATION_S, LONGER_S = 0.3, 1.0
 
@@ -64,6 +62,7 @@ def check(result, rate, copies, seconds, must_deliver):
         assert not verdict["generator_limited"], verdict
 
 
+@pytest.mark.alone
 @pytest.mark.unsteady("asks for shares of a limit measured before; a busy neighbour moves the limit")
 @pytest.mark.parametrize("copies", [1, 1000])
 def test_what_is_asked_for_is_delivered_or_the_shortfall_stated(lab, copies):
@@ -88,6 +87,7 @@ def test_what_is_asked_for_is_delivered_or_the_shortfall_stated(lab, copies):
     assert not failed, "\n".join(failed)
 
 
+@pytest.mark.alone
 @pytest.mark.unsteady("asks for shares of a limit measured before; a busy neighbour moves the limit")
 @pytest.mark.parametrize("copies", [1, 1000])
 def test_the_same_when_something_else_takes_half_the_core(lab, copies):

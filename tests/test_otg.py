@@ -757,7 +757,6 @@ def test_configurations_change_in_parts(client):
     assert client.server.get("/api/v1/leases") == []
 
 
-@pytest.mark.alone
 @pytest.mark.unsteady("measures how long a poll takes")
 def test_a_thousand_flows_are_polled_quickly(client):
     """Figures of a thousand flows within a tenth of a second."""

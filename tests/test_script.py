@@ -320,7 +320,6 @@ def test_poisson_gaps_pass_a_test_of_their_distribution(bench, how):
     assert kolmogorov([1.2 * gap for gap in gaps], lambda gap: 1 - math.exp(-gap)) < 0.01
 
 
-@pytest.mark.alone
 @pytest.mark.unsteady("on a busy machine frames leave late, and others right after them")
 @pytest.mark.parametrize("how", ["poisson", "delay"])
 def test_gaps_are_as_they_were_set(bench, how):

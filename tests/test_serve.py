@@ -383,7 +383,6 @@ def test_a_slow_client_holds_nobody_up(lab):
 
 
 @pytest.mark.unsteady("measures pacing while three clients poll")
-@pytest.mark.alone
 def test_many_looks_at_many_streams(lab):
     """A thousand streams, watched from five sides; pacing and loss stay as they were."""
     server = Server(lab)

@@ -8,8 +8,6 @@ import pytest
 from lab import LONG, pair
 from sessions import all_through, check
 
-pytestmark = pytest.mark.alone
-
 MANY = 10_000_000 if LONG else 1_000_000
 # What an established endpoint may cost, everything counted.
 BYTES_MAX = 200 if LONG else 250

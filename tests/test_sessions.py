@@ -217,7 +217,6 @@ def test_members_of_a_mix_are_told_apart(lab):
 
 
 @pytest.mark.unsteady("measures how fast sessions open")
-@pytest.mark.alone
 @pytest.mark.parametrize("rate", [100, 1000, 10_000])
 def test_sessions_are_opened_as_fast_as_asked_for(lab, rate):
     """0.999 of them at least, or the result says that they were not."""
@@ -237,7 +236,6 @@ def test_sessions_are_opened_as_fast_as_asked_for(lab, rate):
     settled(lambda: run(lab, entry(raw(), server={"ports": 80}, open=f"{rate}/s"), duration=f"{seconds}s"), delivered)
 
 
-@pytest.mark.alone
 def test_a_rate_that_can_not_be_met_is_said(lab):
     """More than a worker can open: what is missing is in the verdict, and what was opened does not wait for it."""
     done = run(lab, entry(raw(), server={"ports": 80}, open="50M/s"), duration="1s", drain="2s")
@@ -539,7 +537,6 @@ def test_a_link_that_loses_everything(lab):
 # Workers and processes.
 
 
-@pytest.mark.alone
 def test_two_workers_play_as_one(lab):
     """All sessions of both workers, none twice; addresses and ports divided between them."""
     cores = min(2, len(os.sched_getaffinity(0)))

@@ -323,7 +323,6 @@ def test_a_rate_is_kept(lab, tester):
     assert (one["tx"], result["ports"]["west"]["tx_unsent"]) == (300_000, 0), result["verdict"]
 
 
-@pytest.mark.alone
 @pytest.mark.unsteady("compares two speeds on a machine that others use")
 def test_bursts_are_several_times_faster_than_by_af_xdp(lab, tester):
     """Four varying fields, checksums right: at least twice as many packets per second of processor time."""
@@ -339,7 +338,6 @@ def test_bursts_are_several_times_faster_than_by_af_xdp(lab, tester):
     assert speeds["xdp"] > 2 * speeds["afxdp"], json.dumps(speeds)
 
 
-@pytest.mark.alone
 @pytest.mark.unsteady("compares two speeds on a machine that others use")
 def test_recorded_packets_cost_a_fraction_of_frames(lab, tester):
     """One worker sends and receives, so all that the kernel does is its time. Beyond packets that the other end drops by XDP, those
