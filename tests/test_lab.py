@@ -15,9 +15,6 @@ from pathlib import Path
 import pytest
 from lab import EAGRE, call, need, settled, stream, sums, wait_until
 
-# Devices share the cores of the tester.
-pytestmark = pytest.mark.alone
-
 EVERYTHING = os.environ.get("EAGRE_LAB") == "all"
 MINE = f"t{os.getpid()}-"
 KERNEL = ["kernel-router", "kernel-router-routes", "kernel-router-rules", "firewall-nat", "bridge", "chain", "parallel"]
@@ -25,6 +22,11 @@ IN_CI = [*KERNEL, "bgp-router", "ospf-area", "ovs", "ovs-switch", "testpmd", "ng
 # The one with many routes has a test of its own.
 TOPOLOGIES = [*(one for one in IN_CI if one != "kernel-router-routes"), *(["ovs-dpdk"] if EVERYTHING else [])]
 HUGE_PAGES = Path("/proc/sys/vm/nr_hugepages")
+
+
+def marked_alone(topologies):
+    """Topologies as parameters; those whose device takes a whole core run with no other test beside them."""
+    return [pytest.param(one, marks=pytest.mark.alone) if one in ("testpmd", "ovs-dpdk") else one for one in topologies]
 
 
 def alive(pid):
@@ -188,7 +190,7 @@ def test_topologies_are_listed(labs):
 
 
 @pytest.mark.unsteady("testpmd polls on the core the tester needs")
-@pytest.mark.parametrize("topology", TOPOLOGIES)
+@pytest.mark.parametrize("topology", marked_alone(TOPOLOGIES))
 def test_a_topology_carries_traffic_and_goes_away(labs, topology):
     """Up, all of its tests, down; nothing is left."""
     name = labs.up(topology, "--duration", "1s")
@@ -312,6 +314,7 @@ def campaigns(labs, store):
     return labs.lab.eagre("results", "--store", store, "list", "--json").ok().json
 
 
+@pytest.mark.alone
 @pytest.mark.unsteady("testpmd polls on the core the tester needs")
 @pytest.mark.parametrize("topology", [*METHODS, *(MORE_METHODS if EVERYTHING else [])])
 def test_run_gives_a_whole_report(labs, topology):
@@ -541,7 +544,7 @@ def test_a_comparison_that_is_stopped_says_what_it_has(labs):
 
 
 @pytest.mark.parametrize(
-    "topology", ["kernel-router", "haproxy-nginx", "testpmd", "ovs", *(["ovs-dpdk"] if EVERYTHING else [])]
+    "topology", marked_alone(["kernel-router", "haproxy-nginx", "testpmd", "ovs", *(["ovs-dpdk"] if EVERYTHING else [])])
 )
 def test_killed_in_the_middle_of_a_test(labs, topology):
     """kill -9 leaves the lab and its test behind; `lab down` takes both away."""
