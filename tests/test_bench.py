@@ -8,18 +8,19 @@ import sqlite3
 import pytest
 from lab import need, wait_until
 
-# Both ways at once through one router: each direction gets half of what it forwards.
-CAPACITY, BUFFER, LINE = 400_000, 256, 1_000_000_000
+# Both ways at once through one router: each direction gets half of what it forwards. Every frame of a trial is simulated, so the links
+# are slow.
+CAPACITY, BUFFER, LINE = 80_000, 64, 200_000_000
 PROFILE = {
     "ports": {
-        "west": {"device": "ring:a", "ip": "10.0.0.2/24", "gateway": "10.0.0.1", "speed": "1Gbps"},
-        "east": {"device": "ring:b", "ip": "10.0.1.2/24", "gateway": "10.0.1.1", "speed": "1Gbps"},
+        "west": {"device": "ring:a", "ip": "10.0.0.2/24", "gateway": "10.0.0.1", "speed": "200Mbps"},
+        "east": {"device": "ring:b", "ip": "10.0.1.2/24", "gateway": "10.0.1.1", "speed": "200Mbps"},
     },
     "streams": [
         {"name": "eastward", "from": "west", "to": "east", "packet": ["ipv4", {"udp": {"src": 1024, "dst": 9}}]},
         {"name": "westward", "from": "east", "to": "west", "packet": ["ipv4", {"udp": {"src": 1024, "dst": 9}}]},
     ],
-    "sim": {"router": {"capacity": "400kpps", "buffer": BUFFER}},
+    "sim": {"router": {"capacity": "80kpps", "buffer": BUFFER}},
 }
 
 
@@ -82,7 +83,7 @@ def test_rfc2544_is_one_campaign(desk):
     # Only the trials that are needed: no second search.
     assert len(document["results"][1]["trials"]) == latency["trials"]
     # 20 us in the router, and twice the time of a frame on a wire.
-    assert 20_000 < latency["mean_ns"]["mean"] < 60_000
+    assert 20_000 < latency["mean_ns"]["mean"] < 100_000
     loss = {point["load_percent"]: point["loss_percent"] for point in rows(document, 2)[0]["points"]}
     assert loss[100] == pytest.approx(100 - 100 * CAPACITY / (2 * line_pps(512)), abs=0.5) and loss[80] == 0
     assert rows(document, 3)[0]["burst_frames"]["mean"] > BUFFER / 2

@@ -16,7 +16,7 @@ from sessions import all_through, check, no_resets, of, raw
 
 KINDS = ["afpacket", "afxdp"]
 FAMILIES = pytest.mark.parametrize("v6", [False, True], ids=["ipv4", "ipv6"])
-MANY = 100_000 if LONG else 10_000
+MANY = 100_000 if LONG else 4_000
 BULK = 50_000_000 if LONG else 2_000_000
 LOSS_PERCENT = 3
 
