@@ -18,7 +18,10 @@ MARKERS = (
 # Files that take longest. They begin first, so that none of them is still running when all others are done.
 LONGEST = [
     f"test_{name}.py"
-    for name in "lab docs tcp_kernel python serve_security bench otg packaging path bench_faults servers clients".split()
+    for name in (
+        "trex lab tcp_kernel session_tunnels docs trex_sim ospf ospf3 python isis wire trex_client bgp otg_protocols otg_clients router sessions "
+        "xdp_examples servers script groups serve_security pppoe bench routing bench_faults http_clients otg trex_router trex_pythons"
+    ).split()
 ]
 
 
