@@ -13,6 +13,9 @@
 //! - ITU-T Y.1564 service activation
 //! - RFC 9411 session methods, a mix of applications, a load of sessions in steps, RFC 6349 TCP throughput, the tester alone
 //!
+//! Beside them, not methods of this kind: [`Paired`] compares two sides by trials in turns, and [`Culprit`] finds the step of a
+//! row from which on trials are worse.
+//!
 //! Not here: clocks, ports, packets, files. A trial is a request and an outcome.
 //!
 //! Invariants: a trial in which the tester was the limit never counts as the DUT's limit. The state depends on recorded
@@ -41,6 +44,7 @@ mod back_to_back;
 mod bisect;
 mod climb;
 mod convergence;
+mod culprit;
 mod draft;
 mod fault;
 mod finding;
@@ -56,6 +60,7 @@ mod mlr;
 mod mrr;
 mod multicast;
 mod outcome;
+mod paired;
 mod rates;
 mod recovery;
 mod reset;
@@ -66,6 +71,7 @@ mod self_test;
 mod session_latency;
 mod sessions;
 mod settings;
+mod signed_rank;
 mod soak;
 mod suite;
 mod sweep;
@@ -76,6 +82,7 @@ mod throughput;
 mod trial;
 mod y1564;
 
+pub use culprit::{Culprit, StepFound};
 pub use draft::Limit;
 pub use fault::{Fault, FaultKind, PROBE_SHARE, PROBES};
 pub use finding::{Finding, GoalMeaning};
@@ -92,11 +99,15 @@ pub use outcome::{
     PathChange, PathOutcome, Recovery, RouteOutcome, ServiceOutcome, SessionOutcome, StreamConvergence,
     TcpOutcome, TrialOutcome,
 };
+pub use paired::{
+    Answer, Better, Measured, Pair, Paired, PairedConfig, PairedResult, PairedTrial, Question, Scale, Side,
+};
 pub use rates::{KnownRate, RateSource};
 pub use result::{FoundRate, MethodResult, Spread, Standing, Status, TrialNote};
 pub use routes::RoutePoint;
 pub use sessions::{Criteria, SessionPoint};
 pub use settings::{About, ConfigError, Requirement};
+pub use signed_rank::{Bounds, bounds};
 pub use soak::{SoakInterval, Trend};
 pub use suite::{SUITES, Suite, session_series};
 pub use sweep::SweepPoint;
