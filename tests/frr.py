@@ -1,6 +1,7 @@
 """FRR as a device under test: its daemons in a namespace with two networks, 10.0.0.0/24 of the routers, and 10.9.0.0/24."""
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -87,19 +88,39 @@ class Device:
             "east": {"device": f"{kind}:veth1", "ip": "10.9.0.2/24", "gateway": "10.9.0.1"},
         }
 
-    def begin(self, ports, streams, seconds, **rest):
-        """A run whose traffic has begun, and the file of its intervals."""
+    def begin(self, ports, streams, seconds=120, **rest):
+        """A run whose traffic has begun, and the file of its intervals. `say` tells it commands, `end` ends it early."""
         profile = self.lab.profile(ports, streams, load={"duration": f"{seconds}s", "drain": "500ms"}, **rest)
         lines = profile.parent / "lines.jsonl"
-        process = self.lab.start_eagre("run", profile, "--json", "-", "--jsonl", lines, "--interval", "200ms", ns=self.tester)
+        arguments = ("--control", "--json", "-", "--jsonl", lines, "--interval", "200ms")
+        process = self.lab.start_eagre("run", profile, *arguments, ns=self.tester, stdin=subprocess.PIPE)
         begun = lambda: lines.exists() and lines.read_text().count("\n") > 1
         wait_until(lambda: begun() or process.poll() is not None, "traffic", 150)
         assert process.poll() is None, process.communicate()[1]
         return process, lines
 
+    def end(self, process):
+        """Ends a run; what came of it."""
+        process.send_signal(signal.SIGINT)
+        return self.lab.finish(process)
+
+    def lossy(self, ports, every, kept):
+        """Waits until the device has all networks, and again until it has only those that no command withdraws; the routers' figures."""
+        process, _ = self.begin(ports, [])
+        wait_until(lambda: self.fib() == every, "the routes", 60)
+        say(process, "withdraw other")
+        wait_until(lambda: self.fib() == kept, "the withdrawal", 60)
+        return self.end(process).json["ports"]["west"][self.protocol]
+
     def run(self, routers, seconds=1, timeout=120, **west):
         profile = self.lab.profile(self.ports(routers, **west), [], load={"duration": f"{seconds}s", "drain": "200ms"})
         return self.lab.eagre("run", profile, "--json", "-", ns=self.tester, timeout=timeout)
+
+
+def say(process, line):
+    """Tells a run a command."""
+    process.stdin.write(f"{line}\n")
+    process.stdin.flush()
 
 
 def to(name, first, count, rate="2kpps"):

@@ -8,7 +8,7 @@ import time
 
 import frr
 import pytest
-from frr import to
+from frr import say, to
 from lab import LONG, pair, stream, wait_until
 from server import Server
 
@@ -16,6 +16,8 @@ PREFIXES = 10_000 if LONG else 1_200
 BUSY = "a busy machine keeps hellos and LSPs waiting for longer than the hold time of these tests"
 POINT = " isis network point-to-point\n"
 QUICK = " isis hello-interval 1\n isis hello-multiplier 4\n isis csnp-interval 1\n isis psnp-interval 1\n"
+# Seconds after which an interval has begun and ended.
+WHOLE_INTERVAL = 0.6
 # How long FRR keeps hellos good that it was sent with `hello-multiplier 4`.
 HOLD = 4
 
@@ -71,15 +73,17 @@ def test_traffic_follows_the_routes(lab, kind, network):
     half = PREFIXES // 2
     routes = [
         {"prefixes": "16.0.0.0/24", "count": half, "metric": 30},
-        {"prefixes": "32.0.0.0/24", "count": half, "withdraw": "6s"},
+        {"name": "other", "prefixes": "32.0.0.0/24", "count": half},
     ]
     streams = [to("kept", "16.0.0.1", half), to("withdrawn", "32.0.0.1", half)]
-    process, lines = device.begin(device.ports(isis(router(network=network, routes=routes)), kind), streams, 17)
+    process, lines = device.begin(device.ports(isis(router(network=network, routes=routes)), kind), streams)
     assert device.fib() == PREFIXES
     assert device.neighbors() == {"edge": "Up"}
     assert (device.metric("16.0.1.0/24"), device.metric("32.0.1.0/24")) == (37, 17)
+    say(process, "withdraw other")
     wait_until(lambda: device.fib() == half, "the withdrawal", 30)
-    done = lab.finish(process, 120)
+    time.sleep(WHOLE_INTERVAL)
+    done = device.end(process)
     result = done.json
     kept, withdrawn = result["streams"]["kept"], result["streams"]["withdrawn"]
     assert kept["lost"] == 0 and kept["rx"] == kept["tx"] > 0, done
@@ -89,7 +93,7 @@ def test_traffic_follows_the_routes(lab, kind, network):
     row = result["ports"]["west"]["isis"]
     assert (row["routers"], row["up"], row["up_at_end"], row["failed"], row["flaps"]) == (1, 1, 1, 0, 0), row
     assert (row["advertised"], row["withdrawn"]) == (PREFIXES, half), row
-    assert 6e9 <= row["first_withdrawal_ns"] < 7e9 and row["up_ns"]["samples"] == 1, row
+    assert 0 < row["first_withdrawal_ns"] < result["duration_s"] * 1e9 and row["up_ns"]["samples"] == 1, row
     assert 0 < row["announced_after_s"] < 60 and row["lsps_sent"]["level_2"] >= 1 + PREFIXES // 181, row
     assert row["database"] == {"level_1": 0, "level_2": 1 + (network == "broadcast")}, row
     assert (row["malformed"], row["mismatched"], row["left_out"]) == (0, 0, 0), row
@@ -133,13 +137,11 @@ def test_generated_routers_are_in_the_database_and_their_networks_cost_what_they
         for network in (2 * number, 2 * number + 1):
             # The device's link, the link to the grid, the way in it, and the network.
             assert device.metric(f"20.0.{network}.0/24") == 7 + 5 + 5 * (row + column) + 3, number
-    say = lambda line: (process.stdin.write(line), process.stdin.flush())
-    say("withdraw inside\n")
+    say(process, "withdraw inside")
     wait_until(lambda: device.fib() == 2, "the withdrawal", 20)
-    say("advertise inside\n")
+    say(process, "advertise inside")
     wait_until(lambda: device.fib() == 26, "the routes again", 20)
-    process.send_signal(signal.SIGINT)
-    row = lab.finish(process).json["ports"]["west"]["isis"]
+    row = device.end(process).json["ports"]["west"]["isis"]
     assert (row["advertised"], row["withdrawn"], row["flaps"], row["commands"]) == (50, 24, 0, 2), row
 
 
@@ -163,16 +165,11 @@ def test_routers_of_many_hosts_on_a_lan(lab):
 
 
 @pytest.mark.unsteady(BUSY)
-@pytest.mark.parametrize("network", ["point_to_point", "broadcast"])
-def test_a_link_that_loses_a_fifth_of_all_frames_is_no_obstacle(lab, network):
-    slow = QUICK.replace("multiplier 4", "multiplier 20")
-    device = Device(lab, (POINT if network == "point_to_point" else "") + slow, lost=20)
-    routes = [{"prefixes": "16.0.0.0/24", "count": 600}, {"prefixes": "32.0.0.0/24", "count": 600, "withdraw": "10s"}]
-    process, _ = device.begin(device.ports(isis(router(network=network, hold="20s", routes=routes), timeout="120s")), [], 50)
-    wait_until(lambda: device.fib() == 1_200, "the routes", 8)
-    wait_until(lambda: device.fib() == 600, "the withdrawal", 35)
-    process.send_signal(signal.SIGINT)
-    row = lab.finish(process).json["ports"]["west"]["isis"]
+def test_a_link_that_loses_a_fifth_of_all_frames_is_no_obstacle(lab):
+    """With FRR as designated system; test_adjacency.py has both ends of other links."""
+    device = Device(lab, QUICK.replace("multiplier 4", "multiplier 20"), lost=20)
+    routes = [{"prefixes": "16.0.0.0/24", "count": 600}, {"name": "other", "prefixes": "32.0.0.0/24", "count": 600}]
+    row = device.lossy(device.ports(isis(router(network="broadcast", hold="20s", routes=routes), timeout="120s")), 1_200, 600)
     assert (row["up"], row["flaps"], row["withdrawn"]) == (1, 0, 600), row
 
 
@@ -190,8 +187,9 @@ def test_a_device_that_dies_is_found_out_by_its_hold_time(lab):
 
 @pytest.mark.unsteady(BUSY)
 def test_what_goes_wrong_is_said(lab):
+    """Some of it; test_adjacency.py has the rest."""
     device = Device(lab, level="level-1")
-    quick = {"timeout": "4s", "settle": "0s"}
+    quick = {"timeout": "3s", "settle": "0s"}
     whom = "10.0.0.1 (0000.0000.0009)"
 
     def fails(reason, **keys):
@@ -199,10 +197,7 @@ def test_what_goes_wrong_is_said(lab):
         done.refused(3, f"port west: isis: 1 of 1 IS-IS routers lack an adjacency: 10.0.0.2: {reason}")
 
     fails(f"{whom} is in area 49.0001, not 49.0002 as 'area' says", area="49.0002")
-    fails(f"{whom} has no level 2 on this link", level="2")
     fails(f"{whom} has no level 2 on this link", level="1-2")
-    fails(f"{whom} has the same system identifier", system_id="0000.0000.0009")
-    fails(f"{whom} has none as authentication of hellos, not a clear password", password="tide")
     fails(f"{whom} has a point-to-point network, not broadcast", network="broadcast")
     # Hellos are right, and so there is an adjacency: traffic runs.
     done = device.run(isis(router(level="1", lsp_password="tide", digest=True), **quick))

@@ -9,10 +9,13 @@ import time
 
 import frr
 import pytest
+from frr import say
 from lab import LONG, need, stream, wait_until
 from server import Server
 
 PREFIXES = 10_000 if LONG else 600
+# Seconds after which an interval has begun and ended.
+WHOLE_INTERVAL = 0.6
 # Seconds an adjacency stays beside traffic: several dead intervals.
 HELD = 30 if LONG else 9
 QUICK = " ipv6 ospf6 hello-interval 1\n ipv6 ospf6 dead-interval 4\n"
@@ -74,15 +77,17 @@ def test_traffic_follows_the_routes(lab, kind, network):
     half = PREFIXES // 2
     routes = [
         {"prefixes": "2001:db8:1000::/64", "count": half, "type": "external_1", "metric": 30, "tag": 77},
-        {"prefixes": "2001:db8:2000::/64", "count": half, "withdraw": "6s"},
+        {"name": "other", "prefixes": "2001:db8:2000::/64", "count": half},
     ]
     streams = [to("kept", "2001:db8:1000::1", half), to("withdrawn", "2001:db8:2000::1", half)]
-    process, lines = device.begin(device.ports(ospf(router(network=network, routes=routes)), kind), streams, 14)
+    process, lines = device.begin(device.ports(ospf(router(network=network, routes=routes)), kind), streams)
     assert device.fib() == PREFIXES
     (neighbor,) = device.ask("neighbor")["neighbors"]
     assert (neighbor["neighborId"], neighbor["state"]) == ("1.1.1.1", "Full"), neighbor
+    say(process, "withdraw other")
     wait_until(lambda: device.fib() == half, "the withdrawal", 30)
-    done = lab.finish(process, 120)
+    time.sleep(WHOLE_INTERVAL)
+    done = device.end(process)
     result = done.json
     kept, withdrawn = result["streams"]["kept"], result["streams"]["withdrawn"]
     assert kept["lost"] == 0 and kept["rx"] == kept["tx"] > 0, done
@@ -92,7 +97,7 @@ def test_traffic_follows_the_routes(lab, kind, network):
     row = result["ports"]["west"]["ospf"]
     assert (row["routers"], row["full"], row["full_at_end"], row["failed"], row["flaps"]) == (1, 1, 1, 0, 0), row
     assert (row["advertised"], row["withdrawn"]) == (PREFIXES, half), row
-    assert 6e9 <= row["first_withdrawal_ns"] < 7e9 and row["full_ns"]["samples"] == 1, row
+    assert 0 < row["first_withdrawal_ns"] < result["duration_s"] * 1e9 and row["full_ns"]["samples"] == 1, row
     assert 0 < row["announced_after_s"] < 60 and row["lsas_sent"]["external"] >= PREFIXES + half, row
     assert row["lsas_received"]["network"] == row["database"]["network"] == (network == "broadcast"), row
     assert row["database"]["link"] == 1 and row["lsas_sent"]["link"] >= 1, row
@@ -115,7 +120,7 @@ def test_routes_of_all_types_and_generated_routers(lab):
     ]
     topology = {"grid": {"rows": 3, "columns": 4}, "cost": 5, "router_id": "2.0.0.1"}
     ports = device.ports(ospf(router(routes=routes, topology=topology)))
-    profile = lab.profile(ports, [to("inside", "2001:db8:20::1", 24)], load={"duration": "16s", "drain": "100ms"})
+    profile = lab.profile(ports, [to("inside", "2001:db8:20::1", 24)], load={"duration": "60s", "drain": "100ms"})
     process = lab.start_eagre("run", profile, "--control", "--json", "-", ns=device.tester, stdin=subprocess.PIPE)
     wait_until(lambda: device.fib() == 60, "the routes", 60)
     said = device.routes()
@@ -129,15 +134,11 @@ def test_routes_of_all_types_and_generated_routers(lab):
             route = said["2001:db8:20::/64" if network == 0 else f"2001:db8:20:{network:x}::/64"]
             # The device's link, the link to the grid, the way in it, and the network.
             assert route["metricCost"] == 7 + 5 + 5 * (row + column) + 3, (number, route)
-    time.sleep(5)
-    process.stdin.write("withdraw\n")
-    process.stdin.flush()
+    say(process, "withdraw")
     wait_until(lambda: device.fib() == 0, "the withdrawal", 20)
-    process.stdin.write("advertise\n")
-    process.stdin.flush()
+    say(process, "advertise")
     wait_until(lambda: device.fib() == 60, "the routes again", 20)
-    done = lab.finish(process)
-    row = done.json["ports"]["west"]["ospf"]
+    row = device.end(process).json["ports"]["west"]["ospf"]
     assert (row["advertised"], row["withdrawn"], row["flaps"], row["commands"]) == (120, 60, 0, 2), row
     assert row["lsas_sent"]["router"] >= 13 and row["lsas_sent"]["intra_area_prefix"] >= 13 and row["lsas_sent"]["inter_area_prefix"] >= 40, row
     wait_until(lambda: device.fib() == 0, "the end of the adjacency", 15)
@@ -160,16 +161,12 @@ def test_routers_of_many_hosts_on_a_broadcast_network(lab):
 
 
 @pytest.mark.unsteady(BUSY)
-@pytest.mark.parametrize("network", ["point_to_point", "broadcast"])
-def test_a_link_that_loses_a_fifth_of_all_frames_is_no_obstacle(lab, network):
-    quick = " ipv6 ospf6 hello-interval 1\n ipv6 ospf6 dead-interval 20\n"
-    device = Device(lab, (POINT if network == "point_to_point" else "") + quick, lost=20)
-    routes = [{"prefixes": "2001:db8:16::/64", "count": 300}, {"prefixes": "2001:db8:32::/64", "count": 300, "withdraw": "20s"}]
-    process, _ = device.begin(device.ports(ospf(router(network=network, dead="20s", routes=routes), timeout="120s")), [], 50)
-    wait_until(lambda: device.fib() == 600, "the routes", 18)
-    wait_until(lambda: device.fib() == 300, "the withdrawal", 45)
-    row = lab.finish(process).json["ports"]["west"]["ospf"]
-    assert (row["full"], row["flaps"], row["withdrawn"]) == (1, 0, 300) and row["retransmitted"] > 0, row
+def test_a_link_that_loses_a_fifth_of_all_frames_is_no_obstacle(lab):
+    """With FRR as designated router; test_adjacency.py has both ends of other links."""
+    device = Device(lab, " ipv6 ospf6 hello-interval 1\n ipv6 ospf6 dead-interval 8\n", lost=20)
+    routes = [{"prefixes": "2001:db8:16::/64", "count": 150}, {"name": "other", "prefixes": "2001:db8:32::/64", "count": 150}]
+    row = device.lossy(device.ports(ospf(router(network="broadcast", dead="8s", routes=routes), timeout="120s")), 300, 150)
+    assert (row["full"], row["flaps"], row["withdrawn"]) == (1, 0, 150) and row["retransmitted"] > 0, row
 
 
 @pytest.mark.unsteady(BUSY)
@@ -192,11 +189,11 @@ def test_an_adjacency_stays_beside_traffic(lab):
 @pytest.mark.unsteady(BUSY)
 def test_a_device_that_dies_is_found_out_and_comes_back(lab):
     device = Device(lab)
-    process, _ = device.begin(device.ports(ospf(router(routes=[{"prefixes": "2001:db8:16::/64", "count": 30}]))), [], 25)
+    process, _ = device.begin(device.ports(ospf(router(routes=[{"prefixes": "2001:db8:16::/64", "count": 30}]))), [])
     assert device.fib() == 30
     device.restart()
     wait_until(lambda: device.fib() == 30, "the routes again", 20)
-    done = lab.finish(process)
+    done = device.end(process)
     row = done.json["ports"]["west"]["ospf"]
     assert (row["full"], row["full_at_end"], row["flaps"], row["advertised"]) == (1, 1, 1, 60), row
     (note,) = [note for note in done.json["verdict"]["notes"] if "OSPF" in note]
@@ -205,23 +202,18 @@ def test_a_device_that_dies_is_found_out_and_comes_back(lab):
 
 @pytest.mark.unsteady(BUSY)
 def test_what_goes_wrong_is_said(lab):
+    """Some of it; test_adjacency.py has the rest."""
     device = Device(lab)
-    quick = {"timeout": "5s", "settle": "0s"}
     link_local = device.ns.ip("-6", "address", "show", "dev", "d0", "scope", "link").split("inet6 ")[1].split("/")[0]
 
-    def fails(reason, **keys):
-        done = device.run(ospf(router(**keys), **quick))
+    def fails(reason, timeout="2s", **keys):
+        done = device.run(ospf(router(**keys), timeout=timeout, settle="0s"))
         reason = reason.replace("DEVICE", link_local)
         done.refused(3, f"port west: ospf: 1 of 1 OSPF routers have no full adjacency: 2001:db8:a::2: {reason}")
 
-    fails("DEVICE is in area 0.0.0.0, not 0.0.0.1 as 'area' says", area="1")
     fails("DEVICE has instance 0, not 5 as 'instance' says", instance=5)
-    fails("DEVICE has a hello interval of 1 s, not 2 s as 'hello' says", hello="2s")
-    fails("DEVICE has a dead interval of 4 s, not 5 s as 'dead' says", dead="5s")
-    fails("DEVICE has an MTU of 1500, not 1400: give the router this 'mtu'", mtu=1400)
-    fails("DEVICE has an MTU of 1500, not 1600: give the router this 'mtu'", mtu=1600)
-    fails("DEVICE has the same router identifier", router_id="9.9.9.9")
-    fails("DEVICE answers but no router is designated", network="broadcast")
+    fails("DEVICE has an MTU of 1500, not 1400: give the router this 'mtu'", "5s", mtu=1400)
+    fails("DEVICE has an MTU of 1500, not 1600: give the router this 'mtu'", "5s", mtu=1600)
     device.configure("interface d0\nno ipv6 ospf6 area 0")
     fails("no OSPF router answers on its link")
 

@@ -8,6 +8,7 @@ use crate::{Exit, Failure};
 use campaign::Tester;
 use engine::{Commands, EngineError, Rig, Session, TrialObserver};
 use pcap::{NewInterface, Packet, PcapWriter, PcapngWriter};
+use port::ring::RingName;
 use port::{Port, PortRequest};
 use profile::Plan;
 use result::{ResultDocument, SimResult};
@@ -261,7 +262,8 @@ fn router(plan: &Plan, dut: Option<Dut>, mac: &dyn Fn(usize) -> [u8; 6]) -> Opti
     }
 }
 
-/// Connects each port to the destination of its first stream or clients, or to the port that sends to it.
+/// Connects each port to the destination of its first stream or clients, or to the port that sends to it; a port without
+/// traffic, such as one of routers alone, to the other end of its in-process pair.
 fn wires(plan: &Plan) -> Vec<Option<usize>> {
     let streams = plan.streams.iter().filter_map(|s| Some((s.from, s.to?)));
     let sessions = plan.sessions.iter().map(|entry| &entry.session);
@@ -274,5 +276,15 @@ fn wires(plan: &Plan) -> Vec<Option<usize>> {
     for (from, to) in &pairs {
         wires[*to].get_or_insert(*from);
     }
+    for (port, wire) in wires.iter_mut().enumerate() {
+        *wire = wire.or_else(|| partner(plan, port));
+    }
     wires
+}
+
+/// The port at the other end of an in-process pair.
+fn partner(plan: &Plan, port: usize) -> Option<usize> {
+    let name = |index: usize| RingName::parse(&plan.ports[index].device)?.ok();
+    let own = name(port)?;
+    (0..plan.ports.len()).find(|&other| name(other).is_some_and(|name| own.is_partner_of(&name)))
 }
