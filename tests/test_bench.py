@@ -216,7 +216,7 @@ def test_a_series_is_resumed(desk, lab):
             except sqlite3.OperationalError:
                 return {}
 
-    wait_until(lambda: trials().get("frame-loss", 0) >= 2, "the second run")
+    wait_until(lambda: trials().get("frame-loss", 0) >= 2, "the second run", 60)
     process.send_signal(signal.SIGKILL)
     process.wait()
     before = trials()

@@ -298,7 +298,7 @@ def test_the_api_shows_and_changes_adjacencies(lab):
     assert server.ask("POST", path, {"action": "withdraw", "routes": ["a"]}).json() == {"changed": 1}
     wait_until(lambda: states()["east"]["database"]["level_2"] == 9, "the withdrawal", 10)
     assert server.ask("POST", path, {"action": "down", "port": "west"}).json() == {"changed": 1}
-    wait_until(lambda: states()["east"]["state"] == "initializing", "the end", 10)
+    wait_until(lambda: states()["east"]["state"] == "initializing", "the end", 30)
     assert states()["west"]["is_down"] and "hear the router" in states()["east"]["reason"], states()
     assert server.ask("POST", path, {"action": "up"}).json() == {"changed": 1}
     wait_until(lambda: states()["east"]["state"] == "up", "the adjacency", 10)

@@ -404,7 +404,7 @@ def test_the_api_shows_and_changes_adjacencies(lab):
     wait_until(lambda: states()["east"]["database"]["external"] == 50, "the withdrawal", 10)
     assert server.ask("POST", path, {"action": "down", "port": "west"}).json() == {"changed": 1}
     # The last Hello packet says so; where it is lost, the dead interval does.
-    ended = wait_until(lambda: (row := states()["east"])["state"] != "full" and row, "the end", 10)
+    ended = wait_until(lambda: (row := states()["east"])["state"] != "full" and row, "the end", 30)
     assert states()["west"]["is_down"] and ended["state"] in ("init", "down"), ended
     assert ended["state"] == "down" or "no longer lists" in ended["reason"] or "does not list" in ended["reason"], ended
     assert server.ask("POST", path, {"action": "up"}).json() == {"changed": 1}

@@ -35,7 +35,7 @@ def not_green(done):
 
 
 def run(lab, profile, ns=None):
-    return lab.eagre("run", profile, "--json", "-", ns=ns)
+    return lab.whole("run", profile, ns=ns)
 
 
 def sessions(host, *entries, **rest):
