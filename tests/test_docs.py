@@ -88,7 +88,7 @@ def shell(lab, script, folder, namespace=None, apart=False, **env):
     command = [*APART, OWN_NAMES + script] if apart else ["bash", "-euo", "pipefail", "-c", script]
     for left in reversed(range(4)):
         process = lab.start(*command, ns=namespace, cwd=folder, env={"HOME": str(folder), **env})
-        done = lab.finish(process, timeout=90)
+        done = lab.finish(process, timeout=180)
         if done.exit == 0 or not left or not (STILL_THERE in done.err or DISTURBED.search(done.out + done.err)):
             break
         time.sleep(0.5)
