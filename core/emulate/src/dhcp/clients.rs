@@ -584,6 +584,9 @@ impl DhcpClients {
     /// Takes a server's answer to a client's message.
     fn answer(&mut self, now: Nanos, index: u32, from: Mac, reply: &Reply) {
         let client = &mut self.clients[index as usize];
+        // Another server's answer to what was asked of this one is none (RFC 2131 section 3.1, point 4); any may answer a
+        // client that rebinds.
+        let is_its = reply.server.is_none_or(|server| server == client.server);
         match (client.state, reply.kind) {
             (State::Selecting, MessageType::Offer) => {
                 let Some(server) = reply.server.filter(|_| !reply.address.is_unspecified()) else { return };
@@ -592,14 +595,12 @@ impl DhcpClients {
                 (client.ip, client.server) = (reply.address, server);
                 self.set(index, State::Requesting, now);
             }
-            (State::Requesting | State::Renewing | State::Rebinding, MessageType::Ack) => {
-                // Another server's answer to what was asked of this one (RFC 2131 section 3.1, point 4).
-                let is_its = reply.server.is_none_or(|server| server == client.server);
-                if !reply.address.is_unspecified() && (client.state == State::Rebinding || is_its) {
-                    self.bind(now, index, from, reply);
-                }
+            (State::Requesting | State::Renewing | State::Rebinding, MessageType::Ack)
+                if !reply.address.is_unspecified() && (client.state == State::Rebinding || is_its) =>
+            {
+                self.bind(now, index, from, reply);
             }
-            (State::Requesting, MessageType::Nak) => {
+            (State::Requesting, MessageType::Nak) if is_its => {
                 self.counts.naks += 1;
                 client.tally.naks += 1;
                 client.naks = client.naks.saturating_add(1);
@@ -609,7 +610,9 @@ impl DhcpClients {
                 let wait = if naks > 1 { back_off(self.config.retry, naks - 1, word) } else { Nanos::ZERO };
                 self.begin(now, index, now.saturating_add(wait));
             }
-            (State::Renewing | State::Rebinding, MessageType::Nak) => {
+            (State::Renewing | State::Rebinding, MessageType::Nak)
+                if is_its || client.state == State::Rebinding =>
+            {
                 self.counts.naks += 1;
                 client.tally.naks += 1;
                 self.counts.lost += 1;

@@ -805,13 +805,13 @@ impl Dhcp6Clients {
             _ if message.status == status::UNSPECIFIED => self.count_refusal(index, MessageType6::Reply),
             _ => match self.offered(&client, message) {
                 Some(offer) => self.bind(now, index, server, &offer),
-                None => self.refused(now, index, message),
+                None => self.refused(now, index, server, message),
             },
         }
     }
 
     /// A server's answer has not what was asked for.
-    fn refused(&mut self, now: Nanos, index: u32, message: &Message6<'_>) {
+    fn refused(&mut self, now: Nanos, index: u32, server: u16, message: &Message6<'_>) {
         let state = self.clients[index as usize].state;
         let of = [&message.address, &message.prefix];
         let has_no_binding =
@@ -822,7 +822,8 @@ impl Dhcp6Clients {
                 // RFC 8415 section 18.2.10.1: it asks the server that said so for the same anew.
                 self.count_refusal(index, MessageType6::Reply);
                 self.counts.lost += 1;
-                self.clients[index as usize].since = now;
+                let client = &mut self.clients[index as usize];
+                (client.since, client.server) = (now, Some(server));
                 self.exchange(now, index, State::Requesting, now);
             }
             State::Renewing | State::Rebinding if is_ended => {

@@ -58,6 +58,8 @@ fn read(frame: &[u8]) -> Asked {
 
 /// A server with leases of some seconds.
 struct Server {
+    /// The last part of its address.
+    number: u8,
     lease_s: u32,
     pool: u32,
     /// Whose an address is, and until when.
@@ -69,7 +71,8 @@ struct Server {
 
 impl Server {
     fn new(lease_s: u32) -> Self {
-        Self { lease_s, pool: 65_000, leases: BTreeMap::new(), released: 0, refuses: false, silent: false }
+        let leases = BTreeMap::new();
+        Self { number: 1, lease_s, pool: 65_000, leases, released: 0, refuses: false, silent: false }
     }
 
     fn free(&self, now: Nanos, mac: Mac) -> Option<Ipv4Addr> {
@@ -122,7 +125,8 @@ impl Server {
         bytes[16..20].copy_from_slice(&address.octets());
         bytes[28..34].copy_from_slice(&asked.mac);
         bytes[236..240].copy_from_slice(&[99, 130, 83, 99]);
-        bytes.extend([53, 1, kind, 54, 4, 10, 0, 0, 1, 1, 4, 255, 255, 0, 0, 3, 4, 10, 0, 0, 1, 51, 4]);
+        bytes.extend([53, 1, kind, 54, 4, 10, 0, 0, self.number]);
+        bytes.extend([1, 4, 255, 255, 0, 0, 3, 4, 10, 0, 0, 1, 51, 4]);
         bytes.extend(self.lease_s.to_be_bytes());
         bytes.push(255);
         let link = Link { from: SERVER_MAC, to: asked.mac, vlans: &[7] };
@@ -294,6 +298,38 @@ fn a_server_that_refuses_is_asked_less_and_less() {
     world.run_for(402);
     world.check();
     assert_eq!((world.clients.counts().lost, world.clients.holding()), (1, 1));
+}
+
+/// Of two servers the one that was not asked says no: that ends neither a request nor a renewal. A client that rebinds asks
+/// both.
+#[test]
+fn refusals_of_a_server_that_was_not_asked_change_nothing() {
+    let (mut clients, mut server) = (DhcpClients::new(config(1)), Server::new(800));
+    let mut other = Server { number: 9, refuses: true, ..Server::new(800) };
+    let asks = |clients: &mut DhcpClients, now| {
+        let mut frames = Vec::new();
+        while frames.is_empty() {
+            clients.poll(now, &mut frames);
+        }
+        frames.remove(0)
+    };
+    let discover = asks(&mut clients, SECOND);
+    let offer = server.take(SECOND, &discover).unwrap();
+    clients.take(SECOND, &offer);
+    let request = asks(&mut clients, SECOND);
+    clients.take(SECOND, &other.take(SECOND, &request).unwrap());
+    assert_eq!((clients.clients[0].state, clients.counts().naks), (State::Requesting, 0));
+    clients.take(SECOND, &server.take(SECOND, &request).unwrap());
+    assert_eq!(clients.clients[0].state, State::Bound);
+    let at = Nanos::from_secs(500);
+    let renewal = asks(&mut clients, at);
+    clients.take(at, &other.take(at, &renewal).unwrap());
+    assert_eq!((clients.clients[0].state, clients.counts().lost), (State::Renewing, 0));
+    let at = Nanos::from_secs(710);
+    let rebinding = asks(&mut clients, at);
+    assert_eq!(clients.clients[0].state, State::Rebinding);
+    clients.take(at, &other.take(at, &rebinding).unwrap());
+    assert_eq!((clients.clients[0].state, clients.counts().lost), (State::Selecting, 1));
 }
 
 #[test]

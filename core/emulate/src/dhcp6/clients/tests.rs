@@ -374,6 +374,27 @@ fn a_server_that_forgot_is_asked_anew_and_one_that_refuses_less_and_less() {
     assert!(world.clients.all_bound());
 }
 
+/// The server of a lease is silent, and another one has no binding for it: that one is asked, at once (RFC 8415 section
+/// 18.2.10.1).
+#[test]
+fn a_server_without_the_binding_is_asked_for_one() {
+    let mut world = World::new(config(1), 1_000, 0, 0);
+    world.run_for(10);
+    world.servers.push(Server { number: 2, preference: 1, ..Server::new(1_000) });
+    world.servers[0].silent = true;
+    world.run_for(800);
+    let counts = world.clients.counts();
+    assert_eq!((counts.rebinds, counts.requests, counts.refused), (1, 2, 1));
+    assert_eq!((world.servers[1].requested, world.servers[1].leases.len()), (1, 1));
+    assert!(world.clients.all_bound());
+    // From now on it is the client's.
+    world.run_for(510);
+    assert_eq!(world.clients.counts().renewed, 1);
+    world.clients.release(world.now);
+    world.run_for(10);
+    assert_eq!(world.servers[1].released, 1);
+}
+
 #[test]
 fn the_preferred_server_is_chosen_after_the_first_wait() {
     let mut world = World::new(config(1), 1_000, 0, 0);

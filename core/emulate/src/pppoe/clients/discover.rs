@@ -125,8 +125,9 @@ impl PppoeClients {
             (code::PADO, State::Initiating) if is_answer => {
                 self.counts.offers += 1;
                 if let Some(error) = said.error {
+                    // Another one may have what this one has not.
                     self.note(error);
-                    self.fail(now, index, PppoeFailure::Discovery);
+                    self.counts.passed_over += 1;
                     return true;
                 }
                 let is_wanted = self.config.ac.as_ref().is_none_or(|name| said.ac == Some(name.as_bytes()));

@@ -566,6 +566,28 @@ fn errors_of_discovery_are_kept() {
     }
 }
 
+/// One concentrator offers nothing but an error, and another one a session: the client has that.
+#[test]
+fn an_error_in_an_offer_is_passed_over() {
+    let (mut clients, now) = (PppoeClients::new(config(1)), Nanos::from_secs(1));
+    let mut frames = Vec::new();
+    clients.poll(now, &mut frames);
+    let frame = frames.remove(0);
+    let Packet::Pppoe { pppoe, .. } = Received::read(&frame).unwrap().packet else { panic!("no PADI") };
+    let mut payload = pppoe.payload.to_vec();
+    put_tag(&mut payload, tag::AC_SYSTEM_ERROR, b"full");
+    let (code, to) = (pppoe_code::PADO, *frame[6..].first_chunk().unwrap());
+    let link = Link { from: [2, 0, 0, 0, 0, 0x77], to, vlans: &[7] };
+    assert!(clients.take(now, &link.pppoe_discovery(&Pppoe { code, session: 0, payload: &payload })));
+    assert_eq!((clients.counts().failed_discovery, clients.counts().passed_over), (0, 1));
+    assert_eq!(clients.message(), Some("full"));
+    let mut ac = Concentrator::new(None);
+    ac.take(&frame, &mut frames);
+    assert!(clients.take(now, &frames[0]));
+    clients.poll(now, &mut frames);
+    assert_eq!((clients.counts().requests, clients.counts().offers), (1, 2));
+}
+
 #[test]
 fn only_the_service_and_the_concentrator_wanted_are_taken() {
     let wanted =
