@@ -131,10 +131,14 @@ pub struct Counts {
     pub active_max: u64,
     /// Requests sent (client) or received (server).
     pub requests: u64,
-    /// Responses received whole (client) or sent (server).
+    /// Responses received whole (client), or sent whole and acknowledged; over UDP, sent (server).
     pub transactions: u64,
-    /// Requests a client had left to send when its server closed the connection in good order.
+    /// Requests a client had left to send when its server closed the connection in good order, after a response to all
+    /// that were sent.
     pub unasked: u64,
+    /// Shortest time, in seconds, that a server announced to keep an idle connection and that was shorter than the pause
+    /// before the next request.
+    pub kept_s: Option<u32>,
     /// Bytes of applications handed to the carrier.
     pub bytes_sent: u64,
     /// Bytes of applications that the other end acknowledged; over UDP, those sent: goodput. Only flows with TLS count
@@ -142,9 +146,9 @@ pub struct Counts {
     pub bytes_delivered: u64,
     /// Bytes of applications received: goodput.
     pub bytes_received: u64,
-    /// Responses by class of HTTP status, 1xx to 5xx.
+    /// Responses by class of HTTP status, 1xx to 5xx: heads received (client), responses sent whole (server).
     pub http: [u64; 5],
-    /// Answers by DNS code.
+    /// Answers by DNS code: received (client), sent whole (server).
     pub dns: [u64; 16],
     /// Answers from DNS that were cut short.
     pub dns_truncated: u64,
@@ -164,6 +168,14 @@ pub struct Counts {
     pub ttfb: Timing,
     /// From a request to the last byte of its response. Clients only.
     pub ttlb: Timing,
+}
+
+/// Responses that a server has sent whole, in all and by status or code.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Responses {
+    transactions: u64,
+    http: [u64; 5],
+    dns: [u64; 16],
 }
 
 /// Different texts kept in [`Counts::details`]; all others are counted together.
@@ -189,6 +201,41 @@ impl Counts {
         self.failures[reason as usize] += 1;
     }
 
+    /// A server keeps idle connections for fewer seconds than its client pauses.
+    #[cold]
+    pub(crate) fn keep_shorter_than_think(&mut self, seconds: u32) {
+        self.kept_s = shorter(self.kept_s, Some(seconds));
+    }
+
+    /// A DNS answer was sent whole.
+    pub(crate) fn sent_answer(&mut self, code: u8) {
+        self.dns[usize::from(code & 15)] += 1;
+        self.transactions += 1;
+    }
+
+    /// Responses counted so far.
+    pub(crate) fn responses(&self) -> Responses {
+        Responses { transactions: self.transactions, http: self.http, dns: self.dns }
+    }
+
+    /// Takes back the responses counted since `before`; returns them.
+    pub(crate) fn take_responses(&mut self, before: &Responses) -> Responses {
+        let now = self.responses();
+        (self.transactions, self.http, self.dns) = (before.transactions, before.http, before.dns);
+        Responses {
+            transactions: now.transactions - before.transactions,
+            http: std::array::from_fn(|at| now.http[at] - before.http[at]),
+            dns: std::array::from_fn(|at| now.dns[at] - before.dns[at]),
+        }
+    }
+
+    /// Counts responses that were taken back.
+    pub(crate) fn add_responses(&mut self, responses: &Responses) {
+        self.transactions += responses.transactions;
+        self.http.iter_mut().zip(responses.http).for_each(|(mine, more)| *mine += more);
+        self.dns.iter_mut().zip(responses.dns).for_each(|(mine, more)| *mine += more);
+    }
+
     /// Says more about a failure.
     #[cold]
     pub(crate) fn detail(&mut self, text: &str) {
@@ -210,6 +257,7 @@ impl Counts {
         self.requests += other.requests;
         self.transactions += other.transactions;
         self.unasked += other.unasked;
+        self.kept_s = shorter(self.kept_s, other.kept_s);
         self.bytes_sent += other.bytes_sent;
         self.bytes_delivered += other.bytes_delivered;
         self.bytes_received += other.bytes_received;
@@ -257,6 +305,7 @@ impl Counts {
             &mut self.dns_over_tcp,
         ];
         numbers.into_iter().for_each(|number| *number = 0);
+        self.kept_s = None;
         self.failures.fill(0);
         self.http.fill(0);
         self.dns.fill(0);
@@ -265,6 +314,11 @@ impl Counts {
         let timings = [&mut self.setup, &mut self.handshake, &mut self.ttfb, &mut self.ttlb];
         timings.into_iter().for_each(Timing::clear);
     }
+}
+
+/// The shorter of two times, if there is any.
+fn shorter(a: Option<u32>, b: Option<u32>) -> Option<u32> {
+    a.into_iter().chain(b).min()
 }
 
 #[cfg(test)]
@@ -287,7 +341,9 @@ mod tests {
         a.ttfb.record(1_000);
         a.detail("handshake_failure");
         let mut both = a.clone();
+        a.kept_s = Some(5);
         both.merge(&a);
+        assert_eq!(both.kept_s, Some(5));
         assert_eq!(
             (both.attempted, both.active(), both.active_max, both.failed(Reason::Reset)),
             (10, 4, 6, 2)
@@ -308,6 +364,7 @@ mod tests {
             requests: 1,
             transactions: 1,
             unasked: 1,
+            kept_s: Some(1),
             bytes_sent: 1,
             bytes_delivered: 1,
             bytes_received: 1,

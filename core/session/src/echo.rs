@@ -30,6 +30,9 @@ impl Echo {
         flow.set(Flag::Progress);
         let udp = ctx.is_udp();
         let extra = ctx.extras.of(flow);
+        // Streams have no messages: one begins when everything before it was acknowledged.
+        ctx.counts.requests += u64::from(udp || extra.echo.is_empty());
+        ctx.counts.transactions += u64::from(udp);
         extra.echo.extend(data);
         if udp && extra.echo.len() > DATAGRAMS_MAX {
             let old = DATAGRAMS_MAX / 2;
@@ -42,8 +45,6 @@ impl Echo {
         }
         ctx.ask.send += data.len() as u64;
         ctx.counts.bytes_sent += data.len() as u64;
-        ctx.counts.requests += 1;
-        ctx.counts.transactions += 1;
     }
 
     pub(crate) fn finished(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
@@ -56,6 +57,7 @@ impl Echo {
         let gone = (offset.saturating_sub(extra.echo_base)).min(extra.echo.len() as u64);
         extra.echo.drain(..gone as usize);
         extra.echo_base += gone;
+        ctx.counts.transactions += u64::from(gone > 0 && extra.echo.is_empty());
         if extra.echo.len() < HELD_MAX / 2 && flow.take(Flag::Paused) {
             ctx.ask.read = Some(true);
         }

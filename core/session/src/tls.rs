@@ -4,7 +4,7 @@
 //! application is told that they are as soon as they are encrypted.
 
 use crate::app::AnyApp;
-use crate::counts::Reason;
+use crate::counts::{Reason, Responses};
 use crate::echo;
 use crate::flow::{Ask, Ctx, Flag, Flow};
 use crate::secure::{Secure, SecureError, SecureSide};
@@ -27,6 +27,8 @@ pub(crate) struct TlsFlow {
     taken: u64,
     /// Where the ciphertext of pieces ends that are not acknowledged whole, and their bytes.
     pieces: VecDeque<(u64, u64)>,
+    /// Responses of a server, with the end of the ciphertext they are in.
+    responses: VecDeque<(u64, Responses)>,
     /// The application knows that the session is open.
     open: bool,
     /// The application has closed; once nothing is owed so does the carrier.
@@ -46,6 +48,7 @@ impl TlsFlow {
             owed: 0,
             taken: 0,
             pieces: VecDeque::new(),
+            responses: VecDeque::new(),
             open: false,
             closing: false,
             closed: false,
@@ -156,6 +159,10 @@ pub(crate) fn acknowledged(
         ctx.counts.bytes_delivered += bytes;
         tls.pieces.pop_front();
     }
+    while let Some((_, responses)) = tls.responses.front().filter(|(end, _)| *end <= offset) {
+        ctx.counts.add_responses(responses);
+        tls.responses.pop_front();
+    }
     if tls.owed > 0 {
         with(app, tls, ctx, flow, |_, _, _| {});
     }
@@ -203,7 +210,15 @@ fn with(
             tls.flush(&mut outer, &mut buffer);
             tls.pieces.push_back((tls.out_base + tls.out.len() as u64, piece));
         }
+        let before = ctx.counts.responses();
         app.acknowledged(ctx, flow, tls.taken);
+        if !ctx.is_client() {
+            // What is encrypted is not acknowledged yet.
+            let responses = ctx.counts.take_responses(&before);
+            if responses != Responses::default() {
+                tls.responses.push_back((tls.out_base + tls.out.len() as u64, responses));
+            }
+        }
     }
     tls.closing |= std::mem::take(&mut ctx.ask.close);
     if tls.closing && tls.owed == 0 && !tls.closed {

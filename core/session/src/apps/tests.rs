@@ -42,6 +42,61 @@ fn requests_and_responses() {
     assert_eq!((wire.server().requests, wire.server().transactions), (12, 12));
 }
 
+/// A server counts a response when all of it has arrived, whatever the application.
+#[test]
+fn responses_count_when_they_have_arrived() {
+    let big = 5_000_000;
+    for (app, before) in [
+        (AppPlan::raw(Size::Fixed(10), Size::Fixed(big), Some(2), Delay::NONE), 0),
+        (AppPlan::bulk(Side::Server, Some(big)), 0),
+        (
+            program(
+                vec![text("a"), until("b"), Op::Expect(Expect::Bytes(big))],
+                vec![Op::Expect(Expect::Bytes(1)), text("b"), Op::Send(Content::generated(Size::Fixed(big)))],
+            ),
+            1,
+        ),
+    ] {
+        let mut wire = Wire::new(plan(app), &[400]);
+        for number in 0..10 {
+            wire.open(number);
+            wire.run(Nanos(300_000));
+            wire.cut_off(1, End::Reset);
+            wire.cut_off(0, End::Aborted);
+        }
+        let server = wire.server();
+        assert_eq!((server.failed(Reason::Reset), server.transactions), (10, 10 * before));
+        wire.open(10);
+        wire.run(MINUTE);
+        assert!(wire.server().transactions > 10 * before, "{}", wire.server().transactions);
+    }
+}
+
+/// A server that closes between requests: what was not asked is counted, and the session is complete.
+#[test]
+fn a_program_whose_server_closes_leaves_requests_unasked() {
+    let ask = [text("a"), Op::Expect(Expect::Bytes(1))];
+    let waits = |more: &[Op]| [&ask[..], &[Op::Wait(Delay::Constant(Nanos::from_secs(1)))], more].concat();
+    let outcome = |client: Vec<Op>| {
+        let mut wire = Wire::new(plan(program(client, Vec::new())), &[7]);
+        wire.fake = Some((b"b".to_vec(), true));
+        wire.open(0);
+        wire.run(MINUTE);
+        let failed: Vec<_> =
+            Reason::ALL.into_iter().filter(|reason| wire.client().failed(*reason) > 0).collect();
+        (failed, wire.client().unasked, wire.client().completed)
+    };
+    let more = Op::Repeat { times: Some(2), ops: ask.to_vec() };
+    assert_eq!(outcome(waits(&[more])), (vec![], 2, 1));
+    assert_eq!(outcome(waits(&[Op::Repeat { times: None, ops: ask.to_vec() }])), (vec![], 0, 1));
+    // The server owes something that needs no asking; and nothing is missing.
+    assert_eq!(outcome(waits(&[Op::Expect(Expect::Bytes(1))])), (vec![Reason::ClosedEarly], 0, 0));
+    assert_eq!(outcome(waits(&[Op::Expect(Expect::End)])), (vec![], 0, 1));
+    assert_eq!(outcome(waits(&[text("bye")])), (vec![], 0, 1));
+    // Asked, and not answered.
+    assert_eq!(outcome([&ask[..], &ask[..]].concat()), (vec![Reason::ClosedEarly], 0, 0));
+}
+
 #[test]
 fn thinks_between_requests_but_not_behind_the_last() {
     let think = Delay::Constant(Nanos::from_secs(2));

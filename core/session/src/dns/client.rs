@@ -226,8 +226,13 @@ impl Client {
         if matches!(flow.state, LEAVING | GONE) {
             return;
         }
-        if flow.state != END {
-            ctx.fail_softly(flow, Reason::ClosedEarly);
+        match flow.state {
+            END => {}
+            THINK | TURN if flow.step > 0 => {
+                let all = self.plan.per_session.unwrap_or(flow.step);
+                ctx.counts.unasked += u64::from(all.saturating_sub(flow.step));
+            }
+            _ => ctx.fail_softly(flow, Reason::ClosedEarly),
         }
         flow.state = END;
         ctx.close(flow);

@@ -85,7 +85,6 @@ impl Server {
             }
             Err(NoQuestion::Code(code)) => {
                 ctx.counts.requests += 1;
-                ctx.counts.dns[usize::from(code & 15)] += 1;
                 flow.step = flow.step.wrapping_add(1);
                 let reply = wire::no_answer(bytes, code, !ctx.is_udp());
                 Self::keep(ctx, flow, reply);
@@ -120,11 +119,11 @@ impl Server {
     fn send(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         let extra = ctx.extras.of(flow);
         let Some(made) = extra.made.back() else { return };
-        let bytes = made.bytes.len() as u64;
+        let (bytes, code) = (made.bytes.len() as u64, made.code(!ctx.udp));
         extra.echo_base += bytes;
         ctx.send(flow, bytes);
-        ctx.counts.transactions += 1;
         if ctx.is_udp() {
+            ctx.counts.sent_answer(code);
             self.end(ctx, flow);
         } else {
             flow.mark(ctx.now);
@@ -164,11 +163,9 @@ impl Server {
         let room =
             if tcp { usize::from(u16::MAX) } else { question.room.min(usize::from(self.plan.udp_room)) };
         if question.version != 0 {
-            ctx.counts.dns[usize::from(wire::BAD_VERSION & 15)] += 1;
             return Some(Reply::new(question, wire::BAD_VERSION, tcp).finish(question, room));
         }
         let code = rule.map_or(NO_NAME, |rule| rule.code & 15);
-        ctx.counts.dns[usize::from(code)] += 1;
         let mut reply = Reply::new(question, code.into(), tcp);
         for answer in rule.map_or(&[][..], |rule| &rule.answers[..]) {
             let ttl = rule.map_or(0, |rule| rule.ttl);
@@ -200,7 +197,10 @@ impl Server {
     pub(crate) fn acknowledged(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
         let Some(extra) = ctx.extras.find_mut(flow) else { return };
         let full = extra.made.len() >= MADE_MAX;
-        while extra.made.front().is_some_and(|made| made.offset + made.bytes.len() as u64 <= offset) {
+        while let Some(made) = extra.made.front()
+            && made.offset + made.bytes.len() as u64 <= offset
+        {
+            ctx.counts.sent_answer(made.code(true));
             extra.made.pop_front();
         }
         if full && flow.state == OPEN {
@@ -256,6 +256,13 @@ impl Server {
             out = &mut out[n..];
             offset += n as u64;
         }
+    }
+}
+
+impl Made {
+    /// The answer's DNS code; over TCP a length is before it.
+    fn code(&self, tcp: bool) -> u8 {
+        self.bytes.get(if tcp { 5 } else { 3 }).map_or(0, |flags| flags & 15)
     }
 }
 

@@ -5,6 +5,7 @@ use crate::counts::Reason;
 use crate::plan::*;
 use crate::testing::{Wire, plan};
 use proptest::prelude::*;
+use tcp::End;
 use units::Nanos;
 
 const MINUTE: Nanos = Nanos::from_secs(60);
@@ -64,6 +65,34 @@ fn asks_and_answers_over_both() {
             assert_eq!(client.dns, wire.server().dns);
         }
     }
+}
+
+/// Over TCP, an answer counts when all of it has arrived.
+#[test]
+fn an_answer_counts_when_it_has_arrived() {
+    let rules = vec![rule("", vec![address("192.0.2.7", 1)])];
+    let mut wire = wire(dns(vec![query("a.bc", 1)], 2, rules), Carrier::Tcp, &[1]);
+    wire.open(0);
+    wire.run(Nanos::from_micros(40));
+    wire.cut_off(1, End::Reset);
+    wire.cut_off(0, End::Aborted);
+    let server = wire.server();
+    assert_eq!((server.requests, server.transactions, server.dns), (1, 0, [0; 16]));
+}
+
+/// A server that closes between queries: what was not asked is counted, and the session is complete.
+#[test]
+fn a_close_between_queries_leaves_the_rest_unasked() {
+    let rules = vec![rule("", vec![address("192.0.2.7", 1)])];
+    let think = Delay::Constant(Nanos::from_secs(5));
+    let of_dns = DnsPlan { think, ..dns(vec![query("a.bc", 1)], 3, rules) };
+    let mut wire = wire(of_dns, Carrier::Tcp, &[1460]);
+    wire.open(0);
+    wire.run(Nanos::from_secs(1));
+    wire.stop(1);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    assert_eq!((wire.client().transactions, wire.client().unasked), (1, 2));
 }
 
 #[test]

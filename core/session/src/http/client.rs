@@ -12,6 +12,7 @@ use crate::turns::Turns;
 use crate::vary::{Content, Delay, Size, turn};
 use std::sync::Arc;
 use tcp::End;
+use units::Nanos;
 
 /// A client made ready.
 #[derive(Debug)]
@@ -283,6 +284,11 @@ impl Client {
         let ready = self.request(flow, Self::answered(flow));
         if head.close {
             flow.set(Flag::Last);
+        } else if let Some(seconds) = head.kept_s
+            && self.think(flow) > Nanos::from_secs(seconds.into())
+            && self.plan.per_connection.is_none_or(|all| flow.sent < all)
+        {
+            ctx.counts.keep_shorter_than_think(seconds);
         }
         flow.step = 0;
         let reason = match (ready.status, head.status) {
@@ -345,8 +351,7 @@ impl Client {
         flow.state = state::HEAD;
         let done = self.plan.per_connection.is_some_and(|all| flow.sent >= all);
         if flow.waiting == 0 && self.plan.think != Delay::NONE && !done && !flow.has(Flag::Last) {
-            let think = self.plan.think.value(u64::from(flow.number), u64::from(flow.sent));
-            let mut end = ctx.now.saturating_add(think);
+            let mut end = ctx.now.saturating_add(self.think(flow));
             if ctx.common.up.is_some() {
                 end = end.min(flow.up_end(ctx.now));
             }
@@ -356,6 +361,11 @@ impl Client {
         if !flow.has(Flag::Turn) {
             self.pump(ctx, flow);
         }
+    }
+
+    /// The pause before the next request.
+    fn think(&self, flow: &Flow) -> Nanos {
+        self.plan.think.value(u64::from(flow.number), u64::from(flow.sent))
     }
 
     pub(crate) fn finished(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
@@ -370,9 +380,12 @@ impl Client {
                 return;
             }
         }
-        let missing = self.plan.per_connection.is_some_and(|all| flow.sent < all) && !flow.has(Flag::Last);
-        if flow.state != state::END && (flow.waiting > 0 || missing) {
-            ctx.fail_softly(flow, Reason::ClosedEarly);
+        if flow.state != state::END {
+            if flow.waiting > 0 || flow.sent == 0 {
+                ctx.fail_softly(flow, Reason::ClosedEarly);
+            } else if let Some(all) = self.plan.per_connection {
+                ctx.counts.unasked += u64::from(all.saturating_sub(flow.sent));
+            }
         }
         flow.state = state::END;
         ctx.close(flow);

@@ -29,6 +29,8 @@ pub struct ResponseHead {
     pub framing: Framing,
     /// Whether the server closes after it.
     pub close: bool,
+    /// Seconds for which the server keeps an idle connection, if it announces them: `Keep-Alive: timeout=5`.
+    pub kept_s: Option<u32>,
 }
 
 /// What a request's head says.
@@ -63,6 +65,8 @@ struct Fields {
     coded: bool,
     close: bool,
     keep_alive: bool,
+    /// Seconds of `Keep-Alive: timeout=…`.
+    kept_s: Option<u32>,
     /// Fields with a host.
     hosts: u32,
     /// A 100 is waited for.
@@ -94,7 +98,7 @@ pub fn response_head(data: &[u8]) -> Result<Option<(ResponseHead, usize)>, Wrong
         (false, None) => Framing::UntilClose,
     };
     let close = fields.close || minor == 0 && !fields.keep_alive;
-    Ok(Some((ResponseHead { status, framing, close }, len)))
+    Ok(Some((ResponseHead { status, framing, close, kept_s: fields.kept_s }, len)))
 }
 
 /// Reads a request's head: it and its bytes; `None` if it is not whole.
@@ -240,6 +244,7 @@ fn field(text: &[u8], fields: &mut Fields) -> Result<(), Wrong> {
             fields.close |= has_word(value, b"close");
             fields.keep_alive |= has_word(value, b"keep-alive");
         }
+        10 if name.eq_ignore_ascii_case(b"keep-alive") => fields.kept_s = timeout(value).or(fields.kept_s),
         14 if name.eq_ignore_ascii_case(b"content-length") => {
             for text in value.split(|byte| *byte == b',') {
                 let length = number(text.trim_ascii()).ok_or("a bad Content-Length")?;
@@ -261,6 +266,15 @@ fn field(text: &[u8], fields: &mut Fields) -> Result<(), Wrong> {
 
 fn has_word(list: &[u8], word: &[u8]) -> bool {
     list.split(|byte| *byte == b',').any(|item| item.trim_ascii().eq_ignore_ascii_case(word))
+}
+
+/// The seconds of `timeout=` in the value of Keep-Alive (RFC 2068 section 19.7.1.1).
+fn timeout(list: &[u8]) -> Option<u32> {
+    list.split(|byte| *byte == b',').find_map(|item| {
+        let (name, value) = item.trim_ascii().split_at_checked(8)?;
+        let is_timeout = name.eq_ignore_ascii_case(b"timeout=");
+        number(value.trim_ascii()).filter(|_| is_timeout)?.try_into().ok()
+    })
 }
 
 /// RFC 9110 section 5.6.2.

@@ -12,6 +12,8 @@ use std::sync::Arc;
 use tcp::End;
 use units::Nanos;
 
+/// The status that lets a client send its body.
+const CONTINUE: u16 = 100;
 /// Responses on their way at most; no request is read then.
 const UNACKED_MAX: u16 = 256;
 
@@ -179,7 +181,7 @@ impl Server {
         let of = |rule| (0..VARIANTS).map(move |variant| Template::new(rule, server, variant));
         let templates = rules.flat_map(of).collect();
         let message = Message::new([Piece::text("HTTP/1.1 100 Continue\r\n\r\n")]);
-        let go_on = Template { message, status: 100, close: false };
+        let go_on = Template { message, status: CONTINUE, close: false };
         let remembered = Remembered::default();
         Self { templates, go_on, remembered, wall_zero: Nanos::ZERO, seen: Nanos::ZERO, plan }
     }
@@ -403,7 +405,6 @@ impl Server {
             self.go_on.message.len(&Vars { session: 0, request: 0, turn: 0, body: 0, seconds: 0 }),
         );
         flow.sent = flow.sent.wrapping_sub(1);
-        ctx.counts.http[0] += 1;
     }
 
     #[inline]
@@ -422,9 +423,6 @@ impl Server {
         }
         flow.mark(ctx.now);
         let template = self.template(template);
-        let class = usize::from(template.status / 100).clamp(1, 5);
-        ctx.counts.http[class - 1] += 1;
-        ctx.counts.transactions += 1;
         let vars = self.vars(flow, &response);
         ctx.send(flow, template.message.len(&vars));
         if template.close {
@@ -467,10 +465,14 @@ impl Server {
     pub(crate) fn acknowledged(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
         let held = flow.unacked >= UNACKED_MAX;
         while let Some(response) = Self::response(flow, ctx.extras, 0) {
-            let len = self.template(response.template).message.len(&self.vars(flow, &response));
+            let template = self.template(response.template);
+            let len = template.message.len(&self.vars(flow, &response));
             if flow.since_base(offset) < len {
                 break;
             }
+            ctx.counts.http[usize::from(template.status / 100).clamp(1, 5) - 1] += 1;
+            // A 100 is no response: those are counted.
+            ctx.counts.transactions += u64::from(template.status != CONTINUE);
             flow.drop_oldest(len);
             if flow.has(Flag::Queued)
                 && let Some(extra) = ctx.extras.find_mut(flow)

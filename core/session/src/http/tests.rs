@@ -183,6 +183,65 @@ fn heads_are_padded_and_vary() {
     assert!(sent.contains("GET /p?n=0002 HTTP/1.1\r\nHost: h\r\nX-Session: 12\r\nX-Padding: xx"), "{sent}");
 }
 
+/// A server counts a response when all of it has arrived: a client that leaves before gets none.
+#[test]
+fn a_response_counts_when_it_has_arrived() {
+    let big = 5_000_000;
+    let mut wire = wire(http(vec![(sized(9), 1), (sized(big), 1)], 2), &[1460]);
+    for number in 0..10 {
+        wire.open(number);
+        wire.run(Nanos::from_millis(2));
+        assert_eq!(wire.server().requests, 2 * (number + 1));
+        wire.cut_off(1, tcp::End::Reset);
+        wire.cut_off(0, tcp::End::Aborted);
+    }
+    let server = wire.server();
+    assert_eq!((server.transactions, server.http, server.failed(Reason::Reset)), (10, [0, 10, 0, 0, 0], 10));
+    wire.open(10);
+    wire.run(MINUTE);
+    assert_eq!((wire.server().transactions, wire.server().completed), (12, 1));
+}
+
+/// A 100 is no response, and counts as what it is.
+#[test]
+fn a_100_is_no_transaction() {
+    let body = RequestBody::Length(Size::Fixed(100_000));
+    let fields = vec![("Expect".to_owned(), Content::bytes("100-continue"))];
+    let request = HttpRequest { method: Method::Post, body, fields, ..HttpRequest::get("/", "h") };
+    let mut wire = wire(http(vec![(request, 1)], 2), &[1460, 66]);
+    wire.open(0);
+    wire.run(MINUTE);
+    let server = wire.server();
+    assert_eq!((server.transactions, server.http[1]), (2, 2));
+}
+
+/// A server that closes between requests, announced or not: what was not asked is counted, and the session is complete.
+#[test]
+fn a_close_between_requests_leaves_the_rest_unasked() {
+    let thinks = |think| {
+        move |plan: &mut HttpPlan, _: &mut SessionPlan| {
+            (plan.per_connection, plan.think) = (Some(3), Delay::Constant(Nanos::from_millis(think)));
+        }
+    };
+    let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nkeep-alive: max=9, Timeout=5\r\n\r\nok";
+    let (wire, failed) = against(ok, true, thinks(6_000));
+    assert_eq!((failed, wire.client().unasked, wire.client().completed), (vec![], 2, 1));
+    assert_eq!(wire.client().kept_s, Some(5));
+    let (wire, _) = against(ok, true, thinks(5_000));
+    assert_eq!((wire.client().unasked, wire.client().kept_s), (2, None));
+    // Asked, and not answered.
+    let (wire, failed) = against(ok, true, |plan, _| plan.per_connection = Some(3));
+    assert_eq!((failed, wire.client().unasked), (vec![Reason::ClosedEarly], 0));
+    let (wire, failed) = against(ok, true, |plan, _| (plan.per_connection, plan.pipeline) = (Some(3), 2));
+    assert_eq!((failed, wire.client().unasked), (vec![Reason::ClosedEarly], 0));
+    // Nothing was asked for: it is not known how many there would have been.
+    let endless = |plan: &mut HttpPlan, _: &mut SessionPlan| {
+        (plan.per_connection, plan.think) = (None, Delay::Constant(Nanos::from_secs(8)));
+    };
+    let (wire, failed) = against(ok, true, endless);
+    assert_eq!((failed, wire.client().unasked, wire.client().kept_s), (vec![], 0, Some(5)));
+}
+
 /// What a client makes of a server that says this.
 fn against(
     says: &str,

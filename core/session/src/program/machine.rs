@@ -549,7 +549,7 @@ impl Machine {
             flow.mark(ctx.now);
             flow.unset(Flag::FirstByte);
             ctx.counts.requests += 1;
-        } else {
+        } else if ctx.is_udp() {
             ctx.counts.transactions += 1;
         }
         if ctx.is_udp() && flow.unacked >= DATAGRAMS_MAX {
@@ -777,8 +777,37 @@ impl Machine {
                 flow.state = state::END;
                 ctx.close(flow);
             }
+            state::WAIT | state::TURN if ctx.is_client() => {
+                if let Some(requests) = self.unasked(flow) {
+                    ctx.counts.unasked += requests;
+                    flow.state = state::END;
+                    ctx.close(flow);
+                }
+            }
             _ => {}
         }
+    }
+
+    /// Requests a client has left to send, if all before were answered and the next one could no longer be: its server has
+    /// closed. Of a program without end, 0.
+    fn unasked(&self, flow: &Flow) -> Option<u64> {
+        let here = self.locate(flow.step)?;
+        if here.expects == 0 {
+            return None;
+        }
+        let mut asks = false;
+        for step in flow.step..flow.step.saturating_add(NEAR) {
+            match self.locate(step)?.item {
+                Item::Send(_) => asks = true,
+                Item::Bytes(_) | Item::Content(..) | Item::Until(..) if asks => {
+                    let ends = self.sends <= u64::from(u32::MAX);
+                    return Some(if ends { self.sends - here.sends } else { 0 });
+                }
+                Item::Bytes(_) | Item::Content(..) | Item::Until(..) | Item::End => return None,
+                _ => {}
+            }
+        }
+        None
     }
 
     #[inline]
@@ -788,6 +817,7 @@ impl Machine {
             if flow.since_base(offset) < len {
                 break;
             }
+            ctx.counts.transactions += u64::from(!ctx.is_client());
             flow.drop_oldest(len);
         }
         match flow.state {

@@ -167,6 +167,26 @@ fn applications_run_inside() {
     }
 }
 
+/// What is encrypted has not arrived.
+#[test]
+fn a_response_counts_when_it_has_arrived() {
+    for bytes in [20_000, 5_000_000] {
+        let mut wire = wire(http(bytes, 1), Manner::Good, &[100]);
+        for number in 0..10 {
+            wire.open(number);
+            wire.run(Nanos(120_000));
+            wire.cut_off(1, End::Reset);
+            wire.cut_off(0, End::Aborted);
+        }
+        let server = wire.server();
+        assert_eq!((server.requests, server.failed(Reason::Reset)), (10, 10));
+        assert_eq!((server.transactions, server.http), (0, [0; 5]));
+        wire.open(10);
+        wire.run(MINUTE);
+        assert_eq!((wire.server().transactions, wire.server().http[1]), (1, 1));
+    }
+}
+
 #[test]
 fn streams_are_encrypted_only_as_far_as_there_is_room() {
     let mut entry = SessionPlan { tls: tls(), ..plan(AppPlan::bulk(Side::Server, None)) };
