@@ -13,6 +13,7 @@ pub mod achieved;
 mod capture;
 mod control;
 mod counts;
+mod device_notes;
 mod emulation;
 mod error;
 mod figures;

@@ -132,6 +132,7 @@ impl Evidence<'_> {
         self.judge_queues(&mut verdict);
         self.judge_sessions(&mut verdict);
         self.judge_session_frames(&mut verdict);
+        self.device_notes().into_iter().for_each(|note| verdict.note(note));
         if let Some(ppm) = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX) {
             verdict.reject(format!(
                 "the clock drifted {ppm:.0} ppm from the system clock; rates and latencies are off by as much"
@@ -242,13 +243,6 @@ impl Evidence<'_> {
                     "sessions {name}: {} of {due} sessions due ({share:.2}%) were not opened: the rate exceeds what the workers can \
                      open",
                     counts.unopened
-                ));
-            }
-            if counts.app.unasked > 0 {
-                verdict.note(format!(
-                    "sessions {name}: {} requests were not sent because servers closed their connections before; set `requests` \
-                     to what a server takes on one connection",
-                    count(counts.app.unasked)
                 ));
             }
             let no_port = counts.app.failed(Reason::NoPort);

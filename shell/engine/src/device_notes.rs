@@ -1,0 +1,143 @@
+//! Notes on what devices and servers do that figures alone do not show: they change no figure and no verdict.
+
+use crate::trust::Evidence;
+use field::{Program, Target, Vary, Write};
+use profile::plan::StreamPlan;
+use session::plan::{Carrier, SessionPlan, Side};
+use session::{Counts, Reason};
+use std::collections::HashSet;
+use units::count;
+use wire::{Header, Packet};
+
+/// Flows of which none comes by another port by chance: of two paths taken at random, once in 2^63 times.
+const FLOWS_MIN: usize = 64;
+/// Packets of a stream looked at for how many flows it has.
+const LOOKED_AT: u64 = 4_096;
+
+impl Evidence<'_> {
+    /// Notes on sessions, then on streams.
+    pub(crate) fn device_notes(&self) -> Vec<String> {
+        let plan = &self.trial.plan;
+        let entries = plan.sessions.iter().map(|entry| &entry.session).enumerate();
+        let clients = entries.filter(|(_, entry)| entry.client.is_some());
+        let sessions = clients
+            .flat_map(|(index, entry)| of_sessions(entry, &self.sums.sessions(index, Side::Client).app));
+        let streams = plan.streams.iter().enumerate();
+        sessions.chain(streams.filter_map(|(index, stream)| self.only_path(index, stream))).collect()
+    }
+
+    /// A stream of many flows that may come by several ports, and came by one only.
+    fn only_path(&self, index: usize, stream: &StreamPlan) -> Option<String> {
+        let vary = stream.vary.as_deref().filter(|_| !stream.also_to.is_empty())?;
+        let mut paths = self.sums.paths.of(index);
+        let (Some((port, path)), None) = (paths.next(), paths.next()) else { return None };
+        let varies = Varies::of(vary, &stream.packet.headers);
+        if path.received < FLOWS_MIN as u64 || varies.flows < FLOWS_MIN {
+            return None;
+        }
+        let hint = match varies.addresses {
+            true => "",
+            false => {
+                "; devices that choose paths by addresses alone do not spread ports (a select group of Open vSwitch does not look at \
+                 UDP ports): vary addresses, too"
+            }
+        };
+        let port = &self.trial.plan.ports[port].name;
+        Some(format!("stream {}: all its flows came by port {port}, none by another{hint}", stream.name))
+    }
+}
+
+/// How the flows of a stream differ: in the addresses and ports of its headers.
+struct Varies {
+    addresses: bool,
+    /// So many flows were seen in the first packets.
+    flows: usize,
+}
+
+impl Varies {
+    fn of(vary: &Vary, headers: &[Header]) -> Self {
+        let addresses = vary.writes.iter().any(|write| is_end_of(write, headers, &["ipv4", "ipv6"]));
+        let flows = ["ipv4", "ipv6", "udp", "tcp", "sctp"];
+        let ends = vary.writes.iter().filter(|write| is_end_of(write, headers, &flows));
+        let ends: Vec<usize> = ends.map(|write| write.variable).collect();
+        let values = Vary { writes: Vec::new(), ..vary.clone() };
+        let mut nothing = Packet { bytes: vec![], offsets: vec![], payload: 0, checksums: vec![] };
+        let flows = Program::new(&values, &mut nothing, None).map_or(0, |program| {
+            let flow = |number| {
+                let values = program.values(number);
+                ends.iter().map(|variable| values[*variable]).collect::<Vec<_>>()
+            };
+            (0..LOOKED_AT).map(flow).collect::<HashSet<_>>().len()
+        });
+        Self { addresses, flows }
+    }
+}
+
+/// Whether the source or destination of one of the protocols is written.
+fn is_end_of(write: &Write, headers: &[Header], protocols: &[&str]) -> bool {
+    let Target::Field { header, field } = write.target else { return false };
+    let protocol = headers.get(header).map(|header| header.protocol.name);
+    protocol.is_some_and(|name| protocols.contains(&name)) && matches!(field.name, "src" | "dst")
+}
+
+/// Notes on what came of an entry's clients.
+fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {
+    let name = &plan.name;
+    let mut notes = Vec::new();
+    if counts.unasked > 0 {
+        notes.push(format!(
+            "sessions {name}: {} requests were not sent because servers closed their connections before; set 'requests' to what a \
+             server takes on one connection, and 'think' to less than it keeps an idle one",
+            count(counts.unasked)
+        ));
+    }
+    if let Some(seconds) = counts.kept_s {
+        notes.push(format!(
+            "sessions {name}: servers announced to keep idle connections for {seconds} s (Keep-Alive: timeout={seconds}), and 'think' \
+             is longer"
+        ));
+    }
+    let refused = counts.failed(Reason::Refused) + counts.failed(Reason::Unreachable);
+    let silent = counts.failed(Reason::ResponseTimeout);
+    if plan.carrier == Carrier::Udp && refused > 0 && silent > 0 {
+        notes.push(format!(
+            "sessions {name}: {} were refused by ICMP errors and {} got no response: hosts limit ICMP errors (Linux: 6 at once, then \
+             one a second; IPv6: 10 a second), so the time-outs may be refusals",
+            count(refused),
+            count(silent)
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use field::{Source, Variable};
+    use wire::protocol;
+
+    fn vary(fields: &[(usize, &str)], values: u128) -> (Vary, Vec<Header>) {
+        let headers: Vec<_> =
+            ["ipv4", "udp"].iter().map(|name| Header::new(protocol(name).unwrap())).collect();
+        let write = |(variable, (header, name)): (usize, &(usize, &str))| {
+            let field = headers[*header].protocol.fields.iter().find(|field| field.name == *name).unwrap();
+            Write { variable, target: Target::Field { header: *header, field }, mask: u128::MAX }
+        };
+        let writes = fields.iter().enumerate().map(write).collect();
+        let source = Source::Range { first: 1, step: 1, count: values, width: 32 };
+        let variables = fields.iter().map(|_| Variable::new(source.clone())).collect();
+        (Vary { variables, writes, flows: None }, headers)
+    }
+
+    #[test]
+    fn flows_differ_in_addresses_and_ports() {
+        let of = |fields: &[(usize, &str)], values| {
+            let (vary, headers) = vary(fields, values);
+            let varies = Varies::of(&vary, &headers);
+            (varies.addresses, varies.flows)
+        };
+        assert_eq!(of(&[(1, "src")], 100), (false, 100));
+        assert_eq!(of(&[(0, "dst"), (1, "dst")], 50), (true, 50));
+        assert_eq!(of(&[(0, "id")], 50), (false, 1));
+    }
+}
