@@ -927,14 +927,9 @@ pub(crate) fn unknown(node: &Node<'_>, field: &str, names: &[&str], is_known: im
     }
 }
 
-/// Rates that say in another unit what `_rate_bps` says; only whoever names them gets them. Of thousands of flows, clients
-/// take seconds to read each column.
-const OTHER_UNITS: [&str; 3] = ["_rate_bytes", "_rate_kbps", "_rate_mbps"];
-
-/// The selected columns, and always the name.
+/// The selected columns, all if none is, and always the name.
 fn only(row: Map<String, Value>, columns: &[&str]) -> Value {
-    let by_default = |name: &str| columns.is_empty() && !OTHER_UNITS.iter().any(|unit| name.ends_with(unit));
-    let is_selected = |name: &str| name == "name" || by_default(name) || columns.contains(&name);
+    let is_selected = |name: &str| name == "name" || columns.is_empty() || columns.contains(&name);
     row.into_iter().filter(|(name, _)| is_selected(name)).collect()
 }
 

@@ -172,6 +172,14 @@ fn flows_are_summed_over_their_streams() {
     let row = metrics(&json!({"choice": "flow"}), &input).unwrap()["flow_metrics"][0].clone();
     assert_eq!((&row["transmit"], row["frames_tx_rate"].as_f64()), (&json!("started"), Some(20.0)));
     assert_eq!(row["tx_l1_rate_bps"].as_f64(), Some(20.0 * 120.0 * 8.0));
+    // Without names of metrics, all the model has.
+    let all = message("FlowMetric").fields.iter().map(|field| field.name);
+    let missing: Vec<_> = all.filter(|name| name.contains("_rate_") && row.get(*name).is_none()).collect();
+    assert_eq!(missing, [""; 0]);
+    let tagged = &row["tagged_metrics"][0];
+    let in_units = ["bytes", "kbps", "mbps"].map(|unit| tagged[format!("tx_rate_{unit}")].as_f64());
+    assert!(in_units.iter().all(Option::is_some), "{tagged}");
+    assert_eq!(row["tx_rate_kbps"].as_f64(), row["tx_rate_bps"].as_f64().map(|bps| bps / 1e3));
     assert_eq!((row["bytes_tx"].as_u64(), row["bytes_rx"].as_u64()), (Some(1000), Some(800)));
     input.figures.active = false;
     let answer = metrics(&json!({"choice": "port", "port": {"port_names": ["a"]}}), &input).unwrap();

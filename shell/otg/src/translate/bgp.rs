@@ -183,7 +183,8 @@ fn routes(node: &Node<'_>, key: &str, asn: u32, is_internal: bool, all: &mut Vec
         "ipv6" => "next_hop_ipv6_address",
         _ => "next_hop_ipv4_address",
     };
-    let next_hop: Option<Ip> = if manual { node.quantity(hop) } else { None };
+    // Clients write the mode's default whether it was chosen or not; an address is chosen.
+    let next_hop: Option<Ip> = node.quantity(hop).filter(|ip: &Ip| manual || !ip.0.is_unspecified());
     let communities: Vec<Community> = node.items("communities").iter().map(community).collect();
     let paths = node.child("add_path");
     let path_id = paths.is_given().then(|| paths.whole("path_id") as u32);
