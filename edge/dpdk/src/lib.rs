@@ -43,6 +43,7 @@ mod memory_files;
 mod open;
 mod pool;
 mod queue;
+mod refused;
 mod sockets;
 mod thread;
 mod watchdog;

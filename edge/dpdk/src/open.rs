@@ -14,6 +14,7 @@ use crate::live;
 use crate::memory_files::MemoryFiles;
 use crate::pool::{Pool, Shape, XDP_FRAME_BYTES_MAX};
 use crate::queue::{DpdkPort, DpdkRx, DpdkTx, DropCounts, Opened};
+use crate::refused;
 use crate::sockets::{self, Membership, Socket};
 use crate::thread::{self, Awake, Shielded};
 use crate::watchdog;
@@ -26,7 +27,7 @@ use port::{Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQue
 use std::ffi::{CStr, CString, c_int};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes of Ethernet header and FCS: a frame of L bytes needs an MTU of L − 18.
@@ -155,6 +156,22 @@ fn unless_cancelled(device: &Device, cancelled: &mut dyn FnMut() -> bool) -> Res
     }
 }
 
+/// The first queue of the interface that an AF_XDP port takes.
+fn first_queue(device: &Device) -> u16 {
+    device.option("start_queue").and_then(|queue| queue.parse().ok()).unwrap_or(0)
+}
+
+/// Queues that an interface has for an AF_XDP port.
+fn queues_of(device: &Device, interface: &str) -> Result<u16, PortError> {
+    let (all, first) = (ethtool::channels(interface), first_queue(device));
+    all.checked_sub(first).filter(|queues| *queues > 0).ok_or_else(|| {
+        let all = if all == 1 { "1 queue".to_owned() } else { format!("{all} queues") };
+        let reason = format!("there is no queue {first}: {interface} has {all}, numbered from 0");
+        let remedy = format!("lower start_queue, or ethtool -L {interface} combined {}", first + 1);
+        PortError::new(&device.text, PortErrorKind::State, reason, remedy)
+    })
+}
+
 /// Why a port did not start.
 enum Failure {
     /// Perhaps only because the last owner of the queue has just left.
@@ -178,6 +195,8 @@ struct Plan {
     interface: Option<OpenInterface>,
     /// Of all interfaces that the port takes over.
     locks: Vec<InterfaceLock>,
+    /// Whether the kernel was asked why AF_XDP can't be had.
+    asked_why: AtomicBool,
 }
 
 impl Plan {
@@ -198,10 +217,10 @@ impl Plan {
         check_machine(&device)?;
         let wanted = request.queues.max(1);
         let queues = match &device.kind {
-            Kind::AfXdp { interface, .. } => wanted.min(ethtool::channels(interface)),
+            Kind::AfXdp { interface, .. } => wanted.min(queues_of(&device, interface)?),
             _ => wanted,
         };
-        Ok(Self { device, request, queues, interface, locks })
+        Ok(Self { device, request, queues, interface, locks, asked_why: AtomicBool::new(false) })
     }
 
     /// Longest frame without FCS, with a VLAN tag, bytes.
@@ -481,9 +500,16 @@ impl Plan {
     fn check_queue(&self, lease: &mut Lease, code: c_int) -> Result<(), Failure> {
         if code < 0 && matches!(self.device.kind, Kind::AfXdp { .. }) {
             let words = lease.last_words();
-            return Err(Failure::QueueInUse(PortError::new(
-                &self.device.text,
-                PortErrorKind::State,
+            let error = |reason: String, remedy: &str| {
+                PortError::new(&self.device.text, PortErrorKind::State, reason, remedy)
+            };
+            // Once: it takes a card a while to put a program on.
+            let asks = !self.asked_why.swap(true, Ordering::Relaxed);
+            let interface = self.interface.as_ref().filter(|_| asks);
+            if let Some((reason, remedy)) = interface.and_then(|interface| refused::why(&interface.at_open)) {
+                return Err(Failure::Final(error(reason, &remedy)));
+            }
+            return Err(Failure::QueueInUse(error(
                 format!("an AF_XDP socket can't be had on its queue{words}"),
                 "another program may use the queue, or the kernel lacks AF_XDP; EAGRE_DPDK_LOG=debug shows more",
             )));
@@ -591,7 +617,7 @@ impl Opening {
         let mut live = None;
         if let (Kind::AfXdp { live: true, .. }, Some(interface)) = (kind, &self.plan.interface) {
             let (device, interface) = (&self.plan.device, &interface.at_open);
-            let first = device.option("start_queue").and_then(|queue| queue.parse().ok()).unwrap_or(0);
+            let first = u32::from(first_queue(device));
             let program = self.opened.program.as_ref();
             let intake = live::take_over(&device.text, interface, program, first, queues.rx.len() as u32)?;
             let intake = self.opened.intake.get_or_init(|| intake);

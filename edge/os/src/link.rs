@@ -16,6 +16,7 @@ use netlink_packet_route::link::{
 use std::fs;
 use std::io;
 use std::net::IpAddr;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
 
 /// What the kernel says of one interface.
@@ -59,8 +60,27 @@ pub struct LinkFacts {
     pub master: Option<u32>,
     /// Number of the interface below (VLAN, macvlan) or opposite (veth) it.
     pub link: Option<u32>,
-    /// Whether what is below or opposite it is in another network namespace.
-    pub link_is_elsewhere: bool,
+    /// If what is below or opposite it is in another network namespace: its number there, and this namespace's number for
+    /// that one.
+    pub elsewhere: Option<Elsewhere>,
+}
+
+/// An interface in another network namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Elsewhere {
+    /// Its number there.
+    pub index: u32,
+    /// What this namespace calls that one; negative if it can't be looked into.
+    pub namespace: i32,
+}
+
+/// Why an interface does not take an XDP program in its driver.
+#[derive(Debug)]
+pub struct XdpRefusal {
+    /// The kernel's error.
+    pub error: io::Error,
+    /// Its reason in words, if it gave one.
+    pub reason: Option<String>,
 }
 
 /// An XDP program on an interface.
@@ -206,6 +226,40 @@ impl Links {
         self.netlink.change(RouteNetlinkMessage::SetLink(message))
     }
 
+    /// Tries whether the driver of an interface without an XDP program takes one, and takes it off again. Needs
+    /// CAP_NET_ADMIN.
+    pub fn try_xdp(&mut self, index: u32, program: BorrowedFd<'_>) -> Result<(), XdpRefusal> {
+        // linux/if_link.h XDP_FLAGS_UPDATE_IF_NOEXIST, XDP_FLAGS_DRV_MODE
+        let flags = 1 | 1 << 2;
+        let mut message = LinkMessage::default();
+        message.header.index = index;
+        message
+            .attributes
+            .push(LinkAttribute::Xdp(vec![LinkXdp::Fd(program.as_raw_fd()), LinkXdp::Flags(flags)]));
+        let tried = self.netlink.change(RouteNetlinkMessage::SetLink(message));
+        let refused =
+            |error, links: &Self| XdpRefusal { error, reason: links.netlink.reason().map(str::to_owned) };
+        tried.map_err(|error| refused(error, self))?;
+        self.detach_xdp(index, XdpMode::Driver).map_err(|error| refused(error, self))
+    }
+
+    /// Facts of the other end of a veth pair, wherever it is; an error of kind `NotFound` if there is none.
+    pub fn opposite(&mut self, of: &LinkFacts) -> io::Result<LinkFacts> {
+        if of.kind.as_deref() != Some("veth") {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let mut request = LinkMessage::default();
+        match (of.elsewhere, of.link) {
+            (Some(Elsewhere { index, namespace }), _) => {
+                request.header.index = index;
+                request.attributes.push(LinkAttribute::IfNetnsId(namespace));
+            }
+            (None, Some(index)) => request.header.index = index,
+            (None, None) => return Err(io::ErrorKind::NotFound.into()),
+        }
+        Ok(LinkFacts::new(&self.ask(request)?))
+    }
+
     fn message(&mut self, name: &str) -> io::Result<LinkMessage> {
         check_name(name)?;
         let mut request = LinkMessage::default();
@@ -241,7 +295,7 @@ impl LinkFacts {
     /// Whether it is the end of a veth pair whose other end is somebody else's: what such an interface drops when it sends,
     /// the other end's receive queue had no room for.
     pub fn leads_elsewhere(&self) -> bool {
-        self.link_is_elsewhere && self.kind.as_deref() == Some("veth")
+        self.elsewhere.is_some() && self.kind.as_deref() == Some("veth")
     }
 
     pub(crate) fn new(message: &LinkMessage) -> Self {
@@ -254,15 +308,14 @@ impl LinkFacts {
             promiscuous_by_admin: has(LinkFlags::Promisc),
             ..Self::default()
         };
+        let (mut link, mut namespace) = (0, None);
         for attribute in &message.attributes {
             match attribute {
                 LinkAttribute::IfName(name) => facts.name.clone_from(name),
                 LinkAttribute::Address(mac) => facts.mac = mac.as_slice().try_into().unwrap_or_default(),
                 LinkAttribute::Mtu(mtu) => facts.mtu = *mtu,
-                LinkAttribute::Link(index) => {
-                    facts.link = Some(*index).filter(|&i| i != 0 && i != facts.index)
-                }
-                LinkAttribute::LinkNetNsId(_) => facts.link_is_elsewhere = true,
+                LinkAttribute::Link(index) => link = *index,
+                LinkAttribute::LinkNetNsId(number) => namespace = Some(*number),
                 LinkAttribute::Controller(index) => facts.master = Some(*index).filter(|&index| index != 0),
                 LinkAttribute::OperState(state) => facts.running |= facts.up && *state == State::Up,
                 LinkAttribute::Promiscuity(count) => facts.promiscuous = *count > 0,
@@ -279,6 +332,8 @@ impl LinkFacts {
                 _ => {}
             }
         }
+        facts.link = Some(link).filter(|&index| index != 0 && index != facts.index);
+        facts.elsewhere = namespace.map(|namespace| Elsewhere { index: link, namespace });
         facts
     }
 
@@ -295,6 +350,17 @@ impl LinkFacts {
             self.speed_bps = ethtool::speed_bps(&self.name);
         }
     }
+}
+
+/// Longest MTU that the other end of a veth may have for the kernel to run an XDP program here: a packet must fit in a
+/// page with its headroom, the Ethernet header and what the kernel keeps behind it (drivers/net/veth.c, `veth_xdp_set`).
+pub fn veth_xdp_mtu_max() -> u32 {
+    const HEADROOM: u32 = 256;
+    const ETHERNET: u32 = 14;
+    const KEPT_BEHIND: u32 = 320;
+    // SAFETY: it only reads a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    u32::try_from(page).unwrap_or(4_096).saturating_sub(HEADROOM + ETHERNET + KEPT_BEHIND)
 }
 
 fn attached(xdp: &[LinkXdp]) -> Option<AttachedProgram> {
@@ -456,7 +522,11 @@ mod tests {
         );
         assert!(facts.up && facts.running && !facts.loopback);
         assert_eq!(facts.xdp, Some(AttachedProgram { id: 42, mode: XdpMode::Driver }));
-        assert_eq!(facts.rx_queues, 4);
+        assert_eq!((facts.rx_queues, facts.elsewhere), (4, None));
+        // The other end may have the same number in another namespace.
+        message.attributes.extend([LinkAttribute::Link(7), LinkAttribute::LinkNetNsId(3)]);
+        let facts = LinkFacts::new(&message);
+        assert_eq!((facts.link, facts.elsewhere), (None, Some(Elsewhere { index: 7, namespace: 3 })));
     }
 
     #[test]

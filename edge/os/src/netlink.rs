@@ -11,7 +11,7 @@ use netlink_packet_core::{
 use netlink_packet_route::RouteNetlinkMessage as RouteMessage;
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 /// The kernel never answers a dump with more than 32 KiB at a time.
@@ -19,11 +19,22 @@ const ANSWER_BYTES: usize = 64 * 1024;
 const DUMP_ATTEMPTS: usize = 4;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Options of the socket: of a refused request only the header comes back, and with it the reason in words.
+const CAP_ACK: i32 = 10;
+const EXT_ACK: i32 = 11;
+/// The answer goes on with attributes behind the header of the request (`NLM_F_ACK_TLVS`).
+const HAS_ATTRIBUTES: u16 = 0x200;
+const REQUEST_HEADER_BYTES: usize = 16;
+/// The attribute with the reason, ended by a zero byte (`NLMSGERR_ATTR_MSG`).
+const REASON: u16 = 1;
+
 /// A connection to the kernel's tables of interfaces, addresses and routes.
 #[derive(Debug)]
 pub(crate) struct Netlink {
     socket: OwnedFd,
     sequence: u32,
+    /// Why the kernel refused the last request, in its words.
+    reason: Option<String>,
 }
 
 impl Netlink {
@@ -31,7 +42,14 @@ impl Netlink {
     pub(crate) fn open() -> io::Result<Self> {
         let socket = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         net::sockopt::set_socket_timeout(&socket, net::sockopt::Timeout::Recv, Some(ANSWER_TIMEOUT))?;
-        Ok(Self { socket, sequence: 0 })
+        // Without them there are no reasons.
+        [CAP_ACK, EXT_ACK].into_iter().for_each(|option| switch_on(&socket, option));
+        Ok(Self { socket, sequence: 0, reason: None })
+    }
+
+    /// Why the kernel refused the last request, in its own words, if it gave any.
+    pub(crate) fn reason(&self) -> Option<&str> {
+        self.reason.as_deref()
     }
 
     /// Reads one object; `Err` with the kernel's reason, such as `ENODEV`.
@@ -71,14 +89,17 @@ impl Netlink {
         let mut bytes = vec![0; message.buffer_len()];
         message.serialize(&mut bytes);
         net::send(&self.socket, &bytes, SendFlags::empty())?;
-        let mut answer = Answer { sequence: self.sequence, messages: Vec::new() };
+        let mut answer = Answer { sequence: self.sequence, messages: Vec::new(), reason: None };
         let mut buffer = vec![0; ANSWER_BYTES];
+        self.reason = None;
         loop {
             let (received, _) = match net::recv(&self.socket, &mut buffer[..], RecvFlags::empty()) {
                 Err(rustix::io::Errno::INTR) => continue,
                 received => received?,
             };
-            if answer.take(&buffer[..received])? {
+            let taken = answer.take(&buffer[..received]);
+            self.reason = answer.reason.take();
+            if taken? {
                 return Ok(answer.messages);
             }
         }
@@ -89,6 +110,28 @@ impl Netlink {
 struct Answer {
     sequence: u32,
     messages: Vec<RouteMessage>,
+    reason: Option<String>,
+}
+
+/// Switches an option of a netlink socket on, if the kernel has it.
+fn switch_on(socket: &OwnedFd, option: i32) {
+    let on: libc::c_int = 1;
+    let (value, bytes) = ((&raw const on).cast(), size_of_val(&on) as u32);
+    // SAFETY: an open socket, and a number that outlives the call.
+    unsafe { libc::setsockopt(socket.as_raw_fd(), libc::SOL_NETLINK, option, value, bytes) };
+}
+
+/// The reason among the attributes of a refusal.
+fn reason(mut attributes: &[u8]) -> Option<String> {
+    while let [a, b, c, d, ..] = *attributes {
+        let (bytes, kind) = (usize::from(u16::from_ne_bytes([a, b])), u16::from_ne_bytes([c, d]));
+        let value = attributes.get(4..bytes)?;
+        if kind == REASON {
+            return Some(String::from_utf8_lossy(value).trim_end_matches('\0').to_owned());
+        }
+        attributes = attributes.get(bytes.next_multiple_of(4)..)?;
+    }
+    None
 }
 
 impl Answer {
@@ -108,7 +151,12 @@ impl Answer {
             }
             match message.payload {
                 NetlinkPayload::Done(_) => return Ok(true),
-                NetlinkPayload::Error(error) => return error.code.map_or(Ok(true), |_| Err(error.to_io())),
+                NetlinkPayload::Error(error) => {
+                    if message.header.flags & HAS_ATTRIBUTES != 0 {
+                        self.reason = error.header.get(REQUEST_HEADER_BYTES..).and_then(reason);
+                    }
+                    return error.code.map_or(Ok(true), |_| Err(error.to_io()));
+                }
                 NetlinkPayload::InnerMessage(inner) => self.messages.push(inner),
                 _ => {}
             }
@@ -145,7 +193,7 @@ mod tests {
     }
 
     fn answer() -> Answer {
-        Answer { sequence: SEQUENCE, messages: Vec::new() }
+        Answer { sequence: SEQUENCE, messages: Vec::new(), reason: None }
     }
 
     #[test]
@@ -182,6 +230,21 @@ mod tests {
         let torn = bytes(link(1), NLM_F_MULTIPART | NLM_F_DUMP_INTR, SEQUENCE);
         assert_eq!(answer().take(&torn).unwrap_err().kind(), io::ErrorKind::Interrupted);
         assert!(answer().take(&[255, 255, 0, 0, 1]).is_err());
+    }
+
+    #[test]
+    fn refusals_have_a_reason_in_words() {
+        let mut error = ErrorMessage::default();
+        error.code = std::num::NonZeroI32::new(-libc::ERANGE);
+        let words = b"Peer MTU is too large to set XDP\0";
+        let other = [8u16.to_ne_bytes(), 2u16.to_ne_bytes(), [0; 2], [0; 2]].concat();
+        let said = [(4 + words.len() as u16).to_ne_bytes(), REASON.to_ne_bytes()].concat();
+        error.header = [&[0; REQUEST_HEADER_BYTES][..], &other, &said, words].concat();
+        let mut answer = answer();
+        let datagram = bytes(NetlinkPayload::Error(error), HAS_ATTRIBUTES, SEQUENCE);
+        assert_eq!(answer.take(&datagram).unwrap_err().raw_os_error(), Some(libc::ERANGE));
+        assert_eq!(answer.reason.as_deref(), Some("Peer MTU is too large to set XDP"));
+        assert_eq!((reason(&[]), reason(&[9, 0, 1]), reason(&[200, 0, 1, 0, 1])), (None, None, None));
     }
 
     #[test]

@@ -114,6 +114,16 @@ pub fn socket_map_of(numbers: &[u32]) -> io::Result<OwnedFd> {
     Err(io::Error::new(io::ErrorKind::NotFound, "the driver's program has no map of AF_XDP sockets"))
 }
 
+/// A program that lets every frame pass: to try whether an interface takes XDP programs.
+///
+/// # Errors
+/// The kernel has no such programs, or the process may not load them.
+pub fn passing() -> io::Result<OwnedFd> {
+    // r0 = XDP_PASS; exit.
+    let instruction = |opcode, immediate| Instruction { opcode, registers: 0, offset: 0, immediate };
+    load("eagre_passing", &[instruction(0xb7, 2), instruction(0x95, 0)])
+}
+
 /// One instruction (RFC 9669 section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]

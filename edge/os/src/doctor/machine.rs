@@ -3,9 +3,9 @@
 use super::cores::{IdleState, Interrupt, parse_interrupts};
 use super::memory::HugePool;
 use super::network::{Nic, Vfio};
-use super::system::{DpdkFiles, Host, parse_cpu_max};
+use super::system::{DpdkFiles, Host, TallPeer, parse_cpu_max};
 use crate::ethtool::{Offloads, Pause};
-use crate::link::{self, LinkFacts};
+use crate::link::{self, LinkFacts, Links};
 use crate::{clock, cpu, default_route, ethtool};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -58,6 +58,7 @@ pub(super) struct Machine {
     pub links_known: bool,
     pub pauses: Vec<(String, Option<Pause>)>,
     pub offloads: Vec<(String, Offloads)>,
+    pub tall_peers: Vec<TallPeer>,
     pub bpf_jit: Option<String>,
     pub release: Option<String>,
     pub dpdk: DpdkFiles,
@@ -150,11 +151,28 @@ impl Machine {
         self.pauses = physical.map(|link| (link.name.clone(), ethtool::pause(&link.name))).collect();
         let offloads = |link: &&LinkFacts| Some((link.name.clone(), ethtool::offloads(&link.name)?));
         self.offloads = for_tests.iter().filter_map(offloads).collect();
+        self.tall_peers = tall_peers(&for_tests);
     }
 }
 
 fn text(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
+}
+
+/// Of the interfaces, those whose other end has an MTU that is too long for XDP.
+fn tall_peers(links: &[&LinkFacts]) -> Vec<TallPeer> {
+    let Ok(mut all) = Links::open() else { return Vec::new() };
+    let tall = |link: &&LinkFacts| {
+        let peer = all.opposite(link).ok().filter(|peer| peer.mtu > link::veth_xdp_mtu_max())?;
+        Some(TallPeer {
+            name: link.name.clone(),
+            mtu: link.mtu,
+            peer: peer.name,
+            peer_mtu: peer.mtu,
+            is_elsewhere: link.elsewhere.is_some(),
+        })
+    };
+    links.iter().filter_map(tall).collect()
 }
 
 /// Paths in a folder, sorted; none if it cannot be read.

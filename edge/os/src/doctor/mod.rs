@@ -149,7 +149,7 @@ pub fn examine() -> Vec<Finding> {
         network::offloads(m.links_known, &m.offloads),
         network::iommu(&m.nics, &m.default_routes(), &m.vfio),
         system::bpf_jit(m.bpf_jit.as_deref()),
-        system::xdp_ports(m.release.as_deref(), m.status_text.as_deref()),
+        system::xdp_ports(m.release.as_deref(), m.status_text.as_deref(), &m.tall_peers),
         system::dpdk(&m.dpdk),
     ]
 }
@@ -228,7 +228,7 @@ mod tests {
             system::load(text, 4),
             system::clock_source(text, None),
             system::bpf_jit(text),
-            system::xdp_ports(text, text),
+            system::xdp_ports(text, text, &[]),
             memory::transparent(text),
             memory::swap(text, text),
             memory::overcommit(text),

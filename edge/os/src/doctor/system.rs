@@ -1,6 +1,7 @@
 //! Checks of what the system grants: privileges, time, a steady share of the processor, and the parts DPDK needs.
 
 use super::Finding;
+use crate::link::veth_xdp_mtu_max;
 
 // linux/capability.h
 pub(super) const CAP_NET_ADMIN: u32 = 12;
@@ -216,7 +217,8 @@ pub(super) fn bpf_jit(setting: Option<&str>) -> Finding {
 }
 
 /// `release`: the kernel's, such as `6.1.0-28-amd64`; `status`: `/proc/self/status`. See `edge/xdp` for what they need.
-pub(super) fn xdp_ports(release: Option<&str>, status: Option<&str>) -> Finding {
+/// `tall`: interfaces that take no XDP program because the MTU of the other end is too long.
+pub(super) fn xdp_ports(release: Option<&str>, status: Option<&str>, tall: &[TallPeer]) -> Finding {
     const CHECK: &str = "xdp ports";
     const OLDEST: (u32, u32) = (5, 18);
     let why = "xdp: ports cannot be opened; afxdp: ports send a quarter as fast into a veth";
@@ -237,6 +239,7 @@ pub(super) fn xdp_ports(release: Option<&str>, status: Option<&str>) -> Finding 
     .collect();
     match (effective(status), missing.as_slice()) {
         (None, _) => Finding::unknown(CHECK, why),
+        (_, []) if !tall.is_empty() => tall_peers(CHECK, tall),
         (_, []) => Finding::good(
             CHECK,
             format!("Linux {release} sends frames from a program"),
@@ -244,6 +247,33 @@ pub(super) fn xdp_ports(release: Option<&str>, status: Option<&str>) -> Finding 
         ),
         _ => Finding::note(CHECK, format!("without {}", missing.join(", ")), why).mend("run eagre with sudo"),
     }
+}
+
+/// A veth whose other end has an MTU that is too long for XDP.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TallPeer {
+    pub name: String,
+    pub mtu: u32,
+    /// The other end.
+    pub peer: String,
+    pub peer_mtu: u32,
+    /// Whether that is in another network namespace.
+    pub is_elsewhere: bool,
+}
+
+fn tall_peers(check: &'static str, tall: &[TallPeer]) -> Finding {
+    let most = veth_xdp_mtu_max();
+    let one = |tall: &TallPeer| {
+        let TallPeer { name, mtu, peer, peer_mtu, .. } = tall;
+        format!("the other end of {name} (MTU {mtu}), {peer}, has an MTU of {peer_mtu}")
+    };
+    let found =
+        format!("{}; XDP takes at most {most} there", tall.iter().map(one).collect::<Vec<_>>().join("; "));
+    let place = |tall: &TallPeer| if tall.is_elsewhere { " (in its namespace)" } else { "" };
+    let commands =
+        tall.iter().map(|tall| format!("sudo ip link set {} mtu {most}{}", tall.peer, place(tall)));
+    Finding::note(check, found, "neither xdp: nor afxdp: ports can be opened on such an interface")
+        .mend(commands.collect::<Vec<_>>().join("; "))
 }
 
 /// The first two numbers of a kernel's release.
@@ -389,13 +419,20 @@ mod tests {
     #[test]
     fn xdp_ports_need_a_kernel_and_privileges() {
         let root = status(0, u64::MAX >> 23);
-        let of = |release, status: &str| xdp_ports(Some(release), Some(status));
+        let of = |release, status: &str| xdp_ports(Some(release), Some(status), &[]);
         assert_eq!(of("6.1.0-28-amd64\n", &root).status, Status::Good);
         assert_eq!(of("5.18.0", &root).status, Status::Good);
         assert_eq!(of("5.15.0-91-generic\n", &root).found, "Linux 5.15.0-91-generic, older than 5.18");
         let some = status(1000, 1 << CAP_NET_ADMIN | 1 << CAP_BPF);
         assert_eq!(of("6.1.0", &some).found, "without CAP_SYS_ADMIN");
         assert_eq!(of("garbage", &root).found, "not known here");
+        let (name, peer) = ("veth0".to_owned(), "p0".to_owned());
+        let tall = TallPeer { name, mtu: 1500, peer, peer_mtu: 9000, is_elsewhere: true };
+        let finding = xdp_ports(Some("6.1.0"), Some(&root), &[tall]);
+        assert_eq!(finding.status, Status::Note);
+        assert!(finding.found.contains("veth0 (MTU 1500), p0, has an MTU of 9000"), "{}", finding.found);
+        let most = veth_xdp_mtu_max();
+        assert_eq!(finding.remedy.unwrap(), format!("sudo ip link set p0 mtu {most} (in its namespace)"));
     }
 
     #[test]
