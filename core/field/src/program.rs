@@ -5,6 +5,7 @@
 use crate::error::ProgramError;
 use crate::value::{Bound, low_bits};
 use crate::vary::{FlowOrder, Flows, Target, Vary, Write};
+use random::permutation::Permutation;
 use std::ops::Range;
 use wire::signature::{self, LaneMark, Stamp};
 use wire::{Checksum, Packet};
@@ -157,10 +158,15 @@ pub(crate) fn flow(flows: &Flows, number: u64) -> u64 {
         FlowOrder::Sequential if length == 0 => number % count,
         FlowOrder::Sequential => number / length,
         FlowOrder::Random { seed } => {
-            let one_of = random::below(random::word(random::key(seed), number), count);
-            let together = u128::from(count) * u128::from(length);
-            let renewed = u128::from(number).checked_div(together).unwrap_or(0) as u64;
-            renewed.wrapping_mul(count).wrapping_add(one_of)
+            let key = random::key(seed);
+            // Numbers never reach more.
+            let together = count.saturating_mul(length);
+            let Some(renewed) = number.checked_div(together) else {
+                return random::below(random::word(key, number), count);
+            };
+            let order = Permutation::new(together);
+            let place = order.at(random::word(key, renewed), number % together);
+            renewed.wrapping_mul(count).wrapping_add(place % count)
         }
     }
 }

@@ -152,7 +152,8 @@ pub enum FlowOrder {
     /// `length` packets of one flow, then the next, which is new. With a length of 0, one packet of each of `count`
     /// flows, then again from the first.
     Sequential,
-    /// Each packet belongs to one of `count` flows drawn at random. After `count · length` packets all are new.
+    /// Each packet belongs to one of `count` flows at random. After `count · length` packets each has had `length`, and all
+    /// are new. With a length of 0 each packet's flow is drawn by itself.
     Random {
         /// Another seed gives another order.
         seed: u64,

@@ -10,6 +10,7 @@
 #![forbid(unsafe_code)]
 
 pub mod lcg;
+pub mod permutation;
 
 /// What the state of the generator grows by from one number to the next.
 pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

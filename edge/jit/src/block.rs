@@ -2,10 +2,11 @@
 
 use crate::shape::{Advance, Hold, Shape, Span, ValueKind, VariableShape, Way, Wraps, divisor, offset};
 use field::{Bound, Draw, FlowOrder, ListOrder, Pick, Program, Source, checksum_bytes};
+use random::permutation::Permutation;
 use wire::signature;
 
 /// Words before those of the variables: how flows advance.
-pub(crate) const FLOW_WORDS: usize = 3;
+pub(crate) const FLOW_WORDS: usize = 5;
 /// Words of one variable's constants.
 pub(crate) const VARIABLE_WORDS: usize = 10;
 /// Words of one variable's state.
@@ -19,6 +20,9 @@ pub(crate) mod flow {
     pub(crate) const TOGETHER: usize = 1;
     /// Key of the words that choose.
     pub(crate) const KEY: usize = 2;
+    /// Bits of a column, and rows, of the table in which packets are put in random order.
+    pub(crate) const BITS: usize = 3;
+    pub(crate) const ROWS: usize = 4;
 }
 
 /// Words of a variable's constants. Two behind each other are the lower and the upper 64 bits.
@@ -94,6 +98,8 @@ pub(crate) fn constants(program: &Program, shape: &Shape) -> Box<[u64]> {
         block[flow::TOGETHER] = flows.count.saturating_mul(flows.length);
         if let FlowOrder::Random { seed } = flows.order {
             block[flow::KEY] = random::key(seed);
+            let order = Permutation::new(block[flow::TOGETHER]);
+            (block[flow::BITS], block[flow::ROWS]) = (order.bits().into(), order.rows());
         }
     }
     for (variable, shape) in program.variables().iter().zip(&shape.variables) {

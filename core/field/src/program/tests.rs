@@ -165,12 +165,20 @@ fn flows_one_after_the_other() {
 
 #[test]
 fn flows_at_random() {
-    let program = flows(10, 5, FlowOrder::Random { seed: 1 });
-    for generation in 0..20u64 {
-        let numbers = generation * 50..(generation + 1) * 50;
-        let of = u128::from(generation) * 10..u128::from(generation + 1) * 10;
-        assert!(numbers.clone().all(|n| of.contains(&program.values(n)[0])), "{generation}");
-        assert!(numbers.map(|n| program.values(n)[0]).collect::<HashSet<_>>().len() > 7);
+    for (count, length) in [(50, 4), (10, 5), (1, 3), (7, 1), (64, 1_000)] {
+        let program = flows(count, length, FlowOrder::Random { seed: 1 });
+        let mut orders = HashSet::new();
+        for generation in 0..20u64 {
+            let order: Vec<_> = (0..count * length)
+                .map(|n| program.values(generation * count * length + n)[0] - u128::from(generation * count))
+                .collect();
+            let mut packets = vec![0; count as usize];
+            order.iter().for_each(|flow| packets[*flow as usize] += 1);
+            assert!(packets.iter().all(|n| *n == length), "{count} flows of {length}: {packets:?}");
+            orders.insert(order);
+        }
+        // Of one flow there is one order.
+        assert!(orders.len() > 15 || count == 1, "{} orders of {count} flows of {length}", orders.len());
     }
     let forever = flows(4, 0, FlowOrder::Random { seed: 1 });
     let seen: HashSet<_> = (0..1000).map(|n| forever.values(n * 1_000_003)[0]).collect();

@@ -7,7 +7,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{InstBuilder, MemFlags, StackSlotData, StackSlotKind, Value, types};
 use cranelift_frontend::Variable;
 use field::Bound;
-use random::lcg;
+use random::{lcg, permutation};
 
 /// Asks the interpreter for a variable's value.
 ///
@@ -143,16 +143,72 @@ impl Writer<'_> {
         };
         let number = self.build.use_var(self.number);
         let (count, key) = (self.flow_word(flow::COUNT), self.flow_word(flow::KEY));
-        let state = self.random_state(key, number);
-        let word = self.mix(state);
-        let one_of = self.build.ins().umulhi(word, count);
         if !renewed {
-            return Some(one_of);
+            let state = self.random_state(key, number);
+            let word = self.mix(state);
+            return Some(self.build.ins().umulhi(word, count));
         }
         let together = self.flow_word(flow::TOGETHER);
         let generation = self.build.ins().udiv(number, together);
+        let gone = self.build.ins().imul(generation, together);
+        let place = self.build.ins().isub(number, gone);
+        let state = self.random_state(key, generation);
+        let word = self.mix(state);
+        let place = self.permuted(word, place, together);
+        let one_of = self.build.ins().urem(place, count);
         let before = self.build.ins().imul(generation, count);
         Some(self.build.ins().iadd(before, one_of))
+    }
+
+    /// What [`Permutation::at`] has at `place` of `len`.
+    fn permuted(&mut self, key: Value, place: Value, len: Value) -> Value {
+        let (bits, rows) = (self.flow_word(flow::BITS), self.flow_word(flow::ROWS));
+        let one = self.build.ins().iconst(types::I64, 1);
+        let columns = self.build.ins().ishl(one, bits);
+        let columns = self.build.ins().iadd_imm(columns, -1);
+        let at = self.build.declare_var(types::I64);
+        self.build.def_var(at, place);
+        let [walk, done] = [(); 2].map(|()| self.build.create_block());
+        self.build.ins().jump(walk, &[]);
+
+        self.build.switch_to_block(walk);
+        let from = self.build.use_var(at);
+        let mut column = self.build.ins().band(from, columns);
+        let mut row = self.build.ins().ushr(from, bits);
+        for round in 0..permutation::ROUNDS {
+            let key = self.build.ins().rotl_imm(key, i64::from(round * permutation::TURN));
+            if round % 2 == 1 {
+                let spread = self.spread(row, key);
+                let moved = self.build.ins().iadd(column, spread);
+                column = self.build.ins().band(moved, columns);
+            } else {
+                let spread = self.spread(column, key);
+                let moved = self.build.ins().umulhi(spread, rows);
+                let moved = self.build.ins().iadd(row, moved);
+                let wrapped = self.build.ins().isub(moved, rows);
+                // Below zero, it is larger than any row.
+                row = self.build.ins().umin(moved, wrapped);
+            }
+        }
+        let row = self.build.ins().ishl(row, bits);
+        let found = self.build.ins().bor(row, column);
+        self.build.def_var(at, found);
+        let is_beyond = self.build.ins().icmp(IntCC::UnsignedGreaterThanOrEqual, found, len);
+        self.build.ins().brif(is_beyond, walk, &[], done, &[]);
+
+        self.build.switch_to_block(done);
+        found
+    }
+
+    /// Spreads the bits of a small number, as a permutation does.
+    fn spread(&mut self, value: Value, key: Value) -> Value {
+        let mut z = self.build.ins().iadd(value, key);
+        for factor in random::FACTORS {
+            z = self.build.ins().imul_imm(z, factor as i64);
+            let shifted = self.build.ins().ushr_imm(z, i64::from(permutation::SHIFT));
+            z = self.build.ins().bxor(z, shifted);
+        }
+        z
     }
 
     /// The turn of a variable at `number`.
