@@ -3,7 +3,7 @@
 import pytest
 from bench import Bench
 from lab import LONG, need
-from test_dhcp import Dnsmasq, Network
+from test_dhcp import Dnsmasq, Isc, Kea, Network
 
 # Packets a second from clients to the server that pass: two for each client, and what its release adds afterwards.
 LIMIT = 400
@@ -44,6 +44,44 @@ def test_the_rate_is_that_of_the_server(lab):
         assert any("DHCP set-up rate: " in sentence and "clients/s; at " in sentence for sentence in result["summary"]), result["summary"]
     findings = {finding["goal"]: finding for finding in campaign.shown()["findings"]}
     assert findings["lease_rate"]["value"] == row["best"]["rate"] and {"bind_p50", "bind_p99"} <= findings.keys(), findings
+
+
+def searched(lab, network, *settings):
+    """Findings of one campaign by goal, and its sentence."""
+    ports = {"west": {"device": "afpacket:veth0", "dhcp": {"clients": 40}}}
+    command = ["bench", "dhcp", lab.profile(ports, []), "--quick", "--trial", "500ms", "--settle", "0s", "--set", "rest=100ms"]
+    command += ["--set", "first=20", "--set", "maximum=40", *settings, "--store", lab.folder() / "store.db", "--json", "-"]
+    done = lab.eagre(*command, ns=network.tester, timeout=120)
+    (result,) = done.json["results"]
+    (row,) = result["findings"]["rows"]
+    return row, result["summary"][0], len(result["trials"])
+
+
+# How long each pings an address before it first offers it, by default.
+PINGS = {"isc": 1.0, "dnsmasq": 3.0}
+
+
+@pytest.mark.parametrize("kind", sorted(PINGS))
+def test_a_server_that_pings_first_has_that_delay_as_its_finding_each_time(lab, kind):
+    network = Network(lab)
+    Isc(network, ping=True) if kind == "isc" else Dnsmasq(network, ping=True)
+    for _ in range(2):
+        row, said, trials = searched(lab, network)
+        assert (row["best"], row["limit"], trials) == (None, "impossible", 1), (row, said)
+        waited = row["alone"]["bind"]["max"] / 1e9
+        assert PINGS[kind] <= waited < PINGS[kind] + 2, row
+        assert f"none; one client alone, new to the server, waited {waited:.3f} s" in said, said
+        assert row["alone"]["repeated"] == 0, row
+
+
+def test_a_server_that_does_not_ping_has_the_same_rate_each_time(lab):
+    network = Network(lab)
+    Kea(network)
+    for _ in range(2):
+        row, said, _ = searched(lab, network)
+        assert row["alone"]["bind"]["max"] < 1e9 and row["failed"] is None, (row, said)
+        assert row["best"]["rate"] == 40 and row["limit"] == "maximum", (row, said)
+        assert row["best"]["outcome"]["bind"]["max"] < 1e9, row
 
 
 def test_a_profile_without_clients_or_with_too_many_kinds_is_refused(lab):

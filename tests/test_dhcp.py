@@ -63,10 +63,11 @@ class Network:
 class Dnsmasq:
     """It has no file of leases, which it would write anew, and whole, at each lease: its log tells of them."""
 
-    def __init__(self, network, seconds=3600, *more, first=FIRST, last=LAST, authoritative=True):
+    def __init__(self, network, seconds=3600, *more, first=FIRST, last=LAST, authoritative=True, ping=False):
         need("dnsmasq")
         self.log = network.lab.folder(in_memory=True) / "dnsmasq.log"
-        command = ["dnsmasq", "--keep-in-foreground", "--port=0", "--interface=d0", "--bind-interfaces", "--no-ping"]
+        command = ["dnsmasq", "--keep-in-foreground", "--port=0", "--interface=d0", "--bind-interfaces"]
+        command += ["--no-ping"] * (not ping)
         command += ["--user=root", "--conf-file=/dev/null", "--pid-file", "--leasefile-ro"]
         command += [f"--log-facility={self.log}", "--dhcp-lease-max=100000"]
         command += [f"--dhcp-range={first},{last},255.255.0.0,{seconds}", *more]
@@ -97,14 +98,14 @@ def dnsmasq_for_many(network):
 
 
 class Isc:
-    def __init__(self, network, seconds=3600, last=LAST):
+    def __init__(self, network, seconds=3600, last=LAST, ping=False):
         need("dhcpd")
         # It waits for the disk before it acknowledges.
         self.leases_file = network.lab.folder(in_memory=True) / "dhcpd.leases"
         self.leases_file.touch()
         config = network.folder / "dhcpd.conf"
         config.write_text(
-            f"authoritative;\nping-check false;\ndefault-lease-time {seconds};\nmax-lease-time {seconds};\n"
+            f"authoritative;\nping-check {str(ping).lower()};\ndefault-lease-time {seconds};\nmax-lease-time {seconds};\n"
             "min-lease-time 1;\n"
             f"subnet 10.0.0.0 netmask 255.255.0.0 {{\n  range {FIRST} {last};\n  option routers {SERVER};\n}}\n"
         )

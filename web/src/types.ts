@@ -258,6 +258,8 @@ export interface BackToBackRow {
   at_maximum: number;
   /** Searches that the tester bounded. */
   tester_limited: number;
+  /** Searches that can't be judged, because the tester was disturbed. */
+  disturbed: number;
   /** Why there was nothing to search. */
   skipped: string | null;
 }
@@ -894,6 +896,8 @@ export interface Finding {
   lower: number | null;
   /** Smallest value known not to be reached, in `unit`. */
   upper: number | null;
+  /** What trials that can't be judged suggest, in `unit`: the highest load at which the tester may have lost all that was lost. */
+  indicative: number | null;
   /** How far apart `lower` and `upper` are at most where trials agree, in `unit`: where the search ends. */
   resolution: number | null;
   /** Why the value is not certain: trials that contradict it, with figures, and whether the tester was disturbed. */
@@ -962,6 +966,8 @@ export interface GoalResult {
   upper: MlrBound | null;
   /** The forwarding rate at the relevant lower bound, without the trials that may be exceeded. */
   conditional_throughput: FoundRate | null;
+  /** The load at which trials can't be judged, where the search ended; absent: none. */
+  unjudged?: UnjudgedLoad | null;
   /** What bounds it from above. */
   limit: Limit;
 }
@@ -1024,6 +1030,8 @@ export interface GroupOutcome {
   received: number;
   /** Frames lost. */
   lost: number;
+  /** Frames that the DUT lost at least, if the tester may have lost the others; absent: nothing is known of that. */
+  lost_least?: number | null;
   /** Frames received again. */
   duplicates: number;
   /** Frames received out of order (RFC 4737). */
@@ -1484,6 +1492,8 @@ export interface LeasePoint {
 export interface LeaseRow {
   /** The time each client has to get its lease, s. */
   within_s: number;
+  /** One client by itself; absent: not known. */
+  alone?: LeaseOutcome | null;
   /** The highest rate that passed; absent: none. */
   best: LeasePoint | null;
   /** The lowest at which the server failed; absent: none. */
@@ -1675,8 +1685,10 @@ export interface LossPoint {
   load_percent: number;
   /** The same in frames per second of the first group, where steps are not shares of the line rate: they were given as rates, or begin at what the tester can send. */
   load_pps?: number | null;
-  /** Lost frames, percent of those sent: the ordinate, 0 to 100; absent if the tester was the limit. */
+  /** Lost frames, percent of those sent: the ordinate, 0 to 100; absent if the tester was the limit or disturbed. */
   loss_percent: number | null;
+  /** Bounds of it where the tester was disturbed, percent. */
+  bounds_percent?: number[] | null;
   /** The same by group. */
   groups_percent: number[];
   /** What the tester really offered, percent of the line rate. */
@@ -1808,8 +1820,14 @@ export interface MrrRow {
   received_pps: Spread | null;
   /** Frames/s that were offered, all groups. */
   offered_pps: Spread | null;
-  /** Trials that the tester limited: there the offered load was below the line rate. */
+  /** Trials in which the tester could not send the line rate. They count only if none did better. */
   tester_limited: number;
+  /** Trials that can't be judged, because the tester was disturbed. They do not count. */
+  disturbed: number;
+  /** The most that arrived in one of them, frames/s of all groups. */
+  indicative_pps?: number | null;
+  /** What bounds it from above. */
+  limit?: Limit | null;
 }
 
 /** Multicast groups of a port's host, from before traffic until it has left them. */
@@ -2472,6 +2490,16 @@ export interface PointSessions {
   ttlb_p99_ns: number | null;
 }
 
+/** A rate that was held by dropping frames. */
+export interface Policed {
+  /** From when on frames were dropped, s since traffic started. */
+  from_s: number;
+  /** Received from then on, bits/s of frames with FCS. */
+  bps: number;
+  /** Received beyond that rate in all: the size of the device's bucket, bytes of frames with FCS. */
+  burst_bytes: number;
+}
+
 /** A port of this machine. */
 export interface Port {
   /** Name to lease it by. */
@@ -2856,6 +2884,10 @@ export interface ResetRow {
   by_arrivals_s: Spread | null;
   /** Trials at whose end the DUT was still away. */
   not_back: number;
+  /** Frames per second of the first group that were sent; absent: no rate was found. */
+  rate_pps: number | null;
+  /** Trials that the tester limited or disturbed. */
+  tester_limited: number;
 }
 
 /** What a trial found. */
@@ -3093,6 +3125,8 @@ export interface ServiceStep {
   ftd_ns: number | null;
   /** Delay variation, ns. */
   fdv_ns: number | null;
+  /** What the device did once it dropped frames, in the policing step. */
+  policed?: Policed | null;
   /** Share of available seconds; of the performance test. */
   availability?: number | null;
   /** Whether all criteria were met; absent: the tester was the limit or disturbed, so nothing is known. */
@@ -3402,7 +3436,7 @@ export interface SpreadResult {
 }
 
 /** Whether a trial counts, and for what. */
-export type Standing = "counted" | "tester_limited" | "invalid" | "interrupted" | "aside";
+export type Standing = "counted" | "bounded" | "tester_limited" | "invalid" | "interrupted" | "aside";
 
 /** State of a run or campaign. */
 export type State = "starting" | "running" | "draining" | "done" | "failed" | "stopped" | "interrupted";
@@ -3541,8 +3575,10 @@ export interface Summary {
 export interface SweepPoint {
   /** The load. */
   load: FoundRate;
-  /** Lost ÷ sent; absent if the tester was the limit. */
+  /** Lost ÷ sent; absent if the tester was the limit, or the trial can't be judged. */
   loss_ratio: number | null;
+  /** Of these at least this share was the DUT's, where the tester was disturbed. */
+  loss_ratio_least?: number | null;
   /** Frames/s that arrived, all groups. */
   received_pps: number;
   /** Latency by group, ns. */
@@ -3627,8 +3663,12 @@ export interface ThroughputRow {
   throughput: FoundRate | null;
   /** Frames per second that fill the link of the first group: the theoretical limit. */
   line_rate_pps: number;
-  /** The lowest rate of the first group that did not pass, frames/s. */
+  /** The lowest rate of the first group at which the DUT failed, frames/s. */
   failed_pps: number | null;
+  /** The same with all groups. */
+  failed?: FoundRate | null;
+  /** The highest load above the throughput that can't be judged; absent: none. */
+  unjudged?: UnjudgedLoad | null;
   /** What bounds it from above. */
   limit: Limit;
   /** The search ends when its bounds are this share of the line rate apart. Archives of older versions do not say. */
@@ -3709,10 +3749,20 @@ export interface TrialNote {
   sent: number;
   /** Frames lost. */
   lost: number;
+  /** Frames that the DUT lost at least, if the tester may have lost the others. */
+  lost_least?: number | null;
   /** Whether it counts, and for what. */
   standing: Standing;
   /** Reasons why it does not count. */
   reasons?: string[];
+}
+
+/** A load at which trials can't be judged, because the tester was disturbed. */
+export interface UnjudgedLoad {
+  /** The load. */
+  load: FoundRate;
+  /** Smallest loss ratio counted at it. The tester may have lost all of that. */
+  loss_ratio: number;
 }
 
 /** Whether a result can be trusted. */

@@ -1,6 +1,7 @@
 //! Address caching capacity and address learning rate of a switch (RFC 2889 sections 5.7 and 5.8).
 
 use crate::bisect::Bisect;
+use crate::climb::nothing_known;
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, Verdict};
 use crate::finding::Finding;
 use crate::list::Findings;
@@ -126,8 +127,8 @@ impl Row for AddressRow {
         vec![Finding {
             value: number(self.value),
             lower: number(self.value),
-            upper: number(self.failed.filter(|_| self.limit.is_dut())),
-            ..Finding::new(&*self.what, "").note(self.limit.note())
+            upper: number(self.failed),
+            ..Finding::new(&*self.what, "").note(self.limit.note_of(number(self.value)))
         }]
     }
 
@@ -154,26 +155,12 @@ struct Search {
 }
 
 impl Search {
-    /// Steps that get smaller as the answer does: a share of what has passed so far.
-    fn done(&self) -> bool {
-        match (self.bisect.passed(), self.bisect.failed()) {
-            (Some(passed), Some(failed)) => {
-                (failed - passed) as f64 <= (failed as f64 * self.config.resolution).max(1.0)
-            }
-            _ => self.bisect.probe().is_none(),
-        }
-    }
-
     fn row(&self) -> AddressRow {
-        let limit = match self.bisect.limit() {
-            Limit::Open if self.done() => self.bisect.failed_by().unwrap_or(Limit::Open),
-            limit => limit,
-        };
         AddressRow {
             what: if self.what == What::Capacity { "capacity" } else { "learning rate" }.into(),
             value: self.bisect.passed(),
-            failed: self.bisect.failed(),
-            limit,
+            failed: self.bisect.failed_by_dut(),
+            limit: self.bisect.limit(),
             failed_by: self.failed_by,
         }
     }
@@ -181,9 +168,6 @@ impl Search {
 
 impl Stage for Search {
     fn next(&mut self) -> Option<Draft> {
-        if self.done() {
-            return None;
-        }
         let value = self.bisect.probe()?;
         let (count, learn_rate) = match self.what {
             What::Capacity => (value, self.config.learn_rate),
@@ -203,10 +187,14 @@ impl Stage for Search {
             Verdict::Pass if flooded > 0 => Verdict::Fail,
             verdict => verdict,
         };
-        if verdict == Verdict::Fail && self.bisect.failed().is_none_or(|failed| at < failed) {
+        if verdict == Verdict::Fail && self.bisect.failed_by_dut().is_none_or(|failed| at < failed) {
             self.failed_by = Some((seen.outcome.lost(), flooded));
         }
         self.bisect.judge(at, verdict);
+    }
+
+    fn decides(&self, _: &Draft, seen: &Seen<'_>) -> bool {
+        seen.verdict(0.0).is_known()
     }
 }
 
@@ -226,7 +214,7 @@ impl Addresses {
             what: What::Capacity,
             config: config.clone(),
             rate,
-            bisect: Bisect::new(1, config.maximum, 1).climbing([config.first]),
+            bisect: Bisect::new(1, config.maximum, 1).within(config.resolution).climbing([config.first]),
             failed_by: None,
         };
         Self { searches: InTurn::new([capacity]), config: config.clone(), rate }
@@ -238,7 +226,9 @@ impl Addresses {
             what: What::Rate(count),
             config: self.config.clone(),
             rate: self.rate,
-            bisect: Bisect::new(1, self.config.learn_rate_max, 1).climbing([self.config.learn_rate]),
+            bisect: Bisect::new(1, self.config.learn_rate_max, 1)
+                .within(self.config.resolution)
+                .climbing([self.config.learn_rate]),
             failed_by: None,
         })
     }
@@ -258,6 +248,10 @@ impl Stage for Addresses {
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.searches.take(draft, seen);
     }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.searches.decides(draft, seen)
+    }
 }
 
 impl Procedure for Addresses {
@@ -275,9 +269,18 @@ impl Procedure for Addresses {
             let unit = if search.what == What::Capacity { "addresses" } else { "addresses/s" };
             match row.value {
                 Some(value) => {
-                    format!("Address {}: {} {unit}{}.", row.what, grouped(value), bounded_by(row.limit))
+                    let failed = row.failed.map(grouped);
+                    format!(
+                        "Address {}: {} {unit}{}.",
+                        row.what,
+                        grouped(value),
+                        bounded_by(row.limit, failed)
+                    )
                 }
                 None if row.limit == Limit::Open => format!("Address {}: not yet known.", row.what),
+                None if row.limit.is_testers() => {
+                    format!("Address {}: {}.", row.what, nothing_known(row.limit))
+                }
                 None => format!("Address {}: none; a single address is not learned.", row.what),
             }
         };

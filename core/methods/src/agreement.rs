@@ -40,7 +40,9 @@ pub(crate) fn disagreements(results: &[MethodResult]) -> Vec<String> {
 }
 
 fn loads(result: &MethodResult) -> impl Iterator<Item = Load<'_>> {
-    let counted = result.trials.iter().filter(|note| note.standing == Standing::Counted && note.sent > 0);
+    // Bounds of a loss contradict nothing.
+    let exact = |note: &&TrialNote| note.loss_ratio_least() >= note.loss_ratio();
+    let counted = result.trials.iter().filter(|note| note.counts() && note.sent > 0).filter(exact);
     counted.filter_map(|note| {
         let loss = note.lost as f64 / note.sent as f64;
         Some(Load { method: &result.method, note, frames: note.frames.as_ref()?, loss })
@@ -115,6 +117,7 @@ mod tests {
             duration: Nanos::from_secs(1),
             sent: 10_000,
             lost,
+            lost_least: None,
             standing,
             reasons: Vec::new(),
         }

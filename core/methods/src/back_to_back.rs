@@ -138,6 +138,9 @@ pub struct BackToBackRow {
     pub at_maximum: u32,
     /// Searches that the tester bounded.
     pub tester_limited: u32,
+    /// Searches that can't be judged, because the tester was disturbed.
+    #[serde(default)]
+    pub disturbed: u32,
     /// Why there was nothing to search.
     pub skipped: Option<String>,
 }
@@ -145,8 +148,23 @@ pub struct BackToBackRow {
 impl Row for BackToBackRow {
     fn findings(&self) -> Vec<Finding> {
         let burst = Finding::at(&self.frames, "back_to_back", "frames").repeats(self.burst.as_ref());
+        let note = self.skipped.clone().or_else(|| self.left_out());
         let buffer = |seconds: f64| Finding::at(&self.frames, "buffer_time", "s").value(seconds);
-        [burst.note(self.skipped.as_deref())].into_iter().chain(self.corrected_buffer_s.map(buffer)).collect()
+        [burst.note(note)].into_iter().chain(self.corrected_buffer_s.map(buffer)).collect()
+    }
+}
+
+impl BackToBackRow {
+    /// Searches that are not in the mean.
+    fn left_out(&self) -> Option<String> {
+        let said = [
+            (self.tester_limited, "that the tester bounded"),
+            (self.disturbed, "that can't be judged, because the tester was disturbed"),
+            (self.at_maximum, "that ended at the longest burst"),
+        ];
+        let said = said.iter().filter(|(searches, _)| *searches > 0);
+        let said: Vec<String> = said.map(|(n, what)| format!("{n} searches {what}")).collect();
+        (!said.is_empty()).then(|| said.join("; "))
     }
 }
 
@@ -159,6 +177,8 @@ struct Bursts {
     rate: Option<Pps>,
     search: Bisect,
     verifying: u32,
+    /// Trials can't be judged: nothing more is searched.
+    given_up: bool,
     found: Vec<(u64, Limit)>,
     skipped: Option<String>,
 }
@@ -174,6 +194,7 @@ impl Bursts {
             config: config.clone(),
             rate: None,
             verifying: 0,
+            given_up: false,
             found: Vec::new(),
             skipped: None,
         }
@@ -205,7 +226,8 @@ impl Bursts {
             corrected_buffer_s: corrected,
             corrected_buffer_frames: corrected.map(|seconds| seconds * line),
             at_maximum: count(Limit::Maximum),
-            tester_limited: count(Limit::Tester) + count(Limit::Disturbed),
+            tester_limited: count(Limit::Tester),
+            disturbed: count(Limit::Disturbed),
             skipped: self.skipped.clone(),
         }
     }
@@ -217,16 +239,20 @@ impl Bursts {
             (_, Some(why)) => format!("{what}: {why}"),
             (Some(burst), _) => format!(
                 "{what}: {} frames on average over {} searches (smallest {}, largest {}, standard deviation {:.1}); \
-                 corrected buffer time {:.3} ms.",
+                 corrected buffer time {:.3} ms{}.",
                 grouped(burst.mean as u64),
                 burst.samples,
                 grouped(burst.min as u64),
                 grouped(burst.max as u64),
                 burst.stddev,
-                row.corrected_buffer_s.unwrap_or(0.0) * 1e3
+                row.corrected_buffer_s.unwrap_or(0.0) * 1e3,
+                row.left_out().map_or_else(String::new, |said| format!("; {said}"))
             ),
             (None, None) if row.tester_limited > 0 => {
                 format!("{what}: not found; the tester cannot send bursts at full load.")
+            }
+            (None, None) if row.disturbed > 0 => {
+                format!("{what}: can't be judged here; the tester was disturbed.")
             }
             (None, None) => format!("{what}: not yet known."),
         }
@@ -241,7 +267,7 @@ impl Stage for Bursts {
         if self.search.probe().is_none() {
             self.conclude();
         }
-        if self.found.len() >= self.config.repeats as usize {
+        if self.given_up || self.found.len() >= self.config.repeats as usize {
             return None;
         }
         let frames = self.search.probe()?;
@@ -261,7 +287,9 @@ impl Stage for Bursts {
 
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         let TrialKind::Burst { frames } = draft.kind else { return };
-        let verdict = seen.verdict(0.0);
+        // A pause within a burst lets the DUT's buffer drain.
+        let verdict = seen.verdict_if_valid(seen.loss_ratio() == 0.0);
+        self.given_up |= verdict == Verdict::GivenUp;
         if verdict == Verdict::Fail && self.verifying < self.config.loss_verification {
             self.verifying += 1;
             return;
@@ -319,6 +347,10 @@ impl Stage for BackToBack {
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.sizes.take(draft, seen);
     }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.sizes.decides(draft, seen)
+    }
 }
 
 impl Procedure for BackToBack {
@@ -331,7 +363,11 @@ impl Procedure for BackToBack {
     }
 
     fn summary(&self) -> Vec<String> {
-        self.sizes.stages.iter().map(|stage| stage.then.sentence()).collect()
+        let sentence = |stage: &FindThen<Bursts>| match (&stage.then.skipped, stage.then.rate) {
+            (None, None) => format!("Back-to-back frames at {}: {}.", stage.then.frames, stage.why_not()),
+            _ => stage.then.sentence(),
+        };
+        self.sizes.stages.iter().map(sentence).collect()
     }
 
     fn remarks(&self) -> Vec<String> {

@@ -3,12 +3,9 @@
 
 use crate::bisect::Bisect;
 use crate::draft::{Limit, Verdict};
+use crate::result::bounded_by;
 use crate::settings::ConfigError;
 use units::Nanos;
-
-/// A search in which nothing has passed ends when the tester was disturbed at so many loads in a row: what keeps it from its
-/// work at a small load does so at a smaller one.
-pub(crate) const DISTURBED_MAX: u32 = 3;
 
 /// What the search may do.
 #[derive(Debug, Clone, Copy)]
@@ -43,12 +40,8 @@ impl ClimbConfig {
 pub(crate) struct Climb {
     config: ClimbConfig,
     bisect: Bisect,
-    /// The lowest value at which the device failed.
-    failed_by_dut: Option<u64>,
     /// The last trial failed, or the tester was kept from its work: the device rests before the next.
     tired: bool,
-    /// Loads in a row at which the tester was disturbed.
-    disturbed: u32,
     /// The device has rested.
     pub(crate) rested: bool,
 }
@@ -63,15 +56,13 @@ pub(crate) fn doubling(from: u64, to: u64) -> impl Iterator<Item = u64> {
 impl Climb {
     /// Tries the values of `ladder` on the way up.
     pub(crate) fn new(config: ClimbConfig, ladder: impl IntoIterator<Item = u64>) -> Self {
-        let bisect = Bisect::new(config.bounds.0, config.bounds.1, 1).climbing(ladder);
-        Self { config, bisect, failed_by_dut: None, tired: false, disturbed: 0, rested: false }
+        let (low, high) = config.bounds;
+        let bisect = Bisect::new(low, high, 1).within(config.resolution).climbing(ladder);
+        Self { config, bisect, tired: false, rested: false }
     }
 
     /// The next value, and how long the device rests before it; called once for each.
     pub(crate) fn next(&mut self) -> Option<(u64, Nanos)> {
-        if self.is_done() {
-            return None;
-        }
         let value = self.bisect.probe()?;
         let rest = if self.tired { self.config.rest } else { Nanos::ZERO };
         self.rested |= rest > Nanos::ZERO;
@@ -82,47 +73,48 @@ impl Climb {
     pub(crate) fn judge(&mut self, at: u64, verdict: Verdict) {
         self.bisect.judge(at, verdict);
         self.tired = matches!(verdict, Verdict::Fail | Verdict::Disturbed);
-        self.disturbed = if verdict == Verdict::Disturbed { self.disturbed + 1 } else { 0 };
-        if verdict == Verdict::Fail {
-            self.failed_by_dut = Some(at);
-        }
-    }
-
-    fn is_done(&self) -> bool {
-        match (self.bisect.passed(), self.bisect.failed()) {
-            (Some(passed), Some(failed)) => {
-                (failed - passed) as f64 <= (failed as f64 * self.config.resolution).max(1.0)
-            }
-            (None, _) if self.disturbed >= DISTURBED_MAX => true,
-            _ => self.bisect.probe().is_none(),
-        }
     }
 
     /// What bounds the answer.
     pub(crate) fn limit(&self) -> Limit {
-        match self.bisect.limit() {
-            Limit::Open if self.is_done() => self.bounded_by(),
-            limit => limit,
-        }
+        self.bisect.limit()
     }
 
-    /// The tester, if nothing that the device failed at lies as low.
-    fn bounded_by(&self) -> Limit {
-        match self.bisect.failed_by() {
-            _ if self.failed_by_dut.is_some() && self.failed_by_dut == self.bisect.failed() => Limit::Dut,
-            Some(Limit::Disturbed) => Limit::Disturbed,
-            _ => Limit::Tester,
-        }
+    /// The lowest failure was not one: it passed when it was tried again.
+    pub(crate) fn retract(&mut self, at: u64) {
+        self.bisect.retract(at);
+        self.tired = false;
+    }
+
+    /// The smallest value at which the device failed, above all that passed.
+    pub(crate) fn failed(&self) -> Option<u64> {
+        self.bisect.failed_by_dut()
     }
 }
 
 /// That nothing was found, because of the tester.
 pub(crate) fn nothing_known(limit: Limit) -> &'static str {
     match limit {
-        Limit::Disturbed => {
-            "not found; the tester was disturbed at every load, by what else runs on its machine"
-        }
+        Limit::Disturbed => "can't be judged; the tester was disturbed, by what else runs on its machine",
         _ => "not found; the tester was the limit at every load",
+    }
+}
+
+/// The answer of a search that has ended: `found`, if anything passed, what the device failed at and why, if it did, and what
+/// bounds the answer.
+pub(crate) fn answer(limit: Limit, found: Option<String>, failed: Option<(String, String)>) -> String {
+    let said = failed.map(|(at, why)| format!("; at {at}: {why}"));
+    match (found, said, limit) {
+        (Some(found), Some(said), Limit::Disturbed) => {
+            format!("{found}{said}; values in between can't be judged, because the tester was disturbed")
+        }
+        (Some(found), Some(said), Limit::Tester) => format!("{found}, where the tester was the limit{said}"),
+        (Some(found), Some(said), Limit::Dut) => format!("{found}{said}"),
+        (Some(found), _, _) => format!("{found}{}", bounded_by(limit, None)),
+        (None, said, Limit::Disturbed | Limit::Tester) => {
+            format!("{}{}", nothing_known(limit), said.unwrap_or_default())
+        }
+        (None, said, _) => format!("none{}", said.unwrap_or_default()),
     }
 }
 
@@ -169,9 +161,9 @@ mod tests {
         let mut climb = climb();
         let mut trials = 0;
         while let Some((value, _)) = climb.next() {
-            climb.judge(value, Verdict::Disturbed);
             trials += 1;
+            climb.judge(value, if trials == 3 { Verdict::GivenUp } else { Verdict::Disturbed });
         }
-        assert_eq!((trials, climb.limit()), (DISTURBED_MAX, Limit::Disturbed));
+        assert_eq!((trials, climb.limit()), (3, Limit::Disturbed));
     }
 }

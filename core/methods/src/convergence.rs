@@ -218,6 +218,10 @@ impl ConvergenceRow {
 }
 
 impl Row for ConvergenceRow {
+    fn is_unjudged(&self) -> bool {
+        self.by_loss.is_none() && self.not_converged + self.too_early == 0 && self.tester_limited > 0
+    }
+
     fn findings(&self) -> Vec<Finding> {
         let of = |goal: &str, unit: &str, spread: &Option<Spread>| {
             Finding::at(&self.frames, goal, unit).repeats(spread.as_ref()).note(spread.map(range))
@@ -398,7 +402,10 @@ impl Withdrawals {
                 "{what}: traffic did not take the other path within {} of the withdrawal.",
                 part(self.duration, CUT - WITHDRAW)
             )),
-            _ => all.push(format!("{what}: not measured.")),
+            _ if self.tester_limited > 0 => all.push(format!(
+                "{what}: can't be judged here; in all trials the tester was the limit or disturbed."
+            )),
+            _ => all.push(format!("{what}: not yet measured.")),
         }
         if let Some(lost) = &row.return_lost {
             let lost = match lost.max {
@@ -455,6 +462,7 @@ impl Stage for Withdrawals {
         self.done += 1;
         if seen.limited {
             self.tester_limited += 1;
+            self.done = if seen.last { self.repeats } else { self.done };
             return;
         }
         let streams = &seen.outcome.convergence;

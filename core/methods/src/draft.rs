@@ -103,9 +103,15 @@ impl Draft {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(crate) outcome: &'a TrialOutcome,
-    /// The tester was the limit, or the figures are not to be trusted: nothing is known about the DUT at this load.
+    /// The tester was the limit, or the figures are not to be trusted. Bounds of its loss may still decide.
     pub(crate) limited: bool,
+    /// It is at least the third trial in a row that can't be judged: a search ends with what it knows.
+    pub(crate) last: bool,
 }
+
+/// Trials in a row that can't be judged, after which a search ends. What other processes do to the tester does not depend on
+/// the load, so lower loads would not help.
+pub(crate) const UNJUDGED_MAX: u32 = 3;
 
 impl Seen<'_> {
     /// Lost ÷ sent, all groups.
@@ -113,23 +119,48 @@ impl Seen<'_> {
         self.outcome.loss_ratio()
     }
 
-    /// The tester did not fall short, but was kept from its work: another trial may well do better.
-    pub(crate) fn disturbed(&self) -> bool {
-        self.limited && !self.outcome.generator_limited
+    /// Bounds of the share of frames that the DUT lost; `None`: nothing is known.
+    pub(crate) fn loss_bounds(&self) -> Option<(f64, f64)> {
+        if !self.limited {
+            return Some((self.loss_ratio(), self.loss_ratio()));
+        }
+        self.outcome.loss_bounds().filter(|_| !self.outcome.generator_limited)
     }
 
-    /// Whether the DUT passes at a loss ratio.
+    /// Whether the DUT passes at a loss ratio, as far as the bounds of its loss decide.
     pub(crate) fn verdict(&self, loss_ratio: f64) -> Verdict {
-        self.verdict_if(self.loss_ratio() <= loss_ratio)
+        match self.loss_bounds() {
+            Some((_, most)) if most <= loss_ratio => Verdict::Pass,
+            Some((least, _)) if least > loss_ratio => Verdict::Fail,
+            _ => self.unknown(),
+        }
     }
 
-    /// Whether the DUT passes, if the trial says anything about it.
+    /// Whether the DUT passes, where a disturbance of the tester can only make a trial worse: then a pass holds.
     pub(crate) fn verdict_if(&self, passed: bool) -> Verdict {
         match () {
-            () if self.disturbed() => Verdict::Disturbed,
-            () if self.limited => Verdict::Tester,
+            () if !self.limited && passed => Verdict::Pass,
+            () if !self.limited => Verdict::Fail,
+            () if passed && self.outcome.only_worse && !self.outcome.generator_limited => Verdict::Pass,
+            () => self.unknown(),
+        }
+    }
+
+    /// Whether the DUT passes, where a pause of the tester makes a trial easier, as it does a burst.
+    pub(crate) fn verdict_if_valid(&self, passed: bool) -> Verdict {
+        match () {
+            () if self.limited => self.unknown(),
             () if passed => Verdict::Pass,
             () => Verdict::Fail,
+        }
+    }
+
+    /// Why the trial says nothing.
+    fn unknown(&self) -> Verdict {
+        match () {
+            () if self.outcome.generator_limited => Verdict::Tester,
+            () if self.last => Verdict::GivenUp,
+            () => Verdict::Disturbed,
         }
     }
 }
@@ -139,8 +170,19 @@ impl Seen<'_> {
 pub(crate) enum Verdict {
     Pass,
     Fail,
+    /// The tester could not do what was asked for.
     Tester,
+    /// The tester was kept from its work: another trial may well do better.
     Disturbed,
+    /// The same for the third time in a row: the search ends.
+    GivenUp,
+}
+
+impl Verdict {
+    /// Whether the trial decides about the DUT.
+    pub(crate) fn is_known(self) -> bool {
+        matches!(self, Self::Pass | Self::Fail)
+    }
 }
 
 /// What bounds a figure from above.
@@ -153,7 +195,7 @@ pub enum Limit {
     Maximum,
     /// The tester could not do more; the DUT may well.
     Tester,
-    /// No trial above it was valid: the tester was kept from its work each time.
+    /// Trials above it, up to the lowest load at which the DUT failed, can't be judged: the tester was disturbed.
     Disturbed,
     /// The DUT failed at the smallest value already.
     Impossible,
@@ -175,7 +217,7 @@ impl Limit {
     /// What tables remark beside a value, or in place of one.
     pub(crate) fn note_of(self, value: Option<f64>) -> Option<&'static str> {
         match (self, value) {
-            (Self::Disturbed, None) => Some("no trial was valid: the tester was disturbed"),
+            (Self::Disturbed, None) => Some("can't be judged: the tester was disturbed"),
             (Self::Tester, None) => Some("the tester was the limit at every load"),
             _ => self.note(),
         }
@@ -187,9 +229,7 @@ impl Limit {
             Self::Dut => None,
             Self::Maximum => Some("the largest value tried"),
             Self::Tester => Some("the tester was the limit; the device may do more"),
-            Self::Disturbed => {
-                Some("no trial above it was valid: the tester was disturbed; the device may do more")
-            }
+            Self::Disturbed => Some("trials above it can't be judged: the tester was disturbed"),
             Self::Impossible => Some("the device failed at the smallest value"),
             Self::Open => Some("the search has not ended"),
         }
@@ -202,6 +242,10 @@ pub(crate) trait Stage: Clone + Send {
     fn next(&mut self) -> Option<Draft>;
     /// Takes what came of the trial asked for last.
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>);
+    /// Whether an outcome that is not valid decides all the same what the trial was for; by default, it does not.
+    fn decides(&self, _: &Draft, _: &Seen<'_>) -> bool {
+        false
+    }
 }
 
 /// A whole method.
@@ -244,5 +288,9 @@ impl<S: Stage> Stage for InTurn<S> {
         if let Some(stage) = self.stages.get_mut(self.at) {
             stage.take(draft, seen);
         }
+    }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.stages.get(self.at).is_some_and(|stage| stage.decides(draft, seen))
     }
 }

@@ -9,6 +9,7 @@ use crate::testbed::Frames;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use units::quantity;
 
 /// What a method found for one frame length and one goal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +28,9 @@ pub struct Finding {
     pub lower: Option<f64>,
     /// Smallest value known not to be reached, in `unit`.
     pub upper: Option<f64>,
+    /// What trials that can't be judged suggest, in `unit`: the highest load at which the tester may have lost all that was lost.
+    #[serde(default)]
+    pub indicative: Option<f64>,
     /// How far apart `lower` and `upper` are at most where trials agree, in `unit`: where the search ends.
     #[serde(default)]
     pub resolution: Option<f64>,
@@ -80,6 +84,14 @@ impl Finding {
 
     pub(crate) fn note(self, note: Option<impl Into<String>>) -> Self {
         Self { note: note.map(Into::into), ..self }
+    }
+
+    /// What trials that can't be judged suggest, in the note as well.
+    pub(crate) fn indicating(self, indicative: Option<f64>) -> Self {
+        let Some(value) = indicative else { return self };
+        let said = format!("indicative: {}", quantity(value, &self.unit));
+        let note = self.note.map_or(said.clone(), |note| format!("{note}; {said}"));
+        Self { indicative: Some(value), note: Some(note), ..self }
     }
 
     /// Two quantiles of a distribution of times.

@@ -59,8 +59,9 @@ impl Forecast {
                 outcome.services = loads.iter().map(of).collect();
             }
             TrialKind::Multicast { .. } => outcome.multicast = Some(GroupChange::default()),
-            TrialKind::Leases { rate, .. } => {
+            TrialKind::Leases { rate, alone, .. } => {
                 let clients = (*rate).max(1);
+                let pass = if *alone { 1.0 } else { pass };
                 let bound = (clients as f64 * pass) as u64;
                 outcome.leases = Some(LeaseOutcome { clients, bound, ..LeaseOutcome::default() });
             }
@@ -114,7 +115,7 @@ fn subject(request: &TrialRequest) -> String {
         TrialKind::Addresses { .. } => "addresses".into(),
         TrialKind::Sessions(load) => format!("{:?} {:?}", load.objective, load.app),
         TrialKind::Mix(_) => "mix".into(),
-        TrialKind::Leases { .. } => "leases".into(),
+        TrialKind::Leases { alone, .. } => format!("leases {alone}"),
         TrialKind::Routes { .. } => "routes".into(),
         TrialKind::Tcp { .. } => "tcp".into(),
         _ => format!("load {}", request.frames),

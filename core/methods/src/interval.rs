@@ -227,7 +227,7 @@ impl<'a> Load<'a> {
     fn of_all(frame: &str, criterion: &Criterion, number: usize, all: &'a [MethodResult]) -> Vec<Self> {
         let of = |(index, result): (usize, &'a MethodResult)| {
             let counts = |note: &&TrialNote| {
-                note.standing == Standing::Counted
+                note.counts()
                     && note.sent > 0
                     && note.frames.as_ref().map(Frames::to_string).as_deref() == Some(frame)
             };
@@ -281,7 +281,7 @@ impl Criterion {
     /// What the trials at one load say. A method's own rule judges its own trials; another method's stand for themselves.
     fn passes(&self, notes: &[&TrialNote], is_own: bool) -> Option<bool> {
         let (ratio, trial) = self.asks();
-        let lossy = |note: &&&TrialNote| note.loss_ratio() > ratio;
+        let lossy = |note: &&&TrialNote| note.loss_ratio_least() > ratio;
         let passed = notes.iter().any(|note| note.duration >= trial && note.loss_ratio() <= ratio);
         match (self, is_own) {
             (Self::Curve { .. }, _) => None,
@@ -306,9 +306,13 @@ impl Criterion {
                     Self::Goal(goal) if goal.exceed_ratio > 0.0 => SLACK,
                     _ => 0.0,
                 };
-                match notes.iter().any(|note| note.loss_ratio() > ratio + slack) {
+                match notes.iter().any(|note| note.loss_ratio_least() > ratio + slack) {
                     true => Some(false),
-                    false => notes.iter().any(|note| note.duration >= trial).then_some(true),
+                    false => {
+                        let passes =
+                            |note: &&TrialNote| note.duration >= trial && note.loss_ratio() <= ratio + slack;
+                        notes.iter().any(passes).then_some(true)
+                    }
                 }
             }
         }
@@ -319,7 +323,12 @@ impl Criterion {
 fn durations(notes: &[&TrialNote], goal: &Goal) -> Durations {
     let mut sums = [0u64; 4];
     for note in notes {
-        let (short, high) = (note.duration < goal.final_trial, note.loss_ratio() > goal.loss_ratio);
+        // Of a trial within bounds nothing is known if the goal lies between them.
+        let high = note.loss_ratio_least() > goal.loss_ratio;
+        if !high && note.loss_ratio() > goal.loss_ratio {
+            continue;
+        }
+        let short = note.duration < goal.final_trial;
         sums[usize::from(short) * 2 + usize::from(high)] += note.duration.0;
     }
     let [full_low, full_high, short_low, short_high] = sums.map(|ns| Nanos(ns).as_secs_f64());

@@ -192,7 +192,14 @@ impl Row for LatencyRow {
         ];
         let quantiles = quantiles.into_iter().filter_map(|(goal, ns)| Some(at(goal, "ns").value(ns?)));
         let mean = at("latency_mean", "ns").repeats(self.mean.as_ref());
-        std::iter::once(mean).chain(quantiles).chain([at("loss", "ratio").value(self.loss_ratio)]).collect()
+        std::iter::once(mean)
+            .chain(quantiles)
+            .chain([at("loss", "ratio").value(Some(self.loss_ratio).filter(|_| self.trials > 0))])
+            .collect()
+    }
+
+    fn is_unjudged(&self) -> bool {
+        self.trials == 0 && self.limited > 0
     }
 }
 
@@ -202,6 +209,7 @@ struct Point {
     share: f64,
     done: u32,
     limited: u32,
+    given_up: bool,
     groups: Vec<(String, Vec<LatencySummary>)>,
     /// Of each of `groups` that has some, the trials' mean differences between consecutive delays, ns.
     differences: Vec<(String, Vec<f64>)>,
@@ -320,7 +328,7 @@ fn group_latency(name: &str, seen: &[LatencySummary], point: &Point) -> GroupLat
 impl Stage for Points {
     fn next(&mut self) -> Option<Draft> {
         let rate = self.rate?;
-        let point = self.points.iter().find(|point| point.done < self.repeats)?;
+        let point = self.points.iter().find(|point| point.done < self.repeats && !point.given_up)?;
         let label = format!(
             "{}: latency at {} of the rate, {} of {}",
             self.frames,
@@ -334,6 +342,10 @@ impl Stage for Points {
     fn take(&mut self, _: &Draft, seen: &Seen<'_>) {
         if let Some(point) = self.points.iter_mut().find(|point| point.done < self.repeats) {
             point.take(seen);
+        }
+        if seen.last {
+            // Other loads can't be judged either.
+            self.points.iter_mut().for_each(|point| point.given_up = true);
         }
     }
 }
@@ -371,6 +383,10 @@ impl Stage for Latency {
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.sizes.take(draft, seen);
     }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.sizes.decides(draft, seen)
+    }
 }
 
 impl Procedure for Latency {
@@ -385,8 +401,7 @@ impl Procedure for Latency {
     fn summary(&self) -> Vec<String> {
         let noun = self.config.rates.noun();
         let none = self.sizes.stages.iter().filter(|stage| stage.then.rate.is_none());
-        let none =
-            none.map(|stage| format!("Latency at {}: not measured; no rate was found.", stage.then.frames));
+        let none = none.map(|stage| format!("Latency at {}: {}.", stage.then.frames, stage.why_not()));
         let rows = self.rows();
         let some = rows.iter().map(|row| {
             let (frames, share, load) = (&row.frames, percent(row.share_of_rate), &row.load);
@@ -394,6 +409,11 @@ impl Procedure for Latency {
                 Some(mean) => format!(
                     "Latency at {frames}, {share} of {noun} ({load}): mean {:.0} ns over {} trials.",
                     mean.mean, row.trials
+                ),
+                None if row.limited > 0 => format!(
+                    "Latency at {frames}, {share} of {noun} ({load}): can't be judged here; in all {} trials the tester was the \
+                     limit or disturbed.",
+                    row.limited
                 ),
                 None => format!("Latency at {frames}, {share} of {noun} ({load}): not measured."),
             }
@@ -409,6 +429,7 @@ impl Procedure for Latency {
                 self.config.repeats, self.config.duration
             ));
         }
+        remarks.extend(self.sizes.stages.iter().filter_map(|stage| stage.caveat(&stage.then.frames)));
         remarks.push("Every frame is measured, not one tagged frame per trial.".into());
         remarks
     }

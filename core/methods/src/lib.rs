@@ -96,8 +96,8 @@ pub use mix::MixPoint;
 pub use mlr::{Durations, Goal, GoalResult, LoadClass, MlrBound, Threshold};
 pub use outcome::{
     GroupChange, GroupOutcome, JitterSummary, LatencySummary, LeaseOutcome, MixEntry, MixOutcome, Outage,
-    PathChange, PathOutcome, Recovery, RouteOutcome, ServiceOutcome, SessionOutcome, StreamConvergence,
-    TcpOutcome, TrialOutcome,
+    PathChange, PathOutcome, Policed, Recovery, RouteOutcome, ServiceOutcome, SessionOutcome,
+    StreamConvergence, TcpOutcome, TrialOutcome,
 };
 pub use paired::{
     Answer, Better, Measured, Pair, Paired, PairedConfig, PairedResult, PairedTrial, Question, Scale, Side,

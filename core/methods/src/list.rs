@@ -178,6 +178,17 @@ impl Findings {
         found.filter(|known| known.rate.micro() > 0).collect()
     }
 
+    /// Whether an answer is missing because trials can't be judged: the tester was disturbed.
+    pub fn is_unjudged(&self) -> bool {
+        self.rows().iter().any(|row| row.is_unjudged())
+    }
+
+    /// Whether nothing was found: no row has a value, and the DUT failed at nothing.
+    pub fn nothing_found(&self) -> bool {
+        let has_value = |row: &&dyn Row| row.findings().iter().any(|finding| finding.value.is_some());
+        !self.has_failed() && !self.rows().iter().any(has_value)
+    }
+
     /// Whether the DUT failed: at the smallest value of a search, or what was agreed of a service.
     pub fn has_failed(&self) -> bool {
         self.rows().iter().any(|row| row.has_failed())
@@ -259,7 +270,11 @@ mod tests {
         for mut config in MethodConfig::all() {
             if config.takes_rates() {
                 let frames = Frames::bytes(512).unwrap();
-                config.set_rates(vec![KnownRate { frames: frames.clone(), rate: units::Pps::new(1_000) }]);
+                config.set_rates(vec![KnownRate {
+                    frames: frames.clone(),
+                    rate: units::Pps::new(1_000),
+                    limit: None,
+                }]);
                 assert_eq!(config.sizes(), Vec::new(), "known rates leave no size to choose");
                 config.check(&testbed).unwrap();
             }

@@ -154,8 +154,11 @@ pub struct LossPoint {
     /// rates, or begin at what the tester can send.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub load_pps: Option<f64>,
-    /// Lost frames, percent of those sent: the ordinate, 0 to 100; absent if the tester was the limit.
+    /// Lost frames, percent of those sent: the ordinate, 0 to 100; absent if the tester was the limit or disturbed.
     pub loss_percent: Option<f64>,
+    /// Bounds of it where the tester was disturbed, percent.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bounds_percent: Option<(f64, f64)>,
     /// The same by group.
     pub groups_percent: Vec<f64>,
     /// What the tester really offered, percent of the line rate.
@@ -171,7 +174,10 @@ impl Row for LossRow {
             };
             let ratio = point.loss_percent.map(|percent| percent / 100.0);
             let note = ratio.is_none().then_some("the tester was the limit, or disturbed");
+            let bounds = point.bounds_percent.map(|(least, most)| (least / 100.0, most / 100.0));
             Finding {
+                lower: bounds.map(|bounds| bounds.0),
+                upper: bounds.map(|bounds| bounds.1),
                 criterion: Some(Criterion::Curve { share: point.load_percent / 100.0 }),
                 ..Finding::at(&self.frames, goal, "ratio").value(ratio).note(note)
             }
@@ -179,6 +185,10 @@ impl Row for LossRow {
         // That the tester did not reach a load is said once, where its steps begin lower.
         let scaled = self.tester_most_percent.is_some();
         self.points.iter().filter(|point| !scaled || point.loss_percent.is_some()).map(of).collect()
+    }
+
+    fn is_unjudged(&self) -> bool {
+        !self.points.is_empty() && self.points.iter().all(|point| point.loss_percent.is_none())
     }
 }
 
@@ -279,15 +289,18 @@ impl Stage for Curve {
         Some(Draft::load(&self.row.frames, rate, self.config.duration).label(label))
     }
 
-    fn take(&mut self, _: &Draft, seen: &Seen<'_>) {
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         let Some(share) = self.between.or_else(|| self.left.pop_front()) else { return };
         let achieved = seen.outcome.groups.first().map_or(0.0, |group| group.achieved.as_f64());
         let achieved = achieved / self.line.as_f64();
+        let exact = self.decides(draft, seen);
+        let bounds = seen.loss_bounds().filter(|_| !exact);
         let in_rates = self.most.is_some() || !self.config.rates.is_empty();
         self.row.points.push(LossPoint {
             load_percent: round(share * 100.0),
             load_pps: in_rates.then(|| round(self.line.as_f64() * share)),
-            loss_percent: (!seen.limited).then(|| seen.loss_ratio() * 100.0),
+            loss_percent: exact.then(|| seen.loss_ratio() * 100.0),
+            bounds_percent: bounds.map(|(least, most)| (least * 100.0, most * 100.0)),
             groups_percent: seen.outcome.groups.iter().map(|group| group.loss_ratio() * 100.0).collect(),
             achieved_percent: achieved * 100.0,
         });
@@ -303,6 +316,16 @@ impl Stage for Curve {
             self.rescale(achieved, share);
         }
         self.row.ended_loss_free = self.ended();
+        if seen.last {
+            // Other loads can't be judged either.
+            self.left.clear();
+            self.added = KNOWN_LEAST;
+        }
+    }
+
+    /// A point is a loss ratio: it is known where its bounds meet.
+    fn decides(&self, _: &Draft, seen: &Seen<'_>) -> bool {
+        seen.loss_bounds().is_some_and(|(least, most)| least >= most)
     }
 }
 
@@ -328,6 +351,10 @@ impl Stage for FrameLoss {
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.curves.take(draft, seen);
     }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.curves.decides(draft, seen)
+    }
 }
 
 impl Procedure for FrameLoss {
@@ -349,7 +376,15 @@ impl Procedure for FrameLoss {
             };
             let point = |point: &LossPoint| match point.loss_percent {
                 Some(loss) => format!("{} at {}", percent(loss / 100.0), load(point)),
-                None => format!("not known at {} (the tester was the limit, or disturbed)", load(point)),
+                None => match point.bounds_percent {
+                    Some((least, most)) => format!(
+                        "{} to {} at {} (the tester was disturbed)",
+                        percent(least / 100.0),
+                        percent(most / 100.0),
+                        load(point)
+                    ),
+                    None => format!("not known at {} (the tester was the limit, or disturbed)", load(point)),
+                },
             };
             let known = |point: &&LossPoint| !scaled || point.loss_percent.is_some();
             let points: Vec<_> = curve.row.points.iter().filter(known).map(point).collect();

@@ -9,7 +9,6 @@ use crate::finding::{Finding, GoalMeaning};
 use crate::list::Findings;
 use crate::method::Method;
 use crate::outcome::{MixEntry, MixOutcome, SessionOutcome};
-use crate::result::bounded_by;
 use crate::run::Run;
 use crate::sessions::{Criteria, phase_remarks};
 use crate::settings::{About, ConfigError, Row, Settings};
@@ -212,23 +211,13 @@ impl MixSearch {
         let times = |point: &MixPoint| format!("{} times", plain(point.multiplier));
         let why = |point: &MixPoint| point.violations.join(", ");
         let limit = self.climb.limit();
-        match (&self.best, &self.failed) {
-            (_, _) if limit == Limit::Open => "The multiple of the profile's load is not yet known.".into(),
-            (Some(best), Some(failed)) if limit == Limit::Dut => format!(
-                "{} the profile's load at most ({}); at {}: {}.",
-                times(best),
-                carried(best),
-                times(failed),
-                why(failed)
-            ),
-            (Some(best), _) => {
-                format!("{} the profile's load ({}){}.", times(best), carried(best), bounded_by(limit))
-            }
-            (None, Some(failed)) => {
-                format!("No multiple of the profile's load passed; at {}: {}.", times(failed), why(failed))
-            }
-            (None, None) => format!("The multiple of the profile's load: {}.", climb::nothing_known(limit)),
+        if limit == Limit::Open {
+            return "The multiple of the profile's load is not yet known.".into();
         }
+        let failed = self.failed.as_ref().map(|failed| (times(failed), why(failed)));
+        let most = if limit == Limit::Dut { " at most" } else { "" };
+        let found = self.best.as_ref().map(|best| format!("{}{most} ({})", times(best), carried(best)));
+        format!("Multiple of the profile's load: {}.", climb::answer(limit, found, failed))
     }
 }
 
@@ -282,8 +271,13 @@ impl Stage for MixSearch {
         match verdict {
             Verdict::Pass => self.best = Some(point),
             Verdict::Fail => self.failed = Some(point),
-            Verdict::Tester | Verdict::Disturbed => {}
+            Verdict::Tester | Verdict::Disturbed | Verdict::GivenUp => {}
         }
+    }
+
+    fn decides(&self, _: &Draft, seen: &Seen<'_>) -> bool {
+        let both = seen.outcome.sessions.as_ref().zip(seen.outcome.mix.as_ref());
+        both.is_some_and(|(all, mix)| seen.verdict_if(self.violations(all, mix).is_empty()).is_known())
     }
 }
 

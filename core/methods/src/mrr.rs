@@ -1,6 +1,6 @@
 //! Maximum receive rate: what arrives at full load, whatever is lost (FD.io CSIT's MRR).
 
-use crate::draft::{Draft, InTurn, Procedure, Seen, Stage};
+use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, UNJUDGED_MAX};
 use crate::finding::{Finding, GoalMeaning};
 use crate::list::Findings;
 use crate::method::Method;
@@ -89,14 +89,61 @@ pub struct MrrRow {
     /// Frames/s that were offered, all groups.
     #[serde(rename = "offered_pps")]
     pub offered: Option<Spread>,
-    /// Trials that the tester limited: there the offered load was below the line rate.
+    /// Trials in which the tester could not send the line rate. They count only if none did better.
     pub tester_limited: u32,
+    /// Trials that can't be judged, because the tester was disturbed. They do not count.
+    #[serde(default)]
+    pub disturbed: u32,
+    /// The most that arrived in one of them, frames/s of all groups.
+    #[serde(rename = "indicative_pps", default, skip_serializing_if = "Option::is_none")]
+    pub indicative: Option<f64>,
+    /// What bounds it from above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
 }
 
 impl Row for MrrRow {
     fn findings(&self) -> Vec<Finding> {
         let found = Finding::at(&self.frames, "mrr", "pps").repeats(self.received.as_ref());
-        vec![Finding { line: Some(self.line_rate_pps), ..found }]
+        let note = self.limit.and_then(|limit| limit.note_of(found.value));
+        let left_out = (self.disturbed > 0)
+            .then(|| format!("{} trials can't be judged: the tester was disturbed", self.disturbed));
+        let note = note.map(str::to_owned).or(left_out);
+        let found = Finding { line: Some(self.line_rate_pps), ..found.note(note) };
+        vec![found.indicating(self.indicative)]
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        self.limit.into_iter().collect()
+    }
+}
+
+impl MrrRow {
+    fn sentence(&self) -> String {
+        let what = format!("Maximum receive rate at {}", self.frames);
+        let indicative = self.indicative.map_or_else(String::new, |most| {
+            format!(" Indicative: at least {} frames/s arrived in one of them.", grouped(most as u64))
+        });
+        let left_out = match self.disturbed {
+            0 => String::new(),
+            n => format!(" {n} trials can't be judged, because the tester was disturbed.{indicative}"),
+        };
+        match (&self.received, &self.offered) {
+            (Some(received), Some(offered)) => format!(
+                "{what}: {} frames/s of {} offered (standard deviation {}, {} trials){}.{left_out}",
+                grouped(received.mean as u64),
+                grouped(offered.mean as u64),
+                grouped(received.stddev as u64),
+                received.samples,
+                if self.limit == Some(Limit::Tester) {
+                    "; the tester did not reach the line rate"
+                } else {
+                    ""
+                }
+            ),
+            _ if self.disturbed > 0 => format!("{what}: can't be judged here.{left_out}"),
+            _ => format!("{what}: not yet known."),
+        }
     }
 }
 
@@ -105,35 +152,60 @@ struct FullLoad {
     frames: Frames,
     line: Pps,
     config: MrrConfig,
-    received: Vec<f64>,
-    offered: Vec<f64>,
-    limited: u32,
+    /// What arrived and what was offered at the line rate, frames/s.
+    full: Vec<(f64, f64)>,
+    /// The same where the tester could not send the line rate.
+    short: Vec<(f64, f64)>,
+    disturbed: u32,
+    indicative: Option<f64>,
+    given_up: bool,
 }
 
 impl FullLoad {
     fn row(&self) -> MrrRow {
+        let counted = if self.full.is_empty() { &self.short } else { &self.full };
+        let spread = |of: fn(&(f64, f64)) -> f64| Spread::of(&counted.iter().map(of).collect::<Vec<_>>());
         MrrRow {
             frames: self.frames.clone(),
             line_rate_pps: self.line.as_f64(),
-            received: Spread::of(&self.received),
-            offered: Spread::of(&self.offered),
-            tester_limited: self.limited,
+            received: spread(|trial| trial.0),
+            offered: spread(|trial| trial.1),
+            tester_limited: self.short.len() as u32,
+            disturbed: self.disturbed,
+            indicative: self.indicative.filter(|_| counted.is_empty()),
+            limit: match () {
+                () if !self.full.is_empty() => Some(Limit::Dut),
+                () if !self.short.is_empty() => Some(Limit::Tester),
+                () if self.disturbed > 0 => Some(Limit::Disturbed),
+                () => None,
+            },
         }
     }
 }
 
 impl Stage for FullLoad {
     fn next(&mut self) -> Option<Draft> {
-        let done = self.received.len() as u32;
+        let done = (self.full.len() + self.short.len()) as u32;
         let label = format!("{}: full load, {} of {}", self.frames, done + 1, self.config.repeats);
         let draft = Draft::load(&self.frames, self.line, self.config.duration);
-        (done < self.config.repeats).then(|| draft.label(label).once())
+        // Trials that can't be judged are made up for, as often as there are trials.
+        let is_due = done < self.config.repeats && self.disturbed <= self.config.repeats && !self.given_up;
+        is_due.then(|| draft.label(label).once())
     }
 
     fn take(&mut self, _: &Draft, seen: &Seen<'_>) {
-        self.limited += u32::from(seen.limited);
-        self.received.push(seen.outcome.forwarding_rate());
-        self.offered.push(seen.outcome.groups.iter().map(|group| group.achieved.as_f64()).sum());
+        let offered = seen.outcome.groups.iter().map(|group| group.achieved.as_f64()).sum();
+        let trial = (seen.outcome.forwarding_rate(), offered);
+        match () {
+            () if !seen.limited => self.full.push(trial),
+            // Another process had its core: how much the tester can send is another matter.
+            () if seen.outcome.disturbed || !seen.outcome.generator_limited => {
+                self.disturbed += 1;
+                self.indicative = Some(self.indicative.map_or(trial.0, |most| most.max(trial.0)));
+                self.given_up |= seen.last || self.disturbed >= UNJUDGED_MAX && self.full.is_empty();
+            }
+            () => self.short.push(trial),
+        }
     }
 }
 
@@ -149,9 +221,11 @@ impl Mrr {
             frames: frames.clone(),
             line: testbed.line_rate(frames),
             config: config.clone(),
-            received: Vec::new(),
-            offered: Vec::new(),
-            limited: 0,
+            full: Vec::new(),
+            short: Vec::new(),
+            disturbed: 0,
+            indicative: None,
+            given_up: false,
         };
         Self { sizes: InTurn::new(config.sizes.iter().map(stage)) }
     }
@@ -177,17 +251,6 @@ impl Procedure for Mrr {
     }
 
     fn summary(&self) -> Vec<String> {
-        let sentence = |row: MrrRow| match (&row.received, &row.offered) {
-            (Some(received), Some(offered)) => format!(
-                "Maximum receive rate at {}: {} frames/s of {} offered (standard deviation {}){}.",
-                row.frames,
-                grouped(received.mean as u64),
-                grouped(offered.mean as u64),
-                grouped(received.stddev as u64),
-                if row.tester_limited > 0 { "; the tester did not reach the line rate" } else { "" }
-            ),
-            _ => format!("Maximum receive rate at {}: not yet known.", row.frames),
-        };
-        self.sizes.stages.iter().map(|stage| sentence(stage.row())).collect()
+        self.sizes.stages.iter().map(|stage| stage.row().sentence()).collect()
     }
 }

@@ -7,7 +7,7 @@
 //! Not here: who joins, and IGMP.
 
 use crate::bisect::Bisect;
-use crate::climb::{DISTURBED_MAX, doubling};
+use crate::climb::{doubling, nothing_known};
 use crate::draft::{Draft, Limit, Procedure, Seen, Stage, Verdict};
 use crate::finding::{Finding, GoalMeaning};
 use crate::list::Findings;
@@ -238,8 +238,11 @@ impl MulticastRow {
                 None => String::new(),
             };
             all.push(match self.capacity {
-                Some(groups) => format!("Group capacity: {}{}.{because}", grouped(groups), bounded_by(limit)),
-                None => format!("Group capacity: none.{because}"),
+                Some(groups) => {
+                    let failed = self.capacity_failed.map(grouped);
+                    format!("Group capacity: {}{}.{because}", grouped(groups), bounded_by(limit, failed))
+                }
+                None => format!("Group capacity: {}.{because}", none_because(limit)),
             });
         }
         if let Some(limit) = self.throughput_limit {
@@ -250,12 +253,21 @@ impl MulticastRow {
                 Some(pps) => format!(
                     "Aggregated multicast throughput: {} frames/s{}.{because}",
                     grouped(pps as u64),
-                    bounded_by(limit)
+                    bounded_by(limit, self.throughput_failed.map(|(pps, _)| grouped(pps as u64)))
                 ),
-                None => format!("Aggregated multicast throughput: none.{because}"),
+                None => format!("Aggregated multicast throughput: {}.{because}", none_because(limit)),
             });
         }
         all
+    }
+}
+
+/// Why a search has no value.
+fn none_because(limit: Limit) -> &'static str {
+    match limit {
+        Limit::Open => "not yet known",
+        limit if limit.is_testers() => nothing_known(limit),
+        _ => "none",
     }
 }
 
@@ -272,16 +284,16 @@ impl Row for MulticastRow {
             let number = |value: Option<u64>| value.map(|value| value as f64);
             all.push(Finding {
                 lower: number(self.capacity),
-                upper: number(self.capacity_failed.filter(|_| limit.is_dut())),
+                upper: number(self.capacity_failed),
                 ..Finding::at(&self.frames, "group_capacity", "")
                     .value(number(self.capacity))
-                    .note(limit.note())
+                    .note(limit.note_of(number(self.capacity)))
             });
         }
         if let Some(limit) = self.throughput_limit {
             all.push(Finding {
                 lower: self.throughput_pps,
-                upper: self.throughput_failed.map(|(pps, _)| pps).filter(|_| limit.is_dut()),
+                upper: self.throughput_failed.map(|(pps, _)| pps),
                 ..Finding::at(&self.frames, "multicast_throughput", "pps")
                     .value(self.throughput_pps)
                     .note(limit.note_of(self.throughput_pps))
@@ -311,15 +323,16 @@ pub(crate) struct Memberships {
     /// The search of the throughput, in whole frames per second.
     rate: Option<Bisect>,
     rate_failed: Option<(u64, u64)>,
-    /// Rates in a row at which the tester was disturbed.
-    rates_disturbed: u32,
 }
 
 impl Memberships {
     fn new(config: &MulticastConfig, testbed: &Testbed) -> Self {
         let line = testbed.line_rate(&config.frames).micro() / 1_000_000;
-        let rates = || Bisect::new(1, line, 1);
-        let search = || Bisect::new(1, config.maximum, 1).climbing(doubling(config.first, config.maximum));
+        let rates = || Bisect::new(1, line, 1).within(config.resolution);
+        let search = || {
+            let ladder = doubling(config.first, config.maximum);
+            Bisect::new(1, config.maximum, 1).within(config.resolution).climbing(ladder)
+        };
         Self {
             config: config.clone(),
             asked: 0,
@@ -333,33 +346,16 @@ impl Memberships {
             failed_by: None,
             rate: config.throughput.then(rates),
             rate_failed: None,
-            rates_disturbed: 0,
         }
     }
 
     fn take_rate(&mut self, at: u64, seen: &Seen<'_>) {
         let Some(rate) = &mut self.rate else { return };
-        let verdict = seen.verdict_if(seen.loss_ratio() == 0.0);
-        if verdict == Verdict::Fail && rate.failed().is_none_or(|failed| at < failed) {
+        let verdict = seen.verdict(0.0);
+        if verdict == Verdict::Fail && rate.failed_by_dut().is_none_or(|failed| at < failed) {
             self.rate_failed = Some((at, seen.outcome.lost()));
         }
         rate.judge(at, verdict);
-        self.rates_disturbed = if verdict == Verdict::Disturbed { self.rates_disturbed + 1 } else { 0 };
-    }
-
-    /// What keeps the tester from its work at one rate does so at a lower one.
-    fn gives_up(&self) -> bool {
-        self.rates_disturbed >= DISTURBED_MAX
-            && self.rate.as_ref().is_some_and(|rate| rate.passed().is_none())
-    }
-
-    fn is_found(&self, bisect: &Bisect) -> bool {
-        match (bisect.passed(), bisect.failed()) {
-            (Some(passed), Some(failed)) => {
-                (failed - passed) as f64 <= (failed as f64 * self.config.resolution).max(1.0)
-            }
-            _ => bisect.probe().is_none(),
-        }
     }
 
     fn take_delays(&mut self, change: &GroupChange, duration: Nanos) {
@@ -385,18 +381,17 @@ impl Memberships {
     fn take_capacity(&mut self, groups: u64, seen: &Seen<'_>) {
         let Some(bisect) = &mut self.bisect else { return };
         let flooded: u64 = seen.outcome.groups.iter().map(|group| group.flooded).sum();
-        let verdict = seen.verdict_if(seen.loss_ratio() == 0.0 && flooded == 0);
-        if verdict == Verdict::Fail && bisect.failed().is_none_or(|failed| groups < failed) {
+        let verdict = match seen.verdict(0.0) {
+            Verdict::Pass if flooded > 0 => Verdict::Fail,
+            verdict => verdict,
+        };
+        if verdict == Verdict::Fail && bisect.failed_by_dut().is_none_or(|failed| groups < failed) {
             self.failed_by = Some((seen.outcome.lost(), flooded));
         }
         bisect.judge(groups, verdict);
     }
 
     fn row(&self) -> MulticastRow {
-        let limit = |bisect: &Bisect| match bisect.limit() {
-            Limit::Open if self.is_found(bisect) => bisect.failed_by().unwrap_or(Limit::Open),
-            limit => limit,
-        };
         MulticastRow {
             frames: self.config.frames.clone(),
             rate_pps: self.config.rate.as_f64(),
@@ -408,16 +403,12 @@ impl Memberships {
             not_left: self.not_left,
             tester_limited: self.tester_limited,
             capacity: self.bisect.as_ref().and_then(Bisect::passed),
-            capacity_failed: self.bisect.as_ref().and_then(Bisect::failed),
+            capacity_failed: self.bisect.as_ref().and_then(Bisect::failed_by_dut),
             failed_by: self.failed_by,
-            limit: self.bisect.as_ref().map(limit),
+            limit: self.bisect.as_ref().map(Bisect::limit),
             throughput_pps: self.rate.as_ref().and_then(Bisect::passed).map(|pps| pps as f64),
             throughput_failed: self.rate_failed.map(|(pps, lost)| (pps as f64, lost)),
-            throughput_limit: self.rate.as_ref().map(|rate| match rate.limit() {
-                _ if self.gives_up() => Limit::Disturbed,
-                Limit::Open if self.is_found(rate) => rate.failed_by().unwrap_or(Limit::Open),
-                limit => limit,
-            }),
+            throughput_limit: self.rate.as_ref().map(Bisect::limit),
         }
     }
 }
@@ -446,11 +437,10 @@ impl Stage for Memberships {
             leave: Nanos::ZERO,
             everywhere,
         };
-        let searched = self.bisect.as_ref().filter(|bisect| !self.is_found(bisect));
-        if let Some(groups) = searched.and_then(Bisect::probe) {
+        if let Some(groups) = self.bisect.as_ref().and_then(Bisect::probe) {
             return Some(draft(before(groups, false), format!("{} groups", grouped(groups))));
         }
-        let pps = self.rate.as_ref().filter(|rate| !self.is_found(rate) && !self.gives_up())?.probe()?;
+        let pps = self.rate.as_ref()?.probe()?;
         let rate = Pps::new(pps);
         Some(Draft {
             rate: Some(rate),
@@ -464,10 +454,19 @@ impl Stage for Memberships {
                 self.take_rate(draft.rate.map_or(0, |rate| rate.micro() / 1_000_000), seen);
             }
             (TrialKind::Multicast { groups, join: Nanos::ZERO, .. }, _) => self.take_capacity(*groups, seen),
-            (_, Some(_)) if seen.limited => self.tester_limited += 1,
+            (_, Some(_)) if seen.limited => {
+                self.tester_limited += 1;
+                self.asked = if seen.last { self.config.repeats } else { self.asked };
+            }
             (_, Some(change)) => self.take_delays(change, draft.duration),
             _ => {}
         }
+    }
+
+    /// Of delays, everything must be valid.
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        let is_search = matches!(draft.kind, TrialKind::Multicast { join: Nanos::ZERO, .. });
+        is_search && seen.verdict(0.0).is_known()
     }
 }
 

@@ -23,6 +23,11 @@ pub struct TrialOutcome {
     pub generator_limited: bool,
     /// Something on the tester's machine disturbed it.
     pub disturbed: bool,
+    /// Not valid, but only because the tester was disturbed: the DUT did no worse than what was counted.
+    pub only_worse: bool,
+    /// The most that the DUT can have lost, by its own counters; absent: they were not read, or do not tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dut_lost_most: Option<u64>,
     /// Why it is not valid, or limited, or what disturbed the tester.
     pub reasons: Vec<String>,
     /// Stopped early.
@@ -118,6 +123,9 @@ pub struct GroupOutcome {
     pub received: u64,
     /// Frames lost.
     pub lost: u64,
+    /// Frames that the DUT lost at least, if the tester may have lost the others; absent: nothing is known of that.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lost_least: Option<u64>,
     /// Frames received again.
     pub duplicates: u64,
     /// Frames received out of order (RFC 4737).
@@ -143,6 +151,7 @@ impl Default for GroupOutcome {
             sent: 0,
             received: 0,
             lost: 0,
+            lost_least: None,
             duplicates: 0,
             reordered: 0,
             wrong_port: 0,
@@ -298,7 +307,50 @@ pub struct ServiceOutcome {
     pub received_bps: f64,
     /// Share of the seconds in which it was available.
     pub availability: Option<f64>,
+    /// What the device did once it dropped frames; absent: it dropped none, or for too short a time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub policed: Option<Policed>,
 }
+
+/// A rate that was held by dropping frames.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Policed {
+    /// From when on frames were dropped, s since traffic started.
+    pub from_s: f64,
+    /// Received from then on, bits/s of frames with FCS.
+    pub bps: f64,
+    /// Received beyond that rate in all: the size of the device's bucket, bytes of frames with FCS.
+    pub burst_bytes: f64,
+}
+
+impl Policed {
+    /// From what was sent and received in each interval: its length (s), frames sent and received, bytes received.
+    pub fn of(intervals: &[(f64, u64, u64, u64)]) -> Option<Self> {
+        let mut missing = 0i64;
+        // The last interval at whose end nothing was missing but what was under way.
+        let mut clean = 0;
+        for (index, (_, sent, received, _)) in intervals.iter().enumerate() {
+            missing += *sent as i64 - *received as i64;
+            if missing <= (*sent as i64 / UNDER_WAY).max(1) {
+                clean = index + 1;
+            }
+        }
+        let (before, after) = intervals.split_at(clean);
+        // In the first interval with drops the bucket runs empty.
+        let held = after.get(1..).filter(|held| held.len() >= HELD_LEAST)?;
+        let seconds = |part: &[(f64, u64, u64, u64)]| part.iter().map(|interval| interval.0).sum::<f64>();
+        let bytes =
+            |part: &[(f64, u64, u64, u64)]| part.iter().map(|interval| interval.3).sum::<u64>() as f64;
+        let bps = bytes(held) * 8.0 / seconds(held).max(1e-9);
+        let burst_bytes = (bytes(intervals) - bps / 8.0 * seconds(intervals)).max(0.0);
+        Some(Self { from_s: seconds(before), bps, burst_bytes })
+    }
+}
+
+/// One part in so many of an interval's frames may be under way at its end.
+const UNDER_WAY: i64 = 50;
+/// Intervals that show a rate.
+const HELD_LEAST: usize = 2;
 
 /// How a stream changed its path, and came back. Instants count from the start of traffic.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
@@ -518,6 +570,21 @@ impl TrialOutcome {
     /// Lost ÷ sent over all groups, 0 to 1; of nothing sent, 1.
     pub fn loss_ratio(&self) -> f64 {
         if self.sent() == 0 { 1.0 } else { self.lost() as f64 / self.sent() as f64 }
+    }
+
+    /// Bounds of the share of frames that the DUT lost, all groups; `None`: nothing is known, or nothing was sent.
+    pub fn loss_bounds(&self) -> Option<(f64, f64)> {
+        let sent = self.sent();
+        if sent == 0 || !(self.valid || self.only_worse) {
+            return None;
+        }
+        if self.valid {
+            return Some((self.loss_ratio(), self.loss_ratio()));
+        }
+        let most = self.lost().min(self.dut_lost_most.unwrap_or(u64::MAX));
+        let least: u64 = self.groups.iter().map(|group| group.lost_least.unwrap_or(0).min(group.lost)).sum();
+        let ratio = |lost: u64| lost as f64 / sent as f64;
+        Some((ratio(least.min(most)), ratio(most)))
     }
 
     /// Frames forwarded per second by all groups.

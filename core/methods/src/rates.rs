@@ -4,7 +4,7 @@ use crate::draft::{Draft, Limit, Seen, Stage};
 use crate::mlr::MlrSearch;
 use crate::settings::{ConfigError, Settings};
 use crate::testbed::{Frames, Testbed};
-use crate::text::AsText;
+use crate::text::{AsText, grouped};
 use crate::throughput::RateSearch;
 use crate::{MlrConfig, ThroughputConfig};
 use schemars::JsonSchema;
@@ -20,6 +20,9 @@ pub struct KnownRate {
     /// Frames per second of the first group.
     #[serde(with = "AsText")]
     pub rate: Pps,
+    /// What bounded it where it was found; absent: it was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
 }
 
 /// Where rates come from.
@@ -104,7 +107,9 @@ impl RateSource {
     pub(crate) fn finders(&self, testbed: &Testbed) -> Vec<(Frames, RateFinder)> {
         match self {
             Self::Known(rates) => {
-                rates.iter().map(|known| (known.frames.clone(), RateFinder::Known(known.rate))).collect()
+                let finder =
+                    |known: &KnownRate| RateFinder::Known(known.rate, known.limit.unwrap_or(Limit::Dut));
+                rates.iter().map(|known| (known.frames.clone(), finder(known))).collect()
             }
             Self::Throughput(config) => {
                 let finder =
@@ -132,7 +137,7 @@ impl RateSource {
 /// Finds the rate at one frame length.
 #[derive(Debug, Clone)]
 pub(crate) enum RateFinder {
-    Known(Pps),
+    Known(Pps, Limit),
     Throughput(Box<RateSearch>),
     Mlr(Box<MlrSearch>, usize),
 }
@@ -141,7 +146,7 @@ impl RateFinder {
     /// The rate, once known.
     pub(crate) fn found(&self) -> Option<Pps> {
         match self {
-            Self::Known(rate) => Some(*rate),
+            Self::Known(rate, _) => Some(*rate),
             Self::Throughput(search) => search.found(),
             Self::Mlr(search, goal) => search.found(*goal),
         }
@@ -150,7 +155,7 @@ impl RateFinder {
     /// Whether the search that found it was bounded by the tester.
     pub(crate) fn limit(&self) -> Limit {
         match self {
-            Self::Known(_) => Limit::Dut,
+            Self::Known(_, limit) => *limit,
             Self::Throughput(search) => search.limit(),
             Self::Mlr(search, goal) => search.limit(*goal),
         }
@@ -160,7 +165,7 @@ impl RateFinder {
 impl Stage for RateFinder {
     fn next(&mut self) -> Option<Draft> {
         match self {
-            Self::Known(_) => None,
+            Self::Known(..) => None,
             Self::Throughput(search) => search.next(),
             Self::Mlr(search, _) => search.next(),
         }
@@ -168,9 +173,17 @@ impl Stage for RateFinder {
 
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         match self {
-            Self::Known(_) => {}
+            Self::Known(..) => {}
             Self::Throughput(search) => search.take(draft, seen),
             Self::Mlr(search, _) => search.take(draft, seen),
+        }
+    }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        match self {
+            Self::Known(..) => false,
+            Self::Throughput(search) => search.decides(draft, seen),
+            Self::Mlr(search, _) => search.decides(draft, seen),
         }
     }
 }
@@ -193,6 +206,34 @@ impl<S: AtRate> FindThen<S> {
     pub(crate) fn new(finder: RateFinder, then: S) -> Self {
         Self { finder, found: None, then }
     }
+
+    /// That the rate is not the device's limit, where the tester kept the search from finding it.
+    pub(crate) fn caveat(&self, frames: &Frames) -> Option<String> {
+        let rate = self.finder.found().filter(|rate| rate.micro() > 0)?;
+        let rate = grouped(rate.as_f64() as u64);
+        match self.finder.limit() {
+            Limit::Disturbed => Some(format!(
+                "At {frames} the rate, {rate} frames/s, is the highest that passed: above it trials can't be judged, because the \
+                 tester was disturbed."
+            )),
+            Limit::Tester => Some(format!(
+                "At {frames} the rate, {rate} frames/s, is the most that the tester could send; the device may do more."
+            )),
+            _ => None,
+        }
+    }
+
+    /// Why nothing was done at a rate.
+    pub(crate) fn why_not(&self) -> &'static str {
+        match self.finder.limit() {
+            Limit::Open => "not yet measured",
+            Limit::Disturbed => {
+                "not measured; the rate can't be judged here, because the tester was disturbed"
+            }
+            Limit::Tester => "not measured; no rate was found, the tester was the limit",
+            _ => "not measured; no rate was found",
+        }
+    }
 }
 
 impl<S: AtRate> Stage for FindThen<S> {
@@ -214,6 +255,13 @@ impl<S: AtRate> Stage for FindThen<S> {
         match self.found {
             None => self.finder.take(draft, seen),
             Some(_) => self.then.take(draft, seen),
+        }
+    }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        match self.found {
+            None => self.finder.decides(draft, seen),
+            Some(_) => self.then.decides(draft, seen),
         }
     }
 }

@@ -106,7 +106,15 @@ impl Row for RecoveryRow {
     fn findings(&self) -> Vec<Finding> {
         let never =
             (self.not_recovered > 0).then(|| format!("did not recover in {} trials", self.not_recovered));
-        vec![Finding::at(&self.frames, "recovery", "ns").repeats(self.recovery.as_ref()).note(never)]
+        let limited = (self.tester_limited > 0).then(|| {
+            format!("{} trials in which the tester was the limit or disturbed", self.tester_limited)
+        });
+        let note = never.or(limited);
+        vec![Finding::at(&self.frames, "recovery", "ns").repeats(self.recovery.as_ref()).note(note)]
+    }
+
+    fn is_unjudged(&self) -> bool {
+        self.recovery.is_none() && self.not_recovered == 0 && self.tester_limited > 0
     }
 }
 
@@ -146,18 +154,21 @@ impl Overload {
 
     fn sentence(&self) -> String {
         let what = format!("System recovery at {}", self.frames);
-        match (Spread::of(&self.times), self.rate) {
-            (_, None) => format!("{what}: not measured; no throughput was found."),
+        match Spread::of(&self.times) {
             _ if self.not_recovered > 0 => {
                 format!(
-                    "{what}: the DUT was still losing frames at the end of {} trials.",
-                    self.not_recovered
+                    "{what}: the DUT was still losing frames at the end of {} of {} trials.",
+                    self.not_recovered,
+                    self.not_recovered as usize + self.times.len()
                 )
             }
-            (Some(time), _) => {
+            Some(time) => {
                 format!("{what}: {:.3} ms on average over {} trials.", time.mean / 1e6, time.samples)
             }
-            (None, _) => format!("{what}: not measured."),
+            None if self.limited > 0 => {
+                format!("{what}: can't be judged here; in all trials the tester was the limit or disturbed.")
+            }
+            None => format!("{what}: not yet measured."),
         }
     }
 }
@@ -174,6 +185,7 @@ impl Stage for Overload {
         self.done += 1;
         let Some(recovery) = seen.outcome.recovery.filter(|_| !seen.limited) else {
             self.limited += 1;
+            self.done = if seen.last { self.repeats } else { self.done };
             return;
         };
         let time = recovery.last_loss_after_ns.unwrap_or(0);
@@ -227,6 +239,10 @@ impl Stage for SystemRecovery {
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.sizes.take(draft, seen);
     }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.sizes.decides(draft, seen)
+    }
 }
 
 impl Procedure for SystemRecovery {
@@ -239,7 +255,11 @@ impl Procedure for SystemRecovery {
     }
 
     fn summary(&self) -> Vec<String> {
-        self.sizes.stages.iter().map(|stage| stage.then.sentence()).collect()
+        let sentence = |stage: &FindThen<Overload>| match stage.then.rate {
+            None => format!("System recovery at {}: {}.", stage.then.frames, stage.why_not()),
+            Some(_) => stage.then.sentence(),
+        };
+        self.sizes.stages.iter().map(sentence).collect()
     }
 
     fn remarks(&self) -> Vec<String> {
@@ -251,6 +271,7 @@ impl Procedure for SystemRecovery {
         }
         let at_line =
             |stage: &&FindThen<Overload>| stage.then.rate.is_some_and(|rate| rate >= stage.then.line);
+        remarks.extend(self.sizes.stages.iter().filter_map(|stage| stage.caveat(&stage.then.frames)));
         for stage in self.sizes.stages.iter().filter(at_line) {
             let frames = &stage.then.frames;
             remarks.push(format!("At {frames} the throughput is the line rate, so there was no overload."));

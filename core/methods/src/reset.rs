@@ -9,7 +9,7 @@ use crate::result::Spread;
 use crate::run::Run;
 use crate::settings::{About, ConfigError, Requirement, Row, Settings};
 use crate::testbed::{Frames, Testbed};
-use crate::text::{AsNanos, AsText};
+use crate::text::{AsNanos, AsText, grouped};
 use crate::trial::TrialKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -113,12 +113,25 @@ pub struct ResetRow {
     pub by_arrivals: Option<Spread>,
     /// Trials at whose end the DUT was still away.
     pub not_back: u32,
+    /// Frames per second of the first group that were sent; absent: no rate was found.
+    #[serde(default)]
+    pub rate_pps: Option<f64>,
+    /// Trials that the tester limited or disturbed.
+    #[serde(default)]
+    pub tester_limited: u32,
 }
 
 impl Row for ResetRow {
     fn findings(&self) -> Vec<Finding> {
         let found = Finding::at(&self.frames, "reset", "s").repeats(self.by_loss.as_ref());
-        vec![found.note(Some(&*self.how))]
+        let limited = (self.tester_limited > 0).then(|| {
+            format!("; {} trials in which the tester was the limit or disturbed", self.tester_limited)
+        });
+        vec![found.note(Some(format!("{}{}", self.how, limited.unwrap_or_default())))]
+    }
+
+    fn is_unjudged(&self) -> bool {
+        self.by_loss.is_none() && self.not_back == 0 && self.tester_limited > 0
     }
 }
 
@@ -129,6 +142,7 @@ struct ResetKind {
     by_loss: Vec<f64>,
     by_arrivals: Vec<f64>,
     not_back: u32,
+    limited: u32,
 }
 
 #[derive(Debug, Clone)]
@@ -152,7 +166,11 @@ impl Stage for Resets {
     fn take(&mut self, _: &Draft, seen: &Seen<'_>) {
         let Some(kind) = self.kinds.iter_mut().find(|kind| kind.done < self.repeats) else { return };
         kind.done += 1;
-        let Some(outage) = seen.outcome.outage.filter(|_| !seen.limited) else { return };
+        let Some(outage) = seen.outcome.outage.filter(|_| !seen.limited) else {
+            kind.limited += 1;
+            kind.done = if seen.last { self.repeats } else { kind.done };
+            return;
+        };
         if !outage.came_back {
             kind.not_back += 1;
             return;
@@ -198,6 +216,8 @@ impl Reset {
                 by_loss: Spread::of(&kind.by_loss),
                 by_arrivals: Spread::of(&kind.by_arrivals),
                 not_back: kind.not_back,
+                rate_pps: resets.rate.map(Pps::as_f64),
+                tester_limited: kind.limited,
             };
             resets.kinds.iter().map(row).collect::<Vec<_>>()
         };
@@ -213,6 +233,10 @@ impl Stage for Reset {
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.sizes.take(draft, seen);
     }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.sizes.decides(draft, seen)
+    }
 }
 
 impl Procedure for Reset {
@@ -226,17 +250,32 @@ impl Procedure for Reset {
 
     /// One statement for each kind of reset (RFC 2544 section 26.6).
     fn summary(&self) -> Vec<String> {
-        let sentence = |row: &ResetRow| match &row.by_loss {
-            Some(outage) => format!(
-                "After a {} reset the DUT was away for {:.3} s (lost frames ÷ offered rate, {}).",
-                row.how, outage.mean, row.frames
+        let sentence = |row: &ResetRow| match (&row.by_loss, row.rate_pps) {
+            (Some(outage), Some(rate)) => format!(
+                "After a {} reset the DUT was away for {:.3} s (lost frames ÷ offered rate, {} at {} frames/s).",
+                row.how,
+                outage.mean,
+                row.frames,
+                grouped(rate as u64)
             ),
-            None if row.not_back > 0 => {
+            _ if row.not_back > 0 => {
                 let (how, duration) = (&row.how, row.duration);
                 format!("After a {how} reset the DUT did not come back within a trial of {duration}.")
             }
-            None => format!("After a {} reset: not measured.", row.how),
+            (_, None) => {
+                let why = self.sizes.stages.first().map_or("not measured", FindThen::why_not);
+                format!("After a {} reset: {why}.", row.how)
+            }
+            _ if row.tester_limited > 0 => format!(
+                "After a {} reset: can't be judged here; in all trials the tester was the limit or disturbed.",
+                row.how
+            ),
+            _ => format!("After a {} reset: not yet measured.", row.how),
         };
         self.rows().iter().map(sentence).collect()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.sizes.stages.iter().filter_map(|stage| stage.caveat(&stage.then.frames)).collect()
     }
 }

@@ -71,6 +71,9 @@ pub struct TrialNote {
     pub sent: u64,
     /// Frames lost.
     pub lost: u64,
+    /// Frames that the DUT lost at least, if the tester may have lost the others.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lost_least: Option<u64>,
     /// Whether it counts, and for what.
     pub standing: Standing,
     /// Reasons why it does not count.
@@ -84,9 +87,11 @@ pub struct TrialNote {
 pub enum Standing {
     /// It counts for the DUT.
     Counted,
+    /// It counts although the tester was disturbed: whatever the tester lost, the DUT passed, or failed.
+    Bounded,
     /// The tester was the limit: it does not count for the DUT.
     TesterLimited,
-    /// Not valid: it does not count.
+    /// It can't be judged, most often because the tester was disturbed: it does not count.
     Invalid,
     /// Stopped early: it does not count.
     Interrupted,
@@ -107,6 +112,17 @@ impl TrialNote {
         if self.sent == 0 { 0.0 } else { self.lost as f64 / self.sent as f64 }
     }
 
+    /// What the DUT lost at least ÷ sent.
+    pub(crate) fn loss_ratio_least(&self) -> f64 {
+        let least = self.lost_least.map_or(self.lost, |least| least.min(self.lost));
+        if self.sent == 0 { 0.0 } else { least as f64 / self.sent as f64 }
+    }
+
+    /// Whether it says something about the DUT.
+    pub(crate) fn counts(&self) -> bool {
+        matches!(self.standing, Standing::Counted | Standing::Bounded)
+    }
+
     pub(crate) fn new(request: &TrialRequest, outcome: &TrialOutcome, standing: Standing) -> Self {
         Self {
             number: request.number,
@@ -118,6 +134,9 @@ impl TrialNote {
             duration: request.duration,
             sent: outcome.sent(),
             lost: outcome.lost(),
+            lost_least: (standing == Standing::Bounded).then(|| {
+                outcome.groups.iter().map(|group| group.lost_least.unwrap_or(0).min(group.lost)).sum()
+            }),
             standing,
             reasons: outcome.reasons.clone(),
         }
@@ -192,15 +211,24 @@ pub(crate) fn line_pps(groups: &[OfferedLoad]) -> Option<f64> {
     groups.iter().map(line).reduce(|sum, line| Some(sum? + line?))?
 }
 
-/// What to say of a bound.
-pub(crate) fn bounded_by(limit: Limit) -> &'static str {
-    match limit {
-        Limit::Dut => "",
-        Limit::Maximum => ", the highest value tried",
-        Limit::Tester => ", where the tester was the limit; the DUT may do more",
-        Limit::Disturbed => ", above which no trial was valid: the tester was disturbed; the DUT may do more",
-        Limit::Impossible => ", impossible",
-        Limit::Open => ", so far",
+/// What follows a value: what bounds it from above. `failed` is the smallest at which the DUT failed, if it did; where the DUT is the limit,
+/// the method says that with the reason.
+pub(crate) fn bounded_by(limit: Limit, failed: Option<String>) -> String {
+    match (limit, failed) {
+        (Limit::Dut, _) => String::new(),
+        (Limit::Maximum, _) => ", the highest value tried".into(),
+        (Limit::Tester, None) => ", where the tester was the limit; the DUT may do more".into(),
+        (Limit::Tester, Some(failed)) => {
+            format!(", where the tester was the limit; the DUT failed at {failed}")
+        }
+        (Limit::Disturbed, None) => {
+            "; higher values can't be judged, because the tester was disturbed; the DUT may do more".into()
+        }
+        (Limit::Disturbed, Some(failed)) => format!(
+            "; the DUT failed at {failed}; values in between can't be judged, because the tester was disturbed"
+        ),
+        (Limit::Impossible, _) => ", impossible".into(),
+        (Limit::Open, _) => ", so far".into(),
     }
 }
 

@@ -11,7 +11,6 @@ use crate::finding::{Finding, GoalMeaning};
 use crate::list::Findings;
 use crate::method::Method;
 use crate::outcome::RouteOutcome;
-use crate::result::bounded_by;
 use crate::run::Run;
 use crate::settings::{About, ConfigError, Requirement, Row, Settings};
 use crate::testbed::{Frames, Testbed};
@@ -195,32 +194,25 @@ pub struct RouteRow {
 
 impl RouteRow {
     fn sentence(&self) -> String {
-        let because = match (&self.failed, &self.unknown) {
-            (Some(failed), _) if self.limit.is_dut() => {
-                format!(" At {}: {}.", grouped(failed.routes), failed.why())
-            }
-            (_, Some((routes, why))) if self.limit.is_testers() => {
-                format!(" At {}: {why}.", grouped(*routes))
-            }
-            _ => String::new(),
-        };
+        if self.limit == Limit::Open {
+            return "The route capacity is not yet known.".into();
+        }
         let passes = match self.loss_max {
             0.0 => String::new(),
             most => format!(" with a loss of at most {}", percent(most)),
         };
-        match &self.best {
-            _ if self.limit == Limit::Open => "The route capacity is not yet known.".into(),
-            Some(best) => {
-                format!(
-                    "Route capacity: {}{passes}{}.{because}",
-                    grouped(best.routes),
-                    bounded_by(self.limit)
-                )
-            }
-            None if self.failed.is_some() => format!("Route capacity: none.{because}"),
-            None if because.is_empty() => format!("Route capacity: {}.", climb::nothing_known(self.limit)),
+        let found = self.best.as_ref().map(|best| format!("{}{passes}", grouped(best.routes)));
+        let failed = self.failed.as_ref().map(|failed| (grouped(failed.routes), failed.why()));
+        let unknown = self.unknown.as_ref().filter(|(_, why)| self.limit.is_testers() && !why.is_empty());
+        let unknown = unknown.map(|(routes, why)| format!(" At {}: {why}.", grouped(*routes)));
+        match (&found, &failed, unknown.as_ref().filter(|_| self.limit == Limit::Tester)) {
             // What the tester lacked says more than that it lacked something.
-            None => format!("Route capacity: not found.{because}"),
+            (None, None, Some(why)) => format!("Route capacity: not found.{why}"),
+            _ => format!(
+                "Route capacity: {}.{}",
+                climb::answer(self.limit, found, failed),
+                unknown.unwrap_or_default()
+            ),
         }
     }
 }
@@ -237,7 +229,7 @@ impl Row for RouteRow {
         let mut all = vec![Finding {
             value: found,
             lower: found,
-            upper: failed.filter(|_| self.limit.is_dut()),
+            upper: failed,
             resolution: failed.or(found).map(|value| (value * self.resolution).max(1.0)),
             ..Finding::at(&self.frames, "route_capacity", "")
                 .note(why.or(self.limit.note_of(found).map(str::to_owned)))
@@ -268,6 +260,14 @@ impl RouteSearch {
         let bounds = ClimbConfig { bounds: (1, most), resolution: config.resolution, rest: config.rest };
         let climb = Climb::new(bounds, doubling(config.first.min(most), most));
         Self { config: config.clone(), climb, best: None, failed: None, unknown: None }
+    }
+
+    /// Sessions that were lost may be the tester's fault, if it was disturbed.
+    fn verdict(&self, outcome: &RouteOutcome, seen: &Seen<'_>) -> Verdict {
+        match outcome.sessions_lost {
+            0 => seen.verdict(self.config.loss_max),
+            _ => seen.verdict_if(false),
+        }
     }
 
     /// How long traffic takes that has its packets for each of so many routes.
@@ -305,22 +305,28 @@ impl Stage for RouteSearch {
         };
         let (sent, lost) = (seen.outcome.sent(), seen.outcome.lost());
         let point = RoutePoint { routes: *routes, sent, lost, outcome: outcome.clone() };
-        let passes = outcome.sessions_lost == 0 && seen.loss_ratio() <= self.config.loss_max;
-        let verdict = seen.verdict_if(passes);
+        let verdict = self.verdict(outcome, seen);
         self.climb.judge(*routes, verdict);
         let is_lower = |before: Option<u64>| before.is_none_or(|before| *routes < before);
         match verdict {
-            Verdict::Pass => self.best = Some(point),
+            Verdict::Pass => {
+                self.unknown = self.unknown.take().filter(|(unknown, _)| *unknown > *routes);
+                self.best = Some(point);
+            }
             Verdict::Fail if is_lower(self.failed.as_ref().map(|failed| failed.routes)) => {
                 self.failed = Some(point);
             }
             Verdict::Fail => {}
-            Verdict::Tester | Verdict::Disturbed => {
+            Verdict::Tester | Verdict::Disturbed | Verdict::GivenUp => {
                 if is_lower(self.unknown.as_ref().map(|(routes, _)| *routes)) {
                     self.unknown = Some((*routes, seen.outcome.reasons.join("; ")));
                 }
             }
         }
+    }
+
+    fn decides(&self, _: &Draft, seen: &Seen<'_>) -> bool {
+        seen.outcome.routes.as_ref().is_some_and(|outcome| self.verdict(outcome, seen).is_known())
     }
 }
 
@@ -390,7 +396,7 @@ mod tests {
         let (best, failed) = (row.best.clone().unwrap(), row.failed.clone().unwrap());
         assert_eq!((best.routes, failed.routes, row.limit), (5_432, 5_433, Limit::Dut));
         assert!(failed.lost > 0 && best.lost == 0, "{row:?}");
-        assert!(said.starts_with("Route capacity: 5,432. At 5,433: "), "{said}");
+        assert!(said.starts_with("Route capacity: 5,432; at 5,433: "), "{said}");
         assert!(said.ends_with("packets were lost."), "{said}");
         let findings = row.findings();
         let goals: Vec<&str> = findings.iter().map(|finding| finding.goal.as_str()).collect();
@@ -469,7 +475,7 @@ mod tests {
     fn nothing_forwarded_is_the_devices_failure() {
         let (row, said, tried) = run(RouteConfig::default(), |routes, request| forwards(0, routes, request));
         assert!(row.best.is_none() && row.has_failed(), "{row:?}");
-        assert!(said.starts_with("Route capacity: none. At 1: "), "{said}");
+        assert!(said.starts_with("Route capacity: none; at 1: "), "{said}");
         assert_eq!(tried.last(), Some(&1));
     }
 

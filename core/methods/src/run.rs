@@ -2,7 +2,7 @@
 //!
 //! Invariant: a procedure is told that the DUT failed only by a trial that the tester itself passed.
 
-use crate::draft::{Draft, Procedure, Seen};
+use crate::draft::{Draft, Procedure, Seen, UNJUDGED_MAX};
 use crate::fault::{Fault, FaultKind, Health, PROBE_SHARE};
 use crate::forecast::Forecast;
 use crate::interval;
@@ -19,8 +19,8 @@ const INTERRUPTIONS_MAX: u32 = 3;
 const FORECAST_MAX: u64 = 20_000;
 /// A tester that sends less than this share of what was asked for is not tried again.
 const SHORT: f64 = 0.9;
-/// How often a trial is run again in which the tester was kept from its work: what disturbs it comes and goes.
-const DISTURBED_RETRIES: u32 = 2;
+/// How often a trial is run again at once in which the tester was kept from its work: what disturbs it comes and goes.
+const DISTURBED_RETRIES: u32 = 1;
 /// How long a probe is.
 const PROBE: Nanos = Nanos::from_secs(1);
 
@@ -33,9 +33,10 @@ pub(crate) struct Run<P> {
     /// The procedure's trial that waits until a probe is done.
     shelved: Option<Draft>,
     number: u64,
-    limited_tries: u32,
-    /// How often a trial is run again in which the tester was disturbed; little, once that was of no use.
-    patience: u32,
+    /// How often the trial that is due was run again.
+    again: u32,
+    /// Trials in a row that can't be judged because the tester was disturbed.
+    unjudged: u32,
     interruptions: u32,
     health: Health,
     forecast: Forecast,
@@ -54,8 +55,8 @@ impl<P: Procedure> Run<P> {
             pending: None,
             shelved: None,
             number: 0,
-            limited_tries: 0,
-            patience: DISTURBED_RETRIES,
+            again: 0,
+            unjudged: 0,
             interruptions: 0,
             health: Health::default(),
             forecast: Forecast::default(),
@@ -109,29 +110,27 @@ impl<P: Procedure> Run<P> {
         }
         // A test of the tester finds the tester's limit; that is its purpose.
         let limited = outcome.generator_limited && draft.kind != TrialKind::SelfTest;
-        if !limited && (outcome.valid || outcome.generator_limited) {
-            self.limited_tries = 0;
-            self.patience = DISTURBED_RETRIES;
-            return (Standing::Counted, Some(false));
+        let counts = !limited && (outcome.valid || outcome.generator_limited);
+        let decides = || self.procedure.decides(draft, &Seen { outcome, limited: true, last: false });
+        if counts || (!limited && decides()) {
+            (self.again, self.unjudged) = (0, 0);
+            return (if counts { Standing::Counted } else { Standing::Bounded }, Some(!counts));
         }
-        let standing = if limited { Standing::TesterLimited } else { Standing::Invalid };
+        let (standing, retries) = if limited {
+            (Standing::TesterLimited, draft.retries)
+        } else {
+            self.unjudged += 1;
+            (Standing::Invalid, draft.retries.min(DISTURBED_RETRIES))
+        };
         // A tester that falls far short would do so again.
         let hopeless = limited
             && draft.kind == TrialKind::Load
             && outcome.share_achieved().is_some_and(|share| share < SHORT);
-        let retries = match draft.retries {
-            0 => 0,
-            some if limited => some,
-            some => some.max(self.patience),
-        };
-        if self.limited_tries < retries && !hopeless {
-            self.limited_tries += 1;
+        if self.again < retries && !hopeless && (limited || self.unjudged < UNJUDGED_MAX) {
+            self.again += 1;
             return (standing, None);
         }
-        self.limited_tries = 0;
-        if !limited {
-            self.patience = 1;
-        }
+        self.again = 0;
         (standing, Some(true))
     }
 
@@ -176,7 +175,11 @@ impl<P: Procedure> Run<P> {
         }
         for (standing, why) in [
             (Standing::TesterLimited, "were limited by the tester and do not count against the DUT"),
-            (Standing::Invalid, "were not valid and do not count"),
+            (
+                Standing::Bounded,
+                "count although the tester was disturbed: it can't have been why they came out as they did",
+            ),
+            (Standing::Invalid, "can't be judged and do not count"),
             (Standing::Interrupted, "were interrupted and run again"),
         ] {
             if count(standing) > 0 {
@@ -223,7 +226,8 @@ impl<P: Procedure> Method for Run<P> {
                 if !limited {
                     self.forecast.learn(&request, outcome);
                 }
-                self.procedure.take(&draft, &Seen { outcome, limited });
+                let last = self.unjudged >= UNJUDGED_MAX;
+                self.procedure.take(&draft, &Seen { outcome, limited, last });
             }
             None => self.ask(draft.again()),
         }

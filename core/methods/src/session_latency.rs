@@ -82,13 +82,18 @@ pub struct SessionLatencyRow {
     pub tester_limited: bool,
 }
 
+/// The remark on times of a trial in which the tester could not do better.
+const LIMITED: &str = "at most this much: the tester was the limit or disturbed";
+
 impl Row for SessionLatencyRow {
     fn findings(&self) -> Vec<Finding> {
         let Some(point) = &self.point else { return Vec::new() };
         let times = [("ttfb", &point.sessions.ttfb), ("ttlb", &point.sessions.ttlb)];
         let of = |(goal, times): (&str, &Option<LatencySummary>)| Finding::quantiles(goal, times.as_ref());
         let frame = frame_column(&self.app);
-        times.into_iter().flat_map(of).map(|finding| Finding { frame: frame.clone(), ..finding }).collect()
+        let note = self.tester_limited.then(|| LIMITED.to_owned());
+        let with = |finding| Finding { frame: frame.clone(), note: note.clone(), ..finding };
+        times.into_iter().flat_map(of).map(with).collect()
     }
 }
 
@@ -133,6 +138,10 @@ impl Stage for AtShare {
             drops: seen.outcome.drops.clone(),
         });
     }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.search.as_ref().is_some_and(|search| search.decides(draft, seen))
+    }
 }
 
 /// Latency of all applications.
@@ -172,6 +181,10 @@ impl Stage for SessionLatency {
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.apps.take(draft, seen);
     }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.apps.decides(draft, seen)
+    }
 }
 
 impl Procedure for SessionLatency {
@@ -191,12 +204,13 @@ impl Procedure for SessionLatency {
                 of.as_ref().map_or("unknown".into(), |latency| format!("{:.3} ms", latency.mean / 1e6))
             };
             format!(
-                "{what} at {} {} ({} of the most): first byte {}, last byte {}, on average.",
+                "{what} at {} {} ({} of the most): first byte {}, last byte {}, on average{}.",
                 grouped(point.value),
                 row.objective.unit(),
                 percent(self.config.share),
                 mean(&point.sessions.ttfb),
-                mean(&point.sessions.ttlb)
+                mean(&point.sessions.ttlb),
+                if row.tester_limited { format!("; {LIMITED}") } else { String::new() }
             )
         };
         self.apps.stages.iter().map(|stage| sentence(&stage.row)).collect()

@@ -7,7 +7,6 @@ use crate::finding::{Finding, GoalMeaning};
 use crate::list::Findings;
 use crate::method::Method;
 use crate::outcome::SessionOutcome;
-use crate::result::bounded_by;
 use crate::run::Run;
 use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::Testbed;
@@ -391,20 +390,13 @@ impl Search {
         let (what, unit) = (described(&self.app), self.config.objective.unit());
         let why = |point: &SessionPoint| point.violations.join(", ");
         let limit = self.climb.limit();
-        match (&self.best, &self.failed) {
-            (_, _) if limit == Limit::Open => format!("{what}: not yet known."),
-            (Some(best), Some(failed)) if limit == Limit::Dut => format!(
-                "{what}: {} {unit} at most; at {}: {}.",
-                grouped(best.value),
-                grouped(failed.value),
-                why(failed)
-            ),
-            (Some(best), _) => format!("{what}: {} {unit}{}.", grouped(best.value), bounded_by(limit)),
-            (None, Some(failed)) => {
-                format!("{what}: none; at {} {unit}: {}.", grouped(failed.value), why(failed))
-            }
-            (None, None) => format!("{what}: {}.", climb::nothing_known(limit)),
+        if limit == Limit::Open {
+            return format!("{what}: not yet known.");
         }
+        let failed = self.failed.as_ref().map(|failed| (grouped(failed.value), why(failed)));
+        let most = if limit == Limit::Dut { " at most" } else { "" };
+        let found = self.best.as_ref().map(|best| format!("{} {unit}{most}", grouped(best.value)));
+        format!("{what}: {}.", climb::answer(limit, found, failed))
     }
 }
 
@@ -433,8 +425,16 @@ impl Stage for Search {
                 self.first_failed.get_or_insert_with(|| point.clone());
                 self.failed = Some(point);
             }
-            Verdict::Tester | Verdict::Disturbed => {}
+            Verdict::Tester | Verdict::Disturbed | Verdict::GivenUp => {}
         }
+    }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        let (TrialKind::Sessions(load), Some(sessions)) = (&draft.kind, &seen.outcome.sessions) else {
+            return false;
+        };
+        let passes = self.config.criteria.violations(load, sessions).is_empty();
+        seen.verdict_if(passes).is_known()
     }
 }
 
@@ -459,6 +459,10 @@ impl Stage for SessionSearch {
 
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.searches.take(draft, seen);
+    }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.searches.decides(draft, seen)
     }
 }
 

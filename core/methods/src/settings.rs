@@ -121,6 +121,11 @@ pub(crate) trait Row {
         Vec::new()
     }
 
+    /// Whether it lacks an answer because trials can't be judged: by default, where a search was disturbed.
+    fn is_unjudged(&self) -> bool {
+        self.limits().contains(&Limit::Disturbed)
+    }
+
     /// Whether the DUT failed: by default, at the smallest value already.
     fn has_failed(&self) -> bool {
         self.limits().contains(&Limit::Impossible)

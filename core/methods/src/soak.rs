@@ -110,9 +110,25 @@ pub struct SoakRow {
     pub latency_trend: Option<Trend>,
 }
 
+impl SoakRow {
+    /// Intervals that count.
+    fn counted(&self) -> usize {
+        self.intervals.iter().filter(|interval| interval.loss_ratio.is_some()).count()
+    }
+}
+
 impl Row for SoakRow {
     fn findings(&self) -> Vec<Finding> {
-        vec![Finding::at(&self.frames, "loss", "ratio").value(self.loss_ratio)]
+        let known = Some(self.loss_ratio).filter(|_| self.counted() > 0);
+        let left_out = self.intervals.len() - self.counted();
+        let note = (left_out > 0).then(|| {
+            format!("{left_out} intervals in which the tester was the limit or disturbed do not count")
+        });
+        vec![Finding::at(&self.frames, "loss", "ratio").value(known).note(note)]
+    }
+
+    fn is_unjudged(&self) -> bool {
+        self.counted() == 0 && !self.intervals.is_empty()
     }
 }
 
@@ -196,11 +212,23 @@ impl Hold {
             Some(trend) if trend.rising() => format!("; {what} is rising"),
             _ => String::new(),
         };
+        let (counted, all) = (row.counted(), row.intervals.len());
+        if counted == 0 {
+            let why = if all > 0 {
+                "can't be judged here; the tester was the limit or disturbed"
+            } else {
+                "not yet known"
+            };
+            return format!("Soak at {}, {load}: {why}.", row.frames);
+        }
+        let left_out = match all - counted {
+            0 => String::new(),
+            n => format!(" ({n} more can't be judged: the tester was the limit or disturbed)"),
+        };
         format!(
-            "Soak at {}, {load}: {} lost over {} intervals of {}{}{}.",
+            "Soak at {}, {load}: {} lost over {counted} intervals of {}{left_out}{}{}.",
             row.frames,
             percent(row.loss_ratio),
-            row.intervals.len(),
             self.config.interval,
             trend("loss", row.loss_trend),
             trend("latency", row.latency_trend)
@@ -217,8 +245,10 @@ impl Stage for Hold {
         (done < all).then(|| Draft::load(&self.frames, rate, self.config.interval).label(label).once())
     }
 
-    fn take(&mut self, _: &Draft, seen: &Seen<'_>) {
-        if !seen.limited {
+    fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
+        // Nothing lost is nothing lost, whatever disturbed the tester.
+        let counts = self.decides(draft, seen);
+        if counts {
             self.sent += seen.outcome.sent();
             self.lost += seen.outcome.lost();
         }
@@ -227,9 +257,13 @@ impl Stage for Hold {
             (sum + latency.mean * latency.samples as f64, samples + latency.samples)
         });
         self.intervals.push(SoakInterval {
-            loss_ratio: (!seen.limited).then(|| seen.loss_ratio()),
+            loss_ratio: counts.then(|| seen.loss_ratio()),
             latency_mean_ns: (!seen.limited && samples > 0).then(|| sum / samples as f64),
         });
+    }
+
+    fn decides(&self, _: &Draft, seen: &Seen<'_>) -> bool {
+        seen.loss_bounds().is_some_and(|(least, most)| least >= most)
     }
 }
 
@@ -269,6 +303,10 @@ impl Stage for Soak {
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.sizes.take(draft, seen);
     }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.sizes.decides(draft, seen)
+    }
 }
 
 impl Procedure for Soak {
@@ -281,7 +319,15 @@ impl Procedure for Soak {
     }
 
     fn summary(&self) -> Vec<String> {
-        self.sizes.stages.iter().map(|stage| stage.then.sentence()).collect()
+        let sentence = |stage: &FindThen<Hold>| match stage.then.rate {
+            None => format!("Soak at {}: {}.", stage.then.frames, stage.why_not()),
+            Some(_) => stage.then.sentence(),
+        };
+        self.sizes.stages.iter().map(sentence).collect()
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        self.sizes.stages.iter().filter_map(|stage| stage.caveat(&stage.then.frames)).collect()
     }
 }
 

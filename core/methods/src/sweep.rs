@@ -136,6 +136,14 @@ impl Row for SweepRow {
         });
         found.into_iter().collect()
     }
+
+    fn is_unjudged(&self) -> bool {
+        !self.points.is_empty() && self.points.iter().all(|point| point.loss_ratio.is_none())
+    }
+
+    fn has_failed(&self) -> bool {
+        self.loss_free.is_none() && self.first_loss.is_some()
+    }
 }
 
 /// A point of the curve.
@@ -143,8 +151,11 @@ impl Row for SweepRow {
 pub struct SweepPoint {
     /// The load.
     pub load: FoundRate,
-    /// Lost ÷ sent; absent if the tester was the limit.
+    /// Lost ÷ sent; absent if the tester was the limit, or the trial can't be judged.
     pub loss_ratio: Option<f64>,
+    /// Of these at least this share was the DUT's, where the tester was disturbed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss_ratio_least: Option<f64>,
     /// Frames/s that arrived, all groups.
     pub received_pps: f64,
     /// Latency by group, ns.
@@ -274,14 +285,24 @@ impl Stage for Curve {
         let rate = draft.rate.unwrap_or(Pps::ZERO);
         let point = SweepPoint {
             load: FoundRate::new(&self.testbed, &self.frames, rate),
-            loss_ratio: (!seen.limited).then(|| seen.loss_ratio()),
+            loss_ratio: seen.verdict(0.0).is_known().then(|| seen.loss_ratio()),
+            loss_ratio_least: seen.loss_bounds().filter(|_| seen.limited).map(|(least, _)| least),
             received_pps: seen.outcome.forwarding_rate(),
             latency: seen.outcome.groups.iter().map(|group| group.latency.clone()).collect(),
             jitter: seen.outcome.groups.iter().map(|group| group.jitter).collect(),
         };
         self.rescale(rate, seen);
+        if seen.last {
+            // Other loads can't be judged either.
+            self.coarse.clear();
+            self.refined = [self.config.refine; 2];
+        }
         let at = self.points.partition_point(|other| other.load.first() <= rate);
         self.points.insert(at, point);
+    }
+
+    fn decides(&self, _: &Draft, seen: &Seen<'_>) -> bool {
+        seen.verdict(0.0).is_known()
     }
 }
 
@@ -304,6 +325,10 @@ impl Stage for Sweep {
 
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.curves.take(draft, seen);
+    }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.curves.decides(draft, seen)
     }
 }
 
@@ -345,6 +370,10 @@ impl Procedure for Sweep {
                 format!("No loss at {} up to {} of the line rate.", row.frames, percent(free))
             }
             (None, Some(loss)) => format!("Loss at {} at the smallest load, {}.", row.frames, percent(loss)),
+            (None, None) if row.is_unjudged() => format!(
+                "Loss at {}: can't be judged here; at every load the tester was the limit or disturbed.",
+                row.frames
+            ),
             (None, None) => format!("Loss at {}: not yet known.", row.frames),
         };
         self.curves.stages.iter().map(|curve| sentence(curve.row())).collect()

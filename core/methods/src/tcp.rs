@@ -118,6 +118,9 @@ pub struct TcpRow {
     pub runs: Vec<TcpRun>,
 }
 
+/// The remark on a run in which the tester could not do better.
+const LIMITED: &str = "at least this much: the tester was the limit or disturbed";
+
 impl Row for TcpRow {
     fn findings(&self) -> Vec<Finding> {
         let of = |run: &TcpRun, sender: &TcpFigures| {
@@ -126,7 +129,7 @@ impl Row for TcpRow {
                 frame: format!("{}, {} B window{both}", sender.group, run.window_bytes),
                 value: Some(sender.achieved_bps),
                 line: self.ideal_bps,
-                note: run.tester_limited.then(|| "the tester was the limit".into()),
+                note: run.tester_limited.then(|| LIMITED.into()),
                 ..Finding::new("tcp_throughput", "bps")
             }
         };
@@ -306,6 +309,10 @@ impl Stage for TcpThroughput {
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.sizes.take(draft, seen);
     }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.sizes.decides(draft, seen)
+    }
 }
 
 impl Procedure for TcpThroughput {
@@ -331,13 +338,15 @@ impl Procedure for TcpThroughput {
                 )
             };
             let figures: Vec<_> = run.results.iter().map(of).collect();
-            format!("TCP with a window of {} B: {}.", run.window_bytes, figures.join(", "))
+            let limited = if run.tester_limited { format!("; {LIMITED}") } else { String::new() };
+            format!("TCP with a window of {} B: {}{limited}.", run.window_bytes, figures.join(", "))
         };
         runs.map(sentence).collect()
     }
 
     fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
+        let mut remarks: Vec<String> =
+            self.sizes.stages.iter().filter_map(|stage| stage.caveat(&stage.then.frames)).collect();
         if self.config.duration <= Nanos::from_secs(30) {
             let duration = self.config.duration;
             remarks.push(format!("Trials took {duration}; RFC 6349 section 4 requires more than 30 s."));

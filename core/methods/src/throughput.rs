@@ -132,8 +132,14 @@ pub struct ThroughputRow {
     pub throughput: Option<FoundRate>,
     /// Frames per second that fill the link of the first group: the theoretical limit.
     pub line_rate_pps: f64,
-    /// The lowest rate of the first group that did not pass, frames/s.
+    /// The lowest rate of the first group at which the DUT failed, frames/s.
     pub failed_pps: Option<f64>,
+    /// The same with all groups.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<FoundRate>,
+    /// The highest load above the throughput that can't be judged; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unjudged: Option<UnjudgedLoad>,
     /// What bounds it from above.
     pub limit: Limit,
     /// The search ends when its bounds are this share of the line rate apart. Archives of older versions do not say.
@@ -154,17 +160,40 @@ pub struct ThroughputRow {
     pub loss_at_minimum: Option<f64>,
 }
 
+/// A load at which trials can't be judged, because the tester was disturbed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct UnjudgedLoad {
+    /// The load.
+    pub load: FoundRate,
+    /// Smallest loss ratio counted at it. The tester may have lost all of that.
+    pub loss_ratio: f64,
+}
+
+impl UnjudgedLoad {
+    /// ` Indicative: 1,000 frames/s, 10% of the line rate, where …`.
+    pub(crate) fn sentence(&self) -> String {
+        let lost = match self.loss_ratio {
+            0.0 => "nothing was lost".to_owned(),
+            ratio => format!("{} was lost, which the tester may have lost", percent(ratio)),
+        };
+        format!(" Indicative: {}, where {lost}.", self.load)
+    }
+}
+
 impl Row for ThroughputRow {
     fn findings(&self) -> Vec<Finding> {
         let found = self.throughput.as_ref();
         let value = found.map(|rate| rate.total_pps);
-        // Rates that failed are those of the first group; findings add all groups up.
+        let unjudged = self.unjudged.as_ref().map(|unjudged| &unjudged.load);
+        // Archives of older versions have the failed rate of the first group only.
         let groups = found.and_then(FoundRate::total_by_first).unwrap_or(1.0);
-        let line = found.and_then(FoundRate::line_pps).or(Some(self.line_rate_pps));
-        vec![Finding {
+        let failed = self.failed_pps.filter(|_| self.limit != Limit::Tester).map(|pps| pps * groups);
+        let known = [found, self.failed.as_ref(), unjudged];
+        let line = known.into_iter().flatten().find_map(FoundRate::line_pps).or(Some(self.line_rate_pps));
+        let finding = Finding {
             value,
             lower: value,
-            upper: self.failed_pps.filter(|_| self.limit.is_dut()).map(|pps| pps * groups),
+            upper: self.failed.as_ref().map(|rate| rate.total_pps).or(failed),
             line,
             resolution: line.zip(self.resolution).map(|(line, share)| line * share),
             criterion: self.loss_ratio.map(|ratio| Criterion::Loss {
@@ -172,16 +201,25 @@ impl Row for ThroughputRow {
                 trial: self.final_trial,
                 failures: self.loss_verification.unwrap_or(0) + 1,
             }),
-            ..Finding::at(&self.frames, "throughput", "pps").note(self.limit.note())
-        }]
+            ..Finding::at(&self.frames, "throughput", "pps").note(self.limit.note_of(value))
+        };
+        vec![finding.indicating(unjudged.map(|load| load.total_pps))]
     }
 
     fn known_rate(&self) -> Option<KnownRate> {
-        Some(KnownRate { frames: self.frames.clone(), rate: self.throughput.as_ref()?.first() })
+        let rate = self.throughput.as_ref()?.first();
+        Some(KnownRate { frames: self.frames.clone(), rate, limit: Some(self.limit) })
     }
 
     fn limits(&self) -> Vec<Limit> {
         vec![self.limit]
+    }
+}
+
+impl ThroughputRow {
+    /// What trials that can't be judged suggest.
+    fn indication(&self) -> String {
+        self.unjudged.as_ref().map_or_else(String::new, UnjudgedLoad::sentence)
     }
 }
 
@@ -196,6 +234,8 @@ pub(crate) struct RateSearch {
     confirm: Option<Bisect>,
     /// The load on which loss is being verified, and how often it was lost.
     verifying: Option<(u64, u32)>,
+    /// Trials that can't be judged: load, and loss ratio.
+    unjudged: Vec<(u64, f64)>,
     passed: Vec<GroupOutcome>,
     loss_at_minimum: Option<f64>,
 }
@@ -211,6 +251,7 @@ impl RateSearch {
             explore: None,
             confirm: None,
             verifying: None,
+            unjudged: Vec::new(),
             passed: Vec::new(),
             loss_at_minimum: None,
         };
@@ -235,11 +276,10 @@ impl RateSearch {
     fn after(&self, explored: &Bisect) -> Bisect {
         let start = explored.passed().unwrap_or(self.micro(self.config.minimum));
         let plain = self.plain().descending(self.micro(self.config.resolution).div_ceil(2));
+        let plain = plain.around(explored.open_unknown());
         match (explored.passed(), explored.failed(), explored.limit()) {
             // That the tester fell short, a trial of full length would not mend.
-            (Some(_), Some(failed), limit) if limit.is_testers() => {
-                plain.climbing([start]).below(failed, limit)
-            }
+            (Some(_), Some(failed), Limit::Tester) => plain.climbing([start]).below(failed, Limit::Tester),
             // A short trial may have lost by chance: the bound from above is tried in full, too.
             (Some(_), Some(failed), _) => plain.climbing([start, failed]),
             _ => plain.climbing([start]),
@@ -275,7 +315,12 @@ impl RateSearch {
             frames: self.frames.clone(),
             throughput: self.found().map(|rate| FoundRate::new(&self.testbed, &self.frames, rate)),
             line_rate_pps: self.line.as_f64(),
-            failed_pps: self.search().and_then(Bisect::failed).map(|micro| micro as f64 / 1e6),
+            failed: self
+                .search()
+                .and_then(Bisect::failed_by_dut)
+                .map(|micro| FoundRate::new(&self.testbed, &self.frames, Pps::from_micro(micro))),
+            failed_pps: self.search().and_then(Bisect::failed_by_dut).map(|micro| micro as f64 / 1e6),
+            unjudged: self.unjudged_load(),
             limit: self.limit(),
             resolution: Some(self.config.resolution),
             loss_ratio: Some(self.config.loss_ratio),
@@ -284,6 +329,15 @@ impl RateSearch {
             directions: self.passed.clone(),
             loss_at_minimum: self.loss_at_minimum,
         }
+    }
+
+    /// The highest load of which nothing is known, with the smallest loss at it.
+    fn unjudged_load(&self) -> Option<UnjudgedLoad> {
+        let (low, high) = self.search()?.open_unknown()?;
+        let open = self.unjudged.iter().filter(|(at, _)| (low..=high).contains(at));
+        let (at, loss) = open.max_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)))?;
+        let load = FoundRate::new(&self.testbed, &self.frames, Pps::from_micro(*at));
+        Some(UnjudgedLoad { load, loss_ratio: *loss })
     }
 
     /// A single figure states rate, frame length, theoretical limit (RFC 2544 section 26.1).
@@ -297,13 +351,15 @@ impl RateSearch {
         let line = grouped(row.line_rate_pps as u64);
         match (&row.throughput, row.limit) {
             (Some(rate), limit) => {
-                let failed = row.failed_pps.filter(|_| limit.is_dut()).map_or_else(String::new, |failed| {
-                    format!("; at {} frames were lost", percent(failed / row.line_rate_pps))
-                });
+                let at = row.failed_pps.map(|failed| percent(failed / row.line_rate_pps));
+                let bound = match (&at, limit) {
+                    (Some(at), Limit::Dut) => format!("; at {at} frames were lost"),
+                    _ => bounded_by(limit, at),
+                };
                 format!(
-                    "{name} at {}: {rate}{}{failed} (theoretical limit of a direction: {line} frames/s).",
+                    "{name} at {}: {rate}{bound} (theoretical limit of a direction: {line} frames/s).{}",
                     row.frames,
-                    bounded_by(limit)
+                    row.indication()
                 )
             }
             (None, Limit::Open) => format!("{name} at {}: not yet known.", row.frames),
@@ -312,11 +368,17 @@ impl RateSearch {
                 row.frames,
                 percent(self.config.minimum)
             ),
-            (None, Limit::Disturbed) => format!(
-                "{name} at {}: not found. The tester was disturbed in every trial, down to {} of the line rate.",
-                row.frames,
-                percent(self.config.minimum)
-            ),
+            (None, Limit::Disturbed) => {
+                let failed = row.failed_pps.map_or_else(String::new, |failed| {
+                    format!(" At {} of it frames were lost.", percent(failed / row.line_rate_pps))
+                });
+                format!(
+                    "{name} at {}: can't be judged here. The tester was disturbed (theoretical limit of a direction: {line} \
+                     frames/s).{failed}{}",
+                    row.frames,
+                    row.indication()
+                )
+            }
             (None, _) => format!(
                 "{name} at {}: none. The smallest load, {} of the line rate, still lost {}.",
                 row.frames,
@@ -343,7 +405,9 @@ impl Stage for RateSearch {
             && self.confirm.is_none()
             && explored.probe().is_none()
         {
-            self.confirm = Some(self.after(explored));
+            // Where nothing can be judged, longer trials can't either.
+            let is_known = explored.passed().is_some() || explored.limit() != Limit::Disturbed;
+            self.confirm = Some(if is_known { self.after(explored) } else { explored.clone() });
         }
         let rate = match self.verifying {
             Some((load, _)) => load,
@@ -365,6 +429,9 @@ impl Stage for RateSearch {
             return;
         }
         self.verifying = None;
+        if matches!(verdict, Verdict::Disturbed | Verdict::GivenUp) {
+            self.unjudged.push((at, seen.loss_ratio()));
+        }
         let minimum = self.micro(self.config.minimum).max(1);
         if verdict == Verdict::Fail && at == minimum {
             self.loss_at_minimum = Some(self.loss_at_minimum.unwrap_or(1.0).min(seen.loss_ratio()));
@@ -380,6 +447,10 @@ impl Stage for RateSearch {
             (None, Some(search)) => search.judge(at, verdict),
             (None, None) => {}
         }
+    }
+
+    fn decides(&self, _: &Draft, seen: &Seen<'_>) -> bool {
+        seen.verdict(self.config.loss_ratio).is_known()
     }
 }
 
@@ -404,6 +475,10 @@ impl Stage for Throughput {
 
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.searches.take(draft, seen);
+    }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.searches.decides(draft, seen)
     }
 }
 

@@ -133,6 +133,9 @@ pub enum TrialKind {
         /// Each is to have its lease so long after its first message.
         #[serde(rename = "within_ns", with = "AsNanos")]
         within: Nanos,
+        /// One client by itself, with as much time as it takes.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        alone: bool,
     },
     /// So many routes are advertised before traffic, then an even load goes to each of them in turn. Answer: `groups`, `routes`.
     Routes {

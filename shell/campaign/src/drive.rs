@@ -25,6 +25,10 @@ use units::{FrameLen, Nanos};
 const STRIDE: u32 = 1_000_000;
 /// From one interval of a trial to the next.
 const INTERVAL: Nanos = Nanos::from_secs(1);
+/// The same for short trials of services: they show from when on a device drops frames.
+const SHORT_INTERVAL: Nanos = Nanos::from_millis(200);
+/// Trials of services up to this long have short intervals.
+const SHORT_TRIAL: Nanos = Nanos::from_secs(60);
 /// Intervals of trials with more streams are not stored.
 const STREAMS_RECORDED: usize = 200;
 /// Share of the trial after which a device is reset.
@@ -314,6 +318,7 @@ impl Campaign {
             observer: *observer,
             intervals: Vec::new(),
             keeps: plan.streams.len() <= STREAMS_RECORDED,
+            interval: interval_of(request),
         };
         let document = tester.run(plan, commands, &mut watch)?;
         let intervals = watch.intervals;
@@ -327,6 +332,7 @@ impl Campaign {
         let mut outcome = outcome::of(&self.plan, &self.directions, request, &document, &intervals);
         let offered = counters::Offered { sent: outcome.sent(), received: outcome.received() };
         let path = path.as_mut().map(|path| path.finish((offered.sent > 0).then_some(offered)));
+        outcome.dut_lost_most = path.as_ref().and_then(PathReport::lost_at_most);
         if let Some(weakest) = path.as_ref().and_then(|path| path.weakest.as_ref()) {
             let named = |drop: &counters::Drop| (format!("{}: {}", weakest.hop, drop.counter), drop.count);
             // Beside what a trial of sessions says of its failures.
@@ -461,16 +467,22 @@ impl Trial {
     }
 }
 
+fn interval_of(request: &TrialRequest) -> Nanos {
+    let is_short = matches!(request.kind, TrialKind::Services { .. }) && request.duration <= SHORT_TRIAL;
+    if is_short { SHORT_INTERVAL } else { INTERVAL }
+}
+
 /// Keeps the intervals of a trial and shows them.
 struct Watcher<'a> {
     observer: &'a mut dyn Observer,
     intervals: Vec<IntervalDocument>,
     keeps: bool,
+    interval: Nanos,
 }
 
 impl TrialObserver for Watcher<'_> {
     fn interval(&self) -> Nanos {
-        INTERVAL
+        self.interval
     }
 
     fn snapshot(&mut self, view: &View<'_>) {

@@ -13,6 +13,8 @@ use units::{Nanos, count};
 
 /// How long a trial waits after the time in which clients are to have their leases: to tell late ones from those that get none.
 const GRACE: Nanos = Nanos::from_secs(2);
+/// The same for one client by itself, whose delay is looked for: dnsmasq pings an address for 3 s, up to six in a row.
+const GRACE_ALONE: Nanos = Nanos::from_secs(20);
 /// The traffic of such a trial, of which there is none.
 const TRAFFIC: Nanos = Nanos::from_millis(10);
 /// Clients began at less than this share of the rate: the tester was the limit.
@@ -39,55 +41,98 @@ pub(crate) fn check(plan: &Plan) -> Result<(), CampaignError> {
     }
 }
 
+/// What a trial asks for.
+#[derive(Clone, Copy)]
+pub(crate) struct Asked {
+    /// Clients per second.
+    pub(crate) rate: u64,
+    /// Each is to have its lease so long after its first message.
+    pub(crate) within: Nanos,
+    /// One client by itself.
+    pub(crate) alone: bool,
+}
+
+/// The parts of a port's clients that a trial sets, whatever the version.
+struct Clients<'a> {
+    clients: &'a mut u32,
+    rate: &'a mut u32,
+    outstanding: &'a mut u32,
+    seed: &'a mut u64,
+    mac: &'a mut [u8; 6],
+    has_macs: &'a mut bool,
+    client_id: Option<&'a mut String>,
+    timeout: &'a mut Nanos,
+}
+
+impl Clients<'_> {
+    fn set(self, asked: Asked, plan_seed: u64, request: &TrialRequest) {
+        let in_time = u128::from(asked.rate) * u128::from(request.duration.0) / 1_000_000_000;
+        let most = if asked.alone { 1 } else { in_time.max(1) };
+        *self.clients = u128::from(*self.clients).min(most) as u32;
+        *self.rate = u32::try_from(asked.rate).unwrap_or(u32::MAX);
+        *self.outstanding = *self.clients;
+        *self.seed ^= plan_seed;
+        let begun = Nanos(u64::from(*self.clients) * 1_000_000_000 / asked.rate.max(1));
+        let grace = if asked.alone { GRACE_ALONE } else { GRACE };
+        *self.timeout = begun + asked.within + grace;
+        if !*self.has_macs {
+            // New to the server in each trial of each run: servers treat clients that they have seen differently.
+            let new = random::word(random::key(plan_seed), request.number);
+            *self.has_macs = true;
+            *self.mac = fresh(new);
+            if let Some(id) = self.client_id {
+                *id = format!("{id}-{:08x}", new as u32);
+            }
+        }
+    }
+}
+
+/// The first of so many hardware addresses that no other trial has: locally administered, with room for a million behind it.
+fn fresh(word: u64) -> [u8; 6] {
+    let [a, b, c, d, ..] = word.to_be_bytes();
+    [a & 0xfc | 0x02, b, c, d & 0xf0, 0, 0]
+}
+
 /// The Plan of such a trial.
 ///
 /// # Errors
 /// The profile has nothing for it.
-pub(crate) fn shape(
-    plan: &Plan,
-    request: &TrialRequest,
-    rate: u64,
-    within: Nanos,
-) -> Result<Plan, CampaignError> {
+pub(crate) fn shape(plan: &Plan, request: &TrialRequest, asked: Asked) -> Result<Plan, CampaignError> {
     check(plan)?;
     let mut shaped = without_schedule(plan, request);
     shaped.groups.clear();
     shaped.streams.clear();
     shaped.sessions.clear();
     shaped.duration = TRAFFIC;
-    let in_time = (u128::from(rate) * u128::from(request.duration.0) / 1_000_000_000).max(1);
     let seed = shaped.seed;
-    let set = |clients: &mut u32,
-               own_rate: &mut u32,
-               outstanding: &mut u32,
-               own_seed: &mut u64,
-               timeout: &mut Nanos| {
-        *clients = (u128::from(*clients)).min(in_time) as u32;
-        *own_rate = u32::try_from(rate).unwrap_or(u32::MAX);
-        *outstanding = *clients;
-        *own_seed ^= seed;
-        *timeout = Nanos(u64::from(*clients) * 1_000_000_000 / rate.max(1)) + within + GRACE;
-    };
     for port in &mut shaped.ports {
         if let Some(dhcp) = &mut port.dhcp {
             let config = &mut dhcp.config;
-            set(
-                &mut config.clients,
-                &mut config.rate,
-                &mut config.outstanding,
-                &mut config.seed,
-                &mut dhcp.timeout,
-            );
+            let clients = Clients {
+                clients: &mut config.clients,
+                rate: &mut config.rate,
+                outstanding: &mut config.outstanding,
+                seed: &mut config.seed,
+                mac: &mut config.mac,
+                has_macs: &mut dhcp.has_macs,
+                client_id: config.client_id.as_mut(),
+                timeout: &mut dhcp.timeout,
+            };
+            clients.set(asked, seed, request);
         }
         if let Some(dhcp) = &mut port.dhcpv6 {
             let config = &mut dhcp.config;
-            set(
-                &mut config.clients,
-                &mut config.rate,
-                &mut config.outstanding,
-                &mut config.seed,
-                &mut dhcp.timeout,
-            );
+            let clients = Clients {
+                clients: &mut config.clients,
+                rate: &mut config.rate,
+                outstanding: &mut config.outstanding,
+                seed: &mut config.seed,
+                mac: &mut config.mac,
+                has_macs: &mut dhcp.has_macs,
+                client_id: None,
+                timeout: &mut dhcp.timeout,
+            };
+            clients.set(asked, seed, request);
         }
     }
     Ok(shaped)

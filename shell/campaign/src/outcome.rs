@@ -88,10 +88,17 @@ pub(crate) fn of_any(document: &ResultDocument) -> TrialOutcome {
         valid: document.verdict.valid,
         generator_limited: document.verdict.generator_limited,
         disturbed: document.verdict.disturbed,
+        only_worse: only_worse(document),
         reasons: document.verdict.reasons.clone(),
         interrupted: document.interrupted,
         ..TrialOutcome::default()
     }
+}
+
+/// Whether the tester was disturbed, and nothing else is wrong: then the device did no worse than what was counted.
+fn only_worse(document: &ResultDocument) -> bool {
+    let verdict = &document.verdict;
+    verdict.disturbed && !verdict.valid && !verdict.generator_limited
 }
 
 /// Test frames that came to a port they should not have come to.

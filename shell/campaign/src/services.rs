@@ -3,10 +3,13 @@
 use crate::CampaignError;
 use crate::outcome::{group, of_any};
 use crate::shape::{fit, fits, sizes, without_schedule};
-use methods::{Frames, ServiceLoad, ServiceOutcome, TrialKind, TrialOutcome, TrialRequest, availability};
+use methods::{
+    Frames, Policed, ServiceLoad, ServiceOutcome, TrialKind, TrialOutcome, TrialRequest, availability,
+};
 use profile::Plan;
 use profile::plan::Pattern;
 use result::{IntervalDocument, ResultDocument};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use units::{BitRate, Layer, Load, Pps};
 
@@ -96,6 +99,7 @@ pub(crate) fn outcome(
             offered_bps: bps(row.tx_bytes),
             received_bps: bps(row.rx_bytes.unwrap_or(0)),
             availability: availability(&severe(&load.stream, intervals)),
+            policed: policed(&load.stream, intervals),
         });
     }
     outcome
@@ -103,6 +107,23 @@ pub(crate) fn outcome(
 
 /// For each second of traffic, whether more than half of a stream's frames were lost.
 fn severe(stream: &str, intervals: &[IntervalDocument]) -> Vec<bool> {
-    let rows = intervals.iter().filter_map(|interval| interval.streams.get(stream));
-    rows.filter(|row| row.tx > 0).map(|row| row.rx.unwrap_or(0) * 2 < row.tx).collect()
+    let mut seconds: BTreeMap<u64, (u64, u64)> = BTreeMap::new();
+    for interval in intervals {
+        let Some(row) = interval.streams.get(stream) else { continue };
+        let middle = interval.at_s - interval.interval_s / 2.0;
+        let (sent, received) = seconds.entry(middle.max(0.0) as u64).or_default();
+        *sent += row.tx;
+        *received += row.rx.unwrap_or(0);
+    }
+    seconds.into_values().filter(|(sent, _)| *sent > 0).map(|(sent, received)| received * 2 < sent).collect()
+}
+
+/// What the device did of a stream's frames once it dropped some.
+fn policed(stream: &str, intervals: &[IntervalDocument]) -> Option<Policed> {
+    let sending = intervals.iter().filter(|interval| !interval.draining);
+    let of = |interval: &IntervalDocument| {
+        let row = interval.streams.get(stream)?;
+        Some((interval.interval_s, row.tx, row.rx.unwrap_or(0), row.rx_bytes.unwrap_or(0)))
+    };
+    Policed::of(&sending.filter_map(of).collect::<Vec<_>>())
 }

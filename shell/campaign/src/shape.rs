@@ -35,7 +35,9 @@ pub fn shape(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Re
         }
         TrialKind::Addresses { .. } => addresses::shape(plan, directions, request),
         TrialKind::Multicast { .. } => multicast::shape(plan, directions, request),
-        TrialKind::Leases { rate, within } => leases::shape(plan, request, *rate, *within),
+        TrialKind::Leases { rate, within, alone } => {
+            leases::shape(plan, request, leases::Asked { rate: *rate, within: *within, alone: *alone })
+        }
         TrialKind::Services { .. } => services::shape(plan, request),
         _ => streams(plan, directions, request),
     }

@@ -272,6 +272,12 @@ fn tables(campaigns: &[Loaded]) -> String {
     if text.contains('‡') {
         text += "\n  ‡ limited by the link\n";
     }
+    if text.contains('§') {
+        text += "\n  § higher values can't be judged: the tester was disturbed\n";
+    }
+    if text.contains("can't be judged (") {
+        text += "\n  in brackets: indicative, from trials that can't be judged\n";
+    }
     text
 }
 
@@ -287,11 +293,21 @@ struct Bounded {
 }
 
 fn value(finding: &Finding) -> String {
-    let Some(value) = finding.value else { return "none".to_owned() };
     let bounded = serde_json::from_value::<Bounded>(finding.document.clone()).ok();
-    let mark = match bounded.and_then(|bounded| bounded.limit) {
+    let limit = bounded.and_then(|bounded| bounded.limit);
+    let Some(value) = finding.value else {
+        return match (limit, finding.indicative) {
+            (Some(Limit::Disturbed), Some(value)) => {
+                format!("can't be judged ({})", quantity(value, &finding.unit))
+            }
+            (Some(Limit::Disturbed), None) => "can't be judged".to_owned(),
+            _ => "none".to_owned(),
+        };
+    };
+    let mark = match limit {
         Some(Limit::Tester) => " †",
         Some(Limit::Maximum) => " ‡",
+        Some(Limit::Disturbed) => " §",
         _ => "",
     };
     format!("{}{mark}", quantity(value, &finding.unit))

@@ -6,7 +6,8 @@
 //!
 //! Background packets (address resolution, routing protocols, polling) pass all these counters too. So a hop or link is
 //! reported only for a loss above its *tolerance*: 100 packets or 0.01 % of what entered, whichever is more, plus twice the
-//! requests of this poller. No hop or link can explain more than the tester has lost.
+//! requests of this poller. Drops that background packets do not cause need no tolerance: those of firewall rules, connection
+//! tracking and full queues. No hop or link can explain more than the tester has lost.
 
 use crate::reading::{self, Flow, Key, Reading, Source};
 use serde::{Deserialize, Serialize};
@@ -110,6 +111,19 @@ pub struct PathReport {
     pub duration_s: f64,
 }
 
+impl PathReport {
+    /// The most of the tester's packets that the path can have lost: the tester may have lost the rest itself. `None` unless the path is one
+    /// hop that counted both ways.
+    pub fn lost_at_most(&self) -> Option<u64> {
+        let ([hop], Some(offered)) = (&self.hops[..], self.offered) else { return None };
+        let entered = hop.in_packets?;
+        let dropped: u64 = hop.drops.iter().map(|drop| drop.count).sum();
+        // Packets of its own that the hop sent hide as many that it lost.
+        let hidden = tolerance(entered, 0);
+        Some(hop.lost?.max(dropped) + offered.sent.saturating_sub(entered) + hidden)
+    }
+}
+
 /// All readings of a hop.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Record {
@@ -176,6 +190,12 @@ impl HopAnalysis {
     /// Drops that the packet counters do not show, such as a card's drops before it counts.
     fn uncounted_drops(&self) -> u64 {
         self.evidence().saturating_sub(self.through())
+    }
+
+    /// Drops that background packets do not cause.
+    fn certain(&self) -> u64 {
+        let is_certain = |source: Source| matches!(source, Source::Nft | Source::Conntrack | Source::Qdisc);
+        self.grown.iter().filter(|((at, _), _)| is_certain(*at)).map(|(_, count)| count).sum()
     }
 
     /// Whether the loss is only apparent: packets were merged, and no counter shows drops.
@@ -347,8 +367,11 @@ fn others(record: &Record) -> BTreeMap<String, u64> {
 
 /// The hop, if its loss exceeds the tolerance.
 fn hop_candidate(hop: &HopAnalysis) -> Option<LossCandidate> {
-    let lost = hop.lost();
-    if lost <= hop.tolerance || hop.is_only_merged() {
+    let lost = match hop.lost() {
+        lost if lost > hop.tolerance => lost,
+        _ => hop.certain(),
+    };
+    if lost == 0 || hop.is_only_merged() {
         return None;
     }
     let name = &hop.report.name;

@@ -19,6 +19,7 @@ mod error;
 mod figures;
 mod observer;
 mod outages;
+mod peers;
 mod phases;
 mod protocols;
 mod punt;

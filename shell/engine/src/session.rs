@@ -17,6 +17,7 @@ use crate::emulation::Emulation;
 use crate::error::EngineError;
 use crate::observer::TrialObserver;
 use crate::outages::Instants;
+use crate::peers;
 use crate::protocols::Protocols;
 use crate::rows::{self, PortEnd};
 use crate::session_rows;
@@ -119,6 +120,8 @@ impl Session {
         }
         emulation.end(rig, clock, &idle)?;
         emulation.report(&mut document);
+        let lasted = Nanos((document.duration_s * 1e9) as u64);
+        document.verdict.notes.extend(peers::notes(&document.ports, lasted));
         if let Some(protocols) = &rig.protocols {
             tell_protocols(&mut document, protocols);
         }

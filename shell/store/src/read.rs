@@ -177,7 +177,7 @@ impl Store {
     /// The store can't be read.
     pub fn findings(&self, id: &CampaignId) -> Result<Vec<Finding>, StoreError> {
         let sql = "SELECT frame, frame_bytes, goal, unit, value, lower, upper, spread, line, note, document,
-                          resolution, doubt
+                          resolution, doubt, indicative
                    FROM finding WHERE campaign = ?1 ORDER BY position";
         let mut query = self.connection.prepare(sql)?;
         let rows = query.query_map([&id.0], |row| {
@@ -195,6 +195,7 @@ impl Store {
                 document: Value::Null,
                 resolution: row.get(11)?,
                 doubt: row.get(12)?,
+                indicative: row.get(13)?,
                 ..Finding::default()
             };
             Ok((finding, row.get::<_, String>(10)?))

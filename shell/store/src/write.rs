@@ -100,7 +100,7 @@ impl Store {
         }
         for (position, f) in findings.iter().enumerate() {
             transaction.execute(
-                "INSERT INTO finding VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                "INSERT INTO finding VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
                 params![
                     campaign.0,
                     position as i64,
@@ -117,6 +117,7 @@ impl Store {
                     f.document.to_string(),
                     f.resolution,
                     f.doubt,
+                    f.indicative,
                 ],
             )?;
         }

@@ -271,6 +271,8 @@ class BackToBackRow:
     """Searches that ended at the longest burst."""
     tester_limited: int
     """Searches that the tester bounded."""
+    disturbed: int
+    """Searches that can't be judged, because the tester was disturbed."""
     throughput_pps: float | None = None
     """The throughput, frames/s of the first group; absent: none was found."""
     burst_frames: Spread | None = None
@@ -741,6 +743,10 @@ class Finding:
     """Largest value known to be reached, in `unit`."""
     upper: float | None = None
     """Smallest value known not to be reached, in `unit`."""
+    indicative: float | None = None
+    """What trials that can't be judged suggest, in `unit`: the highest load at which the tester may have lost all
+    that was lost.
+    """
     resolution: float | None = None
     """How far apart `lower` and `upper` are at most where trials agree, in `unit`: where the search ends."""
     doubt: str | None = None
@@ -821,6 +827,8 @@ class GoalResult:
     """The relevant upper bound."""
     conditional_throughput: FoundRate | None = None
     """The forwarding rate at the relevant lower bound, without the trials that may be exceeded."""
+    unjudged: UnjudgedLoad | None = None
+    """The load at which trials can't be judged, where the search ended; absent: none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -897,6 +905,8 @@ class GroupOutcome:
     """Frames received at a wrong port."""
     flooded: int
     """Frames that the DUT flooded to the monitor port because it did not know their address (RFC 2889)."""
+    lost_least: int | None = None
+    """Frames that the DUT lost at least, if the tester may have lost the others; absent: nothing is known of that."""
     latency_ns: LatencySummary | None = None
     """Latency, ns."""
     jitter_ns: JitterSummary | None = None
@@ -1197,6 +1207,8 @@ class LeaseRow:
     """How far apart bounds may be, as a share."""
     limit: Limit
     """What bounds the rate from above."""
+    alone: LeaseOutcome | None = None
+    """One client by itself; absent: not known."""
     best: LeasePoint | None = None
     """The highest rate that passed; absent: none."""
     failed: LeasePoint | None = None
@@ -1334,7 +1346,9 @@ class LossPoint:
     given as rates, or begin at what the tester can send.
     """
     loss_percent: float | None = None
-    """Lost frames, percent of those sent: the ordinate, 0 to 100; absent if the tester was the limit."""
+    """Lost frames, percent of those sent: the ordinate, 0 to 100; absent if the tester was the limit or disturbed."""
+    bounds_percent: list[float] = field(default_factory=list)
+    """Bounds of it where the tester was disturbed, percent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1482,11 +1496,17 @@ class MrrRow:
     line_rate_pps: float
     """Frames/s that fill the link of the first group."""
     tester_limited: int
-    """Trials that the tester limited: there the offered load was below the line rate."""
+    """Trials in which the tester could not send the line rate. They count only if none did better."""
+    disturbed: int
+    """Trials that can't be judged, because the tester was disturbed. They do not count."""
     received_pps: Spread | None = None
     """Frames/s that arrived, all groups."""
     offered_pps: Spread | None = None
     """Frames/s that were offered, all groups."""
+    indicative_pps: float | None = None
+    """The most that arrived in one of them, frames/s of all groups."""
+    limit: Limit | None = None
+    """What bounds it from above."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1786,6 +1806,18 @@ class PointSessions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Policed:
+    """A rate that was held by dropping frames."""
+
+    from_s: float
+    """From when on frames were dropped, s since traffic started."""
+    bps: float
+    """Received from then on, bits/s of frames with FCS."""
+    burst_bytes: float
+    """Received beyond that rate in all: the size of the device's bucket, bytes of frames with FCS."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PortInfo:
     """A port of this machine."""
 
@@ -1987,10 +2019,14 @@ class ResetRow:
     """Length of a trial."""
     not_back: int
     """Trials at whose end the DUT was still away."""
+    tester_limited: int
+    """Trials that the tester limited or disturbed."""
     by_loss_s: Spread | None = None
     """Lost frames ÷ offered rate, s (RFC 6201 section 4.1)."""
     by_arrivals_s: Spread | None = None
     """Last arrival before to first arrival after, s (RFC 6201 section 4.2)."""
+    rate_pps: float | None = None
+    """Frames per second of the first group that were sent; absent: no rate was found."""
 
 
 Role: TypeAlias = Literal["watch", "run", "admin"]
@@ -2199,6 +2235,8 @@ class ServiceStep:
     """Mean delay, ns."""
     fdv_ns: float | None = None
     """Delay variation, ns."""
+    policed: Policed | None = None
+    """What the device did once it dropped frames, in the policing step."""
     availability: float | None = None
     """Share of available seconds; of the performance test."""
     passed: bool | None = None
@@ -2365,7 +2403,7 @@ class Spread:
     """
 
 
-Standing: TypeAlias = Literal["counted", "tester_limited", "invalid", "interrupted", "aside"]
+Standing: TypeAlias = Literal["counted", "bounded", "tester_limited", "invalid", "interrupted", "aside"]
 """Whether a trial counts, and for what."""
 
 
@@ -2472,7 +2510,9 @@ class SweepPoint:
     jitter_ns: list[JitterSummary | None]
     """Jitter by group, ns."""
     loss_ratio: float | None = None
-    """Lost ÷ sent; absent if the tester was the limit."""
+    """Lost ÷ sent; absent if the tester was the limit, or the trial can't be judged."""
+    loss_ratio_least: float | None = None
+    """Of these at least this share was the DUT's, where the tester was disturbed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2570,7 +2610,11 @@ class ThroughputRow:
     throughput: FoundRate | None = None
     """The highest rate that passed a trial of full length; absent: none did."""
     failed_pps: float | None = None
-    """The lowest rate of the first group that did not pass, frames/s."""
+    """The lowest rate of the first group at which the DUT failed, frames/s."""
+    failed: FoundRate | None = None
+    """The same with all groups."""
+    unjudged: UnjudgedLoad | None = None
+    """The highest load above the throughput that can't be judged; absent: none."""
     resolution: float | None = None
     """The search ends when its bounds are this share of the line rate apart. Archives of older versions do not say."""
     loss_ratio: float | None = None
@@ -2641,8 +2685,20 @@ class TrialNote:
     """Whether it counts, and for what."""
     frames: Frames | None = None
     """The frames; absent unless the trial is an even load."""
+    lost_least: int | None = None
+    """Frames that the DUT lost at least, if the tester may have lost the others."""
     reasons: list[str] = field(default_factory=list)
     """Reasons why it does not count."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnjudgedLoad:
+    """A load at which trials can't be judged, because the tester was disturbed."""
+
+    load: FoundRate
+    """The load."""
+    loss_ratio: float
+    """Smallest loss ratio counted at it. The tester may have lost all of that."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,6 +25,7 @@ use crate::run::Run;
 use crate::settings::{About, ConfigError, Row, Settings};
 use crate::testbed::{Frames, Testbed};
 use crate::text::{AsText, AsTextOrNone, percent};
+use crate::throughput::UnjudgedLoad;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
@@ -247,8 +248,9 @@ impl Row for MlrRow {
 
     /// That of the last goal.
     fn known_rate(&self) -> Option<KnownRate> {
-        let lower = self.goals.last()?.lower.as_ref()?;
-        Some(KnownRate { frames: self.frames.clone(), rate: lower.load.first() })
+        let goal = self.goals.last()?;
+        let rate = goal.lower.as_ref()?.load.first();
+        Some(KnownRate { frames: self.frames.clone(), rate, limit: Some(goal.limit) })
     }
 
     fn limits(&self) -> Vec<Limit> {
@@ -271,6 +273,9 @@ pub struct GoalResult {
     pub upper: Option<MlrBound>,
     /// The forwarding rate at the relevant lower bound, without the trials that may be exceeded.
     pub conditional_throughput: Option<FoundRate>,
+    /// The load at which trials can't be judged, where the search ended; absent: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unjudged: Option<UnjudgedLoad>,
     /// What bounds it from above.
     pub limit: Limit,
 }
@@ -290,7 +295,7 @@ impl GoalResult {
         let [lower, upper] = [&self.lower, &self.upper].map(|bound| bound.as_ref().map(|bound| &bound.load));
         let irregular = (!self.regular).then_some("the bounds are farther apart than the goal's width");
         let value = lower.map(|load| load.total_pps);
-        Finding {
+        let finding = Finding {
             value,
             lower: value,
             upper: upper.map(|load| load.total_pps),
@@ -299,8 +304,15 @@ impl GoalResult {
             criterion: Some(Criterion::Goal(self.goal.clone())),
             // Not the row, which has the other goals as well.
             document: serde_json::to_value(self).unwrap_or_default(),
-            ..Finding::at(frames, self.name.to_lowercase(), "pps").note(self.limit.note().or(irregular))
-        }
+            ..Finding::at(frames, self.name.to_lowercase(), "pps")
+                .note(self.limit.note_of(value).or(irregular))
+        };
+        finding.indicating(self.unjudged.as_ref().map(|unjudged| unjudged.load.total_pps))
+    }
+
+    /// What trials that can't be judged suggest.
+    fn indication(&self) -> String {
+        self.unjudged.as_ref().map_or_else(String::new, UnjudgedLoad::sentence)
     }
 
     fn sentence(&self, frames: &Frames) -> String {
@@ -308,13 +320,23 @@ impl GoalResult {
         match (&self.conditional_throughput, self.limit) {
             (_, Limit::Open) => format!("{what}: not yet known."),
             (Some(rate), limit) => {
-                let failed = self.upper.as_ref().filter(|_| limit == Limit::Dut);
-                let failed = failed
-                    .map_or_else(String::new, |bound| format!("; {} is too much", percent(bound.load.share)));
-                format!("{what}: {rate}{}{failed}.", bounded_by(limit))
+                let failed = self.upper.as_ref().map(|bound| percent(bound.load.share));
+                let bound = match (&failed, limit) {
+                    (Some(at), Limit::Dut) => format!("; {at} is too much"),
+                    _ => bounded_by(limit, failed),
+                };
+                format!("{what}: {rate}{bound}.{}", self.indication())
             }
             (None, Limit::Tester) => format!("{what}: not found; the tester was the limit at every load."),
-            (None, Limit::Disturbed) => format!("{what}: not found; the tester was disturbed at every load."),
+            (None, Limit::Disturbed) => {
+                let failed = self.upper.as_ref().map_or_else(String::new, |bound| {
+                    format!(" {} of the line rate is too much.", percent(bound.load.share))
+                });
+                format!(
+                    "{what}: can't be judged here; the tester was disturbed.{failed}{}",
+                    self.indication()
+                )
+            }
             (None, _) => format!("{what}: none; the smallest load already loses more."),
         }
     }
@@ -341,6 +363,10 @@ impl Stage for Mlr {
 
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.searches.take(draft, seen);
+    }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.searches.decides(draft, seen)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::draft::{Draft, Limit, Seen, Stage};
 use crate::result::FoundRate;
 use crate::testbed::{Frames, Testbed};
 use crate::text::percent;
+use crate::throughput::UnjudgedLoad;
 use crate::trial::Phase;
 use std::collections::BTreeMap;
 use units::{Nanos, Pps};
@@ -46,6 +47,8 @@ struct GoalState {
     /// The loosest first.
     targets: Vec<Target>,
     expansion: Option<Expansion>,
+    /// At this load trials can't be judged for it, because the tester was disturbed: it wants nothing more.
+    given_up: Option<u32>,
 }
 
 /// A load that a goal wants measured.
@@ -69,8 +72,30 @@ enum Opening {
     Over,
 }
 
+/// A trial at a load.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Measured {
+    duration: Nanos,
+    /// Bounds of the loss ratio, which differ if the tester was disturbed.
+    least: f64,
+    most: f64,
+    /// The loss ratio that was counted.
+    counted: f64,
+}
+
+impl Measured {
+    /// Whether it lost more than a ratio, if its bounds decide.
+    fn exceeds(&self, ratio: f64) -> Option<bool> {
+        match () {
+            () if self.most <= ratio => Some(false),
+            () if self.least > ratio => Some(true),
+            () => None,
+        }
+    }
+}
+
 /// The trials at a load.
-type Trials = Vec<(Nanos, f64)>;
+type Trials = Vec<Measured>;
 
 /// A search at one frame length.
 #[derive(Debug, Clone)]
@@ -83,8 +108,6 @@ pub(crate) struct MlrSearch {
     opening: Opening,
     /// From this load on the tester was the limit.
     ceiling: Option<u32>,
-    /// Whether that is only because the tester was disturbed there.
-    disturbed: bool,
     warm_up: Option<Nanos>,
     traffic: Nanos,
     traffic_max: Option<Nanos>,
@@ -100,6 +123,7 @@ impl MlrSearch {
             targets: targets(goal, grid.steps(goal.width)),
             goal: goal.clone(),
             expansion: None,
+            given_up: None,
         };
         Self {
             frames: frames.clone(),
@@ -109,7 +133,6 @@ impl MlrSearch {
             trials: BTreeMap::new(),
             opening: if config.warm_up.is_some() { Opening::WarmUp } else { Opening::Maximum },
             ceiling: None,
-            disturbed: false,
             warm_up: config.warm_up,
             traffic: Nanos::ZERO,
             traffic_max: config.traffic_max,
@@ -130,9 +153,9 @@ impl MlrSearch {
     fn durations(&self, load: u32, target: &Target) -> Durations {
         // Whole nanoseconds, so that three tenths of a second are as long as 0.3 s.
         let mut sums = [0u64; 4];
-        for (duration, loss) in self.trials.get(&load).into_iter().flatten() {
-            let (short, high) = (*duration < target.trial, *loss > target.loss_ratio);
-            sums[usize::from(short) * 2 + usize::from(high)] += duration.0;
+        for trial in self.trials.get(&load).into_iter().flatten() {
+            let Some(high) = trial.exceeds(target.loss_ratio) else { continue };
+            sums[usize::from(trial.duration < target.trial) * 2 + usize::from(high)] += trial.duration.0;
         }
         let [full_low, full_high, short_low, short_high] = sums.map(|ns| Nanos(ns).as_secs_f64());
         Durations { full_low, full_high, short_low, short_high }
@@ -180,6 +203,9 @@ impl MlrSearch {
 
     /// What `goal` wants measured; `None`: nothing more.
     fn nominate(&self, goal: &mut GoalState) -> Option<Nomination> {
+        if goal.given_up.is_some() {
+            return None;
+        }
         let mut before = None;
         for (number, target) in goal.targets.iter().enumerate() {
             let bounds = self.bounds(target);
@@ -265,7 +291,7 @@ impl MlrSearch {
 
     /// What the first trials say, for a goal whose loosest target needs more than one.
     fn first_bounds(&self, loss_ratio: f64) -> Bounds {
-        let good = |trials: &Trials| trials.iter().all(|(_, loss)| *loss <= loss_ratio);
+        let good = |trials: &Trials| trials.iter().all(|trial| trial.exceeds(loss_ratio) != Some(true));
         let upper = self.measured().find(|(_, trials)| !good(trials)).map(|(load, _)| *load);
         let below = self.measured().filter(|(load, _)| upper.is_none_or(|upper| **load < upper));
         Bounds { lower: below.map(|(load, _)| *load).next_back(), upper }
@@ -357,8 +383,9 @@ impl MlrSearch {
     pub(crate) fn found(&self, goal: usize) -> Option<Pps> {
         let target = self.goals[goal].targets.last()?;
         let lower = self.bounds(target).lower?;
-        let full = self.trials[&lower].iter().filter(|(duration, _)| *duration >= target.trial);
-        let losses: Vec<_> = full.map(|(duration, loss)| (*loss, duration.as_secs_f64())).collect();
+        let full = self.trials[&lower].iter().filter(|trial| trial.duration >= target.trial);
+        let full = full.filter(|trial| trial.exceeds(target.loss_ratio).is_some());
+        let losses: Vec<_> = full.map(|trial| (trial.most, trial.duration.as_secs_f64())).collect();
         let passed = 1.0 - target.threshold.conditional_loss(&losses);
         Some(Pps::from_micro((self.grid.load(lower).micro() as f64 * passed).round() as u64))
     }
@@ -368,12 +395,11 @@ impl MlrSearch {
         let Some(target) = self.goals[goal].targets.last() else { return Limit::Open };
         let bounds = self.bounds(target);
         if !self.reached(bounds, target.width) {
-            return Limit::Open;
+            return if self.goals[goal].given_up.is_some() { Limit::Disturbed } else { Limit::Open };
         }
         match (bounds.lower, bounds.upper) {
             (None, Some(_)) => Limit::Impossible,
             (Some(_), Some(_)) => Limit::Dut,
-            _ if self.ceiling.is_some() && self.disturbed => Limit::Disturbed,
             _ if self.ceiling.is_some() => Limit::Tester,
             _ => Limit::Maximum,
         }
@@ -384,6 +410,16 @@ impl MlrSearch {
             load: FoundRate::new(&self.testbed, &self.frames, self.grid.load(load)),
             durations: self.durations(load, target),
         }
+    }
+
+    /// The load at which a goal's trials can't be judged, above its lower bound.
+    fn unjudged(&self, number: usize) -> Option<UnjudgedLoad> {
+        let GoalState { given_up, targets, .. } = &self.goals[number];
+        let lower = targets.last().and_then(|target| self.bounds(target).lower);
+        let load = given_up.filter(|load| lower.is_none_or(|lower| lower < *load))?;
+        let loss = self.trials.get(&load)?.iter().map(|trial| trial.counted).reduce(f64::min)?;
+        let load = FoundRate::new(&self.testbed, &self.frames, self.grid.load(load));
+        Some(UnjudgedLoad { load, loss_ratio: loss })
     }
 
     fn goal_result(&self, number: usize) -> GoalResult {
@@ -398,6 +434,7 @@ impl MlrSearch {
             regular: limit == Limit::Dut,
             lower: bounds.lower.map(|load| self.bound(load, target)),
             upper: bounds.upper.map(|load| self.bound(load, target)),
+            unjudged: self.unjudged(number),
             conditional_throughput: found.map(|rate| FoundRate::new(&self.testbed, &self.frames, rate)),
             limit,
         }
@@ -430,18 +467,34 @@ impl Stage for MlrSearch {
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         let load = self.asked;
         self.traffic += draft.duration;
-        if seen.disturbed() && self.opening != Opening::Over {
-            // What comes first only shows where to begin.
-        } else if seen.limited {
-            if self.ceiling.is_none_or(|ceiling| load <= ceiling) {
-                self.ceiling = Some(load);
-                self.disturbed = seen.disturbed();
-            }
+        let limited = seen.limited && seen.outcome.generator_limited;
+        if limited {
+            self.ceiling = Some(self.ceiling.map_or(load, |ceiling| ceiling.min(load)));
         } else if draft.phase != Phase::WarmUp {
-            self.trials.entry(load).or_default().push((draft.duration, seen.loss_ratio()));
+            self.note(load, draft.duration, seen);
         }
         if self.opening != Opening::Over {
             self.opened(load, seen);
+        }
+    }
+
+    fn decides(&self, _: &Draft, seen: &Seen<'_>) -> bool {
+        self.goals.iter().all(|goal| seen.verdict(goal.goal.loss_ratio).is_known())
+    }
+}
+
+impl MlrSearch {
+    /// Takes a trial with what is known of its loss. Goals for which it decides nothing, after others that did not, give up.
+    fn note(&mut self, load: u32, duration: Nanos, seen: &Seen<'_>) {
+        let (least, most) = seen.loss_bounds().unwrap_or((0.0, 1.0));
+        let measured = Measured { duration, least, most, counted: seen.loss_ratio() };
+        let is_over = self.opening == Opening::Over;
+        let open = self.goals.iter_mut().filter(|goal| goal.given_up.is_none());
+        let unknown = open.filter(|goal| measured.exceeds(goal.goal.loss_ratio).is_none());
+        // What comes first only shows where to begin.
+        unknown.filter(|_| seen.last && is_over).for_each(|goal| goal.given_up = Some(load));
+        if seen.loss_bounds().is_some() || is_over {
+            self.trials.entry(load).or_default().push(measured);
         }
     }
 }

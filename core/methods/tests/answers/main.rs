@@ -5,6 +5,7 @@ mod dut;
 mod faults;
 mod mlr;
 mod resume;
+mod sentences;
 mod sessions;
 mod stateless;
 

@@ -101,7 +101,7 @@ fn a_mix_that_never_passes_is_impossible() {
     dut.cps = dut::MIX_PER_S / 2_000.0;
     let result = complete(&MethodConfig::Mix(MixConfig::default()), &bed(), &mut dut);
     assert_eq!(rows!(result, Mix)[0].limit, Limit::Impossible);
-    assert!(result.summary[0].starts_with("No multiple of the profile's load passed; at 0.001 times: web: "));
+    assert!(result.summary[0].starts_with("Multiple of the profile's load: none; at 0.001 times: web: "));
 }
 
 #[test]
@@ -171,7 +171,7 @@ fn phases_are_those_of_the_rfc() {
 fn tcp_fills_the_bottleneck_with_a_window_as_large_as_its_product() {
     let frames = Frames::bytes(1518).unwrap();
     let config = TcpConfig {
-        rates: RateSource::Known(vec![KnownRate { frames, rate: Pps::new(50_000) }]),
+        rates: RateSource::Known(vec![KnownRate { frames, rate: Pps::new(50_000), limit: None }]),
         window_shares: vec![0.5, 1.0, 2.0],
         ..TcpConfig::default()
     };

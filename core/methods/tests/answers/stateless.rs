@@ -180,6 +180,7 @@ fn bursts_tell_the_buffer() {
             rates: RateSource::Known(vec![KnownRate {
                 frames: Frames::bytes(64).unwrap(),
                 rate: Pps::from_micro((capacity * 1e6) as u64),
+                limit: None,
             }]),
             repeats: 5,
             ..BackToBackConfig::default()

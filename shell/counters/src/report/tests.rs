@@ -96,6 +96,39 @@ fn background_does_not_make_a_hop_weak() {
     assert_eq!(lost(1_000, 150, 30), None, "the poller's own questions");
 }
 
+/// Source NAT to a range of N ports carries fewer than N flows: Linux 6.18 finds no port for 10 of 2,000.
+#[test]
+fn drops_that_background_does_not_cause_need_no_tolerance() {
+    let lost = |source: Source, counter: &str, sent: u64| {
+        let path = [hop("nat", (2_000, 2_005), (5, 0), &[(source, counter, 10)])];
+        report(&path, Some(Offered { sent: 2_000, received: 2_000 - sent }))
+    };
+    let failed = lost(Source::Conntrack, "conntrack insert_failed", 10);
+    assert_eq!((weakest(&failed).lost, failed.explained), (10, Some(10)));
+    assert_eq!(
+        weakest(&failed).sentence,
+        "Of 10 packets lost, 10 were dropped by nat: conntrack insert_failed (10)."
+    );
+    assert_eq!(weakest(&lost(Source::Nft, RULE, 10)).lost, 10);
+    assert_eq!(weakest(&lost(Source::Qdisc, "qdisc tbf of out", 10)).lost, 10);
+    assert_eq!(lost(Source::Ip, "IpInDiscards", 10).weakest, None, "background packets count there, too");
+    assert_eq!(lost(Source::Nft, RULE, 0).weakest, None, "nothing of the test was lost");
+}
+
+#[test]
+fn a_hop_that_let_all_through_lost_little() {
+    let offered = Some(Offered { sent: 100_000, received: 95_000 });
+    let most = |hops: &[Record]| report(hops, offered).lost_at_most();
+    assert_eq!(most(&[hop("r1", (100_000, 100_000), (0, 0), &[])]), Some(100));
+    assert_eq!(most(&[hop("r1", (99_000, 98_500), (0, 0), &[])]), Some(1_600), "1,000 did not enter");
+    assert_eq!(
+        most(&[hop("r1", (100_000, 100_000), (0, 0), &[(Source::Link, "rx missed of in", 700)])]),
+        Some(800)
+    );
+    let two = [hop("r1", (100_000, 100_000), (0, 0), &[]), hop("r2", (100_000, 100_000), (0, 0), &[])];
+    assert_eq!(most(&two), None);
+}
+
 #[test]
 fn refusals_sent_back_hide_no_loss() {
     let path = [hop("r1", (5_000, 1_000), (0, 4_000), &[])];

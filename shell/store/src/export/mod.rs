@@ -51,7 +51,7 @@ const ABOUT: &[Column] = about! {
 };
 
 /// Columns of [`findings`].
-const FINDINGS: [&str; 17] = [
+const FINDINGS: [&str; 18] = [
     "campaign",
     "name",
     "method",
@@ -69,6 +69,7 @@ const FINDINGS: [&str; 17] = [
     "share_of_line",
     "note",
     "doubt",
+    "indicative",
 ];
 
 /// The columns of CSV and Parquet, in order.
@@ -162,6 +163,7 @@ pub fn findings(campaigns: &[Loaded], out: impl Write) -> Result<(), StoreError>
                 number(share),
                 f.note.unwrap_or_default(),
                 f.doubt.unwrap_or_default(),
+                number(f.indicative),
             ];
             writer.write_record(cells).map_err(failed)?;
         }

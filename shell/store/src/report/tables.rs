@@ -71,7 +71,8 @@ pub(super) fn findings(loaded: &Loaded) -> Option<Markup> {
     let share = |f: &Finding| Some(percent(f.value? / f.line.filter(|line| *line > 0.0)?));
     let known = table(
         "A row for each frame length and goal. 'At least' is the largest value that no trial contradicts, \
-         'below' the smallest that every trial failed at; 'resolution' is how far apart they are at most where trials agree.",
+         'below' the smallest that every trial failed at; 'indicative' is \
+         what trials that can't be judged suggest; 'resolution' is how far apart they are at most where trials agree.",
         &[
             Column::text("frames", rows, |f| Some(f.frame.clone())),
             Column::text("goal", rows, |f| Some(words::name(&f.goal))),
@@ -79,6 +80,7 @@ pub(super) fn findings(loaded: &Loaded) -> Option<Markup> {
             Column::new("of line rate", rows, share),
             Column::new("at least", rows, value(|f| f.lower)),
             Column::new("below", rows, value(|f| f.upper)),
+            Column::new("indicative", rows, value(|f| f.indicative)),
             Column::new("resolution", rows, value(|f| f.resolution)),
             Column::new("standard deviation", rows, value(|f| f.spread)),
             Column::new("theoretical maximum", rows, value(|f| f.line)),
