@@ -7,6 +7,8 @@ whole process. `EAGRE_TREX_SCAPY=plain` keeps Scapy as it is.
 
 import importlib.util
 import os
+import platform
+import sys
 
 from trex.common.trex_exceptions import TRexError
 
@@ -38,7 +40,9 @@ def apply():
     """
     if importlib.util.find_spec("scapy") is None:
         raise TRexError(
-            "Scapy is missing, which profiles build packets with: pip install scapy, or apt install python3-scapy"
+            f"Scapy is missing, which profiles build packets with, in {sys.executable} (Python {platform.python_version()}): "
+            f"{sys.executable} -m pip install scapy, or apt install python3-scapy for Debian's own python3; EAGRE_PYTHON names "
+            "another interpreter"
         )
     import logging
 
