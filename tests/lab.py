@@ -21,6 +21,9 @@ from pathlib import Path
 import pytest
 import yaml
 
+# libyaml's parser takes a tenth of the time; files of tests read all examples when they are imported, in each process.
+yaml.SafeLoader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
 REPO = Path(__file__).resolve().parent.parent
 EAGRE = Path(os.environ.get("EAGRE", REPO / "target/release/eagre")).resolve()
 PREFIX = f"eagre-t{os.getpid()}-"
