@@ -2,7 +2,7 @@
 //!
 //! Not here: ports (`port`, `dpdk`), and anything that changes the machine. Except for pinning the calling
 //! thread, letting it sleep (`nap`), setting a link up or down (`link_state`), taking an XDP program off a link, the lock of an
-//! interface (`interface_lock`), and interfaces and namespaces that end with this process (`tap`, `namespace`), everything in
+//! interface (`interface_lock`), files that are replaced whole (`draft`), and interfaces and namespaces that end with this process (`tap`, `namespace`), everything in
 //! this crate only looks.
 //!
 //! Invariant: nothing here that looks needs a privilege or a particular kernel; what cannot be read is "not known", never a guess.
@@ -13,6 +13,7 @@ pub mod clock;
 pub mod cpu;
 pub mod default_route;
 pub mod doctor;
+pub mod draft;
 pub mod entropy;
 pub mod ethtool;
 pub mod interface_lock;
@@ -32,4 +33,5 @@ pub mod xdp_features;
 pub use clock::{ClockDrift, ClockFacts, CoreSkew, TscClock};
 pub use cpu::{Memory, ThreadUsage};
 pub use doctor::{Finding, Status};
+pub use draft::Draft;
 pub use link::{LinkCounters, LinkFacts};

@@ -210,7 +210,7 @@ impl CompareArgs {
         print!("{}", tables(&loaded));
         let file = self.output.report.clone().unwrap_or_else(|| PathBuf::from("eagre-lab-compare.html"));
         let page = report::comparison(&loaded, DEVICE, CONFIGURATION);
-        std::fs::write(&file, page).map_err(|e| Failure::refused(format!("{}: {e}", file.display())))?;
+        os::draft::replace(&file, page).map_err(|e| Failure::refused(format!("{}: {e}", file.display())))?;
         println!("\n  {series}: report in {}", file.display());
         Ok(())
     }

@@ -58,7 +58,7 @@ pub(crate) fn man(folder: Option<&Path>) -> Result<Exit, Failure> {
 /// Writes the page of a command and of its subcommands.
 fn write_pages(command: &clap::Command, above: Option<&str>, folder: &Path) -> io::Result<()> {
     let name = full_name(command);
-    std::fs::write(folder.join(format!("{name}.1")), page(command, above)?)?;
+    os::draft::replace(&folder.join(format!("{name}.1")), page(command, above)?)?;
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
         write_pages(below, Some(&name), folder)?;
     }

@@ -2,23 +2,80 @@
 
 use crate::args::{Common, SchemaOf};
 use crate::{Exit, Failure};
+use os::Draft;
 use result::{IntervalDocument, ResultDocument};
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// Output files of a run, opened before traffic starts so that a bad path is reported first.
+/// Output files of a run, drafted before traffic starts so that a bad path is reported first. They get their names at the end:
+/// a run that is refused, fails or is killed leaves earlier files as they were. Only `--jsonl` has its name from the first
+/// interval on, for readers that follow it.
 pub(crate) struct Sinks {
-    results: Vec<(PathBuf, File)>,
+    results: Vec<NewFile>,
     to_stdout: bool,
-    lines: Vec<(PathBuf, BufWriter<File>)>,
+    lines: Vec<Lines>,
+    /// The profile's file, and its text.
+    profile: Option<(NewFile, String)>,
     /// Why an interval could not be written; then no more are.
     lost: Option<Failure>,
+    /// Last: it goes after the files in it.
+    _folder: Option<NewFolder>,
 }
 
-fn create(path: &Path) -> Result<(PathBuf, File), Failure> {
-    let file = File::create(path).map_err(|e| Failure::bad_input(format!("{}: {e}", path.display())))?;
-    Ok((path.to_owned(), file))
+/// A file in the making.
+struct NewFile {
+    path: PathBuf,
+    draft: Draft,
+}
+
+impl NewFile {
+    fn create(path: &Path) -> Result<Self, Failure> {
+        let draft =
+            Draft::create(path).map_err(|e| Failure::bad_input(format!("{}: {e}", path.display())))?;
+        Ok(Self { path: path.to_owned(), draft })
+    }
+
+    fn write(mut self, text: &str) -> Result<(), Failure> {
+        let written = self.draft.write_all(text.as_bytes()).and_then(|()| self.draft.commit());
+        written.map_err(|e| lost(&self.path, &e))
+    }
+}
+
+/// A file of intervals.
+struct Lines {
+    path: PathBuf,
+    file: BufWriter<Draft>,
+    /// Whether others may read it while it grows.
+    is_followed: bool,
+}
+
+impl Lines {
+    fn create(path: &Path, is_followed: bool) -> Result<Self, Failure> {
+        let NewFile { path, draft } = NewFile::create(path)?;
+        Ok(Self { path, file: BufWriter::new(draft), is_followed })
+    }
+
+    fn write(&mut self, document: &IntervalDocument) -> std::io::Result<()> {
+        serde_json::to_writer(&mut self.file, document)?;
+        self.file.write_all(b"\n")?;
+        self.file.flush()?;
+        if self.is_followed { self.file.get_mut().publish() } else { Ok(()) }
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        let file = self.file.into_inner().map_err(std::io::IntoInnerError::into_error);
+        file.and_then(Draft::commit).map_err(|e| lost(&self.path, &e))
+    }
+}
+
+/// A folder that is removed if nothing is put into it.
+struct NewFolder(PathBuf);
+
+impl Drop for NewFolder {
+    fn drop(&mut self) {
+        // Fails if it is not empty.
+        let _ = std::fs::remove_dir(&self.0);
+    }
 }
 
 fn lost(path: &Path, error: &dyn std::fmt::Display) -> Failure {
@@ -31,25 +88,29 @@ pub(crate) fn is_stdout(common: &Common) -> bool {
 }
 
 impl Sinks {
-    /// Opens the files `common` names; with `--out` also writes the profile's `text`.
+    /// Drafts the files `common` names; `text` is the profile's.
     pub(crate) fn open(common: &Common, text: &str) -> Result<Self, Failure> {
-        let mut sinks =
-            Self { results: Vec::new(), to_stdout: is_stdout(common), lines: Vec::new(), lost: None };
+        let mut sinks = Self {
+            results: Vec::new(),
+            to_stdout: is_stdout(common),
+            lines: Vec::new(),
+            profile: None,
+            lost: None,
+            _folder: None,
+        };
         if let Some(path) = common.json.as_deref().filter(|_| !sinks.to_stdout) {
-            sinks.results.push(create(path)?);
+            sinks.results.push(NewFile::create(path)?);
         }
         if let Some(path) = &common.jsonl {
-            sinks.lines.push(create(path).map(|(path, file)| (path, BufWriter::new(file)))?);
+            sinks.lines.push(Lines::create(path, true)?);
         }
         if let Some(dir) = &common.out {
             std::fs::create_dir_all(dir)
                 .map_err(|e| Failure::bad_input(format!("{}: {e}", dir.display())))?;
-            let (path, mut file) = create(&dir.join("profile.yaml"))?;
-            file.write_all(text.as_bytes()).map_err(|e| lost(&path, &e))?;
-            sinks.results.push(create(&dir.join("result.json"))?);
-            sinks
-                .lines
-                .push(create(&dir.join("intervals.jsonl")).map(|(path, file)| (path, BufWriter::new(file)))?);
+            sinks._folder = Some(NewFolder(dir.clone()));
+            sinks.profile = Some((NewFile::create(&dir.join("profile.yaml"))?, text.to_owned()));
+            sinks.results.push(NewFile::create(&dir.join("result.json"))?);
+            sinks.lines.push(Lines::create(&dir.join("intervals.jsonl"), false)?);
         }
         Ok(sinks)
     }
@@ -65,10 +126,8 @@ impl Sinks {
     }
 
     fn line(&mut self, document: &IntervalDocument) -> Result<(), Failure> {
-        for (path, file) in &mut self.lines {
-            let written = serde_json::to_writer(&mut *file, document).map_err(std::io::Error::from);
-            let written = written.and_then(|()| file.write_all(b"\n")).and_then(|()| file.flush());
-            written.map_err(|e| lost(path, &e))?;
+        for lines in &mut self.lines {
+            lines.write(document).map_err(|e| lost(&lines.path, &e))?;
         }
         Ok(())
     }
@@ -80,15 +139,19 @@ impl Sinks {
     pub(crate) fn result(self, document: &ResultDocument) -> Result<(), Failure> {
         let mut text = serde_json::to_string_pretty(document).map_err(|e| lost(Path::new("result"), &e))?;
         text.push('\n');
-        for (path, mut file) in self.results {
-            file.write_all(text.as_bytes()).map_err(|e| lost(&path, &e))?;
+        for file in self.results {
+            file.write(&text)?;
+        }
+        if let Some((file, profile)) = self.profile {
+            file.write(&profile)?;
         }
         if self.to_stdout {
             print!("{text}");
         }
-        self.lost.map_or(Ok(()), |lost| {
-            Err(Failure { text: format!("{}; interval output stopped", lost.text), ..lost })
-        })
+        if let Some(lost) = self.lost {
+            return Err(Failure { text: format!("{}; interval output stopped", lost.text), ..lost });
+        }
+        self.lines.into_iter().try_for_each(Lines::finish)
     }
 }
 

@@ -52,7 +52,7 @@ impl From<CounterError> for Failure {
 enum Sink {
     Nowhere,
     Stdout,
-    File(PathBuf, std::fs::File),
+    File(PathBuf, os::Draft),
 }
 
 /// `eagre path`.
@@ -155,7 +155,7 @@ impl Sink {
         match json {
             None => Ok(Self::Nowhere),
             Some(path) if path == Path::new("-") => Ok(Self::Stdout),
-            Some(path) => match std::fs::File::create(path) {
+            Some(path) => match os::Draft::create(path) {
                 Ok(file) => Ok(Self::File(path.to_owned(), file)),
                 Err(error) => Err(Failure::bad_input(format!("{}: {error}", path.display()))),
             },
@@ -172,9 +172,9 @@ impl Sink {
                 return Ok(());
             }
             Self::Nowhere => Ok(()),
-            Self::File(path, mut file) => {
-                writeln!(file, "{text}").map_err(|error| lost(&path.display(), error))
-            }
+            Self::File(path, mut file) => writeln!(file, "{text}")
+                .and_then(|()| file.commit())
+                .map_err(|error| lost(&path.display(), error)),
         };
         print!("{}", render(report));
         written

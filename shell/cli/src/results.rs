@@ -5,10 +5,10 @@ use crate::print::Stdout;
 use crate::table::table;
 use crate::{Exit, Failure};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use os::Draft;
 use result::ResultDocument;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use store::{
@@ -455,10 +455,10 @@ fn to_output(
         return write(&mut Stdout).map_err(Failure::from);
     }
     let lost = |e: &dyn std::fmt::Display| Failure::refused(format!("{}: {e}", output.display()));
-    let file = File::create(output).map_err(|e| Failure::bad_input(format!("{}: {e}", output.display())))?;
+    let file = Draft::create(output).map_err(|e| Failure::bad_input(format!("{}: {e}", output.display())))?;
     let mut file = BufWriter::new(file);
     write(&mut file).map_err(|e| lost(&e))?;
-    file.flush().map_err(|e| lost(&e))
+    file.into_inner().map_err(|e| lost(e.error())).and_then(|file| file.commit().map_err(|e| lost(&e)))
 }
 
 fn write_report(page: &str, output: &Path) -> Result<Exit, Failure> {

@@ -144,10 +144,9 @@ pub(crate) fn claim(paths: &LabPaths) -> Result<(), LabError> {
 /// Writes a lab's state.
 pub(crate) fn write(paths: &LabPaths, lab: &Lab) -> Result<(), LabError> {
     let text = serde_json::to_string_pretty(lab).map_err(std::io::Error::from);
-    let new = paths.folder().join("state.new");
-    let written = text.and_then(|text| fs::write(&new, text));
-    let written = written.and_then(|()| fs::rename(&new, paths.folder().join(STATE)));
-    written.map_err(|error| LabError::File { path: new, error })
+    let path = paths.folder().join(STATE);
+    let written = text.and_then(|text| os::draft::replace(&path, text));
+    written.map_err(|error| LabError::File { path, error })
 }
 
 /// Reads a lab's state.

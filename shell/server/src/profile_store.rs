@@ -61,10 +61,7 @@ impl ProfileStore {
     /// Stores a profile.
     pub(crate) fn put(&self, name: &str, text: &str) -> Result<(), Fault> {
         let (path, failed) = (self.path(name)?, |error| Fault::machine(format!("profile '{name}': {error}")));
-        // Readers see either the old or the new text.
-        let beside = path.with_extension("new");
-        fs::write(&beside, text).map_err(failed)?;
-        fs::rename(&beside, &path).map_err(failed)
+        os::draft::replace(&path, text).map_err(failed)
     }
 
     /// Deletes a profile.

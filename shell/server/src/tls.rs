@@ -8,7 +8,6 @@ use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::net::IpAddr;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -55,16 +54,9 @@ fn self_signed(state: &Path, listen: IpAddr) -> Result<(PathBuf, PathBuf), Serve
     names.extend(Some(host.trim().to_owned()).filter(|host| !host.is_empty()));
     names.extend(Some(listen.to_string()).filter(|_| !listen.is_unspecified()));
     let made = rcgen::generate_simple_self_signed(names).map_err(|e| failed(&certificate, e))?;
-    fs::write(&certificate, made.cert.pem()).map_err(|e| failed(&certificate, e))?;
+    os::draft::replace(&certificate, made.cert.pem()).map_err(|e| failed(&certificate, e))?;
     // The key is nobody else's to read, from the moment it is there.
-    let mut file = fs::OpenOptions::new()
-        .create(true)
-        .truncate(true)
-        .write(true)
-        .mode(0o600)
-        .open(&key)
-        .map_err(|e| failed(&key, e))?;
-    std::io::Write::write_all(&mut file, made.signing_key.serialize_pem().as_bytes())
+    os::draft::replace_with_mode(&key, 0o600, made.signing_key.serialize_pem())
         .map_err(|e| failed(&key, e))?;
     Ok((certificate, key))
 }

@@ -146,7 +146,7 @@ pub(super) fn write_output(
     let failed =
         |path: &Path, error: std::io::Error| Failure::refused(format!("{}: {error}", path.display()));
     if let Some(path) = &args.report {
-        std::fs::write(path, page).map_err(|error| failed(path, error))?;
+        os::draft::replace(path, page).map_err(|error| failed(path, error))?;
     }
     let Some(path) = args.json.as_deref() else {
         print!("{summary}");
@@ -159,7 +159,7 @@ pub(super) fn write_output(
         Ok(())
     } else {
         print!("{summary}");
-        std::fs::write(path, text).map_err(|error| failed(path, error))
+        os::draft::replace(path, text).map_err(|error| failed(path, error))
     }
 }
 

@@ -218,5 +218,6 @@ fn write(report: &Report, to: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let text = serde_json::to_string_pretty(report).map_err(|error| Failure::refused(error.to_string()))?;
-    std::fs::write(to, text + "\n").map_err(|error| Failure::refused(format!("{}: {error}", to.display())))
+    os::draft::replace(to, text + "\n")
+        .map_err(|error| Failure::refused(format!("{}: {error}", to.display())))
 }

@@ -2,7 +2,7 @@
 
 use crate::Failure;
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
@@ -85,10 +85,8 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     }
     let parent = path.parent().unwrap_or(Path::new("/"));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
-    // Renamed into place: another process may be reading.
-    let draft = path.with_extension(format!("{}.draft", std::process::id()));
-    fs::File::create(&draft)?.write_all(text.as_bytes())?;
-    fs::rename(&draft, path)
+    // Whole at once: another process may be reading.
+    os::draft::replace(path, text)
 }
 
 /// A number that differs when a module does (FNV-1a).

@@ -1,0 +1,288 @@
+//! Files that take their name once they are whole: written beside it, then renamed.
+//!
+//! A program that is refused, fails or is killed leaves the file that had the name before. Devices, pipes and other special
+//! files have no whole: they are written in place.
+//!
+//! Invariant: until [`Draft::publish`] or [`Draft::commit`], nothing under the name changes.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Suffix of the name that an earlier file has while a published draft is still written.
+const EARLIER: &str = ".old";
+
+/// A file in the making. Unbuffered. Dropped without [`commit`](Self::commit), it gives way to the earlier file; without one, a
+/// published draft stays.
+#[derive(Debug)]
+pub struct Draft {
+    file: File,
+    place: Place,
+    /// The name that the earlier file has until this one is whole, and its own name.
+    earlier: Option<(PathBuf, PathBuf)>,
+}
+
+#[derive(Debug)]
+enum Place {
+    /// Under `draft`, to become `path`.
+    Beside { draft: PathBuf, path: PathBuf },
+    /// Under its own name; a regular file is emptied at the first write.
+    Itself { is_regular: bool },
+}
+
+impl Draft {
+    /// A new draft of `path`. What can't be written is reported now.
+    ///
+    /// # Errors
+    /// The folder is missing, `path` is a folder, or one of the two is not writable.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        Self::create_with_mode(path, 0o666)
+    }
+
+    /// A new draft of `path`; a new file gets `mode`, less the umask. An existing one keeps its mode and owner.
+    ///
+    /// # Errors
+    /// As for [`Draft::create`].
+    pub fn create_with_mode(path: &Path, mode: u32) -> io::Result<Self> {
+        // A link keeps pointing to the file that is replaced.
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let known = match fs::metadata(&target) {
+            Ok(known) if known.is_dir() => return Err(io::Error::from_raw_os_error(libc::EISDIR)),
+            Ok(known) => Some(known),
+            Err(error) if error.kind() == ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let Some(known) = known else { return Self::beside(&target, mode, None) };
+        // Refused where it would be refused without a draft.
+        let own = OpenOptions::new().write(true).open(path)?;
+        if !known.is_file() || names_an_open_file(path) {
+            return Ok(Self { file: own, place: Place::Itself { is_regular: false }, earlier: None });
+        }
+        match Self::beside(&target, mode, Some(&known)) {
+            // A folder that takes no new files.
+            Err(error)
+                if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) =>
+            {
+                Ok(Self { file: own, place: Place::Itself { is_regular: true }, earlier: None })
+            }
+            other => other,
+        }
+    }
+
+    fn beside(path: &Path, mode: u32, known: Option<&Metadata>) -> io::Result<Self> {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        if path.file_name().is_none() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            return Err(io::Error::from_raw_os_error(libc::EISDIR));
+        }
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let draft = path.with_file_name(format!(".eagre-{}-{number}.new", std::process::id()));
+            let file = match OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft) {
+                // Left behind by a killed process that had this number.
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                    fs::remove_file(&draft)?;
+                    continue;
+                }
+                file => file?,
+            };
+            if let Some(known) = known {
+                // Only root may give files away.
+                let _ = fchown(&file, Some(known.uid()), Some(known.gid()));
+                file.set_permissions(known.permissions())?;
+            }
+            let place = Place::Beside { draft, path: path.to_owned() };
+            return Ok(Self { file, place, earlier: None });
+        }
+    }
+
+    /// Gives the draft its name before it is whole, for readers that follow it. An earlier file is `NAME.old` until
+    /// [`commit`](Self::commit), so that a killed program does not destroy it.
+    ///
+    /// # Errors
+    /// The file can't be renamed.
+    pub fn publish(&mut self) -> io::Result<()> {
+        let Place::Beside { draft, path } = &self.place else { return Ok(()) };
+        let mut name = path.file_name().unwrap_or(OsStr::new("")).to_owned();
+        name.push(EARLIER);
+        let earlier = path.with_file_name(name);
+        // Fails if there is no earlier file, or if that of a killed program is still there, which is worth more.
+        let is_kept = fs::hard_link(path, &earlier).is_ok();
+        self.earlier = is_kept.then(|| (earlier, path.clone()));
+        fs::rename(draft, path)?;
+        self.place = Place::Itself { is_regular: false };
+        Ok(())
+    }
+
+    /// Gives the file its name.
+    ///
+    /// # Errors
+    /// The file can't be renamed.
+    pub fn commit(mut self) -> io::Result<()> {
+        self.empty_once()?;
+        if let Place::Beside { draft, path } = &self.place {
+            fs::rename(draft, path)?;
+            self.place = Place::Itself { is_regular: false };
+        }
+        match self.earlier.take() {
+            Some((earlier, _)) => fs::remove_file(earlier),
+            None => Ok(()),
+        }
+    }
+
+    /// Empties a file that is written in place, the first time.
+    fn empty_once(&mut self) -> io::Result<()> {
+        if let Place::Itself { is_regular: is_regular @ true } = &mut self.place {
+            self.file.set_len(0)?;
+            *is_regular = false;
+        }
+        Ok(())
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.empty_once()?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Draft {
+    fn drop(&mut self) {
+        if let Place::Beside { draft, .. } = &self.place {
+            let _ = fs::remove_file(draft);
+        }
+        if let Some((earlier, path)) = &self.earlier {
+            let _ = fs::rename(earlier, path);
+        }
+    }
+}
+
+/// Whether a path stands for a file that a process has open, such as /dev/stdout.
+fn names_an_open_file(path: &Path) -> bool {
+    path.starts_with("/dev") || path.starts_with("/proc")
+}
+
+/// Writes a whole file: readers see either the old or the new content.
+///
+/// # Errors
+/// As for [`Draft::create`], or it can't be written; then the old content stays.
+pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    replace_with_mode(path, 0o666, content)
+}
+
+/// As [`replace`]; a new file gets `mode`, less the umask.
+///
+/// # Errors
+/// As for [`replace`].
+pub fn replace_with_mode(path: &Path, mode: u32, content: impl AsRef<[u8]>) -> io::Result<()> {
+    let mut draft = Draft::create_with_mode(path, mode)?;
+    draft.write_all(content.as_ref())?;
+    draft.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    /// A folder of a test's own, removed at its end.
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(test: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("eagre-draft-{test}-{}", std::process::id()));
+            fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().file_name());
+            let mut names: Vec<_> = entries.map(|name| name.to_string_lossy().into_owned()).collect();
+            names.sort();
+            names
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn a_dropped_draft_changes_nothing() {
+        let folder = Folder::new("dropped");
+        let path = folder.0.join("a");
+        fs::write(&path, "old").unwrap();
+        let mut draft = Draft::create(&path).unwrap();
+        draft.write_all(b"new, and longer").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        drop(draft);
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap().as_str(), folder.names()),
+            ("old", vec!["a".to_owned()])
+        );
+    }
+
+    #[test]
+    fn a_replaced_file_keeps_its_mode_and_its_links() {
+        let folder = Folder::new("mode");
+        let (path, link) = (folder.0.join("a"), folder.0.join("l"));
+        fs::write(&path, "old").unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        symlink("a", &link).unwrap();
+        replace(&link, "new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink() && folder.names() == ["a", "l"]);
+        let secret = folder.0.join("s");
+        replace_with_mode(&secret, 0o600, "key").unwrap();
+        assert_eq!(fs::metadata(&secret).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn the_earlier_file_is_kept_until_a_published_one_is_whole() {
+        let folder = Folder::new("published");
+        let path = folder.0.join("a");
+        fs::write(&path, "old").unwrap();
+        let mut draft = Draft::create(&path).unwrap();
+        draft.write_all(b"1").unwrap();
+        draft.publish().unwrap();
+        draft.write_all(b"2").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "12");
+        assert_eq!(fs::read_to_string(folder.0.join("a.old")).unwrap(), "old");
+        draft.commit().unwrap();
+        assert_eq!(folder.names(), ["a"]);
+        let mut draft = Draft::create(&path).unwrap();
+        draft.publish().unwrap();
+        drop(draft);
+        assert_eq!(
+            (fs::read_to_string(&path).unwrap().as_str(), folder.names().len()),
+            ("12", 1),
+            "it failed"
+        );
+        // Killed while it was written: the next one does not lose the file from before.
+        fs::write(folder.0.join("a.old"), "whole").unwrap();
+        let mut draft = Draft::create(&path).unwrap();
+        draft.publish().unwrap();
+        draft.commit().unwrap();
+        assert_eq!(fs::read_to_string(folder.0.join("a.old")).unwrap(), "whole");
+    }
+
+    #[test]
+    fn special_files_are_written_in_place() {
+        replace(Path::new("/dev/null"), "x").unwrap();
+        let full = replace(Path::new("/dev/full"), "x").unwrap_err();
+        assert_eq!(full.kind(), ErrorKind::StorageFull);
+        let error = |path: &str| Draft::create(Path::new(path)).unwrap_err().kind();
+        assert_eq!(error("/tmp"), ErrorKind::IsADirectory);
+        assert_eq!(error("/nonexistent/a"), ErrorKind::NotFound);
+    }
+}
