@@ -67,7 +67,8 @@ def test_a_server_that_pings_first_has_that_delay_as_its_finding_each_time(lab, 
     Isc(network, ping=True) if kind == "isc" else Dnsmasq(network, ping=True)
     for _ in range(2):
         row, said, trials = searched(lab, network)
-        assert (row["best"], row["limit"], trials) == (None, "impossible", 1), (row, said)
+        # It runs again if the tester was disturbed.
+        assert (row["best"], row["limit"]) == (None, "impossible") and trials <= 2, (row, said)
         waited = row["alone"]["bind"]["max"] / 1e9
         assert PINGS[kind] <= waited < PINGS[kind] + 2, row
         assert f"none; one client alone, new to the server, waited {waited:.3f} s" in said, said
