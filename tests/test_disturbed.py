@@ -5,7 +5,7 @@ import signal
 import time
 
 import pytest
-from lab import pair, stream
+from lab import EAGRE, pair, stream
 
 
 def profile_of(lab, rate="10kpps", duration="1500ms"):
@@ -17,24 +17,69 @@ def hog(lab, core):
     return lab.start("taskset", "-c", core, "/usr/bin/python3", "-c", "while True: pass")
 
 
+def on_one_core(lab, profile, core, *more):
+    """A run whose workers can't go to another core."""
+    return lab.finish(lab.start("taskset", "-c", core, EAGRE, "run", profile, *more))
+
+
 @pytest.mark.alone
 def test_a_worker_that_shares_its_core_is_named(lab):
-    """Three busy loops on the worker's core: not valid, with the time it waited; the same in the table."""
-    profile = profile_of(lab)
-    core = lab.eagre("run", profile, "--json", "-").told["workers"][0]["core"]
+    """Three busy loops on the only core it may use: not valid, with the time it waited; the same in the table."""
+    profile, core = profile_of(lab), max(os.sched_getaffinity(0))
     hogs = [hog(lab, core) for _ in range(3)]
     try:
-        done = lab.eagre("run", profile, "--json", "-")
-        table = lab.eagre("run", profile)
+        done = on_one_core(lab, profile, core, "--json", "-")
+        table = on_one_core(lab, profile, core)
     finally:
         for one in hogs:
             one.kill()
             one.wait()
     verdict, worker = done.told["verdict"], done.told["workers"][0]
     assert worker["core"] == core and worker["waited_s"] > 0.3, worker
+    assert worker["priority"] == "normal: no core is left for everything else"
     assert (done.exit, verdict["valid"], verdict["disturbed"]) == (1, False, True), verdict
     assert any("worker 0 waited" in reason and "for its core" in reason for reason in verdict["reasons"]), verdict
     assert table.exit == 1 and "INVALID" in table.out + table.err and "worker 0 waited" in table.out + table.err
+    machine = done.told["machine"]
+    assert machine["others_cores"] > 0.4 and machine["others"][0]["name"] == "python3", machine
+    assert "  machine: other processes kept " in table.out and ": python3 " in table.out
+
+
+@pytest.mark.alone
+def test_a_worker_leaves_a_core_that_others_use(lab):
+    """Two busy loops that stay on its core: it moves to an idle one, says so, and waits no more from then on."""
+    tester, sink = lab.netns("tester"), lab.netns("sink")
+    lab.veth(tester, "veth0", sink, "s0")
+    ports = {"west": {"device": "afpacket:veth0"}}
+    packet = [{"ethernet": {"dst": "02:00:00:00:00:09"}}, {"ipv4": {"src": "10.0.0.2", "dst": "10.0.1.2"}}, "udp"]
+    streams = [{"name": "s", "from": "west", "packet": packet, "size": "64B", "rate": "10kpps"}]
+    profile = lab.profile(ports, streams, load={"duration": "3s", "drain": "100ms", "polling": "busy"})
+    core = max(os.sched_getaffinity(0))
+    hogs = [hog(lab, core) for _ in range(2)]
+    try:
+        done = lab.eagre("run", profile, "--json", "-", ns=tester)
+    finally:
+        for one in hogs:
+            one.kill()
+            one.wait()
+    worker = done.told["workers"][0]
+    first = worker["moves"][0]
+    assert (first["from"], first["to"] != core, first["at_s"] < 1.5) == (core, True, True), worker
+    assert first["waited_ratio"] > 0.1 and worker["core"] == worker["moves"][-1]["to"], worker
+    assert worker["waited_s"] < 1.5, worker
+    assert any(f"worker 0 moved from core {core} to core " in note for note in done.told["verdict"]["notes"])
+    assert worker["priority"].startswith("normal: the kernel handles packets"), worker
+
+
+def test_workers_without_kernel_interfaces_have_priority(lab):
+    """Where that leaves a core for everything else, and the system allows it."""
+    worker = lab.eagre("run", profile_of(lab, duration="100ms"), "--json", "-").told["workers"][0]
+    spare = len(os.sched_getaffinity(0)) > 1
+    assert worker["priority"] == ("nice -20" if spare else "normal: no core is left for everything else")
+    words = ("setpriv", "--bounding-set=-sys_nice", "--inh-caps=-all", "--ambient-caps=-all")
+    process = lab.start(*words, EAGRE, "run", profile_of(lab, duration="100ms"), "--json", "-")
+    limited = lab.finish(process).told["workers"][0]["priority"]
+    assert limited.startswith("normal: "), limited
 
 
 def test_a_pause_is_told(lab):

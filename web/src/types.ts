@@ -631,6 +631,18 @@ export interface ConvergenceRow {
   tester_limited: number;
 }
 
+/** A worker's move to another core. */
+export interface CoreMove {
+  /** When, s since traffic started. */
+  at_s: number;
+  /** The core it left. */
+  from: number;
+  /** The core it went to. */
+  to: number;
+  /** Share of the time just before for which it waited for its core. */
+  waited_ratio: number;
+}
+
 /** A criterion and whether it passed. */
 export interface CriterionResult {
   /** Path of the value in this document. */
@@ -1709,6 +1721,20 @@ export interface LossRow {
   left_out_percent?: number[];
 }
 
+/** What else the tester's machine did during the trial. */
+export interface MachineResult {
+  /** Cores of the machine. */
+  cores: number;
+  /** Load average of the minute before the trial: threads that ran or wanted to. */
+  load_before?: number | null;
+  /** Load average of the last minute at its end. */
+  load_after?: number | null;
+  /** How many cores other processes and the kernel kept busy, on average. */
+  others_cores?: number | null;
+  /** Other processes that used most processor time, by name. */
+  others?: ProcessUsage[];
+}
+
 /** A test method. */
 export interface Method {
   /** Name. */
@@ -2733,6 +2759,14 @@ export interface ProblemPlace {
   reason: string;
 }
 
+/** Processor time of processes with one name. */
+export interface ProcessUsage {
+  /** Their name. */
+  name: string;
+  /** Processor time during the trial, s. */
+  cpu_s: number;
+}
+
 /** A profile in the list. */
 export interface ProfileEntry {
   /** Name. */
@@ -2918,6 +2952,8 @@ export interface ResultDocument {
   achieved?: AchievedResult | null;
   /** What happened to frames in a simulated trial. */
   sim?: SimResult | null;
+  /** What else the tester's machine did; absent in a simulated trial. */
+  machine?: MachineResult | null;
   /** Rate changes during the trial, in order. `requested_pps` stays what the profile says. */
   rate_changes?: RateChange[];
   /** How varying fields were written: `compiled`, or `interpreted` (much slower) where the system forbids generated machine code. Absent if nothing varied. */
@@ -3807,8 +3843,12 @@ export interface WorkerLoad {
 
 /** One worker. */
 export interface WorkerResult {
-  /** The core it ran on; absent in a simulated trial. */
+  /** The core it ran on at the end; absent in a simulated trial. */
   core?: number | null;
+  /** Moves to other cores, because other processes used its own. */
+  moves?: CoreMove[];
+  /** Its priority, such as `nice -20`; if it is `normal`, why. Absent in a simulated trial. */
+  priority?: string | null;
   /** Share of time with work to do. */
   busy_ratio: number;
   /** Processor time used, s. */

@@ -1,8 +1,8 @@
 //! The documents themselves.
 
 use crate::{
-    AchievedResult, CaptureResult, ClockResult, CriterionResult, LatencyResult, Named, PortResult,
-    ProtocolResult, RateChange, SessionResult, SimResult, StreamResult, Verdict, WorkerResult,
+    AchievedResult, CaptureResult, ClockResult, CriterionResult, LatencyResult, MachineResult, Named,
+    PortResult, ProtocolResult, RateChange, SessionResult, SimResult, StreamResult, Verdict, WorkerResult,
 };
 use std::borrow::Cow;
 
@@ -39,6 +39,9 @@ part! {
         /// What happened to frames in a simulated trial.
         #[serde(skip_serializing_if = "Option::is_none")]
         sim: Option<SimResult> = PART;
+        /// What else the tester's machine did; absent in a simulated trial.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        machine: Option<MachineResult> = PART;
         /// Rate changes during the trial, in order. `requested_pps` stays what the profile says.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         rate_changes: Vec<RateChange> = PART;

@@ -40,8 +40,8 @@ pub use stream::{
     PathResult, SpreadResult, StreamResult,
 };
 pub use trial::{
-    AchievedPart, AchievedResult, CaptureResult, ClockResult, CriterionResult, Meaning, ProtocolResult,
-    RateChange, SimResult, Verdict, WorkerResult,
+    AchievedPart, AchievedResult, CaptureResult, ClockResult, CoreMove, CriterionResult, MachineResult,
+    Meaning, ProcessUsage, ProtocolResult, RateChange, SimResult, Verdict, WorkerResult,
 };
 
 use schemars::generate::SchemaSettings;

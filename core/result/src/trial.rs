@@ -180,11 +180,61 @@ part! {
 }
 
 part! {
+    /// A worker's move to another core.
+    pub struct CoreMove {
+        /// When, s since traffic started.
+        at_s: f64 = SECONDS;
+        /// The core it left.
+        from: usize = COUNT;
+        /// The core it went to.
+        to: usize = COUNT;
+        /// Share of the time just before for which it waited for its core.
+        waited_ratio: f64 = RATIO;
+    }
+}
+
+part! {
+    /// What else the tester's machine did during the trial.
+    pub struct MachineResult {
+        /// Cores of the machine.
+        cores: usize = COUNT;
+        /// Load average of the minute before the trial: threads that ran or wanted to.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        load_before: Option<f64> = COUNT;
+        /// Load average of the last minute at its end.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        load_after: Option<f64> = COUNT;
+        /// How many cores other processes and the kernel kept busy, on average.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        others_cores: Option<f64> = COUNT;
+        /// Other processes that used most processor time, by name.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        others: Vec<ProcessUsage> = PART;
+    }
+}
+
+part! {
+    /// Processor time of processes with one name.
+    pub struct ProcessUsage {
+        /// Their name.
+        name: String = TEXT;
+        /// Processor time during the trial, s.
+        cpu_s: f64 = SECONDS;
+    }
+}
+
+part! {
     /// One worker.
     pub struct WorkerResult {
-        /// The core it ran on; absent in a simulated trial.
+        /// The core it ran on at the end; absent in a simulated trial.
         #[serde(skip_serializing_if = "Option::is_none")]
         core: Option<usize> = COUNT;
+        /// Moves to other cores, because other processes used its own.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        moves: Vec<CoreMove> = PART;
+        /// Its priority, such as `nice -20`; if it is `normal`, why. Absent in a simulated trial.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        priority: Option<String> = TEXT;
         /// Share of time with work to do.
         busy_ratio: f64 = RATIO;
         /// Processor time used, s.

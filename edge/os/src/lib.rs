@@ -9,6 +9,7 @@
 
 #![allow(unsafe_code)]
 
+pub mod activity;
 pub mod clock;
 pub mod cpu;
 pub mod default_route;

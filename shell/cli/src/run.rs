@@ -239,21 +239,26 @@ pub(crate) fn bad_profile(name: &str, errors: &[profile::ProfileError]) -> Failu
     Failure::bad_input(text)
 }
 
-fn on_ports(text: &str, plan: Plan, common: &Common) -> Result<Exit, Failure> {
-    let sinks = Sinks::open(common, text)?;
-    let cores = os::cpu::worker_cores(usize::from(common.cores), None);
-    if cores.len() < usize::from(common.cores) {
+/// Cores for as many workers.
+pub(crate) fn worker_cores(wanted: u16) -> Result<Vec<usize>, Failure> {
+    let cores = os::cpu::worker_cores(usize::from(wanted), None);
+    if cores.len() < usize::from(wanted) {
         let have = cores.len();
         return Err(Failure::refused(format!(
-            "{} worker cores requested, {have} available; use a smaller --cores",
-            common.cores
+            "{wanted} worker cores requested, {have} available; use a smaller --cores"
         )));
     }
+    Ok(cores)
+}
+
+fn on_ports(text: &str, plan: Plan, common: &Common) -> Result<Exit, Failure> {
+    let sinks = Sinks::open(common, text)?;
+    let cores = worker_cores(common.cores)?;
     let rig = Rig::open(&plan, cores.len())?;
     let elsewhere = plan.sent_elsewhere.is_some()
         || plan.streams.iter().any(|stream| stream.measure && stream.to.is_none());
     let clock = TscClock::calibrate(if elsewhere { CALIBRATION_BETWEEN } else { CALIBRATION });
-    let options = RunOptions { cores, histograms: !common.no_histograms };
+    let options = RunOptions::alone(cores, !common.no_histograms);
     let mut session = Session::load(plan, rig);
     let (mut live, mut commands) = Live::new(common, sinks)?;
     let document = session.run(&options, &clock, &mut commands, &mut live);

@@ -76,6 +76,7 @@ pub(crate) fn render(document: &ResultDocument) -> String {
         workers.join(" "),
         document.seed
     );
+    text += &machine(document);
     if let Some(own) = &document.self_latency_ns {
         let _ = writeln!(text, "  generator latency: {} (p50)", latency(Some(own), |own| own.p50));
     }
@@ -104,6 +105,23 @@ pub(crate) fn render(document: &ResultDocument) -> String {
         let _ = writeln!(text, "  {} criteria, {} failed", document.criteria.len(), failed.len());
     }
     text + &verdict(document)
+}
+
+/// Names of other processes in the summary.
+const NAMES_MAX: usize = 3;
+
+/// A line about what else the machine did.
+fn machine(document: &ResultDocument) -> String {
+    let Some(machine) = &document.machine else { return String::new() };
+    let load = cell(machine.load_after.or(machine.load_before), |load| format!("{load:.2}"));
+    let busy = cell(machine.others_cores, |cores| format!("{cores:.2}"));
+    let name = |usage: &result::ProcessUsage| format!("{} {:.1} s", usage.name, usage.cpu_s);
+    let names: Vec<String> = machine.others.iter().take(NAMES_MAX).map(name).collect();
+    let names = if names.is_empty() { String::new() } else { format!(": {}", names.join(", ")) };
+    format!(
+        "  machine: other processes kept {busy} of {} cores busy{names}; load average {load}\n",
+        machine.cores
+    )
 }
 
 /// The first line: how much of what was asked succeeded.

@@ -87,6 +87,8 @@ pub(crate) fn worker(time: &WorkerTime) -> WorkerResult {
     let busy_ratio = time.busy_ns as f64 / time.total_ns.max(1) as f64;
     WorkerResult {
         core: None,
+        moves: Vec::new(),
+        priority: None,
         busy_ratio,
         cpu_s: None,
         waited_s: None,

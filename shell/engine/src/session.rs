@@ -4,7 +4,9 @@ mod baseline;
 mod collector;
 mod control_loop;
 mod link_watcher;
+mod machine;
 mod neighbours;
+mod placement;
 mod real;
 mod simulated;
 mod start;
@@ -28,12 +30,13 @@ use baseline::Baseline;
 use collector::WorkerResults;
 pub(crate) use link_watcher::LinkEvent;
 use link_watcher::LinkWatcher;
+use machine::WatchedMachine;
 use neighbours::prepare;
 use os::TscClock;
 use port::{PortFacts, VirtualClock};
 use profile::Plan;
 use profile::plan::SessionEntry;
-use result::{ClockResult, ProtocolResult, ResultDocument, WorkerResult};
+use result::{ClockResult, CoreMove, ProtocolResult, ResultDocument, WorkerResult};
 use std::borrow::Cow;
 use std::time::Duration;
 use units::Nanos;
@@ -115,8 +118,12 @@ impl Session {
         document.started = Some(started);
         document.verdict.notes.extend(unwatched);
         document.self_latency_ns = self_latency;
-        for (worker, core) in document.workers.iter_mut().zip(&options.cores) {
+        for (number, (worker, core)) in document.workers.iter_mut().zip(&options.cores).enumerate() {
             worker.core = Some(*core);
+            worker.priority = results.priorities.get(number).cloned();
+        }
+        if let Some(watched) = &results.watched {
+            add_machine(&mut document, watched);
         }
         emulation.end(rig, clock, &idle)?;
         emulation.report(&mut document);
@@ -186,6 +193,22 @@ fn leased(plan: &Plan, emulation: &Emulation) -> Result<Option<Plan>, EngineErro
         return Ok(None);
     }
     plan.with_leases(&emulation.leases()).map(Some).map_err(EngineError::Machine)
+}
+
+/// Adds what was seen of the machine, and moves of workers.
+fn add_machine(document: &mut ResultDocument, watched: &WatchedMachine) {
+    document.machine = Some(watched.machine.clone());
+    for (number, (worker, moves)) in document.workers.iter_mut().zip(&watched.moves).enumerate() {
+        worker.moves.clone_from(moves);
+        for CoreMove { at_s, from, to, waited_ratio } in moves {
+            worker.core = Some(*to);
+            document.verdict.notes.push(format!(
+                "worker {number} moved from core {from} to core {to} {at_s:.1} s after the start: it waited for core {from}, which \
+                 other processes used, {:.0}% of the time",
+                waited_ratio * 100.0
+            ));
+        }
+    }
 }
 
 /// Says what became of the programs that spoke control protocols.
@@ -267,6 +290,7 @@ fn assemble(
         verdict: evidence.verdict(),
         achieved: None,
         sim: None,
+        machine: None,
         rate_changes: results.rate_changes.clone(),
         field_programs: results.field_programs.map(Into::into),
         captures: results.captures.clone(),

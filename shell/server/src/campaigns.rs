@@ -105,7 +105,7 @@ impl CampaignJob {
         let mut observer =
             Watcher { campaign: self, publisher: SnapshotPublisher::new(cores.cores.clone()), trial: None };
         let played = (|| {
-            let options = RunOptions { cores: cores.cores.clone(), histograms: true };
+            let options = RunOptions { cores: cores.cores.clone(), histograms: true, spare: Vec::new() };
             let clock = TscClock::calibrate(CALIBRATION);
             let longest = Campaign::longest_of(&parts);
             let mut tester = PortTester::open(&plan, longest, options, clock, commands)?;

@@ -440,7 +440,7 @@ impl RunJob {
         };
         opened(Ok(()));
         let clock = TscClock::calibrate(CALIBRATION);
-        let options = RunOptions { cores: cores.cores.clone(), histograms: true };
+        let options = RunOptions { cores: cores.cores.clone(), histograms: true, spare: Vec::new() };
         let keeps = kept.is_some() && plan.streams.len() <= STREAMS_KEPT;
         let mut watcher = Watcher {
             run: self,

@@ -147,6 +147,20 @@ class ClockResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CoreMove:
+    """A worker's move to another core."""
+
+    at_s: float
+    """When, s since traffic started."""
+    from_: int
+    """The core it left."""
+    to: int
+    """The core it went to."""
+    waited_ratio: float
+    """Share of the time just before for which it waited for its core."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CriterionResult:
     """A criterion and whether it passed."""
 
@@ -558,6 +572,22 @@ class LldpTlvResult:
     """Its subtype."""
     value: str
     """What it says, in hexadecimal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineResult:
+    """What else the tester's machine did during the trial."""
+
+    cores: int
+    """Cores of the machine."""
+    load_before: float | None = None
+    """Load average of the minute before the trial: threads that ran or wanted to."""
+    load_after: float | None = None
+    """Load average of the last minute at its end."""
+    others_cores: float | None = None
+    """How many cores other processes and the kernel kept busy, on average."""
+    others: list[ProcessUsage] = field(default_factory=list)
+    """Other processes that used most processor time, by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -983,6 +1013,16 @@ class PppoeResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProcessUsage:
+    """Processor time of processes with one name."""
+
+    name: str
+    """Their name."""
+    cpu_s: float
+    """Processor time during the trial, s."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProtocolResult:
     """A program that spoke control protocols behind a port."""
 
@@ -1046,6 +1086,8 @@ class ResultDocument:
     """How much of what was asked succeeded. `verdict` says nothing about it."""
     sim: SimResult | None = None
     """What happened to frames in a simulated trial."""
+    machine: MachineResult | None = None
+    """What else the tester's machine did; absent in a simulated trial."""
     rate_changes: list[RateChange] = field(default_factory=list)
     """Rate changes during the trial, in order. `requested_pps` stays what the profile says."""
     field_programs: str | None = None
@@ -1343,7 +1385,11 @@ class WorkerResult:
     stall_max_ns: int
     """Longest time between two turns of the loop, ns."""
     core: int | None = None
-    """The core it ran on; absent in a simulated trial."""
+    """The core it ran on at the end; absent in a simulated trial."""
+    moves: list[CoreMove] = field(default_factory=list)
+    """Moves to other cores, because other processes used its own."""
+    priority: str | None = None
+    """Its priority, such as `nice -20`; if it is `normal`, why. Absent in a simulated trial."""
     cpu_s: float | None = None
     """Processor time used, s."""
     waited_s: float | None = None

@@ -2,7 +2,7 @@
 
 use super::live::BenchLive;
 use super::{BenchArgs, Setup, now};
-use crate::run::CALIBRATION;
+use crate::run::{CALIBRATION, worker_cores};
 use crate::simulate::SimTester;
 use crate::{Exit, Failure, args};
 use campaign::{Campaign, Directions, Ended, PortTester, Report, StoredCampaign, Tester};
@@ -48,7 +48,7 @@ impl CampaignRunner {
             let dut = dut.map_err(|reason| Failure::bad_input(format!("--dut: {reason}")))?;
             Box::new(SimTester::new(plan, dut, setup.cores))
         } else {
-            let options = RunOptions { cores: cores(setup.cores)?, histograms: true };
+            let options = RunOptions::alone(worker_cores(setup.cores)?, true);
             Box::new(PortTester::open(
                 plan,
                 longest,
@@ -181,15 +181,4 @@ pub(super) fn summary(id: &str, report: &Report, page: Option<&Path>) -> String 
         Some(path) => text + &format!("  campaign {id}; report in {}\n", path.display()),
         None => text + &format!("  campaign {id}; for a report: eagre results report {id}\n"),
     }
-}
-
-fn cores(wanted: u16) -> Result<Vec<usize>, Failure> {
-    let cores = os::cpu::worker_cores(usize::from(wanted), None);
-    if cores.len() < usize::from(wanted) {
-        return Err(Failure::refused(format!(
-            "{wanted} worker cores requested, {} available; use a smaller --cores",
-            cores.len()
-        )));
-    }
-    Ok(cores)
 }

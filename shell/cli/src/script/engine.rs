@@ -92,7 +92,7 @@ impl Trial for Loaded {
         let Self { plan, cores, mut commands, .. } = *self;
         let clock = TscClock::calibrate(run::CALIBRATION);
         let mut session = Session::load(plan, Rig::from_ports(ports));
-        let options = RunOptions { cores, histograms: true };
+        let options = RunOptions::alone(cores, true);
         let mut counts = Counts { watch, next: Instant::now() };
         let document = session.run(&options, &clock, &mut commands, &mut counts);
         let measured = document.map_err(|error| error.to_string()).and_then(|document| measured(&document));

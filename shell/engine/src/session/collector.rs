@@ -1,5 +1,6 @@
 //! Adds up what workers hand over, and publishes it.
 
+use super::machine::WatchedMachine;
 use super::start::Background;
 use crate::control::commands::{ArrivalsCommand, RateCommand, RemoveCommand};
 use crate::counts::interval::Interval;
@@ -42,6 +43,10 @@ pub(super) struct WorkerResults<'a> {
     pub(super) field_programs: Option<&'static str>,
     /// Of each port whether the kernel recorded its test packets, or why not.
     pub(super) recording: Vec<Option<Result<(), String>>>,
+    /// What was seen of the machine; `None` in virtual time.
+    pub(super) watched: Option<WatchedMachine>,
+    /// Priority of each worker in words; none in virtual time.
+    pub(super) priorities: Vec<String>,
 }
 
 /// Adds up what workers hand over, and shows it.
@@ -275,6 +280,8 @@ impl<'a> Collector<'a> {
             field_programs: self.field_programs.or(background.field_programs),
             trial: self.trial,
             recording: background.recording,
+            watched: None,
+            priorities: Vec::new(),
             jitter,
             unsent,
             last_departure,

@@ -2,6 +2,7 @@
 
 use super::collector::{Collector, WorkerResults};
 use super::control_loop::{ControlLoop, Workers};
+use super::machine::{MachineWatcher, TrialThreads};
 use super::start::{LEAD, workers};
 use crate::control::commands::Commands;
 use crate::counts::interval::Interval;
@@ -32,6 +33,16 @@ pub struct RunOptions {
     pub cores: Vec<usize>,
     /// Whether to keep latency histograms; without them there are no percentiles.
     pub histograms: bool,
+    /// Cores that nobody else in this process counts on: a worker that is kept from its own may move to one of them.
+    pub spare: Vec<usize>,
+}
+
+impl RunOptions {
+    /// Of a process that runs one trial at a time: all its other cores are spare.
+    pub fn alone(cores: Vec<usize>, histograms: bool) -> Self {
+        let spare = os::cpu::of_process().into_iter().filter(|core| !cores.contains(core)).collect();
+        Self { cores, histograms, spare }
+    }
 }
 
 /// What control sends to a worker's thread.
@@ -67,6 +78,7 @@ pub(super) fn run<'a>(
     let count = options.cores.len();
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let wall_zero = Nanos(wall.as_nanos() as u64) - clock.now();
+    let priority = Priority::of(rig.facts().into_iter().any(|facts| facts.netdev.is_some()), options);
     let (workers, mut background) = workers(trial, rig, count, wall_zero)?;
     background.captures.request(commands.take_captures());
     let sending = AtomicUsize::new(count);
@@ -76,7 +88,7 @@ pub(super) fn run<'a>(
     let harvest = std::thread::scope(|scope| {
         let (ready_tx, ready) = mpsc::channel();
         let mut threads = Vec::new();
-        for (mut worker, core) in workers.into_iter().zip(&options.cores) {
+        for (number, (mut worker, core)) in workers.into_iter().zip(&options.cores).enumerate() {
             if trial.plan.polling == Polling::Auto && trial.lets_rest(count) {
                 worker.let_rest();
             }
@@ -88,17 +100,26 @@ pub(super) fn run<'a>(
             let bell = Bell::new().map_err(|e| EngineError::Machine(format!("can't wake a worker: {e}")))?;
             let ends =
                 Ends { messages: message_rx, reports: report_tx, host_events: event_tx, bell: bell.clone() };
-            let body = move || work(worker, core, clock, &ready, &go_rx, ends, sending);
+            let start = Start { number, core, priority, ready };
+            let body = move || work(worker, start, clock, &go_rx, ends, sending);
             let thread = std::thread::Builder::new().name(format!("eagre-{core}")).spawn_scoped(scope, body);
             let thread = thread
                 .map_err(|e| EngineError::Machine(format!("can't start a thread for core {core}: {e}")))?;
             threads.push((thread, go, Lines { messages, reports, host_events, bell }));
         }
+        let (mut tids, mut priorities) = (vec![(0, 0); count], vec![String::new(); count]);
         for _ in 0..count {
             let answer = ready.recv_timeout(Duration::from_secs(10));
-            answer.map_err(|_| EngineError::Machine("a worker did not start within 10 s".to_owned()))??;
+            let up = answer
+                .map_err(|_| EngineError::Machine("a worker did not start within 10 s".to_owned()))??;
+            tids[up.number] = (up.tid, options.cores[up.number]);
+            priorities[up.number] = up.priority;
         }
         let epoch = clock.now() + LEAD;
+        let control = os::cpu::current_tid();
+        let threads_of_trial = TrialThreads { workers: tids, control, spare: options.spare.clone() };
+        // Nothing depends on it: a trial that nobody could watch is a trial.
+        let watcher = MachineWatcher::begin(threads_of_trial, LEAD).ok();
         let (mut lines, mut handles) = (Vec::new(), Vec::new());
         for (thread, go, line) in threads {
             // A worker that has ended is found out about when its thread is joined.
@@ -120,11 +141,13 @@ pub(super) fn run<'a>(
         }
         .run(&mut threads);
         threads.finish(&mut collector);
+        let watched = watcher.map(MachineWatcher::end);
         let mut lasts = Vec::new();
         for handle in handles {
             lasts.push(handle.join().map_err(|_| EngineError::Machine("a worker failed".to_owned()))??);
         }
-        Ok(collector.end(lasts, background, stopped, clock.now(), emulation, observer))
+        let results = collector.end(lasts, background, stopped, clock.now(), emulation, observer);
+        Ok(WorkerResults { watched, priorities, ..results })
     });
     let _ = os::cpu::pin_to(&own_cores);
     harvest
@@ -138,27 +161,77 @@ struct Ends {
     bell: Bell,
 }
 
+/// Which priority workers ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Priority {
+    /// A larger share of the core than others have.
+    Raised,
+    /// That of any thread, and why.
+    Normal(&'static str),
+}
+
+impl Priority {
+    /// The kernel forwards packets of its own interfaces in threads of normal priority, often on the core of the worker that sent
+    /// them; and everything but the workers needs a core.
+    fn of(has_kernel_ports: bool, options: &RunOptions) -> Self {
+        match () {
+            () if has_kernel_ports => {
+                Self::Normal("the kernel handles packets of its interfaces on the same cores")
+            }
+            () if options.spare.is_empty() => Self::Normal("no core is left for everything else"),
+            () => Self::Raised,
+        }
+    }
+
+    /// Asks for it for the calling thread; what it got, in words.
+    fn ask(self) -> String {
+        match self {
+            Self::Normal(why) => format!("normal: {why}"),
+            Self::Raised => match os::cpu::raise_priority().and_then(|()| os::cpu::niceness()) {
+                Ok(niceness) => format!("nice {niceness}"),
+                Err(error) => format!("normal: a higher one needs CAP_SYS_NICE ({error})"),
+            },
+        }
+    }
+}
+
+/// A worker's thread that is up.
+struct Up {
+    number: usize,
+    tid: i32,
+    priority: String,
+}
+
+/// How a worker's thread starts.
+struct Start {
+    /// The worker's number.
+    number: usize,
+    core: usize,
+    priority: Priority,
+    ready: mpsc::Sender<Result<Up, EngineError>>,
+}
+
 /// The life of a worker's thread.
 fn work(
     mut worker: Worker<'_>,
-    core: usize,
+    start: Start,
     clock: &TscClock,
-    ready: &mpsc::Sender<Result<(), EngineError>>,
     go: &mpsc::Receiver<Nanos>,
     mut ends: Ends,
     sending: &AtomicUsize,
 ) -> Result<(LastReport, Option<ThreadUsage>), EngineError> {
+    let Start { number, core, priority, ready } = start;
     let pinned = os::cpu::pin(core)
         .map_err(|e| EngineError::Machine(format!("can't pin a worker to core {core}: {e}")));
     let up = pinned.and_then(|()| worker.attach(Nanos::MAX).map_err(EngineError::from));
     let came_up = up.is_ok();
-    let _ = ready.send(up);
+    let tid = os::cpu::current_tid();
+    let _ = ready.send(up.map(|()| Up { number, tid, priority: priority.ask() }));
     let Some(epoch) = go.recv().ok().filter(|_| came_up) else {
         return Err(EngineError::Machine("the trial was cancelled".to_owned()));
     };
     worker.attach(epoch)?;
     nap::wake_on_time();
-    let tid = os::cpu::current_tid();
     let before = ThreadUsage::read(tid).ok();
     let mut was_sending = true;
     loop {

@@ -141,7 +141,9 @@ fn trial(plan: Plan, workers: usize, attended: bool, commands: &mut Commands) ->
     let allowed = os::cpu::allowed();
     let cores = (0..workers).map(|i| allowed[i % allowed.len()]).collect();
     let clock = TscClock::calibrate(Duration::from_millis(20));
-    session.run(&RunOptions { cores, histograms: true }, &clock, commands, &mut Blind).unwrap()
+    session
+        .run(&RunOptions { cores, histograms: true, spare: Vec::new() }, &clock, commands, &mut Blind)
+        .unwrap()
 }
 
 /// A number of the document by path.
