@@ -88,6 +88,18 @@ pub(crate) enum Command {
         #[command(flatten)]
         bench: Box<crate::bench::BenchArgs>,
     },
+    /// Compare two profiles, devices or labs by trials in turns: which is better, and how sure is that
+    #[command(after_long_help = crate::versus::EXIT_CODES)]
+    Versus {
+        #[command(flatten)]
+        versus: Box<crate::versus::VersusArgs>,
+    },
+    /// Find the change that made a device slower, by comparing builds of it with a good one
+    #[command(after_long_help = crate::bisect::EXIT_CODES)]
+    Bisect {
+        #[command(flatten)]
+        bisect: Box<crate::bisect::BisectArgs>,
+    },
     /// Run test networks with real devices on this machine: routers, firewalls, switches, web servers
     Lab {
         #[command(subcommand)]
@@ -112,8 +124,17 @@ pub(crate) enum Command {
     /// Check this machine for settings that distort measurements, and show how to fix them
     Doctor {
         /// Print JSON
-        #[arg(long)]
+        #[arg(long, conflicts_with_all = ["fix", "undo"])]
         json: bool,
+        /// Set what helps and needs no more than a setting of the kernel: prints the changes, then makes them; old values are kept
+        #[arg(long, conflicts_with = "undo")]
+        fix: bool,
+        /// Set back what --fix has changed
+        #[arg(long)]
+        undo: bool,
+        /// With --fix or --undo: print the changes only
+        #[arg(long)]
+        dry_run: bool,
     },
     /// Show a server's runs live in the terminal; pause, change and stop them
     Top {

@@ -91,6 +91,22 @@ impl FromStr for TopologySpec {
     }
 }
 
+impl TopologySpec {
+    /// The design of its lab.
+    pub(crate) fn design(&self, paths: &LabPaths) -> Result<lab::Design, Failure> {
+        let design = self.topology.design(&self.parameters, paths)?;
+        match lab::missing(&design.needs) {
+            Some(sentence) => Err(LabError::Missing(sentence).into()),
+            None => Ok(design),
+        }
+    }
+
+    /// Brings its lab up.
+    pub(crate) fn up(&self, paths: &LabPaths, progress: &mut dyn lab::Progress) -> Result<lab::Lab, Failure> {
+        Ok(lab::up(self.topology, &self.parameters, paths, progress)?)
+    }
+}
+
 /// `eagre lab compare`.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     let paths = LabPaths::named(&args.name)?;
@@ -131,10 +147,7 @@ const TEST: &str = "rfc2544";
 
 /// Checks that a method can test the topology; returns its tags.
 fn checked(spec: &TopologySpec, paths: &LabPaths) -> Result<Vec<String>, Failure> {
-    let design = spec.topology.design(&spec.parameters, paths)?;
-    if let Some(sentence) = lab::missing(&design.needs) {
-        return Err(LabError::Missing(sentence).into());
-    }
+    let design = spec.design(paths)?;
     match design.test(paths.name(), Some(TEST)).map(|test| &test.command) {
         Ok(lab::TestCommand::Method { tags, .. }) => Ok(tags.clone()),
         _ => Err(Failure::bad_input(format!("{}: 'eagre bench' has no method for this topology", spec.text))),

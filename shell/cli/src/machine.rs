@@ -3,7 +3,8 @@
 use crate::output::print_json;
 use crate::table::table;
 use crate::{Exit, Failure};
-use os::doctor::Nic;
+use os::doctor::fix::{Done as Outcome, Recorded, Settings};
+use os::doctor::{self, Nic};
 use os::link::LinkFacts;
 use serde::Serialize;
 
@@ -126,4 +127,62 @@ pub(crate) fn doctor(as_json: bool) -> Result<Exit, Failure> {
         print!("{}", os::doctor::render(&os::doctor::examine()));
     }
     Ok(Exit::Done)
+}
+
+/// `eagre doctor --fix`.
+pub(crate) fn fix(dry_run: bool) -> Result<Exit, Failure> {
+    let changes = Settings::plan();
+    if changes.is_empty() {
+        println!("nothing to change; 'eagre doctor' shows what takes more than a setting");
+        return Ok(Exit::Done);
+    }
+    print!("{}", doctor::fix::render(&changes));
+    if dry_run {
+        println!("\n{} settings would change; 'eagre doctor --fix' changes them", changes.len());
+        return Ok(Exit::Done);
+    }
+    let done = Settings::default().apply(&changes).map_err(no_record)?;
+    let refused: Vec<String> = changes
+        .iter()
+        .zip(&done)
+        .filter_map(|(change, done)| match done {
+            Outcome::Refused(reason) => Some(format!("{}: {reason}", change.path.display())),
+            _ => None,
+        })
+        .collect();
+    println!(
+        "\n{} of {} settings changed; 'eagre doctor --undo' sets them back",
+        done.len() - refused.len(),
+        done.len()
+    );
+    if refused.is_empty() { Ok(Exit::Done) } else { Err(Failure::refused(refused.join("\n"))) }
+}
+
+/// `eagre doctor --undo`.
+pub(crate) fn undo(dry_run: bool) -> Result<Exit, Failure> {
+    if dry_run {
+        for Recorded { path, old, new } in Settings::default().recorded().map_err(no_record)?.iter().rev() {
+            println!("{new} -> {old}   {}", path.display());
+        }
+        return Ok(Exit::Done);
+    }
+    let done = Settings::default().undo().map_err(no_record)?;
+    if done.is_empty() {
+        println!("nothing to undo");
+    }
+    let mut refused = Vec::new();
+    for (Recorded { path, old, .. }, outcome) in done {
+        match outcome {
+            Outcome::Set => println!("{old}   {}", path.display()),
+            Outcome::ChangedSince(now) => {
+                println!("{now}   {}: changed since by others; it stays so", path.display())
+            }
+            Outcome::Refused(reason) => refused.push(format!("{}: {reason}", path.display())),
+        }
+    }
+    if refused.is_empty() { Ok(Exit::Done) } else { Err(Failure::refused(refused.join("\n"))) }
+}
+
+fn no_record(error: std::io::Error) -> Failure {
+    Failure::refused(format!("{}: {error}", doctor::fix::RECORD))
 }

@@ -10,6 +10,7 @@ mod print;
 
 mod args;
 mod bench;
+mod bisect;
 mod control;
 mod lab;
 mod lab_compare;
@@ -29,6 +30,7 @@ mod summary;
 mod table;
 mod top;
 mod trex;
+mod versus;
 
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
@@ -52,6 +54,16 @@ enum Exit {
     BadInput = 2,
     /// The machine refused a port, memory or a privilege.
     Refused = 3,
+    /// Can't be judged here.
+    CannotJudge = 4,
+    /// Nothing found.
+    NothingFound = 5,
+    /// Of two sides, the first is better.
+    FirstBetter = 6,
+    /// Of two sides, the second is better.
+    SecondBetter = 7,
+    /// Interrupted.
+    Interrupted = 130,
 }
 
 /// A failed command: its message and exit code.
@@ -109,11 +121,15 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Sim { profile, sim, common } => simulate::sim(&profile, &sim, &common),
         Command::Check { profile } => run::check(&profile),
         Command::Bench { bench } => bench::bench(&bench),
+        Command::Versus { versus } => versus::versus(&versus),
+        Command::Bisect { bisect } => bisect::bisect(&bisect),
         Command::Lab { lab } => lab::lab(lab),
         Command::Serve { serve } => serve::serve(&serve),
         Command::Path { path } => path::path(&path),
         Command::Ports { json } => machine::ports(json),
-        Command::Doctor { json } => machine::doctor(json),
+        Command::Doctor { fix: true, dry_run, .. } => machine::fix(dry_run),
+        Command::Doctor { undo: true, dry_run, .. } => machine::undo(dry_run),
+        Command::Doctor { json, .. } => machine::doctor(json),
         Command::Top { top } => top::top(&top),
         Command::Results { results } => results::results(&results),
         Command::Trex { trex } => trex::trex(&trex),

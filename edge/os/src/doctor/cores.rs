@@ -5,7 +5,7 @@ use crate::cpu::format_list;
 use std::collections::BTreeMap;
 
 /// Exit latency from which an idle state is felt in microsecond measurements, us.
-const IDLE_LATENCY_US: u64 = 10;
+pub(super) const IDLE_LATENCY_US: u64 = 10;
 
 /// An interrupt of a device that has fired, and the cores the kernel sends it to.
 #[derive(Debug, Clone, PartialEq, Eq)]

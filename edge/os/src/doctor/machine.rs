@@ -100,6 +100,12 @@ impl Machine {
         self.default_routes.clone().unwrap_or_default()
     }
 
+    /// Interrupts of devices that go to cores of workers.
+    pub(super) fn interrupts_on_workers(&self) -> Vec<u32> {
+        let hits = |interrupt: &&Interrupt| interrupt.cores.iter().any(|core| self.workers.contains(core));
+        self.interrupts.iter().flatten().filter(hits).map(|interrupt| interrupt.number).collect()
+    }
+
     /// Cards that DPDK drives without the kernel.
     pub(super) fn bypass_nics(&self) -> usize {
         self.nics.iter().filter(|nic| nic.is_bypass()).count()
@@ -155,7 +161,7 @@ impl Machine {
     }
 }
 
-fn text(path: impl AsRef<Path>) -> Option<String> {
+pub(super) fn text(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
@@ -176,14 +182,14 @@ fn tall_peers(links: &[&LinkFacts]) -> Vec<TallPeer> {
 }
 
 /// Paths in a folder, sorted; none if it cannot be read.
-fn entries(folder: impl AsRef<Path>) -> Vec<PathBuf> {
+pub(super) fn entries(folder: impl AsRef<Path>) -> Vec<PathBuf> {
     let Ok(folder) = fs::read_dir(folder) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = folder.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     paths
 }
 
-fn name_of(path: &Path) -> String {
+pub(super) fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 

@@ -1,11 +1,12 @@
 //! Looks at the machine for what makes measurements worse, and says what would mend it.
 //!
-//! Every check is a function from what was read to a [`Finding`]; only `machine` reads. Nothing is changed, and nothing
-//! needs a privilege: what cannot be seen from here is noted as not known.
+//! Every check is a function from what was read to a [`Finding`]; only `machine` reads. Nothing is changed but by [`fix`], and
+//! nothing else needs a privilege: what cannot be seen from here is noted as not known.
 //!
 //! Invariant: [`examine`] gives one finding for every name in [`CHECKS`], in that order.
 
 mod cores;
+pub mod fix;
 mod machine;
 mod memory;
 mod network;
@@ -14,6 +15,7 @@ mod system;
 use machine::Machine;
 pub use network::Nic;
 use std::fmt::Write;
+use system::Host;
 
 /// Network cards on the PCI bus.
 pub fn network_cards() -> Vec<Nic> {
@@ -113,7 +115,7 @@ pub const CHECKS: &[&str] = &[
 /// Looks at everything. Takes some ms.
 pub fn examine() -> Vec<Finding> {
     let m = Machine::read();
-    let guest = matches!(m.host, system::Host::Guest(_));
+    let guest = matches!(m.host, Host::Guest(_));
     vec![
         system::privileges(m.status_text.as_deref()),
         cores::count(m.allowed.len()),
