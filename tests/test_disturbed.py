@@ -41,8 +41,8 @@ def test_a_worker_that_shares_its_core_is_named(lab):
     assert any("worker 0 waited" in reason and "for its core" in reason for reason in verdict["reasons"]), verdict
     assert table.exit == 1 and "INVALID" in table.out + table.err and "worker 0 waited" in table.out + table.err
     machine = done.told["machine"]
-    assert machine["others_cores"] > 0.4 and machine["others"][0]["name"] == "python3", machine
-    assert "  machine: other processes kept " in table.out and ": python3 " in table.out
+    assert machine["others_cores"] > 0.4 and "python3" in [usage["name"] for usage in machine["others"]], machine
+    assert "  machine: other processes kept " in table.out
 
 
 @pytest.mark.alone
