@@ -71,7 +71,7 @@ class Bench:
         """The same of a script that must end well."""
         done, result = self.run(*arguments, **options)
         assert done.exit == 0 and result["outcome"] == "done", f"{done}\n{result}"
-        assert result["confined"] == {"files": True, "calls": True}
+        assert result["confined"] == {"files": True, "calls": True, "user": True}
         return done, result
 
     def tcpdump(self, interface="v1", rule="inbound"):

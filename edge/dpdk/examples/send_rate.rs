@@ -20,7 +20,8 @@ fn main() {
     let device = arguments.next().unwrap_or_else(|| "null".to_owned());
     let seconds: u64 = arguments.next().and_then(|s| s.parse().ok()).unwrap_or(3);
     let started = Instant::now();
-    let mut port = match dpdk::open(&device, PortRequest { queues: 1, frame_len_max: 1518 }) {
+    let mut port = match dpdk::open(&device, PortRequest { queues: 1, frame_len_max: 1518, confined: false })
+    {
         Ok(port) => port,
         Err(error) => {
             eprintln!("{error}");

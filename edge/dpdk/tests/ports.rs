@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-const REQUEST: PortRequest = PortRequest { queues: 1, frame_len_max: 1518 };
+const REQUEST: PortRequest = PortRequest { queues: 1, frame_len_max: 1518, confined: false };
 
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -261,7 +261,7 @@ fn memif_joins_two_ports_of_one_process() {
 #[test]
 fn queues_are_as_many_as_wanted_or_as_there_are() {
     let _turn = turn();
-    let two = PortRequest { queues: 2, frame_len_max: 1518 };
+    let two = PortRequest { queues: 2, frame_len_max: 1518, confined: false };
     let folder = Folder::new("queues");
     let socket = folder.file("x.sock");
     let (server, client) = (format!("memif:{socket},server"), format!("memif:{socket}"));

@@ -4,7 +4,8 @@
 //! on the link: fragments are not joined, segments that the kernel left to a network card are handed over whole, tags that it
 //! took off are put back. Nothing is delayed: a frame can be read as soon as the kernel has written it. (TPACKET_V3 hands
 //! frames over in blocks, the last of which waits for a timer of a millisecond at least.) On request, TCP segments in a row are
-//! sent as one long packet that the card or the kernel cuts.
+//! sent as one long packet that the card or the kernel cuts. A process that will be confined sends from a ring, and long packets
+//! by `writev`: neither call can name another interface.
 //!
 //! What it is not: which interface a port string means and whether it can be used (`dpdk`, which opens all ports of the
 //! machine).
@@ -21,6 +22,7 @@
 //! socket.rs   system calls                          loose.rs   frames that have a buffer of their own
 //! queue.rs    Port, TxQueue, RxQueue                cut.rs     long UDP packets into datagrams
 //! sum.rs      words of headers, and their sums      join.rs    TCP segments into long packets
+//! tx_ring.rs  slots to send from, without an address
 //! ```
 
 #![allow(unsafe_code)]
@@ -33,5 +35,6 @@ mod queue;
 mod ring;
 mod socket;
 mod sum;
+mod tx_ring;
 
 pub use open::{Options, open};

@@ -3,6 +3,7 @@
 use crate::queue::{PacketPort, PacketRx, PacketTx, Shared};
 use crate::ring::Ring;
 use crate::socket::{Hears, RingRequest, Socket};
+use crate::tx_ring::{self, TxRing};
 use os::interface_lock::InterfaceLock;
 use os::open_interface::OpenInterface;
 use port::memory::FreeFrames;
@@ -90,12 +91,16 @@ pub fn open(
         queues.rx.push(Box::new(PacketRx::new(ring, number, shared.clone())) as Box<dyn RxQueue>);
         let socket =
             sender(index, options).map_err(|error| failed("the kernel gives no packet socket", &error))?;
+        let ring = request.confined.then(|| tx_ring(index, options, request.frame_len_max)).transpose();
+        let ring = ring.map_err(|error| failed("the kernel gives no ring to send from", &error))?;
         // What is sent is the kernel's copy: there are no more frames than are written at a time.
         let frames = FreeFrames::new(16 * BURST, request.buffer_bytes() as usize).ok_or_else(|| {
             PortError::new(text, PortErrorKind::Resource, "there is no memory for frames", "free some memory")
         })?;
-        queues.tx.push(Box::new(PacketTx::new(socket, frames, options.segmentation_offload, shared.clone()))
-            as Box<dyn TxQueue>);
+        let offload = options.segmentation_offload;
+        queues
+            .tx
+            .push(Box::new(PacketTx::new(socket, ring, frames, offload, shared.clone())) as Box<dyn TxQueue>);
     }
     let facts = PortFacts {
         device: text.to_owned(),
@@ -148,19 +153,41 @@ fn share(sockets: &[Socket]) -> io::Result<()> {
 }
 
 fn sender(index: u32, options: Options) -> io::Result<Socket> {
-    let socket = Socket::new()?;
-    if options.bypass_qdisc {
-        socket.bypass_qdisc()?;
-    }
+    let socket = sender_unbound(options)?;
     if options.segmentation_offload {
         socket.tell_offload()?;
     }
-    socket.send_freely();
     socket.bind(index, Hears::Nothing)?;
     Ok(socket)
 }
 
+/// A ring to send from. What the card is to cut goes another way.
+fn tx_ring(index: u32, options: Options, frame_len_max: u32) -> io::Result<TxRing> {
+    let (socket, form) = (sender_unbound(options)?, tx_ring::form(frame_len_max));
+    socket.share_tx_ring(form)?;
+    let base = map_bytes(&socket, form)?;
+    socket.bind(index, Hears::Nothing)?;
+    // SAFETY: mapped just now, for this ring alone.
+    Ok(unsafe { TxRing::new(socket, base, form) })
+}
+
+fn sender_unbound(options: Options) -> io::Result<Socket> {
+    let socket = Socket::new()?;
+    if options.bypass_qdisc {
+        socket.bypass_qdisc()?;
+    }
+    socket.send_freely();
+    Ok(socket)
+}
+
 fn map(socket: &Socket, form: RingRequest) -> io::Result<Ring> {
+    let base = map_bytes(socket, form)?;
+    // SAFETY: the ring that the socket shares in this form; the queue that gets it unmaps it last.
+    Ok(unsafe { Ring::new(base, form.slot_bytes as usize, form.slots as usize) })
+}
+
+/// Maps the ring that the socket shares in this form.
+fn map_bytes(socket: &Socket, form: RingRequest) -> io::Result<NonNull<u8>> {
     let bytes = form.slot_bytes as usize * form.slots as usize;
     let (protection, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::SHARED | MapFlags::POPULATE);
     // SAFETY: a new mapping at an address of the kernel's choice, of a socket that is open.
@@ -168,9 +195,7 @@ fn map(socket: &Socket, form: RingRequest) -> io::Result<Ring> {
         let socket = BorrowedFd::borrow_raw(socket.raw());
         mmap(std::ptr::null_mut(), bytes, protection, flags, socket, 0)?
     };
-    let base = NonNull::new(base.cast::<u8>()).expect("a mapping is not at address 0");
-    // SAFETY: the ring that the socket shares in this form; the queue that gets it unmaps it last.
-    Ok(unsafe { Ring::new(base, form.slot_bytes as usize, form.slots as usize) })
+    Ok(NonNull::new(base.cast::<u8>()).expect("a mapping is not at address 0"))
 }
 
 #[cfg(test)]

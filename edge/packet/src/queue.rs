@@ -7,6 +7,7 @@ use crate::join::{Front, data, join};
 use crate::loose::{self, BEFORE, Loose};
 use crate::ring::{Next, Ring, Tag, VIRTIO, flags, udp_part};
 use crate::socket::Socket;
+use crate::tx_ring::TxRing;
 use os::interface_lock::InterfaceLock;
 use os::open_interface::OpenInterface;
 use port::RX_FLAG_CHECKSUM_UNFINISHED;
@@ -77,6 +78,8 @@ static NOTHING_LEFT: [u8; VIRTIO] = [0; VIRTIO];
 /// A queue to send from.
 pub(crate) struct PacketTx {
     socket: Socket,
+    /// Sends single frames in its place.
+    ring: Option<TxRing>,
     free: FreeFrames,
     messages: Box<[libc::mmsghdr; BURST]>,
     parts: Box<[libc::iovec; 2 * BURST]>,
@@ -97,6 +100,7 @@ fn part(bytes: &[u8]) -> libc::iovec {
 impl PacketTx {
     pub(crate) fn new(
         socket: Socket,
+        ring: Option<TxRing>,
         free: FreeFrames,
         segmentation_offload: bool,
         shared: Arc<Shared>,
@@ -105,6 +109,7 @@ impl PacketTx {
         let (message, part) = unsafe { std::mem::zeroed() };
         Self {
             socket,
+            ring,
             free,
             messages: Box::new([message; BURST]),
             parts: Box::new([part; 2 * BURST]),
@@ -158,22 +163,24 @@ impl PacketTx {
         let n = self.write_messages(burst);
         let mut done = 0;
         while done < n {
-            let rest = &mut self.messages[done..n];
-            let (count, flags) = (rest.len() as u32, libc::MSG_DONTWAIT);
-            // SAFETY: as many messages as said, each with parts that point to frames of the burst or to what stands before
-            // them; the kernel reads these, and writes to the messages only.
-            let code = unsafe { libc::sendmmsg(self.socket.raw(), rest.as_mut_ptr(), count, flags as _) };
-            match usize::try_from(code) {
-                Ok(sent) => done += sent,
-                Err(_) => {
-                    let before = self.done_with(done);
-                    let (first, all) = (self.ends[done] - before, burst.len() - before);
-                    match self.refused(&io::Error::last_os_error(), first, all) {
-                        0 => break,
-                        lost if lost == all => done = n,
-                        _ => done += 1,
-                    }
+            let (sent, error) = if self.ring.is_some() {
+                self.send_from_ring(burst, done, n)
+            } else {
+                self.send_messages(done, n)
+            };
+            done += sent;
+            let Some(error) = error.filter(|_| done < n) else {
+                if sent == 0 {
+                    break;
                 }
+                continue;
+            };
+            let before = self.done_with(done);
+            let (first, all) = (self.ends[done] - before, burst.len() - before);
+            match self.refused(&error, first, all) {
+                0 => break,
+                lost if lost == all => done = n,
+                _ => done += 1,
             }
         }
         let frames = self.done_with(done);
@@ -181,6 +188,46 @@ impl PacketTx {
             self.shared.joined.fetch_add((frames - done) as u64, Ordering::Relaxed);
         }
         frames
+    }
+
+    /// Sends the messages from `done` on up to `n`; returns how many the kernel took, or why it took none.
+    #[inline]
+    fn send_messages(&mut self, done: usize, n: usize) -> (usize, Option<io::Error>) {
+        let rest = &mut self.messages[done..n];
+        let (count, flags) = (rest.len() as u32, libc::MSG_DONTWAIT);
+        // SAFETY: as many messages as said, each with parts that point to frames of the burst or to what stands before
+        // them; the kernel reads these, and writes to the messages only.
+        let code = unsafe { libc::sendmmsg(self.socket.raw(), rest.as_mut_ptr(), count, flags as _) };
+        match usize::try_from(code) {
+            Ok(sent) => (sent, None),
+            Err(_) => (0, Some(io::Error::last_os_error())),
+        }
+    }
+
+    /// The same without a call that could have an address: from the ring, or one message that the card is to cut.
+    fn send_from_ring(&mut self, burst: &Burst, done: usize, n: usize) -> (usize, Option<io::Error>) {
+        let begin = |message: usize| message.checked_sub(1).map_or(0, |last| self.ends[last]);
+        let singles = (done..n).take_while(|&message| self.ends[message] - begin(message) == 1);
+        let Some(ring) = &mut self.ring else { return (0, None) };
+        let mut put = 0;
+        for message in singles {
+            if !ring.put(burst.data(self.ends[message] - 1)) {
+                break;
+            }
+            put += 1;
+        }
+        if put > 0 {
+            return ring.send();
+        }
+        let message = &self.messages[done].msg_hdr;
+        if self.ends[done] - self.done_with(done) == 1 {
+            // The ring is full of frames under way.
+            return (0, None);
+        }
+        // SAFETY: the parts of the message point to frames of the burst and to what stands before them; the kernel reads them.
+        let code =
+            unsafe { libc::writev(self.socket.raw(), message.msg_iov, message.msg_iovlen as libc::c_int) };
+        if code < 0 { (0, Some(io::Error::last_os_error())) } else { (1, None) }
     }
 
     /// Frames in the first `messages` messages.

@@ -113,6 +113,13 @@ impl Socket {
         self.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
     }
 
+    /// Makes the kernel share a transmit ring of this form.
+    pub(crate) fn share_tx_ring(&self, request: RingRequest) -> io::Result<()> {
+        let version = libc::tpacket_versions::TPACKET_V2 as c_int;
+        self.set(libc::SOL_PACKET, libc::PACKET_VERSION, &version)?;
+        self.set(libc::SOL_PACKET, libc::PACKET_TX_RING, &request)
+    }
+
     /// Hears everybody's frames while it is open: the kernel takes that back with the socket, however this process ends.
     pub(crate) fn be_promiscuous(&self, index: u32) -> io::Result<()> {
         /// `struct packet_mreq`

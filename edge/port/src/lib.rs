@@ -82,6 +82,8 @@ pub struct PortRequest {
     /// Longest frame with FCS that will be sent or expected, bytes. Buffers hold an ordinary frame at least, for what
     /// the other side asks.
     pub frame_len_max: u32,
+    /// Whether this process will be confined: then frames leave by calls that cannot name another interface.
+    pub confined: bool,
 }
 
 impl PortRequest {

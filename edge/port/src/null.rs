@@ -102,7 +102,9 @@ mod tests {
     use crate::TxOffload;
 
     fn queues(frame_len_max: u32) -> Queues {
-        NullPort::open("null", PortRequest { queues: 1, frame_len_max }).unwrap().take_queues()
+        NullPort::open("null", PortRequest { queues: 1, frame_len_max, confined: false })
+            .unwrap()
+            .take_queues()
     }
 
     #[test]

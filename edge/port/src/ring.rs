@@ -252,7 +252,7 @@ mod tests {
     use super::*;
     use crate::TxOffload;
 
-    const REQUEST: PortRequest = PortRequest { queues: 1, frame_len_max: 1518 };
+    const REQUEST: PortRequest = PortRequest { queues: 1, frame_len_max: 1518, confined: false };
 
     fn ends(port: &mut RingPort) -> (Box<dyn TxQueue>, Box<dyn RxQueue>) {
         let mut queues = port.take_queues();

@@ -1,12 +1,11 @@
 //! Lua userscripts: programs in Lua that make packets themselves, with MoonGen's and libmoon's API.
 //!
 //! What it is: LuaJIT, a Lua library of our own (`lua/`) that has the modules those scripts load, and below it packet buffers,
-//! devices with many queues over one queue of a port, tasks that are threads with a Lua state each. And the confinement of a
-//! process that runs a script.
+//! devices with many queues over one queue of a port, tasks that are threads with a Lua state each.
 //!
 //! What it is not: no engine – packets that a script makes itself carry no signature, and what measures streams and sessions is
-//! handed in (`traffic`); no opening of ports (the caller does that, before the confinement); no process handling (the command
-//! does that).
+//! handed in (`traffic`); no opening of ports and no confinement (the caller does both, in this order); no process handling (the
+//! command does that).
 //!
 //! Invariants:
 //! - Nothing on the packet path is a Rust closure called from Lua: C functions, called through pointers (`abi`).
@@ -27,7 +26,6 @@
 mod abi;
 mod buffers;
 mod checksum;
-pub mod confine;
 mod device;
 mod library;
 mod pace;
@@ -116,7 +114,7 @@ pub struct Outcome {
 }
 
 /// Runs a script on open ports until it ends, with `engine` for its streams and sessions; a process can do this once. The caller
-/// has [confined](confine::confine) itself.
+/// has confined its process.
 ///
 /// # Panics
 /// If it is called a second time.

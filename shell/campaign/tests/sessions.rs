@@ -37,7 +37,7 @@ impl Tester for Simulated {
             seed: plan.seed,
             tap: None,
         };
-        let request = PortRequest { queues: 1, frame_len_max: 9_018 };
+        let request = PortRequest { queues: 1, frame_len_max: 9_018, confined: false };
         let (ports, clock) = sim::build_behind(topology, request, self.firewall);
         let rig = Rig::new(ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect());
         Session::load(plan, rig).simulate(1, true, &clock, commands, observer)

@@ -11,6 +11,7 @@ mod print;
 mod args;
 mod bench;
 mod bisect;
+mod confined;
 mod control;
 mod lab;
 mod lab_compare;

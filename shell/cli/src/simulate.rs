@@ -230,7 +230,10 @@ fn build_topology(
         seed: plan.seed,
         tap,
     };
-    sim::build(topology, PortRequest { queues: cores, frame_len_max: plan.longest_frame().max(1518) })
+    sim::build(
+        topology,
+        PortRequest { queues: cores, frame_len_max: plan.longest_frame().max(1518), confined: false },
+    )
 }
 
 /// The requested router, or one without limits if ports have gateways.

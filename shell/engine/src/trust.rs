@@ -64,7 +64,7 @@ const SELF_TEST_RATE: Pps = Pps::new(200_000);
 pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
     let len = FrameLen::MIN.without_fcs() as u16;
     let expected = [Expected { port: ANY_PORT, shortest: len, longest: len, egress: 0 }];
-    let request = PortRequest { queues: 1, frame_len_max: 64 };
+    let request = PortRequest { queues: 1, frame_len_max: 64, confined: false };
     let mut port = ring::looped("ring:self", request).ok()?;
     let mut queues = port.take_queues();
     let mark = Mark::of_run(0);

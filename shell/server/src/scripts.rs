@@ -29,6 +29,10 @@ const FILES_MAX: usize = 1_000;
 const RESULT_MAX: u64 = 16 << 20;
 /// From being told to stop until its process is killed: its own supervisor gives it 5 s.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// From a script's deadline until its process is killed, which has one of its own.
+const SUPERVISOR_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a script without a deadline has to end after its time: as its own supervisor gives it.
+const GRACE: Duration = Duration::from_secs(5);
 /// How often to look whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
@@ -113,6 +117,12 @@ impl Order {
             deadline_s: new.deadline_s,
             frame_length: new.frame_length,
         })
+    }
+
+    /// When it must have ended, from its start.
+    fn latest(&self) -> Duration {
+        let after_time = self.run_time_s.map(|seconds| Duration::from_secs_f64(seconds) + GRACE);
+        self.deadline_s.map(Duration::from_secs_f64).or(after_time).unwrap_or(GRACE)
     }
 
     fn command(&self, program: &Path, folder: &Path, plan: &Plan) -> Command {
@@ -246,10 +256,16 @@ impl ScriptJob {
         let job = self.clone();
         let reading = std::thread::Builder::new().name("eagre-script-output".to_owned());
         let reading = reading.spawn(move || job.read(reader));
-        let mut told = None;
+        let latest = Instant::now() + order.latest() + SUPERVISOR_PATIENCE;
+        let (mut told, mut overdue) = (None, false);
         let status = loop {
             if let Some(status) = child.try_wait()? {
                 break status;
+            }
+            if !overdue && Instant::now() >= latest {
+                overdue = true;
+                // Its own supervisor does not do it. The script's process is tied to that.
+                let _ = child.kill();
             }
             if self.job.is_stopped() {
                 let told = *told.get_or_insert_with(|| {
@@ -267,6 +283,7 @@ impl ScriptJob {
             let _ = reading.join();
         }
         let reason = self.read_result().and_then(|result| result.reason);
+        let reason = if overdue { Some("it did not stop by its deadline".to_owned()) } else { reason };
         Ok(match (self.job.is_stopped(), status.success()) {
             (true, _) => Ending { state: State::Stopped, reason: None },
             (false, true) => Ending { state: State::Done, reason: None },

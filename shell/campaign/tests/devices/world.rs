@@ -82,7 +82,7 @@ impl Tester for Simulated {
         commands: &mut Commands,
         observer: &mut dyn TrialObserver,
     ) -> Result<ResultDocument, EngineError> {
-        let request = PortRequest { queues: 1, frame_len_max: 1518 };
+        let request = PortRequest { queues: 1, frame_len_max: 1518, confined: false };
         let topology = self.topology(&plan);
         let (ports, clock) = match self.device {
             Device::Router(_) => sim::build(topology, request),

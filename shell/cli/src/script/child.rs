@@ -6,8 +6,8 @@ use super::report::Report;
 use crate::run;
 use crate::{Exit, Failure};
 use ::engine::Rig;
-use ::script::confine::{self, Confinement};
 use ::script::{OpenPort, Outcome, Script};
+use confine::{Confinement, Purpose};
 use port::PortRequest;
 use profile::document::{Document, PortDoc};
 use std::fs::File;
@@ -27,7 +27,7 @@ pub(super) fn run(args: &ScriptArgs, report: &Path) -> Result<Exit, Failure> {
     let confined = confined.map_err(|error| Failure::refused(format!("confining the script: {error}")))?;
     // Its thread is to be confined, too.
     ctrlc::set_handler(::script::stop).map_err(|error| Failure::refused(format!("signals: {error}")))?;
-    if !(confined.files && confined.calls || args.unconfined) {
+    if !(confined.is_whole() || args.unconfined) {
         return Err(Failure::refused(
             "this kernel can't confine scripts (it needs Landlock and seccomp); \
              if you trust the script, add --unconfined",
@@ -91,7 +91,7 @@ fn open(args: &ScriptArgs) -> Result<Vec<OpenPort>, Failure> {
     };
     let ports = Document { ports: args.devices().enumerate().map(port).collect(), ..Document::default() };
     let plan = run::resolve(&ports.to_yaml(), &args.file)?;
-    let request = PortRequest { queues: 1, frame_len_max: args.frame_len_max };
+    let request = PortRequest { queues: 1, frame_len_max: args.frame_len_max, confined: true };
     Ok(Rig::open_for(&plan, request)?.into_ports())
 }
 
@@ -109,5 +109,17 @@ fn rights(args: &ScriptArgs) -> Result<Confinement, Failure> {
     let named = args.arguments.iter().filter(|_| !args.folder_only);
     read.extend(named.map(PathBuf::from).filter(|path| path.is_file()));
     let write = if here == Path::new("/") { Vec::new() } else { vec![here] };
-    Ok(Confinement { read, write, memory_bytes: args.memory_bytes() })
+    let messages = !args.devices().any(|device| has_packet_sockets(device));
+    Ok(Confinement {
+        purpose: Purpose::Script { messages },
+        read,
+        write,
+        memory_bytes: args.memory_bytes(),
+        ..Confinement::default()
+    })
+}
+
+/// Whether sockets of the port could send to other interfaces if messages had addresses: all but shared memory's.
+fn has_packet_sockets(device: &str) -> bool {
+    !["memif:", "vhost:", "virtio:", "ring:", "null"].iter().any(|kind| device.starts_with(kind))
 }

@@ -7,7 +7,7 @@ mod child;
 mod engine;
 mod report;
 
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, confined};
 use api::SCRIPT_FRAME_LENGTHS;
 use clap::Args;
 use profile::document::Bytes;
@@ -101,7 +101,12 @@ pub(crate) fn script(args: &ScriptArgs) -> Result<Exit, Failure> {
     let made = options.write(true).create_new(true).mode(0o600).open(&path);
     made.map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
     let start = Instant::now();
-    let ending = supervise(args, &path);
+    let (ending, process) = supervise(args, &path);
+    if let (Some(process), Ok(here)) = (process, std::env::current_dir())
+        && here != Path::new("/")
+    {
+        confine::give_back(&here, process);
+    }
     let mut report = Report::read(&path);
     let _ = std::fs::remove_file(&path);
     report.describe(args, &text, start.elapsed());
@@ -112,20 +117,35 @@ pub(crate) fn script(args: &ScriptArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Starts the child and waits until it has ended, or is to be ended.
-fn supervise(args: &ScriptArgs, report: &Path) -> Result<Ending, Failure> {
-    let refused = |error: std::io::Error| Failure::refused(format!("the script's process: {error}"));
+/// Starts the child and waits until it has ended, or is to be ended; returns its number, too.
+fn supervise(args: &ScriptArgs, report: &Path) -> (Result<Ending, Failure>, Option<u32>) {
+    match start(report) {
+        Ok((mut child, signals)) => (wait(args, &mut child, &signals), Some(child.id())),
+        Err(failure) => (Err(failure), None),
+    }
+}
+
+fn refused(error: std::io::Error) -> Failure {
+    Failure::refused(format!("the script's process: {error}"))
+}
+
+/// Starts the child, and counts the signals that ask it to stop.
+fn start(report: &Path) -> Result<(Child, Arc<AtomicU32>), Failure> {
     let program = std::env::current_exe().map_err(refused)?;
     let mut command = Command::new(program);
     // Before the others: what comes after '--' is the script's.
     command.arg("script").arg("--report").arg(report).args(std::env::args_os().skip(2));
+    command.env_clear().envs(confined::environment(&[]));
     let signals = Arc::new(AtomicU32::new(0));
     let counted = Arc::clone(&signals);
     ctrlc::set_handler(move || {
         counted.fetch_add(1, Ordering::Relaxed);
     })
     .map_err(|error| Failure::refused(format!("signals: {error}")))?;
-    let mut child = os::namespace::tie(&mut command).spawn().map_err(refused)?;
+    Ok((os::namespace::tie(&mut command).spawn().map_err(refused)?, signals))
+}
+
+fn wait(args: &ScriptArgs, child: &mut Child, signals: &AtomicU32) -> Result<Ending, Failure> {
     let start = Instant::now();
     let after = |time: Nanos| Duration::from_nanos(time.0);
     let mut deadline = args.deadline.or(args.run_time).map(after).map(|time| match args.deadline {
@@ -141,16 +161,16 @@ fn supervise(args: &ScriptArgs, report: &Path) -> Result<Ending, Failure> {
         let heard = signals.load(Ordering::Relaxed);
         if heard > told {
             if told > 0 {
-                return kill(&mut child, "it was interrupted twice".to_owned());
+                return kill(child, "it was interrupted twice".to_owned());
             }
             told = heard;
-            os::process::terminate(&child);
+            os::process::terminate(child);
             let latest = now + GRACE;
             deadline = Some(deadline.map_or(latest, |deadline| deadline.min(latest)));
         }
         if deadline.is_some_and(|deadline| now >= deadline) {
             let after = start.elapsed().as_secs_f64();
-            return kill(&mut child, format!("it did not stop by its deadline, after {after:.1} s"));
+            return kill(child, format!("it did not stop by its deadline, after {after:.1} s"));
         }
         std::thread::sleep(LOOK_EVERY);
     }

@@ -1,14 +1,19 @@
 //! The result document of a script, `eagre.script/1`. What the child knows it writes; the rest its parent adds, which may be all.
 
 use super::ScriptArgs;
-use ::script::confine::Confined;
 use ::script::{Outcome, PortCounts};
+use confine::Confined;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
+
+/// Longest document that a child can leave.
+const BYTES_MAX: u64 = 256 << 20;
 
 /// What a script did. Packets it makes itself are not measured, as they have no signature; streams and sessions are (`runs`).
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -86,6 +91,8 @@ struct ConfinedBy {
     files: bool,
     /// Programs, sockets and settings of the machine.
     calls: bool,
+    /// Processes of others: the script has a user of its own. False if the command does not run as root.
+    user: bool,
 }
 
 /// A task that failed.
@@ -100,7 +107,7 @@ struct FailedTask {
 impl Report {
     /// What the child knows before the script begins.
     pub(super) fn begun(confined: Confined) -> Self {
-        let confined = ConfinedBy { files: confined.files, calls: confined.calls };
+        let confined = ConfinedBy { files: confined.files, calls: confined.calls, user: confined.user };
         Self { confined: Some(confined), ..Self::default() }
     }
 
@@ -123,10 +130,11 @@ impl Report {
         }
     }
 
-    /// What a child left behind, or nothing.
+    /// What a child left behind, or nothing. A script can write anything there.
     pub(super) fn read(path: &Path) -> Self {
-        let text = std::fs::read(path).unwrap_or_default();
-        serde_json::from_slice(&text).unwrap_or_default()
+        let mut text = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut text));
+        read.ok().and_then(|_| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }
 
     /// Adds what was run, and for how long.

@@ -1,11 +1,12 @@
 //! A profile of TRex as a document: JSON is read, all else is loaded by Python in a process of its own.
 
 use super::facade;
-use crate::Failure;
+use super::jail::Jail;
+use crate::{Exit, Failure};
 use std::collections::BTreeMap;
 use std::io::Read;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
 use trex::astf::Profile;
@@ -24,6 +25,10 @@ pub(super) struct Request<'a> {
     pub direction: Option<u8>,
     pub tunables: &'a [String],
     pub words: &'a [String],
+    /// More to read for it.
+    pub read: &'a [PathBuf],
+    /// Whether its code runs even if the kernel cannot confine it.
+    pub unconfined: bool,
 }
 
 /// Loads a profile; `None` if its own help was asked for, which it has printed.
@@ -50,7 +55,17 @@ pub(super) fn load(request: &Request) -> Result<Option<Document>, Failure> {
     } else {
         serde_json::from_str(&text).map_err(wrong)?
     };
-    Ok(Some(document))
+    Ok(Some(with_remedy(document)))
+}
+
+/// Says what to do if the profile may not read what it wants.
+fn with_remedy(mut document: Document) -> Document {
+    if let Some(error) = document.error.as_mut().filter(|error| error.contains("Permission denied")) {
+        error.push_str(
+            "\n  a profile reads its own folder and captures that it names; give '--read PATH' for more",
+        );
+    }
+    document
 }
 
 /// Groups of clients.
@@ -97,10 +112,14 @@ fn python(request: &Request) -> Result<String, Failure> {
     let paths =
         std::env::join_paths(paths).map_err(|error| Failure::refused(format!("PYTHONPATH: {error}")))?;
     let ports: Vec<String> = request.ports.iter().map(u8::to_string).collect();
-    let mut command = Command::new(&program);
+    let name = Path::new(&program).display();
+    let jail = Jail::for_python(&program, &paths).map_err(|error| {
+        Failure::refused(format!(
+            "{name}: {error}; TRex profiles need Python 3.9 or newer, EAGRE_PYTHON names another"
+        ))
+    })?;
+    let mut command = jail.command(request).map_err(|error| Failure::refused(format!("{name}: {error}")))?;
     command.args(["-B", "-m", "eagre_trex.load", "--ports", &ports.join(",")]).env("PYTHONPATH", paths);
-    // A file trex.py in the working directory is not the module of that name (Python 3.11 and newer).
-    command.env("PYTHONSAFEPATH", "1");
     if let Some(direction) = request.direction {
         command.args(["--direction", &direction.to_string()]);
     }
@@ -108,16 +127,11 @@ fn python(request: &Request) -> Result<String, Failure> {
         command.arg(format!("--tunables={text}"));
     });
     command.arg(request.file).arg("--").args(request.words);
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-    let name = Path::new(&program).display();
-    let mut child = child.map_err(|error| {
-        Failure::refused(format!(
-            "{name}: {error}; TRex profiles need Python 3.9 or newer, EAGRE_PYTHON names another"
-        ))
-    })?;
+    let child = os::namespace::tie(command.stdin(Stdio::null()).stdout(Stdio::piped())).spawn();
+    let mut child = child.map_err(|error| Failure::refused(format!("{name}: {error}")))?;
     let (told, heard) = mpsc::channel();
     if let Some(out) = child.stdout.take() {
-        // A thread of its own: a process that the profile started may keep the pipe open.
+        // A thread of its own: the profile may print nothing for ever.
         std::thread::spawn(move || {
             let mut text = String::new();
             let read = out.take(BYTES_MAX).read_to_string(&mut text);
@@ -138,6 +152,9 @@ fn python(request: &Request) -> Result<String, Failure> {
     let text = text.map_err(|error| Failure::refused(format!("{name}: {error}")))?;
     // With a reason in the document the code is 2, too.
     if !ended.success() && text.trim().is_empty() {
+        if ended.code() == Some(Exit::Refused as i32) {
+            return Err(Failure::refused(format!("{}: not loaded", request.file.display())));
+        }
         return Err(Failure::bad_input(format!(
             "{}: Python could not load it ({ended})",
             request.file.display()

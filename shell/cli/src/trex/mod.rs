@@ -1,6 +1,7 @@
 //! `trex`: TRex's profiles, checked, converted, simulated and run with TRex's option words.
 
 mod facade;
+mod jail;
 mod load;
 
 use crate::args::{Common, PcapStart, SimArgs};
@@ -51,6 +52,9 @@ pub(crate) enum TrexCommand {
         #[command(flatten)]
         common: Box<Common>,
     },
+    /// Confine this process and become Python, which loads a profile
+    #[command(hide = true)]
+    Load(jail::LoadArgs),
 }
 
 /// A profile and TRex's options.
@@ -79,6 +83,12 @@ pub(crate) struct Source {
     /// Speed of the links, for rates that are a share of it: 10Gbps
     #[arg(long, value_name = "SPEED", value_parser = speed)]
     speed: Option<f64>,
+    /// Folder or file that the profile may read, beside its own folder and the working directory (repeatable)
+    #[arg(long, value_name = "PATH")]
+    read: Vec<PathBuf>,
+    /// Run the profile's code even if the kernel cannot confine it
+    #[arg(long)]
+    unconfined: bool,
     /// Groups of clients, each with VLAN, MAC addresses or next hop: a file as TRex has it (stateful profiles)
     #[arg(long = "cc", value_name = "FILE")]
     clients: Option<PathBuf>,
@@ -140,6 +150,7 @@ pub(crate) fn trex(command: &TrexCommand) -> Result<Exit, Failure> {
             let Some((document, options)) = prepared(source, &[])? else { return Ok(Exit::Done) };
             run::run_text(&converted(source, &document, &options)?.text, &source.file, common)
         }
+        TrexCommand::Load(args) => jail::load(args),
     }
 }
 
@@ -172,6 +183,8 @@ fn prepared(source: &Source, default: &[u8]) -> Result<Option<(Document, Options
         direction: source.direction,
         tunables: &source.tunables,
         words: &source.words,
+        read: &source.read,
+        unconfined: source.unconfined,
     };
     let options = Options {
         ports,

@@ -242,9 +242,11 @@ sessions:
     fn emulated(text: &str) -> (Plan, Result<EmulatedHosts, EngineError>) {
         let plan = profile::load(text).unwrap_or_else(|errors| panic!("{errors:#?}"));
         let ports: Vec<_> = plan.ports.iter().map(|port| port::ring::mac_of(&port.device)).collect();
-        let [west, east] =
-            port::ring::pair(["ring:a", "ring:b"], port::PortRequest { queues: 1, frame_len_max: 1518 })
-                .unwrap();
+        let [west, east] = port::ring::pair(
+            ["ring:a", "ring:b"],
+            port::PortRequest { queues: 1, frame_len_max: 1518, confined: false },
+        )
+        .unwrap();
         let facts = [port::Port::facts(&west), port::Port::facts(&east)];
         assert_eq!(ports, [facts[0].mac, facts[1].mac]);
         let hosts = EmulatedHosts::new(&plan, &facts);

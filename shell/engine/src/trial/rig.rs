@@ -68,7 +68,7 @@ impl Rig {
         cancelled: &mut dyn FnMut() -> bool,
     ) -> Result<Self, EngineError> {
         let frame_len_max = plan.longest_frame().max(64);
-        Self::open_with(plan, PortRequest { queues: workers as u16, frame_len_max }, cancelled)
+        Self::open_with(plan, PortRequest { queues: workers as u16, frame_len_max, confined: false }, cancelled)
     }
 
     /// Opens the ports of `plan` as `request` says, for traffic that the plan does not have.

@@ -135,7 +135,7 @@ pub(crate) fn run_attended(plan: Plan, commands: &mut Commands) -> ResultDocumen
 }
 
 fn trial(plan: Plan, workers: usize, attended: bool, commands: &mut Commands) -> ResultDocument {
-    let request = PortRequest { queues: workers as u16, frame_len_max: 1518 };
+    let request = PortRequest { queues: workers as u16, frame_len_max: 1518, confined: false };
     let ports = ring::pair(["ring:a", "ring:b"], request).unwrap().map(|p| Box::new(p) as Box<dyn Port>);
     let mut session = Session::load(plan, Rig::new(ports.into())).attended(attended);
     let allowed = os::cpu::allowed();
