@@ -2940,6 +2940,8 @@ export interface ResultDocument {
   duration_s: number;
   /** Whether it was stopped before its end. */
   interrupted: boolean;
+  /** Why a part of the tester failed and ended the run; the numbers are what was counted until then. */
+  failure?: string | null;
   /** The clock that stamped the packets. */
   clock: ClockResult;
   /** `software`, `hardware-rx`, `hardware`, or `simulated`. */

@@ -24,6 +24,9 @@ part! {
         duration_s: f64 = SECONDS;
         /// Whether it was stopped before its end.
         interrupted: bool = FLAG;
+        /// Why a part of the tester failed and ended the run; the numbers are what was counted until then.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failure: Option<String> = TEXT;
         /// The clock that stamped the packets.
         clock: ClockResult = PART;
         /// `software`, `hardware-rx`, `hardware`, or `simulated`.
@@ -70,6 +73,15 @@ part! {
         sessions: Named<SessionResult> = PART.by(&[Key::Sessions]);
         /// Workers, one for each core.
         workers: Vec<WorkerResult> = PART;
+    }
+}
+
+impl ResultDocument {
+    /// Why captures are not whole, a line for each: what the disk refused. `None` if all are.
+    pub fn lost_captures(&self) -> Option<String> {
+        let lost = self.captures.iter().filter_map(|(port, capture)| Some((port, capture.error.as_ref()?)));
+        let lost: Vec<String> = lost.map(|(port, error)| format!("capture on {port}: {error}")).collect();
+        (!lost.is_empty()).then(|| lost.join("\n"))
     }
 }
 

@@ -52,6 +52,8 @@ pub trait Trial: Send {
 pub struct Measured {
     /// Its result document.
     pub document: Value,
+    /// Why the engine ended it, if a part of it failed.
+    pub failure: Option<String>,
     /// What was counted in the end, as `watch` was told before.
     pub counts: Value,
     /// What each port sent and received, in the profile's order.
@@ -303,7 +305,7 @@ impl Traffic {
         }
         let mut state = self.state();
         match result {
-            Ok(Measured { document, counts, ports }) => {
+            Ok(Measured { document, failure, counts, ports }) => {
                 for (&number, totals) in numbers.iter().zip(ports) {
                     let device = &world.devices[number];
                     device.tx.add(totals.tx.0, totals.tx.1);
@@ -311,6 +313,7 @@ impl Traffic {
                 }
                 state.counts = Some(counts);
                 state.results.push(document);
+                state.failure = failure;
             }
             Err(reason) => state.failure = Some(reason),
         }

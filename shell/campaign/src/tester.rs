@@ -80,7 +80,11 @@ impl Tester for PortTester {
         let mut session = Session::load(plan, rig);
         let document = session.run(&self.options, &self.clock, commands, observer);
         self.rig = Some(session.into_rig());
-        document
+        // What a trial counted that the tester ended says nothing about the device.
+        match document? {
+            ResultDocument { failure: Some(reason), .. } => Err(EngineError::Failed(reason)),
+            document => Ok(document),
+        }
     }
 
     fn wait(&mut self, span: Nanos, stop: &mut dyn FnMut() -> bool) {

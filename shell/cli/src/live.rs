@@ -1,17 +1,20 @@
 //! Progress and interval output while a trial runs.
 
-use crate::Failure;
 use crate::args::Common;
 use crate::control;
 use crate::output::Sinks;
 use crate::table::table;
+use crate::{Exit, Failure};
 use engine::{Commands, TrialObserver, View};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
+use std::time::{Duration, Instant};
 use units::{Nanos, count, quantity, whole};
 
 /// Time between two snapshots without interval output.
 const SNAPSHOT: Nanos = Nanos::from_millis(500);
+/// From the first interrupt until another one ends the process at once: twice Ctrl-C in a hurry shall not cost the result.
+const STOPS_WITHIN: Duration = Duration::from_secs(2);
 const BAR: &str = "{bar:40} {percent:>3}%  {prefix}\n{msg}";
 
 /// Shows progress on a terminal and writes intervals.
@@ -28,8 +31,16 @@ impl Live {
     pub(crate) fn new(common: &Common, sinks: Sinks) -> Result<(Self, Commands), Failure> {
         let (control, commands) = engine::channel();
         let interrupt = control.clone();
-        ctrlc::set_handler(move || interrupt.stop())
-            .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))?;
+        let mut first = None;
+        ctrlc::set_handler(move || {
+            interrupt.stop();
+            let first = *first.get_or_insert_with(Instant::now);
+            if first.elapsed() > STOPS_WITHIN {
+                eprintln!("eagre: ended at once, without a result: it did not stop when interrupted first");
+                os::process::end_now(Exit::Refused as i32);
+            }
+        })
+        .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))?;
         if common.control {
             control::listen(control);
         }

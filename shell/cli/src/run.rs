@@ -278,10 +278,11 @@ pub(crate) fn conclude(document: &ResultDocument, sinks: Sinks, common: &Common)
     } else {
         print!("{text}")
     }
-    let lost = document.captures.iter().filter_map(|(port, capture)| Some((port, capture.error.as_ref()?)));
-    let lost: Vec<String> = lost.map(|(port, error)| format!("capture on {port}: {error}")).collect();
-    if !lost.is_empty() {
-        return Err(Failure::refused(lost.join("\n")));
+    if let Some(reason) = &document.failure {
+        return Err(Failure::refused(reason.clone()));
+    }
+    if let Some(lost) = document.lost_captures() {
+        return Err(Failure::refused(lost));
     }
     let passed = document.criteria.iter().all(|c| c.passed);
     let success = document.achieved.as_ref().is_none_or(|achieved| achieved.success);

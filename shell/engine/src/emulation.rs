@@ -16,4 +16,4 @@ mod ready;
 mod report;
 mod times;
 
-pub(crate) use hosts::{Emulation, send};
+pub(crate) use hosts::Emulation;

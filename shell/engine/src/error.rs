@@ -124,6 +124,9 @@ pub enum EngineError {
         /// Why not.
         error: CaptureError,
     },
+    /// A part of the tester failed before there was anything to count, or in a way that left nothing of it.
+    #[error("{0}")]
+    Failed(String),
     /// The machine lacks what the trial needs.
     #[error("{0}")]
     Machine(String),
@@ -156,6 +159,7 @@ impl EngineError {
             | Self::Ospf { .. }
             | Self::Isis { .. }
             | Self::Punt { .. }
+            | Self::Failed(_)
             | Self::Machine(_) => false,
         }
     }

@@ -11,14 +11,18 @@
 pub mod absence;
 pub mod achieved;
 mod capture;
+mod containment;
 mod control;
 mod counts;
 mod device_notes;
 mod emulation;
 mod error;
+#[doc(hidden)]
+pub mod fault;
 mod figures;
 mod observer;
 mod outages;
+mod outlet;
 mod peers;
 mod phases;
 mod protocols;

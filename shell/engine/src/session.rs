@@ -14,9 +14,11 @@ mod start;
 pub use real::RunOptions;
 
 use crate::achieved::achieved;
+use crate::containment::contain;
 use crate::control::commands::Commands;
 use crate::emulation::Emulation;
 use crate::error::EngineError;
+use crate::fault;
 use crate::observer::TrialObserver;
 use crate::outages::Instants;
 use crate::peers;
@@ -78,11 +80,23 @@ impl Session {
         commands: &mut Commands,
         observer: &mut dyn TrialObserver,
     ) -> Result<ResultDocument, EngineError> {
+        contain("the run", || self.run_for_real(options, clock, commands, observer))
+            .unwrap_or_else(|reason| Err(EngineError::Failed(reason)))
+    }
+
+    fn run_for_real(
+        &mut self,
+        options: &RunOptions,
+        clock: &TscClock,
+        commands: &mut Commands,
+        observer: &mut dyn TrialObserver,
+    ) -> Result<ResultDocument, EngineError> {
         let self_latency = trust::self_latency(clock);
         let skew = clock.cores_agree(&options.cores);
         let (plan, rig) = (&self.plan, &mut self.rig);
         let idle = |_| std::thread::sleep(Duration::from_micros(50));
         rig.control_cores = os::cpu::control_cores(&options.cores);
+        rig.limit(plan);
         let attended = self.attended;
         let mut emulation = Emulation::new(plan, rig)?;
         emulation.begin(plan, rig, clock, commands, attended, &idle)?;
@@ -125,10 +139,19 @@ impl Session {
         if let Some(watched) = &results.watched {
             add_machine(&mut document, watched);
         }
-        emulation.end(rig, clock, &idle)?;
-        emulation.report(&mut document);
+        let farewell = contain("the end of the hosts' protocols", || {
+            fault::point("farewell");
+            emulation.end(rig, clock, &idle)?;
+            emulation.report(&mut document);
+            Ok::<_, EngineError>(())
+        });
+        // What was counted is not lost by how hosts took leave.
+        let unwell = farewell.and_then(|ended| ended.map_err(|error| error.to_string())).err();
         let lasted = Nanos((document.duration_s * 1e9) as u64);
         document.verdict.notes.extend(peers::notes(&document.ports, lasted));
+        if let Some(reason) = results.failure.clone().or(unwell) {
+            fail(&mut document, reason);
+        }
         if let Some(protocols) = &rig.protocols {
             tell_protocols(&mut document, protocols);
         }
@@ -152,6 +175,7 @@ impl Session {
             return Err(EngineError::Punt { port: port.name.clone(), reason });
         }
         let idle = |until| clock.advance(until);
+        rig.limit(plan);
         let mut emulation = Emulation::new(plan, rig)?;
         emulation.begin(plan, rig, clock, commands, self.attended, &idle)?;
         let leased = leased(plan, &emulation)?;
@@ -174,6 +198,9 @@ impl Session {
         document.timestamp_class = "simulated".into();
         emulation.end(rig, clock, &idle)?;
         emulation.report(&mut document);
+        if let Some(reason) = results.failure.clone() {
+            fail(&mut document, reason);
+        }
         self.grown = grown(results);
         self.judge(&mut document);
         Ok(document)
@@ -185,6 +212,14 @@ impl Session {
         document.criteria = trust::judge_criteria(&self.plan.criteria, document);
         document.achieved = Some(achieved(self.grown.as_ref().unwrap_or(&self.plan), document));
     }
+}
+
+/// Says why the tester ended the run.
+fn fail(document: &mut ResultDocument, reason: String) {
+    document.interrupted = true;
+    document.verdict.valid = false;
+    document.verdict.reasons.insert(0, reason.clone());
+    document.failure = Some(reason);
 }
 
 /// The plan with what its DHCP and PPPoE clients got; `None` if it has no clients.
@@ -282,6 +317,7 @@ fn assemble(
         seed: plan.seed,
         profile_sha256: plan.profile_sha256.clone(),
         started: None,
+        failure: None,
         duration_s: span.as_secs_f64(),
         interrupted: results.stopped.is_some(),
         clock,

@@ -1080,6 +1080,8 @@ class ResultDocument:
     """Workers, one for each core."""
     started: str | None = None
     """When traffic started (RFC 3339); a simulated trial has none."""
+    failure: str | None = None
+    """Why a part of the tester failed and ended the run; the numbers are what was counted until then."""
     self_latency_ns: LatencyResult | None = None
     """The tester's own share of a latency, measured on an in-process link before the trial."""
     achieved: AchievedResult | None = None

@@ -107,6 +107,7 @@ fn measured(document: &ResultDocument) -> Result<Measured, String> {
     };
     Ok(Measured {
         document: serde_json::to_value(document).map_err(|error| format!("the result: {error}"))?,
+        failure: document.failure.clone(),
         counts: json!({"streams": document.streams, "sessions": document.sessions}),
         ports: document.ports.values().map(totals).collect(),
     })

@@ -5,6 +5,7 @@ use super::outcome::{CaptureCounts, CaptureError, CaptureOutcome};
 use super::record::RecordHead;
 use super::shared::Shared;
 use super::sink::{Failure, Sink};
+use crate::fault;
 use port::bytes::ByteReceiver;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,6 +21,8 @@ const PASS: Duration = Duration::from_millis(1);
 pub(crate) struct CaptureWriter {
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
+    /// The thread has an outcome.
+    ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<CaptureOutcome>>,
 }
 
@@ -39,8 +42,15 @@ impl CaptureWriter {
             stop: stop.clone(),
         };
         let thread = thread::Builder::new().name("capture".to_owned());
-        let thread = thread.spawn(move || run.run()).map_err(CaptureError::Thread)?;
-        Ok(Self { shared, stop, thread: Some(thread) })
+        let ended = Arc::new(AtomicBool::new(false));
+        let has_ended = ended.clone();
+        let body = move || {
+            let outcome = run.run();
+            has_ended.store(true, Ordering::Release);
+            outcome
+        };
+        let thread = thread.spawn(body).map_err(CaptureError::Thread)?;
+        Ok(Self { shared, stop, ended, thread: Some(thread) })
     }
 
     /// Takes packets from now on, or takes none until it is switched on again. Begun, a capture is on.
@@ -62,6 +72,11 @@ impl CaptureWriter {
     /// Whether the capture goes on: not if the disk refused a packet, or all taps are gone.
     pub(crate) fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
+    /// Whether its thread failed: it has ended, and left no outcome.
+    pub(crate) fn has_failed(&self) -> bool {
+        !self.is_running() && !self.ended.load(Ordering::Acquire)
     }
 
     /// Ends the capture: writes what is in the rings and closes the files. Counts are exact if no tap is in use any more.
@@ -154,6 +169,7 @@ impl Run {
     fn passes(&mut self) -> Result<(), Failure> {
         let mut until = Nanos::ZERO;
         loop {
+            fault::point("capture");
             let last = self.stop.load(Ordering::Acquire)
                 || self.rings.iter().all(|ring| ring.receiver.is_abandoned());
             if last {

@@ -77,6 +77,14 @@ impl Captures {
         }
     }
 
+    /// Why a capture has ended that nobody ended, if it was not the disk: its result says that.
+    pub(crate) fn failure(&self) -> Option<String> {
+        let failed = self.writers.iter().find(|(_, writer)| writer.has_failed());
+        failed.map(|(port, _)| {
+            format!("the capture on {port} failed; this is a bug of the tester, please report it")
+        })
+    }
+
     /// Ends them, once the workers and their taps are gone.
     pub(crate) fn finish(self) -> Named<CaptureResult> {
         let results = self.writers.into_iter().map(|(port, writer)| (port, writer.finish().into()));

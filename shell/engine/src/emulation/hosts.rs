@@ -15,6 +15,7 @@ use super::ospf::OspfRouters;
 use super::pppoe::Subscribers;
 use crate::control::commands::Commands;
 use crate::error::EngineError;
+use crate::fault;
 use crate::trial::hosts::{EmulatedHosts, LOCAL, host_macs};
 use crate::trial::rig::Rig;
 use crate::worker::commands::{HostEvent, WorkerCommand};
@@ -24,7 +25,7 @@ use emulate::groups::{GroupHost, GroupMembers, Membership};
 use emulate::lacp::{LacpPort, run_lag};
 use emulate::link_local;
 use neighbour::{Host, Hosts, Mac};
-use port::{BURST, Burst, Clock, TxQueue};
+use port::{BURST, Clock};
 use profile::Plan;
 use profile::plan::{ClientAddress, DhcpPlan, HostPlan, MembershipPlan, MulticastPlan, PortPlan};
 use std::net::{IpAddr, Ipv4Addr};
@@ -36,6 +37,9 @@ const FAREWELL: Nanos = Nanos::from_secs(2);
 /// How long OSPF and IS-IS routers may take: what they flush is acknowledged late, and they wait for that for three seconds.
 const ROUTERS_FAREWELL: Nanos = Nanos::from_millis(3_500);
 
+/// How long the frames of a port with a low limit may take that are left at the end of an exchange.
+const SLOWEST: Nanos = Nanos::from_secs(10);
+
 /// What is done before traffic, or after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
@@ -45,6 +49,25 @@ enum Stage {
     Hosts,
     /// All take leave.
     End,
+}
+
+/// How far an exchange is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Goal {
+    Open,
+    Reached,
+    /// Nobody wants it any more.
+    Stopped,
+}
+
+impl Goal {
+    fn of(is_stopped: bool, is_reached: bool) -> Self {
+        match (is_stopped, is_reached) {
+            (true, _) => Self::Stopped,
+            (false, true) => Self::Reached,
+            (false, false) => Self::Open,
+        }
+    }
 }
 
 /// What hosts of all ports do.
@@ -210,7 +233,7 @@ impl Emulation {
                     && port.ospf.as_mut().is_none_or(|routers| routers.may_start(now, patient))
                     && port.isis.as_mut().is_none_or(|routers| routers.may_start(now, patient))
             };
-            commands.is_stopped() || emulation.ports.iter_mut().all(is_done)
+            Goal::of(commands.is_stopped(), emulation.ports.iter_mut().all(is_done))
         })?;
         for (port, plan) in self.ports.iter_mut().zip(&plan.ports) {
             if let Some(clients) = &mut port.dhcp {
@@ -278,7 +301,7 @@ impl Emulation {
             // All of them: each notes when its time begins.
             let late = emulation.ports.iter_mut().flat_map(|port| &mut port.lacp);
             let waiting = late.filter_map(|lacp| (!lacp.may_start(now)).then_some(())).count();
-            commands.is_stopped() || waiting == 0
+            Goal::of(commands.is_stopped(), waiting == 0)
         })?;
         if commands.is_stopped() {
             return Ok(());
@@ -455,7 +478,7 @@ impl Emulation {
                     && port.ospf.as_ref().is_none_or(|routers| routers.machine.is_over())
                     && port.isis.as_ref().is_none_or(|routers| routers.machine.is_over())
             };
-            now > last || emulation.ports.iter().all(is_done)
+            Goal::of(false, now > last || emulation.ports.iter().all(is_done))
         })
     }
 
@@ -477,14 +500,15 @@ impl Emulation {
         clock: &C,
         idle: &dyn Fn(Nanos),
         stage: Stage,
-        mut is_done: impl FnMut(&mut Self, Nanos) -> bool,
+        mut is_done: impl FnMut(&mut Self, Nanos) -> Goal,
     ) -> Result<(), EngineError> {
         for port in &mut rig.ports {
             port.queues.tx.iter_mut().take(1).try_for_each(|queue| queue.attach())?;
             port.queues.rx.iter_mut().try_for_each(|queue| queue.attach())?;
         }
-        let mut frames = Vec::new();
+        let (mut frames, mut reached) = (Vec::new(), None);
         loop {
+            fault::point("exchange");
             let now = clock.now();
             for (port, rig) in self.ports.iter_mut().zip(&mut rig.ports) {
                 for queue in &mut rig.queues.rx {
@@ -495,11 +519,13 @@ impl Emulation {
                     });
                 }
                 if let Some(queue) = rig.queues.tx.first_mut() {
-                    frames.drain(..).for_each(|frame| send(queue.as_mut(), &frame));
+                    rig.outlet.send(now, queue.as_mut(), &mut frames);
                 }
             }
             self.run_lags(now);
-            for (port, rig) in self.ports.iter_mut().zip(&mut rig.ports) {
+            // What a port may not send yet is not made yet.
+            let free = self.ports.iter_mut().zip(&mut rig.ports).filter(|(_, rig)| rig.outlet.is_free());
+            for (port, rig) in free {
                 if let (Some(speakers), Some(hosts), Stage::Hosts) = (&mut port.bgp, &port.hosts, stage) {
                     speakers.set_up(now, hosts, &mut frames);
                 }
@@ -515,13 +541,22 @@ impl Emulation {
                     port.poll(now, self.epoch, &mut frames);
                 }
                 if let Some(queue) = rig.queues.tx.first_mut() {
-                    frames.drain(..).for_each(|frame| send(queue.as_mut(), &frame));
+                    rig.outlet.send(now, queue.as_mut(), &mut frames);
                 }
             }
-            if is_done(self, now) {
+            let is_free = rig.ports.iter().all(|port| port.outlet.is_free());
+            let is_over = match is_done(self, now) {
+                Goal::Open => false,
+                // What was said last leaves, too, if a port may send but little.
+                Goal::Reached => is_free || now.since(*reached.get_or_insert(now)) >= SLOWEST,
+                Goal::Stopped => true,
+            };
+            if is_over {
+                rig.ports.iter_mut().for_each(|port| port.outlet.clear());
                 return Ok(());
             }
-            idle(self.next_due().max(Nanos(now.0 + 1)).min(now + Nanos::from_millis(1)));
+            let soon = now + Nanos::from_millis(1);
+            idle(self.next_due().max(if is_free { Nanos(now.0 + 1) } else { soon }).min(soon));
         }
     }
 }
@@ -681,17 +716,4 @@ fn groups(plan: &MembershipPlan) -> impl Iterator<Item = IpAddr> + use<> {
     let is_v4 = plan.first.is_ipv4();
     (number(plan.first)..=number(plan.last))
         .map(move |ip| if is_v4 { IpAddr::V4((ip as u32).into()) } else { IpAddr::V6(ip.into()) })
-}
-
-/// Sends a frame outside a trial.
-pub(crate) fn send(queue: &mut dyn TxQueue, frame: &[u8]) {
-    let mut burst = Burst::new();
-    if queue.alloc(&mut burst, 1) == 1 {
-        let mut buffer = burst.frame_mut(0);
-        if buffer.fits(frame.len()) {
-            buffer.copy_from(frame);
-            queue.send(&mut burst);
-        }
-        queue.free(&mut burst);
-    }
 }

@@ -47,6 +47,8 @@ pub(super) struct WorkerResults<'a> {
     pub(super) watched: Option<WatchedMachine>,
     /// Priority of each worker in words; none in virtual time.
     pub(super) priorities: Vec<String>,
+    /// Why a part of the tester failed and ended the run, if one did.
+    pub(super) failure: Option<String>,
 }
 
 /// Adds up what workers hand over, and shows it.
@@ -292,6 +294,7 @@ impl<'a> Collector<'a> {
             total: self.total,
             spans: self.spans,
             outages: self.outages,
+            failure: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::control::commands::{Command, CommandError, Commands};
 use crate::control::pings::Pings;
 use crate::emulation::Emulation;
 use crate::error::EngineError;
+use crate::fault;
 use crate::observer::TrialObserver;
 use crate::worker::addition::Addition;
 use crate::worker::commands::{HostEvent, Removal, WorkerCommand};
@@ -83,8 +84,9 @@ pub(super) struct ControlLoop<'c, 't> {
 }
 
 impl ControlLoop<'_, '_> {
-    /// Controls `workers` until the trial is over; returns when it was stopped, if it was.
-    pub(super) fn run(mut self, workers: &mut impl Workers) -> Option<Nanos> {
+    /// Controls `workers` until the trial is over; returns when it was stopped, if it was, and why it failed, if a part did that
+    /// ends without a worker noticing.
+    pub(super) fn run(mut self, workers: &mut impl Workers) -> (Option<Nanos>, Option<String>) {
         let mut progress = Progress::new(self.collector.epoch, self.observer);
         let trial = self.collector.trial.clone();
         let mut pings = Pings::new(&trial, self.emulation.is_active());
@@ -94,7 +96,8 @@ impl ControlLoop<'_, '_> {
         let deadline =
             self.collector.epoch.saturating_add(plan.duration).saturating_add(self.collector.trial.grace);
         let mut now = self.collector.epoch;
-        loop {
+        let failure = loop {
+            fault::point("control");
             let given_up = if now <= deadline { Nanos(deadline.0.saturating_add(1)) } else { Nanos::MAX };
             let drained = progress.sent.map_or(Nanos::MAX, |sent| sent.saturating_add(plan.drain));
             let gather = self
@@ -129,14 +132,19 @@ impl ControlLoop<'_, '_> {
                 self.collector.mark_sent();
             }
             self.count(now, workers, &mut progress);
-            if progress.is_over(now, plan.drain) || workers.has_failed() {
-                break;
+            let failure = self.captures.failure();
+            if failure.is_some() || workers.has_failed() {
+                progress.stopped = progress.stopped.or(Some(now));
+                break failure;
             }
-        }
+            if progress.is_over(now, plan.drain) {
+                break None;
+            }
+        };
         pings.end();
         // What came too late is answered so.
         drop(self.commands.take());
-        progress.stopped
+        (progress.stopped, failure)
     }
 
     /// Carries out the commands that have come.
@@ -182,9 +190,11 @@ impl ControlLoop<'_, '_> {
         }
         self.captures.request(captures);
         let events = workers.host_events();
+        fault::point("protocols");
         for command in self.emulation.turn(now, &events) {
             workers.tell(&command);
         }
+        fault::point("pings");
         for command in pings.turn(now, events) {
             workers.tell(&command);
         }

@@ -2,7 +2,7 @@
 
 use crate::control::commands::Commands;
 use crate::counts::interval::PortCounts;
-use crate::emulation::{Emulation, send};
+use crate::emulation::Emulation;
 use crate::error::EngineError;
 use crate::observer::TrialObserver;
 use crate::trial::Trial;
@@ -92,15 +92,19 @@ fn resolve<C: Clock>(
             Some(protocols) if !commands.is_stopped() => !protocols.are_up()?,
             _ => false,
         };
-        if (next == Nanos::MAX || now > deadline) && !waits {
+        // Where little may be sent a question waits, and its time has not begun.
+        let all_left = rig.ports.iter().all(|port| port.outlet.is_free());
+        if (next == Nanos::MAX || now > deadline && all_left) && !waits {
             return Ok(());
         }
         let mut due = emulation.poll(now).into_iter();
         let ports = rig.ports.iter_mut().zip(&hosts.ports).zip(neighbours.iter_mut()).zip(tunnels.iter_mut());
         for (index, (((port, hosts), resolver), tunnels)) in ports.enumerate() {
             let mut frames = due.next().unwrap_or_default();
-            frames.extend(resolver.requests(now, hosts));
-            frames.extend(tunnels.requests(now));
+            if port.outlet.is_free() {
+                frames.extend(resolver.requests(now, hosts));
+                frames.extend(tunnels.requests(now));
+            }
             let (mut entries, exit) = match &mut port.punt {
                 Some(punt) => (punt.entries.iter_mut(), Some(&mut punt.exit)),
                 None => ([].iter_mut(), None),
@@ -122,11 +126,12 @@ fn resolve<C: Clock>(
             }
             frames.extend(exit.into_iter().flat_map(|exit| std::iter::from_fn(|| exit.pop()).take(BURST)));
             if let Some(queue) = port.queues.tx.first_mut() {
-                frames.iter().for_each(|frame| send(queue.as_mut(), frame));
+                port.outlet.send(now, queue.as_mut(), &mut frames);
             }
         }
         let hosts_due = emulation.next_due().max(now + Nanos::from_millis(1));
         let next = if waits { now } else { next.min(deadline).min(hosts_due) };
-        idle(next.max(Nanos(now.0 + 1)));
+        let is_free = rig.ports.iter().all(|port| port.outlet.is_free());
+        idle(next.max(if is_free { Nanos(now.0 + 1) } else { now + Nanos::from_millis(1) }));
     }
 }

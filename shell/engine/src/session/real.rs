@@ -4,11 +4,13 @@ use super::collector::{Collector, WorkerResults};
 use super::control_loop::{ControlLoop, Workers};
 use super::machine::{MachineWatcher, TrialThreads};
 use super::start::{LEAD, workers};
+use crate::containment::{contain, reason};
 use crate::control::commands::Commands;
 use crate::counts::interval::Interval;
 use crate::emulation::Emulation;
 use crate::error::EngineError;
-use crate::observer::TrialObserver;
+use crate::fault;
+use crate::observer::{TrialObserver, View};
 use crate::trial::Trial;
 use crate::trial::rig::Rig;
 use crate::worker::addition::Addition;
@@ -18,8 +20,8 @@ use os::nap::{self, Bell};
 use os::{ThreadUsage, TscClock};
 use port::Clock;
 use profile::plan::Polling;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use units::Nanos;
 
@@ -62,6 +64,8 @@ struct Lines {
     messages: rtrb::Producer<Message>,
     reports: rtrb::Consumer<Box<Interval>>,
     host_events: rtrb::Consumer<HostEvent>,
+    /// Whether it failed.
+    failed: Arc<AtomicBool>,
     /// Wakes it if it sleeps.
     bell: Bell,
 }
@@ -98,15 +102,23 @@ pub(super) fn run<'a>(
             let (go, go_rx) = mpsc::channel::<Nanos>();
             let (ready, sending, core) = (ready_tx.clone(), &sending, *core);
             let bell = Bell::new().map_err(|e| EngineError::Machine(format!("can't wake a worker: {e}")))?;
-            let ends =
-                Ends { messages: message_rx, reports: report_tx, host_events: event_tx, bell: bell.clone() };
+            let failed = Arc::new(AtomicBool::new(false));
+            let ends = Ends {
+                messages: message_rx,
+                reports: report_tx,
+                host_events: event_tx,
+                failed: failed.clone(),
+                bell: bell.clone(),
+            };
             let start = Start { number, core, priority, ready };
             let body = move || work(worker, start, clock, &go_rx, ends, sending);
             let thread = std::thread::Builder::new().name(format!("eagre-{core}")).spawn_scoped(scope, body);
             let thread = thread
                 .map_err(|e| EngineError::Machine(format!("can't start a thread for core {core}: {e}")))?;
-            threads.push((thread, go, Lines { messages, reports, host_events, bell }));
+            threads.push((thread, go, Lines { messages, reports, host_events, failed, bell }));
         }
+        // A worker that fails at once is not waited for.
+        drop(ready_tx);
         let (mut tids, mut priorities) = (vec![(0, 0); count], vec![String::new(); count]);
         for _ in 0..count {
             let answer = ready.recv_timeout(Duration::from_secs(10));
@@ -130,7 +142,7 @@ pub(super) fn run<'a>(
         let mut collector = Collector::new(trial, count, epoch, true);
         let mut threads = Threads { lines, clock, sending: &sending };
         let (captures, senders) = (&mut background.captures, &background.senders);
-        let stopped = ControlLoop {
+        let control = ControlLoop {
             collector: &mut collector,
             captures,
             senders,
@@ -138,16 +150,33 @@ pub(super) fn run<'a>(
             commands,
             emulation,
             observer,
-        }
-        .run(&mut threads);
+        };
+        // Whatever fails here, workers are to end, and what they counted stays.
+        let controlled = contain("control of the run", || control.run(&mut threads));
+        let (mut stopped, mut failure) = match controlled {
+            Ok(ended) => ended,
+            Err(reason) => (Some(clock.now()), Some(reason)),
+        };
         threads.finish(&mut collector);
         let watched = watcher.map(MachineWatcher::end);
         let mut lasts = Vec::new();
         for handle in handles {
-            lasts.push(handle.join().map_err(|_| EngineError::Machine("a worker failed".to_owned()))??);
+            let end = handle.join().map_err(|payload| EngineError::Failed(reason("a worker", &*payload)))?;
+            let WorkerEnd { last, usage, failure: why } = end?;
+            lasts.push((last, usage));
+            if why.is_some() {
+                stopped = stopped.or_else(|| Some(clock.now()));
+                failure = failure.or(why);
+            }
         }
-        let results = collector.end(lasts, background, stopped, clock.now(), emulation, observer);
-        Ok(WorkerResults { watched, priorities, ..results })
+        let mut nobody = Nobody;
+        let observer = if failure.is_some() { &mut nobody } else { observer };
+        let now = clock.now();
+        let end = contain("the end of the run", || {
+            collector.end(lasts, background, stopped, now, emulation, observer)
+        });
+        let results = end.map_err(|why| EngineError::Failed(failure.clone().unwrap_or(why)))?;
+        Ok(WorkerResults { watched, priorities, failure, ..results })
     });
     let _ = os::cpu::pin_to(&own_cores);
     harvest
@@ -158,6 +187,7 @@ struct Ends {
     messages: rtrb::Consumer<Message>,
     reports: rtrb::Producer<Box<Interval>>,
     host_events: rtrb::Producer<HostEvent>,
+    failed: Arc<AtomicBool>,
     bell: Bell,
 }
 
@@ -211,6 +241,25 @@ struct Start {
     ready: mpsc::Sender<Result<Up, EngineError>>,
 }
 
+/// Takes no snapshots: the one that did may have been what failed.
+struct Nobody;
+
+impl TrialObserver for Nobody {
+    fn interval(&self) -> Nanos {
+        Nanos::MAX
+    }
+
+    fn snapshot(&mut self, _: &View<'_>) {}
+}
+
+/// How a worker's thread ended.
+struct WorkerEnd {
+    last: LastReport,
+    usage: Option<ThreadUsage>,
+    /// Why it ended before it was told to.
+    failure: Option<String>,
+}
+
 /// The life of a worker's thread.
 fn work(
     mut worker: Worker<'_>,
@@ -219,7 +268,7 @@ fn work(
     go: &mpsc::Receiver<Nanos>,
     mut ends: Ends,
     sending: &AtomicUsize,
-) -> Result<(LastReport, Option<ThreadUsage>), EngineError> {
+) -> Result<WorkerEnd, EngineError> {
     let Start { number, core, priority, ready } = start;
     let pinned = os::cpu::pin(core)
         .map_err(|e| EngineError::Machine(format!("can't pin a worker to core {core}: {e}")));
@@ -233,8 +282,48 @@ fn work(
     worker.attach(epoch)?;
     nap::wake_on_time();
     let before = ThreadUsage::read(tid).ok();
+    let turns = contain("a worker", || turns(&mut worker, clock, &mut ends, sending));
+    let (empty, failure) = match turns {
+        Ok(Some(empty)) => (empty, None),
+        Ok(None) => return Err(EngineError::Failed("control of the run has ended".to_owned())),
+        // What it counted until then is handed over.
+        Err(why) => {
+            ends.failed.store(true, Ordering::Release);
+            (until_finish(&mut ends).ok_or_else(|| EngineError::Failed(why.clone()))?, Some(why))
+        }
+    };
+    let usage = ThreadUsage::read(tid).ok().zip(before).map(|(now, before)| now.since(&before));
+    let last = contain("a worker", || worker.finish(clock.now(), empty));
+    let last = last.map_err(|why| EngineError::Failed(failure.clone().unwrap_or(why)))?;
+    Ok(WorkerEnd { last, usage, failure })
+}
+
+/// What a worker that has failed still does: it returns what it is given, until it is to end.
+fn until_finish(ends: &mut Ends) -> Option<Box<Interval>> {
+    loop {
+        match ends.messages.pop() {
+            Ok(Message::Swap(empty) | Message::Add(_, empty)) => {
+                let _ = ends.reports.push(empty);
+            }
+            Ok(Message::Apply(_)) => {}
+            Ok(Message::Finish(empty)) => return Some(empty),
+            Err(_) if ends.messages.is_abandoned() => return None,
+            Err(_) => std::thread::sleep(Duration::from_micros(50)),
+        }
+    }
+}
+
+/// A worker's turns, until it is to hand over everything and end: what it goes on with then. `None` if there is nobody any more who
+/// could end it.
+fn turns(
+    worker: &mut Worker<'_>,
+    clock: &TscClock,
+    ends: &mut Ends,
+    sending: &AtomicUsize,
+) -> Option<Box<Interval>> {
     let mut was_sending = true;
     loop {
+        fault::point("worker");
         worker.turn(clock);
         if was_sending && worker.is_done_sending() {
             was_sending = false;
@@ -246,6 +335,7 @@ fn work(
             worker.count_lost(&lost);
         }
         match ends.messages.pop() {
+            Err(_) if ends.messages.is_abandoned() => return None,
             Err(_) if !worker.is_idle() => {}
             Err(_) => {
                 let now = clock.now();
@@ -267,10 +357,7 @@ fn work(
                 was_sending = true;
             }
             Ok(Message::Apply(command)) => worker.apply(command, clock.now()),
-            Ok(Message::Finish(empty)) => {
-                let used = ThreadUsage::read(tid).ok().zip(before).map(|(now, before)| now.since(&before));
-                return Ok((worker.finish(clock.now(), empty), used));
-            }
+            Ok(Message::Finish(empty)) => return Some(empty),
         }
     }
 }
@@ -353,7 +440,7 @@ impl Workers for Threads<'_> {
     }
 
     fn has_failed(&self) -> bool {
-        self.lines.iter().any(|line| line.reports.is_abandoned())
+        self.lines.iter().any(|line| line.failed.load(Ordering::Acquire) || line.reports.is_abandoned())
     }
 }
 

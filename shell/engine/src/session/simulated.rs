@@ -32,7 +32,7 @@ pub(super) fn run<'a, V: VirtualClock>(
     let mut collector = Collector::new(trial, count, epoch, false);
     let mut turns = Turns { workers, clock, idle: false };
     let (captures, senders) = (&mut background.captures, &background.senders);
-    let stopped = ControlLoop {
+    let (stopped, failure) = ControlLoop {
         collector: &mut collector,
         captures,
         senders,
@@ -44,7 +44,8 @@ pub(super) fn run<'a, V: VirtualClock>(
     .run(&mut turns);
     let finish = |worker: Worker<'_>| (worker.finish(clock.now(), collector.empty()), None);
     let lasts = turns.workers.into_iter().map(finish).collect();
-    Ok(collector.end(lasts, background, stopped, clock.now(), emulation, observer))
+    let results = collector.end(lasts, background, stopped, clock.now(), emulation, observer);
+    Ok(WorkerResults { failure, ..results })
 }
 
 /// Workers in turn.

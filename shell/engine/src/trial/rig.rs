@@ -2,6 +2,7 @@
 
 use super::hosts::EmulatedHosts;
 use crate::error::EngineError;
+use crate::outlet::Outlet;
 use crate::protocols::Protocols;
 use crate::punt::Punt;
 use dpdk::PortId;
@@ -18,6 +19,8 @@ const ORDINARY_FRAME: u32 = 1_518;
 pub(crate) struct RigPort {
     pub(crate) port: Box<dyn Port>,
     pub(crate) queues: Queues,
+    /// For frames outside trials.
+    pub(crate) outlet: Outlet,
     /// To the namespace of its hosts, once a trial needed it.
     pub(crate) punt: Option<Punt>,
 }
@@ -43,11 +46,18 @@ impl Rig {
 
     /// Ports with the queues they have handed out, as [`into_ports`](Self::into_ports) returns them.
     pub fn from_ports(ports: Vec<(Box<dyn Port>, Queues)>) -> Self {
-        let open = |(port, queues)| RigPort { port, queues, punt: None };
+        let open = |(port, queues)| RigPort { port, queues, outlet: Outlet::default(), punt: None };
         Self {
             protocols: None,
             ports: ports.into_iter().map(open).collect(),
             control_cores: os::cpu::allowed(),
+        }
+    }
+
+    /// Lets ports send no more than the plan's limits outside trials.
+    pub(crate) fn limit(&mut self, plan: &Plan) {
+        for (rig, port) in self.ports.iter_mut().zip(&plan.ports) {
+            rig.outlet = Outlet::new(port.rate_max);
         }
     }
 
@@ -68,7 +78,11 @@ impl Rig {
         cancelled: &mut dyn FnMut() -> bool,
     ) -> Result<Self, EngineError> {
         let frame_len_max = plan.longest_frame().max(64);
-        Self::open_with(plan, PortRequest { queues: workers as u16, frame_len_max, confined: false }, cancelled)
+        Self::open_with(
+            plan,
+            PortRequest { queues: workers as u16, frame_len_max, confined: false },
+            cancelled,
+        )
     }
 
     /// Opens the ports of `plan` as `request` says, for traffic that the plan does not have.
