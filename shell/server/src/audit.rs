@@ -3,7 +3,9 @@
 //! Changes are in `audit.jsonl`, refusals in `refused.jsonl`, each with a size of its own: whoever is refused again and
 //! again, token or not, pushes no change out.
 //!
-//! Invariant: only this user reads the files, and an entry has a bounded length.
+//! Invariants:
+//! - Only this user reads the files, and an entry has a bounded length.
+//! - What cannot be written now is written later, in order; changes are refused meanwhile ([`Audit::ready`]).
 
 use crate::jobs::lock;
 use api::AuditEntry;
@@ -20,6 +22,8 @@ const RECENT: usize = 200;
 const CHANGES_MAX: u64 = 16 << 20;
 /// The same for refusals.
 const REFUSALS_MAX: u64 = 4 << 20;
+/// Entries that wait for the disk at most.
+const UNWRITTEN_MAX: usize = 10_000;
 /// Characters of a text in an entry.
 const TEXT_MAX: usize = 300;
 
@@ -38,6 +42,8 @@ struct Trail {
     bytes: u64,
     bytes_max: u64,
     recent: VecDeque<AuditEntry>,
+    /// Lines that the disk did not take yet, and why.
+    unwritten: VecDeque<String>,
 }
 
 fn open(path: &Path) -> std::io::Result<(File, u64)> {
@@ -68,6 +74,17 @@ impl Audit {
         lock(if refused { &self.refusals } else { &self.changes }).write(entry);
     }
 
+    /// Makes sure that a change can be noted.
+    ///
+    /// # Errors
+    /// Why an earlier one could not, and still cannot.
+    pub(crate) fn ready(&self) -> Result<(), String> {
+        let mut changes = lock(&self.changes);
+        changes.catch_up().map_err(|error| {
+            format!("the audit log {} cannot be written: {error}; make room for it", changes.path.display())
+        })
+    }
+
     /// The latest changes and the latest refusals, newest first.
     pub(crate) fn recent(&self) -> Vec<AuditEntry> {
         let mut all: Vec<AuditEntry> = lock(&self.changes).recent.iter().cloned().collect();
@@ -80,7 +97,7 @@ impl Audit {
 impl Trail {
     fn open(path: PathBuf, bytes_max: u64) -> std::io::Result<Self> {
         let (file, bytes) = open(&path)?;
-        Ok(Self { path, file, bytes, bytes_max, recent: VecDeque::new() })
+        Ok(Self { path, file, bytes, bytes_max, recent: VecDeque::new(), unwritten: VecDeque::new() })
     }
 
     fn write(&mut self, entry: AuditEntry) {
@@ -92,14 +109,34 @@ impl Trail {
                 (self.file, self.bytes) = (file, bytes);
             }
         }
-        match self.file.write_all(line.as_bytes()) {
-            Ok(()) => self.bytes += line.len() as u64,
-            Err(error) => tracing::error!("{}: {error}; this was to be written: {line}", self.path.display()),
+        self.unwritten.push_back(line);
+        if let Err(error) = self.catch_up() {
+            tracing::error!("{}: {error}; {} entries wait", self.path.display(), self.unwritten.len());
+            // Only what is refused comes in such numbers.
+            if self.unwritten.len() > UNWRITTEN_MAX {
+                self.unwritten.pop_front();
+            }
         }
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
         self.recent.push_back(entry);
+    }
+}
+
+impl Trail {
+    /// Writes what the disk did not take before.
+    fn catch_up(&mut self) -> std::io::Result<()> {
+        while let Some(line) = self.unwritten.front() {
+            if let Err(error) = self.file.write_all(line.as_bytes()) {
+                // Half a line is none.
+                let _ = self.file.set_len(self.bytes);
+                return Err(error);
+            }
+            self.bytes += line.len() as u64;
+            self.unwritten.pop_front();
+        }
+        Ok(())
     }
 }
 
@@ -118,6 +155,33 @@ mod tests {
     fn entry(what: &str, status: u16) -> AuditEntry {
         let (at, who, from) = (crate::jobs::now(), "-".to_owned(), "127.0.0.1:1".to_owned());
         AuditEntry { at, who, role: None, from, what: what.to_owned(), status, detail: None }
+    }
+
+    #[test]
+    fn what_the_disk_refuses_is_written_later() {
+        let folder = std::env::temp_dir().join(format!("eagre-audit-full-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let audit = Audit::open(&folder).unwrap();
+        audit.note(entry("PUT /one", 200));
+        assert!(audit.ready().is_ok());
+        // A disk without room.
+        let whole = std::mem::replace(
+            &mut lock(&audit.changes).file,
+            File::options().write(true).open("/dev/full").unwrap(),
+        );
+        audit.note(entry("PUT /two", 200));
+        audit.note(entry("PUT /three", 200));
+        assert!(
+            audit.ready().unwrap_err().contains("audit.jsonl cannot be written: No space left on device")
+        );
+        lock(&audit.changes).file = whole;
+        assert!(audit.ready().is_ok());
+        audit.note(entry("PUT /four", 200));
+        let text = fs::read_to_string(folder.join("audit.jsonl")).unwrap();
+        let what: Vec<String> =
+            text.lines().map(|line| serde_json::from_str::<AuditEntry>(line).unwrap().what).collect();
+        assert_eq!(what, ["PUT /one", "PUT /two", "PUT /three", "PUT /four"]);
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

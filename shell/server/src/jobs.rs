@@ -104,6 +104,12 @@ impl Job {
         self.snapshots.notify();
     }
 
+    /// Replaces the reason of a job that has ended.
+    pub(crate) fn set_reason(&self, reason: Option<String>) {
+        lock(&self.status).reason = reason;
+        self.snapshots.notify();
+    }
+
     /// Requests a stop with a reason, unless the job has ended or was stopped before.
     pub(crate) fn stop(&self, why: &str) {
         let mut status = lock(&self.status);

@@ -25,6 +25,8 @@ use units::{Load, Nanos, Pps};
 
 /// How long the clock is calibrated.
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
+/// How long to wait before a result is stored again that the store did not take.
+const STORE_AGAIN: Duration = Duration::from_secs(2);
 /// Intervals of a run that are kept for its report.
 const INTERVALS_MAX: usize = 1_000;
 /// Intervals of runs with more streams are not kept.
@@ -107,6 +109,8 @@ pub(crate) struct StoredRun {
     pub(crate) id: CampaignId,
     /// What equal runs have in common.
     pub(crate) key: String,
+    /// Whether the store has its result.
+    pub(crate) recorded: bool,
 }
 
 impl RunJob {
@@ -420,7 +424,7 @@ impl RunJob {
 
     /// Opens the ports, says whether that went well, and runs to the end, which is told when the ports are given back.
     pub(crate) fn play(
-        &self,
+        self: &Arc<Self>,
         plan: Plan,
         cores: &CoresInUse,
         mut kept: Option<StoredRun>,
@@ -456,21 +460,29 @@ impl RunJob {
         let intervals = std::mem::take(&mut watcher.intervals);
         match result {
             Ok(document) => {
-                let state = if document.interrupted { State::Stopped } else { State::Done };
-                self.concludes(state, None, Some((&document, &intervals)), &mut kept)
+                let reason = document.failure.clone().or_else(|| document.lost_captures());
+                let state = match (&reason, document.interrupted) {
+                    (Some(_), _) => State::Failed,
+                    (None, true) => State::Stopped,
+                    (None, false) => State::Done,
+                };
+                self.concludes(state, reason, Some((&document, &intervals)), &mut kept)
             }
             Err(error) => self.concludes(State::Failed, Some(error.to_string()), None, &mut kept),
         }
     }
 
-    /// Keeps what came of it.
+    /// Keeps what came of it: stored first, so that nobody is given a result that a crash takes back. One that the store does not take
+    /// is given nevertheless, with a reason, and stored as soon as that works.
     fn concludes(
-        &self,
+        self: &Arc<Self>,
         state: State,
-        mut reason: Option<String>,
+        reason: Option<String>,
         found: Option<(&ResultDocument, &[IntervalDocument])>,
         kept: &mut Option<StoredRun>,
     ) -> Ending {
+        let why = reason.clone().or(self.job.status().reason);
+        let stored = kept.as_mut().map_or(Ok(()), |kept| kept.keep(state, why.as_deref(), found));
         if let Some((document, _)) = found {
             *lock(&self.end) = End {
                 verdict: Some(document.verdict.clone()),
@@ -479,17 +491,45 @@ impl RunJob {
                 totals: Some(Arc::new(totals(document))),
             };
         }
-        if let Some(kept) = kept {
-            let why = reason.clone().or(self.job.status().reason);
-            if let Err(error) = kept.keep(state, why.as_deref(), found) {
-                let sentence = format!("cannot store the result: {error}");
+        let reason = match (stored, kept.take()) {
+            (Err(error), Some(kept)) => {
+                let sentence = format!("the result is not stored yet, trying again: {error}");
                 tracing::error!("{sentence}");
-                reason = Some(reason.map_or(sentence.clone(), |reason| format!("{reason}; {sentence}")));
+                let found = found.map(|(document, intervals)| (document.clone(), intervals.to_vec()));
+                self.store_later(kept, state, why.clone(), found);
+                Some(why.map_or(sentence.clone(), |why| format!("{why}; {sentence}")))
             }
-        }
+            _ => reason,
+        };
         self.let_go();
         tracing::info!(?state, "ended");
         Ending { state, reason }
+    }
+
+    /// Stores on a thread of its own what the store did not take, until it does.
+    fn store_later(
+        self: &Arc<Self>,
+        mut kept: StoredRun,
+        state: State,
+        why: Option<String>,
+        found: Option<(ResultDocument, Vec<IntervalDocument>)>,
+    ) {
+        let run = self.clone();
+        let body = move || {
+            loop {
+                std::thread::sleep(STORE_AGAIN);
+                let found = found.as_ref().map(|(document, intervals)| (document, intervals.as_slice()));
+                if kept.keep(state, why.as_deref(), found).is_ok() {
+                    break;
+                }
+            }
+            tracing::info!(id = %run.job.about.id, "the result is stored now");
+            run.job.set_reason(why);
+        };
+        let spawned = std::thread::Builder::new().name("eagre-store-later".to_owned()).spawn(body);
+        if let Err(error) = spawned {
+            tracing::error!("the result will not be stored: no thread: {error}");
+        }
     }
 
     /// Lets go of what only an active run needs: a run of thousands of streams holds megabytes, and is listed for long.
@@ -522,7 +562,7 @@ impl StoredRun {
         reason: Option<&str>,
         found: Option<(&ResultDocument, &[IntervalDocument])>,
     ) -> Result<(), store::StoreError> {
-        if let Some((result, intervals)) = found {
+        if let Some((result, intervals)) = found.filter(|_| !self.recorded) {
             let trial = NewTrial {
                 number: 1,
                 key: self.key.clone(),
@@ -532,6 +572,7 @@ impl StoredRun {
                 ..NewTrial::default()
             };
             self.store.record(&self.id, &trial)?;
+            self.recorded = true;
         }
         let state = match state {
             State::Done => store::State::Done,

@@ -390,7 +390,7 @@ impl Service {
             ..entry(name, "run", plan, text, &new.tags)
         })?;
         let (key, text) = (format!("{name} {}", plan.profile_sha256), id.to_string());
-        Ok((Some(StoredRun { store, id, key }), text))
+        Ok((Some(StoredRun { store, id, key, recorded: false }), text))
     }
 
     /// Leads captures into a folder of the run's own, whatever the profile calls their files.

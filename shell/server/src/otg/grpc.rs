@@ -226,6 +226,9 @@ async fn respond(
         }
     };
     if words.method.changes() {
+        if let Err(reason) = otg.service.audit.ready() {
+            return Status::unavailable(reason).into_http();
+        }
         note(Some(&caller), 200, None);
     }
     let mut grpc = tonic::server::Grpc::new(Raw)

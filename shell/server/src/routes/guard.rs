@@ -36,7 +36,17 @@ pub(crate) async fn guard(
     let from = from.unwrap_or(From { address: nowhere, welcome: false });
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let caller = door.caller(request.headers(), from);
+    let changes = !matches!(method, Method::GET | Method::HEAD | Method::OPTIONS);
+    // A check changes nothing.
+    let changes = changes && !path.ends_with("/check") && !path.starts_with("/monitor/");
     let may = caller.clone().and_then(|caller| caller.must_be(role_for(&method)).map(|()| caller));
+    // A change that nobody could look up later is refused. What ends traffic is not.
+    let may = may.and_then(|caller| match service.audit.ready() {
+        Err(reason) if changes && !path.ends_with("/stop") => {
+            Err(Fault::new(StatusCode::SERVICE_UNAVAILABLE, reason))
+        }
+        _ => Ok(caller),
+    });
     let response = match may.and_then(|caller| Ok((room(&request, &caller)?, caller))) {
         // The room is needed until the body is received and used.
         Ok((_room, caller)) => {
@@ -47,9 +57,7 @@ pub(crate) async fn guard(
     };
     let status = response.status();
     let refused = matches!(status, StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN);
-    let changes = !matches!(method, Method::GET | Method::HEAD | Method::OPTIONS);
-    // A check changes nothing.
-    if refused || (changes && !path.ends_with("/check") && !path.starts_with("/monitor/")) {
+    if refused || changes {
         service.audit.note(entry(caller.ok().as_ref(), from.address, &format!("{method} {path}"), &response));
     }
     tracing::debug!(%method, %path, status = status.as_u16(), "request");
