@@ -51,7 +51,7 @@ fn run(
     let cores = (0..workers).map(|i| allowed[i % allowed.len()]).collect();
     let clock = TscClock::calibrate(Duration::from_millis(20));
     let begin = Instant::now();
-    let options = RunOptions { cores, histograms: true };
+    let options = RunOptions { cores, histograms: true, spare: Vec::new() };
     let document = session.run(&options, &clock, &mut Commands::none(), observer);
     (document, begin.elapsed(), session.into_rig())
 }
