@@ -868,7 +868,7 @@ impl Speaker {
 pub fn may_concern(frame: &[u8]) -> bool {
     let pair = |at: usize| frame.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
     let mut at = 12;
-    while matches!(pair(at), Some(0x8100 | 0x88a8)) && at < 20 {
+    while matches!(pair(at), Some(0x8100 | 0x88a8 | 0x9100)) && at < 20 {
         at += 4;
     }
     let (kind, ip) = (pair(at), at + 2);

@@ -5,8 +5,8 @@
 
 use crate::pppoe::Pppoe;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use wire::checksum;
 use wire::control::{ETHERTYPE_AT, tags};
+use wire::{Vlans, checksum};
 
 /// A hardware address.
 pub type Mac = [u8; 6];
@@ -67,7 +67,7 @@ pub(crate) struct Link<'v> {
     pub(crate) from: Mac,
     pub(crate) to: Mac,
     /// Outermost first.
-    pub(crate) vlans: &'v [u16],
+    pub(crate) vlans: &'v Vlans,
 }
 
 impl Link<'_> {
@@ -75,17 +75,14 @@ impl Link<'_> {
         let mut frame = Vec::with_capacity(ETHERTYPE_AT + 2 + TAG * self.vlans.len() + capacity);
         frame.extend(self.to);
         frame.extend(self.from);
-        for id in self.vlans {
-            frame.extend(0x8100u16.to_be_bytes());
-            frame.extend(id.to_be_bytes());
-        }
+        self.vlans.tags().for_each(|tag| frame.extend(tag));
         frame.extend(kind.to_be_bytes());
         frame
     }
 
     /// An LLDPDU of the agent with the hardware address `from`, to the nearest bridge.
     pub(crate) fn lldp(from: Mac, message: &[u8]) -> Vec<u8> {
-        let mut frame = Link { from, to: LLDP_GROUP, vlans: &[] }.header(TYPE_LLDP, message.len());
+        let mut frame = Link { from, to: LLDP_GROUP, vlans: &Vlans::NONE }.header(TYPE_LLDP, message.len());
         frame.extend(message);
         frame.resize(frame.len().max(FRAME_LEAST), 0);
         frame
@@ -110,14 +107,14 @@ impl Link<'_> {
 
     /// A frame of a slow protocol, of the port with the hardware address `from`.
     pub(crate) fn slow(from: Mac, message: &[u8]) -> Vec<u8> {
-        let mut frame = Link { from, to: SLOW_GROUP, vlans: &[] }.header(TYPE_SLOW, message.len());
+        let mut frame = Link { from, to: SLOW_GROUP, vlans: &Vlans::NONE }.header(TYPE_SLOW, message.len());
         frame.extend(message);
         frame.resize(frame.len().max(FRAME_LEAST), 0);
         frame
     }
 
     /// A DHCPv6 message of the client with the hardware address `from`, to all servers.
-    pub(crate) fn dhcp6(from: Mac, vlans: &[u16], payload: &[u8]) -> Vec<u8> {
+    pub(crate) fn dhcp6(from: Mac, vlans: &Vlans, payload: &[u8]) -> Vec<u8> {
         let (own, len) = (link_local(from), (UDP_HEADER + payload.len()) as u16);
         let link = Link { from, to: group_mac(ALL_SERVERS), vlans };
         let mut frame = link.header(TYPE_IPV6, IPV6 + usize::from(len));
@@ -140,7 +137,7 @@ impl Link<'_> {
     }
 
     /// A router solicitation of the host with the hardware address `from` (RFC 4861 section 4.1).
-    pub(crate) fn router_solicit(from: Mac, vlans: &[u16]) -> Vec<u8> {
+    pub(crate) fn router_solicit(from: Mac, vlans: &Vlans) -> Vec<u8> {
         // With the host's own hardware address.
         let mut message = vec![ROUTER_SOLICIT, 0, 0, 0, 0, 0, 0, 0, 1, 1];
         message.extend(from);
@@ -148,7 +145,7 @@ impl Link<'_> {
     }
 
     /// The question of the host with the hardware address `from` whether a neighbour has `ip` (RFC 4862 section 5.4.2).
-    pub(crate) fn probe(from: Mac, vlans: &[u16], ip: Ipv6Addr) -> Vec<u8> {
+    pub(crate) fn probe(from: Mac, vlans: &Vlans, ip: Ipv6Addr) -> Vec<u8> {
         let [.., a, b, c] = ip.octets();
         // The group of all nodes with an address like it (RFC 4291 section 2.7.1).
         let to = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from_be_bytes([b, c]));
@@ -158,14 +155,14 @@ impl Link<'_> {
 
     /// A neighbour's advertisement of an address to all hosts.
     #[cfg(test)]
-    pub(crate) fn neighbour(from: Mac, vlans: &[u16], ip: Ipv6Addr, message: &[u8]) -> Vec<u8> {
+    pub(crate) fn neighbour(from: Mac, vlans: &Vlans, ip: Ipv6Addr, message: &[u8]) -> Vec<u8> {
         let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
         Link { from, to: group_mac(all), vlans }.discovery(ip, all, message)
     }
 
     /// A router's advertisement to all hosts.
     #[cfg(test)]
-    pub(crate) fn router_advert(from: Mac, vlans: &[u16], message: &[u8]) -> Vec<u8> {
+    pub(crate) fn router_advert(from: Mac, vlans: &Vlans, message: &[u8]) -> Vec<u8> {
         let all = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
         Link { from, to: group_mac(all), vlans }.discovery(link_local(from), all, message)
     }
@@ -450,24 +447,28 @@ pub fn may_concern(frame: &[u8]) -> bool {
 mod tests {
     use super::*;
 
-    const LINK: Link<'static> = Link { from: [2, 0, 0, 0, 0, 1], to: [2, 0, 0, 0, 0, 2], vlans: &[7, 8] };
+    fn link(vlans: &Vlans) -> Link<'_> {
+        Link { from: [2, 0, 0, 0, 0, 1], to: [2, 0, 0, 0, 0, 2], vlans }
+    }
 
     #[test]
     fn what_is_written_is_read_back() {
+        let vlans = [7, 8].into();
+        let link = link(&vlans);
         let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
-        let frame = LINK.udp((a, SERVER_PORT), (b, CLIENT_PORT), b"tide");
+        let frame = link.udp((a, SERVER_PORT), (b, CLIENT_PORT), b"tide");
         let read = Received::read(&frame).unwrap();
-        assert_eq!((read.from, &read.vlans[..]), (LINK.from, LINK.vlans));
+        assert_eq!((read.from, &read.vlans[..]), (link.from, &link.vlans[..]));
         assert_eq!(read.packet, Packet::Dhcp { payload: b"tide" });
         let igmp = [0x11, 10, 0, 0, 224, 0, 0, 1];
-        let frame = LINK.igmp(a, b, &igmp);
+        let frame = link.igmp(a, b, &igmp);
         let Some(Received { packet: Packet::Igmp { message, .. }, .. }) = Received::read(&frame) else {
             panic!("not read")
         };
         assert_eq!(message.len(), 8);
         assert!(may_concern(&frame));
         let (a, b): (Ipv6Addr, Ipv6Addr) = ("fe80::1".parse().unwrap(), "ff02::1".parse().unwrap());
-        let frame = LINK.mld(a, b, &[130, 0, 0, 0, 0, 0, 0, 0]);
+        let frame = link.mld(a, b, &[130, 0, 0, 0, 0, 0, 0, 0]);
         let Some(Received { packet: Packet::Mld { from, to, .. }, .. }) = Received::read(&frame) else {
             panic!("not read")
         };
@@ -477,8 +478,10 @@ mod tests {
 
     #[test]
     fn a_wrong_checksum_or_a_short_frame_is_nothing() {
+        let vlans = [7, 8].into();
+        let link = link(&vlans);
         let (a, b) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(224, 0, 0, 1));
-        let frame = LINK.igmp(a, b, &[0x11, 10, 0, 0, 0, 0, 0, 0]);
+        let frame = link.igmp(a, b, &[0x11, 10, 0, 0, 0, 0, 0, 0]);
         for at in 46..frame.len() {
             let mut spoilt = frame.clone();
             spoilt[at] ^= 1;

@@ -5,6 +5,7 @@
 use crate::frame::{Link, Mac, Packet, Received, v6};
 use std::net::Ipv6Addr;
 use units::Nanos;
+use wire::Vlans;
 
 /// Solicitations at most, and the time between them (RFC 4861 section 10).
 const ASKED_MAX: u8 = 3;
@@ -28,7 +29,7 @@ const SHORTENED: Nanos = Nanos::from_secs(7_200);
 #[derive(Debug)]
 pub struct RouterFinder {
     mac: Mac,
-    vlans: Vec<u16>,
+    vlans: Vlans,
     /// Solicitations sent, when the next is due, and when the first was sent.
     asked: u8,
     next: Nanos,
@@ -43,7 +44,7 @@ pub struct RouterFinder {
 
 impl RouterFinder {
     /// A host with this hardware address asks for all of its link.
-    pub fn new(mac: Mac, vlans: Vec<u16>) -> Self {
+    pub fn new(mac: Mac, vlans: Vlans) -> Self {
         let on_link = Vec::new();
         Self { mac, vlans, asked: 0, next: Nanos::ZERO, first: None, router: None, on_link, autonomous: None }
     }

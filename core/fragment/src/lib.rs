@@ -15,7 +15,7 @@ mod piece;
 mod reassembly;
 
 pub use cut::Cut;
-pub use piece::Fragment;
+pub use piece::{Fragment, PacketId};
 pub use reassembly::{FragmentCounts, Limits, Reassembler};
 
 /// Bytes of addresses and type, and of a VLAN tag.
@@ -58,7 +58,7 @@ fn put_header_sum(header: &mut [u8]) {
 fn network(frame: &[u8]) -> Option<(usize, u16, Vec<u16>)> {
     let (mut at, mut vlans) = (ETHERNET, Vec::new());
     let mut kind = u16_at(frame, at - 2)?;
-    while matches!(kind, 0x8100 | 0x88a8) {
+    while wire::is_vlan_type(kind) {
         if at == ETHERNET + TAGS_MAX * TAG {
             return None;
         }

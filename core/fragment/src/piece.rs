@@ -23,6 +23,9 @@ const HOP_LIMIT: u8 = 64;
 
 /// What the fragments of one packet have in common (RFC 791 section 3.2, RFC 8200 section 4.5), and the VLANs they are in.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PacketId(Key);
+
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub from: IpAddr,
     pub to: IpAddr,
@@ -102,6 +105,11 @@ impl<'f> Fragment<'f> {
         let id = u32::from_be_bytes(*frame[at + 4..].first_chunk()?);
         let key = Key { from: address(8), to: address(24), id, protocol: 0, vlans };
         Some(Self { key, start, more, head: &frame[..at], ip, next_header: Some((pointer, frame[at])), body })
+    }
+
+    /// The packet it is a fragment of.
+    pub fn packet_id(&self) -> PacketId {
+        PacketId(self.key.clone())
     }
 
     /// Where the packet goes.

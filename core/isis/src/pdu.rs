@@ -8,6 +8,7 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::str::FromStr;
 use wire::control::{ETHERTYPE_AT, tags};
+use wire::{Vlans, is_vlan_type};
 
 /// Bytes of the longest LSP (originatingLSPBufferSize).
 pub const LSP_MAX: usize = 1_492;
@@ -337,7 +338,7 @@ pub(crate) struct Hello {
 /// Whether a frame may be for a router here: a look at its length field and LLC alone.
 pub fn may_concern(frame: &[u8]) -> bool {
     let mut at = ETHERTYPE_AT;
-    while matches!(pair(frame, at), Some(0x8100 | 0x88a8)) && at < ETHERTYPE_AT + 2 * TAG {
+    while pair(frame, at).is_some_and(is_vlan_type) && at < ETHERTYPE_AT + 2 * TAG {
         at += TAG;
     }
     pair(frame, at).is_some_and(|len| len <= 1_500)
@@ -474,7 +475,7 @@ pub(crate) fn links_to(pdu: &Pdu<'_>, to: SystemId) -> (bool, bool) {
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
     pub(crate) mac: Mac,
-    pub(crate) vlans: Vec<u16>,
+    pub(crate) vlans: Vlans,
 }
 
 impl Sender {
@@ -483,12 +484,7 @@ impl Sender {
         let mut frame = Vec::with_capacity(14 + TAG * self.vlans.len() + LLC.len() + pdu.len());
         frame.extend(to);
         frame.extend(self.mac);
-        let last = self.vlans.len().saturating_sub(1);
-        for (at, vlan) in self.vlans.iter().enumerate() {
-            let outer = if at < last { 0x88a8u16 } else { 0x8100 };
-            frame.extend(outer.to_be_bytes());
-            frame.extend(vlan.to_be_bytes());
-        }
+        self.vlans.tags().for_each(|tag| frame.extend(tag));
         frame.extend(((LLC.len() + pdu.len()) as u16).to_be_bytes());
         frame.extend(LLC);
         frame.extend(pdu);
@@ -623,7 +619,7 @@ mod tests {
         put(&mut lsp, NEIGHBOURS, &link);
         finish(&mut lsp);
         finish_lsp(&mut lsp);
-        let sender = Sender { mac: [2, 0, 0, 0, 0, 1], vlans: vec![5, 7] };
+        let sender = Sender { mac: [2, 0, 0, 0, 0, 1], vlans: [5, 7].into() };
         let frame = sender.frame(ALL_SYSTEMS, &lsp);
         assert!(may_concern(&frame));
         let received = Received::read(&frame).unwrap();

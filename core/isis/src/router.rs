@@ -18,6 +18,7 @@ use crate::routes::{RouteRange, Topology};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::Nanos;
+use wire::Vlans;
 
 /// Neighbours of a router that are looked at.
 const NEIGHBOURS_MAX: usize = 64;
@@ -156,7 +157,7 @@ impl Router {
     /// One with a hardware address and VLANs; `mtu` is its port's, `room` how many LSPs its databases take.
     pub(crate) fn new(
         config: RouterConfig,
-        (mac, vlans, mtu): (Mac, Vec<u16>, u16),
+        (mac, vlans, mtu): (Mac, Vlans, u16),
         room: usize,
         rate: u32,
     ) -> Self {

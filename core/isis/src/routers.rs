@@ -9,6 +9,7 @@ use crate::pdu::Received;
 use crate::router::{Router, RouterConfig};
 use histogram::Timing;
 use units::Nanos;
+use wire::Vlans;
 
 /// LSPs that the databases of all routers of a port take.
 const DATABASE_MAX: usize = 1_000_000;
@@ -21,7 +22,7 @@ pub struct IsisHost {
     /// Its hardware address.
     pub mac: Mac,
     /// VLANs it lives in, outermost first.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
     /// Bytes of the longest packet.
     pub mtu: u16,
 }

@@ -87,7 +87,7 @@ fn router(side: u8, routes: &[RouteRange]) -> RouterConfig {
 }
 
 fn side(side: u8, routers: Vec<RouterConfig>) -> RoutersConfig {
-    let hosts = vec![IsisHost { mac: [2, 0, 0, 0, 0, side], vlans: Vec::new(), mtu: 1_500 }];
+    let hosts = vec![IsisHost { mac: [2, 0, 0, 0, 0, side], vlans: wire::Vlans::NONE, mtu: 1_500 }];
     RoutersConfig { hosts, routers, rate: 20_000, seed: u64::from(side) }
 }
 

@@ -38,7 +38,7 @@ impl Hosts {
             .iter()
             .map(|host| {
                 let next = vlans.len() as u32;
-                *vlans.entry(host.vlans.clone()).or_insert(next)
+                *vlans.entry(host.vlans.to_vec()).or_insert(next)
             })
             .collect();
         let each = || numbers.iter().zip(&hosts).zip(0u32..);
@@ -193,7 +193,7 @@ mod tests {
     fn host(vlans: &[u16], own: &str, network: (&str, &str), answers: &[(&str, &str)]) -> Host {
         Host {
             mac: [2, 0, 0, 0, 0, 1],
-            vlans: vlans.to_vec(),
+            vlans: vlans.into(),
             addresses: vec![ip(own)],
             networks: vec![ip(network.0)..=ip(network.1)],
             answers_for: answers.iter().map(|(first, last)| ip(first)..=ip(last)).collect(),
@@ -273,7 +273,13 @@ mod tests {
             let own = IpAddr::V4((0x0a00_0000 + n).into());
             let mac = [2, 0, 0, 0, (n >> 8) as u8, n as u8];
             let vlans = vec![(n % 4_000) as u16 + 1];
-            Host { mac, vlans, addresses: vec![own], networks: Vec::new(), answers_for: vec![own..=own] }
+            Host {
+                mac,
+                vlans: vlans.into(),
+                addresses: vec![own],
+                networks: Vec::new(),
+                answers_for: vec![own..=own],
+            }
         };
         let hosts = Hosts::new((0..4_096).map(each).collect(), Vec::new());
         for n in (0..4_096).step_by(37) {

@@ -25,7 +25,7 @@ pub use resolver::Resolver;
 use question::{Question, QuestionKind};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::ops::RangeInclusive;
-use wire::{Header, PacketSpec, ReadHeader, checksum, protocol, read};
+use wire::{Header, PacketSpec, ReadHeader, Vlans, checksum, protocol, read};
 
 /// A hardware address.
 pub type Mac = [u8; 6];
@@ -61,7 +61,7 @@ pub struct Host {
     /// Its hardware address.
     pub mac: Mac,
     /// VLANs it lives in, outermost first.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
     /// Its own addresses: sources of requests.
     pub addresses: Vec<IpAddr>,
     /// The network of each of `addresses`, from its first address to its last, in the same order.
@@ -118,9 +118,27 @@ fn solicited_node(ip: Ipv6Addr) -> (Ipv6Addr, Mac) {
 
 impl Host {
     /// `None` if there is no such frame: what is asked for may be nonsense, such as an echo of one IP version in the other.
-    fn frame(&self, to: Mac, mut headers: Vec<Header>, payload: Vec<u8>) -> Option<Vec<u8>> {
+    ///
+    /// `types` are those of its tags, outermost first.
+    fn frame(&self, to: Mac, types: &[u16], headers: Vec<Header>) -> Option<Vec<u8>> {
+        self.frame_with(to, types, headers, Vec::new())
+    }
+
+    /// The same with a payload.
+    fn frame_with(
+        &self,
+        to: Mac,
+        types: &[u16],
+        mut headers: Vec<Header>,
+        payload: Vec<u8>,
+    ) -> Option<Vec<u8>> {
         let mut all = vec![header("ethernet", &[("dst", number(to)), ("src", number(self.mac))])];
-        all.extend(self.vlans.iter().map(|id| header("vlan", &[("id", u128::from(*id))])));
+        for (depth, id) in self.vlans.iter().enumerate() {
+            all.push(header("vlan", &[("id", u128::from(*id))]));
+            if let (Some(kind), Some(field)) = (types.get(depth), all[depth].protocol.field("type")) {
+                all[depth].put(field, u128::from(*kind));
+            }
+        }
         all.append(&mut headers);
         let spec = PacketSpec { headers: all, payload, ..PacketSpec::default() };
         // Exactly as long as it is; a port pads to the minimum, and IP lengths must not count the padding.
@@ -142,9 +160,11 @@ impl Host {
 
     /// The same from the address `own`; `None` if that is of another family.
     fn request_from(&self, own: IpAddr, ip: IpAddr) -> Option<Vec<u8>> {
+        let types: Vec<u16> = self.vlans.types().collect();
         match (own, ip) {
             (IpAddr::V4(own), IpAddr::V4(ip)) => self.frame(
                 BROADCAST,
+                &types,
                 vec![header(
                     "arp",
                     &[
@@ -154,12 +174,12 @@ impl Host {
                         ("target_ip", v4(ip)),
                     ],
                 )],
-                Vec::new(),
             ),
             (IpAddr::V6(own), IpAddr::V6(ip)) => {
                 let (group, mac) = solicited_node(ip);
                 self.frame(
                     mac,
+                    &types,
                     vec![
                         header(
                             "ipv6",
@@ -174,14 +194,13 @@ impl Host {
                             &[("target", u128::from(ip)), ("option_type", 1), ("lladdr", number(self.mac))],
                         ),
                     ],
-                    Vec::new(),
                 )
             }
             _ => None,
         }
     }
 
-    /// What the host answers to `frame`, if it is for the host to answer.
+    /// What the host answers to `frame`, if it is for the host to answer: in tags of the same types.
     pub fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let question = Question::read(frame)?;
         if question.vlans != self.vlans || !self.owns(question.target) {
@@ -198,11 +217,9 @@ impl Host {
     /// The answer to a question in its VLAN, for an address it answers for.
     fn reply(&self, question: &Question<'_>) -> Option<Vec<u8>> {
         match (question.target, &question.kind) {
-            (IpAddr::V4(target), QuestionKind::Arp { asker }) => {
-                self.reply_arp(target, question.from, *asker)
-            }
+            (IpAddr::V4(target), QuestionKind::Arp { asker }) => self.reply_arp(target, question, *asker),
             (IpAddr::V6(target), QuestionKind::Solicit { asker }) => {
-                self.reply_solicit(target, question.from, *asker)
+                self.reply_solicit(target, question, *asker)
             }
             (target, QuestionKind::Echo { icmp, reply, asker, id, seq, payload }) => {
                 let (version, target) = match target {
@@ -213,29 +230,29 @@ impl Host {
                     header(version, &[("src", target), ("dst", *asker)]),
                     header(icmp, &[("type", *reply), ("id", *id), ("seq", *seq)]),
                 ];
-                let frame = self.frame(question.from, headers, Vec::new())?;
+                let frame = self.frame(question.from, &question.tag_types, headers)?;
                 with_payload(frame, ETHERNET + TAG * self.vlans.len(), payload)
             }
             _ => None,
         }
     }
 
-    fn reply_arp(&self, target: Ipv4Addr, from: Mac, asker: u128) -> Option<Vec<u8>> {
+    fn reply_arp(&self, target: Ipv4Addr, question: &Question<'_>, asker: u128) -> Option<Vec<u8>> {
         let fields = [
             ("operation", ARP_REPLY),
             ("sender_mac", number(self.mac)),
             ("sender_ip", v4(target)),
-            ("target_mac", number(from)),
+            ("target_mac", number(question.from)),
             ("target_ip", asker),
         ];
-        self.frame(from, vec![header("arp", &fields)], Vec::new())
+        self.frame(question.from, &question.tag_types, vec![header("arp", &fields)])
     }
 
-    fn reply_solicit(&self, target: Ipv6Addr, from: Mac, asker: u128) -> Option<Vec<u8>> {
+    fn reply_solicit(&self, target: Ipv6Addr, question: &Question<'_>, asker: u128) -> Option<Vec<u8>> {
         // Whoever looks for duplicates of its address has none yet: all nodes are told (RFC 4861 section 7.2.4).
         let (from, asker, flags) = match asker {
             0 => (ALL_NODES_MAC, ALL_NODES, ADVERT_FLAGS & !ADVERT_SOLICITED),
-            asker => (from, asker, ADVERT_FLAGS),
+            asker => (question.from, asker, ADVERT_FLAGS),
         };
         let headers = vec![
             header("ipv6", &[("src", u128::from(target)), ("dst", asker), ("hop_limit", ND_HOP_LIMIT)]),
@@ -249,7 +266,7 @@ impl Host {
                 ],
             ),
         ];
-        self.frame(from, headers, Vec::new())
+        self.frame(from, &question.tag_types, headers)
     }
 }
 
@@ -312,7 +329,7 @@ mod tests {
         ];
         Host {
             mac: [2, 0, 0, 0, 0, last],
-            vlans: Vec::new(),
+            vlans: Vlans::NONE,
             networks: vec![],
             answers_for: addresses.iter().map(|ip| *ip..=*ip).collect(),
             addresses,

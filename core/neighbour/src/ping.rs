@@ -133,7 +133,7 @@ impl Ping {
             return;
         }
         if self.mac.is_none() {
-            let is_meant = |vlans: &[u16], ip| vlans == host.vlans && ip == self.echo.hop;
+            let is_meant = |vlans: &[u16], ip| *vlans == *host.vlans && ip == self.echo.hop;
             let learnt = neighbour(frame).filter(|(vlans, ip, _)| is_meant(vlans, *ip));
             if let Some((_, _, mac)) = learnt {
                 (self.mac, self.next) = (Some(mac), at);
@@ -181,7 +181,8 @@ impl Ping {
             header(version, &[("src", ip_number(self.echo.from)), ("dst", ip_number(self.echo.to))]),
             header(icmp, &[("type", kind), ("id", self.echo.id.into()), ("seq", sequence.into())]),
         ];
-        host.frame(mac, headers, (0..DATA_BYTES).collect())
+        let types: Vec<u16> = host.vlans.types().collect();
+        host.frame_with(mac, &types, headers, (0..DATA_BYTES).collect())
     }
 
     /// The sequence number of a reply to this ping, and whether its data are those of the request.
@@ -234,7 +235,7 @@ mod tests {
     const SECOND: Nanos = Nanos::from_secs(1);
 
     fn host(last: u8) -> Host {
-        Host { vlans: vec![7], ..crate::tests::host(last) }
+        Host { vlans: [7].into(), ..crate::tests::host(last) }
     }
 
     fn ping(family: usize, hop: u8, mac: Option<Mac>) -> Ping {

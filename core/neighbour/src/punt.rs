@@ -7,12 +7,12 @@
 
 use crate::{Host, Mac};
 use std::collections::BTreeMap;
+use wire::Vlans;
 use wire::control::{ControlFilter, ETHERTYPE_AT, tags};
 
 const TAG: usize = 4;
 /// Says that an address is a group's.
 const GROUP: u8 = 1;
-const TPID: u16 = 0x8100;
 
 /// Whom a frame is punted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +50,7 @@ impl PuntTable {
         let mut table = Self { filter, ..Self::default() };
         for (number, host) in (0u16..).zip(hosts) {
             let next = table.vlans.len() as u16;
-            let group = *table.vlans.entry(host.vlans.clone()).or_insert(next);
+            let group = *table.vlans.entry(host.vlans.to_vec()).or_insert(next);
             table.macs.insert((group, host.mac), number);
             table.groups.push(group);
         }
@@ -90,8 +90,8 @@ impl PuntTable {
 }
 
 /// The tags of frames in these VLANs, outermost first.
-pub fn vlan_tags(vlans: &[u16]) -> Vec<u8> {
-    vlans.iter().flat_map(|id| [TPID.to_be_bytes(), id.to_be_bytes()]).flatten().collect()
+pub fn vlan_tags(vlans: &Vlans) -> Vec<u8> {
+    vlans.tags().flatten().collect()
 }
 
 #[cfg(test)]
@@ -104,7 +104,7 @@ mod tests {
         let ip = IpAddr::V4(Ipv4Addr::new(10, 0, 0, last));
         Host {
             mac: [2, 0, 0, 0, 0, last],
-            vlans: vlans.to_vec(),
+            vlans: vlans.into(),
             addresses: vec![ip],
             networks: vec![],
             answers_for: vec![ip..=ip],
@@ -117,7 +117,7 @@ mod tests {
     }
 
     fn lldp(to: Mac, vlans: &[u16]) -> Vec<u8> {
-        [&to[..], &[2, 0, 0, 0, 0, 9], &vlan_tags(vlans), &[0x88, 0xcc], &[0; 46]].concat()
+        [&to[..], &[2, 0, 0, 0, 0, 9], &vlan_tags(&vlans.into()), &[0x88, 0xcc], &[0; 46]].concat()
     }
 
     #[test]

@@ -15,6 +15,8 @@ pub(crate) struct Question<'f> {
     pub(crate) from: Mac,
     /// VLANs it was asked in, outermost first.
     pub(crate) vlans: Vec<u16>,
+    /// The types of these tags.
+    pub(crate) tag_types: Vec<u16>,
     /// The address it is about.
     pub(crate) target: IpAddr,
     pub(crate) kind: QuestionKind<'f>,
@@ -39,30 +41,33 @@ impl<'f> Question<'f> {
             return None;
         }
         let from = mac_of(value(headers.first()?, "src"));
-        let vlans = vlans(&headers);
+        let (vlans, tag_types) = tags(&headers).unzip();
+        let link = (from, vlans, tag_types);
         let ip = headers.iter().find(|h| h.protocol.name == "ipv4" || h.protocol.name == "ipv6");
         let last = headers.last()?;
         match last.protocol.name {
             "arp" if value(last, "operation") == ARP_REQUEST && is_for_ethernet(last) => {
                 let target = IpAddr::V4((value(last, "target_ip") as u32).into());
                 let kind = QuestionKind::Arp { asker: value(last, "sender_ip") };
-                Some(Self { from: mac_of(value(last, "sender_mac")), vlans, target, kind })
+                let (_, vlans, tag_types) = link;
+                Some(Self { from: mac_of(value(last, "sender_mac")), vlans, tag_types, target, kind })
             }
             // With and without the option that tells the asker's hardware address (RFC 4861 section 4.3).
-            "nd_solicit" => solicit(from, vlans, ip?, message(ip?, last, frame)?),
-            "icmpv6" if value(last, "type") == SOLICIT => {
-                solicit(from, vlans, ip?, message(ip?, last, frame)?)
-            }
+            "nd_solicit" => solicit(link, ip?, message(ip?, last, frame)?),
+            "icmpv6" if value(last, "type") == SOLICIT => solicit(link, ip?, message(ip?, last, frame)?),
             "icmp" if value(last, "type") == ECHO_REQUEST => {
-                echo(from, vlans, ip?, (last, "icmp", ECHO_REPLY), frame, behind)
+                echo(link, ip?, (last, "icmp", ECHO_REPLY), frame, behind)
             }
             "icmpv6" if value(last, "type") == ECHO_REQUEST_V6 => {
-                echo(from, vlans, ip?, (last, "icmpv6", ECHO_REPLY_V6), frame, behind)
+                echo(link, ip?, (last, "icmpv6", ECHO_REPLY_V6), frame, behind)
             }
             _ => None,
         }
     }
 }
+
+/// The asker's hardware address, and identifiers and types of the tags of its frame.
+type Link = (Mac, Vec<u16>, Vec<u16>);
 
 /// Whether an ARP packet is about IPv4 on Ethernet (RFC 826).
 fn is_for_ethernet(arp: &ReadHeader) -> bool {
@@ -116,14 +121,14 @@ fn target_of(message: &[u8], ip: &ReadHeader) -> Option<u128> {
     (is_valid && is_near && is_one && message[1] == 0).then_some(target)
 }
 
-fn solicit<'f>(from: Mac, vlans: Vec<u16>, ip: &ReadHeader, message: &[u8]) -> Option<Question<'f>> {
+fn solicit<'f>((from, vlans, tag_types): Link, ip: &ReadHeader, message: &[u8]) -> Option<Question<'f>> {
     let target = IpAddr::V6(target_of(message, ip)?.into());
-    Some(Question { from, vlans, target, kind: QuestionKind::Solicit { asker: value(ip, "src") } })
+    let kind = QuestionKind::Solicit { asker: value(ip, "src") };
+    Some(Question { from, vlans, tag_types, target, kind })
 }
 
 fn echo<'f>(
-    from: Mac,
-    vlans: Vec<u16>,
+    (from, vlans, tag_types): Link,
     ip: &ReadHeader,
     (echo, icmp, reply): (&ReadHeader, &'static str, u128),
     frame: &'f [u8],
@@ -138,13 +143,20 @@ fn echo<'f>(
     let (id, seq) = (value(echo, "id"), value(echo, "seq"));
     let payload = frame.get(behind..end_of(ip))?;
     let kind = QuestionKind::Echo { icmp, reply, asker: value(ip, "src"), id, seq, payload };
-    Some(Question { from, vlans, target, kind })
+    Some(Question { from, vlans, tag_types, target, kind })
 }
 
-/// Identifiers of the tags, outermost first. A tag that only tells a priority is none (IEEE 802.1Q).
+/// Identifiers of the tags, outermost first.
 pub(crate) fn vlans(headers: &[ReadHeader]) -> Vec<u16> {
-    let tags = headers.iter().skip(1).take_while(|header| header.protocol.name == "vlan");
-    tags.map(|tag| value(tag, "id") as u16).filter(|id| *id != 0).collect()
+    tags(headers).map(|(id, _)| id).collect()
+}
+
+/// Identifiers and types of the tags, outermost first. A tag that only tells a priority is none (IEEE 802.1Q).
+fn tags(headers: &[ReadHeader]) -> impl Iterator<Item = (u16, u16)> {
+    let behind = headers.iter().zip(headers.iter().skip(1));
+    let tags = behind.take_while(|(_, header)| header.protocol.name == "vlan");
+    tags.map(|(before, tag)| (value(tag, "id") as u16, value(before, "type") as u16))
+        .filter(|(id, _)| *id != 0)
 }
 
 /// Whether the last header stands behind Ethernet, tags and one IP header alone: what is in a tunnel asks no host.

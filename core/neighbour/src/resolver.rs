@@ -154,7 +154,7 @@ mod tests {
         let mac = [2, 0, 0, 1, (n >> 8) as u8, n as u8];
         Host {
             mac,
-            vlans: vlans.to_vec(),
+            vlans: vlans.into(),
             addresses: vec![own(n)],
             networks: vec![network],
             answers_for: vec![],

@@ -8,8 +8,8 @@ use crate::lsa::{LSA_HEADER, LsaHeader, LsaKey, address, is_right, pair, word};
 use crate::version::Version;
 use md5::{Digest, Md5};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use wire::checksum;
 use wire::control::{ETHERTYPE_AT, tags};
+use wire::{Vlans, checksum, is_vlan_type};
 
 /// The IP protocol.
 pub const PROTOCOL: u8 = 89;
@@ -134,7 +134,7 @@ pub struct Description<'f> {
 /// Whether a frame may be for a router here, or hold a fragment that may be: a look at its type and protocol alone.
 pub fn may_concern(frame: &[u8]) -> bool {
     let mut at = ETHERTYPE_AT;
-    while matches!(pair(frame, at), Some(0x8100 | 0x88a8)) && at < ETHERTYPE_AT + 2 * TAG {
+    while pair(frame, at).is_some_and(is_vlan_type) && at < ETHERTYPE_AT + 2 * TAG {
         at += TAG;
     }
     let protocol_at = match pair(frame, at) {
@@ -473,7 +473,7 @@ fn sum_v3(packet: &[u8], from: Ipv6Addr, to: Ipv6Addr) -> u16 {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sender {
     pub(crate) mac: Mac,
-    pub(crate) vlans: Vec<u16>,
+    pub(crate) vlans: Vlans,
     /// Its address on the link; that also says the version.
     pub(crate) ip: IpAddr,
     pub(crate) router: Ipv4Addr,
@@ -491,10 +491,7 @@ impl Sender {
         let mut frame = Vec::with_capacity(14 + TAG * self.vlans.len() + 56 + body.len() + DIGEST);
         frame.extend(mac);
         frame.extend(self.mac);
-        for id in &self.vlans {
-            frame.extend(0x8100u16.to_be_bytes());
-            frame.extend(id.to_be_bytes());
-        }
+        self.vlans.tags().for_each(|tag| frame.extend(tag));
         match (self.ip, to) {
             (IpAddr::V4(from), IpAddr::V4(to)) => self.put_v2(&mut frame, (from, to), kind, body),
             (IpAddr::V6(from), IpAddr::V6(to)) => self.put_v3(&mut frame, (from, to), kind, body),

@@ -10,6 +10,7 @@ use crate::router::{Router, RouterConfig};
 use histogram::Timing;
 use std::net::Ipv4Addr;
 use units::Nanos;
+use wire::Vlans;
 
 /// LSAs that the databases of all routers of a port take.
 const DATABASE_MAX: usize = 1_000_000;
@@ -22,7 +23,7 @@ pub struct OspfHost {
     /// Its hardware address.
     pub mac: Mac,
     /// VLANs it lives in, outermost first.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
     /// Bytes of the longest IP packet.
     pub mtu: u16,
 }

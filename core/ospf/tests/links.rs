@@ -105,7 +105,7 @@ fn of(version: Version, config: RouterConfig) -> RouterConfig {
 }
 
 fn side(side: u8, routers: Vec<RouterConfig>) -> RoutersConfig {
-    let hosts = vec![OspfHost { mac: [2, 0, 0, 0, 0, side], vlans: Vec::new(), mtu: 1_500 }];
+    let hosts = vec![OspfHost { mac: [2, 0, 0, 0, 0, side], vlans: wire::Vlans::NONE, mtu: 1_500 }];
     RoutersConfig { hosts, routers, rate: 20_000, seed: u64::from(side) }
 }
 

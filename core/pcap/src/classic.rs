@@ -22,7 +22,7 @@ const HAS_FCS: u32 = 1 << 26;
 const FCS_SHIFT: u32 = 28;
 
 /// Reads what is behind the magic number.
-pub(crate) fn read(mut source: Source<impl Read>, magic: [u8; 4]) -> Result<Capture, PcapError> {
+pub(crate) fn read(source: &mut Source<impl Read>, magic: [u8; 4]) -> Result<Capture, PcapError> {
     let (order, nanos_per_unit) = kind(magic)?;
     let mut buffer = Vec::new();
     source.take(HEADER, &mut buffer)?;
@@ -87,10 +87,10 @@ fn kind(magic: [u8; 4]) -> Result<(ByteOrder, u64), PcapError> {
             _ => {}
         }
     }
-    let packed = [&[0x1f, 0x8b][..], &[0x28, 0xb5, 0x2f, 0xfd], &[0xfd, b'7', b'z', b'X'], b"BZh"];
+    let packed = [&[0x28, 0xb5, 0x2f, 0xfd][..], &[0xfd, b'7', b'z', b'X'], b"BZh"];
     Err(PcapError::NotACapture {
         reason: if packed.iter().any(|start| magic.starts_with(start)) {
-            "it is compressed; unpack it first".to_owned()
+            "it is compressed, and not by gzip; unpack it first".to_owned()
         } else {
             format!("it begins with {:#010x}", u32::from_be_bytes(magic))
         },

@@ -19,6 +19,12 @@ pub enum PcapError {
         /// What it is instead.
         reason: String,
     },
+    /// A compressed file unpacks to too much.
+    #[error("it unpacks to more than {} MiB, the most that is read of a compressed capture; unpack it first", .bytes >> 20)]
+    TooLarge {
+        /// How many are read, bytes.
+        bytes: u64,
+    },
     /// The file's header, before any packet, is wrong.
     #[error("file header: {reason}")]
     Header {

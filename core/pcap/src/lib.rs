@@ -1,5 +1,7 @@
 //! Capture files: reading pcap and pcapng of any byte order and resolution, writing both with nanoseconds.
 //!
+//! Packets of other kinds of links become Ethernet frames here, too, for all who send or read them.
+//!
 //! Not here: opening files, what to do with the packets, and what is in them.
 //!
 //! Writing is the library's. Reading is not: `pcap-file` 2.0 takes every pcapng time for nanoseconds whatever
@@ -13,25 +15,19 @@
 
 mod classic;
 mod error;
+mod link;
 mod ng;
 mod source;
 mod write;
 
 pub use error::PcapError;
+pub use link::{ETHERNET, Framed, NoFrame, RAW_IP, RAW_IPV4, RAW_IPV6, SENDABLE, frame};
 pub use write::{Direction, NewInterface, Packet, PcapWriter, PcapngWriter, Statistics};
 
+use flate2::read::MultiGzDecoder;
 use source::Source;
 use std::io::Read;
 use units::Nanos;
-
-/// Link type of Ethernet frames without preamble.
-pub const ETHERNET: u16 = 1;
-/// Link type of bare IP packets, whose version is in their first byte.
-pub const RAW_IP: u16 = 101;
-/// Link type of bare IPv4 packets.
-pub const RAW_IPV4: u16 = 228;
-/// Link type of bare IPv6 packets.
-pub const RAW_IPV6: u16 = 229;
 
 /// A packet as it stands in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,13 +73,40 @@ impl Capture {
     }
 }
 
-/// Reads a whole pcap or pcapng file. No need to buffer `bytes`.
+/// Bytes that a compressed file may unpack to: a small one can hold more than any memory does.
+const UNPACKED_MAX: u64 = 1 << 30;
+
+/// Reads a whole pcap or pcapng file, also one compressed by gzip. No need to buffer `bytes`.
 ///
 /// A file that ends within its last record loses that record and gets a warning. Everything else that is wrong is an
 /// error, for what stands behind it can't be found or trusted.
 pub fn read(bytes: impl Read) -> Result<Capture, PcapError> {
+    read_within(bytes, UNPACKED_MAX)
+}
+
+/// The same with so many bytes unpacked at most.
+fn read_within(bytes: impl Read, unpacked_max: u64) -> Result<Capture, PcapError> {
     let mut source = Source::new(bytes);
     let magic = source.magic()?;
+    if magic[..2] != GZIP {
+        return plain(&mut source, magic);
+    }
+    let packed = MultiGzDecoder::new(magic.chain(source.reader));
+    // A byte more tells a file that ends at the limit from one that goes on.
+    let mut unpacked = Source::new(packed.take(unpacked_max + 1));
+    let magic = unpacked.magic()?;
+    let capture = plain(&mut unpacked, magic);
+    // What is cut there is no fault of the file.
+    if unpacked.position > unpacked_max {
+        return Err(PcapError::TooLarge { bytes: unpacked_max });
+    }
+    capture
+}
+
+/// What gzip files begin with (RFC 1952 section 2.3.1).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+fn plain(source: &mut Source<impl Read>, magic: [u8; 4]) -> Result<Capture, PcapError> {
     match u32::from_be_bytes(magic) {
         ng::SECTION => ng::read(source),
         _ => classic::read(source, magic),

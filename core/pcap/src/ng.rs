@@ -25,6 +25,9 @@ const AROUND: u32 = 12;
 /// Longest block; Wireshark's limit too.
 const LONGEST: u32 = 16 << 20;
 
+const BAD_TIME: &str =
+    "times before 1970 or beyond 2554 are not known; their packets got that of the packet before them, or 0";
+const NO_INTERFACE: &str = "packets of interfaces that their section does not have are left out";
 pub(crate) const NO_TIME: &str =
     "simple packet blocks have no time; their packets got that of the packet before them, or 0";
 
@@ -38,7 +41,7 @@ struct Timescale {
 }
 
 /// Reads what is behind the type of the first block.
-pub(crate) fn read(mut source: Source<impl Read>) -> Result<Capture, PcapError> {
+pub(crate) fn read(source: &mut Source<impl Read>) -> Result<Capture, PcapError> {
     let mut reader =
         Reader { order: ByteOrder::Little, first: 0, timescales: Vec::new(), capture: Capture::default() };
     let (mut start, mut body) = (Vec::new(), Vec::new());
@@ -53,7 +56,7 @@ pub(crate) fn read(mut source: Source<impl Read>) -> Result<Capture, PcapError> 
             break;
         }
         let fail = |reason: String| PcapError::Block { number, position, reason };
-        let Some((kind, len)) = reader.start(&start, &mut source, &mut body).map_err(|e| e.at(&fail))? else {
+        let Some((kind, len)) = reader.start(&start, source, &mut body).map_err(|e| e.at(&fail))? else {
             reader.warn(&cut(number, position, got, "12 or more"));
             break;
         };
@@ -196,34 +199,37 @@ impl Reader {
         Some(Ok(()))
     }
 
-    /// The index in the capture of an interface of this section.
-    fn index(&self, interface: u32) -> Result<usize, String> {
+    /// The index in the capture of an interface of this section, if it has that.
+    fn index(&mut self, interface: u32) -> Option<usize> {
         let index = self.first + interface as usize;
-        let count = self.capture.interfaces.len() - self.first;
-        let missing =
-            || format!("a packet from interface {interface}, but the section has {count} before it");
-        if index < self.capture.interfaces.len() { Ok(index) } else { Err(missing()) }
+        if index < self.capture.interfaces.len() {
+            return Some(index);
+        }
+        self.warn(NO_INTERFACE);
+        None
     }
 
     /// A packet, from its time on.
     fn packet(&mut self, interface: u32, mut fields: Fields<'_>) -> Result<(), String> {
-        let index = self.index(interface)?;
+        let Some(index) = self.index(interface) else { return Ok(()) };
         let mut start = || Some((fields.time()?, fields.u32()?, fields.u32()?));
         let (units, captured_len, original_len) = start().ok_or("it is too short for its kind")?;
         let there = fields.bytes.len();
         let bytes = fields.take(captured_len as usize).ok_or_else(|| {
             format!("it says that {captured_len} bytes were captured, but only {there} are in it")
         })?;
-        let at = self.timescales[index].nanos(units).ok_or_else(|| {
-            format!("its time, {units} units, is before 1970 or beyond 2554 and can't be told in nanoseconds")
-        })?;
+        let before = self.capture.records.last().map_or(Nanos::ZERO, |before| before.at);
+        let at = self.timescales[index].nanos(units).unwrap_or_else(|| {
+            self.warn(BAD_TIME);
+            before
+        });
         self.push(at, index, original_len, bytes);
         Ok(())
     }
 
     /// A packet without time from the section's first interface.
     fn simple_packet(&mut self, mut fields: Fields<'_>) -> Result<(), String> {
-        let index = self.index(0)?;
+        let Some(index) = self.index(0) else { return Ok(()) };
         let original_len = fields.u32().ok_or("it is too short for its kind")?;
         let snap_len = match self.capture.interfaces[index].snap_len {
             0 => u32::MAX,

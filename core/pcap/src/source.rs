@@ -5,7 +5,7 @@ use std::io::{BufReader, Read};
 
 /// What a file is read from.
 pub(crate) struct Source<R: Read> {
-    reader: BufReader<R>,
+    pub(crate) reader: BufReader<R>,
     /// Bytes read so far.
     pub(crate) position: u64,
 }

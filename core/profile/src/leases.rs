@@ -288,7 +288,7 @@ fn open_in_sessions(entry: &mut SessionEntry, port: &str, from: &[&ClientAddress
         return Err(format!("sessions {}: no PPPoE client of port {port} has a session", session.name));
     };
     client.mtu = client.mtu.min(mtu);
-    let vlans = client.pppoe.as_ref().map(|links| links.vlans().to_vec()).unwrap_or_default();
+    let vlans = client.pppoe.as_ref().map(|links| links.vlans().clone()).unwrap_or_default();
     client.pppoe = Some(Arc::new(PppoeLinks::new(&vlans, from.iter().filter_map(link))));
     session.clients.addresses = ranges(from);
     let hop = |range: &AddressRange| SessionHop {

@@ -14,6 +14,7 @@
 mod condition;
 pub mod document;
 mod error;
+mod fit;
 mod flags;
 mod leases;
 pub mod plan;

@@ -10,15 +10,15 @@ use emulate::pppoe::PppoeConfig;
 use field::{Choice, Vary};
 use isis::RouterConfig as IsisRouterConfig;
 use ospf::RouterConfig;
-use replay::{Flows, Trace};
+use replay::{CaptureReport, Flows, TooLong, Trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use session::plan::{SessionPlan, SidePlan};
 use std::net::IpAddr;
 use std::sync::Arc;
 use units::{FrameLen, FrameMix, Load, Nanos, Pps};
-use wire::PacketSpec;
 use wire::control::ControlRule;
+use wire::{PacketSpec, Vlans};
 
 /// Bytes of the longest ordinary frame with FCS.
 const ORDINARY_FRAME: u32 = 1_518;
@@ -91,6 +91,8 @@ impl Plan {
             vary: None,
             replay: None,
             flows: None,
+            capture: None,
+            too_long: None,
             // What it asks of its sender is asked there.
             rate: Load::Max,
             pattern: Pattern::Continuous,
@@ -362,7 +364,7 @@ pub struct HostPlan {
     /// Its hardware address; `None` is the port's for the port's own host, and for another one made of the port's.
     pub mac: Option<[u8; 6]>,
     /// VLAN identifiers it lives in, outermost first; ARP, ND and ping use them.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
 }
 
 impl HostPlan {
@@ -575,6 +577,10 @@ pub struct StreamPlan {
     pub vary: Option<Arc<Vary>>,
     /// Captured packets, which are sent in place of `packet`.
     pub replay: Option<Arc<Trace>>,
+    /// What the capture of `replay` did not give as it stands.
+    pub capture: Option<Arc<CaptureReport>>,
+    /// What becomes of packets of `replay` that are longer than the port carries; `None`: they refuse the stream.
+    pub too_long: Option<TooLong>,
     /// Whose flows the packets of `replay` are sent for; without, they are sent as they are.
     pub flows: Option<Arc<Flows>>,
     /// Lowest and highest destination address of the outermost IP header, if it has one.
@@ -780,6 +786,15 @@ pub enum Pattern {
         times: Arc<[Nanos]>,
         /// From the start of one loop to that of the next.
         period: Nanos,
+    },
+    /// A direction of a capture at the stream's rate, which is that of both directions together.
+    Interleaved {
+        /// The places of its packets among those of both.
+        places: Arc<[u64]>,
+        /// Packets of both.
+        of: u64,
+        /// Their lengths.
+        mix: FrameMix,
     },
     /// Flows that overlap.
     Flows {

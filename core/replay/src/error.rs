@@ -1,26 +1,40 @@
 //! Why a capture can't be sent, or not be rewritten.
 
+use crate::CaptureReport;
+use pcap::NoFrame;
+
 /// Why a capture can't be sent. Records are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
     /// There is nothing to send.
     #[error("the capture has no packets")]
     Empty,
-    /// A packet begins with something else than Ethernet or IP.
-    #[error("record {record}: its link type is {link_type}; only 1 (Ethernet) and 101 (bare IP) can be sent")]
-    LinkType {
-        /// Which record.
-        record: usize,
-        /// What it begins with, as numbered by tcpdump.org.
-        link_type: u16,
+    /// No packet is one that can be sent.
+    #[error("no packet can be sent: {}", left_out(.report).join("; "))]
+    NothingLeft {
+        /// Why.
+        report: Box<CaptureReport>,
     },
     /// A packet can't be a frame.
-    #[error("record {record}: {reason}")]
-    Frame {
+    #[error("record {record} {}", why(*.reason, 1))]
+    Unsendable {
         /// Which record.
         record: usize,
         /// Why not.
-        reason: String,
+        reason: NoFrame,
+    },
+    /// A packet is longer than a frame may be.
+    #[error(
+        "record {record} has {bytes} bytes without FCS, more than the {longest} that can be sent; was it captured with \
+             segmentation offload? 'too_long' says what becomes of such packets: skip, cut or segment"
+    )]
+    TooLong {
+        /// Which record.
+        record: usize,
+        /// Its length.
+        bytes: usize,
+        /// The longest.
+        longest: usize,
     },
     /// No packet is of the side that clients were said to be on.
     #[error("no packet is from {clients}, so there is nothing for the first port to send")]
@@ -40,6 +54,40 @@ pub enum ReplayError {
         /// What was given.
         text: String,
     },
+}
+
+/// Why `n` packets are no frames, behind "a packet" or their number.
+pub fn why(reason: NoFrame, n: u64) -> String {
+    let verb = |one: &str, several: &str| if n == 1 { one.to_owned() } else { several.to_owned() };
+    match reason {
+        NoFrame::LinkType(kind) => format!(
+            "{} of link type {kind}; those that can be sent are {}",
+            verb("is", "are"),
+            pcap::SENDABLE
+        ),
+        NoFrame::NotIp(kind) => format!("of link type {kind} {} no IP packet", verb("holds", "hold")),
+        NoFrame::Short => {
+            format!("{} within {} link-layer header", verb("ends", "end"), verb("its", "their"))
+        }
+        NoFrame::NoInterface(number) => {
+            format!("{} from interface {number}, which the file does not have", verb("is", "are"))
+        }
+    }
+}
+
+/// What was left out of a capture, in clauses such as "3 packets are of link type 105".
+fn left_out(report: &CaptureReport) -> Vec<String> {
+    let packets = |n: u64| format!("{} packet{}", units::count(n), if n == 1 { "" } else { "s" });
+    let unsendable =
+        report.unsendable.iter().map(|(reason, n)| format!("{} {}", packets(*n), why(*reason, *n)));
+    let mut clauses: Vec<String> = unsendable.collect();
+    if report.fitted.skipped > 0 {
+        clauses.push(format!(
+            "{} too long; 'too_long: cut' or 'segment' sends them",
+            packets(report.fitted.skipped)
+        ));
+    }
+    clauses
 }
 
 /// Why a rule can't be applied. Rules and packets are counted from 1.

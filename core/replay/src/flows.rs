@@ -4,11 +4,10 @@
 //!
 //! The checksum of the IPv4 header is right; others are so if they were.
 
-use crate::frame::{Frame, frames};
+use crate::frame::Frame;
 use crate::rewrite::{Sum, sums};
 use crate::split::{Facts, clients};
-use crate::{ReplayError, SplitBy, Trace};
-use pcap::Capture;
+use crate::{Frames, ReplayError, SplitBy, Trace};
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
@@ -46,21 +45,13 @@ pub struct Template {
 impl Template {
     /// The template of a capture that has one conversation over TCP or UDP. `by` says who the client is, and `split`
     /// whether the two directions are traces of their own.
-    pub fn new(
-        capture: &Capture,
-        by: &SplitBy,
-        split: bool,
-        timing: FlowTiming,
-    ) -> Result<Self, ReplayError> {
-        if capture.records.len() > PACKETS_MAX {
+    pub fn new(frames: Frames, by: &SplitBy, split: bool, timing: FlowTiming) -> Result<Self, ReplayError> {
+        let frames = frames.all;
+        if frames.len() > PACKETS_MAX {
             return Err(ReplayError::Template {
-                reason: format!(
-                    "the capture has {} packets; a flow has at most {PACKETS_MAX}",
-                    capture.records.len()
-                ),
+                reason: format!("the capture has {} packets; a flow has at most {PACKETS_MAX}", frames.len()),
             });
         }
-        let frames = frames(capture)?;
         let sides = clients(&frames, by);
         one_conversation(&frames, &sides)?;
         let times = times(&frames, &sides, timing)?;
@@ -69,9 +60,9 @@ impl Template {
             template.traces.push(Trace::default());
             template.from_client.push(Vec::new());
         }
-        for ((frame, at), is_client) in frames.into_iter().zip(&times).zip(sides) {
+        for (place, ((frame, at), is_client)) in frames.into_iter().zip(&times).zip(sides).enumerate() {
             let side = usize::from(split && !is_client);
-            let mut packet = frame.into_packet();
+            let mut packet = frame.into_packet(place);
             packet.at = *at;
             template.traces[side].push(packet);
             template.from_client[side].push(is_client);

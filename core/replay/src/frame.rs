@@ -1,11 +1,92 @@
 //! From records to frames.
 
+use crate::checksums::{ChecksumReport, Checksums, repair};
+use crate::length::{Fit, Fitted, TooLong, fit};
 use crate::{LONGEST, ReplayError, SHORTEST, TracePacket};
-use pcap::{Capture, ETHERNET, RAW_IP, RAW_IPV4, RAW_IPV6, Record};
+use pcap::{Capture, NoFrame};
+use std::collections::BTreeMap;
 use units::Nanos;
-use wire::{Header, protocol};
+use wire::is_vlan_type;
+
+/// What becomes of packets that can't be sent as they were captured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CaptureOptions {
+    /// Whether a packet that is no Ethernet frame and can't become one is left out; otherwise it refuses the capture.
+    pub skip_unsendable: bool,
+    /// What becomes of a packet that is longer than the longest.
+    pub too_long: TooLong,
+    /// Longest packet behind the link's header and tags, bytes; `None`: what the longest frame holds.
+    pub mtu: Option<usize>,
+    /// Which wrong checksums are put right.
+    pub checksums: Checksums,
+    /// The longest time between two packets; longer ones are shortened to it.
+    pub gap_max: Option<Nanos>,
+}
+
+impl Default for CaptureOptions {
+    fn default() -> Self {
+        Self {
+            skip_unsendable: true,
+            too_long: TooLong::Skip,
+            mtu: None,
+            checksums: Checksums::Keep,
+            gap_max: None,
+        }
+    }
+}
+
+/// What a capture did not give as it stands.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CaptureReport {
+    /// Packets in the file.
+    pub packets: u64,
+    /// Packets that are left out because they are no frames, by the reason.
+    pub unsendable: BTreeMap<NoFrame, u64>,
+    /// What became of packets that were too long.
+    pub fitted: Fitted,
+    /// Packets whose IP length was zero and is that of the frame now.
+    pub lengths: u64,
+    /// Wrong checksums of whole packets, by protocol.
+    pub checksums: BTreeMap<&'static str, ChecksumReport>,
+    /// Times between packets that were shortened, and by how much in all.
+    pub gaps: (u64, Nanos),
+}
+
+impl CaptureReport {
+    /// Packets of the file that are not sent.
+    pub fn left_out(&self) -> u64 {
+        self.unsendable() + self.fitted.skipped
+    }
+
+    /// Packets that are left out because they are no frames.
+    pub fn unsendable(&self) -> u64 {
+        self.unsendable.values().sum()
+    }
+
+    /// Wrong checksums, and how many of them are right now.
+    pub fn wrong_checksums(&self) -> (u64, u64) {
+        let counts = self.checksums.values();
+        counts.fold((0, 0), |(wrong, repaired), one| {
+            (wrong + one.unfinished + one.wrong, repaired + one.repaired)
+        })
+    }
+
+    /// Whether all packets are sent as they were captured, with right checksums.
+    pub fn is_plain(&self) -> bool {
+        self.left_out() + self.fitted.changed() + self.lengths + self.wrong_checksums().0 + self.gaps.0 == 0
+    }
+}
+
+/// The frames of a capture, not yet padded, earliest first, from zero on; and what the capture did not give.
+#[derive(Debug, Clone)]
+pub struct Frames {
+    pub(crate) all: Vec<Frame>,
+    /// What the capture did not give as it stands.
+    pub report: CaptureReport,
+}
 
 /// A frame that may be sent, with what its record says of it.
+#[derive(Debug, Clone)]
 pub(crate) struct Frame {
     pub(crate) at: Nanos,
     pub(crate) interface: u32,
@@ -14,67 +95,118 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    pub(crate) fn into_packet(mut self) -> TracePacket {
+    pub(crate) fn into_packet(mut self, place: usize) -> TracePacket {
         self.bytes.resize(self.bytes.len().max(SHORTEST), 0);
         let original_len = self.original_len.max(SHORTEST as u32);
-        TracePacket { at: self.at, bytes: self.bytes, original_len }
+        TracePacket { at: self.at, bytes: self.bytes, original_len, is_filled: false, place: place as u64 }
     }
 }
 
-/// The frames of a capture, not yet padded, earliest first, from zero on.
-pub(crate) fn frames(capture: &Capture) -> Result<Vec<Frame>, ReplayError> {
-    let first = capture.records.iter().map(|record| record.at).min().ok_or(ReplayError::Empty)?;
-    let frames = capture.records.iter().enumerate();
-    let frames = frames.map(|(index, record)| frame(capture, index, record, first));
-    let mut frames = frames.collect::<Result<Vec<Frame>, ReplayError>>()?;
-    frames.sort_by_key(|frame| frame.at);
-    Ok(frames)
-}
-
-fn frame(capture: &Capture, index: usize, record: &Record, first: Nanos) -> Result<Frame, ReplayError> {
-    let fail = |reason| ReplayError::Frame { record: index + 1, reason };
-    let interface = capture.interfaces.get(record.interface as usize);
-    let interface = interface.ok_or_else(|| fail(format!("there is no interface {}", record.interface)))?;
-    let (mut bytes, mut original_len) = (record.bytes.clone(), record.original_len);
-    // Only a packet captured whole has its frame check sequence.
-    let fcs = usize::from(interface.fcs_bytes);
-    if bytes.len() >= original_len as usize {
-        bytes.truncate(bytes.len().saturating_sub(fcs));
-    }
-    original_len = original_len.saturating_sub(fcs as u32);
-    match interface.link_type {
-        ETHERNET => {}
-        RAW_IP | RAW_IPV4 | RAW_IPV6 => {
-            let header = ethernet(bytes.first()).ok_or_else(|| fail("it is no IP packet".to_owned()))?;
-            bytes.splice(..0, header);
-            original_len = original_len.saturating_add(14);
+impl Frames {
+    /// The frames of a capture. Fails if none is left, or if one refuses the capture.
+    pub fn new(capture: &Capture, options: &CaptureOptions) -> Result<Self, ReplayError> {
+        if capture.records.is_empty() {
+            return Err(ReplayError::Empty);
         }
-        link_type => return Err(ReplayError::LinkType { record: index + 1, link_type }),
+        let mut frames =
+            Self { all: Vec::with_capacity(capture.records.len()), report: CaptureReport::default() };
+        for index in 0..capture.records.len() {
+            frames.take(capture, index, options)?;
+        }
+        if frames.all.is_empty() {
+            return Err(ReplayError::NothingLeft { report: Box::new(frames.report) });
+        }
+        frames.all.sort_by_key(|frame| frame.at);
+        frames.count_from_zero(options.gap_max);
+        Ok(frames)
     }
-    if bytes.len() < 14 {
-        return Err(fail(format!(
-            "only {} bytes of it were captured, no whole Ethernet header",
-            bytes.len()
-        )));
+
+    /// Number of frames.
+    pub fn len(&self) -> usize {
+        self.all.len()
     }
-    if bytes.len() > LONGEST {
-        return Err(fail(format!(
-            "it has {} bytes without FCS, more than the {LONGEST} a frame may have; was it captured with segmentation \
-             offload?",
-            bytes.len()
-        )));
+
+    /// Whether there are none; never.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
     }
-    Ok(Frame { at: record.at.since(first), interface: record.interface, bytes, original_len })
+
+    fn take(&mut self, capture: &Capture, index: usize, options: &CaptureOptions) -> Result<(), ReplayError> {
+        let record = &capture.records[index];
+        self.report.packets += 1;
+        let framed = match pcap::frame(capture, record) {
+            Ok(framed) => framed,
+            Err(reason) if options.skip_unsendable => {
+                *self.report.unsendable.entry(reason).or_default() += 1;
+                return Ok(());
+            }
+            Err(reason) => return Err(ReplayError::Unsendable { record: index + 1, reason }),
+        };
+        self.report.lengths += u64::from(framed.was_without_length);
+        let (mut bytes, original_len) = (framed.bytes.into_owned(), framed.original_len);
+        if bytes.len() as u64 >= u64::from(original_len) {
+            repair(&mut bytes, options.checksums, &mut self.report.checksums);
+        }
+        let interface = record.interface;
+        let mut push = |bytes: Vec<u8>, original_len| {
+            self.all.push(Frame { at: record.at, interface, bytes, original_len });
+        };
+        let whole = bytes.len();
+        let longest = options.mtu.map_or(LONGEST, |mtu| LONGEST.min(mtu + link_len(&bytes)));
+        match fit(bytes, original_len, longest, options.too_long, index as u32) {
+            Fit::Fits(bytes) => push(bytes, original_len),
+            Fit::Cut(bytes) => {
+                let len = bytes.len() as u32;
+                push(bytes, len);
+                self.report.fitted.cut += 1;
+            }
+            Fit::Shortened(bytes) => {
+                push(bytes, longest as u32);
+                self.report.fitted.shortened += 1;
+            }
+            Fit::Pieces { frames, are_fragments } => {
+                self.report.fitted.pieces += frames.len() as u64;
+                self.report.fitted.segmented += u64::from(!are_fragments);
+                self.report.fitted.fragmented += u64::from(are_fragments);
+                for bytes in frames {
+                    let len = bytes.len() as u32;
+                    push(bytes, len);
+                }
+            }
+            Fit::Skipped => self.report.fitted.skipped += 1,
+            Fit::Refused => {
+                return Err(ReplayError::TooLong { record: index + 1, bytes: whole, longest });
+            }
+        }
+        Ok(())
+    }
+
+    /// Times from the first frame on, with no gap longer than `gap_max`.
+    fn count_from_zero(&mut self, gap_max: Option<Nanos>) {
+        let Some(mut before) = self.all.first().map(|frame| frame.at) else { return };
+        let (mut taken, mut now) = (0, Nanos::ZERO);
+        for frame in &mut self.all {
+            let gap = frame.at.since(before);
+            before = frame.at;
+            let kept = gap_max.map_or(gap, |most| gap.min(most));
+            taken += u64::from(kept < gap);
+            self.report.gaps.1 = self.report.gaps.1.saturating_add(gap.since(kept));
+            now = now.saturating_add(kept);
+            frame.at = now;
+        }
+        self.report.gaps.0 = taken;
+    }
 }
 
-/// The header that goes before an IP packet with this first byte.
-fn ethernet(first: Option<&u8>) -> Option<Vec<u8>> {
-    let ip = match first? >> 4 {
-        4 => "ipv4",
-        6 => "ipv6",
-        _ => return None,
-    };
-    let headers = vec![Header::new(protocol("ethernet")?), Header::new(protocol(ip)?)];
-    let built = wire::PacketSpec { headers, ..wire::PacketSpec::default() }.build_unpadded().ok()?;
-    Some(built.bytes[..14].to_vec())
+/// Bytes of a frame's hardware addresses, tags and type.
+fn link_len(frame: &[u8]) -> usize {
+    let mut at = 12;
+    while frame
+        .get(at..)
+        .and_then(|rest| rest.first_chunk())
+        .is_some_and(|kind| is_vlan_type(u16::from_be_bytes(*kind)))
+    {
+        at += 4;
+    }
+    at + 2
 }

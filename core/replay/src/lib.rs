@@ -8,15 +8,21 @@
 
 #![forbid(unsafe_code)]
 
+mod checksums;
 mod error;
 mod flows;
 mod frame;
+mod headers;
+mod length;
 mod rewrite;
 mod split;
 mod timing;
 
-pub use error::{ReplayError, RewriteError};
+pub use checksums::{ChecksumReport, Checksums};
+pub use error::{ReplayError, RewriteError, why};
 pub use flows::{FlowEnds, FlowTiming, Flows, Pool, Pools, PortBegin, Template};
+pub use frame::{CaptureOptions, CaptureReport, Frames};
+pub use length::{Fitted, TooLong};
 pub use rewrite::{Report, Rewrite, RuleReport, rewrite};
 pub use split::{Network, SplitBy, split};
 pub use timing::speed_up;
@@ -39,6 +45,10 @@ pub struct TracePacket {
     /// Length of the frame without FCS when it was captured, padded like `bytes`; `bytes` is shorter if only its
     /// beginning was kept. See [`Trace::fill`].
     pub original_len: u32,
+    /// Whether a part of `bytes` was not captured and is filled up.
+    pub is_filled: bool,
+    /// Its number among the packets of the capture, those of both directions counted together.
+    pub place: u64,
 }
 
 /// Packets to send, earliest first.
@@ -57,23 +67,69 @@ pub struct Trace {
 impl Trace {
     /// All packets of a capture as one trace, earliest first; those of one instant stay as they are.
     pub fn new(capture: &Capture) -> Result<Self, ReplayError> {
-        let frames = frame::frames(capture)?;
-        let mut trace = Self::default();
-        for packet in frames {
-            trace.push(packet.into_packet());
-        }
-        trace.span = trace.last();
-        Ok(trace)
+        Frames::new(capture, &CaptureOptions::default()).map(Self::of)
     }
 
-    /// Gives packets of which only the beginning was captured their length back, with zeros; returns how many.
+    /// All frames of a capture as one trace.
+    pub fn of(frames: Frames) -> Self {
+        let mut trace = Self::default();
+        for (place, frame) in frames.all.into_iter().enumerate() {
+            trace.push(frame.into_packet(place));
+        }
+        trace.span = trace.last();
+        trace
+    }
+
+    /// Makes packets fit a link that takes frames of `longest` bytes without FCS. What was filled up is cut again; of all others
+    /// `how` says what becomes of them. Pieces leave at the instant of the whole.
+    pub fn fit(&mut self, longest: usize, how: TooLong) -> Result<Fitted, ReplayError> {
+        let mut fitted = Fitted::default();
+        let mut packets = Vec::with_capacity(self.packets.len());
+        for (index, packet) in std::mem::take(&mut self.packets).into_iter().enumerate() {
+            let whole = packet.bytes.len();
+            let made =
+                |bytes: Vec<u8>| TracePacket { original_len: bytes.len() as u32, bytes, ..packet.clone() };
+            let captured = if packet.is_filled {
+                packet.bytes[..whole.min(longest)].to_vec()
+            } else {
+                packet.bytes.clone()
+            };
+            match length::fit(captured, whole as u32, longest, how, index as u32) {
+                length::Fit::Fits(bytes) => packets.push(made(bytes)),
+                length::Fit::Cut(bytes) => {
+                    fitted.cut += 1;
+                    packets.push(made(bytes));
+                }
+                length::Fit::Shortened(bytes) => {
+                    fitted.shortened += 1;
+                    packets.push(made(bytes));
+                }
+                length::Fit::Pieces { frames, are_fragments } => {
+                    fitted.pieces += frames.len() as u64;
+                    fitted.segmented += u64::from(!are_fragments);
+                    fitted.fragmented += u64::from(are_fragments);
+                    packets.extend(frames.into_iter().map(made));
+                }
+                length::Fit::Skipped => fitted.skipped += 1,
+                length::Fit::Refused => {
+                    return Err(ReplayError::TooLong { record: index + 1, bytes: whole, longest });
+                }
+            }
+        }
+        self.packets = packets;
+        Ok(fitted)
+    }
+
+    /// Gives packets of which only the beginning was captured their length back, with zeros; returns how many. None gets longer
+    /// than the longest frame.
     ///
     /// Checksums that cover the missing part are wrong afterwards, as they were before.
     pub fn fill(&mut self) -> u64 {
         let mut filled = 0;
         for packet in &mut self.packets {
             let len = (packet.original_len as usize).min(LONGEST);
-            filled += u64::from(packet.bytes.len() < len);
+            packet.is_filled = packet.bytes.len() < len;
+            filled += u64::from(packet.is_filled);
             packet.bytes.resize(packet.bytes.len().max(len), 0);
         }
         self.cut = 0;

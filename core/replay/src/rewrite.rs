@@ -3,16 +3,17 @@
 //! Checksums are updated by what changed (RFC 1624), not computed anew: so one that was wrong before tells a receiver
 //! the same afterwards, and a packet of which only the beginning was captured keeps the checksum of the whole.
 
+use crate::headers::Headers;
 use crate::{LONGEST, RewriteError, SHORTEST, Trace};
 use std::ops::Range;
-use wire::{Algorithm, Auto, Checksum, Field, Header, Kind, Protocol, ReadHeader, checksum, protocol, read};
+use wire::{
+    Algorithm, Auto, Checksum, Field, Header, Kind, Protocol, ReadHeader, SERVICE_VLAN_TYPE, VLAN_TYPE,
+    checksum, is_vlan_type, protocol,
+};
 
 /// Where tags stand: behind both hardware addresses.
 const TAG_AT: usize = 12;
 const TAG_LEN: usize = 4;
-/// Identifier of a tag, and that of a service tag, which stands before another (IEEE 802.1Q clause 9.5).
-const TAG: u16 = 0x8100;
-const SERVICE_TAG: u16 = 0x88a8;
 
 /// A change to every packet it fits. Fields have the names of wire's catalogue, `ipv4.dst`, and are looked for in the
 /// outermost header of that name.
@@ -34,14 +35,15 @@ pub enum Rewrite {
         /// What these bits become; as many as of `from`.
         to: String,
     },
-    /// Maps addresses of an IP network wherever they stand in IPv4, IPv6, ARP and neighbour discovery headers.
+    /// Maps addresses of an IP network wherever they stand in IPv4, IPv6, ARP and neighbour discovery headers, in tunnels and in
+    /// packets that ICMP errors quote.
     MapNetwork {
         /// The network, `10.0.0.0/8`.
         from: String,
         /// What it becomes; of the same size.
         to: String,
     },
-    /// Changes a UDP or TCP port, at either end.
+    /// Changes a UDP or TCP port, at either end, in tunnels and in packets that ICMP errors quote.
     MapPort {
         /// The port.
         from: u16,
@@ -80,8 +82,9 @@ pub struct Report {
 /// Applies rules to all packets of a trace, one after the other: a later one sees what an earlier one made.
 ///
 /// IPv4, UDP, TCP, ICMP and ICMPv6 checksums that were right stay right, those that were wrong stay wrong, and a UDP
-/// checksum of zero stays zero. What an ICMP error quotes of another packet is not touched. All rules are looked at
-/// before the first packet is changed; when a packet gets too long, those before it are changed already.
+/// checksum of zero stays zero. First fragments have the header of their transport protocol, and their checksum is updated by
+/// what changed in them. All rules are looked at before the first packet is changed; when a packet gets too long, those before
+/// it are changed already.
 pub fn rewrite(trace: &mut Trace, rules: &[Rewrite]) -> Result<Report, RewriteError> {
     let ready = rules.iter().enumerate().map(|(index, rule)| {
         Ready::new(rule).map_err(|reason| RewriteError::Rule { rule: index + 1, reason })
@@ -120,6 +123,8 @@ enum Ready {
         from: Option<u128>,
         to: u128,
         mask: u128,
+        /// Whether in all headers that have the field; otherwise in the outermost.
+        everywhere: bool,
     },
     Push {
         tag: [u8; 2],
@@ -140,23 +145,29 @@ impl Ready {
             Rewrite::Set { path, value } => {
                 let target = Target::named(path)?;
                 let to = target.field.parse(value).map_err(|error| format!("{path}: {error}"))?;
-                Ok(Self::Fields { fields: vec![target], from: None, to, mask: target.field.max() })
+                Ok(Self::Fields {
+                    fields: vec![target],
+                    from: None,
+                    to,
+                    mask: target.field.max(),
+                    everywhere: false,
+                })
             }
             Rewrite::Map { path, from, to } => {
                 let target = Target::named(path)?;
-                Self::map(vec![target], from, to).map_err(|error| format!("{path}: {error}"))
+                Self::map(vec![target], from, to, false).map_err(|error| format!("{path}: {error}"))
             }
             Rewrite::MapNetwork { from, to } => {
                 let kind = if from.contains(':') { Kind::Ipv6 } else { Kind::Ipv4 };
                 let all = wire::protocols::ALL.iter();
                 let fields = all.flat_map(|p| p.fields.iter().map(|field| Target { protocol: p, field }));
-                Self::map(fields.filter(|target| target.field.kind == kind).collect(), from, to)
+                Self::map(fields.filter(|target| target.field.kind == kind).collect(), from, to, true)
             }
             Rewrite::MapPort { from, to } => {
                 let paths = ["udp.src", "udp.dst", "tcp.src", "tcp.dst"];
                 let fields = paths.into_iter().map(Target::named).collect::<Result<_, _>>()?;
                 let (from, to) = (Some(u128::from(*from)), u128::from(*to));
-                Ok(Self::Fields { fields, from, to, mask: 0xffff })
+                Ok(Self::Fields { fields, from, to, mask: 0xffff, everywhere: true })
             }
             Rewrite::PushVlan { id: 4096.., .. } => Err("a VLAN identifier is at most 4095".to_owned()),
             Rewrite::PushVlan { pcp: 8.., .. } => Err("a VLAN priority is at most 7".to_owned()),
@@ -168,7 +179,7 @@ impl Ready {
     }
 
     /// All `fields` are of one kind and width.
-    fn map(fields: Vec<Target>, from: &str, to: &str) -> Result<Self, String> {
+    fn map(fields: Vec<Target>, from: &str, to: &str, everywhere: bool) -> Result<Self, String> {
         let Some(field) = fields.first().map(|target| target.field) else {
             return Err("there is no such field".to_owned());
         };
@@ -179,7 +190,7 @@ impl Ready {
         // Shifting by the whole width of the number is no shift.
         let behind = u32::from(field.width) - bits;
         let mask = field.max() & !(1u128.checked_shl(behind).map_or(u128::MAX, |bit| bit - 1));
-        Ok(Self::Fields { fields, from: Some(from & mask), to: to & mask, mask })
+        Ok(Self::Fields { fields, from: Some(from & mask), to: to & mask, mask, everywhere })
     }
 }
 
@@ -231,20 +242,24 @@ struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     fn new(bytes: &'a mut Vec<u8>) -> Self {
-        let headers = read(bytes).0;
+        let headers = Headers::of(bytes).all;
         Self { bytes, headers, grown: 0 }
     }
 
     fn apply(&mut self, rule: &Ready) -> Done {
         let done = match rule {
-            Ready::Fields { fields, from, to, mask } => {
+            Ready::Fields { fields, from, to, mask, everywhere } => {
                 let mut done = Done::Without;
                 for target in fields {
-                    done = match (done, self.set(*target, *from, *to, *mask)) {
-                        (Done::Changed, _) | (_, Done::Changed) => Done::Changed,
-                        (Done::Unchanged, _) | (_, Done::Unchanged) => Done::Unchanged,
-                        (_, last) => last,
-                    };
+                    let is_its = |index: &usize| self.headers[*index].protocol.name == target.protocol.name;
+                    let places: Vec<usize> = (0..self.headers.len()).filter(is_its).collect();
+                    for place in places.into_iter().take(if *everywhere { usize::MAX } else { 1 }) {
+                        done = match (done, self.set(place, *target, *from, *to, *mask)) {
+                            (Done::Changed, _) | (_, Done::Changed) => Done::Changed,
+                            (Done::Unchanged, _) | (_, Done::Unchanged) => Done::Unchanged,
+                            (_, last) => last,
+                        };
+                    }
                 }
                 done
             }
@@ -252,17 +267,23 @@ impl<'a> Frame<'a> {
             Ready::Pop => self.pop(),
         };
         if done == Done::Changed {
-            self.headers = read(self.bytes).0;
+            self.headers = Headers::of(self.bytes).all;
         }
         done
     }
 
-    fn set(&mut self, target: Target, from: Option<u128>, to: u128, mask: u128) -> Done {
-        let header = self.headers.iter().find(|header| header.protocol.name == target.protocol.name);
-        let Some(header) = header else { return Done::Without };
+    /// Sets the field in the header with this number.
+    fn set(&mut self, place: usize, target: Target, from: Option<u128>, to: u128, mask: u128) -> Done {
+        let header = &self.headers[place];
         // Some fields stand behind one of variable length.
         let offset = header.offset + Header::from(header).shift(target.field);
-        let Some(old) = target.field.get(&self.bytes[offset..]) else { return Done::Without };
+        // A quoted packet may end before its headers do.
+        let is_there = target.bytes(offset).end <= self.bytes.len();
+        let Some(old) =
+            self.bytes.get(offset..).filter(|_| is_there).and_then(|bytes| target.field.get(bytes))
+        else {
+            return Done::Without;
+        };
         let new = old & !mask | to;
         if from.is_some_and(|from| old & mask != from) || new == old {
             return Done::Unchanged;
@@ -302,8 +323,9 @@ impl<'a> Frame<'a> {
         if self.bytes.len() + TAG_LEN > LONGEST {
             return Done::TooLong;
         }
-        let tagged = [TAG.to_be_bytes(), SERVICE_TAG.to_be_bytes()].iter().any(|kind| kind == next);
-        let kind = if tagged { SERVICE_TAG } else { TAG }.to_be_bytes();
+        // A service tag stands before another (IEEE 802.1Q clause 9.5).
+        let tagged = next.first_chunk().is_some_and(|kind| is_vlan_type(u16::from_be_bytes(*kind)));
+        let kind = if tagged { SERVICE_VLAN_TYPE } else { VLAN_TYPE }.to_be_bytes();
         self.bytes.splice(TAG_AT..TAG_AT, [kind[0], kind[1], tag[0], tag[1]]);
         self.grown += TAG_LEN as i64;
         Done::Changed

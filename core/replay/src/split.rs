@@ -1,20 +1,21 @@
 //! Which side of a device each packet comes from.
 
-use crate::frame::{Frame, frames};
-use crate::{ReplayError, Trace};
-use pcap::Capture;
+use crate::frame::Frame;
+use crate::headers::Headers;
+use crate::{Frames, ReplayError, Trace};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 use units::Mac;
-use wire::{ReadHeader, read};
+use wire::ReadHeader;
 
 /// How the two directions are told apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SplitBy {
-    /// Who sends the first packet of a conversation is its client. A conversation is what two addresses and ports say
-    /// to each other, without ports what two addresses do, without IP addresses what two hardware addresses do.
+    /// Who sends the first packet of a conversation is its client; of TCP who sends the SYN. A conversation is what two addresses
+    /// and ports say to each other, without ports what two addresses do, without IP addresses what two hardware addresses do.
+    /// Fragments go with their packet, ICMP errors with answers to the packet they quote.
     FirstSource,
     /// Clients have these hardware addresses.
     Mac(Vec<[u8; 6]>),
@@ -76,14 +77,13 @@ impl fmt::Display for Network {
 /// Fails if there are packets but none of a client, unless clients are found by who comes first. A packet that nothing
 /// tells the side of goes where the last packet of its hardware address went, or to the first port; see
 /// [`Trace::guessed`].
-pub fn split(capture: &Capture, by: &SplitBy) -> Result<[Trace; 2], ReplayError> {
-    let mut sides = Sides::default();
+pub fn split(frames: Frames, by: &SplitBy) -> Result<[Trace; 2], ReplayError> {
     let mut traces = [Trace::default(), Trace::default()];
-    for frame in frames(capture)? {
-        let (side, is_known) = sides.side(by, &frame);
+    let sides = sides(&frames.all, by);
+    for (place, (frame, (side, is_known))) in frames.all.into_iter().zip(sides).enumerate() {
         let trace = &mut traces[side as usize];
         trace.guessed += u64::from(!is_known);
-        trace.push(frame.into_packet());
+        trace.push(frame.into_packet(place));
     }
     let clients = match by {
         SplitBy::FirstSource => String::new(),
@@ -91,7 +91,7 @@ pub fn split(capture: &Capture, by: &SplitBy) -> Result<[Trace; 2], ReplayError>
         SplitBy::Network(networks) => networks.iter().map(Network::to_string).collect::<Vec<_>>().join(", "),
         SplitBy::Interface(index) => format!("interface {index}"),
     };
-    if traces[0].packets.len() as u64 == traces[0].guessed {
+    if *by != SplitBy::FirstSource && traces[0].packets.len() as u64 == traces[0].guessed {
         return Err(ReplayError::NoClients { clients });
     }
     let span = traces[0].last().max(traces[1].last());
@@ -101,9 +101,31 @@ pub fn split(capture: &Capture, by: &SplitBy) -> Result<[Trace; 2], ReplayError>
 
 /// For each frame whether a client sends it, told as [`split`] does.
 pub(crate) fn clients(frames: &[Frame], by: &SplitBy) -> Vec<bool> {
+    sides(frames, by).into_iter().map(|(side, _)| side == Side::Client).collect()
+}
+
+/// The side each frame comes from, and whether something tells it.
+fn sides(frames: &[Frame], by: &SplitBy) -> Vec<(Side, bool)> {
+    let mut facts: Vec<Facts> = frames.iter().map(Facts::of).collect();
+    give_ports(&mut facts);
     let mut sides = Sides::default();
-    let is_client = |frame: &Frame| sides.side(by, frame).0 == Side::Client;
-    frames.iter().map(is_client).collect()
+    frames.iter().zip(&facts).map(|(frame, facts)| sides.side(by, frame, facts)).collect()
+}
+
+/// Gives later fragments the ports of the first one of their packet, before or behind them; of several the nearest.
+fn give_ports(facts: &mut [Facts]) {
+    let mut firsts: BTreeMap<Fragmented, Vec<(usize, Ports)>> = BTreeMap::new();
+    for (index, facts) in facts.iter().enumerate() {
+        if let (Some((key, false)), Some(ports)) = (facts.fragment, facts.ports) {
+            firsts.entry(key).or_default().push((index, ports));
+        }
+    }
+    for (index, facts) in facts.iter_mut().enumerate() {
+        if let Some((key, true)) = facts.fragment {
+            let first = firsts.get(&key).and_then(|all| all.iter().min_by_key(|(at, _)| at.abs_diff(index)));
+            facts.ports = first.map(|(_, ports)| *ports);
+        }
+    }
 }
 
 /// The side a packet comes from; also the index of its trace.
@@ -116,6 +138,12 @@ enum Side {
 /// Who speaks: an address, and a port if there is one.
 pub(crate) type Speaker = (u128, u16);
 
+/// Source and destination port.
+type Ports = (u16, u16);
+
+/// What the fragments of a packet have in common: addresses, kind, identification.
+type Fragmented = (u128, u128, u16, u32);
+
 /// What decides about a packet.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
@@ -125,23 +153,28 @@ pub(crate) struct Facts {
     ips: Option<(IpAddr, IpAddr)>,
     /// What kind of conversation: 0 without IP, 0x1_00 and up with it, by its protocol.
     pub(crate) kind: u16,
-    ports: Option<(u16, u16)>,
-    /// What the fragments of a packet have in common, and whether this is a later one.
-    fragment: Option<(u32, bool)>,
-}
-
-/// The ports behind an IPv4 header. The reader does not look into fragments; of UDP and TCP the first has them.
-fn ports_of_first_fragment(header: &ReadHeader, frame: &[u8]) -> Option<(u16, u16)> {
-    let has_ports = matches!(header.value("protocol")?, 6 | 17);
-    let behind = header.offset + 4 * header.value("header_length")? as usize;
-    let [s0, s1, d0, d1] = *frame.get(behind..)?.first_chunk()?;
-    has_ports.then(|| (u16::from_be_bytes([s0, s1]), u16::from_be_bytes([d0, d1])))
+    ports: Option<Ports>,
+    /// The packet it is a fragment of, and whether it is a later one.
+    fragment: Option<(Fragmented, bool)>,
+    /// SYN and ACK of TCP.
+    flags: Option<(bool, bool)>,
+    /// The packet that it quotes as one that failed.
+    quoted: Option<Box<Facts>>,
 }
 
 impl Facts {
     pub(crate) fn of(frame: &Frame) -> Self {
+        let found = Headers::of(&frame.bytes);
+        let mut facts = Self::of_headers(found.own());
+        facts.quoted = found.quoted().map(|quoted| Box::new(Self::of_headers(quoted)));
+        facts
+    }
+
+    fn of_headers(headers: &[ReadHeader]) -> Self {
         let mut facts = Self::default();
-        for header in &read(&frame.bytes).0 {
+        // Identification of the fragment's packet, and whether it is a later one.
+        let mut fragment = None;
+        for header in headers {
             let value = |name| header.value(name).unwrap_or(0);
             match header.protocol.name {
                 "ethernet" => facts.macs = (value("src") as u64, value("dst") as u64),
@@ -149,28 +182,39 @@ impl Facts {
                     facts.set_ips(header, ["src", "dst"]);
                     facts.kind = 0x100 | value("protocol") as u16;
                     let later = value("fragment_offset") != 0;
-                    if later || value("flags") & 1 != 0 {
-                        facts.fragment = Some((value("id") as u32, later));
-                    }
-                    if facts.fragment.is_some() && !later {
-                        facts.ports = ports_of_first_fragment(header, &frame.bytes);
-                    }
+                    fragment = (later || value("flags") & 1 != 0).then_some((value("id") as u32, later));
                 }
                 "ipv6" => {
                     facts.set_ips(header, ["src", "dst"]);
+                    facts.kind = 0x100 | value("next_header") as u16;
+                }
+                "ipv6_fragment" => {
+                    facts.kind = 0x100 | value("next_header") as u16;
+                    let later = value("fragment_offset") != 0;
+                    let is_one = later || value("more_fragments") != 0;
+                    fragment = is_one.then_some((value("id") as u32, later));
+                }
+                "ipv6_hop_by_hop" | "ipv6_destination" | "ipv6_routing" | "srh" => {
                     facts.kind = 0x100 | value("next_header") as u16;
                 }
                 "arp" => {
                     facts.set_ips(header, ["sender_ip", "target_ip"]);
                     facts.kind = 1;
                 }
-                "udp" | "tcp" => facts.ports = Some((value("src") as u16, value("dst") as u16)),
+                "udp" => facts.ports = Some((value("src") as u16, value("dst") as u16)),
+                "tcp" => {
+                    facts.ports = Some((value("src") as u16, value("dst") as u16));
+                    facts.flags = Some((value("flags") & 2 != 0, value("flags") & 16 != 0));
+                }
                 _ => {}
             }
             // Of a tunnel the outside decides: what is inside has crossed no device yet.
             if facts.ports.is_some() {
                 break;
             }
+        }
+        if let (Some((from, to)), Some((id, later))) = (facts.ips, fragment) {
+            facts.fragment = Some(((number(from), number(to), facts.kind, id), later));
         }
         facts
     }
@@ -221,19 +265,21 @@ fn number(address: IpAddr) -> u128 {
 struct Sides {
     /// The client of each conversation, by its kind and both ends in order.
     clients: BTreeMap<(u16, Speaker, Speaker), Speaker>,
-    /// The side of the first fragment, by addresses, kind and identification.
-    fragments: BTreeMap<(u128, u128, u16, u32), Side>,
     by_mac: BTreeMap<u64, Side>,
 }
 
 impl Sides {
     /// The side a packet comes from, and whether something tells it.
-    fn side(&mut self, by: &SplitBy, frame: &Frame) -> (Side, bool) {
-        let facts = Facts::of(frame);
-        let known = self.tell(by, frame, &facts);
+    fn side(&mut self, by: &SplitBy, frame: &Frame, facts: &Facts) -> (Side, bool) {
+        let known = self.tell(by, frame, facts);
         let side = known.or_else(|| self.by_mac.get(&facts.macs.0).copied()).unwrap_or(Side::Client);
         if known.is_some() {
             self.by_mac.insert(facts.macs.0, side);
+        } else if *by == SplitBy::FirstSource && facts.flags.is_some() {
+            // Those behind it go the same way.
+            let (from, to) = facts.speakers();
+            let client = if side == Side::Client { from } else { to };
+            self.clients.insert(conversation(facts), client);
         }
         (side, known.is_some())
     }
@@ -263,20 +309,36 @@ impl Sides {
         if facts.ips.is_none() && facts.macs.1 >> 40 & 1 != 0 && self.by_mac.contains_key(&facts.macs.0) {
             return None;
         }
-        let parts = facts.fragment.map(|(id, later)| ((from.0, to.0, facts.kind, id), later));
-        if let Some((key, true)) = parts
-            && let Some(side) = self.fragments.get(&key)
+        if let Some(quoted) = &facts.quoted {
+            // It goes where an answer to the quoted packet would.
+            let sender = quoted.speakers().0;
+            let client = *self.clients.entry(conversation(quoted)).or_insert(sender);
+            return Some(if client == sender { Side::Server } else { Side::Client });
+        }
+        // A later fragment of a packet whose first one is not there.
+        if facts.ports.is_none()
+            && matches!(facts.fragment, Some((_, true)))
+            && matches!(facts.kind, 0x106 | 0x111)
         {
-            return Some(*side);
+            return None;
         }
-        let key = (facts.kind, from.min(to), from.max(to));
-        let client = *self.clients.entry(key).or_insert(from);
-        let side = if client == from { Side::Client } else { Side::Server };
-        if let Some((key, false)) = parts {
-            self.fragments.insert(key, side);
-        }
-        Some(side)
+        let key = conversation(facts);
+        let client = match (self.clients.get(&key), facts.flags) {
+            (Some(client), _) => *client,
+            // Who answers a SYN is the server. Of a connection that began before the capture nothing tells.
+            (None, Some((true, true))) => to,
+            (None, Some((false, _))) => return None,
+            (None, _) => from,
+        };
+        self.clients.insert(key, client);
+        Some(if client == from { Side::Client } else { Side::Server })
     }
+}
+
+/// The conversation of a packet: its kind and both ends in order.
+fn conversation(facts: &Facts) -> (u16, Speaker, Speaker) {
+    let (from, to) = facts.speakers();
+    (facts.kind, from.min(to), from.max(to))
 }
 
 #[cfg(test)]

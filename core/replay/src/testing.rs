@@ -1,6 +1,6 @@
 //! Frames and captures to try things on.
 
-use crate::{Trace, TracePacket};
+use crate::{CaptureOptions, Frames, Trace, TracePacket};
 use pcap::{Capture, ETHERNET, Interface, Record};
 use units::Nanos;
 use wire::{Header, PacketSpec, protocol};
@@ -58,10 +58,16 @@ pub(crate) fn trace(frames: impl IntoIterator<Item = Vec<u8>>) -> Trace {
 
 /// A trace of one frame just as it is, without padding.
 pub(crate) fn bare(bytes: Vec<u8>) -> Trace {
-    let packet = TracePacket { at: Nanos::ZERO, original_len: bytes.len() as u32, bytes };
+    let packet =
+        TracePacket { at: Nanos::ZERO, original_len: bytes.len() as u32, bytes, is_filled: false, place: 0 };
     Trace { packets: vec![packet], ..Trace::default() }
 }
 
 pub(crate) fn times(trace: &Trace) -> Vec<u64> {
     trace.packets.iter().map(|packet| packet.at.0).collect()
+}
+
+/// The frames of a capture, with all defaults.
+pub(crate) fn framed(capture: &Capture) -> Frames {
+    Frames::new(capture, &CaptureOptions::default()).unwrap()
 }

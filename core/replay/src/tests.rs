@@ -1,5 +1,5 @@
 use crate::testing::*;
-use crate::{Trace, speed_up};
+use crate::{CaptureOptions, Frames, TooLong, Trace, speed_up};
 use pcap::{Capture, RAW_IP};
 use proptest::prelude::*;
 use std::num::NonZeroU64;
@@ -49,29 +49,55 @@ fn a_bare_ip_packet_gets_an_ethernet_header() {
     assert_eq!(Trace::new(&capture).unwrap().packets[0].bytes[12..14], [0x86, 0xdd]);
     capture.records[0].bytes[0] = 0x10;
     let error = Trace::new(&capture).unwrap_err();
-    assert_eq!(error.to_string(), "record 1: it is no IP packet");
+    assert_eq!(error.to_string(), "no packet can be sent: 1 packet of link type 101 holds no IP packet");
 }
 
 #[test]
-fn says_which_record_is_no_frame() {
+fn what_cannot_be_sent_is_left_out_and_counted_or_refuses_the_capture() {
     let error = |capture: &Capture| Trace::new(capture).unwrap_err().to_string();
     assert_eq!(error(&Capture::default()), "the capture has no packets");
-    assert_eq!(
-        error(&capture([vec![1; 60], vec![1; 13]])),
-        "record 2: only 13 bytes of it were captured, no whole Ethernet header"
-    );
-    assert_eq!(
-        error(&capture([vec![1; 16_381]])),
-        "record 1: it has 16381 bytes without FCS, more than the 16380 a frame may have; was it captured with segmentation \
-         offload?"
-    );
+    let mut mixed = capture([vec![1; 60], vec![1; 13], vec![1; 16_381]]);
+    mixed.interfaces.push(interface(105));
+    mixed.records.push(record(0, 1, vec![1; 60]));
+    let frames = framed(&mixed);
+    assert_eq!((frames.len(), frames.report.left_out(), frames.report.packets), (1, 3, 4));
+    // Times count from the first that is sent.
+    assert_eq!(times(&Trace::of(frames)), [0]);
+    let strict = CaptureOptions { skip_unsendable: false, ..CaptureOptions::default() };
+    let error = Frames::new(&mixed, &strict).unwrap_err().to_string();
+    assert_eq!(error, "record 2 ends within its link-layer header");
+    let strict = CaptureOptions { too_long: TooLong::Refuse, ..CaptureOptions::default() };
+    let error = Frames::new(&mixed, &strict).unwrap_err().to_string();
+    assert!(error.starts_with("record 3 has 16381 bytes without FCS, more than the 16380"), "{error}");
     let mut other = capture([vec![1; 60]]);
-    other.interfaces.push(interface(113));
-    other.records.push(record(0, 1, vec![1; 60]));
-    assert_eq!(
-        error(&other),
-        "record 2: its link type is 113; only 1 (Ethernet) and 101 (bare IP) can be sent"
+    other.interfaces[0].link_type = 105;
+    let error = Trace::new(&other).unwrap_err().to_string();
+    assert!(
+        error.starts_with("no packet can be sent: 1 packet is of link type 105; those that can"),
+        "{error}"
     );
+}
+
+#[test]
+fn long_gaps_are_shortened() {
+    let mut capture = capture([vec![1; 60], vec![2; 60], vec![3; 60]]);
+    capture.records[2].at = Nanos(90_000_000_000);
+    let options = CaptureOptions { gap_max: Some(Nanos(1_000)), ..CaptureOptions::default() };
+    let frames = Frames::new(&capture, &options).unwrap();
+    assert_eq!(frames.report.gaps, (1, Nanos(88_999_999_990 - 1_000)));
+    assert_eq!(times(&Trace::of(frames)), [0, 10, 1_010]);
+}
+
+#[test]
+fn a_trace_fits_another_link_afterwards() {
+    let mut capture = capture([vec![7; 64], vec![8; 64], vec![9; 3_000]]);
+    capture.records[1].original_len = 2_000;
+    let mut trace = Trace::new(&capture).unwrap();
+    trace.fill();
+    let fitted = trace.fit(1_514, TooLong::Skip).unwrap();
+    assert_eq!((fitted.skipped, fitted.shortened), (1, 1));
+    let lengths: Vec<_> = trace.packets.iter().map(|packet| packet.bytes.len()).collect();
+    assert_eq!(lengths, [64, 1_514]);
 }
 
 fn faster(traces: &mut [Trace], num: u64, den: u64) {

@@ -37,7 +37,7 @@ pub use states::{
 };
 pub use stream::{
     BY_MARK, EgressResult, JitterResult, LatencyResult, OutageResult, OutagesResult, PacingResult,
-    PathResult, SpreadResult, StreamResult,
+    PathResult, ReplayResult, SpreadResult, StreamResult,
 };
 pub use trial::{
     AchievedPart, AchievedResult, CaptureResult, ClockResult, CoreMove, CriterionResult, MachineResult,

@@ -24,13 +24,14 @@ part! {
         tx: u64 = COUNT.counter("stream_tx_packets");
         /// Bytes sent, with FCS.
         tx_bytes: u64 = BYTES;
-        /// Packets received, without duplicates.
+        /// Packets received, without duplicates; of packets counted by a mark with them.
         #[serde(skip_serializing_if = "Option::is_none")]
         rx: Option<u64> = COUNT.measured().counter("stream_rx_packets");
         /// Their bytes, with FCS.
         #[serde(skip_serializing_if = "Option::is_none")]
         rx_bytes: Option<u64> = BYTES.measured();
-        /// Packets sent and not received.
+        /// Packets sent and not received. Of packets counted by a mark at least so many, as duplicates count as received; absent if
+        /// more were received than sent.
         #[serde(skip_serializing_if = "Option::is_none")]
         lost: Option<u64> = COUNT.measured().gauge("stream_lost_packets");
         /// `lost` / `tx`.
@@ -79,6 +80,38 @@ part! {
         /// Departures compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
+        /// What the capture of a stream with `replay` did not give as it stands; absent if all is sent as captured. Both directions of
+        /// a capture have the same.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        replay: Option<ReplayResult> = PART;
+    }
+}
+
+part! {
+    /// Packets of a capture file that are not sent, or not as they stand. All are counts of one pass through the file.
+    pub struct ReplayResult {
+        /// Packets in the file.
+        packets: u64 = COUNT;
+        /// Packets that can't be sent as Ethernet frames and are left out.
+        unsendable: u64 = COUNT;
+        /// Packets that are too long and left out.
+        too_long: u64 = COUNT;
+        /// Packets cut to the longest length, those included of which the end was not captured.
+        cut: u64 = COUNT;
+        /// Packets cut into TCP segments.
+        segmented: u64 = COUNT;
+        /// Packets cut into IP fragments.
+        fragmented: u64 = COUNT;
+        /// Segments and fragments that these became.
+        pieces: u64 = COUNT;
+        /// Packets with an IP length of 0, which is filled in.
+        lengths_filled: u64 = COUNT;
+        /// Wrong checksums of whole packets, those left to a network card included.
+        checksums_wrong: u64 = COUNT;
+        /// Those of them that are put right.
+        checksums_repaired: u64 = COUNT;
+        /// Pauses that are shortened.
+        pauses_shortened: u64 = COUNT;
     }
 }
 

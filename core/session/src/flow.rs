@@ -238,6 +238,8 @@ pub(crate) struct Ask {
     pub send: u64,
     pub close: bool,
     pub abort: bool,
+    /// A reset behind what was sent.
+    pub reset: bool,
     pub wake: Option<Nanos>,
     pub read: Option<bool>,
     /// The session shall go on on a flow of this carrier.
@@ -256,6 +258,9 @@ impl Ask {
         }
         if self.abort {
             io.abort();
+        }
+        if self.reset {
+            io.reset();
         }
         if let Some(at) = self.wake {
             io.wake_at(at);

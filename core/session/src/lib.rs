@@ -52,7 +52,7 @@ mod vary;
 
 pub use apps::{Apps, GroupKey, Move, groups};
 pub use clients::Clients;
-pub use conversation::{Conversation, ConversationOptions, Conversations, conversations};
+pub use conversation::{Conversation, ConversationOptions, Conversations, OtherPackets, conversations};
 pub use counts::{Counts, Reason};
 pub use flow::Flow;
 pub use load::{Opener, OpenerTotals, Opening};

@@ -18,6 +18,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tcp::{TcpOptions, UdpOptions};
 use units::{Nanos, Pps};
+use wire::Vlans;
 use wire::tunnel::{PppoeLinks, Tunnel};
 
 /// What carries a session.
@@ -138,7 +139,7 @@ pub struct SideTunnel {
     /// Index, on the port, of the host that this end of the tunnel is.
     pub host: usize,
     /// That host's VLANs, outermost first.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
     /// The neighbour of the host that leads to the other end.
     pub hop: IpAddr,
     /// Whether the end's `mtu` is what the port's leaves, and no packet longer than an ordinary one.
@@ -151,7 +152,7 @@ pub struct SideHost {
     /// Its name in results.
     pub name: String,
     /// VLAN identifiers, outermost first.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
 }
 
 /// Addresses and ports of one end.

@@ -124,7 +124,7 @@ impl Half {
         if let Some(at) = io.asked_to_wake() {
             self.wake = (at != Nanos::MAX).then_some(at);
         }
-        if io.asked_to_abort() {
+        if io.asked_to_abort() || io.asked_to_reset() {
             self.end(now, End::Aborted);
         }
     }

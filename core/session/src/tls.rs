@@ -228,6 +228,7 @@ fn with(
         outer.close = true;
     }
     outer.abort |= ctx.ask.abort;
+    outer.reset |= ctx.ask.reset;
     outer.wake = ctx.ask.wake.or(outer.wake);
     outer.read = ctx.ask.read.or(outer.read);
     ctx.ask = outer;

@@ -42,6 +42,7 @@ pub struct Io {
     pub(crate) send: u64,
     pub(crate) close: bool,
     pub(crate) abort: bool,
+    pub(crate) reset: bool,
     /// `Some(Nanos::MAX)` is no wake-up any more.
     pub(crate) wake: Option<Nanos>,
     pub(crate) read: Option<bool>,
@@ -52,7 +53,17 @@ pub struct Io {
 impl Io {
     /// For a flow that is being told of something.
     pub fn new(flow: FlowId, group: GroupId) -> Self {
-        Self { flow, group, send: 0, close: false, abort: false, wake: None, read: None, datagrams: None }
+        Self {
+            flow,
+            group,
+            send: 0,
+            close: false,
+            abort: false,
+            reset: false,
+            wake: None,
+            read: None,
+            datagrams: None,
+        }
     }
 
     /// For a UDP flow; `lengths` is an empty list with room.
@@ -63,7 +74,12 @@ impl Io {
     /// Whether nothing was asked for, datagrams apart.
     #[inline(always)]
     pub(crate) fn is_untouched(&self) -> bool {
-        self.send == 0 && !self.close && !self.abort && self.wake.is_none() && self.read.is_none()
+        self.send == 0
+            && !self.close
+            && !self.abort
+            && !self.reset
+            && self.wake.is_none()
+            && self.read.is_none()
     }
 
     /// Whether it is a UDP flow.
@@ -101,6 +117,12 @@ impl Io {
         self.abort = true;
     }
 
+    /// Sends a reset behind what was sent before, as far as the peer's window takes that, and ends the flow: [`App::closed`] follows
+    /// with [`End::Aborted`].
+    pub fn reset(&mut self) {
+        self.reset = true;
+    }
+
     /// Asks for [`App::woke`] at `at` or soon after; one wake-up is kept for each flow, the last one asked for.
     pub fn wake_at(&mut self, at: Nanos) {
         self.wake = Some(at);
@@ -134,6 +156,11 @@ impl Io {
     /// Whether giving up was asked for in this call.
     pub fn asked_to_abort(&self) -> bool {
         self.abort
+    }
+
+    /// Whether a reset behind the data was asked for in this call.
+    pub fn asked_to_reset(&self) -> bool {
+        self.reset
     }
 
     /// The wake-up asked for in this call.

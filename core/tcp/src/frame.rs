@@ -6,7 +6,7 @@
 //! Invariant: what is handed out lies inside the frame, whatever the lengths in it say.
 
 use crate::icmp::Problem;
-use wire::checksum;
+use wire::{checksum, is_vlan_type};
 
 /// Ethernet's addresses and type.
 pub(crate) const ETHERNET: usize = 14;
@@ -38,8 +38,6 @@ const DESTINATION: u8 = 60;
 /// Ethernet types (IEEE 802.3, 802.1Q).
 pub(crate) const TYPE_IPV4: u16 = 0x0800;
 pub(crate) const TYPE_IPV6: u16 = 0x86dd;
-pub(crate) const TYPE_VLAN: u16 = 0x8100;
-const TYPE_SERVICE_VLAN: u16 = 0x88a8;
 
 /// More of them than this are no traffic but an attack (RFC 8504 section 5.3 allows a limit).
 const EXTENSIONS_MAX: usize = 8;
@@ -194,7 +192,7 @@ pub struct Inside<'f> {
 fn read_in(frame: &[u8], mut tags: Tags) -> Result<Packet, Unread> {
     let mut kind = u16_at(frame, ETHERNET - 2).ok_or(Unread::Foreign)?;
     let mut at = ETHERNET;
-    while kind == TYPE_VLAN || kind == TYPE_SERVICE_VLAN {
+    while is_vlan_type(kind) {
         if at == ETHERNET + 2 * TAG {
             return Err(Unread::Foreign);
         }
@@ -397,7 +395,7 @@ pub(crate) fn is_sum_unfinished(addresses: &Addresses, protocol: u8, transport: 
 pub(crate) fn is_cut_short(frame: &[u8]) -> bool {
     let mut at = ETHERNET;
     let mut kind = u16_at(frame, at - 2);
-    while matches!(kind, Some(TYPE_VLAN | TYPE_SERVICE_VLAN)) && at < ETHERNET + 2 * TAG {
+    while kind.is_some_and(is_vlan_type) && at < ETHERNET + 2 * TAG {
         kind = u16_at(frame, at + 2);
         at += TAG;
     }

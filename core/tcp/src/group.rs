@@ -7,6 +7,7 @@ use crate::options::{TcpOptions, UdpOptions};
 use crate::template::Template;
 use std::net::IpAddr;
 use std::sync::Arc;
+use wire::Vlans;
 use wire::tunnel::OuterHeaders;
 
 /// Bytes of a TCP header without options.
@@ -39,7 +40,7 @@ pub struct GroupConfig {
     /// The byte with DSCP in its upper six bits; the lower two belong to ECN and are left out.
     pub tos: u8,
     /// VLANs its frames are in, outermost first, at most two. Identifier zero stands in tags, and is no VLAN of its own.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
     /// Longest IP packet sent, bytes.
     pub mtu: u16,
     /// Its hardware address: frames to others are not its own.
@@ -74,7 +75,7 @@ impl Default for GroupConfig {
             udp: UdpOptions { idle_timeout: None },
             ttl: 64,
             tos: 0,
-            vlans: Vec::new(),
+            vlans: Vlans::NONE,
             mtu: 1500,
             own_mac: [2, 0, 0, 0, 0, 1],
             own_macs: None,

@@ -35,7 +35,7 @@ use inward::Inward;
 use limits::{HOPS_MAX, Strangers};
 use outward::{LongDatagram, Reply, Stalled};
 use places::Places;
-use slot::{DETACHED, FlowKind, IS_V6, QUEUED, Slot, TOLD, WAKE};
+use slot::{DETACHED, FlowKind, IS_V6, QUEUED, RESETS, Slot, TOLD, WAKE};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -449,6 +449,10 @@ impl<A: App> Stack<A> {
             return false;
         }
         let slot = &mut self.slots[index];
+        if slot.has(RESETS) && !slot.has(QUEUED) && slot.is_flushed() {
+            self.end_by_reset(now, app, index);
+            return false;
+        }
         if slot.is_in_time_wait() && !slot.holds(&self.busy) {
             self.tell_closed(now, app, index, End::Closed);
         } else if slot.owes_segment() && !slot.has(WAKE) {
@@ -485,6 +489,10 @@ impl<A: App> Stack<A> {
             }
             if io.send > 0 {
                 endpoint.send(&mut env, io.send);
+            }
+            if io.reset {
+                slot.set(RESETS, true);
+                return true;
             }
             if io.close
                 && let Some(end) = endpoint.close(&mut env)
@@ -539,7 +547,7 @@ impl<A: App> Stack<A> {
         }
         self.lengths = lengths;
         udp.closing |= io.close;
-        let end = if io.abort {
+        let end = if io.abort || io.reset {
             Some(End::Aborted)
         } else {
             (udp.closing && udp.next().is_none()).then_some(End::Closed)
@@ -680,11 +688,22 @@ impl<A: App> Stack<A> {
         let slot = &mut self.slots[index];
         self.wheel.disarm(&mut slot.place);
         slot.kind = FlowKind::Free;
-        slot.set(TOLD | DETACHED, false);
+        slot.set(TOLD | DETACHED | RESETS, false);
         self.slots.give_back(index);
         if self.stalled.as_ref().is_some_and(|stalled| stalled.index == index) {
             self.stalled = None;
         }
+    }
+
+    /// Ends a flow by a reset.
+    #[cold]
+    fn end_by_reset(&mut self, now: Nanos, app: &mut A, index: u32) {
+        let slot = &mut self.slots[index];
+        let mut env = env(now, &mut self.groups[usize::from(slot.group)], &mut self.busy, slot.is_v6());
+        if let FlowKind::Tcp(endpoint) = &mut slot.kind {
+            endpoint.abort(&mut env);
+        }
+        self.end(now, app, index, End::Aborted);
     }
 
     fn sweep(&mut self) {

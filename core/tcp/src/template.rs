@@ -42,15 +42,12 @@ pub(crate) struct Outer {
 impl Template {
     /// For the frames of a group. More than two VLANs are cut off.
     pub(crate) fn new(config: &GroupConfig) -> Self {
-        let tags = &config.vlans[..config.vlans.len().min(TAGS_MAX)];
+        let tags: Vec<[u8; TAG]> = config.vlans.tags().take(TAGS_MAX).collect();
         let ip = ETHERNET + TAG * tags.len();
         let link = |kind: u16| {
             let mut bytes = vec![0; 6];
             bytes.extend(config.own_mac);
-            for id in tags {
-                bytes.extend(frame::TYPE_VLAN.to_be_bytes());
-                bytes.extend((id & 0xfff).to_be_bytes());
-            }
+            tags.iter().for_each(|tag| bytes.extend(tag));
             bytes.extend(kind.to_be_bytes());
             bytes
         };

@@ -109,7 +109,7 @@ impl Checksum {
     }
 
     /// Unfolded sum of the pseudo-header, zero without one.
-    pub(crate) fn pseudo_sum(&self, frame: &[u8]) -> u64 {
+    pub fn pseudo_sum(&self, frame: &[u8]) -> u64 {
         let Some(PseudoHeader { addresses, final_destination, rest }) = &self.pseudo_header else { return 0 };
         let Some(destination) = final_destination else {
             return checksum::sum(&frame[addresses.clone()], u64::from(*rest));

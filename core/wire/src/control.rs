@@ -37,6 +37,7 @@ pub enum ControlRule {
     Any,
 }
 
+use crate::is_vlan_type;
 use ControlRule::{EtherType, Ip, Llc, Tcp, Udp};
 
 /// Protocols by name.
@@ -141,7 +142,7 @@ impl ControlFilter {
 /// The identifiers of a frame's VLAN tags, outermost first, and where its EtherType is; `None` if there are too many.
 pub fn tags(frame: &[u8]) -> Option<([u16; TAGS_MAX], usize)> {
     let (mut ids, mut n) = ([0; TAGS_MAX], 0);
-    while matches!(pair(frame, ETHERTYPE_AT + 4 * n)?, 0x8100 | 0x88a8) {
+    while is_vlan_type(pair(frame, ETHERTYPE_AT + 4 * n)?) {
         *ids.get_mut(n)? = pair(frame, ETHERTYPE_AT + 4 * n + 2)? & 0x0fff;
         n += 1;
     }

@@ -21,8 +21,8 @@ mod raw;
 mod read;
 pub mod signature;
 pub mod tunnel;
-
 mod variable;
+mod vlans;
 
 #[cfg(test)]
 mod testing;
@@ -33,5 +33,6 @@ pub use checksums::{Algorithm, Checksum, PseudoHeader, checksums};
 pub use fill::Fill;
 pub use path::{PathError, Place};
 pub use raw::{Fix, FixOf, RawFrame};
-pub use read::{ReadHeader, read};
+pub use read::{ReadHeader, read, read_first};
 pub use variable::{Variable, VariableKind, parse_bytes};
+pub use vlans::{OLD_SERVICE_VLAN_TYPE, SERVICE_VLAN_TYPE, VLAN_TYPE, Vlans, is_vlan_type};

@@ -6,13 +6,13 @@
 use crate::build::{BuildError, Packet};
 use crate::checksums::{Algorithm, Checksum, PseudoHeader};
 use crate::read::read;
+use crate::vlans::is_vlan_type;
 use units::FrameLen;
 
 /// Bytes of both hardware addresses.
 const ADDRESSES: usize = 12;
-/// Bytes of a VLAN tag, and the types that announce one.
+/// Bytes of a VLAN tag.
 const TAG: usize = 4;
-const TAGS: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
 /// A frame, and what of it is computed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -154,7 +154,7 @@ impl Fix {
 fn ip_packet(frame: &[u8], ip: Option<usize>, inner: usize) -> Result<IpPacket, String> {
     let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
     let mut at = ADDRESSES;
-    while word(at).is_some_and(|kind| TAGS.contains(&kind)) {
+    while word(at).is_some_and(is_vlan_type) {
         at += TAG;
     }
     let ip = ip.unwrap_or(at + 2);

@@ -10,6 +10,9 @@ use crate::protocols::{ALL, ethernet::ETHERNET};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+/// The field that tells a later fragment from a first one.
+const FRAGMENT_OFFSET: &str = "fragment_offset";
+
 /// A header found in a frame.
 #[derive(Debug, Clone)]
 pub struct ReadHeader {
@@ -46,9 +49,19 @@ pub fn read(frame: &[u8]) -> (Vec<ReadHeader>, usize) {
     (headers, reader.offset)
 }
 
+/// The headers of `frame` as [`read`] finds them, and those behind the IP header of a first fragment, which has the transport
+/// protocol's.
+pub fn read_first(frame: &[u8]) -> (Vec<ReadHeader>, usize) {
+    let reader = Reader::reading(frame, true);
+    let headers = reader.placed.iter().map(|header| reader.contents(header)).collect();
+    (headers, reader.offset)
+}
+
 /// A frame and the headers found in it so far.
 pub(crate) struct Reader<'a> {
     frame: &'a [u8],
+    /// Whether a first fragment is read on.
+    first_fragments: bool,
     pub(crate) placed: Vec<Placed>,
     /// For each header where its packet ends, as the lengths in it and around it tell; `None` if they tell more than is
     /// there or less than the header.
@@ -112,7 +125,18 @@ enum Behind {
 impl<'a> Reader<'a> {
     /// Reads all of `frame`.
     pub(crate) fn of(frame: &'a [u8]) -> Self {
-        let mut reader = Self { frame, placed: Vec::new(), ends: Vec::new(), open: Vec::new(), offset: 0 };
+        Self::reading(frame, false)
+    }
+
+    fn reading(frame: &'a [u8], first_fragments: bool) -> Self {
+        let mut reader = Self {
+            frame,
+            first_fragments,
+            placed: Vec::new(),
+            ends: Vec::new(),
+            open: Vec::new(),
+            offset: 0,
+        };
         let mut next = Some(&ETHERNET);
         while let Some(protocol) = next
             && let Some(variable) = reader.variable_length(protocol)
@@ -275,7 +299,10 @@ impl<'a> Reader<'a> {
     /// The header behind the last one and all its parts.
     fn next_header(&self) -> Option<&'static Protocol> {
         let namer = &self.placed[layout::namer(&self.placed)?];
-        let is_fragment = |(name, bits): &(&str, u128)| namer.named_value(name, self.frame) & bits != 0;
+        let is_fragment = |(name, bits): &(&str, u128)| {
+            let counts = !self.first_fragments || *name == FRAGMENT_OFFSET;
+            counts && namer.named_value(name, self.frame) & bits != 0
+        };
         if namer.protocol.fragment.iter().any(is_fragment) {
             return None;
         }

@@ -21,6 +21,7 @@ use crate::build::Packet;
 use crate::checksum;
 use crate::checksums::{Algorithm, Checksum};
 use crate::read::read;
+use crate::vlans::is_vlan_type;
 use units::Nanos;
 
 /// Bytes of a signature.
@@ -230,8 +231,7 @@ fn ip_end(frame: &[u8]) -> Option<usize> {
         match word(ethertype_at)? {
             0x0800 => return Some(ip + usize::from(word(ip + 2)?)),
             0x86dd => return Some(ip + 40 + usize::from(word(ip + 4)?)),
-            // Tags of IEEE 802.1Q, and the outer one's identifier from before there was a standard.
-            0x8100 | 0x88a8 | 0x9100 => ethertype_at += 4,
+            kind if is_vlan_type(kind) => ethertype_at += 4,
             _ => return None,
         }
     }

@@ -14,6 +14,7 @@ pub use decap::{Arrived, Decap, DecapEntry, Inner};
 pub use encap::{Encap, EncapLink, OuterHeaders};
 pub use pppoe::{PppoeEncap, PppoeLink, PppoeLinks};
 
+use crate::is_vlan_type;
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
@@ -27,8 +28,6 @@ const UDP: usize = 8;
 /// Ethernet types.
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
-const TYPE_VLAN: u16 = 0x8100;
-const TYPE_SERVICE_VLAN: u16 = 0x88a8;
 /// Transparent Ethernet bridging (RFC 1701).
 const TYPE_ETHERNET: u16 = 0x6558;
 
@@ -243,7 +242,7 @@ impl Tags {
 fn tags(frame: &[u8]) -> Option<(usize, Tags, u16)> {
     let (mut at, mut tags) = (ETHERNET, Tags::default());
     let mut kind = u16_at(frame, at - 2)?;
-    while kind == TYPE_VLAN || kind == TYPE_SERVICE_VLAN {
+    while is_vlan_type(kind) {
         let id = u16_at(frame, at)? & 0xfff;
         if id != 0 {
             *tags.ids.get_mut(tags.count)? = id;

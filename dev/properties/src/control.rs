@@ -49,7 +49,7 @@ fn hosts() -> Vec<Host> {
         let ip = IpAddr::from([10, 0, 0, last]);
         Host {
             mac: [2, 0, 0, 0, 0, last],
-            vlans: vlans.to_vec(),
+            vlans: vlans.into(),
             addresses: vec![ip],
             networks: Vec::new(),
             answers_for: vec![ip..=ip],

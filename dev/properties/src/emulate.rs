@@ -185,7 +185,7 @@ fn clients6(steps: u8) -> (Dhcp6Clients, Vec<u8>) {
     let mut clients = Dhcp6Clients::new(Dhcp6Config {
         clients: CLIENTS,
         mac: [2, 0, 0, 0, 0, 1],
-        vlans: Vec::new(),
+        vlans: wire::Vlans::NONE,
         rate: 1,
         outstanding: CLIENTS,
         address: true,
@@ -250,7 +250,7 @@ fn clients(steps: u8) -> (DhcpClients, Vec<u8>) {
     let mut clients = DhcpClients::new(DhcpConfig {
         clients: CLIENTS,
         mac: [2, 0, 0, 0, 0, 1],
-        vlans: Vec::new(),
+        vlans: wire::Vlans::NONE,
         rate: 1,
         outstanding: CLIENTS,
         retry: Nanos::from_secs(4),
@@ -291,7 +291,7 @@ fn answer(asked: &[u8], kind: u8) -> Vec<u8> {
 fn members() -> GroupMembers {
     let mut members = GroupMembers::new(GroupHost {
         mac: [2, 0, 0, 0, 0, 1],
-        vlans: Vec::new(),
+        vlans: wire::Vlans::NONE,
         ip: Ipv4Addr::new(10, 0, 0, 2),
         link_local: "fe80::2".parse().expect("an address"),
         igmp_v2: false,

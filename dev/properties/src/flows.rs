@@ -3,7 +3,7 @@
 //!
 //! The first byte of an input says how the template is timed and split, the next eight which flow; the rest is a capture file.
 
-use replay::{FlowTiming, Flows, Pool, Pools, PortBegin, SplitBy, Template};
+use replay::{CaptureOptions, FlowTiming, Flows, Frames, Pool, Pools, PortBegin, SplitBy, Template};
 use std::net::IpAddr;
 use units::Nanos;
 use wire::{Header, PacketSpec, protocol, read};
@@ -17,7 +17,8 @@ pub fn check(data: &[u8]) {
         1 => FlowTiming::Captured(Some((Nanos(1_000), Nanos(u64::MAX)))),
         _ => FlowTiming::Gaps { same: Nanos(u64::from(*how)), turn: Nanos(7) },
     };
-    let Ok(mut template) = Template::new(&capture, &SplitBy::FirstSource, how & 4 != 0, timing) else {
+    let Ok(frames) = Frames::new(&capture, &CaptureOptions::default()) else { return };
+    let Ok(mut template) = Template::new(frames, &SplitBy::FirstSource, how & 4 != 0, timing) else {
         return;
     };
     assert!(template.traces.iter().all(|trace| trace.packets.is_sorted_by_key(|packet| packet.at)));

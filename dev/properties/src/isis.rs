@@ -118,7 +118,7 @@ impl Link {
             }),
             keep: KEPT,
         };
-        let hosts = vec![IsisHost { mac: OURS, vlans: Vec::new(), mtu: 1_500 }];
+        let hosts = vec![IsisHost { mac: OURS, vlans: wire::Vlans::NONE, mtu: 1_500 }];
         let mut routers = Routers::new(RoutersConfig { hosts, routers: vec![config], rate: 1_000, seed: 1 });
         let now = Nanos::from_secs(1);
         routers.begin(now);

@@ -120,7 +120,7 @@ impl Link {
             topology: Some(Topology { shape: Shape::Ring, routers: 3, cost: 5, first: [2, 0, 0, 1].into() }),
             keep: KEPT,
         };
-        let hosts = vec![OspfHost { mac: [2, 0, 0, 0, 0, 2], vlans: Vec::new(), mtu: 1_500 }];
+        let hosts = vec![OspfHost { mac: [2, 0, 0, 0, 0, 2], vlans: wire::Vlans::NONE, mtu: 1_500 }];
         let mut routers = Routers::new(RoutersConfig { hosts, routers: vec![config], rate: 20_000, seed: 1 });
         let now = Nanos::from_secs(1);
         routers.begin(now, 1);

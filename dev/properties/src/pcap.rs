@@ -1,7 +1,7 @@
 //! Capture files of any bytes: they are read or refused, and what was read can be written and sent.
 
 use pcap::{Capture, Direction, ETHERNET, NewInterface, Packet, PcapWriter, PcapngWriter, Statistics, read};
-use replay::{SplitBy, Trace, speed_up, split};
+use replay::{CaptureOptions, Frames, SplitBy, Trace, speed_up, split};
 use std::num::NonZeroU64;
 use units::Nanos;
 
@@ -63,10 +63,11 @@ fn check_written(capture: &Capture) {
 }
 
 fn check_sent(capture: &Capture) {
-    let Ok(mut trace) = Trace::new(capture) else { return };
-    assert_eq!(trace.packets.len(), capture.records.len());
+    let Ok(frames) = Frames::new(capture, &CaptureOptions::default()) else { return };
+    assert_eq!(frames.len() as u64 + frames.report.left_out(), capture.records.len() as u64);
+    let mut trace = Trace::of(frames.clone());
     assert!(trace.packets.is_sorted_by_key(|packet| packet.at) && trace.packets[0].at == Nanos::ZERO);
-    let sides = split(capture, &SplitBy::FirstSource).expect("the first packet is a client's");
+    let sides = split(frames, &SplitBy::FirstSource).expect("the first packet is a client's");
     assert_eq!(sides[0].packets.len() + sides[1].packets.len(), trace.packets.len());
     assert_eq!(sides[0].span, trace.span);
     let [num, den] = [3, 7].map(|n| NonZeroU64::new(n).expect("not zero"));

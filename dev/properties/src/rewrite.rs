@@ -36,7 +36,13 @@ pub fn check(data: &[u8]) {
 }
 
 fn trace(frame: &[u8]) -> Trace {
-    let packet = TracePacket { at: Nanos::ZERO, bytes: frame.to_vec(), original_len: frame.len() as u32 };
+    let packet = TracePacket {
+        at: Nanos::ZERO,
+        bytes: frame.to_vec(),
+        original_len: frame.len() as u32,
+        is_filled: false,
+        place: 0,
+    };
     Trace { packets: vec![packet], ..Trace::default() }
 }
 

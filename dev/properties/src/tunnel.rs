@@ -24,7 +24,7 @@ pub fn check(data: &[u8]) {
         look(&decap, rest);
         return;
     }
-    let link = EncapLink { own_mac: MAC, hop_mac: MAC, vlans: Vec::new() };
+    let link = EncapLink { own_mac: MAC, hop_mac: MAC, vlans: wire::Vlans::NONE };
     let encap = OuterHeaders::Tunnel(Encap::new(tunnel.clone(), &link));
     let Some(mut frame) = encap.around(rest) else { return };
     if let Arrived::Inner(inner) = decap.read(&frame) {

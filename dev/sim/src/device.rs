@@ -108,7 +108,7 @@ impl Router {
     pub(crate) fn new(model: RouterModel) -> Self {
         let host = |(index, port): (usize, &RouterPort)| Host {
             mac: router_mac(index),
-            vlans: Vec::new(),
+            vlans: Default::default(),
             addresses: port.addresses.clone(),
             networks: Vec::new(),
             answers_for: port.addresses.iter().map(|ip| *ip..=*ip).collect(),
@@ -137,7 +137,7 @@ impl Router {
 
     /// Answers in the VLANs of the question: the router is in all of them.
     fn answer(&self, from: usize, frame: &[u8]) -> Forward {
-        let host = Host { vlans: neighbour::vlans_of(frame), ..self.hosts[from].clone() };
+        let host = Host { vlans: neighbour::vlans_of(frame).into(), ..self.hosts[from].clone() };
         host.answer(frame).map_or(Forward::NoRoute, Forward::Answer)
     }
 
@@ -180,7 +180,7 @@ fn destination(frame: &[u8]) -> Option<(usize, IpAddr)> {
         let kind = u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]);
         let ip = at + 2;
         match kind {
-            0x8100 | 0x88a8 => at += 4,
+            0x8100 | 0x88a8 | 0x9100 => at += 4,
             0x0800 => {
                 let bytes: [u8; 4] = frame.get(ip + 16..ip + 20)?.try_into().ok()?;
                 return Some((ip, IpAddr::from(bytes)));

@@ -29,7 +29,7 @@ impl Joined {
     /// The headers of `frame`, whose datagrams have `part` bytes of payload each; `None` if it is no such packet.
     pub(crate) fn read(frame: &[u8], part: u16) -> Option<Self> {
         let mut kind = 12;
-        while matches!(pair(frame, kind)?, 0x8100 | 0x88a8) {
+        while matches!(pair(frame, kind)?, 0x8100 | 0x88a8 | 0x9100) {
             kind += 4;
         }
         let ip = kind + 2;

@@ -7,10 +7,10 @@
 //! stream or entry with a criterion that demands loss or failures: that criterion decides.
 
 use profile::Plan;
-use profile::plan::{Comparison, Criterion};
+use profile::plan::{Comparison, Criterion, SessionEntry, StreamPlan};
 use result::{AchievedPart, AchievedResult, Meaning, ResultDocument, SideResult};
 use std::fmt::Write as _;
-use units::{count, percent};
+use units::{Nanos, count, percent};
 
 /// Names listed in a sentence.
 const NAMES_MAX: usize = 5;
@@ -38,8 +38,9 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
         tally.add(name, side.attempted, side.completed, side.active.max(0) as u64, side.transactions);
     }
     tally.part.asked += unopened;
+    let unasked = unopened_by_number(plan, document);
     let worked = rows.iter().any(|(_, side)| side.transactions > 0 || side.rx_bytes_goodput > 0);
-    let sessions = tally.part();
+    let mut sessions = tally.part();
     let mut tally = Tally::default();
     // Ports whose unsent packets all belong to streams that count.
     let mut whole: Vec<bool> = plan.ports.iter().map(|_| true).collect();
@@ -55,10 +56,14 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
     let unsent =
         ports.filter_map(|(port, _)| document.ports.get(&port.name)).filter_map(|port| port.tx_unsent).sum();
     tally.part.asked += unsent;
-    let packets = tally.part();
+    let mut packets = tally.part();
     let good = |part: &Option<AchievedPart>, worked: bool| part.as_ref().is_none_or(|p| is_enough(p, worked));
     let success = good(&sessions, worked) && good(&packets, false);
-    let withheld = Withheld { sessions: unopened, packets: unsent };
+    // Success is about what was tried; what there was no time for is no failure of the device.
+    let ended = Ended { sessions: unasked, packets: unsent_by_number(plan, document), by: ending(document) };
+    add_to(&mut sessions, ended.sessions);
+    add_to(&mut packets, ended.packets);
+    let withheld = Withheld { sessions: unopened, packets: unsent, ended };
     let summary = summary(document, &rows, sessions.as_ref(), packets.as_ref(), &withheld, success);
     AchievedResult { success, summary, sessions, packets }
 }
@@ -108,6 +113,49 @@ impl Tally {
 struct Withheld {
     sessions: u64,
     packets: u64,
+    ended: Ended,
+}
+
+/// What was asked for by number and not done when the run ended, and what ended it.
+struct Ended {
+    sessions: u64,
+    packets: u64,
+    by: String,
+}
+
+/// What ended the run, behind "not sent: ".
+fn ending(document: &ResultDocument) -> String {
+    match document.interrupted {
+        true => "the run was stopped".to_owned(),
+        false => format!("its {} of traffic were over", Nanos((document.duration_s * 1e9).round() as u64)),
+    }
+}
+
+/// Packets that streams were asked for by number and did not send.
+fn unsent_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
+    let unsent = |stream: &StreamPlan| {
+        let row = document.streams.get(&stream.name).filter(|row| row.removed_s.is_none())?;
+        stream.count.filter(|_| stream.duration.is_none())?.checked_sub(row.tx)
+    };
+    if plan.sent_elsewhere.is_some() { 0 } else { plan.streams.iter().filter_map(unsent).sum() }
+}
+
+/// Sessions that entries were asked for by number and did not open.
+fn unopened_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
+    let unopened = |entry: &SessionEntry| {
+        let row = document.sessions.get(&entry.session.name)?;
+        let tried = row.seen.attempted + row.unopened?.max(0) as u64 + row.withheld.unwrap_or(0);
+        entry.session.load.count?.checked_sub(tried)
+    };
+    plan.sessions.iter().filter_map(unopened).sum()
+}
+
+/// Counts more as asked for.
+fn add_to(part: &mut Option<AchievedPart>, more: u64) {
+    if let Some(part) = part.as_mut().filter(|_| more > 0) {
+        part.asked += more;
+        part.ratio = part.succeeded as f64 / part.asked as f64;
+    }
 }
 
 fn summary(
@@ -133,6 +181,9 @@ fn summary(
         if withheld.sessions > 0 {
             let _ = write!(clause, ", {} not opened by the tester", count(withheld.sessions));
         }
+        if withheld.ended.sessions > 0 {
+            let _ = write!(clause, ", {} not opened: {}", count(withheld.ended.sessions), withheld.ended.by);
+        }
         let failed = reasons(rows);
         if !failed.is_empty() {
             let _ = write!(clause, ", failed: {failed}");
@@ -144,10 +195,22 @@ fn summary(
         if withheld.packets > 0 {
             let _ = write!(clause, ", {} not sent by the tester", count(withheld.packets));
         }
+        if withheld.ended.packets > 0 {
+            let _ = write!(clause, ", {} not sent: {}", count(withheld.ended.packets), withheld.ended.by);
+        }
         clauses.push(clause + &dead(part, document.streams.len(), "streams"));
     }
     if clauses.is_empty() {
-        clauses.push(unmeasured(document));
+        let ended = &withheld.ended;
+        clauses.push(match ended.packets {
+            0 => unmeasured(document),
+            unsent => format!(
+                "{}; {} of those asked for not sent: {}",
+                unmeasured(document),
+                count(unsent),
+                ended.by
+            ),
+        });
     }
     text += &clauses.join("; ");
     text

@@ -13,10 +13,11 @@ use fragment::FragmentCounts;
 use histogram::SparseHistogram;
 use measure::{Counts, DelayVariation, Jitter, Moments, PathCounts, Span, StreamTotals};
 use port::DriverDrops;
+use replay::CaptureReport;
 use result::{
     CaptureResult, Counters, EgressResult, INTERVAL_SCHEMA, IntervalDocument, JitterResult, KernelRxResult,
-    LatencyResult, Named, OutagesResult, PacingResult, PathResult, PortResult, RateChange, SpreadResult,
-    StreamResult, TotalDocument, WorkerResult,
+    LatencyResult, Named, OutagesResult, PacingResult, PathResult, PortResult, RateChange, ReplayResult,
+    SpreadResult, StreamResult, TotalDocument, WorkerResult,
 };
 use sched::{Pace, PacingRecord};
 use units::{L1_OVERHEAD_BYTES, Nanos};
@@ -243,6 +244,7 @@ pub(crate) fn streams(
             outages,
             egress,
             pacing: trial.shape.paces_streams.then(|| pacing(&sums.pacing[index])).flatten(),
+            replay: plan.capture.as_deref().filter(|report| final_counts && !report.is_plain()).map(replayed),
         };
         all.insert(plan.name.clone(), row.result(final_counts));
     }
@@ -349,6 +351,7 @@ fn group_row(
         outages: None,
         egress: Named::new(),
         pacing: None,
+        replay: None,
     };
     row.result(final_counts)
 }
@@ -378,6 +381,26 @@ struct Row<'a> {
     outages: Option<OutagesResult>,
     egress: Named<EgressResult>,
     pacing: Option<PacingResult>,
+    replay: Option<ReplayResult>,
+}
+
+/// What a capture did not give as it stands.
+fn replayed(report: &CaptureReport) -> ReplayResult {
+    let (wrong, repaired) = report.wrong_checksums();
+    let fitted = &report.fitted;
+    ReplayResult {
+        packets: report.packets,
+        unsendable: report.unsendable(),
+        too_long: fitted.skipped,
+        cut: fitted.cut + fitted.shortened,
+        segmented: fitted.segmented,
+        fragmented: fitted.fragmented,
+        pieces: fitted.pieces,
+        lengths_filled: report.lengths,
+        checksums_wrong: wrong,
+        checksums_repaired: repaired,
+        pauses_shortened: report.gaps.0,
+    }
 }
 
 /// Arrivals of a stream by port, if it may arrive at several, since traffic started at `epoch`.
@@ -438,7 +461,10 @@ impl Row<'_> {
         let count = |n: fn(&Counts) -> u64| measured.map(n);
         let sent = self.measured_tx;
         let delays = measured.filter(|_| self.one_clock);
-        let lost = counts.filter(|_| final_counts).map(|c| sent.saturating_sub(c.received));
+        // Duplicates of packets without a signature can't be told from packets.
+        let hides_losses = |c: &Counts| !self.is_measured && c.received > sent;
+        let known = counts.filter(|c| final_counts && !hides_losses(c));
+        let lost = known.map(|c| sent.saturating_sub(c.received));
         StreamResult {
             requested_pps: self.requested_pps,
             added_s: self.stream.filter(|stream| stream.added > Nanos::ZERO).map(|s| s.added.as_secs_f64()),
@@ -464,6 +490,7 @@ impl Row<'_> {
             outages: self.outages,
             egress: self.egress,
             pacing_ns: self.pacing,
+            replay: self.replay,
         }
     }
 }

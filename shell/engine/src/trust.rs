@@ -1,5 +1,7 @@
 //! Whether a result can be trusted: the tester's own latency, the verdict, the criteria.
 
+mod unsaid;
+
 use crate::counts::interval::Shape;
 use crate::rows::{self, PortEnd};
 use crate::sums::{Sums, WorkerTime};
@@ -132,6 +134,8 @@ impl Evidence<'_> {
         self.judge_queues(&mut verdict);
         self.judge_sessions(&mut verdict);
         self.judge_session_frames(&mut verdict);
+        self.judge_captures(&mut verdict);
+        self.judge_marks(&mut verdict);
         self.device_notes().into_iter().for_each(|note| verdict.note(note));
         if let Some(ppm) = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX) {
             verdict.reject(format!(

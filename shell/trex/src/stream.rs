@@ -179,7 +179,7 @@ pub(crate) fn micros(value: f64) -> String {
 pub(crate) fn mark(frame: &mut [u8], mark: u32) {
     let mut at = 14;
     let mut kind = u16::from_be_bytes([frame[12], frame[13]]);
-    while matches!(kind, 0x8100 | 0x88a8) && frame.len() > at + 4 {
+    while matches!(kind, 0x8100 | 0x88a8 | 0x9100) && frame.len() > at + 4 {
         kind = u16::from_be_bytes([frame[at + 2], frame[at + 3]]);
         at += 4;
     }

@@ -8,6 +8,7 @@ use histogram::Timing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use units::Nanos;
+use wire::Vlans;
 
 /// Messages of one call, so that neither a queue nor a server has more than it can take.
 const AT_ONCE: usize = 64;
@@ -38,7 +39,7 @@ pub struct DhcpConfig {
     /// Hardware address of the first; each other has the next.
     pub mac: Mac,
     /// VLANs they are in, outermost first.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
     /// Clients that begin in a second, and that release their addresses at the end; at least 1.
     pub rate: u32,
     /// Clients that wait for an address at a time, at most; at least 1.

@@ -7,6 +7,7 @@ use histogram::Timing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv6Addr;
 use units::Nanos;
+use wire::Vlans;
 
 /// Messages of one call, so that neither a queue nor a server has more than it can take.
 const AT_ONCE: usize = 64;
@@ -32,7 +33,7 @@ pub struct Dhcp6Config {
     /// Hardware address of the first; each other has the next. DUID and link-local address follow from it.
     pub mac: Mac,
     /// VLANs they are in, outermost first.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
     /// Clients that begin in a second, and that release at the end; at least 1.
     pub rate: u32,
     /// Clients that wait for an answer at a time, at most; at least 1.

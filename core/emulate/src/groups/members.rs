@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::Nanos;
+use wire::Vlans;
 
 /// Frames of one call.
 const AT_ONCE: usize = 64;
@@ -26,7 +27,7 @@ pub struct GroupHost {
     /// Its hardware address.
     pub mac: Mac,
     /// Its VLANs, outermost first.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
     /// Its IPv4 address; unspecified if it has none.
     pub ip: Ipv4Addr,
     /// Its link-local address.

@@ -2,6 +2,7 @@
 
 use crate::frame::{Link, Mac};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use wire::Vlans;
 
 /// Where reports of IGMPv3 go, and IGMPv2's of leaving.
 const IGMPV3_ROUTERS: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 22);
@@ -61,7 +62,7 @@ pub(super) fn group_mac(group: IpAddr) -> Mac {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reporter<'v> {
     pub(super) mac: Mac,
-    pub(super) vlans: &'v [u16],
+    pub(super) vlans: &'v Vlans,
     /// Unspecified if it has none (RFC 3376 section 4.2.13).
     pub(super) ip: Ipv4Addr,
     pub(super) link_local: Ipv6Addr,

@@ -13,6 +13,7 @@ use histogram::Timing;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use units::Nanos;
+use wire::Vlans;
 
 /// Clients that act in one call, so that neither a queue nor a peer has more than it can take.
 const AT_ONCE: usize = 64;
@@ -34,7 +35,7 @@ pub struct PppoeConfig {
     /// Hardware address of the first; each other has the next.
     pub mac: Mac,
     /// VLANs they are in, outermost first.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
     /// Clients that begin in a second, and that end their sessions at the end; at least 1.
     pub rate: u32,
     /// Clients that are on their way at a time, at most; at least 1.

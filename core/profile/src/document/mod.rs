@@ -129,6 +129,10 @@ pub struct PortDoc {
     /// VLAN of the host, or a list from the outermost inwards. Tags ARP, neighbour discovery and ping, and every
     /// packet of the port's streams without a vlan header.
     pub vlan: Option<OneOrMany<VlanId>>,
+    /// EtherType of the host's outermost tag: '0x8100', '0x88a8' or '0x9100', in all that it sends: streams, sessions and
+    /// control protocols. Inner tags have 0x8100. Frames with outer tags of any of the three types are received. Default: 0x8100
+    /// for a single VLAN, 0x88a8 for several.
+    pub vlan_type: Option<VlanType>,
     /// More hosts behind the port, each with its own addresses, MAC address, VLANs and gateways; at most 4,096
     /// including the first. The host that owns the source address sends the stream or session.
     #[serde(default)]
@@ -195,6 +199,9 @@ pub struct HostDoc {
     pub mac: Option<Mac>,
     /// VLAN, or a list from the outermost inwards. Default: untagged, whatever the port's 'vlan'.
     pub vlan: Option<OneOrMany<VlanId>>,
+    /// EtherType of its outermost tag: '0x8100', '0x88a8' or '0x9100'. Default: 0x8100 for a single VLAN, 0x88a8 for
+    /// several, whatever the port's 'vlan_type'.
+    pub vlan_type: Option<VlanType>,
     /// Number of hosts to create. The first is as written; each other has the next addresses, and the next MAC
     /// address if 'mac' is set.
     #[schemars(range(min = 1, max = 4095))]
@@ -218,6 +225,7 @@ impl HostDoc {
             gateway_mac: IndexMap::new(),
             mac: None,
             vlan: None,
+            vlan_type: None,
             count: None,
             ip_step: None,
             gateway_step: None,

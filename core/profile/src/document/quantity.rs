@@ -142,6 +142,8 @@ quantities! {
         ["2x", "0.5x"], speedup, print_speedup;
     Mac(pub [u8; 6]) = "mac", "a MAC address such as 02:00:00:00:00:01",
         ["02:00:00:00:00:01"], |text| text.parse().ok().map(|units::Mac(mac)| mac), |m| units::Mac(*m).to_string();
+    VlanType(pub u16) = "vlan-type", "the EtherType of a VLAN tag: 0x8100, 0x88a8 or 0x9100",
+        ["0x8100", "0x88a8", "0x9100"], vlan_type, |kind| format!("{kind:#06x}");
     Hex(pub Vec<u8>) = "hex", "bytes as pairs of hexadecimal digits such as '00 ff'",
         ["00ff", "de ad be ef"], wire::parse_bytes, |bytes| bytes.iter().map(|b| format!("{b:02x}")).collect();
     ChecksumAt(pub wire::Fix) = "checksum-at", "a header and the offset of its first byte such as ipv4@14, udp@34, tcp@34, \
@@ -233,6 +235,12 @@ fn print_community(number: &u32) -> String {
 fn large_community(text: &str) -> Option<[u32; 3]> {
     let parts: Vec<u32> = text.trim().split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
     parts.try_into().ok()
+}
+
+/// The type of a tag, in hexadecimal.
+fn vlan_type(text: &str) -> Option<u16> {
+    let digits = text.trim().strip_prefix("0x")?;
+    u16::from_str_radix(digits, 16).ok().filter(|kind| wire::is_vlan_type(*kind))
 }
 
 fn checksum_at(text: &str) -> Option<wire::Fix> {

@@ -2,14 +2,15 @@
 
 use crate::document::packet::FieldValue;
 use crate::document::quantity::{Addresses, Duration, Mac, Network, PortRange, SessionRate, Speedup};
-use crate::document::{OneOrMany, VlanId};
+use crate::document::{Mtu, OneOrMany, VlanId};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A capture file to send: pcap or pcapng, with micro- or nanoseconds, Ethernet.
+/// A capture file to send: pcap or pcapng, with micro- or nanoseconds, also compressed by gzip.
 ///
-/// Packets are sent at the stream's 'rate', or without one as captured. They carry no signature: received packets are
+/// Packets are sent at the stream's 'rate', or without one as captured. With 'split' rate and count are those of both directions
+/// together. They carry no signature: received packets are
 /// counted at the port but not measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -25,17 +26,34 @@ pub struct ReplayDoc {
     pub loops: Option<u64>,
     /// Time from the last packet of a loop to the first of the next. Default: the capture's mean gap.
     pub loop_gap: Option<Duration>,
-    /// How to split the two directions: clients' packets are sent from 'from', servers' from 'to'. Default: all from
-    /// 'from'.
+    /// How to split the two directions: clients' packets are sent from 'from', servers' from 'to', in the order of the capture.
+    /// Default: all from 'from'.
     pub split: Option<SplitDoc>,
     /// The capture as a template: its conversation again and again, flows that overlap, each between other ends. Instead
     /// of 'rate', 'speed' and 'loops'.
     pub flows: Option<ReplayFlowsDoc>,
     /// Fields to rewrite in packets that have them: a value ('udp.dst: 53'), or one for another ('ipv4.src:
     /// 10.0.0.0/8 -> 192.168.0.0/8'). 'addresses' and 'ports' rewrite both ends. 'ethernet.src: port' is the port's
-    /// own address, 'ethernet.dst: next_hop' that of its gateway or of the peer port. Correct checksums stay correct.
+    /// own address, 'ethernet.dst: next_hop' that of its gateway or of the peer port. 'addresses' and 'ports' rewrite all headers of
+    /// a packet, those in tunnels and those that ICMP errors quote included, other fields the outermost. Correct checksums stay
+    /// correct, also those in first fragments.
     #[serde(default)]
     pub rewrite: IndexMap<String, OneOrMany<FieldValue>>,
+    /// Which wrong checksums of whole packets to put right before anything is rewritten: 'unfinished' are those left to a network card
+    /// (only the pseudo-header's sum, or 0).
+    #[serde(default)]
+    pub checksums: ReplayChecksumsDoc,
+    /// What becomes of packets that are longer than 'mtu', or than what the port carries.
+    #[serde(default)]
+    pub too_long: TooLongDoc,
+    /// Longest IP packet, bytes. Default: what the port carries.
+    pub mtu: Option<Mtu>,
+    /// What becomes of packets that are no Ethernet frames and can't become one. Packets of loopback interfaces, Linux 'any', PPP
+    /// and Cisco HDLC that hold IP, and bare IP packets, get an Ethernet header.
+    #[serde(default)]
+    pub unsendable: UnsendableDoc,
+    /// Longest time between two packets; longer pauses are shortened to it. Default: as captured.
+    pub max_gap: Option<Duration>,
     /// VLAN tag to add in front of all others.
     pub push_vlan: Option<VlanId>,
     /// Remove the outermost VLAN tag first.
@@ -54,10 +72,57 @@ impl ReplayDoc {
             split: None,
             flows: None,
             rewrite: IndexMap::new(),
+            checksums: ReplayChecksumsDoc::default(),
+            too_long: TooLongDoc::default(),
+            mtu: None,
+            unsendable: UnsendableDoc::default(),
+            max_gap: None,
             push_vlan: None,
             pop_vlan: false,
         }
     }
+}
+
+/// Wrong checksums that are put right.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum ReplayChecksumsDoc {
+    /// None.
+    #[default]
+    Keep,
+    /// Those left to a network card.
+    Unfinished,
+    /// All.
+    All,
+}
+
+/// What becomes of packets that are too long.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum TooLongDoc {
+    /// One refuses the capture.
+    Refuse,
+    /// They are left out and counted.
+    #[default]
+    Skip,
+    /// Their end is left out; lengths and checksums are those of what is left.
+    Cut,
+    /// They are cut: TCP into segments, other IP packets into fragments.
+    Segment,
+}
+
+/// What becomes of packets that can't be sent.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum UnsendableDoc {
+    /// They are left out and counted.
+    #[default]
+    Skip,
+    /// One refuses the capture.
+    Refuse,
 }
 
 /// Flows made from a capture of one conversation over TCP or UDP. Addresses and the client's port are rewritten;

@@ -7,6 +7,7 @@ use emulate::dhcp::{DhcpConfig, RelayInfo};
 use emulate::dhcp6::Dhcp6Config;
 use std::net::IpAddr;
 use units::Pps;
+use wire::Vlans;
 
 /// Groups a port can be a member of.
 const GROUPS_MAX: u128 = 65_536;
@@ -16,7 +17,7 @@ const SOURCES_MAX: usize = 80;
 const GROUP: u8 = 1;
 
 impl Resolver<'_> {
-    pub(super) fn dhcp(&mut self, port: &str, dhcp: &DhcpDoc, vlans: &[u16]) -> DhcpPlan {
+    pub(super) fn dhcp(&mut self, port: &str, dhcp: &DhcpDoc, vlans: &Vlans) -> DhcpPlan {
         let path = format!("ports.{port}.dhcp");
         self.within_a_year(&format!("{path}.timeout"), dhcp.timeout.0);
         self.within_a_year(&format!("{path}.retry"), dhcp.retry.0);
@@ -27,7 +28,7 @@ impl Resolver<'_> {
         let config = DhcpConfig {
             clients: dhcp.clients,
             mac: first.map_or([0; 6], |mac| mac.0),
-            vlans: vlans.to_vec(),
+            vlans: vlans.clone(),
             rate: self.per_second(&format!("{path}.rate"), dhcp.rate.0),
             outstanding: dhcp.outstanding,
             retry: dhcp.retry.0,
@@ -42,7 +43,7 @@ impl Resolver<'_> {
         DhcpPlan { config, has_macs: first.is_some(), timeout: dhcp.timeout.0 }
     }
 
-    pub(super) fn dhcpv6(&mut self, port: &str, dhcp: &Dhcpv6Doc, vlans: &[u16]) -> Dhcp6Plan {
+    pub(super) fn dhcpv6(&mut self, port: &str, dhcp: &Dhcpv6Doc, vlans: &Vlans) -> Dhcp6Plan {
         let path = format!("ports.{port}.dhcpv6");
         self.within_a_year(&format!("{path}.timeout"), dhcp.timeout.0);
         let slaac = matches!(dhcp.address, AddressByDoc::Own(_));
@@ -61,7 +62,7 @@ impl Resolver<'_> {
         let config = Dhcp6Config {
             clients: dhcp.clients,
             mac: first.map_or([0; 6], |mac| mac.0),
-            vlans: vlans.to_vec(),
+            vlans: vlans.clone(),
             rate: self.per_second(&format!("{path}.rate"), dhcp.rate.0),
             outstanding: dhcp.outstanding,
             address: dhcp.address != AddressByDoc::Asked(false),

@@ -3,12 +3,13 @@
 //! Not here: which host sends a stream (`sender`), and hardware addresses that only open ports know.
 
 use super::{Resolver, family, same_family};
-use crate::document::quantity::{Ip, IpPrefix, Mac, Step, host};
+use crate::document::quantity::{Ip, IpPrefix, Mac, Step, VlanType, host};
 use crate::document::{HostDoc, Name, OneOrMany, PortDoc, VlanId};
 use crate::plan::{Address, HostPlan};
 use indexmap::IndexMap;
 use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
+use wire::Vlans;
 
 /// Hosts of a port, its own among them.
 const MOST: usize = 4_096;
@@ -26,6 +27,7 @@ struct Keys<'a> {
     gateway_mac: &'a IndexMap<String, Mac>,
     mac: Option<&'a Mac>,
     vlan: Option<&'a OneOrMany<VlanId>>,
+    vlan_type: Option<&'a VlanType>,
 }
 
 impl Resolver<'_> {
@@ -58,6 +60,7 @@ impl Resolver<'_> {
             gateway_mac: &port.gateway_mac,
             mac: port.mac.as_ref(),
             vlan: port.vlan.as_ref(),
+            vlan_type: port.vlan_type.as_ref(),
         };
         let mut hosts = vec![(path.clone(), self.host(&path, name.to_owned(), &own))];
         let paths = (0..).map(|index| format!("{path}.hosts[{index}]"));
@@ -89,6 +92,7 @@ impl Resolver<'_> {
             gateway_mac: &doc.gateway_mac,
             mac: doc.mac.as_ref(),
             vlan: doc.vlan.as_ref(),
+            vlan_type: doc.vlan_type.as_ref(),
         };
         let name = doc.name.as_ref().map_or_else(|| format!("host{}", index + 1), |name| name.0.clone());
         let first = self.host(path, name, &keys);
@@ -134,13 +138,18 @@ impl Resolver<'_> {
                 }
             }
         }
+        let vlans: Vec<u16> =
+            keys.vlan.iter().flat_map(|vlan| vlan.with_paths()).map(|(_, id)| id.0).collect();
+        if vlans.is_empty() && keys.vlan_type.is_some() {
+            self.reading.fail(format!("{path}.vlan_type"), "needs 'vlan'");
+        }
         HostPlan {
             name,
             gateways,
             gateway_macs,
             addresses,
             mac: keys.mac.map(|mac| mac.0),
-            vlans: keys.vlan.iter().flat_map(|vlan| vlan.with_paths()).map(|(_, id)| id.0).collect(),
+            vlans: Vlans::new(vlans, keys.vlan_type.map(|kind| kind.0)),
         }
     }
 

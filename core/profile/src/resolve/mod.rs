@@ -4,6 +4,7 @@
 
 mod bgp;
 mod capture;
+mod captured;
 mod clients;
 mod criteria;
 mod egress;
@@ -13,6 +14,7 @@ mod hosts;
 mod ids;
 mod isis;
 mod lacp;
+mod lasting;
 mod lldp;
 mod mark;
 mod ospf;
@@ -68,6 +70,9 @@ pub(crate) fn resolve(
     let groups = resolver.groups(&streams);
     let duration = resolver.duration();
     let sessions = resolver.sessions(duration);
+    if chains.is_empty() {
+        resolver.warn_of_too_much(&streams, &sessions, duration);
+    }
     let protocols = resolver.protocols();
     let criteria = resolver.criteria(&groups);
     resolver.something_to_do();

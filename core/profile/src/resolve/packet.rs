@@ -6,6 +6,7 @@ use crate::document::quantity::Hex;
 use crate::plan::NextHop;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use units::FrameLen;
+use wire::Vlans;
 use wire::{BuildError, Fill, Header, PacketSpec, Protocol, protocol};
 
 /// A packet and where its headers come from.
@@ -58,6 +59,16 @@ impl Draft {
         }
         let flags = last.value("flags").or_else(|| Some(last.protocol.field("flags")?.default))?;
         Some(if flags & CONTROL != 0 { FrameLen::MAX } else { FrameLen::MIN })
+    }
+
+    /// Gives the outermost tag the type that its host's have, unless the author wrote one.
+    fn set_outer_type(&mut self, kind: Option<u16>) {
+        let is_tagged = self.spec.headers.get(1).is_some_and(|header| header.protocol.name == "vlan");
+        let (Some(kind), true) = (kind, is_tagged) else { return };
+        let ethernet = &mut self.spec.headers[0];
+        if let (Some(field), None) = (ethernet.protocol.field("type"), ethernet.value("type")) {
+            ethernet.put(field, kind.into());
+        }
     }
 
     fn has(&self, name: &str) -> bool {
@@ -115,12 +126,13 @@ impl Resolver<'_> {
         let mut draft = draft.clone();
         let vlans = self.ports.get(from).map(|port| port.hosts[host].vlans.clone());
         if !draft.has("vlan") {
-            draft.tags = vlans.as_ref().map(Vec::len);
-            for (depth, id) in vlans.into_iter().flatten().enumerate() {
-                let tag = Header::new(&wire::protocols::vlan::VLAN).with("id", id.into());
+            draft.tags = vlans.as_ref().map(|vlans| vlans.len());
+            for (depth, id) in vlans.iter().flat_map(|vlans| vlans.iter()).enumerate() {
+                let tag = Header::new(&wire::protocols::vlan::VLAN).with("id", (*id).into());
                 draft.insert(depth + 1, tag);
             }
         }
+        draft.set_outer_type(vlans.as_ref().and_then(Vlans::given_type));
         draft
     }
 
@@ -137,7 +149,7 @@ impl Resolver<'_> {
             self.reading.fail(path, reason);
             return;
         }
-        for (header, id) in draft.spec.headers[1..].iter_mut().zip(&host.vlans) {
+        for (header, id) in draft.spec.headers[1..].iter_mut().zip(host.vlans.iter()) {
             if let Some(field) = header.protocol.field("id") {
                 header.put(field, (*id).into());
             }

@@ -8,6 +8,7 @@ use crate::plan::{ClientsBy, PppoePlan};
 use emulate::pppoe::{PppoeConfig, PppoeMethod};
 use units::Nanos;
 use wire::Header;
+use wire::Vlans;
 use wire::protocols::ppp::{PPP, PPPOE};
 
 /// Longest text in a tag, and in a message of PAP, bytes.
@@ -16,7 +17,7 @@ const TEXT_MAX: usize = 255;
 const NAME: &str = "pppoe";
 
 impl Resolver<'_> {
-    pub(super) fn pppoe(&mut self, port: &str, pppoe: &PppoeDoc, vlans: &[u16]) -> PppoePlan {
+    pub(super) fn pppoe(&mut self, port: &str, pppoe: &PppoeDoc, vlans: &Vlans) -> PppoePlan {
         let path = format!("ports.{port}.pppoe");
         self.within_a_year(&format!("{path}.timeout"), pppoe.timeout.0);
         self.within_a_year(&format!("{path}.keepalive"), pppoe.keepalive.0);
@@ -44,7 +45,7 @@ impl Resolver<'_> {
         let config = PppoeConfig {
             clients: pppoe.clients,
             mac: first.map_or([0; 6], |mac| mac.0),
-            vlans: vlans.to_vec(),
+            vlans: vlans.clone(),
             rate: self.per_second(&format!("{path}.rate"), pppoe.rate.0),
             outstanding: pppoe.outstanding,
             retry: pppoe.retry.0,

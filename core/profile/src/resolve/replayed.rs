@@ -1,18 +1,18 @@
 //! Captures that are sent again.
 
-use super::Resolver;
 use super::pattern::own_rate;
+use super::{Resolver, captured};
 use crate::document::pattern::PatternDoc;
 use crate::document::quantity::{Addresses, Network};
 use crate::document::replay::{FirstPortDoc, ReplayDoc, ReplayFlowsDoc, SplitByDoc, SplitDoc};
 use crate::document::{OneOrMany, StreamDoc};
+use crate::fit::sizes;
 use crate::plan::{Pattern, Sizes, StreamPlan};
-use field::Choice;
-use pcap::Capture;
-use replay::{FlowTiming, Flows, Pool, Pools, PortBegin, Rewrite, SplitBy, Template, Trace};
-use std::collections::BTreeMap;
+use replay::{
+    CaptureReport, FlowTiming, Flows, Frames, Pool, Pools, PortBegin, Rewrite, SplitBy, Template, Trace,
+};
 use std::sync::Arc;
-use units::{FrameLen, Load, Nanos, Pps};
+use units::{Load, Nanos, Pps};
 
 /// Changes both ends of conversations by network: a word of 'rewrite' that is no field.
 const ADDRESSES: &str = "addresses";
@@ -40,20 +40,30 @@ impl Resolver<'_> {
         if let Some(flows) = &replay.flows {
             return self.flows_of(&path, stream, (replay, flows), plan);
         }
-        let Some(mut traces) = self.traces(&path, &stream.name.0, replay, plan.to) else { return Vec::new() };
+        let own = path.trim_end_matches(".replay").to_owned();
+        let Some((mut traces, report)) = self.traces(&path, &stream.name.0, replay, plan.to) else {
+            return Vec::new();
+        };
         let macs = self.rewritten(&path, &stream.name.0, replay, &mut traces);
         if let Some((num, den)) = replay.speed.as_ref().map(|speed| speed.0) {
             replay::speed_up(&mut traces, num, den);
         }
         let gap = self.loop_gap(&path, replay, &traces);
-        let own = path.trim_end_matches(".replay").to_owned();
+        let (whole, report) = (Whole::of(&traces), Arc::new(report));
+        if whole.is_split && self.is_at_rate(stream) && plan.rate == Load::Max {
+            let reason =
+                "'max' can't keep the order of the two directions of 'split'; give a rate that is a number";
+            self.reading.fail(format!("{own}.rate"), reason);
+        }
         let plans = directions(&plan, traces.len()).into_iter().zip(traces).map(|(mut plan, mut trace)| {
             self.address_replayed(&path, &mut plan, macs);
             if stream.is_marked() {
                 plan.mark = self.mark_trace(&own, &mut trace);
             }
-            self.time_replayed(stream, replay, &trace, gap, &mut plan);
-            plan.sizes = Arc::new(sizes(&trace));
+            self.time_replayed(stream, replay, (&trace, &whole), gap, &mut plan);
+            plan.too_long = Some(captured::too_long(replay.too_long));
+            plan.capture = Some(report.clone());
+            plan.sizes = Arc::new(sizes(std::slice::from_ref(&trace)));
             plan.replay = Some(Arc::new(trace));
             plan
         });
@@ -92,11 +102,12 @@ impl Resolver<'_> {
         name: &str,
         replay: &ReplayDoc,
         to: Option<usize>,
-    ) -> Option<Vec<Trace>> {
-        let (capture, split) = self.capture_and_split(path, name, replay, to)?;
+    ) -> Option<(Vec<Trace>, CaptureReport)> {
+        let (mut frames, split) = self.frames_and_split(path, name, replay, to)?;
+        let report = std::mem::take(&mut frames.report);
         let traces = match split {
-            Some(by) => replay::split(&capture, &by).map(Vec::from),
-            None => Trace::new(&capture).map(|trace| vec![trace]),
+            Some(by) => replay::split(frames, &by).map(Vec::from),
+            None => Ok(vec![Trace::of(frames)]),
         };
         let mut traces = self.of_file(path, replay, traces)?;
         if traces.iter().all(|trace| trace.packets.is_empty()) {
@@ -108,11 +119,11 @@ impl Resolver<'_> {
         if guessed > 0 {
             self.warnings.push(format!("stream {name}: the direction of {guessed} packets is a guess"));
         }
-        Some(traces)
+        Some((traces, report))
     }
 
     /// What came of a capture, or nothing, and why is said.
-    fn of_file<T>(
+    pub(super) fn of_file<T>(
         &mut self,
         path: &str,
         replay: &ReplayDoc,
@@ -122,17 +133,15 @@ impl Resolver<'_> {
         made.map_err(fail).ok()
     }
 
-    /// The capture, and how its directions are told apart if they are sent from two ports.
-    fn capture_and_split(
+    /// The frames of a capture, and how its directions are told apart if they are sent from two ports.
+    fn frames_and_split(
         &mut self,
         path: &str,
         name: &str,
         replay: &ReplayDoc,
         to: Option<usize>,
-    ) -> Option<(Capture, Option<SplitBy>)> {
-        let bytes = self.file(&format!("{path}.file"), &replay.file)?;
-        let capture = self.of_file(path, replay, pcap::read(&bytes[..]))?;
-        self.warnings.extend(capture.warnings.iter().map(|warning| format!("stream {name}: {warning}")));
+    ) -> Option<(Frames, Option<SplitBy>)> {
+        let frames = self.frames_of(path, name, replay)?;
         let split = match &replay.split {
             Some(_) if to.is_none() => {
                 self.reading
@@ -142,7 +151,7 @@ impl Resolver<'_> {
             Some(split) => Some(self.split_by(&format!("{path}.split"), split)?),
             None => None,
         };
-        Some((capture, split))
+        Some((frames, split))
     }
 
     /// Fills packets up of which only the beginning was captured.
@@ -169,11 +178,12 @@ impl Resolver<'_> {
         let pools = self.flow_pools(&flows_path, flows);
         let timing = self.flow_timing(&flows_path, flows);
         let name = &stream.name.0;
-        let Some((capture, split)) = self.capture_and_split(path, name, replay, plan.to) else {
+        let Some((mut frames, split)) = self.frames_and_split(path, name, replay, plan.to) else {
             return Vec::new();
         };
         let by = split.clone().unwrap_or(SplitBy::FirstSource);
-        let template = Template::new(&capture, &by, split.is_some(), timing);
+        let report = Arc::new(std::mem::take(&mut frames.report));
+        let template = Template::new(frames, &by, split.is_some(), timing);
         let Some(mut template) = self.of_file(path, replay, template) else { return Vec::new() };
         self.fill(name, &mut template.traces);
         let macs = self.rewritten(path, name, replay, &mut template.traces);
@@ -200,8 +210,9 @@ impl Resolver<'_> {
                 rate: flows.rate.0,
                 flows: flows.limit,
             };
-            plan.sizes = Arc::new(sizes(&trace));
+            plan.sizes = Arc::new(sizes(std::slice::from_ref(&trace)));
             plan.replay = Some(Arc::new(trace));
+            plan.capture = Some(report.clone());
             plan.flows = Some(Arc::new(made));
             plans.push(plan);
         }
@@ -385,17 +396,31 @@ impl Resolver<'_> {
         }
     }
 
+    /// Whether packets leave at a rate, not as captured.
+    fn is_at_rate(&self, stream: &StreamDoc) -> bool {
+        own_rate(stream).is_none() || stream.rate.is_some() || self.overrides.rate.is_some()
+    }
+
     fn time_replayed(
         &self,
         stream: &StreamDoc,
         replay: &ReplayDoc,
-        trace: &Trace,
+        (trace, whole): (&Trace, &Whole),
         gap: Nanos,
         plan: &mut StreamPlan,
     ) {
-        let all = replay.loops.unwrap_or(1).saturating_mul(trace.packets.len() as u64);
-        plan.count = Some(plan.count.map_or(all, |count| count.min(all)));
-        if own_rate(stream).is_none() || stream.rate.is_some() || self.overrides.rate.is_some() {
+        let all = replay.loops.unwrap_or(1).saturating_mul(whole.packets);
+        let all = plan.count.map_or(all, |count| count.min(all));
+        let places: Vec<u64> = match whole.is_split {
+            true => trace.packets.iter().map(|packet| packet.place).collect(),
+            false => (0..trace.packets.len() as u64).collect(),
+        };
+        plan.count = Some(share(&places, whole.packets, all));
+        if self.is_at_rate(stream) {
+            if whole.is_split {
+                let (of, mix) = (whole.packets, whole.sizes.mix());
+                plan.pattern = Pattern::Interleaved { places: places.into(), of, mix };
+            }
             return;
         }
         plan.pattern = Pattern::Captured {
@@ -403,6 +428,28 @@ impl Resolver<'_> {
             period: trace.span.saturating_add(gap).max(Nanos(1)),
         };
     }
+}
+
+/// All packets of a capture, those of both directions together.
+struct Whole {
+    packets: u64,
+    sizes: Sizes,
+    /// Whether the directions are streams of their own.
+    is_split: bool,
+}
+
+impl Whole {
+    fn of(traces: &[Trace]) -> Self {
+        let packets = traces.iter().map(|trace| trace.packets.len() as u64).sum();
+        Self { packets, sizes: sizes(traces), is_split: traces.len() > 1 }
+    }
+}
+
+/// How many of the first `all` packets of a capture sent in loops of `of` packets have one of these places in it.
+fn share(places: &[u64], of: u64, all: u64) -> u64 {
+    let (loops, rest) = (all / of.max(1), all % of.max(1));
+    let last = places.iter().filter(|place| **place < rest).count() as u64;
+    loops.saturating_mul(places.len() as u64).saturating_add(last)
 }
 
 /// The stream of a capture, or those of its two directions.
@@ -445,14 +492,4 @@ fn rule(field: &str, text: &str) -> Result<Rewrite, String> {
 
 fn values<T>(given: &OneOrMany<T>) -> Vec<&T> {
     given.with_paths().into_iter().map(|(_, value)| value).collect()
-}
-
-/// The frame lengths of a trace.
-fn sizes(trace: &Trace) -> Sizes {
-    let mut lengths: BTreeMap<FrameLen, u64> = BTreeMap::new();
-    for packet in &trace.packets {
-        *lengths.entry(FrameLen::holding(packet.bytes.len() as u32)).or_default() += 1;
-    }
-    let (lengths, weights) = lengths.into_iter().unzip();
-    Sizes { lengths, weights, choice: Choice::sequence(vec![0]) }
 }

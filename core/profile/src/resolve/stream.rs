@@ -205,6 +205,8 @@ impl<'a> Resolver<'a> {
             vary: None,
             replay: None,
             flows: None,
+            capture: None,
+            too_long: None,
             destinations: None,
             rate,
             pattern,

@@ -20,7 +20,7 @@ fn query() -> Capture {
 }
 
 fn template(capture: &Capture, split: bool, timing: FlowTiming) -> Template {
-    Template::new(capture, &SplitBy::FirstSource, split, timing).unwrap()
+    Template::new(framed(capture), &SplitBy::FirstSource, split, timing).unwrap()
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn addresses_of_ipv6_and_segments_of_tcp_are_rewritten_behind_tags() {
 fn captures_that_are_no_template_say_why() {
     let refused = |capture: &Capture| {
         let by = SplitBy::FirstSource;
-        Template::new(capture, &by, true, FlowTiming::Captured(None)).unwrap_err().to_string()
+        Template::new(framed(capture), &by, true, FlowTiming::Captured(None)).unwrap_err().to_string()
     };
     let other = capture([udp([1, 2], "10.0.0.1:4", "10.0.0.2:5"), udp([1, 2], "10.0.0.1:4", "10.0.0.3:5")]);
     assert_eq!(

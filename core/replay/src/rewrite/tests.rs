@@ -283,3 +283,84 @@ proptest! {
         }
     }
 }
+
+/// A UDP datagram in IPv4 fragments, and put together again its checksum's sum: all ones if it is right.
+fn in_fragments() -> Vec<Vec<u8>> {
+    let headers = vec![
+        header("ethernet", &[]),
+        header("ipv4", &[("src", "10.0.0.1"), ("dst", "10.0.0.2"), ("id", "7")]),
+        header("udp", &[("src", "1000"), ("dst", "2000")]),
+    ];
+    let payload = (0..3_000).map(|n| (n % 251) as u8).collect();
+    let whole = PacketSpec { headers, payload, ..PacketSpec::default() }.build_unpadded().unwrap().bytes;
+    let cut = fragment::Cut::new(&whole, 1_500, 7).unwrap();
+    cut.frames(&whole).collect()
+}
+
+fn sum_of(fragments: &[Vec<u8>]) -> u16 {
+    let body: Vec<u8> = fragments.iter().flat_map(|frame| &frame[34..]).copied().collect();
+    let pseudo = checksum::sum(&fragments[0][26..34], 17 + body.len() as u64);
+    checksum::fold(checksum::sum(&body, pseudo))
+}
+
+#[test]
+fn first_fragments_have_ports_and_a_checksum() {
+    let before = in_fragments();
+    assert_eq!(sum_of(&before), 0xffff);
+    for turned in [false, true] {
+        let mut frames = before.clone();
+        if turned {
+            frames.reverse();
+        }
+        let mut trace = trace(frames);
+        let network = Rewrite::MapNetwork { from: "10.0.0.0/24".into(), to: "192.168.5.0/24".into() };
+        let port = Rewrite::MapPort { from: 2_000, to: 53 };
+        let report = rewrite(&mut trace, &[network, port]).unwrap();
+        assert_eq!(report.rules, [counts(3, 0, 0), counts(1, 0, 2)]);
+        let mut after: Vec<Vec<u8>> = trace.packets.iter().map(|packet| packet.bytes.clone()).collect();
+        if turned {
+            after.reverse();
+        }
+        after[2].truncate(before[2].len());
+        assert_eq!((after[0][36..38].to_vec(), sum_of(&after)), (vec![0, 53], 0xffff));
+    }
+}
+
+#[test]
+fn what_icmp_errors_quote_is_mapped_too() {
+    let asked = udp([1, 2], "10.0.0.1:1000", "10.0.0.2:2000");
+    let mut error = frame(vec![
+        header("ethernet", &[]),
+        header("ipv4", &[("src", "10.0.0.2"), ("dst", "10.0.0.1"), ("total_length", "56")]),
+        header("icmp_unreachable", &[("code", "3")]),
+    ]);
+    // Eight bytes behind the IP header, as RFC 792 wants.
+    error.extend(&asked[14..42]);
+    let mut trace = bare(error);
+    wire::checksums(&trace.packets[0].bytes).iter().for_each(|sum| sum.write(&mut trace.packets[0].bytes));
+    let network = Rewrite::MapNetwork { from: "10.0.0.0/24".into(), to: "172.16.9.0/24".into() };
+    rewrite(&mut trace, &[network, Rewrite::MapPort { from: 2_000, to: 53 }]).unwrap();
+    let bytes = &trace.packets[0].bytes;
+    assert_eq!((bytes[54..58].to_vec(), bytes[58..62].to_vec()), (vec![172, 16, 9, 1], vec![172, 16, 9, 2]));
+    assert_eq!(bytes[64..66], [0, 53]);
+    let wanted = udp([1, 2], "172.16.9.1:1000", "172.16.9.2:53");
+    assert_eq!(bytes[42..70], wanted[14..42], "the quoted headers with their checksums");
+    let mut again = bytes.clone();
+    wire::checksums(bytes).iter().for_each(|sum| sum.write(&mut again));
+    assert_eq!(again, *bytes);
+}
+
+#[test]
+fn tags_of_any_type_are_popped_and_pushed_before() {
+    let plain = udp([1, 2], "10.0.0.1:7", "10.0.0.2:9");
+    for kind in [[0x81, 0], [0x88, 0xa8], [0x91, 0]] {
+        let mut tagged = plain.clone();
+        tagged.splice(12..12, [kind[0], kind[1], 0, 7]);
+        let mut trace = bare(tagged.clone());
+        rewrite(&mut trace, &[Rewrite::PushVlan { id: 5, pcp: 0 }]).unwrap();
+        assert_eq!(trace.packets[0].bytes[12..18], [0x88, 0xa8, 0, 5, kind[0], kind[1]]);
+        let mut trace = bare(tagged);
+        rewrite(&mut trace, &[Rewrite::PopVlan]).unwrap();
+        assert_eq!(trace.packets[0].bytes[..plain.len()], plain);
+    }
+}

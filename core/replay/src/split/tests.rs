@@ -33,7 +33,7 @@ fn network(text: &str) -> Network {
 
 #[test]
 fn who_comes_first_is_the_client() {
-    let [a, b] = split(&capture(conversations()), &SplitBy::FirstSource).unwrap();
+    let [a, b] = split(framed(&capture(conversations())), &SplitBy::FirstSource).unwrap();
     assert_eq!((ports(&a), ports(&b)), (vec![1001, 2001, 1001], vec![53, 162]));
     // One zero for both.
     assert_eq!((times(&a), times(&b)), (vec![0, 20, 40], vec![10, 30]));
@@ -53,7 +53,7 @@ fn clients_are_known_by_address_or_interface() {
         SplitBy::Network(vec![network("192.168.0.0/16"), network("10.0.0.77/24")]),
         SplitBy::Interface(0),
     ] {
-        let [a, b] = split(&capture, &by).unwrap();
+        let [a, b] = split(framed(&capture), &by).unwrap();
         assert_eq!((ports(&a), ports(&b)), (vec![1001, 162, 1001], vec![53, 2001]), "{by:?}");
     }
 }
@@ -66,7 +66,7 @@ fn says_that_there_is_no_client() {
         (SplitBy::Network(vec![network("172.16.0.0/12"), network("::1")]), "172.16.0.0/12, ::1/128"),
         (SplitBy::Interface(1), "interface 1"),
     ] {
-        let error = split(&capture, &by).unwrap_err().to_string();
+        let error = split(framed(&capture), &by).unwrap_err().to_string();
         assert_eq!(
             error,
             format!("no packet is from {clients}, so there is nothing for the first port to send")
@@ -94,7 +94,7 @@ fn later_fragments_go_with_the_first() {
         fragment([SERVER, CLIENT], ends, "0", "1"),
         fragment([SERVER, CLIENT], ends, "100", "0"),
     ]);
-    let [a, b] = split(&capture, &SplitBy::FirstSource).unwrap();
+    let [a, b] = split(framed(&capture), &SplitBy::FirstSource).unwrap();
     assert_eq!((a.packets.len(), b.packets.len()), (1, 2));
 }
 
@@ -111,7 +111,7 @@ fn arp(sender: u8, to_all: bool, [from, to]: [&str; 2]) -> Vec<u8> {
 fn arp_is_a_conversation_of_its_addresses() {
     let capture =
         capture([arp(CLIENT, true, ["10.0.0.1", "10.0.0.9"]), arp(SERVER, false, ["10.0.0.9", "10.0.0.1"])]);
-    let [a, b] = split(&capture, &SplitBy::FirstSource).unwrap();
+    let [a, b] = split(framed(&capture), &SplitBy::FirstSource).unwrap();
     assert_eq!((a.packets.len(), b.packets.len()), (1, 1));
 }
 
@@ -122,10 +122,10 @@ fn what_nothing_tells_goes_with_its_sender() {
         frame(vec![header("ethernet", &[("src", &src), ("dst", "01:80:c2:00:00:0e"), ("type", "0x88cc")])])
     };
     let frames = [&[lldp(9)], &conversations()[..2], &[lldp(SERVER), lldp(CLIENT)]].concat();
-    let [a, b] = split(&capture(frames.clone()), &SplitBy::FirstSource).unwrap();
+    let [a, b] = split(framed(&capture(frames.clone())), &SplitBy::FirstSource).unwrap();
     assert_eq!((a.packets.len(), a.guessed, b.packets.len(), b.guessed), (3, 1, 2, 1));
     let by = SplitBy::Network(vec![network("10.0.0.0/16")]);
-    let [a, b] = split(&capture(frames), &by).unwrap();
+    let [a, b] = split(framed(&capture(frames)), &by).unwrap();
     assert_eq!((a.packets.len(), a.guessed, b.packets.len(), b.guessed), (3, 2, 2, 1));
 }
 
@@ -144,4 +144,55 @@ fn networks_are_read_and_compared() {
     for text in ["", "10.0.0.0/33", "::/129", "10.0.0/8", "10.0.0.0/", "10.0.0.0/-1", "a.b.c.d"] {
         assert!(text.parse::<Network>().is_err(), "{text}");
     }
+}
+
+fn syn(side: u8, flags: &str) -> Vec<u8> {
+    let [a, b] = ["10.0.0.1", "10.9.0.1"];
+    let [c, d] = ["4000", "80"];
+    let (from, to, sport, dport) = if side == CLIENT { (a, b, c, d) } else { (b, a, d, c) };
+    let macs = [side, 3 - side].map(|last| format!("02:00:00:00:00:{last:02x}"));
+    frame(vec![
+        header("ethernet", &[("src", &macs[0]), ("dst", &macs[1])]),
+        header("ipv4", &[("src", from), ("dst", to)]),
+        header("tcp", &[("src", sport), ("dst", dport), ("flags", flags)]),
+    ])
+}
+
+#[test]
+fn who_answers_a_syn_is_the_server() {
+    // The SYN is not in the capture.
+    let [a, b] =
+        split(framed(&capture([syn(SERVER, "0x12"), syn(CLIENT, "0x10")])), &SplitBy::FirstSource).unwrap();
+    assert_eq!((a.packets.len(), b.packets.len(), a.guessed + b.guessed), (1, 1, 0));
+    // Neither is: what is known of the hardware address counts, and is a guess.
+    let frames =
+        [udp([SERVER, CLIENT], "10.9.0.1:53", "10.0.0.1:7"), syn(CLIENT, "0x10"), syn(SERVER, "0x10")];
+    let [a, b] = split(framed(&capture(frames)), &SplitBy::FirstSource).unwrap();
+    assert_eq!((a.packets.len(), b.packets.len(), a.guessed + b.guessed), (2, 1, 1));
+}
+
+#[test]
+fn fragments_before_their_first_go_with_it() {
+    let ends = ["10.9.0.1", "10.0.0.1"];
+    let capture = capture([
+        udp([CLIENT, SERVER], "10.0.0.1:1001", "10.9.0.1:53"),
+        fragment([SERVER, CLIENT], ends, "100", "0"),
+        fragment([SERVER, CLIENT], ends, "0", "1"),
+    ]);
+    let [a, b] = split(framed(&capture), &SplitBy::FirstSource).unwrap();
+    assert_eq!((a.packets.len(), b.packets.len(), b.guessed), (1, 2, 0));
+}
+
+#[test]
+fn an_icmp_error_goes_with_answers_to_what_it_quotes() {
+    let asked = udp([CLIENT, SERVER], "10.0.0.1:1001", "10.9.0.1:53");
+    let router = ["02:00:00:00:00:09", "02:00:00:00:00:01"];
+    let mut error = frame(vec![
+        header("ethernet", &[("src", router[0]), ("dst", router[1])]),
+        header("ipv4", &[("src", "10.5.0.9"), ("dst", "10.0.0.1")]),
+        header("icmp_unreachable", &[("code", "3")]),
+    ]);
+    error.extend(&asked[14..]);
+    let [a, b] = split(framed(&capture([asked, error])), &SplitBy::FirstSource).unwrap();
+    assert_eq!((a.packets.len(), b.packets.len()), (1, 1));
 }

@@ -1,7 +1,7 @@
 //! Conversations of a capture, made into a client's and a server's program.
 //!
 //! Both directions of TCP are put together from segments that may be out of order, repeated or overlapping: of bytes
-//! that came twice the first count. What is missing is filled with zeros and counted.
+//! that came twice the first count. What is missing is filled with zeros and counted. IP fragments are put together.
 //!
 //! Not here: reading files (`pcap`).
 
@@ -12,7 +12,8 @@ mod tests;
 
 use crate::plan::{AppPlan, Carrier, Expect, Op, Program};
 use crate::vary::{Content, Delay};
-use pcap::{Capture, ETHERNET, RAW_IP, RAW_IPV4, RAW_IPV6};
+use fragment::{Fragment, Limits, PacketId, Reassembler};
+use pcap::{Capture, NoFrame};
 use segments::{Direction, Packet};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -54,8 +55,26 @@ pub struct ConversationOptions {
 pub struct Conversations {
     /// Conversations in which something was said, earliest first.
     pub all: Vec<Conversation>,
-    /// Packets that are of none: neither TCP nor UDP over IP, fragments, or cut short in their headers.
-    pub other_packets: u64,
+    /// Packets that are of none.
+    pub other_packets: OtherPackets,
+}
+
+/// Packets of a capture that are of no conversation.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct OtherPackets {
+    /// No Ethernet frames, by the reason.
+    pub unreadable: BTreeMap<NoFrame, u64>,
+    /// Neither TCP nor UDP over IP, or cut short in their headers.
+    pub foreign: u64,
+    /// Fragments whose packet is not there as a whole.
+    pub fragments: u64,
+}
+
+impl OtherPackets {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.unreadable.values().sum::<u64>() + self.foreign + self.fragments
+    }
 }
 
 /// Finds the conversations of a capture.
@@ -65,27 +84,39 @@ pub fn conversations(capture: &Capture, options: ConversationOptions) -> Convers
     let mut records: Vec<_> = capture.records.iter().collect();
     records.sort_by_key(|record| record.at);
     let first = records.first().map_or(Nanos::ZERO, |record| record.at);
+    let mut pieces = Reassembler::new(PIECES);
+    // Fragments of each packet that is not whole yet.
+    let mut waiting: BTreeMap<PacketId, u64> = BTreeMap::new();
     for record in records {
-        let header: &[u8] = match (capture.link_type(record), record.bytes.first().map(|byte| byte >> 4)) {
-            (Some(ETHERNET), _) => &[],
-            (Some(RAW_IP | RAW_IPV4 | RAW_IPV6), Some(4)) => &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0],
-            (Some(RAW_IP | RAW_IPV4 | RAW_IPV6), Some(6)) => {
-                &[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x86, 0xdd]
-            }
-            _ => {
-                found.other_packets += 1;
+        let mut frame = match pcap::frame(capture, record) {
+            Ok(framed) => framed.bytes,
+            Err(reason) => {
+                *found.other_packets.unreadable.entry(reason).or_default() += 1;
                 continue;
             }
         };
-        let frame = [header, &record.bytes].concat();
-        match Packet::read(record.at.since(first), &frame) {
+        let at = record.at.since(first);
+        if let Some(piece) = Fragment::read(&frame) {
+            let id = piece.packet_id();
+            let Some(packet) = pieces.take(at, &piece) else {
+                *waiting.entry(id).or_default() += 1;
+                continue;
+            };
+            waiting.remove(&id);
+            frame = packet.into();
+        }
+        match Packet::read(at, &frame) {
             Some(packet) => talks.take(packet),
-            None => found.other_packets += 1,
+            None => found.other_packets.foreign += 1,
         }
     }
+    found.other_packets.fragments = waiting.values().sum();
     found.all = talks.all.into_iter().filter_map(|talk| talk.finish(options)).collect();
     found
 }
+
+/// What may wait for its other fragments: more than in a host, for all of it is in memory already.
+const PIECES: Limits = Limits { packets: 1 << 16, bytes: 256 << 20, time: Nanos::from_secs(30) };
 
 /// Who speaks, and what, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::testing::{Wire, plan};
-use pcap::{Interface, Record};
+use pcap::{ETHERNET, Interface, Record};
 use proptest::prelude::*;
 use wire::{Header, PacketSpec, protocol};
 
@@ -45,7 +45,7 @@ fn capture(frames: impl IntoIterator<Item = (u64, Vec<u8>)>) -> Capture {
 
 fn only(capture: &Capture, options: ConversationOptions) -> Conversation {
     let mut found = conversations(capture, options);
-    assert_eq!((found.all.len(), found.other_packets), (1, 0));
+    assert_eq!((found.all.len(), found.other_packets.total()), (1, 0));
     found.all.remove(0)
 }
 
@@ -179,7 +179,7 @@ fn ports_used_again_are_another_conversation() {
     arp.extend([8, 6]);
     arp.resize(60, 0);
     let found = conversations(&capture([(0, arp)]), ConversationOptions::default());
-    assert_eq!((found.all.len(), found.other_packets), (0, 1));
+    assert_eq!((found.all.len(), found.other_packets.total()), (0, 1));
 }
 
 proptest! {
@@ -207,4 +207,25 @@ proptest! {
         }).collect();
         prop_assert_eq!(said, data);
     }
+}
+
+#[test]
+fn fragments_are_put_together_and_those_that_lack_some_are_counted() {
+    let question = frame("udp", 0, &[], b"question");
+    let mut answer = frame("udp", 1, &[("checksum", 0)], &[7; 2_500]);
+    let len = 20 + 8 + 2_500u16;
+    assert_eq!(answer.len(), 14 + usize::from(len));
+    let cut = fragment::Cut::new(&answer, 1_500, 9).unwrap();
+    let [first, second]: [Vec<u8>; 2] = cut.frames(&answer).collect::<Vec<_>>().try_into().unwrap();
+    let said = only(
+        &capture([(0, question.clone()), (1, second.clone()), (2, first.clone())]),
+        ConversationOptions::default(),
+    );
+    assert_eq!((said.bytes, said.missing), ([8, 2_500], 0));
+    let found = conversations(&capture([(0, question.clone()), (1, first)]), ConversationOptions::default());
+    assert_eq!((found.other_packets.fragments, found.all[0].bytes), (1, [8, 0]));
+    // A length that was left to a card is that of the frame.
+    answer[16..18].fill(0);
+    let said = only(&capture([(0, question), (1, answer)]), ConversationOptions::default());
+    assert_eq!((said.bytes, said.missing), ([8, 2_500], 0));
 }

@@ -504,7 +504,7 @@ impl Machine {
             Item::Reset => {
                 flow.state = state::END;
                 flow.set(Flag::Done);
-                ctx.ask.abort = true;
+                ctx.ask.reset = true;
                 return false;
             }
             Item::Pause => {

@@ -267,6 +267,12 @@ impl Endpoint {
         self.bits & bit::OWED != 0
     }
 
+    /// Whether nothing is left to send, or the peer's window takes none of it and no acknowledgement is under way that could open
+    /// it.
+    pub fn is_flushed(&self) -> bool {
+        !self.has(bit::READY | bit::SYN) && (self.unsent() == 0 || self.flight() == 0 || !self.state.sends())
+    }
+
     /// Sends `bytes` more, behind all asked for before. Without effect once closed.
     #[inline]
     pub fn send(&mut self, env: &mut Env<'_>, bytes: u64) {

@@ -1,6 +1,6 @@
 //! From what flows owe to frames.
 
-use super::slot::{FlowKind, QUEUED, Slot};
+use super::slot::{FlowKind, QUEUED, RESETS, Slot};
 use super::{LeftChecksum, Sink, Stack, env, schedule, tick};
 use crate::app::{App, End, GroupId};
 use crate::endpoint::Outgoing;
@@ -126,6 +126,10 @@ impl<A: App> Stack<A> {
             sent += 1;
         }
         slot.set(QUEUED, false);
+        if slot.has(RESETS) && slot.is_flushed() {
+            self.end_by_reset(now, app, index);
+            return Sent::All;
+        }
         schedule(now, index, slot, group, &mut self.queue, &mut self.wheel);
         Sent::All
     }

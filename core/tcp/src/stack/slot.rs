@@ -46,6 +46,8 @@ pub(crate) const WAKE: u8 = 4;
 pub(crate) const TOLD: u8 = 8;
 /// A UDP flow that ends with its last datagram and is in the table no more: another may have its addresses and ports.
 pub(crate) const DETACHED: u8 = 16;
+/// A TCP flow that ends by a reset once what was sent before is out.
+pub(crate) const RESETS: u8 = 32;
 
 // An endpoint of 68 bytes, 36 of the application, and 24 more.
 const _: () = assert!(size_of::<Slot<[u32; 9]>>() == 2 * 64);
@@ -106,6 +108,11 @@ impl<F> Slot<F> {
     #[inline(always)]
     pub(crate) fn owes_segment(&self) -> bool {
         matches!(&self.kind, FlowKind::Tcp(endpoint) if endpoint.owes())
+    }
+
+    /// Whether it is a TCP flow that has nothing left to send, or can't send it.
+    pub(crate) fn is_flushed(&self) -> bool {
+        matches!(&self.kind, FlowKind::Tcp(endpoint) if endpoint.is_flushed())
     }
 
     #[inline(always)]

@@ -148,7 +148,7 @@ proptest! {
         let tunnel = tunnel(kind, outer_v6);
         // Both ends have one address here.
         let mac = config().own_mac;
-        let way = EncapLink { own_mac: mac, hop_mac: mac, vlans: vec![7] };
+        let way = EncapLink { own_mac: mac, hop_mac: mac, vlans: [7].into() };
         let outer = Arc::new(OuterHeaders::Tunnel(Encap::new(tunnel.clone(), &way)));
         let config = GroupConfig {
             vlans: vlan.into_iter().filter(|_| !tunnel.kind.is_bare()).collect(),

@@ -16,7 +16,7 @@ proptest! {
         to: u128,
         payload in prop::collection::vec(any::<u8>(), 0..300),
     ) {
-        let config = GroupConfig { vlans: vlans.clone(), tos, ttl: 17, own_mac: [2, 1, 2, 3, 4, 5], ..GroupConfig::default() };
+        let config = GroupConfig { vlans: vlans.clone().into(), tos, ttl: 17, own_mac: [2, 1, 2, 3, 4, 5], ..GroupConfig::default() };
         let template = Template::new(&config);
         let addresses = match is_v6 {
             false => Addresses::V4 { from: from as u32, to: to as u32 },

@@ -6,10 +6,10 @@
 use super::{
     ETHERNET, GTPU, GTPU_ECHO_REQUEST, GTPU_ECHO_RESPONSE, GTPU_OPTIONAL, GTPU_PACKET, GTPU_VERSION, IPV4,
     IPV6, PROTOCOL_GRE, PROTOCOL_IPV4, PROTOCOL_IPV6, PROTOCOL_UDP, PppoeLinks, TAG, TYPE_ETHERNET,
-    TYPE_IPV4, TYPE_IPV6, TYPE_SERVICE_VLAN, TYPE_VLAN, Tags, Teids, Tunnel, TunnelKind, UDP, VXLAN_VALID,
-    ip_ends, put16, tags, u16_at, u32_at,
+    TYPE_IPV4, TYPE_IPV6, Tags, Teids, Tunnel, TunnelKind, UDP, VXLAN_VALID, ip_ends, put16, tags, u16_at,
+    u32_at,
 };
-use crate::checksum;
+use crate::{checksum, is_vlan_type};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -377,7 +377,7 @@ impl<'f> Outer<'f> {
     /// Where the outer IP header begins.
     fn ip_start(&self, frame: &[u8]) -> Option<usize> {
         let mut at = ETHERNET;
-        while matches!(u16_at(frame, at - 2)?, TYPE_VLAN | TYPE_SERVICE_VLAN) {
+        while is_vlan_type(u16_at(frame, at - 2)?) {
             at += TAG;
         }
         (at < self.at).then_some(at)

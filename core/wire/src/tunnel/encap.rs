@@ -6,9 +6,9 @@
 use super::{
     ETHERNET, GRE_KEY, GTPU, GTPU_EXTENDED, GTPU_PACKET, GTPU_PDU_SESSION, GTPU_VERSION, IPV4, IPV6,
     PROTOCOL_GRE, PROTOCOL_IPV4, PROTOCOL_IPV6, PROTOCOL_UDP, PppoeEncap, TAG, TYPE_ETHERNET, TYPE_IPV4,
-    TYPE_IPV6, TYPE_VLAN, Tunnel, TunnelKind, UDP, VXLAN_VALID, ip_ends, put16, u32_at,
+    TYPE_IPV6, Tunnel, TunnelKind, UDP, VXLAN_VALID, ip_ends, put16, u32_at,
 };
-use crate::checksum;
+use crate::{Vlans, checksum, is_vlan_type};
 use std::net::IpAddr;
 
 /// Most bytes of outer headers: two tags, IPv6, UDP, GTP-U with an extension.
@@ -27,7 +27,7 @@ pub struct EncapLink {
     /// That of the next hop.
     pub hop_mac: [u8; 6],
     /// VLANs, outermost first, two at most.
-    pub vlans: Vec<u16>,
+    pub vlans: Vlans,
 }
 
 /// Puts outer headers before frames.
@@ -51,10 +51,7 @@ impl Encap {
         let mut head = Vec::with_capacity(HEAD_MAX);
         head.extend(link.hop_mac);
         head.extend(link.own_mac);
-        for id in link.vlans.iter().take(2) {
-            head.extend(TYPE_VLAN.to_be_bytes());
-            head.extend((id & 0xfff).to_be_bytes());
-        }
+        link.vlans.tags().take(2).for_each(|tag| head.extend(tag));
         head.extend(if tunnel.from.is_ipv4() { TYPE_IPV4 } else { TYPE_IPV6 }.to_be_bytes());
         let ip = head.len();
         let protocol = match tunnel.kind {
@@ -257,7 +254,7 @@ fn octets(ip: std::net::IpAddr) -> [u8; 16] {
 /// Where a whole IP header begins in a frame.
 fn inner_ip(frame: &[u8]) -> Option<usize> {
     let mut at = ETHERNET;
-    while super::u16_at(frame, at - 2)? == TYPE_VLAN {
+    while is_vlan_type(super::u16_at(frame, at - 2)?) {
         at += TAG;
     }
     let len = match super::u16_at(frame, at - 2)? {

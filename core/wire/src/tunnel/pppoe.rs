@@ -2,7 +2,8 @@
 //!
 //! Not here: how sessions come up (`emulate::pppoe`), and what is no IPv4 packet in one: that is control's.
 
-use super::{ETHERNET, IPV4, Inner, TAG, TYPE_VLAN, put16, tags, u16_at};
+use super::{ETHERNET, IPV4, Inner, TAG, put16, tags, u16_at};
+use crate::Vlans;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub struct PppoeLink {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PppoeLinks {
     /// VLANs they are in, outermost first, two at most.
-    vlans: Vec<u16>,
+    vlans: Vlans,
     /// By the client's address.
     all: Vec<(Ipv4Addr, PppoeLink)>,
 }
@@ -42,15 +43,16 @@ impl PppoeLinks {
     pub const OVERHEAD: usize = HEADER + PROTOCOL;
 
     /// The session of each of these addresses. More than two VLANs are cut off.
-    pub fn new(vlans: &[u16], links: impl IntoIterator<Item = (Ipv4Addr, PppoeLink)>) -> Self {
+    pub fn new(vlans: &Vlans, links: impl IntoIterator<Item = (Ipv4Addr, PppoeLink)>) -> Self {
         let mut all: Vec<(Ipv4Addr, PppoeLink)> = links.into_iter().collect();
         all.sort_unstable_by_key(|(ip, _)| *ip);
         all.dedup_by_key(|(ip, _)| *ip);
-        Self { vlans: vlans.iter().copied().take(2).collect(), all }
+        let ids = vlans.iter().copied().take(2).collect();
+        Self { vlans: vlans.with_ids(ids), all }
     }
 
     /// VLANs the sessions are in, outermost first.
-    pub fn vlans(&self) -> &[u16] {
+    pub fn vlans(&self) -> &Vlans {
         &self.vlans
     }
 
@@ -65,7 +67,10 @@ impl PppoeLinks {
     /// The packet in a frame that is in one of the sessions and to its client; `None` of all others.
     pub(super) fn read<'f>(&self, frame: &'f [u8], network: u32) -> Option<Inner<'f>> {
         let (at, vlans, kind) = tags(frame)?;
-        if kind != TYPE_SESSION || u16_at(frame, at)? != VERSION_TYPE_CODE || vlans.as_slice() != self.vlans {
+        if kind != TYPE_SESSION
+            || u16_at(frame, at)? != VERSION_TYPE_CODE
+            || vlans.as_slice() != &self.vlans[..]
+        {
             return None;
         }
         let len = usize::from(u16_at(frame, at + 4)?);
@@ -100,10 +105,7 @@ impl PppoeEncap {
     /// For packets of these clients.
     pub fn new(links: Arc<PppoeLinks>) -> Self {
         let mut all = vec![0; ETHERNET - 2];
-        for id in &links.vlans {
-            all.extend(TYPE_VLAN.to_be_bytes());
-            all.extend((id & 0xfff).to_be_bytes());
-        }
+        links.vlans.tags().for_each(|tag| all.extend(tag));
         for word in [TYPE_SESSION, VERSION_TYPE_CODE, 0, 0, PPP_IPV4] {
             all.extend(word.to_be_bytes());
         }

@@ -74,7 +74,7 @@ fn inner(v6: bool, port: u16) -> Vec<u8> {
 }
 
 fn encap(tunnel: &Tunnel, vlans: &[u16]) -> OuterHeaders {
-    let link = EncapLink { own_mac: MAC, hop_mac: HOP, vlans: vlans.to_vec() };
+    let link = EncapLink { own_mac: MAC, hop_mac: HOP, vlans: vlans.into() };
     OuterHeaders::Tunnel(Encap::new(tunnel.clone(), &link))
 }
 
@@ -236,7 +236,7 @@ fn extension_headers_are_passed_over() {
 fn links(vlans: &[u16]) -> std::sync::Arc<PppoeLinks> {
     let link = |session| PppoeLink { session, ac: HOP, mac: MAC };
     let links = [([10, 0, 0, 9].into(), link(0x909)), ([10, 0, 0, 5].into(), link(0x505))];
-    std::sync::Arc::new(PppoeLinks::new(vlans, links))
+    std::sync::Arc::new(PppoeLinks::new(&vlans.into(), links))
 }
 
 #[test]

@@ -130,6 +130,8 @@ fn frames(name: &str, direction: &Direction, port: &PortPlan, above: Vec<Header>
         vary: None,
         replay: None,
         flows: None,
+        capture: None,
+        too_long: None,
         destinations: None,
         rate: Load::Max,
         pattern: Pattern::Continuous,

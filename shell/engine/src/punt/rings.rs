@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn frames_lose_their_tags_on_the_way_in_and_find_the_ring_full() {
         let mac = [2, 0, 0, 0, 0, 1];
-        let host = Host { mac, vlans: vec![7], addresses: vec![], networks: vec![], answers_for: vec![] };
+        let host = Host { mac, vlans: [7].into(), addresses: vec![], networks: vec![], answers_for: vec![] };
         let filter = ControlFilter::new(&wire::control::control_rules("lldp").unwrap());
         let (sender, mut receiver) = byte_ring(128);
         let mut entry = PuntEntry::new(Arc::new(PuntTable::new(filter, [&host])), sender, true);

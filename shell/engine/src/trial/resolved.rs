@@ -107,8 +107,9 @@ impl<'p> Trial<'p> {
         histograms: bool,
     ) -> Result<Self, EngineError> {
         let facts: Arc<[PortFacts]> = facts.iter().copied().cloned().collect();
+        let plan = fitted(plan, &facts)?;
         let mac = |port: usize, host, ip| neighbours[port].mac(host, ip);
-        let streams = streams(plan, &facts, &hosts, &mac)?;
+        let streams = streams(&plan, &facts, &hosts, &mac)?;
         let trackers: Arc<[Tracker]> = Tracker::of(&plan.streams).into();
         let egress_rows = trackers.iter().map(|tracker| tracker.rows() as usize).sum();
         let answered = neighbours.iter().enumerate();
@@ -132,12 +133,12 @@ impl<'p> Trial<'p> {
             grace: Nanos((plan.duration.0 / 100).clamp(20_000_000, 100_000_000)),
             is_attended: false,
             hops: (0..plan.sessions.len())
-                .map(|index| hops(plan, index, &hosts, neighbours, &tunnels))
+                .map(|index| hops(&plan, index, &hosts, neighbours, &tunnels))
                 .collect(),
             streams,
             hosts: Arc::new(hosts),
             tunnels: Arc::new(tunnels),
-            plan: Cow::Borrowed(plan),
+            plan,
         })
     }
 
@@ -328,6 +329,26 @@ fn expected(streams: &[StreamPlan]) -> Arc<[Expected]> {
 /// The hardware address of a neighbour, by the port and the host that asked for it.
 type MacOf<'a> = &'a dyn Fn(usize, usize, IpAddr) -> Option<[u8; 6]>;
 
+/// The plan with captures that fit the ports that send them.
+fn fitted<'p>(plan: &'p Plan, facts: &[PortFacts]) -> Result<Cow<'p, Plan>, EngineError> {
+    let mut fitted = Cow::Borrowed(plan);
+    for (index, stream) in plan.streams.iter().enumerate().filter(|(_, stream)| stream.replay.is_some()) {
+        let mut own = stream.clone();
+        let carried = facts[stream.from].frame_len_max;
+        let changed = own.fit_replay(carried).map_err(|error| EngineError::Stream {
+            stream: stream.name.clone(),
+            reason: format!(
+                "port {} carries frames of {carried} bytes: {error}",
+                plan.ports[stream.from].name
+            ),
+        })?;
+        if changed.is_some() {
+            fitted.to_mut().streams[index] = own;
+        }
+    }
+    Ok(fitted)
+}
+
 /// The streams of a plan with everything known.
 fn streams(
     plan: &Plan,
@@ -447,6 +468,10 @@ fn load(stream: &StreamPlan, index: usize, speed: u64) -> StreamLoad {
         Pattern::Flows { offsets, rate, flows } => {
             (Pace::Flows { offsets: offsets.clone(), rate: *rate, flows: *flows }, 1)
         }
+        Pattern::Interleaved { places, of, mix } => match stream.rate.packets(*mix, speed) {
+            Some(rate) => (interleaved(places, *of, rate), 1),
+            None => (Pace::Max, 1),
+        },
         Pattern::Captured { times, period } => (Pace::Trace { times: times.clone(), period: *period }, 1),
     };
     let load = StreamLoad { pace, group, count: stream.count, start_delay: stream.start_delay };
@@ -457,6 +482,24 @@ fn load(stream: &StreamPlan, index: usize, speed: u64) -> StreamLoad {
         },
         None => load,
     }
+}
+
+/// When the packets at these places of a capture of `of` packets leave, if all leave at `rate`.
+fn interleaved(places: &[u64], of: u64, rate: Pps) -> Pace {
+    /// Short captures are unrolled, so that rounding to nanoseconds does not add up.
+    const SPAN_LEAST: u128 = 1_000_000;
+    const PLACES_MOST: usize = 1 << 16;
+    let at = |place: u128| {
+        let nanos = place * 1_000_000_000_000_000 / u128::from(rate.micro().max(1));
+        u64::try_from(nanos).unwrap_or(u64::MAX)
+    };
+    let wanted = SPAN_LEAST / u128::from(at(of.into()).max(1)) + 1;
+    let loops = wanted.clamp(1, (PLACES_MOST / places.len().max(1)).max(1) as u128) as u64;
+    let all = (0..loops).flat_map(|turn| {
+        places.iter().map(move |place| u128::from(turn) * u128::from(of) + u128::from(*place))
+    });
+    let period = at(u128::from(loops) * u128::from(of)).max(1);
+    Pace::Trace { times: all.map(|place| Nanos(at(place))).collect(), period: Nanos(period) }
 }
 
 fn set_mac(packet: &mut PacketSpec, field: &str, mac: [u8; 6]) {

@@ -14,6 +14,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tcp::GroupTunnel;
 use units::Nanos;
+use wire::Vlans;
 use wire::tunnel::{Decap, DecapEntry, Encap, EncapLink, OuterHeaders, PppoeEncap, PppoeLinks};
 
 /// Longest outer packet with an answer of a host inside.
@@ -100,7 +101,7 @@ impl<'p> PortTunnels<'p> {
                 let Some(end) = end.as_ref().filter(|end| end.port == port) else { continue };
                 let ranges = pool.addresses.iter().map(|range| range.first..=range.last);
                 let addresses = pool.addresses.first().map(|range| range.first).into_iter().collect();
-                let host = |number: usize, vlans: Vec<u16>| Host {
+                let host = |number: usize, vlans: Vlans| Host {
                     mac: hosts.ports[port].host(number).mac,
                     vlans,
                     addresses,
@@ -113,7 +114,7 @@ impl<'p> PortTunnels<'p> {
                     if network == inside.len() {
                         inside.push(Vec::new());
                     }
-                    inside[network].push(host(0, Vec::new()));
+                    inside[network].push(host(0, Vlans::NONE));
                     let outer = Arc::new(OuterHeaders::Pppoe(PppoeEncap::new(links.clone())));
                     in_sessions.push(InSessions { session, links: links.clone(), outer, network });
                     continue;
@@ -160,7 +161,7 @@ impl<'p> PortTunnels<'p> {
             let (own_mac, vlans) = (hosts.host(end.own.host).mac, end.own.vlans.clone());
             let tunnel = end.own.tunnel.clone();
             let network = end.network as u32 + 1;
-            entries.push(DecapEntry { tunnel: tunnel.clone(), mac: own_mac, vlans: vlans.clone(), network });
+            entries.push(DecapEntry { tunnel: tunnel.clone(), mac: own_mac, vlans: vlans.to_vec(), network });
             let encap = Encap::new(tunnel, &EncapLink { own_mac, hop_mac, vlans });
             end.outer = Some(Arc::new(OuterHeaders::Tunnel(encap)));
         }

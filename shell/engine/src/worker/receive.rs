@@ -455,7 +455,7 @@ fn keep_for_control(
 fn reports_error(data: &[u8]) -> bool {
     let pair = |at: usize| data.get(at..at + 2).map(|two| u16::from_be_bytes([two[0], two[1]]));
     let mut at = 12;
-    while matches!(pair(at), Some(0x8100 | 0x88a8)) {
+    while pair(at).is_some_and(wire::is_vlan_type) {
         at += 4;
     }
     let ip = &data[data.len().min(at + 2)..];

@@ -73,7 +73,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
             gateways: Vec::new(),
             gateway_macs: Vec::new(),
             mac: None,
-            vlans: Vec::new(),
+            vlans: wire::Vlans::NONE,
         }],
         speed_bps: Some(10_000_000_000),
         checksum: ChecksumBy::Software,

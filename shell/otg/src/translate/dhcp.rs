@@ -3,9 +3,9 @@
 //! A profile has clients of a port that are alike, whose hardware addresses follow each other; so the interfaces of a port must be.
 
 use super::ClientPlan;
-use super::ports::vlans as vlans_of;
+use super::ports::{vlan_type as vlan_type_of, vlans as vlans_of};
 use crate::node::Node;
-use profile::document::{AddressByDoc, DhcpDoc, Dhcpv6Doc, Mac, OneOrMany, PortDoc, VlanId};
+use profile::document::{AddressByDoc, DhcpDoc, Dhcpv6Doc, Mac, OneOrMany, PortDoc, VlanId, VlanType};
 
 /// What a profile calls all clients of a port.
 pub(super) const ALL: &str = "dhcp";
@@ -21,6 +21,7 @@ pub(super) struct Client {
     pub(super) ethernet: String,
     mac: Mac,
     vlans: Vec<VlanId>,
+    pub(super) vlan_type: Option<VlanType>,
     asks: Asks,
 }
 
@@ -51,6 +52,7 @@ pub(super) fn client(ethernet: &Node<'_>, before: Option<&Client>) -> Option<Cli
         return None;
     }
     let (mac, vlans): (Mac, _) = (ethernet.quantity("mac")?, vlans_of(ethernet));
+    let vlan_type = vlan_type_of(ethernet);
     if let Some(before) = before {
         if units::Mac(mac.0).number() != units::Mac(before.mac.0).number() + 1 {
             ethernet.fail_at(
@@ -58,13 +60,13 @@ pub(super) fn client(ethernet: &Node<'_>, before: Option<&Client>) -> Option<Cli
                 "not supported: those of a port's DHCP clients must follow each other in their order",
             );
         }
-        if vlans != before.vlans || asks != before.asks {
+        if vlans != before.vlans || vlan_type != before.vlan_type || asks != before.asks {
             node.fail("not supported: clients of a port that differ in VLANs or in what they ask for");
         }
     }
     let (name, path) = (node.text("name").to_owned(), node.path().to_owned());
     let (ethernet, plan) = (ethernet.text("name").to_owned(), ClientPlan { name, path, is_v6 });
-    Some(Client { plan, ethernet, mac, vlans, asks })
+    Some(Client { plan, ethernet, mac, vlans, vlan_type, asks })
 }
 
 fn v4(node: &Node<'_>) -> Asks {

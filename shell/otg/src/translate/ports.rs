@@ -12,9 +12,10 @@ use super::{CapturePlan, Igp, Interface, LagPlan, PortPlan, Router, RouterPlan, 
 use crate::node::Node;
 use profile::document::{
     CaptureDoc, HostDoc, Ip, IpPrefix, IsisRouterDoc, Mac, Name, OneOrMany, OspfRouterDoc, PortDoc, Speed,
-    VlanId,
+    VlanId, VlanType,
 };
 use units::FrameLen;
+use wire::{SERVICE_VLAN_TYPE, VLAN_TYPE};
 
 /// Overhead of a frame over its IP packet: Ethernet header with FCS, and two VLAN tags.
 const ETHERNET_BYTES: u32 = 18;
@@ -60,6 +61,7 @@ struct Host {
     mac: Option<Mac>,
     mtu: Option<u32>,
     vlans: Vec<VlanId>,
+    vlan_type: Option<VlanType>,
     addresses: Vec<IpPrefix>,
     gateways: Vec<Ip>,
     /// Hardware addresses of gateways that are not to be asked.
@@ -501,6 +503,7 @@ impl Side {
             speed: self.speed.map(Speed),
             capture: self.capture.as_ref().map(|(_, capture)| capture.clone()),
             vlan: dhcp::vlans(&self.clients),
+            vlan_type: self.clients.first().and_then(|client| client.vlan_type.clone()),
             bgp: bgp::document(&self.peers),
             isis: isis::document(&self.isis),
             ospf: ospf::document(&self.ospf),
@@ -530,12 +533,13 @@ impl Host {
             mac: node.has("mac").then(|| node.quantity("mac")).flatten(),
             mtu: node.has("mtu").then(|| node.whole("mtu") as u32),
             vlans: Vec::new(),
+            vlan_type: None,
             addresses: Vec::new(),
             gateways: Vec::new(),
             gateway_macs: Vec::new(),
             interface,
         };
-        host.vlans = vlans(node);
+        (host.vlans, host.vlan_type) = (vlans(node), vlan_type(node));
         let mut names = vec![name];
         for item in ["ipv4_addresses", "ipv6_addresses"].into_iter().flat_map(|family| node.items(family)) {
             host.address(&item);
@@ -577,6 +581,7 @@ impl Host {
             gateway_mac: self.gateway_macs.iter().map(|(ip, mac)| (ip.to_string(), mac.clone())).collect(),
             mac: self.mac.clone(),
             vlan: (!self.vlans.is_empty()).then(|| OneOrMany::Many(self.vlans.clone())),
+            vlan_type: self.vlan_type.clone(),
             ..HostDoc::new(Name(self.key.clone()), self.addresses.clone())
         }
     }
@@ -586,12 +591,25 @@ impl Host {
 pub(super) fn vlans(node: &Node<'_>) -> Vec<VlanId> {
     let vlan = |vlan: Node<'_>| {
         vlan.text("name");
-        if vlan.text("tpid") != "x8100" {
-            vlan.fail_at("tpid", "not supported: use x8100");
-        }
         VlanId(vlan.whole("id") as u16)
     };
     node.items("vlans").into_iter().map(vlan).collect()
+}
+
+/// The type of the outermost tag of an Ethernet interface, unless it is that of hosts which give none. Inner ones have 0x8100.
+pub(super) fn vlan_type(node: &Node<'_>) -> Option<VlanType> {
+    let usual = if node.items("vlans").len() > 1 { SERVICE_VLAN_TYPE } else { VLAN_TYPE };
+    let mut outer = None;
+    for (depth, vlan) in node.items("vlans").into_iter().enumerate() {
+        let kind: Option<VlanType> = format!("0{}", vlan.text("tpid")).parse().ok();
+        match kind {
+            Some(kind) if depth == 0 => outer = Some(kind),
+            Some(VlanType(VLAN_TYPE)) => {}
+            None if depth == 0 => vlan.fail_at("tpid", "not supported: use x8100, x88a8 or x9100"),
+            _ => vlan.fail_at("tpid", "not supported for an inner VLAN: use x8100"),
+        }
+    }
+    outer.filter(|kind| kind.0 != usual)
 }
 
 /// `speed_10_fd_mbps`, `speed_400_gbps`.

@@ -13,7 +13,7 @@ fn config(clients: u32) -> DhcpConfig {
     DhcpConfig {
         clients,
         mac: [2, 0, 0, 1, 0, 0],
-        vlans: vec![7],
+        vlans: [7].into(),
         rate: 1_000,
         outstanding: 1_000,
         retry: Nanos::from_secs(4),
@@ -129,7 +129,7 @@ impl Server {
         bytes.extend([1, 4, 255, 255, 0, 0, 3, 4, 10, 0, 0, 1, 51, 4]);
         bytes.extend(self.lease_s.to_be_bytes());
         bytes.push(255);
-        let link = Link { from: SERVER_MAC, to: asked.mac, vlans: &[7] };
+        let link = Link { from: SERVER_MAC, to: asked.mac, vlans: &[7].into() };
         Some(link.udp((SERVER, SERVER_PORT), (address, CLIENT_PORT), &bytes))
     }
 }

@@ -11,7 +11,7 @@ fn config(clients: u32) -> Dhcp6Config {
     Dhcp6Config {
         clients,
         mac: [2, 0, 0, 1, 0, 0],
-        vlans: vec![7],
+        vlans: [7].into(),
         rate: 1_000,
         outstanding: 1_000,
         address: true,

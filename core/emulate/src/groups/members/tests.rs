@@ -4,13 +4,14 @@ use super::*;
 use crate::frame::{Link, Packet};
 
 const SECOND: Nanos = Nanos::from_secs(1);
-const ROUTER: Link<'static> = Link { from: [2, 0, 0, 0, 0, 0xfe], to: [1, 0, 0x5e, 0, 0, 1], vlans: &[] };
+const ROUTER: Link<'static> =
+    Link { from: [2, 0, 0, 0, 0, 0xfe], to: [1, 0, 0x5e, 0, 0, 1], vlans: &wire::Vlans::NONE };
 const ROUTER_IP: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
 fn host() -> GroupHost {
     GroupHost {
         mac: [2, 0, 0, 0, 0, 1],
-        vlans: vec![],
+        vlans: wire::Vlans::NONE,
         ip: Ipv4Addr::new(10, 0, 0, 2),
         link_local: "fe80::2".parse().unwrap(),
         igmp_v2: false,

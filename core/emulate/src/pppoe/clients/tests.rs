@@ -15,7 +15,7 @@ fn config(clients: u32) -> PppoeConfig {
     PppoeConfig {
         clients,
         mac: [2, 0, 0, 1, 0, 0],
-        vlans: vec![7],
+        vlans: [7].into(),
         rate: 1_000,
         outstanding: 1_000,
         retry: Nanos::from_secs(3),
@@ -107,7 +107,7 @@ impl Concentrator {
             let id = pppoe.session;
             let mut said = Vec::new();
             self.hear(id, pppoe.payload, &mut said);
-            let link = Link { from: AC, to: read.from, vlans: &[7] };
+            let link = Link { from: AC, to: read.from, vlans: &[7].into() };
             out.extend(said.iter().map(|payload| link.pppoe_session(id, payload)));
         }
     }
@@ -163,7 +163,7 @@ impl Concentrator {
                 put_tag(&mut answer, tag::MAX_PAYLOAD, &most.to_be_bytes());
             }
         }
-        let link = Link { from: AC, to: from, vlans: &[7] };
+        let link = Link { from: AC, to: from, vlans: &[7].into() };
         Some(link.pppoe_discovery(&Pppoe { code, session, payload: &answer }))
     }
 
@@ -320,7 +320,7 @@ impl Concentrator {
                 }
             }
             self.tell(id, &mut said);
-            let link = Link { from: AC, to: self.lines[&id].mac, vlans: &[7] };
+            let link = Link { from: AC, to: self.lines[&id].mac, vlans: &[7].into() };
             out.extend(said.iter().map(|payload| link.pppoe_session(id, payload)));
         }
     }
@@ -679,7 +679,7 @@ fn a_session_that_the_concentrator_ends_comes_back() {
     let ids: Vec<u16> = world.ac.lines.keys().copied().collect();
     let session = |world: &World, id: u16| world.ac.lines[&id].mac;
     let first = session(&world, ids[0]);
-    let link = Link { from: AC, to: first, vlans: &[7] };
+    let link = Link { from: AC, to: first, vlans: &[7].into() };
     let padt = |session| link.pppoe_discovery(&Pppoe { code: pppoe_code::PADT, session, payload: &[] });
     assert!(!world.clients.take(world.now, &padt(ids[1])), "another's session");
     let stranger = Link { from: [2, 9, 9, 9, 9, 9], ..link };
@@ -687,7 +687,7 @@ fn a_session_that_the_concentrator_ends_comes_back() {
     assert!(!world.clients.take(world.now, &forged), "another's word");
     assert!(world.clients.take(world.now, &padt(ids[0])));
     world.ac.lines.remove(&ids[0]);
-    let link = Link { from: AC, to: session(&world, ids[1]), vlans: &[7] };
+    let link = Link { from: AC, to: session(&world, ids[1]), vlans: &[7].into() };
     let end = Control { code: code::TERMINATE_REQUEST, id: 9, data: b"maintenance" };
     assert!(world.clients.take(world.now, &link.pppoe_session(ids[1], &end.with_protocol(protocol::LCP))));
     assert_eq!((world.clients.up(), world.count().lost_ended), (0, 2));
@@ -718,7 +718,7 @@ fn what_is_not_known_is_rejected_and_echoes_are_answered() {
     let mut world = World::new(config(1), Some(PppoeMethod::ChapMd5));
     world.run_for(3);
     let (id, mac) = world.ac.lines.first_key_value().map(|(id, line)| (*id, line.mac)).unwrap();
-    let link = Link { from: AC, to: mac, vlans: &[7] };
+    let link = Link { from: AC, to: mac, vlans: &[7].into() };
     let mut say = |kind: u16, packet: Control<'_>| {
         assert!(world.clients.take(world.now, &link.pppoe_session(id, &packet.with_protocol(kind))));
         let mut frames = Vec::new();
@@ -758,7 +758,7 @@ fn frames_of_any_kind_change_nothing_that_is_not_sound() {
     world.run_for(3);
     let (id, mac) = world.ac.lines.first_key_value().map(|(id, line)| (*id, line.mac)).unwrap();
     let echo = Control { code: code::ECHO_REQUEST, id: 5, data: b"\0\0\0\x09" }.with_protocol(protocol::LCP);
-    let frame = Link { from: AC, to: mac, vlans: &[7] }.pppoe_session(id, &echo);
+    let frame = Link { from: AC, to: mac, vlans: &[7].into() }.pppoe_session(id, &echo);
     for at in 0..frame.len() {
         for bit in 0..8 {
             let mut other = frame.clone();

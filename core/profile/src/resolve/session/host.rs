@@ -145,7 +145,7 @@ impl Resolver<'_> {
         let hosts = &self.ports[port].hosts;
         let is_meant = |ip: IpAddr| ranges.iter().any(|range| Span::range(range).has(ip));
         let own = |number: usize| hosts[number].addresses.iter().filter(|own| is_meant(own.ip));
-        let is_there = |number: &usize| vlans.is_none_or(|vlans| *vlans == hosts[*number].vlans);
+        let is_there = |number: &usize| vlans.is_none_or(|vlans| *vlans == *hosts[*number].vlans);
         let all: Vec<usize> = (0..hosts.len()).collect();
         let there: Vec<usize> = all.iter().filter(|number| is_there(number)).copied().collect();
         let there = if there.iter().any(|number| own(*number).next().is_some()) { there } else { all };

@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use std::sync::Arc;
 use tcp::{ACK_DELAY_MAX, Congestion, TcpOptions, TimeWait, UdpOptions};
 use units::Nanos;
+use wire::Vlans;
 use wire::tunnel::PppoeLinks;
 
 /// Bytes of IP packets unless said otherwise: those of Ethernet.
@@ -41,6 +42,13 @@ impl<'a, T> Said<'a, T> {
 }
 
 impl Resolver<'_> {
+    /// Says a warning that is not said yet: a file may be named several times.
+    pub(super) fn warn_once(&mut self, warning: String) {
+        if !self.warnings.contains(&warning) {
+            self.warnings.push(warning);
+        }
+    }
+
     /// What the entry says for both ends is complained about once.
     pub(super) fn fail_once(&mut self, path: impl Into<String>, reason: impl Into<String>) {
         let (path, reason) = (path.into(), reason.into());
@@ -72,7 +80,11 @@ impl Resolver<'_> {
         let is_inside = tunnel.is_some() || pppoe.is_some();
         let hosts = hosts.iter().map(|host| &self.ports[port].hosts[*host]).map(|host| SideHost {
             name: host.name.clone(),
-            vlans: vlans.clone().unwrap_or_else(|| if is_inside { Vec::new() } else { host.vlans.clone() }),
+            vlans: match &vlans {
+                Some(ids) => host.vlans.with_ids(ids.clone()),
+                None if is_inside => Vlans::NONE,
+                None => host.vlans.clone(),
+            },
         });
         let hosts = hosts.collect();
         let mtu_said = mtu.as_ref().or(doc.mtu.as_ref());

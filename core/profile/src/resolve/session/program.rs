@@ -8,7 +8,7 @@ use crate::document::quantity::Duration;
 use crate::resolve::Resolver;
 use indexmap::IndexMap;
 use session::plan::{AppPlan, Carrier, Content, Expect, Op, Part, Program, TIMED_MAX};
-use session::{ConversationOptions, conversations};
+use session::{ConversationOptions, OtherPackets, conversations};
 use std::sync::Arc;
 use units::Nanos;
 
@@ -197,12 +197,22 @@ impl Resolver<'_> {
             self.reading.fail(format!("{path}.datagram_max"), "must be at least 1B");
             return None;
         }
+        self.warnings.extend(capture.warnings.iter().map(|warning| format!("{path}: {warning}")));
         let options = ConversationOptions { pauses, answer_delay, datagram_max };
         let found = conversations(&capture, options);
         let (number, all) = (doc.conversation.unwrap_or(1), found.all.len());
+        let other = found.other_packets.total();
+        if other > 0 {
+            let (other, packets) = (units::count(other), units::count(capture.records.len() as u64));
+            let reasons = of_none(&found.other_packets);
+            self.warn_once(format!(
+                "{path}: {other} of {packets} packets in '{}' belong to no conversation{reasons}",
+                doc.file
+            ));
+        }
         let Some(one) = found.all.into_iter().nth(number as usize - 1) else {
             let reason = match all {
-                0 => format!("in '{}' nothing is said over TCP or UDP", doc.file),
+                0 => format!("'{}' holds no data over TCP or UDP{}", doc.file, of_none(&found.other_packets)),
                 _ => format!("there is no conversation {number} in '{}'; it has {all}", doc.file),
             };
             let at = if all == 0 { file_path } else { format!("{path}.conversation") };
@@ -214,12 +224,28 @@ impl Resolver<'_> {
                 "{path}: of what conversation {number} says {} bytes are not in '{}'; zeros are said instead",
                 one.missing, doc.file
             );
-            if !self.warnings.contains(&warning) {
-                self.warnings.push(warning);
-            }
+            self.warn_once(warning);
         }
         Some(Conversation { app: one.app, carrier: one.carrier, port: one.server.port() })
     }
+}
+
+/// Why packets belong to no conversation, in a clause behind a sentence.
+fn of_none(other: &OtherPackets) -> String {
+    let mut reasons: Vec<String> = other
+        .unreadable
+        .iter()
+        .map(|(reason, n)| format!("{} {}", units::count(*n), replay::why(*reason, *n)))
+        .collect();
+    for (n, reason) in [
+        (other.foreign, "neither TCP nor UDP over IP, or cut short in their headers"),
+        (other.fragments, "fragments of packets that are not there whole"),
+    ] {
+        if n > 0 {
+            reasons.push(format!("{} {reason}", units::count(n)));
+        }
+    }
+    if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) }
 }
 
 /// The most bytes a content can have.

@@ -1,0 +1,90 @@
+//! Whether there is time for what is asked for by number: packets, loops of captures, flows, sessions.
+
+use super::Resolver;
+use crate::plan::{Pattern, SessionEntry, StreamPlan};
+use session::plan::OpenRate;
+use units::{Nanos, Pps, count};
+
+impl Resolver<'_> {
+    /// Warns of streams and entries that can't do by the end of `duration` what they are asked for by number.
+    pub(super) fn warn_of_too_much(
+        &mut self,
+        streams: &[StreamPlan],
+        sessions: &[SessionEntry],
+        duration: Nanos,
+    ) {
+        let default = match self.overrides.duration.is_none() && !self.reading.has("load.duration") {
+            true => format!("{duration}, the default of 'load.duration'"),
+            false => format!("the {duration} that traffic lasts"),
+        };
+        let late = |stream: &&StreamPlan| {
+            let speed = self.ports.get(stream.from).and_then(|port| port.speed_bps);
+            stream.duration.is_none() && time_of(stream, speed).is_some_and(|time| time > duration)
+        };
+        let late: Vec<&StreamPlan> = streams.iter().filter(late).collect();
+        if let Some(first) = late.first() {
+            let speed = self.ports.get(first.from).and_then(|port| port.speed_bps);
+            let time = time_of(first, speed).unwrap_or(duration);
+            let more = if late.len() > 1 {
+                format!(", and {} more streams likewise", late.len() - 1)
+            } else {
+                String::new()
+            };
+            self.warnings.push(format!(
+                "stream {}: its {} packets take {}, longer than {default}: it will not send all{more}",
+                first.name,
+                count(first.count.unwrap_or(0)),
+                rounded(time)
+            ));
+        }
+        for entry in sessions {
+            let load = &entry.session.load;
+            let (Some(asked), OpenRate::Constant(rate)) = (load.count, &load.open) else { continue };
+            let time = after(asked.saturating_sub(1), *rate).saturating_add(load.start_delay);
+            if time > duration && entry.session.client.is_some() {
+                self.warnings.push(format!(
+                    "sessions {}: {} sessions take {} to open, longer than {default}: not all will be opened",
+                    entry.session.name,
+                    count(asked),
+                    rounded(time)
+                ));
+            }
+        }
+    }
+}
+
+fn rounded(time: Nanos) -> Nanos {
+    let unit = if time.0 > 10_000_000_000 { 100_000_000 } else { 1_000_000 };
+    Nanos(time.0.div_ceil(unit).saturating_mul(unit))
+}
+
+/// When packet `number`, from 0, leaves at a rate.
+fn after(number: u64, rate: Pps) -> Nanos {
+    let nanos = u128::from(number) * 1_000_000_000_000_000 / u128::from(rate.micro().max(1));
+    Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+}
+
+/// From the start of traffic to a stream's last packet, if its number of packets and its times are known.
+fn time_of(stream: &StreamPlan, speed_bps: Option<u64>) -> Option<Nanos> {
+    let last = stream.count?.checked_sub(1)?;
+    let rate =
+        || stream.rate.packets(stream.sizes.mix(), speed_bps.unwrap_or(0)).filter(|rate| *rate > Pps::ZERO);
+    let time = match &stream.pattern {
+        Pattern::Continuous | Pattern::Bursts { .. } | Pattern::Poisson { .. } => after(last, rate()?),
+        Pattern::Captured { times, period } => {
+            let n = times.len().max(1) as u64;
+            let loops = Nanos(period.0.saturating_mul(last / n));
+            loops.saturating_add(*times.get((last % n) as usize)?)
+        }
+        Pattern::Interleaved { places, of, mix } => {
+            let n = places.len().max(1) as u64;
+            let rate = stream.rate.packets(*mix, speed_bps.unwrap_or(0)).filter(|rate| *rate > Pps::ZERO);
+            after((last / n).saturating_mul(*of).saturating_add(*places.get((last % n) as usize)?), rate?)
+        }
+        Pattern::Flows { offsets, rate, flows: Some(flows) } => {
+            after(flows.saturating_sub(1), *rate).saturating_add(*offsets.last()?)
+        }
+        _ => return None,
+    };
+    Some(time.saturating_add(stream.start_delay))
+}
