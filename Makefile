@@ -14,6 +14,8 @@ demo: build
 
 build: web
 	@tools/setup build
+	@[ -x target/release/eagre ] || echo "Compiling eagre and its libraries takes about $$((12 / $$(nproc) + 1)) to" \
+		"$$((24 / $$(nproc) + 1)) minutes on these $$(nproc) cores, the first time."
 	env -u MAKEFLAGS cargo build --release --locked --package cli
 
 # Builds the dashboard if its sources are newer than web/dist.

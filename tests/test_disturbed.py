@@ -1,6 +1,7 @@
 """A tester that is kept from its core says so: its own pauses and bursts are not taken for the device's."""
 
 import os
+import re
 import signal
 import time
 
@@ -40,6 +41,13 @@ def test_a_worker_that_shares_its_core_is_named(lab):
     assert (done.exit, verdict["valid"], verdict["disturbed"]) == (1, False, True), verdict
     assert any("worker 0 waited" in reason and "for its core" in reason for reason in verdict["reasons"]), verdict
     assert table.exit == 1 and "INVALID" in table.out + table.err and "worker 0 waited" in table.out + table.err
+    holds, stream = verdict["holds"], done.told["streams"]["s"]
+    assert stream["lost"] == 0 and holds["streams.s.lost"] == {"holds": True}, holds
+    assert holds["streams.s.reordered"] == {"holds": True}, holds
+    latency = holds["streams.s.latency_ns"]
+    assert not latency["holds"] and "worker 0 waited" in latency["reason"] and latency["remedy"], latency
+    # One cause: what other processes took is not called too high a load.
+    assert not any("exceeds" in reason for reason in verdict["reasons"]), verdict
     machine = done.told["machine"]
     assert machine["others_cores"] > 0.4 and "python3" in [usage["name"] for usage in machine["others"]], machine
     assert "  machine: other processes kept " in table.out
@@ -94,6 +102,36 @@ def test_a_pause_is_told(lab):
     assert worker["stall_max_ns"] >= 250_000_000 and worker["paused_s"] >= 0.25, worker
     assert (done.exit, verdict["valid"], verdict["disturbed"]) == (1, False, True), verdict
     assert any(reason.startswith("worker 0 ") for reason in verdict["reasons"]), verdict
+    stream = done.told["streams"]["s"]
+    apart = stream["undisturbed"]
+    assert 0.5 < apart["ratio"] < 0.95, apart
+    assert apart["latency_ns"]["max"] < 250_000_000 and apart["latency_ns"]["samples"] < stream["latency_ns"]["samples"], stream
+    assert verdict["holds"]["streams.s.lost"] == {"holds": True} or stream["lost"], verdict
+
+
+CRITERIA = {
+    "streams.s.lost": ("== 0", "met"),
+    "streams.s.latency_ns.p50": ("< 200ms", "met"),
+    "streams.s.latency_ns.max": ("< 1ms", "cannot_judge"),
+    "streams.s.tx": ("> 1", "met"),
+}
+
+
+def test_criteria_are_judged_on_what_holds(lab):
+    """A pause of 300 ms: what was lost and the usual delay are known, the longest delay is not."""
+    criteria = {path: condition for path, (condition, _) in CRITERIA.items()}
+    profile = lab.profile(pair(), [stream("s", "west", "east", rate="10kpps")], load={"duration": "3s", "drain": "100ms"}, criteria=criteria)
+    process = lab.start_eagre("run", profile, "--json", "-")
+    time.sleep(1.5)
+    os.kill(process.pid, signal.SIGSTOP)
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGCONT)
+    done = lab.finish(process)
+    found = {one["path"]: one["outcome"] for one in done.told["criteria"]}
+    assert found == {path: outcome for path, (_, outcome) in CRITERIA.items()}, done.told["criteria"]
+    doubted = next(one for one in done.told["criteria"] if one["outcome"] == "cannot_judge")
+    assert "worker 0" in doubted["reason"] and not doubted["passed"], doubted
+    assert "can't be judged here" in done.err, done.err
 
 
 def test_virtual_time_has_no_disturbances(lab):
@@ -102,3 +140,21 @@ def test_virtual_time_has_no_disturbances(lab):
     simulated = lab.eagre("sim", profile, "--json", "-").ok().told
     assert simulated["verdict"] == {"valid": True, "generator_limited": False, "disturbed": False, "reasons": []}
     assert not simulated["workers"][0].keys() & {"waited_s", "paused_s"}
+
+
+@pytest.mark.parametrize("trouble", ["loops", "stops"])
+def test_the_demo_works_on_a_busy_machine(lab, trouble):
+    """Two busy loops per core, or a process that is stopped for a while: exit 0, what holds, and one line on the machine."""
+    if trouble == "loops":
+        for core in sorted(os.sched_getaffinity(0)) * 2:
+            lab.start("taskset", "-c", core, "/usr/bin/python3", "-c", "while True: pass")
+    process = lab.start_eagre("demo", "--duration", "2s")
+    if trouble == "stops":
+        time.sleep(1)
+        os.kill(process.pid, signal.SIGSTOP)
+        time.sleep(0.5)
+        os.kill(process.pid, signal.SIGCONT)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, out + err
+    if "it works" in out:
+        assert re.search(r"^  holds: .*lost", out, re.MULTILINE) and out.count("this machine disturbed") == 1, out

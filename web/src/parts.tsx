@@ -23,12 +23,13 @@ export function Badge({ state, achieved }: { state: State; achieved?: AchievedRe
 
 /** A verdict in words. */
 export function verdictWords(verdict: Verdict): { text: string; look: "good" | "warn" | "bad" } {
-  const said = [...verdict.reasons, ...(verdict.notes ?? [])];
-  const why = said.length ? `: ${said.join("; ")}` : "";
-  if (!verdict.valid) return { text: `Not valid${why}.`, look: "bad" };
-  if (verdict.generator_limited) return { text: `Valid, but the tester was the limit${why}.`, look: "warn" };
-  if (verdict.disturbed) return { text: `Valid, but the tester was disturbed${why}.`, look: "warn" };
-  return { text: `Valid${why}.`, look: "good" };
+  const why = verdict.reasons.length ? `: ${verdict.reasons.join("; ")}` : "";
+  // Notes are no reasons: the figures are right all the same.
+  const notes = verdict.notes?.length ? ` Note: ${verdict.notes.join("; ")}.` : "";
+  if (!verdict.valid) return { text: `Not valid${why}.${notes}`, look: "bad" };
+  if (verdict.generator_limited) return { text: `Valid, but the tester was the limit${why}.${notes}`, look: "warn" };
+  if (verdict.disturbed) return { text: `Valid, but the tester was disturbed${why}.${notes}`, look: "warn" };
+  return { text: `Valid${why}.${notes}`, look: "good" };
 }
 
 /** How much of what was asked succeeded, in words. */

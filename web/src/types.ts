@@ -653,6 +653,10 @@ export interface CriterionResult {
   value?: number | null;
   /** Whether it passed. A value that was not measured fails. */
   passed: boolean;
+  /** `met`, `not_met`, or `cannot_judge`: what disturbed the tester decides. */
+  outcome: string;
+  /** Why it cannot be judged, and what to do. */
+  reason?: string | null;
 }
 
 /** A DHCP client behind a port. */
@@ -1070,6 +1074,22 @@ export interface GroupState {
   sources: string[];
   /** Time since it was joined, s. */
   joined_for_s: number;
+}
+
+/** How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, or cannot be judged: then there is none of these. */
+export interface HoldsResult {
+  /** Whether the figure describes the device and the network as it stands. */
+  holds: boolean;
+  /** The true value is at least this. */
+  lower?: number | null;
+  /** The true value is at most this. */
+  upper?: number | null;
+  /** Share of packets that no pause of the tester touched. For these the figures under `undisturbed` hold. */
+  undisturbed_ratio?: number | null;
+  /** Why it does not hold as it stands. */
+  reason?: string | null;
+  /** How to get a figure that holds. */
+  remedy?: string | null;
 }
 
 /** Where a finding lies. */
@@ -3567,6 +3587,8 @@ export interface StreamResult {
   jitter_ns?: JitterResult | null;
   /** Time between arrivals. */
   interarrival_ns?: SpreadResult | null;
+  /** The times of packets that no pause of the tester touched; absent if none was touched. */
+  undisturbed?: UndisturbedResult | null;
   /** Arrival of the first packet, ns since traffic started. */
   first_arrival_ns?: number | null;
   /** Arrival of the last packet, ns since traffic started. */
@@ -3815,6 +3837,8 @@ export interface Verdict {
   reasons: string[];
   /** What to know about the figures that are valid all the same. */
   notes?: string[];
+  /** How far single figures can be trusted, by path: `streams.a.lost`, or `streams.a.latency_ns` for all below it. A figure without an entry holds; absent if all do. */
+  holds?: Record<string, HoldsResult>;
 }
 
 /** Versions. */

@@ -98,6 +98,8 @@ pub struct Counts {
     pub delay_change: DelayVariation,
     /// Time between consecutive arrivals, ns.
     pub interarrival: Moments,
+    /// Numbers missing before packets that no pause touched, so that none can have cost them; of one receiver only.
+    pub missed: i64,
 }
 
 impl Counts {
@@ -113,6 +115,13 @@ impl Counts {
         self.latency.merge(&other.latency);
         self.delay_change.merge(&other.delay_change);
         self.interarrival.merge(&other.interarrival);
+        self.missed += other.missed;
+    }
+
+    /// The same with what was counted of packets that pauses touched.
+    pub(crate) fn with_touched(mut self, touched: &Row) -> Self {
+        self.merge(&touched.counts(&Rare::default()));
+        self
     }
 }
 
@@ -227,6 +236,7 @@ impl Row {
                 sum: u128::from(self.change_sum),
             },
             interarrival: self.interarrival.moments(self.pairs),
+            missed: rare.missed,
         }
     }
 }
@@ -239,6 +249,8 @@ pub(crate) struct Rare {
     pub(crate) stale: u64,
     pub(crate) rejected: u64,
     pub(crate) reorder_distance_max: u64,
+    /// See [`Counts::missed`].
+    pub(crate) missed: i64,
 }
 
 #[cfg(test)]

@@ -86,6 +86,11 @@ impl Missing {
         self.bits[word] |= bit;
     }
 
+    fn has(&self, sequence: u64) -> bool {
+        let (word, bit) = Self::bit(sequence);
+        self.bits[word] & bit != 0
+    }
+
     /// Clears the bit; returns whether it was set.
     fn clear(&mut self, sequence: u64) -> bool {
         let (word, bit) = Self::bit(sequence);
@@ -113,6 +118,13 @@ impl Lane {
         let is_next = low == self.next as u32 && self.missing.as_ref().is_none_or(|m| m.is_quiet());
         self.next += u64::from(is_next);
         is_next
+    }
+
+    /// Numbers that were missing right before the newest; at most [`WINDOW`].
+    pub(crate) fn last_gap(&self) -> u64 {
+        let Some(missing) = &self.missing else { return 0 };
+        let newest = self.next.saturating_sub(1);
+        (1..WINDOW.min(newest + 1)).take_while(|back| missing.has(newest - back)).count() as u64
     }
 
     /// Decides on the held number, if there is one, by the number that arrived after it; to be asked before

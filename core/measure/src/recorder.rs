@@ -26,11 +26,24 @@ pub struct Arrival {
 /// What was counted since the last swap: one row for each stream.
 #[derive(Debug, Clone)]
 pub struct Table {
+    /// Packets that no pause touched; all packets if there is no `touched`.
     pub(crate) rows: Vec<Row>,
     pub(crate) rare: Vec<Rare>,
     /// Latency buckets; none if no histogram is kept.
     pub(crate) latencies: Latencies,
+    /// Packets that pauses touched, kept apart of not too many streams.
+    pub(crate) touched: Option<Touched>,
 }
+
+/// Rows and buckets of packets that pauses of the tester touched.
+#[derive(Debug, Clone)]
+pub(crate) struct Touched {
+    pub(crate) rows: Vec<Row>,
+    pub(crate) latencies: Latencies,
+}
+
+/// Streams up to which packets that pauses touched are kept apart.
+pub const KEPT_APART_MAX: usize = 16_384;
 
 /// A latency histogram of each stream.
 ///
@@ -117,10 +130,13 @@ impl Latencies {
 impl Table {
     /// An empty table of `streams` rows; without a scale, no latency histogram is kept.
     pub fn new(streams: usize, scale: Option<Scale>) -> Self {
+        let touched =
+            || Touched { rows: vec![Row::default(); streams], latencies: Latencies::new(streams, scale) };
         Self {
             rows: vec![Row::default(); streams],
             rare: vec![Rare::default(); streams],
             latencies: Latencies::new(streams, scale),
+            touched: (streams <= KEPT_APART_MAX).then(touched),
         }
     }
 
@@ -134,11 +150,36 @@ impl Table {
         self.rows.fill(Row::default());
         self.rare.fill(Rare::default());
         self.latencies.clear();
+        if let Some(touched) = &mut self.touched {
+            touched.rows.fill(Row::default());
+            touched.latencies.clear();
+        }
     }
 
     /// What was counted of a stream.
     pub fn counts(&self, stream: usize) -> Counts {
+        let undisturbed = self.undisturbed(stream);
+        self.touched.as_ref().map_or(undisturbed, |touched| undisturbed.with_touched(&touched.rows[stream]))
+    }
+
+    /// The same without packets that pauses touched.
+    pub(crate) fn undisturbed(&self, stream: usize) -> Counts {
         self.rows[stream].counts(&self.rare[stream])
+    }
+
+    /// Whether a pause touched a packet of a stream, or one between two of them.
+    pub(crate) fn is_touched(&self, stream: usize) -> bool {
+        self.touched
+            .as_ref()
+            .is_some_and(|touched| touched.rows[stream].received + touched.rows[stream].pairs > 0)
+    }
+
+    /// Packets of a stream, the instant of the first of all if it is in this table, and the time from arrival to arrival, ns.
+    pub(crate) fn arrivals(&self, stream: usize) -> (u64, Option<u64>, u64) {
+        let of = |row: &Row| (row.received, row.first(), row.interarrival.sum());
+        let (n, first, span) = of(&self.rows[stream]);
+        let touched = self.touched.as_ref().map_or((0, None, 0), |touched| of(&touched.rows[stream]));
+        (n + touched.0, first.or(touched.1), span + touched.2)
     }
 }
 
@@ -150,9 +191,12 @@ struct State {
     last: Last,
 }
 
+const _: () = assert!(size_of::<State>() == 64);
+
 #[derive(Debug, Clone, Copy, Default)]
 struct Last {
     arrival: Nanos,
+    sent: Nanos,
     latency: u64,
     /// RFC 3550's J times 16 (appendix A.8 keeps it so).
     jitter_16: u64,
@@ -166,6 +210,26 @@ pub struct Recorder {
     /// `lanes` for each stream.
     states: Vec<State>,
     lanes: usize,
+    /// Packets that left before this were touched by a pause.
+    touched_until: Nanos,
+    /// Of each stream that is kept apart.
+    excess: Vec<Excess>,
+}
+
+/// By how much pauses have raised a stream's jitter, times 16. The estimate is linear, so without them it is so much less.
+#[derive(Debug, Clone, Copy, Default)]
+struct Excess {
+    jitter_16: f64,
+    /// Packets that had been seen then.
+    seen: u64,
+}
+
+impl Excess {
+    /// What is left of it after so many packets: a sixteenth goes with each.
+    fn at(self, seen: u64) -> f64 {
+        let since = i32::try_from(seen.saturating_sub(self.seen)).unwrap_or(i32::MAX);
+        self.jitter_16 * (15.0f64 / 16.0).powi(since)
+    }
 }
 
 /// From this many streams on, what a burst needs is loaded before it is used, so that the loads overlap: fewer fit the
@@ -176,7 +240,8 @@ impl Recorder {
     /// A recorder of streams sent by at most `lanes` workers each, that counts into `table` first.
     pub fn new(table: Table, lanes: usize) -> Self {
         let states = vec![State::default(); table.rows.len() * lanes];
-        Self { table, states, lanes }
+        let excess = vec![Excess::default(); apart(&table)];
+        Self { table, states, lanes, touched_until: Nanos::ZERO, excess }
     }
 
     /// Counts a packet of which nothing but its stream is known; one of a stream there is not is left out.
@@ -184,6 +249,12 @@ impl Recorder {
         if let Some(row) = self.table.rows.get_mut(stream as usize) {
             row.counted(bytes);
         }
+    }
+
+    /// Packets that left before `until` were touched by a pause of the tester, from the next burst on.
+    #[inline(always)]
+    pub fn touch_until(&mut self, until: Nanos) {
+        self.touched_until = until;
     }
 
     /// Counts a burst that arrived at `now`. Returns how many arrivals name a stream or lane there is not; they are
@@ -254,17 +325,30 @@ impl Recorder {
         let stream = a.stream as usize;
         let at = stream * self.lanes + usize::from(a.lane);
         match self.states[at].lane.settle(a.sequence) {
-            Some(Settled::Confirmed(held)) => self.receive(stream, held.bytes, held.latency, held.at),
+            Some(Settled::Confirmed(held)) => {
+                if self.is_blameless(at, held.at.since(Nanos(held.latency))) {
+                    self.table.rare[stream].missed += self.states[at].lane.last_gap() as i64;
+                }
+                self.receive(stream, held.bytes, held.latency, held.at);
+            }
             Some(Settled::Rejected) => self.table.rare[stream].rejected += 1,
             None => {}
         }
+        let before = self.states[at].lane.expected();
         let order = self.states[at].lane.arrived(a.sequence, a.bytes, a.latency, now);
+        let missed = self.states[at].lane.expected().saturating_sub(before + 1);
+        let is_blameless = self.is_blameless(at, now.since(Nanos(a.latency)));
         let rare = &mut self.table.rare[stream];
         match order {
-            ArrivalOrder::InOrder => return true,
+            ArrivalOrder::InOrder => {
+                rare.missed += if is_blameless { missed as i64 } else { 0 };
+                return true;
+            }
             ArrivalOrder::Reordered(distance) => {
                 rare.reordered += 1;
                 rare.reorder_distance_max = rare.reorder_distance_max.max(distance);
+                // It was missing; whether that was no pause's fault is forgotten, so it is one less in any case.
+                rare.missed -= 1;
                 return true;
             }
             ArrivalOrder::Duplicate => rare.duplicates += 1,
@@ -272,6 +356,12 @@ impl Recorder {
             ArrivalOrder::Held => {}
         }
         false
+    }
+
+    /// Whether no pause touched a packet that left at `sent`, nor the one before it, so that none cost those between them. Of
+    /// several lanes that is not known.
+    fn is_blameless(&self, at: usize, sent: Nanos) -> bool {
+        self.lanes == 1 && sent.min(self.states[at].last.sent) >= self.touched_until
     }
 
     /// Counts as received what no later packet has confirmed or rejected; to be called when nothing comes any more.
@@ -287,10 +377,14 @@ impl Recorder {
     #[inline(always)]
     fn receive(&mut self, stream: usize, bytes: u16, latency: u64, now: Nanos) {
         let first = stream * self.lanes;
+        let last = &mut self.states[first].last;
+        let sent = now.since(Nanos(latency));
+        if sent.min(last.sent) < self.touched_until && self.table.touched.is_some() {
+            return self.receive_touched(stream, bytes, latency, now);
+        }
         let row = &mut self.table.rows[stream];
         row.arrived(bytes, latency);
         self.table.latencies.count(stream, latency);
-        let last = &mut self.states[first].last;
         if last.seen > 0 {
             let change = latency.abs_diff(last.latency);
             row.followed(change, now.since(last.arrival).0);
@@ -301,7 +395,36 @@ impl Recorder {
         }
         // Several queues may tell of their arrivals one after the other: times between arrivals add up to the span all the same.
         let arrival = now.max(last.arrival);
-        *last = Last { arrival, latency, jitter_16: last.jitter_16, seen: last.seen + 1 };
+        *last = Last { arrival, sent, latency, jitter_16: last.jitter_16, seen: last.seen + 1 };
+    }
+
+    /// The same of a packet that a pause touched, or that follows one.
+    #[cold]
+    #[inline(never)]
+    fn receive_touched(&mut self, stream: usize, bytes: u16, latency: u64, now: Nanos) {
+        let Some(touched) = &mut self.table.touched else { return };
+        let last = &mut self.states[stream * self.lanes].last;
+        let sent = now.since(Nanos(latency));
+        let is_touched = sent < self.touched_until;
+        let (row, latencies) = match is_touched {
+            true => (&mut touched.rows[stream], &mut touched.latencies),
+            false => (&mut self.table.rows[stream], &mut self.table.latencies),
+        };
+        row.arrived(bytes, latency);
+        latencies.count(stream, latency);
+        let mut jitter_16 = last.jitter_16;
+        if last.seen > 0 {
+            let change = latency.abs_diff(last.latency);
+            touched.rows[stream].followed(change, now.since(last.arrival).0);
+            jitter_16 = jitter_16 + change - ((jitter_16 + 8) >> 4);
+            let excess = &mut self.excess[stream];
+            let without = last.jitter_16 as f64 - excess.at(last.seen);
+            *excess = Excess { jitter_16: jitter_16 as f64 - without, seen: last.seen + 1 };
+        } else {
+            row.began(now.0);
+        }
+        let arrival = now.max(last.arrival);
+        *last = Last { arrival, sent, latency, jitter_16, seen: last.seen + 1 };
     }
 
     /// Exchanges what was counted for `empty`. If that has more rows, there are so many streams from now on.
@@ -313,6 +436,7 @@ impl Recorder {
         assert!(streams >= before && empty.latencies.scale == self.table.latencies.scale);
         if streams > before {
             self.states.resize(streams * self.lanes, State::default());
+            self.excess.resize(apart(empty), Excess::default());
         }
         std::mem::swap(&mut self.table, empty);
     }
@@ -323,9 +447,30 @@ impl Recorder {
         firsts.map(|s| Jitter::new(s.last.jitter_16 as f64 / 16.0, s.last.seen))
     }
 
+    /// The same without what pauses of the tester did.
+    pub fn undisturbed_jitter(&self) -> impl Iterator<Item = Jitter> {
+        let firsts = self.states.iter().step_by(self.lanes.max(1));
+        let excess = self.excess.iter().copied().chain(std::iter::repeat(Excess::default()));
+        firsts.zip(excess).map(|(s, excess)| {
+            let jitter_16 = s.last.jitter_16 as f64 - excess.at(s.last.seen);
+            Jitter::new(jitter_16.max(0.0) / 16.0, s.last.seen)
+        })
+    }
+
+    /// Whether no pause touched the newest packet of `stream` or came after it, so that none cost those behind it. Of several
+    /// lanes that is not known.
+    pub fn is_quiet_since(&self, stream: usize) -> bool {
+        self.is_blameless(stream * self.lanes, Nanos::MAX)
+    }
+
     /// Packets the senders of `stream` had sent when the newest packet of each lane left, as far as can be seen here.
     pub fn expected(&self, stream: usize) -> u64 {
         let first = stream * self.lanes;
         self.states[first..first + self.lanes].iter().map(|s| s.lane.expected()).sum()
     }
+}
+
+/// Streams of a table of which packets that pauses touched are kept apart.
+fn apart(table: &Table) -> usize {
+    table.touched.as_ref().map_or(0, |touched| touched.rows.len())
 }

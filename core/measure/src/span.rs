@@ -41,14 +41,15 @@ impl Spans {
 
     /// Adds a table of `worker`, in the order in which it counted them.
     pub fn add(&mut self, worker: usize, table: &Table) {
-        for (span, row) in self.spans[worker].iter_mut().zip(&table.rows) {
-            if row.received == 0 {
+        for (stream, span) in self.spans[worker].iter_mut().enumerate().take(table.rows.len()) {
+            let (received, first, between) = table.arrivals(stream);
+            if received == 0 {
                 continue;
             }
-            let begun = || row.first().map(|first| Span { first: Nanos(first), last: Nanos(first) });
+            let begun = || first.map(|first| Span { first: Nanos(first), last: Nanos(first) });
             *span = span.or_else(begun);
             if let Some(span) = span {
-                span.last = span.last.saturating_add(Nanos(row.interarrival.sum()));
+                span.last = span.last.saturating_add(Nanos(between));
             }
         }
     }

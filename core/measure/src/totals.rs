@@ -36,6 +36,27 @@ pub struct StreamTotals {
     pub counts: Counts,
     /// Latency, ns; `None` if no histogram is kept.
     pub latency: Option<SparseHistogram>,
+    /// The same without packets that pauses of the tester touched; `None` if they touched none, or are not kept apart.
+    pub undisturbed: Option<Box<Undisturbed>>,
+}
+
+/// What is known of packets that no pause of the tester touched.
+#[derive(Debug, Clone)]
+pub struct Undisturbed {
+    /// Counts and moments. Duplicates and the like are those of all packets.
+    pub counts: Counts,
+    /// Latency, ns; `None` if no histogram is kept.
+    pub latency: Option<SparseHistogram>,
+}
+
+impl StreamTotals {
+    /// Keeps the undisturbed packets apart from now on: until now all were.
+    fn split(&mut self) {
+        if self.undisturbed.is_none() {
+            let apart = Undisturbed { counts: self.counts, latency: self.latency.clone() };
+            self.undisturbed = Some(Box::new(apart));
+        }
+    }
 }
 
 /// All streams' totals.
@@ -55,7 +76,11 @@ impl Totals {
 
     /// Has rows for `streams` streams, at least as many as before.
     pub fn grow(&mut self, streams: usize, scale: Option<Scale>) {
-        let empty = StreamTotals { counts: Counts::default(), latency: scale.map(SparseHistogram::new) };
+        let empty = StreamTotals {
+            counts: Counts::default(),
+            latency: scale.map(SparseHistogram::new),
+            undisturbed: None,
+        };
         self.streams.resize(streams, empty);
     }
 
@@ -63,6 +88,7 @@ impl Totals {
     pub fn clear(&mut self) {
         for stream in &mut self.streams {
             stream.counts = Counts::default();
+            stream.undisturbed = None;
             if let Some(latency) = &mut stream.latency {
                 latency.clear();
             }
@@ -76,14 +102,40 @@ impl Totals {
             if counts.received + counts.duplicates + counts.stale + counts.rejected == 0 {
                 continue;
             }
+            if table.is_touched(i) {
+                total.split();
+            }
             total.counts.merge(&counts);
+            if let Some(apart) = &mut total.undisturbed {
+                apart.counts.merge(&table.undisturbed(i));
+            }
         }
         table.latencies.add_to(self.streams.iter_mut().map(|total| total.latency.as_mut()));
+        let Some(touched) = &table.touched else { return };
+        touched.latencies.add_to(self.streams.iter_mut().map(|total| total.latency.as_mut()));
+        if self.streams.iter().any(|total| total.undisturbed.is_some()) {
+            table
+                .latencies
+                .add_to(self.streams.iter_mut().map(|total| total.undisturbed.as_mut()?.latency.as_mut()));
+        }
     }
 
     /// Adds other totals of the same shape.
     pub fn merge(&mut self, other: &Self) {
         for (mine, theirs) in self.streams.iter_mut().zip(&other.streams) {
+            if theirs.undisturbed.is_some() {
+                mine.split();
+            }
+            if let Some(apart) = &mut mine.undisturbed {
+                let (counts, latency) = match &theirs.undisturbed {
+                    Some(theirs) => (&theirs.counts, &theirs.latency),
+                    None => (&theirs.counts, &theirs.latency),
+                };
+                apart.counts.merge(counts);
+                if let (Some(mine), Some(theirs)) = (&mut apart.latency, latency) {
+                    mine.merge(theirs);
+                }
+            }
             mine.counts.merge(&theirs.counts);
             if let (Some(mine), Some(theirs)) = (&mut mine.latency, &theirs.latency) {
                 mine.merge(theirs);
@@ -95,6 +147,7 @@ impl Totals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::counts::Counts;
     use crate::recorder::{Arrival, Recorder};
     use proptest::prelude::*;
     use std::collections::HashSet;
@@ -128,7 +181,93 @@ mod tests {
         assert_eq!(recorder.record(&strange, Nanos(0)), 2);
     }
 
+    /// Two recorders of the same packets, one of which is told of pauses; what both found.
+    fn with_pauses(packets: &[(u32, u64, u64)], pauses: &[(usize, u64)]) -> (Recorder, [StreamTotals; 2]) {
+        let scale = Some(Scale::FINE);
+        let mut recorders = [0, 1].map(|_| Recorder::new(Table::new(1, scale), 1));
+        for (i, (sequence, latency, at)) in packets.iter().enumerate() {
+            if let Some((_, until)) = pauses.iter().find(|(place, _)| *place == i) {
+                recorders[1].touch_until(Nanos(*until));
+            }
+            recorders.iter_mut().for_each(|r| _ = r.record(&[arrival(*sequence, *latency)], Nanos(*at)));
+        }
+        let totals = recorders.each_mut().map(|recorder| {
+            let (mut table, mut totals) = (Table::new(1, scale), Totals::new(1, scale));
+            recorder.swap(&mut table);
+            totals.add(&table);
+            totals.streams.remove(0)
+        });
+        let [_, told] = recorders;
+        (told, totals)
+    }
+
+    #[test]
+    fn packets_that_a_pause_touched_are_kept_apart() {
+        // One each microsecond, 500 ns on the way; a pause holds up the fourth and the fifth, which left before its end.
+        let quiet = |n: u32| (n, 500, 10_000 + 1_000 * u64::from(n));
+        let late = |n: u32, at: u64| (n, at - (9_500 + 1_000 * u64::from(n)), at);
+        let packets: Vec<_> =
+            (0..3).map(quiet).chain([late(3, 20_000), late(4, 20_000)]).chain((11..200).map(quiet)).collect();
+        let (recorder, [plain, told]) = with_pauses(&packets, &[(3, 20_400)]);
+        assert_eq!((plain.counts.received, plain.undisturbed.is_none()), (194, true));
+        assert_eq!(
+            (told.counts.latency, told.counts.interarrival),
+            (plain.counts.latency, plain.counts.interarrival)
+        );
+        assert_eq!((told.counts.delay_change, &told.latency), (plain.counts.delay_change, &plain.latency));
+        let apart = told.undisturbed.unwrap();
+        assert_eq!((apart.counts.received, apart.counts.latency.max), (192, 500));
+        // The pair before the pause, and those after the first packet behind it.
+        assert_eq!((apart.counts.interarrival.samples, apart.counts.interarrival.max), (2 + 188, 1_000));
+        assert_eq!(apart.counts.delay_change.max, 0);
+        assert_eq!(apart.latency.unwrap().total(), 192);
+        let jitters = [recorder.jitter().next(), recorder.undisturbed_jitter().next()];
+        let [all, undisturbed] = jitters.map(|jitter| jitter.unwrap().ns().unwrap());
+        // Half a nanosecond is left of any jitter: the estimate is rounded.
+        assert!(undisturbed < 0.5 && all >= undisturbed, "{all} {undisturbed}");
+    }
+
+    #[test]
+    fn jitter_without_pauses_is_that_of_the_other_packets() {
+        let steady = |n: u64| (n as u32, 500 + 100 * (n % 2), 10_000 + 1_000 * n);
+        let mut packets: Vec<_> = (0..400).map(steady).collect();
+        packets[380] = (380, 50_500, 10_000 + 380_000 + 50_000);
+        packets.iter_mut().skip(381).for_each(|packet| packet.2 += 60_000);
+        let (told, [..]) = with_pauses(&packets, &[(380, 400_000)]);
+        let [all, undisturbed] = [told.jitter().next(), told.undisturbed_jitter().next()]
+            .map(|jitter| jitter.unwrap().ns().unwrap());
+        assert!(all > 500.0 && (undisturbed - 100.0).abs() < 2.0, "{all} {undisturbed}");
+    }
+
+    #[test]
+    fn numbers_missing_away_from_pauses_are_nobody_elses_fault() {
+        let quiet = |n: u32| (n, 500, 10_000 + 1_000 * u64::from(n));
+        // Three are missing in a pause, two elsewhere; one of the two comes late.
+        let numbers = (0..3).chain(6..10).chain([12, 13, 10]).chain(14..20);
+        let packets: Vec<_> = numbers.enumerate().map(|(i, n)| (n, 500, quiet(i as u32).2)).collect();
+        let (recorder, [plain, told]) = with_pauses(&packets, &[(3, 12_600)]);
+        assert_eq!((plain.counts.missed, told.counts.missed), (4, 1));
+        assert!(recorder.is_quiet_since(0));
+    }
+
     proptest! {
+        /// Whatever pauses touch, all packets together are the same.
+        #[test]
+        fn pauses_change_nothing_of_all_packets(
+            packets in proptest::collection::vec((0u32..300, 0u64..5_000), 1..200),
+            pauses in proptest::collection::vec((0usize..200, 0u64..300_000), 0..4),
+        ) {
+            let packets: Vec<_> =
+                (0u64..).zip(&packets).map(|(i, (n, latency))| (*n, *latency, 10_000 + 1_000 * i)).collect();
+            let (_, [plain, told]) = with_pauses(&packets, &pauses);
+            prop_assert_eq!(Counts { missed: plain.counts.missed, ..told.counts }, plain.counts);
+            prop_assert_eq!(&told.latency, &plain.latency);
+            prop_assert!(told.counts.missed <= plain.counts.missed);
+            if let Some(apart) = told.undisturbed {
+                prop_assert!(apart.counts.received <= told.counts.received);
+            }
+        }
+
         /// Each stream has the histogram of its own packets, however many there are and over several tables.
         #[test]
         fn streams_keep_their_latencies_apart(

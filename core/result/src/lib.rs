@@ -15,6 +15,7 @@ mod numbers;
 mod document;
 mod port;
 mod session;
+mod standing;
 mod states;
 mod stream;
 mod trial;
@@ -30,6 +31,7 @@ pub use session::{
     DNS_CODES, DNS_EXTRA, HTTP_CLASSES, PartResult, PhaseResult, SessionResult, SideDetails, SideResult,
     TlsResult,
 };
+pub use standing::{Doubt, Standing};
 pub use states::{
     AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GracefulRestartState,
     GroupState, IsisLspState, IsisNeighbourState, IsisRouterState, LacpPortState, LldpPortState,
@@ -37,11 +39,12 @@ pub use states::{
 };
 pub use stream::{
     BY_MARK, EgressResult, JitterResult, LatencyResult, OutageResult, OutagesResult, PacingResult,
-    PathResult, ReplayResult, SpreadResult, StreamResult,
+    PathResult, ReplayResult, SpreadResult, StreamResult, UndisturbedResult,
 };
 pub use trial::{
-    AchievedPart, AchievedResult, CaptureResult, ClockResult, CoreMove, CriterionResult, MachineResult,
-    Meaning, ProcessUsage, ProtocolResult, RateChange, SimResult, Verdict, WorkerResult,
+    AchievedPart, AchievedResult, CaptureResult, ClockResult, CoreMove, CriterionResult, HoldsResult,
+    MachineResult, Meaning, Outcome, ProcessUsage, ProtocolResult, RateChange, SimResult, Verdict,
+    WorkerResult,
 };
 
 use schemars::generate::SchemaSettings;

@@ -87,6 +87,8 @@ pub enum Key {
     Phase,
     /// A value that packets arrived with.
     Egress,
+    /// The path of a figure of the document.
+    Figure,
     /// A place in a list, from 0.
     Index,
     /// Why a session failed.
@@ -122,6 +124,7 @@ impl Key {
             Self::Host => "<host>",
             Self::Phase => "<phase>",
             Self::Egress => "<value>",
+            Self::Figure => "<figure>",
             Self::Index => "<n>",
             Self::Failure | Self::RxError | Self::TxError => "<reason>",
             Self::FailureDetail => "<detail>",

@@ -61,6 +61,9 @@ part! {
         /// Time between arrivals.
         #[serde(skip_serializing_if = "Option::is_none")]
         interarrival_ns: Option<SpreadResult> = PART.measured();
+        /// The times of packets that no pause of the tester touched; absent if none was touched.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        undisturbed: Option<UndisturbedResult> = PART.measured();
         /// Arrival of the first packet, ns since traffic started.
         #[serde(skip_serializing_if = "Option::is_none")]
         first_arrival_ns: Option<u64> = NANOS.measured();
@@ -112,6 +115,23 @@ part! {
         checksums_repaired: u64 = COUNT;
         /// Pauses that are shortened.
         pauses_shortened: u64 = COUNT;
+    }
+}
+
+part! {
+    /// Times of packets that no pause of the tester touched: none was due, sent, under way or waiting to be received in one.
+    pub struct UndisturbedResult {
+        /// Their share of the packets received.
+        ratio: f64 = RATIO;
+        /// One-way delay.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        latency_ns: Option<LatencyResult> = PART;
+        /// Variation of the delay from packet to packet.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        jitter_ns: Option<JitterResult> = PART;
+        /// Time between arrivals.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        interarrival_ns: Option<SpreadResult> = PART;
     }
 }
 

@@ -1,5 +1,6 @@
 //! What holds for a trial as a whole: clock, workers, captures, and how far to trust it.
 
+use crate::Named;
 use std::borrow::Cow;
 
 part! {
@@ -109,6 +110,34 @@ part! {
         /// What to know about the figures that are valid all the same.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String> = TEXT;
+        /// How far single figures can be trusted, by path: `streams.a.lost`, or `streams.a.latency_ns` for all below it. A
+        /// figure without an entry holds; absent if all do.
+        #[serde(default, skip_serializing_if = "Named::is_empty")]
+        holds: Named<HoldsResult> = PART.by(&[Key::Figure]).judged();
+    }
+}
+
+part! {
+    /// How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, or cannot be judged: then there
+    /// is none of these.
+    pub struct HoldsResult {
+        /// Whether the figure describes the device and the network as it stands.
+        holds: bool = FLAG;
+        /// The true value is at least this.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        lower: Option<f64> = COUNT;
+        /// The true value is at most this.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        upper: Option<f64> = COUNT;
+        /// Share of packets that no pause of the tester touched. For these the figures under `undisturbed` hold.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        undisturbed_ratio: Option<f64> = RATIO;
+        /// Why it does not hold as it stands.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String> = TEXT;
+        /// How to get a figure that holds.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        remedy: Option<String> = TEXT;
     }
 }
 
@@ -176,6 +205,44 @@ part! {
         value: Option<f64> = COUNT;
         /// Whether it passed. A value that was not measured fails.
         passed: bool = FLAG;
+        /// `met`, `not_met`, or `cannot_judge`: what disturbed the tester decides.
+        outcome: Cow<'static, str> = TEXT;
+        /// Why it cannot be judged, and what to do.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String> = TEXT;
+    }
+}
+
+/// What came of a criterion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The figure meets it.
+    Met,
+    /// The figure does not meet it.
+    NotMet,
+    /// The figure does not hold, and its bounds do not decide.
+    CannotJudge,
+}
+
+impl Outcome {
+    /// As documents write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Met => "met",
+            Self::NotMet => "not_met",
+            Self::CannotJudge => "cannot_judge",
+        }
+    }
+}
+
+impl CriterionResult {
+    /// What came of it; of a document of an older version, whether it passed.
+    pub fn outcome(&self) -> Outcome {
+        match (self.passed, &*self.outcome) {
+            (true, _) => Outcome::Met,
+            (false, "cannot_judge") => Outcome::CannotJudge,
+            (false, _) => Outcome::NotMet,
+        }
     }
 }
 

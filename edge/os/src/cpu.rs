@@ -205,12 +205,21 @@ impl ThreadUsage {
     }
 }
 
+/// Processor time of the calling thread since it started. A system call.
+pub fn thread_time() -> Nanos {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID).map_or(Nanos::ZERO, Nanos)
+}
+
 /// The kernel's clock id of a thread's processor time: the complement of its id above three bits that say "one thread,
 /// scheduler time" (linux/posix-timers_types.h).
 fn thread_clock_ns(tid: i32) -> Option<u64> {
+    clock_ns((!tid << 3) | 6)
+}
+
+fn clock_ns(id: libc::clockid_t) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` is a valid timespec for the kernel to fill; an unknown clock id is refused.
-    let rc = unsafe { libc::clock_gettime((!tid << 3) | 6, &mut time) };
+    let rc = unsafe { libc::clock_gettime(id, &mut time) };
     (rc == 0).then_some(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 

@@ -31,6 +31,7 @@ mod summary;
 mod table;
 mod top;
 mod trex;
+mod trust;
 mod versus;
 
 use args::{Args, Command};

@@ -1,7 +1,8 @@
 //! The summary of a result, as text.
 
 use crate::table::table;
-use result::{LatencyResult, ResultDocument, SessionResult, StreamResult};
+use crate::trust;
+use result::{LatencyResult, Outcome, ResultDocument, SessionResult, StreamResult, WorkerResult};
 use std::fmt::Write;
 use units::{count, percent, quantity, whole};
 
@@ -19,6 +20,15 @@ fn latency(of: Option<&LatencyResult>, figure: impl Fn(&LatencyResult) -> Option
 
 /// The summary of a result.
 pub(crate) fn render(document: &ResultDocument) -> String {
+    tables(document) + &criteria(document) + &trust::verdict(document)
+}
+
+/// The summary of a demo, which shows that traffic flows and what of it can be believed.
+pub(crate) fn render_demo(document: &ResultDocument) -> String {
+    tables(document) + &trust::demo_verdict(document)
+}
+
+fn tables(document: &ResultDocument) -> String {
     let mut text = achieved(document);
     let ports = document.ports.iter().map(|(name, port)| {
         vec![
@@ -35,7 +45,7 @@ pub(crate) fn render(document: &ResultDocument) -> String {
     text += &clients(document);
     text.push('\n');
     for (group, rows) in &document.groups {
-        let rows = rows.iter().take(ROWS_MAX).map(|(name, row)| stream_row(name, row)).collect();
+        let rows = rows.iter().take(ROWS_MAX).flat_map(|(name, row)| stream_rows(name, row)).collect();
         text += &table(
             &[group, "offered", "lost", "ratio", "p50", "p99", "p99.9", "max", "jitter", "reordered", "dup"],
             rows,
@@ -57,7 +67,7 @@ pub(crate) fn render(document: &ResultDocument) -> String {
                 "reordered",
                 "dup",
             ],
-            document.streams.iter().take(ROWS_MAX).map(|(name, s)| stream_row(name, s)).collect(),
+            document.streams.iter().take(ROWS_MAX).flat_map(|(name, s)| stream_rows(name, s)).collect(),
         );
     }
     text += &outages(document);
@@ -66,7 +76,7 @@ pub(crate) fn render(document: &ResultDocument) -> String {
         let _ =
             writeln!(text, "  … and {} more streams in the JSON result", document.streams.len() - ROWS_MAX);
     }
-    let workers: Vec<_> = document.workers.iter().map(|w| format!("{:.0}%", w.busy_ratio * 100.0)).collect();
+    let workers: Vec<_> = document.workers.iter().map(busy).collect();
     let _ = writeln!(
         text,
         "\n  {:.3} s, {} clock ({}), workers busy {}, seed {}",
@@ -94,17 +104,39 @@ pub(crate) fn render(document: &ResultDocument) -> String {
             let _ = writeln!(text, "  capture on {port} failed: {error}");
         }
     }
-    let (met, failed): (Vec<_>, Vec<_>) = document.criteria.iter().partition(|c| c.passed);
-    let shown = failed.iter().chain(&met).take(ROWS_MAX);
-    for criterion in shown {
-        let outcome = if criterion.passed { "passed" } else { "FAILED" };
+    text
+}
+
+/// A line for each of the first criteria, those not met first.
+fn criteria(document: &ResultDocument) -> String {
+    let mut text = String::new();
+    let of = |outcome| document.criteria.iter().filter(move |criterion| criterion.outcome() == outcome);
+    let (failed, unjudged) = (of(Outcome::NotMet), of(Outcome::CannotJudge));
+    let (failures, doubts) = (failed.clone().count(), unjudged.clone().count());
+    for criterion in failed.chain(unjudged).chain(of(Outcome::Met)).take(ROWS_MAX) {
+        let outcome = match criterion.outcome() {
+            Outcome::Met => "passed",
+            Outcome::NotMet => "FAILED",
+            Outcome::CannotJudge => "can't be judged here",
+        };
         let value = cell(criterion.value, |value| store::report::measured(&criterion.path, value));
         let _ = writeln!(text, "  criterion {} {}: {outcome} ({value})", criterion.path, criterion.bound);
     }
     if document.criteria.len() > ROWS_MAX {
-        let _ = writeln!(text, "  {} criteria, {} failed", document.criteria.len(), failed.len());
+        let doubts = if doubts > 0 { format!(", {doubts} can't be judged here") } else { String::new() };
+        let _ = writeln!(text, "  {} criteria, {failures} failed{doubts}", document.criteria.len());
     }
-    text + &verdict(document)
+    text
+}
+
+/// How busy a worker was, and how long it had no core although it had work: then it had no room either.
+fn busy(worker: &WorkerResult) -> String {
+    let busy = format!("{:.0}%", worker.busy_ratio * 100.0);
+    let wanted = worker.cpu_s.unwrap_or(0.0) + worker.waited_s.unwrap_or(0.0) + worker.slept_s.unwrap_or(0.0);
+    match worker.waited_s.unwrap_or(0.0) / wanted.max(1e-9) {
+        share if share >= 0.01 => format!("{busy} (without a core {:.0}%)", share * 100.0),
+        _ => busy,
+    }
 }
 
 /// Names of other processes in the summary.
@@ -268,6 +300,26 @@ fn session_row(name: &str, session: &SessionResult) -> Vec<String> {
     ]
 }
 
+/// A stream's row, and one of its packets that no pause touched where their times differ.
+fn stream_rows(name: &str, stream: &StreamResult) -> Vec<Vec<String>> {
+    let mut rows = vec![stream_row(name, stream)];
+    let figures = |of: Option<&LatencyResult>| of.map(|of| [of.p50, of.p99, of.p99_9, Some(of.max)]);
+    let apart = stream.undisturbed.as_ref();
+    if let Some(apart) =
+        apart.filter(|apart| figures(apart.latency_ns.as_ref()) != figures(stream.latency_ns.as_ref()))
+    {
+        let of = StreamResult {
+            latency_ns: apart.latency_ns.clone(),
+            jitter_ns: apart.jitter_ns.clone(),
+            ..StreamResult::default()
+        };
+        let mut row = stream_row(&format!("  {} undisturbed", percent(apart.ratio)), &of);
+        row[1].clear();
+        rows.push(row);
+    }
+    rows
+}
+
 fn stream_row(name: &str, stream: &StreamResult) -> Vec<String> {
     let delay = stream.latency_ns.as_ref();
     let jitter = stream.jitter_ns.as_ref().and_then(|jitter| jitter.rfc3550);
@@ -308,26 +360,6 @@ fn outages(document: &ResultDocument) -> String {
                 writeln!(text, "  {name}: {} outages, the longest {longest}, {total} in all", count(many))
             }
         };
-    }
-    text
-}
-
-fn verdict(document: &ResultDocument) -> String {
-    let verdict = &document.verdict;
-    let mut text = match (verdict.valid, verdict.generator_limited, verdict.disturbed) {
-        (true, false, false) => "  valid\n".to_owned(),
-        (true, false, true) => "  valid, but the tester was disturbed\n".to_owned(),
-        (true, true, _) => "  valid, but the tester was the limit\n".to_owned(),
-        (false, _, _) => "  INVALID\n".to_owned(),
-    };
-    if document.interrupted {
-        text += "  interrupted\n";
-    }
-    for reason in &verdict.reasons {
-        let _ = writeln!(text, "    - {reason}");
-    }
-    for note in &verdict.notes {
-        let _ = writeln!(text, "    note: {note}");
     }
     text
 }

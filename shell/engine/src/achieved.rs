@@ -10,7 +10,7 @@ use profile::Plan;
 use profile::plan::{Comparison, Criterion, SessionEntry, StreamPlan};
 use result::{AchievedPart, AchievedResult, Meaning, ResultDocument, SideResult};
 use std::fmt::Write as _;
-use units::{Nanos, count, percent};
+use units::{Nanos, count, percent, quantity};
 
 /// Names listed in a sentence.
 const NAMES_MAX: usize = 5;
@@ -167,18 +167,30 @@ fn summary(
     success: bool,
 ) -> String {
     let succeeded: u64 = sessions.iter().chain(&packets).map(|part| part.succeeded).sum();
-    let mut text = match (success, succeeded) {
+    let by_device = |part: Option<&AchievedPart>, withheld: u64| {
+        part.is_none_or(|part| is_enough(&without(part, withheld), true))
+    };
+    let is_of_tester = by_device(sessions, withheld.sessions) && by_device(packets, withheld.packets);
+    let mut text = match (success || is_of_tester, succeeded) {
         (true, _) => String::new(),
         (false, 0) => "Nothing succeeded: ".to_owned(),
         (false, _) => "Less than half succeeded: ".to_owned(),
     };
     let mut clauses = Vec::new();
     if let Some(part) = sessions {
-        let mut clause = share(part, "session", "completed");
+        let starved = starved(part, withheld.sessions).map(|sent| {
+            let head = format!(
+                "The tester could open {} of the sessions due",
+                percent(sent.asked as f64 / part.asked as f64)
+            );
+            format!("{head}; {}", share(&sent, "session", "completed"))
+        });
+        let is_starved = starved.is_some();
+        let mut clause = starved.unwrap_or_else(|| share(part, "session", "completed"));
         if part.unfinished > 0 {
             let _ = write!(clause, ", {} still in progress", count(part.unfinished));
         }
-        if withheld.sessions > 0 {
+        if withheld.sessions > 0 && !is_starved {
             let _ = write!(clause, ", {} not opened by the tester", count(withheld.sessions));
         }
         if withheld.ended.sessions > 0 {
@@ -191,8 +203,20 @@ fn summary(
         clauses.push(clause + &dead(part, rows.len(), "entries"));
     }
     if let Some(part) = packets {
-        let mut clause = share(part, "packet", "received");
-        if withheld.packets > 0 {
+        let starved = starved(part, withheld.packets).map(|sent| {
+            let (load, rate) = (
+                percent(sent.asked as f64 / part.asked as f64),
+                sent.asked as f64 / document.duration_s.max(1e-9),
+            );
+            let head = format!("The tester could send {load} of that load ({})", quantity(rate, "pps"));
+            match sent.asked.saturating_sub(sent.succeeded) {
+                0 => format!("{head}; none of it was lost"),
+                lost => format!("{head}; {} of {} packets were lost", count(lost), count(sent.asked)),
+            }
+        });
+        let is_starved = starved.is_some();
+        let mut clause = starved.unwrap_or_else(|| share(part, "packet", "received"));
+        if withheld.packets > 0 && !is_starved {
             let _ = write!(clause, ", {} not sent by the tester", count(withheld.packets));
         }
         if withheld.ended.packets > 0 {
@@ -214,6 +238,17 @@ fn summary(
     }
     text += &clauses.join("; ");
     text
+}
+
+/// What was begun of `part`, if the tester withheld more than half of it.
+fn starved(part: &AchievedPart, withheld: u64) -> Option<AchievedPart> {
+    (2 * withheld > part.asked && withheld < part.asked).then(|| without(part, withheld))
+}
+
+/// The same without what the tester withheld.
+fn without(part: &AchievedPart, withheld: u64) -> AchievedPart {
+    let asked = part.asked.saturating_sub(withheld);
+    AchievedPart { asked, ratio: part.succeeded as f64 / asked.max(1) as f64, ..part.clone() }
 }
 
 /// `1,998 of 2,000 sessions completed (99.9%)`.

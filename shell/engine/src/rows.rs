@@ -11,13 +11,13 @@ use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
 use fragment::FragmentCounts;
 use histogram::SparseHistogram;
-use measure::{Counts, DelayVariation, Jitter, Moments, PathCounts, Span, StreamTotals};
+use measure::{Counts, DelayVariation, Jitter, Moments, PathCounts, Span, StreamTotals, Undisturbed};
 use port::DriverDrops;
 use replay::CaptureReport;
 use result::{
     CaptureResult, Counters, EgressResult, INTERVAL_SCHEMA, IntervalDocument, JitterResult, KernelRxResult,
     LatencyResult, Named, OutagesResult, PacingResult, PathResult, PortResult, RateChange, ReplayResult,
-    SpreadResult, StreamResult, TotalDocument, WorkerResult,
+    SpreadResult, StreamResult, TotalDocument, UndisturbedResult, WorkerResult,
 };
 use sched::{Pace, PacingRecord};
 use units::{L1_OVERHEAD_BYTES, Nanos};
@@ -204,12 +204,20 @@ fn port_pacing(trial: &Trial<'_>, sums: &Sums, port: usize) -> PacingRecord {
     all
 }
 
+/// RFC 3550's jitter of each stream.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Jitters<'a> {
+    pub(crate) all: &'a [Jitter],
+    /// Without what pauses of the tester did.
+    pub(crate) undisturbed: &'a [Jitter],
+}
+
 /// Streams of `sums` over `span`. Loss is known only at the end, and so is the jitter estimate.
 pub(crate) fn streams(
     trial: &Trial<'_>,
     sums: &Sums,
     span: Nanos,
-    jitter: Option<&[Jitter]>,
+    jitters: Option<Jitters<'_>>,
     instants: Option<Instants<'_>>,
     final_counts: bool,
 ) -> Named<StreamResult> {
@@ -238,7 +246,9 @@ pub(crate) fn streams(
             is_measured: stream.measured,
             latency: totals.latency.as_ref().filter(|_| stream.measured),
             one_clock: !is_of_another_clock(trial, sums),
-            jitter: jitter.map(|jitter| jitter[index]),
+            jitter: jitters.map(|jitters| jitters.all[index]),
+            undisturbed: totals.undisturbed.as_deref(),
+            undisturbed_jitter: jitters.map(|jitters| jitters.undisturbed[index]),
             arrived,
             paths,
             outages,
@@ -317,6 +327,8 @@ fn group_row(
     let (mut tx, mut measured_tx, mut tx_bytes) = (0, 0, 0);
     let (mut counts, mut latency) = (None::<Counts>, None::<SparseHistogram>);
     let (mut requested_pps, mut is_measured) = (Some(0.0), true);
+    let mut undisturbed = None::<Undisturbed>;
+    let is_split = members.iter().any(|i| sums.arrivals.streams[*i as usize].undisturbed.is_some());
     for index in members.iter().map(|member| *member as usize) {
         let (stream, totals) = (&trial.streams[index], &sums.arrivals.streams[index]);
         requested_pps = requested_pps.zip(requested(stream, span, final_counts)).map(|(sum, pps)| sum + pps);
@@ -328,6 +340,9 @@ fn group_row(
         measured_tx += sums.sent[index];
         is_measured &= stream.measured;
         counts.get_or_insert_with(Counts::default).merge(&totals.counts);
+        if is_split {
+            undisturbed = Some(join(undisturbed, totals));
+        }
         match (&mut latency, &totals.latency) {
             (Some(sum), Some(own)) => sum.merge(own),
             (None, Some(own)) => latency = Some(own.clone()),
@@ -346,6 +361,8 @@ fn group_row(
         latency: latency.as_ref().filter(|_| is_measured),
         one_clock: !is_of_another_clock(trial, sums),
         jitter: None,
+        undisturbed: undisturbed.as_ref(),
+        undisturbed_jitter: None,
         arrived: None,
         paths: Named::new(),
         outages: None,
@@ -354,6 +371,18 @@ fn group_row(
         replay: None,
     };
     row.result(final_counts)
+}
+
+/// Undisturbed packets of several streams.
+fn join(sum: Option<Undisturbed>, of: &StreamTotals) -> Undisturbed {
+    let all = || Undisturbed { counts: of.counts, latency: of.latency.clone() };
+    let own = of.undisturbed.as_deref().cloned().unwrap_or_else(all);
+    let Some(mut sum) = sum else { return own };
+    sum.counts.merge(&own.counts);
+    if let (Some(sum), Some(own)) = (&mut sum.latency, &own.latency) {
+        sum.merge(own);
+    }
+    sum
 }
 
 /// What a row of the result is made of.
@@ -375,6 +404,9 @@ struct Row<'a> {
     /// Whether departures and arrivals were timed by one clock: if not, the delay is not known.
     one_clock: bool,
     jitter: Option<Jitter>,
+    /// Packets that no pause touched, if some were.
+    undisturbed: Option<&'a Undisturbed>,
+    undisturbed_jitter: Option<Jitter>,
     /// Since the start of traffic.
     arrived: Option<Span>,
     paths: Named<PathResult>,
@@ -455,6 +487,18 @@ fn since(span: Span, epoch: Nanos) -> Option<Span> {
 }
 
 impl Row<'_> {
+    /// Times of packets that no pause touched.
+    fn undisturbed(&self, all: &Counts) -> Option<UndisturbedResult> {
+        let Undisturbed { counts, latency: histogram } = self.undisturbed?;
+        let delays = Some(counts).filter(|_| self.one_clock);
+        Some(UndisturbedResult {
+            ratio: counts.received as f64 / all.received.max(1) as f64,
+            latency_ns: delays.and_then(|c| latency(&c.latency, histogram.as_ref())),
+            jitter_ns: delays.and_then(|c| jitter(&c.delay_change, self.undisturbed_jitter)),
+            interarrival_ns: spread(&counts.interarrival),
+        })
+    }
+
     fn result(self, final_counts: bool) -> StreamResult {
         let (tx, counts) = (self.tx, self.counts);
         let measured = counts.filter(|_| self.is_measured);
@@ -484,6 +528,7 @@ impl Row<'_> {
             latency_ns: delays.and_then(|c| latency(&c.latency, self.latency)),
             jitter_ns: delays.and_then(|c| jitter(&c.delay_change, self.jitter)),
             interarrival_ns: measured.and_then(|c| spread(&c.interarrival)),
+            undisturbed: measured.and_then(|all| self.undisturbed(all)),
             first_arrival_ns: self.arrived.map(|span| span.first.0),
             last_arrival_ns: self.arrived.map(|span| span.last.0),
             paths: self.paths,

@@ -302,6 +302,7 @@ fn assemble(
         ends: &ends,
         drift_ppm: clock.drift_ppm,
         usage: &results.usage,
+        unseen: &results.unseen,
         facts,
     };
     let workers = results.total.workers.iter().zip(&results.usage).map(|(time, usage)| WorkerResult {
@@ -311,7 +312,7 @@ fn assemble(
         ..rows::worker(time)
     });
     let instants = Instants { spans: &results.spans, outages: &results.outages, epoch: results.epoch };
-    ResultDocument {
+    let mut document = ResultDocument {
         schema: result::SCHEMA.into(),
         version: env!("CARGO_PKG_VERSION").into(),
         seed: plan.seed,
@@ -333,11 +334,13 @@ fn assemble(
         protocols: Vec::new(),
         criteria: Vec::new(),
         ports: rows::ports(trial, &results.total, seconds, Some(&ends)),
-        streams: rows::streams(trial, &results.total, span, Some(&results.jitter), Some(instants), true),
+        streams: rows::streams(trial, &results.total, span, Some(results.jitters()), Some(instants), true),
         groups: rows::groups(trial, &results.total, span, true),
         sessions: session_rows::sessions(trial, &results.total, span, true),
         workers: workers.collect(),
-    }
+    };
+    document.verdict.holds = evidence.holds(&document);
+    document
 }
 
 /// How long traffic was sent: as planned, unless it was stopped, ended early by count, or could not keep up.

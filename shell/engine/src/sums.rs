@@ -15,6 +15,7 @@ pub(crate) struct Sums {
     pub(crate) egress: Egress,
     pub(crate) sent: Vec<u64>,
     pub(crate) sent_bytes: Vec<u64>,
+    pub(crate) sent_touched: Vec<u64>,
     pub(crate) pacing: Vec<PacingRecord>,
     pub(crate) ports: Vec<PortCounts>,
     /// By worker: their most sessions at a time can't be told from each other's sums.
@@ -60,6 +61,8 @@ pub(crate) struct WorkerTime {
     pub(crate) stall_max_ns: u64,
     pub(crate) paused_ns: u64,
     pub(crate) hitches_ns: u64,
+    pub(crate) pauses: u64,
+    pub(crate) kept_ns: u64,
     pub(crate) slept_ns: u64,
     pub(crate) overslept_max_ns: u64,
 }
@@ -73,6 +76,7 @@ impl Sums {
             egress: empty.egress,
             sent: empty.sent,
             sent_bytes: empty.sent_bytes,
+            sent_touched: empty.sent_touched,
             pacing: empty.pacing,
             ports: empty.ports,
             most: Vec::new(),
@@ -88,6 +92,7 @@ impl Sums {
         self.arrivals.grow(shape.streams, shape.scale);
         self.sent.resize(shape.streams, 0);
         self.sent_bytes.resize(shape.streams, 0);
+        self.sent_touched.resize(shape.streams, 0);
         if shape.paces_streams {
             self.pacing.resize(shape.streams, PacingRecord::default());
         }
@@ -100,6 +105,7 @@ impl Sums {
         self.egress.clear();
         self.sent.fill(0);
         self.sent_bytes.fill(0);
+        self.sent_touched.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().flatten().for_each(SessionCounts::clear);
@@ -171,6 +177,8 @@ impl Sums {
         self.egress.merge(&interval.egress);
         self.sent.iter_mut().zip(&interval.sent).for_each(|(sum, n)| *sum += n);
         self.sent_bytes.iter_mut().zip(&interval.sent_bytes).for_each(|(sum, n)| *sum += n);
+        let touched = self.sent_touched.iter_mut().zip(&interval.sent_touched);
+        touched.for_each(|(sum, n)| *sum += n);
         self.pacing.iter_mut().zip(&interval.pacing).for_each(|(sum, record)| sum.merge(record));
         self.ports.iter_mut().zip(&interval.ports).for_each(|(sum, counts)| sum.merge(counts));
         self.phases.add(&interval.sessions);
@@ -181,6 +189,8 @@ impl Sums {
         time.stall_max_ns = time.stall_max_ns.max(interval.stall_max_ns);
         time.paused_ns += interval.paused_ns;
         time.hitches_ns += interval.hitches_ns;
+        time.pauses += interval.pauses;
+        time.kept_ns += interval.kept_ns;
         time.slept_ns += interval.slept_ns;
         time.overslept_max_ns = time.overslept_max_ns.max(interval.overslept_max_ns);
     }

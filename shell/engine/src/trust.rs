@@ -1,10 +1,17 @@
-//! Whether a result can be trusted: the tester's own latency, the verdict, the criteria.
+//! Whether a result can be trusted: the tester's own latency, the verdict, the figures that hold, the criteria.
 
+mod criteria;
+mod findings;
+mod holds;
+mod pauses;
 mod unsaid;
+
+pub(crate) use criteria::judge_criteria;
+pub(crate) use pauses::disturbances;
 
 use crate::counts::interval::Shape;
 use crate::rows::{self, PortEnd};
-use crate::sums::{Sums, WorkerTime};
+use crate::sums::Sums;
 use crate::trial::Trial;
 use crate::trial::hosts::EmulatedHosts;
 use crate::trial::session_endpoints::{ChecksumsLeft, checksums_left};
@@ -15,12 +22,12 @@ use crate::worker::receive::Receiver;
 use crate::worker::template::{Blocks, Template};
 use crate::worker::transmit::{Signer, Transmitter, TxLoad, TxStream};
 use crate::worker::varied::TxContent;
+use findings::Findings;
 use measure::Recorder;
 use os::ThreadUsage;
 use os::link_watch::LinkChange;
 use port::{Clock, Port, PortFacts, PortRequest, TxOffload, ring};
-use profile::plan::{Comparison, Criterion};
-use result::{CriterionResult, LatencyResult, Numbers, ResultDocument, Verdict};
+use result::{LatencyResult, Verdict};
 use sched::{Pace, Schedule, Share, StreamLoad};
 use session::Reason;
 use session::plan::{OpenRate, Side};
@@ -37,23 +44,6 @@ const FULL: f64 = 0.95;
 const DRIFT_PPM_MAX: f64 = 500.0;
 /// Share of packets that may arrive before they were sent: clocks of two cores differ by some nanoseconds.
 const BEFORE_SENT_MAX: f64 = 0.001;
-/// Share of the time in which a worker wanted its core that it may wait for it without a word.
-const WAITED_TOLD: f64 = 0.05;
-/// Share above which the result is not valid. Below it, single pauses decide: a device on the same machine takes its share.
-const WAITED_MAX: f64 = 0.2;
-/// A standstill that is told: at 10,000 packets/s it makes a burst of 100.
-const STALL_MAX: Nanos = Nanos::from_millis(10);
-/// Share of time spent in pauses that makes a result invalid: 99th percentiles are theirs.
-const PAUSED_MAX: f64 = 0.01;
-/// Losses count against the device if packets that left late are no more than this share of them: then it lost some for sure, and
-/// at a goal of 0.5% loss, what is in doubt moves the load by a quarter of a per cent at most.
-const EXPLAINED: f64 = 0.5;
-/// Packets of a stream this slow or slower are at least 50 us apart, longer than a turn of the loop takes.
-const SLOW: Pps = Pps::new(20_000);
-/// Share of such packets that may leave together with the one before.
-const BACK_TO_BACK_MAX: f64 = 0.1;
-/// Packets back to back of which an interval tells: of fewer, the share means little.
-const BURST_TOLD: u64 = 5;
 /// Share of foreign frames that may look damaged by chance: the mark has 24 bits.
 const LOOKALIKES: f64 = 1e-6;
 /// What is said of an interface whose other end is down or unplugged, which some tests do to a device.
@@ -115,6 +105,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) drift_ppm: Option<f64>,
     /// Of each worker's thread; `None` in virtual time, where nothing can disturb it.
     pub(crate) usage: &'a [Option<ThreadUsage>],
+    /// Of each stream the packets sent after the newest that arrived, if no pause came since.
+    pub(crate) unseen: &'a [u64],
     /// Of each port.
     pub(crate) facts: &'a [PortFacts],
 }
@@ -122,7 +114,7 @@ pub(crate) struct Evidence<'a> {
 impl Evidence<'_> {
     /// Whether the figures can be trusted, and whether the tester was the limit.
     pub(crate) fn verdict(&self) -> Verdict {
-        let mut verdict = Findings(Verdict { valid: true, ..Verdict::default() });
+        let mut verdict = Findings::new();
         self.judge_sender(&mut verdict);
         self.judge_sending(&mut verdict);
         self.judge_max_rates(&mut verdict);
@@ -142,7 +134,7 @@ impl Evidence<'_> {
                 "the clock drifted {ppm:.0} ppm from the system clock; rates and latencies are off by as much"
             ));
         }
-        verdict.0
+        verdict.end()
     }
 
     fn port_name(&self, port: usize) -> &str {
@@ -162,7 +154,10 @@ impl Evidence<'_> {
             let sent: u64 =
                 paced.filter(|(s, _)| s.from == port && s.load.pace.is_paced()).map(|(_, sent)| sent).sum();
             let due = sent + end.unsent;
-            if end.unsent as f64 > due as f64 * SHORTFALL_MAX {
+            if end.unsent as f64 > due as f64 * SHORTFALL_MAX && self.lacks_time() {
+                // The cause is that others had the core.
+                verdict.limit_silently();
+            } else if end.unsent as f64 > due as f64 * SHORTFALL_MAX {
                 let share = 100.0 * end.unsent as f64 / due as f64;
                 let why = match self.trial.plan.ports[port].rate_max {
                     Some(limit) => {
@@ -237,17 +232,26 @@ impl Evidence<'_> {
             }
             let counts = self.sums.sessions(index, Side::Client);
             let (name, opened) = (&plan.name, counts.app.attempted);
+            let entry = ("sessions", name.as_str());
             let due = opened + counts.unopened.max(0) as u64;
             if due == 0 {
                 verdict.reject(format!("sessions {name}: no session was opened"));
             }
             if counts.unopened as f64 > due as f64 * SHORTFALL_MAX {
-                let share = 100.0 * counts.unopened as f64 / due as f64;
-                verdict.limit(format!(
-                    "sessions {name}: {} of {due} sessions due ({share:.2}%) were not opened: the rate exceeds what the workers can \
-                     open",
-                    counts.unopened
-                ));
+                let lacks_time = self.lacks_time();
+                verdict.limit_of(
+                    entry,
+                    "unopened",
+                    [counts.unopened as u64, due, 0],
+                    move |[unopened, due, _]| {
+                        let share = 100.0 * unopened as f64 / due as f64;
+                        let why = match lacks_time {
+                            true => "a worker waited for its core",
+                            false => "the rate exceeds what the workers can open",
+                        };
+                        format!("{unopened} of {due} sessions due ({share:.2}%) were not opened: {why}")
+                    },
+                );
             }
             let no_port = counts.app.failed(Reason::NoPort);
             if no_port > 0 {
@@ -271,37 +275,47 @@ impl Evidence<'_> {
             let plan = &entry.session;
             let sides = [(Side::Client, &plan.client, "clients"), (Side::Server, &plan.server, "servers")];
             for (side, played, who) in sides {
+                let kind = |of_clients: &'static str, of_servers| match side {
+                    Side::Client => of_clients,
+                    Side::Server => of_servers,
+                };
                 let Some(played) = played else { continue };
                 let frames = self.sums.sessions(index, side).frames;
                 let name = &plan.name;
                 let port = self.port_name(played.port);
                 let left = checksums_left(&self.trial.plan, played.port, &self.facts[played.port]);
+                let entry = ("sessions", name.as_str());
                 if left == ChecksumsLeft::Link && frames.unfinished_checksum > 0 {
-                    verdict.note(format!(
-                        "sessions {name}: frames to the {who} came without TCP and UDP checksums: the link is within this process \
-                         and damages nothing; with a capture on a port they are computed"
-                    ));
+                    verdict.note_of(entry, kind("linked to clients", "linked to servers"), [0; 3], move |_| {
+                        format!(
+                            "frames to the {who} came without TCP and UDP checksums: the link is within this process and \
+                             damages nothing; with a capture on a port they are computed"
+                        )
+                    });
                 } else if frames.unfinished_checksum > 0 {
-                    verdict.note(format!(
-                        "sessions {name}: {} frames to the {who} had a checksum that the kernel at the other end left to a card; \
-                         they count as good",
-                        count(frames.unfinished_checksum)
-                    ));
+                    let numbers = [frames.unfinished_checksum, 0, 0];
+                    verdict.note_of(entry, kind("left to clients", "left to servers"), numbers, move |[n, ..]| {
+                        format!(
+                            "{} frames to the {who} had a checksum that the kernel at the other end left to a card; they count \
+                             as good",
+                            count(n)
+                        )
+                    });
                 }
                 if frames.bad_checksum > 0 {
-                    let untold = match frames.unfinished_untold {
-                        0 => String::new(),
-                        untold => format!(
-                            ": {} of them look as if they were left to a card, and a program in between passed them on as they \
-                             were; switch that off at the other end: ethtool -K INTERFACE tx off",
-                            count(untold)
-                        ),
-                    };
-                    verdict.note(format!(
-                        "sessions {name}: {} of {} frames to the {who} were refused because of a wrong checksum{untold}",
-                        count(frames.bad_checksum),
-                        count(frames.frames_in)
-                    ));
+                    let numbers = [frames.bad_checksum, frames.frames_in, frames.unfinished_untold];
+                    verdict.note_of(entry, kind("bad to clients", "bad to servers"), numbers, move |numbers| {
+                        let untold = match numbers[2] {
+                            0 => String::new(),
+                            untold => format!(
+                                ": {} of them look as if they were left to a card, and a program in between passed them on \
+                                 as they were; switch that off at the other end: ethtool -K INTERFACE tx off",
+                                count(untold)
+                            ),
+                        };
+                        let [n, of, _] = numbers.map(count);
+                        format!("{n} of {of} frames to the {who} were refused because of a wrong checksum{untold}")
+                    });
                 }
                 if frames.bad_cut_short > 0 {
                     verdict.reject(format!(
@@ -406,11 +420,12 @@ impl Evidence<'_> {
                 ));
             }
             if n.rx_hosts_busy > 0 {
-                verdict.note(format!(
-                    "port {name}: {} frames for the port's hosts came faster than the tester looks at them and were dropped; \
-                     protocols send again, which takes time",
-                    n.rx_hosts_busy
-                ));
+                verdict.note_of(("port", name), "hosts", [n.rx_hosts_busy, 0, 0], |[n, ..]| {
+                    format!(
+                        "{n} frames for the port's hosts came faster than the tester looks at them and were dropped; \
+                         protocols send again, which takes time"
+                    )
+                });
             }
             let here = self.trial.plan.sent_elsewhere.is_none();
             if here && n.rx_before_sent as f64 > n.rx_packets as f64 * BEFORE_SENT_MAX {
@@ -424,96 +439,6 @@ impl Evidence<'_> {
 }
 
 impl Evidence<'_> {
-    /// Workers that were kept from their cores. What is due meanwhile leaves late and in a burst, and what arrives waits.
-    fn judge_pauses(&self, verdict: &mut Findings) {
-        let lost: u64 = self.measured().map(|(sent, got)| sent.saturating_sub(got)).sum();
-        let workers = self.sums.workers.iter().zip(self.usage).enumerate();
-        for (worker, (time, usage)) in workers.filter_map(|(n, (time, usage))| Some((n, (time, (*usage)?)))) {
-            let wanted = usage.run_ns + usage.wait_ns + time.slept_ns;
-            let share = usage.wait_ns as f64 / wanted.max(1) as f64;
-            if share > WAITED_TOLD {
-                let [waited, wanted] = [usage.wait_ns, wanted].map(|ns| ns as f64 / 1e9);
-                let grave = share > WAITED_MAX;
-                verdict.disturb(
-                    grave,
-                    format!(
-                        "worker {worker} waited {waited:.2} of {wanted:.2} s for its core, which other processes used{}",
-                        if grave { "; losses, latencies and pacing may be the tester's" } else { "" }
-                    ),
-                );
-            }
-            let late = self.late_packets(time, usage);
-            let stalled = time.stall_max_ns >= STALL_MAX.0;
-            let explains = lost > 0 && late > lost as f64 * EXPLAINED;
-            if share <= WAITED_MAX && (stalled || explains) {
-                let share = time.paused_ns as f64 / time.total_ns.max(1) as f64;
-                let grave = share > PAUSED_MAX || explains || (stalled && self.a_session_failed());
-                let in_all = if explains { time.hitches_ns } else { time.paused_ns };
-                verdict.disturb(
-                    grave,
-                    format!(
-                        "worker {worker} stood still for {:.1} ms at a time, {:.1} ms in all{}{}",
-                        time.stall_max_ns as f64 / 1e6,
-                        in_all as f64 / 1e6,
-                        match late as u64 {
-                            0 => String::new(),
-                            n => format!("; {} packets due then left late and in bursts", count(n)),
-                        },
-                        match () {
-                            () if explains => format!(", which may be why {} were lost", count(lost)),
-                            () if grave => ", so failures and latencies may be the tester's".to_owned(),
-                            () => String::new(),
-                        }
-                    ),
-                );
-            }
-        }
-    }
-
-    /// About how many measured packets were due while a worker stood still, or waited for its core for a millisecond or more.
-    /// A device or a queue loses at most so many of them that it would have kept had they come in time.
-    fn late_packets(&self, time: &WorkerTime, usage: ThreadUsage) -> f64 {
-        let late_ns = time.paused_ns.max(time.hitches_ns.min(usage.wait_ns));
-        let sent: u64 = self.measured().map(|(sent, _)| sent).sum();
-        let share = late_ns as f64 / time.total_ns.max(1) as f64;
-        sent as f64 / self.sums.workers.len().max(1) as f64 * share
-    }
-
-    /// Packets sent and received of each stream that is measured.
-    fn measured(&self) -> impl Iterator<Item = (u64, u64)> {
-        let streams = self.trial.streams.iter().zip(&self.sums.sent).zip(&self.sums.arrivals.streams);
-        let measured = streams.filter(|((stream, _), _)| stream.is_counted() && stream.to.is_some());
-        measured.map(|((_, sent), got)| (*sent, got.counts.received))
-    }
-
-    fn a_session_failed(&self) -> bool {
-        let failed = |entry| self.sums.sessions(entry, Side::Client).app.failed_in_all() > 0;
-        (0..self.trial.plan.sessions.len()).any(failed)
-    }
-
-    /// Streams due evenly and so slowly that no two packets should leave together, but many did.
-    fn judge_bursts(&self, verdict: &mut Findings) {
-        if self.usage.iter().all(Option::is_none) {
-            return;
-        }
-        let mut bursty = bursty(self.trial, self.sums);
-        if let Some((index, ratio)) = bursty.next() {
-            let more = match bursty.count() {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            verdict.disturb(
-                true,
-                format!(
-                    "stream {}{more}: {:.0}% of the packets left back to back although they were due apart; losses and \
-                     latencies may come from these bursts",
-                    self.trial.plan.streams[index].name,
-                    ratio * 100.0
-                ),
-            );
-        }
-    }
-
     /// Test packets whose numbers can't be right, or are too old to tell what they are.
     fn judge_numbers(&self, verdict: &mut Findings) {
         let counted = |count: fn(&measure::Counts) -> u64| {
@@ -540,102 +465,5 @@ impl Evidence<'_> {
                 "{streams}: {n} packets had sequence numbers that were not sent yet; they do not count as received"
             ));
         }
-    }
-}
-
-/// Streams of which too many packets left back to back although they were due apart, and what share did.
-fn bursty<'a>(trial: &'a Trial<'_>, sums: &'a Sums) -> impl Iterator<Item = (usize, f64)> + 'a {
-    let paced = trial.shape.paces_streams;
-    trial.streams.iter().enumerate().filter(move |_| paced).filter_map(|(index, stream)| {
-        let Pace::Even(rate) = &stream.load.pace else { return None };
-        let ratio = sums.pacing[index].back_to_back_ratio()?;
-        (rate.as_f64() <= SLOW.as_f64() && ratio > BACK_TO_BACK_MAX && !stream.chained)
-            .then_some((index, ratio))
-    })
-}
-
-/// What disturbed the tester in the time of `sums`, a part of the trial: marks for charts. The verdict is about the whole.
-pub(crate) fn disturbances(trial: &Trial<'_>, sums: &Sums) -> Vec<String> {
-    let mut all = Vec::new();
-    for (worker, time) in sums.workers.iter().enumerate() {
-        if time.stall_max_ns >= STALL_MAX.0 {
-            all.push(format!("worker {worker} stood still for {:.1} ms", time.stall_max_ns as f64 / 1e6));
-        }
-    }
-    let bursts = bursty(trial, sums).filter(|(index, _)| sums.pacing[*index].back_to_back >= BURST_TOLD);
-    let bursts: Vec<(usize, f64)> = bursts.collect();
-    if let Some((index, ratio)) = bursts.first() {
-        let name = &trial.plan.streams[*index].name;
-        let more = if bursts.len() > 1 { format!(" and {} more", bursts.len() - 1) } else { String::new() };
-        all.push(format!("stream {name}{more}: {:.0}% of the packets left back to back", ratio * 100.0));
-    }
-    all
-}
-
-/// A verdict in the making.
-struct Findings(Verdict);
-
-impl Findings {
-    fn reject(&mut self, reason: String) {
-        self.0.valid = false;
-        self.0.reasons.push(reason);
-    }
-
-    /// Something disturbed the tester; `grave` if the figures may be wrong for it.
-    fn disturb(&mut self, grave: bool, reason: String) {
-        self.0.valid &= !grave;
-        self.0.disturbed = true;
-        self.0.reasons.push(reason);
-    }
-
-    fn note(&mut self, note: String) {
-        self.0.notes.push(note);
-    }
-
-    fn limit(&mut self, reason: String) {
-        self.0.generator_limited = true;
-        self.0.reasons.push(reason);
-    }
-}
-
-/// Compares the profile's criteria with a finished document.
-pub(crate) fn judge_criteria(criteria: &[Criterion], document: &ResultDocument) -> Vec<CriterionResult> {
-    criteria.iter().map(|criterion| judge(criterion, document)).collect()
-}
-
-fn judge(criterion: &Criterion, document: &impl Numbers) -> CriterionResult {
-    let value = document.number(&criterion.path).or(criterion.absent);
-    let passed = value.is_some_and(|value| match criterion.comparison {
-        Comparison::Less => value < criterion.bound,
-        Comparison::AtMost => value <= criterion.bound,
-        Comparison::Greater => value > criterion.bound,
-        Comparison::AtLeast => value >= criterion.bound,
-        Comparison::Equal => value == criterion.bound,
-    });
-    CriterionResult { path: criterion.path.clone(), bound: criterion.text.clone(), value, passed }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use result::{Named, StreamResult};
-
-    fn criterion(path: &str, comparison: Comparison, bound: f64) -> Criterion {
-        Criterion { path: path.to_owned(), absent: None, comparison, bound, text: String::new() }
-    }
-
-    #[test]
-    fn criteria_are_held_against_the_document() {
-        let stream = |loss_ratio| StreamResult { loss_ratio: Some(loss_ratio), ..StreamResult::default() };
-        let streams = [("a", 0.5), ("a.b", 0.25)].map(|(name, ratio)| (name.to_owned(), stream(ratio)));
-        let document = ResultDocument { streams: Named::from(streams), ..ResultDocument::default() };
-        let passed = |path, comparison, bound| judge(&criterion(path, comparison, bound), &document).passed;
-        assert!(passed("streams.a.loss_ratio", Comparison::Equal, 0.5));
-        assert!(passed("streams.a.b.loss_ratio", Comparison::Less, 0.3));
-        assert!(!passed("streams.a.b.loss_ratio", Comparison::Greater, 0.3));
-        assert!(
-            !passed("streams.c.loss_ratio", Comparison::AtMost, 1.0),
-            "what was not measured did not hold"
-        );
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod template;
 pub(crate) mod transmit;
 pub(crate) mod tunnels;
 pub(crate) mod varied;
+pub(crate) mod watch;
 
 use crate::counts::interval::{HITCH_NS, Interval, PAUSE_NS, PortCounts};
 use crate::trial::hosts::EmulatedHosts;
@@ -29,12 +30,13 @@ use commands::{HostEvent, WorkerCommand};
 use flows::{Crowd, Flows, Local};
 use measure::{Jitter, Recorder};
 use port::{Clock, PortError};
-use receive::Receiver;
+use receive::{Counting, Receiver};
 use rest::Rest;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use transmit::Transmitter;
 use units::Nanos;
+use watch::Watch;
 
 /// Turns for which timers may wait while frames are taken in.
 const CROWDED_MAX: u32 = 64;
@@ -43,6 +45,10 @@ const CROWDED_MAX: u32 = 64;
 pub(crate) struct LastReport {
     pub(crate) interval: Box<Interval>,
     pub(crate) jitter: Vec<Jitter>,
+    /// The same without what pauses of the tester did.
+    pub(crate) undisturbed_jitter: Vec<Jitter>,
+    /// Of each stream whether no pause came since its newest packet left.
+    pub(crate) is_quiet_since: Vec<bool>,
     /// Packets of each stream that had been sent when its newest left, as their numbers say.
     pub(crate) numbered: Vec<u64>,
     /// Packets due that were never sent, for each port.
@@ -85,6 +91,8 @@ pub(crate) struct Worker<'a> {
     overhears: bool,
     /// Departures of the frames of pings.
     host_frames_sent: Vec<HostEvent>,
+    /// Its pauses.
+    watch: Watch,
     /// When it may sleep, if it may at all.
     rest: Option<Rest>,
     /// Of test packets, those sent and received when `rest` was told last.
@@ -126,6 +134,7 @@ impl<'a> Worker<'a> {
             last_departure: Nanos::ZERO,
             overhears: false,
             host_frames_sent: Vec::new(),
+            watch: Watch::off(),
             rest: None,
             noted: (0, 0),
         }
@@ -139,6 +148,11 @@ impl<'a> Worker<'a> {
         // What a namespace sends wakes nobody.
         let punts = !self.punting.is_empty();
         self.rest = (wakes && alone && !punts).then(Rest::default);
+    }
+
+    /// Watches for pauses of the calling thread.
+    pub(crate) fn watch(&mut self, watch: Watch) {
+        self.watch = watch;
     }
 
     /// Makes the queues the calling thread's. `epoch` is the instant traffic starts.
@@ -155,9 +169,10 @@ impl<'a> Worker<'a> {
     pub(crate) fn turn<C: Clock>(&mut self, clock: &C) -> bool {
         let now = clock.now();
         self.keep_time(now);
+        self.watch.at(now);
         let mut busy = false;
         for sending in self.sending.iter_mut().filter(|s| !s.done) {
-            if sending.transmitter.turn(now, self.epoch, clock, &mut self.interval) {
+            if sending.transmitter.turn(now, self.epoch, clock, &mut self.watch, &mut self.interval) {
                 self.last_departure = now;
                 busy = true;
             } else {
@@ -172,11 +187,12 @@ impl<'a> Worker<'a> {
         let mut is_behind = false;
         for receiver in &mut self.receivers {
             let port = receiver.port();
+            let (watch, recorder, interval) = (&mut self.watch, &mut self.recorder, &mut *self.interval);
+            let counting = Counting { watch, recorder, interval };
             busy |= receiver.turn(
                 clock,
+                counting,
                 &self.expected,
-                &mut self.recorder,
-                &mut self.interval,
                 &mut self.local[port],
                 &self.hosts.ports[port],
                 &mut self.answers,
@@ -191,6 +207,9 @@ impl<'a> Worker<'a> {
             let transmitter = &mut self.sending[*place].transmitter;
             let counts = &mut self.interval.ports[transmitter.port()];
             busy |= transmitter.turn_punt(now, counts);
+        }
+        if self.watch.recovers() {
+            self.recover(now, is_behind);
         }
         // After a pause, frames that came in time are read before time is called. Under load there are always more.
         self.crowded = if is_behind { self.crowded + 1 } else { 0 };
@@ -210,6 +229,17 @@ impl<'a> Worker<'a> {
             self.note(now);
         }
         busy
+    }
+
+    /// Goes on recovering from a pause.
+    #[cold]
+    fn recover(&mut self, now: Nanos, is_behind: bool) {
+        let sending = self.sending.iter().filter(|sending| !sending.done);
+        let due = sending.map(|sending| sending.transmitter.oldest_due(self.epoch)).min();
+        self.watch.recover(now, due.unwrap_or(Nanos::MAX), is_behind);
+        let (pauses, kept_ns) = self.watch.take();
+        self.interval.pauses += pauses;
+        self.interval.kept_ns += kept_ns;
     }
 
     /// Tells `rest` of a turn in which there was something to do.
@@ -256,6 +286,7 @@ impl<'a> Worker<'a> {
         self.interval.slept_ns += slept;
         self.interval.overslept_max_ns = self.interval.overslept_max_ns.max(now.since(woken).0);
         self.last_turn = woken;
+        self.watch.slept(until, now);
     }
 
     fn flows(&self) -> impl Iterator<Item = &Flows> {
@@ -395,6 +426,8 @@ impl<'a> Worker<'a> {
             self.unsent[transmitter.port()] +=
                 if *done { transmitter.given_up() } else { transmitter.abandon() };
         }
+        self.recorder.touch_until(self.watch.touched_until(now));
+        self.watch.end();
         self.recorder.settle();
         self.receivers.iter_mut().for_each(|receiver| receiver.finish(&mut self.interval));
         for (local, counts) in self.local.iter_mut().zip(&mut self.interval.ports) {
@@ -424,6 +457,8 @@ impl<'a> Worker<'a> {
         LastReport {
             interval,
             jitter: self.recorder.jitter().collect(),
+            undisturbed_jitter: self.recorder.undisturbed_jitter().collect(),
+            is_quiet_since: (0..expected).map(|stream| self.recorder.is_quiet_since(stream)).collect(),
             numbered: (0..expected).map(|stream| self.recorder.expected(stream)).collect(),
             unsent: self.unsent,
             last_departure: sessions.max(self.last_departure),

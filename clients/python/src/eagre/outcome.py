@@ -170,8 +170,12 @@ class CriterionResult:
     """The bound, as the profile writes it."""
     passed: bool
     """Whether it passed. A value that was not measured fails."""
+    outcome: str
+    """`met`, `not_met`, or `cannot_judge`: what disturbed the tester decides."""
     value: float | None = None
     """The value; absent if not measured."""
+    reason: str | None = None
+    """Why it cannot be judged, and what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -286,6 +290,26 @@ class EgressResult:
     """Arrival of the last of them, ns since traffic started."""
     latency_ns: LatencyResult | None = None
     """One-way delay."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HoldsResult:
+    """How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, or cannot be judged:
+    then there is none of these.
+    """
+
+    holds: bool
+    """Whether the figure describes the device and the network as it stands."""
+    lower: float | None = None
+    """The true value is at least this."""
+    upper: float | None = None
+    """The true value is at most this."""
+    undisturbed_ratio: float | None = None
+    """Share of packets that no pause of the tester touched. For these the figures under `undisturbed` hold."""
+    reason: str | None = None
+    """Why it does not hold as it stands."""
+    remedy: str | None = None
+    """How to get a figure that holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1330,6 +1354,8 @@ class StreamResult:
     """Variation of the delay from packet to packet."""
     interarrival_ns: SpreadResult | None = None
     """Time between arrivals."""
+    undisturbed: UndisturbedResult | None = None
+    """The times of packets that no pause of the tester touched; absent if none was touched."""
     first_arrival_ns: int | None = None
     """Arrival of the first packet, ns since traffic started."""
     last_arrival_ns: int | None = None
@@ -1363,6 +1389,22 @@ class TlsResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class UndisturbedResult:
+    """Times of packets that no pause of the tester touched: none was due, sent, under way or waiting to be received
+    in one.
+    """
+
+    ratio: float
+    """Their share of the packets received."""
+    latency_ns: LatencyResult | None = None
+    """One-way delay."""
+    jitter_ns: JitterResult | None = None
+    """Variation of the delay from packet to packet."""
+    interarrival_ns: SpreadResult | None = None
+    """Time between arrivals."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Verdict:
     """Whether a result can be trusted."""
 
@@ -1376,6 +1418,10 @@ class Verdict:
     """Why the result is not valid, why the tester was the limit, or what disturbed it."""
     notes: list[str] = field(default_factory=list)
     """What to know about the figures that are valid all the same."""
+    holds: dict[str, HoldsResult] = field(default_factory=dict)
+    """How far single figures can be trusted, by path: `streams.a.lost`, or `streams.a.latency_ns` for all below it.
+    A figure without an entry holds; absent if all do.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -145,6 +145,8 @@ pub(crate) struct Interval {
     pub(crate) sent: Vec<u64>,
     /// Their bytes with FCS, of streams whose packets differ.
     pub(crate) sent_bytes: Vec<u64>,
+    /// Of the packets sent, those that left while the tester recovered from a pause.
+    pub(crate) sent_touched: Vec<u64>,
     /// One record for each stream, or one for each port if there are too many streams.
     pub(crate) pacing: Vec<PacingRecord>,
     pub(crate) ports: Vec<PortCounts>,
@@ -159,6 +161,9 @@ pub(crate) struct Interval {
     pub(crate) paused_ns: u64,
     /// Time between turns that were [`HITCH_NS`] and more apart, ns.
     pub(crate) hitches_ns: u64,
+    /// Pauses that touched packets, however short, and their time, ns.
+    pub(crate) pauses: u64,
+    pub(crate) kept_ns: u64,
     /// Time asleep because nothing was due, ns, and the longest that a sleep lasted too long.
     pub(crate) slept_ns: u64,
     pub(crate) overslept_max_ns: u64,
@@ -255,6 +260,7 @@ impl Shape {
             egress: Egress::new(self.egress_rows),
             sent: vec![0; self.streams],
             sent_bytes: vec![0; self.streams],
+            sent_touched: vec![0; self.streams],
             pacing: vec![PacingRecord::default(); records],
             ports: vec![PortCounts::default(); self.ports],
             sessions: vec![SessionCounts::default(); 2 * self.sessions],
@@ -263,6 +269,8 @@ impl Shape {
             stall_max_ns: 0,
             paused_ns: 0,
             hitches_ns: 0,
+            pauses: 0,
+            kept_ns: 0,
             slept_ns: 0,
             overslept_max_ns: 0,
         }
@@ -277,11 +285,13 @@ impl Interval {
         self.egress.clear();
         self.sent.fill(0);
         self.sent_bytes.fill(0);
+        self.sent_touched.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().for_each(SessionCounts::clear);
         (self.busy_ns, self.total_ns) = (0, 0);
         (self.stall_max_ns, self.paused_ns, self.hitches_ns) = (0, 0, 0);
+        (self.pauses, self.kept_ns) = (0, 0);
         (self.slept_ns, self.overslept_max_ns) = (0, 0);
     }
 }

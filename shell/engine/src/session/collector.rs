@@ -8,7 +8,7 @@ use crate::emulation::Emulation;
 use crate::observer::{TrialObserver, View};
 use crate::outages::{self, Instants, TrialOutages};
 use crate::phases::Phases;
-use crate::rows;
+use crate::rows::{self, Jitters};
 use crate::sums::Sums;
 use crate::trial::Trial;
 use crate::worker::LastReport;
@@ -32,6 +32,10 @@ pub(super) struct WorkerResults<'a> {
     pub(super) spans: Spans,
     pub(super) outages: TrialOutages,
     pub(super) jitter: Vec<Jitter>,
+    /// The same without what pauses of the tester did.
+    pub(super) undisturbed_jitter: Vec<Jitter>,
+    /// Of each stream the packets sent after the newest that arrived, if no pause came since.
+    pub(super) unseen: Vec<u64>,
     pub(super) unsent: Vec<u64>,
     pub(super) last_departure: Nanos,
     pub(super) usage: Vec<Option<ThreadUsage>>,
@@ -49,6 +53,13 @@ pub(super) struct WorkerResults<'a> {
     pub(super) priorities: Vec<String>,
     /// Why a part of the tester failed and ended the run, if one did.
     pub(super) failure: Option<String>,
+}
+
+impl WorkerResults<'_> {
+    /// The jitter of all streams.
+    pub(super) fn jitters(&self) -> Jitters<'_> {
+        Jitters { all: &self.jitter, undisturbed: &self.undisturbed_jitter }
+    }
 }
 
 /// Adds up what workers hand over, and shows it.
@@ -261,11 +272,23 @@ impl<'a> Collector<'a> {
         observer: &mut dyn TrialObserver,
     ) -> WorkerResults<'a> {
         let mut jitter = vec![Jitter::default(); self.trial.shape.streams];
+        let mut undisturbed_jitter = jitter.clone();
+        let (mut unseen, workers) = (vec![0; self.trial.shape.streams], lasts.len());
         let mut unsent = vec![0; self.trial.shape.ports];
         let (mut last_departure, mut usage) = (Nanos::ZERO, Vec::new());
         for (worker, (last, used)) in lasts.into_iter().enumerate() {
             self.take(worker, last.interval);
             jitter.iter_mut().zip(last.jitter).for_each(|(sum, jitter)| sum.merge(jitter));
+            let undisturbed = undisturbed_jitter.iter_mut().zip(last.undisturbed_jitter);
+            undisturbed.for_each(|(sum, jitter)| sum.merge(jitter));
+            if workers == 1 {
+                // Of several workers none knows what another received.
+                let rows = self.total.sent.iter().zip(&last.numbered).zip(&last.is_quiet_since);
+                let of = |((sent, seen), quiet): ((&u64, &u64), &bool)| {
+                    if *quiet { sent.saturating_sub(*seen) } else { 0 }
+                };
+                unseen = rows.map(of).collect();
+            }
             unsent.iter_mut().zip(&last.unsent).for_each(|(sum, n)| *sum += n);
             last_departure = last_departure.max(last.last_departure);
             if self.trial.plan.sent_elsewhere.is_some() {
@@ -285,6 +308,8 @@ impl<'a> Collector<'a> {
             watched: None,
             priorities: Vec::new(),
             jitter,
+            undisturbed_jitter,
+            unseen,
             unsent,
             last_departure,
             usage,

@@ -15,6 +15,7 @@ use crate::trial::Trial;
 use crate::trial::rig::Rig;
 use crate::worker::addition::Addition;
 use crate::worker::commands::{HOST_EVENTS_MAX, HostEvent, WorkerCommand};
+use crate::worker::watch::{Shared, Watch};
 use crate::worker::{LastReport, Worker};
 use os::nap::{self, Bell};
 use os::{ThreadUsage, TscClock};
@@ -86,6 +87,7 @@ pub(super) fn run<'a>(
     let (workers, mut background) = workers(trial, rig, count, wall_zero)?;
     background.captures.request(commands.take_captures());
     let sending = AtomicUsize::new(count);
+    let shared = Shared::new(count);
     let own_cores = os::cpu::allowed();
     // Control must not sit on a worker's core. Where there is no other, the scheduler has to share.
     let _ = os::cpu::pin_to(&os::cpu::control_cores(&options.cores));
@@ -111,7 +113,9 @@ pub(super) fn run<'a>(
                 bell: bell.clone(),
             };
             let start = Start { number, core, priority, ready };
-            let body = move || work(worker, start, clock, &go_rx, ends, sending);
+            let shared = shared.clone();
+            let watch = move || Watch::new(clock.now(), os::cpu::thread_time, number, shared);
+            let body = move || work(worker, start, clock, &go_rx, ends, sending, watch);
             let thread = std::thread::Builder::new().name(format!("eagre-{core}")).spawn_scoped(scope, body);
             let thread = thread
                 .map_err(|e| EngineError::Machine(format!("can't start a thread for core {core}: {e}")))?;
@@ -268,6 +272,7 @@ fn work(
     go: &mpsc::Receiver<Nanos>,
     mut ends: Ends,
     sending: &AtomicUsize,
+    watch: impl FnOnce() -> Watch,
 ) -> Result<WorkerEnd, EngineError> {
     let Start { number, core, priority, ready } = start;
     let pinned = os::cpu::pin(core)
@@ -282,6 +287,7 @@ fn work(
     worker.attach(epoch)?;
     nap::wake_on_time();
     let before = ThreadUsage::read(tid).ok();
+    worker.watch(watch());
     let turns = contain("a worker", || turns(&mut worker, clock, &mut ends, sending));
     let (empty, failure) = match turns {
         Ok(Some(empty)) => (empty, None),

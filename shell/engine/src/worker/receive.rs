@@ -6,6 +6,7 @@ use super::egress::Tracker;
 use super::flows::Local;
 use super::pieces::Pieces;
 use super::records::{self, Records};
+use super::watch::Watch;
 use crate::capture::{Direction, Tap};
 use crate::counts::interval::{Interval, PortCounts};
 use crate::punt::PuntEntry;
@@ -16,6 +17,13 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use units::Nanos;
 use wire::signature::{self, Mark, NoSignature, Signature};
+
+/// What arrivals are counted in.
+pub(crate) struct Counting<'c> {
+    pub(crate) watch: &'c mut Watch,
+    pub(crate) recorder: &'c mut Recorder,
+    pub(crate) interval: &'c mut Interval,
+}
 
 /// One worker's receiving side of one port.
 pub(crate) struct Receiver<'a> {
@@ -175,23 +183,31 @@ impl<'a> Receiver<'a> {
     pub(crate) fn turn<C: Clock>(
         &mut self,
         clock: &C,
+        counting: Counting<'_>,
         expected: &[Expected],
-        recorder: &mut Recorder,
-        interval: &mut Interval,
         local: &mut Local,
         hosts: &Hosts,
         answers: &mut Vec<Vec<u8>>,
     ) -> bool {
         self.full = false;
+        let Counting { watch, recorder, interval } = counting;
         let mut any = false;
         if let Some(records) = &mut self.records {
-            any = records.turn(clock, self.queue, self.port, expected, recorder, interval, &self.stale);
+            any = records.turn(
+                clock,
+                Counting { watch: &mut *watch, recorder: &mut *recorder, interval: &mut *interval },
+                self.queue,
+                self.port,
+                expected,
+                &self.stale,
+            );
         }
         if self.queue.recv(&mut self.burst) == 0 {
             return any;
         }
         self.full = self.burst.len() == BURST;
         let now = clock.now();
+        watch.at(now);
         if let Some(tap) = self.tap.as_mut().filter(|tap| tap.wants(Direction::Received)) {
             (0..self.burst.len()).for_each(|i| tap.offer(now, Direction::Received, self.burst.data(i)));
         }
@@ -205,7 +221,13 @@ impl<'a> Receiver<'a> {
                 local.is_empty() || local.receive(now, &mut [frame], 0, rx_not_steered) & 1 != 0
             });
         }
+        recorder.touch_until(watch.touched_until(now));
         counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
+        if watch.recovers() {
+            let sent =
+                self.arrivals[..measured].iter().map(|arrival| now.since(Nanos(arrival.latency))).max();
+            sent.into_iter().for_each(|sent| watch.came_back(sent, now));
+        }
         interval.paths.record(self.port, &self.arrivals[..measured], now);
         interval.samples.received(&self.arrivals[..measured], now, &self.stale);
         interval.egress.record(&self.arrivals[..measured], now);

@@ -9,8 +9,8 @@
 //! these are is part of the clock's error.
 
 use super::arrivals::{ANY_PORT, Expected, FCS_BYTES, arrival_of};
-use crate::counts::interval::Interval;
-use measure::{Arrival, Recorder};
+use super::receive::Counting;
+use measure::Arrival;
 use port::{Clock, Recorded, RxQueue, TestPackets};
 use units::Nanos;
 use wire::signature::{self, Mark, Signature};
@@ -69,13 +69,13 @@ impl Records {
     pub(super) fn turn<C: Clock>(
         &mut self,
         clock: &C,
+        counting: Counting<'_>,
         queue: &mut dyn RxQueue,
         port: usize,
         expected: &[Expected],
-        recorder: &mut Recorder,
-        interval: &mut Interval,
         stale: &[u32],
     ) -> bool {
+        let Counting { watch, recorder, interval } = counting;
         let now = clock.now();
         if now < self.next_look {
             return false;
@@ -106,7 +106,14 @@ impl Records {
             *arrival = arrival_of(port, found, bytes, *at, expected, counts);
             counts.rx_bytes += (bytes + FCS_BYTES) as u64;
         }
+        watch.at(until);
+        recorder.touch_until(watch.touched_until(until));
         counts.rx_unknown_stream += recorder.record_each(arrivals, instants);
+        if watch.recovers() {
+            let sent =
+                arrivals.iter().zip(&*instants).map(|(arrival, at)| at.since(Nanos(arrival.latency))).max();
+            sent.into_iter().for_each(|sent| watch.came_back(sent, until));
+        }
         if interval.paths.is_counting() || interval.samples.is_counting() {
             for (arrival, at) in arrivals.iter().zip(&*instants) {
                 interval.paths.record(port, std::slice::from_ref(arrival), *at);

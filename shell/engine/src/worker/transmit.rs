@@ -6,6 +6,7 @@ use super::deadlines::Deadlines;
 use super::flow_sink::{FlowSink, Outbox};
 use super::template::Blocks;
 use super::varied::{Slice, TxContent, Varied};
+use super::watch::Watch;
 use crate::capture::{Direction, Tap};
 use crate::counts::interval::{Interval, PortCounts, Shape};
 use crate::punt::PuntExit;
@@ -250,6 +251,7 @@ impl<'a> Transmitter<'a> {
         now: Nanos,
         epoch: Nanos,
         clock: &C,
+        watch: &mut Watch,
         interval: &mut Interval,
     ) -> bool {
         if now < epoch {
@@ -263,6 +265,7 @@ impl<'a> Transmitter<'a> {
             return false;
         }
         let departure = clock.now();
+        watch.at(departure);
         self.build(departure);
         // Asked once: a burst is captured as a whole or not at all.
         let mut tap = self.tap.as_mut().filter(|tap| tap.wants(Direction::Sent));
@@ -275,6 +278,9 @@ impl<'a> Transmitter<'a> {
         }
         if interval.samples.is_counting() {
             self.sample(taken, departure, &mut interval.samples);
+        }
+        if watch.recovers() {
+            self.count_touched(taken, interval);
         }
         let before = interval.ports[self.port].tx_bytes;
         if taken == self.packets {
@@ -355,6 +361,23 @@ impl<'a> Transmitter<'a> {
             samples.sent(self.streams[slot.stream as usize].index, departure, run);
             left -= run;
         }
+    }
+
+    /// Counts the first `taken` packets as sent while the tester recovers from a pause.
+    #[cold]
+    fn count_touched(&self, taken: usize, interval: &mut Interval) {
+        let mut left = taken as u32;
+        for slot in &self.slots[..self.filled] {
+            let run = slot.run.min(left);
+            interval.sent_touched[self.streams[slot.stream as usize].index as usize] += u64::from(run);
+            left -= run;
+        }
+    }
+
+    /// When the first packet that has not left was due, on the clock whose `epoch` is the schedule's 0.
+    pub(crate) fn oldest_due(&self, epoch: Nanos) -> Nanos {
+        let waiting = self.slots[..self.filled].first().map(|slot| slot.due);
+        epoch.saturating_add(waiting.unwrap_or_else(|| self.schedule.next_due()))
     }
 
     /// Counts every packet and forgets the slots.

@@ -180,10 +180,10 @@ pub(super) fn verdict(loaded: &Loaded) -> Markup {
             @if let Some(achieved) = achieved.as_ref().filter(|achieved| achieved.success) { p { (achieved.summary) "." } }
             @if !notes.is_empty() || !reasons.is_empty() || !remarks.is_empty() {
                 ul {
-                    @for note in notes.iter().chain(remarks) { li { (note) } }
                     @for shared in &reasons {
                         li { (shared.reason) @if loaded.trials.len() > 1 { " " span.soft { "(" (in_trials(shared)) ")" } } }
                     }
+                    @for note in notes.iter().chain(remarks) { li { (note) } }
                 }
             }
         }

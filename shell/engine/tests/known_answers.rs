@@ -1,0 +1,357 @@
+//! Known answers under load: devices of known loss, order and delay, measured in real time while something disturbs the tester.
+//!
+//! The devices are between two in-process ports and do what they do by number and instant, so nothing that disturbs the
+//! tester disturbs them. What is told as sure must be right in every run, and bounds must have the truth between them.
+//! `EAGRE_KNOWN_ANSWERS=50` repeats each case so often.
+
+// The test is a program of its own, with a clock, threads and processes.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod common;
+
+use common::{Blind, plan, stream};
+use engine::{Commands, Rig, RunOptions, Session};
+use os::TscClock;
+use port::{
+    Burst, Clock, DriverDrops, Port, PortError, PortFacts, PortRequest, Queues, RxQueue, TxQueue, ring,
+};
+use result::{ResultDocument, Standing};
+use std::collections::VecDeque;
+use std::process::{Child, Command};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use units::Nanos;
+
+const REQUEST: PortRequest = PortRequest { queues: 1, frame_len_max: 1518 };
+const RATE: &str = "20kpps";
+const DELAY: Nanos = Nanos::from_micros(500);
+
+/// What a device does.
+#[derive(Debug, Clone, Copy, Default)]
+struct Rules {
+    /// Drops every so many-th packet; 0: none.
+    drops_every: u64,
+    /// Holds every so many-th packet back until three more have passed; 0: none.
+    holds_every: u64,
+    delay: Nanos,
+    /// Packets it has room for at a time; more are dropped, which a tester in time never brings about.
+    room: Option<usize>,
+}
+
+/// A device between two ports, and what it did.
+#[derive(Debug, Default)]
+struct Device {
+    rules: Rules,
+    seen: u64,
+    /// Packets dropped by the rules: the truth.
+    dropped: u64,
+    /// Packets dropped because they came in bursts: the tester's doing.
+    overflowed: u64,
+    overtaken: u64,
+    held: Option<(u64, Vec<u8>)>,
+    under_way: VecDeque<(Nanos, Vec<u8>)>,
+}
+
+impl Device {
+    fn take(&mut self, now: Nanos, frame: &[u8]) {
+        self.seen += 1;
+        let is_one_of = |every: u64| every > 0 && self.seen % every == 0;
+        if is_one_of(self.rules.drops_every) {
+            self.dropped += 1;
+            return;
+        }
+        if self.rules.room.is_some_and(|room| self.under_way.len() >= room) {
+            self.overflowed += 1;
+            return;
+        }
+        let out = now + self.rules.delay;
+        if is_one_of(self.rules.holds_every) {
+            self.held = Some((self.seen, frame.to_vec()));
+            return;
+        }
+        self.under_way.push_back((out, frame.to_vec()));
+        if let Some((_, held)) = self.held.take_if(|(number, _)| self.seen - *number >= 3) {
+            self.overtaken += 1;
+            self.under_way.push_back((out, held));
+        }
+    }
+}
+
+type Shared = Arc<Mutex<Device>>;
+
+fn lock(device: &Shared) -> MutexGuard<'_, Device> {
+    device.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A port on one side of the device: what it sends enters the device, what leaves the device it receives.
+struct Side {
+    facts: PortFacts,
+    queues: Queues,
+}
+
+impl Port for Side {
+    fn facts(&self) -> &PortFacts {
+        &self.facts
+    }
+
+    fn take_queues(&mut self) -> Queues {
+        std::mem::replace(&mut self.queues, Queues { tx: Vec::new(), rx: Vec::new() })
+    }
+
+    fn driver_drops(&mut self) -> DriverDrops {
+        DriverDrops::default()
+    }
+}
+
+/// Sends into the device.
+struct In {
+    ring: (Box<dyn TxQueue>, Box<dyn RxQueue>),
+    device: Shared,
+    clock: Arc<TscClock>,
+}
+
+impl TxQueue for In {
+    fn alloc(&mut self, burst: &mut Burst, n: usize) -> usize {
+        self.ring.0.alloc(burst, n)
+    }
+
+    fn send(&mut self, burst: &mut Burst) -> usize {
+        let sent = self.ring.0.send(burst);
+        let (now, mut entered) = (self.clock.now(), Burst::new());
+        self.ring.1.recv(&mut entered);
+        (0..entered.len()).for_each(|i| lock(&self.device).take(now, entered.data(i)));
+        self.ring.1.free(&mut entered);
+        sent
+    }
+
+    fn free(&mut self, burst: &mut Burst) {
+        self.ring.0.free(burst);
+    }
+}
+
+/// Receives what the device lets go.
+struct Out {
+    ring: (Box<dyn TxQueue>, Box<dyn RxQueue>),
+    device: Shared,
+    clock: Arc<TscClock>,
+}
+
+impl RxQueue for Out {
+    fn recv(&mut self, burst: &mut Burst) -> usize {
+        let (now, mut leaving) = (self.clock.now(), Burst::new());
+        let mut device = lock(&self.device);
+        while leaving.len() < port::BURST && device.under_way.front().is_some_and(|(at, _)| *at <= now) {
+            if self.ring.0.alloc(&mut leaving, 1) == 0 {
+                break;
+            }
+            let Some((_, frame)) = device.under_way.pop_front() else { break };
+            leaving.frame_mut(leaving.len() - 1).copy_from(&frame);
+        }
+        self.ring.0.send(&mut leaving);
+        self.ring.0.free(&mut leaving);
+        self.ring.1.recv(burst)
+    }
+
+    fn free(&mut self, burst: &mut Burst) {
+        self.ring.1.free(burst);
+    }
+}
+
+fn ring(device: &str) -> Result<(PortFacts, (Box<dyn TxQueue>, Box<dyn RxQueue>)), PortError> {
+    let mut port = ring::looped(device, REQUEST)?;
+    let Queues { mut tx, mut rx } = port.take_queues();
+    Ok((port.facts().clone(), (tx.remove(0), rx.remove(0))))
+}
+
+/// Two ports with a device between them.
+fn around(device: &Shared, clock: &Arc<TscClock>) -> Vec<Box<dyn Port>> {
+    // The way back loses nothing and is in no hurry.
+    let back = Shared::default();
+    let side = |name: &str, into: &Shared, out_of: &Shared| {
+        let (facts, sent) = ring(name).unwrap();
+        let (_, received) = ring(name).unwrap();
+        let tx = In { ring: sent, device: into.clone(), clock: clock.clone() };
+        let rx = Out { ring: received, device: out_of.clone(), clock: clock.clone() };
+        Box::new(Side { facts, queues: Queues { tx: vec![Box::new(tx)], rx: vec![Box::new(rx)] } })
+            as Box<dyn Port>
+    };
+    vec![side("ring:a", device, &back), side("ring:b", &back, device)]
+}
+
+/// What disturbs the tester.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Trouble {
+    None,
+    /// Busy loops on the worker's core, which come and go.
+    Loops,
+    /// The whole process is stopped now and then.
+    Stops,
+}
+
+/// What goes on beside a trial, until it is dropped.
+struct Beside {
+    over: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+    stopper: Option<Child>,
+}
+
+impl Beside {
+    fn begin(trouble: Trouble, core: usize, run: u64) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        let threads = if trouble == Trouble::Loops { 2 } else { 0 };
+        let looping = |n: u64| {
+            let over = over.clone();
+            std::thread::spawn(move || {
+                os::cpu::pin(core).unwrap();
+                let mut chance = 1 + run * 7 + n;
+                while !over.load(Ordering::Relaxed) {
+                    chance = chance.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    let busy = Instant::now() + Duration::from_millis(2 + (chance >> 60));
+                    while Instant::now() < busy {
+                        std::hint::spin_loop();
+                    }
+                    std::thread::sleep(Duration::from_millis(10 + (chance >> 58)));
+                }
+            })
+        };
+        let script = format!(
+            "for n in 1 2 3 4; do sleep 0.1; kill -STOP {0}; sleep 0.03; kill -CONT {0}; done",
+            std::process::id()
+        );
+        let stopper =
+            (trouble == Trouble::Stops).then(|| Command::new("sh").args(["-c", &script]).spawn().unwrap());
+        Self { threads: (0..threads).map(looping).collect(), over, stopper }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.over.store(true, Ordering::Relaxed);
+        self.threads.drain(..).for_each(|thread| _ = thread.join());
+        self.stopper.iter_mut().for_each(|stopper| _ = stopper.wait());
+    }
+}
+
+/// One trial of a device in trouble.
+fn measured(rules: Rules, trouble: Trouble, run: u64) -> (ResultDocument, Device) {
+    let device = Arc::new(Mutex::new(Device { rules, ..Device::default() }));
+    let clock = Arc::new(TscClock::calibrate(Duration::from_millis(20)));
+    let mut plan = plan(vec![stream("s", RATE)], "600ms");
+    plan.drain = Nanos::from_millis(100);
+    let mut session = Session::load(plan, Rig::new(around(&device, &clock)));
+    let core = *os::cpu::allowed().last().unwrap();
+    let beside = Beside::begin(trouble, core, run);
+    let options = RunOptions { cores: vec![core], histograms: true };
+    let document = session.run(&options, &clock, &mut Commands::none(), &mut Blind).unwrap();
+    drop(beside);
+    let device = std::mem::take(&mut *lock(&device));
+    (document, device)
+}
+
+fn runs() -> u64 {
+    std::env::var("EAGRE_KNOWN_ANSWERS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(2)
+}
+
+/// Whether `truth` is what the figure says, or lies between its bounds; and whether it is told as sure.
+fn check(document: &ResultDocument, path: &str, truth: f64) -> bool {
+    match document.standing(path) {
+        Standing::Holds { value, .. } => {
+            assert_eq!(value, Some(truth), "{path} is told as sure: {:#?}", document.verdict);
+            true
+        }
+        Standing::Bounds { lower, upper, .. } => {
+            let (low, high) = (lower.unwrap_or(f64::MIN), upper.unwrap_or(f64::MAX));
+            assert!(
+                low <= truth && truth <= high,
+                "{path}: {truth} not in {low} to {high}: {:#?}",
+                document.verdict
+            );
+            false
+        }
+        Standing::CannotJudge(_) => false,
+    }
+}
+
+const TROUBLES: [Trouble; 3] = [Trouble::None, Trouble::Loops, Trouble::Stops];
+
+/// Each run of a device in each trouble.
+fn each(rules: Rules, check: impl Fn(Trouble, &ResultDocument, &Device)) {
+    for trouble in TROUBLES {
+        for run in 0..runs() {
+            let (document, device) = measured(rules, trouble, run);
+            check(trouble, &document, &device);
+        }
+    }
+}
+
+#[test]
+fn nothing_lost_is_told_as_sure() {
+    each(Rules::default(), |trouble, document, _| {
+        for path in ["streams.s.lost", "streams.s.loss_ratio", "streams.s.reordered"] {
+            assert!(check(document, path, 0.0), "{path} {trouble:?}");
+        }
+    });
+}
+
+#[test]
+fn a_known_loss_lies_between_its_bounds() {
+    let rules = Rules { drops_every: 1_000, ..Rules::default() };
+    each(rules, |_, document, device| {
+        check(document, "streams.s.lost", device.dropped as f64);
+        let tx = document.streams["s"].tx as f64;
+        check(document, "streams.s.loss_ratio", device.dropped as f64 / tx);
+    });
+}
+
+/// Bursts after pauses overflow a device that loses nothing at the rate it is asked for.
+#[test]
+fn losses_that_pauses_bring_about_are_not_the_devices() {
+    let rules =
+        Rules { room: Some(8), drops_every: 1_000, delay: Nanos::from_micros(50), ..Rules::default() };
+    each(rules, |_, document, device| {
+        let lost = document.streams["s"].lost.unwrap();
+        assert_eq!(lost, device.dropped + device.overflowed);
+        check(document, "streams.s.lost", device.dropped as f64);
+    });
+}
+
+#[test]
+fn a_known_disorder_lies_between_its_bounds() {
+    let rules = Rules { holds_every: 100, ..Rules::default() };
+    each(rules, |_, document, device| {
+        check(document, "streams.s.reordered", device.overtaken as f64);
+        let held = u64::from(device.held.is_some());
+        check(document, "streams.s.lost", held as f64);
+    });
+}
+
+/// The delay over packets that no pause touched is the device's, whatever the others show.
+#[test]
+fn undisturbed_packets_have_the_delay_of_the_device() {
+    let rules = Rules { delay: DELAY, ..Rules::default() };
+    for trouble in TROUBLES {
+        let (mut near, mut far, mut unjudged) = (0, Vec::new(), 0);
+        for run in 0..runs() {
+            let (document, _) = measured(rules, trouble, run);
+            for figure in ["p50", "p99"] {
+                match document.standing(&format!("streams.s.latency_ns.{figure}")) {
+                    Standing::Holds { value: Some(ns), .. } if (ns / DELAY.0 as f64 - 1.0).abs() <= 0.05 => {
+                        near += 1
+                    }
+                    Standing::Holds { value, .. } => {
+                        far.push((figure, value, document.streams["s"].undisturbed.clone()))
+                    }
+                    _ => unjudged += 1,
+                }
+            }
+            let max = document.streams["s"].latency_ns.as_ref().unwrap().max;
+            assert!(trouble != Trouble::Stops || max > 10_000_000, "the process was not stopped: {max}");
+        }
+        println!("{trouble:?}: {near} within 5%, {} not, {unjudged} not judged", far.len());
+        assert!(
+            near * 10 >= 9 * (near + far.len() + unjudged),
+            "{trouble:?}: {near} near, {unjudged} unjudged, far {far:#?}"
+        );
+    }
+}
