@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 from lab import (
+    INTERRUPTED,
     EAST4,
     EAST6,
     EAST_ROUTER4,
@@ -129,7 +130,7 @@ class Host:
         """Ends servers; returns the result."""
         process.send_signal(signal.SIGINT)
         done = self.lab.finish(process, 20)
-        assert done.exit == 1, str(done)
+        assert done.exit == INTERRUPTED, str(done)
         assert done.json["interrupted"] is True
         return done.json
 

@@ -73,6 +73,8 @@ def call(*command, check=True, timeout=60, **options):
     return done.stdout
 
 
+# Exit codes, as docs/exit-codes.md has them.
+FAILED, BAD_INPUT, REFUSED, CANNOT_JUDGE, NOTHING_FOUND, INTERRUPTED = 1, 2, 3, 4, 5, 130
 # How summaries tell of what the tester did not send or open.
 WITHHELD = re.compile("by the tester|The tester could ")
 # How verdicts tell of a load that the tester could not make, which leaves the figures valid.
@@ -128,20 +130,20 @@ class Run:
 
     def was_only_disturbed(self):
         """Whether nothing but the machine kept this run from exit code 0."""
-        if self.exit != 1:
+        if self.exit != CANNOT_JUDGE:
             return False
         if self.out.startswith("{") and "verdict" in self.told:
-            achieved, disturbed = self.told.get("achieved", {}), self.told["verdict"].get("disturbed")
-            withheld = disturbed and WITHHELD.search(achieved.get("summary", ""))
-            return (achieved.get("success", True) or withheld) and self.json["verdict"]["valid"] and all(c["passed"] for c in self.told.get("criteria", []))
-        said = self.out + self.err
-        reasons = re.findall(r"^    - (.*)", said, re.MULTILINE)
-        disturbed = any(map(DISTURBANCE.match, reasons)) and all(DISTURBANCE.match(r) or SHORTFALL.search(r) for r in reasons)
-        return disturbed and (WITHHELD.search(said) or not re.search("FAILED|Nothing succeeded|Less than half succeeded", said))
+            return self.told["verdict"]["disturbed"]
+        return any(map(DISTURBANCE.match, re.findall(r"^    - (.*)", self.out + self.err, re.MULTILINE)))
+
+    @property
+    def ended(self):
+        """Whether it ran to its end, whatever came of it."""
+        return self.exit in (0, FAILED, CANNOT_JUDGE, NOTHING_FOUND)
 
     def overload(self):
         """The result of a run that was asked for more than the tester can send: most of it may be missing."""
-        withheld = self.exit == 1 and WITHHELD.search(self.told["achieved"]["summary"])
+        withheld = self.exit in (FAILED, CANNOT_JUDGE) and WITHHELD.search(self.told["achieved"]["summary"])
         return self.json if withheld else self.result()
 
     def result(self):

@@ -7,7 +7,7 @@ import time
 import pytest
 from bench import SPEED, Bench, why
 from hosts import rules
-from lab import EAST4, WEST4, stream, wait_until
+from lab import EAST4, INTERRUPTED, WEST4, stream, wait_until
 
 UP = ("up", "west", "east")
 
@@ -194,7 +194,7 @@ class TestInterrupted:
         process = self.begun(bench, profile)
         process.send_signal(signal.SIGINT)
         done = bench.lab.finish(process, 10)
-        assert done.exit == 1, str(done)
+        assert done.exit == INTERRUPTED, str(done)
         assert "INTERRUPTED; resume with: eagre bench --resume " in done.out, str(done)
         shown = bench.shown()
         assert shown["campaign"]["state"] == "interrupted", shown["campaign"]

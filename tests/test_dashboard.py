@@ -584,12 +584,29 @@ def test_a_run_of_which_nothing_came_is_not_green(page, server):
     run = start(server, profile=profile)
     show(page, server, f"runs/{run['id']}")
     assert server.ended(run)["achieved"]["success"] is False
-    says(page, "✕ done, without success", "✕ Nothing succeeded: 0 of ")
+    says(page, "✕ done, without success", "✕ Failed: Nothing succeeded: 0 of ")
     notes = page.run("return [...document.querySelectorAll('[aria-label=State] .note')].map(note => note.textContent)")
-    assert notes[0].startswith("✕ Nothing succeeded: "), notes
+    assert notes[0].startswith("✕ Failed: Nothing succeeded: "), notes
     show(page, server, "now")
     says(page, "✕ done, without success")
     assert page.run(EXAMINE) == [] and page.console() == []
+
+
+def test_criteria_decide_the_band_on_top(page, server):
+    """Passed or failed with its cause, each criterion with its value; notes are no reasons."""
+    criteria = {"streams.s0.lost": "== 0", "streams.s0.tx": "< 10"}
+    for name, wanted, badge in (("passes", {"streams.s0.tx": "> 10"}, "✓ done"), ("fails", criteria, "✕ done, not passed")):
+        run = start(server, profile={**rings(duration="500ms"), "criteria": wanted}, name=name)
+        found = server.ended(run)
+        show(page, server, f"runs/{run['id']}")
+        says(page, badge, "Passed." if name == "passes" else "Failed: streams.s0.tx is ")
+        band = page.run("return document.querySelector('[aria-label=Outcome]').textContent")
+        assert all(f"{path} {bound}" in band for path, bound in wanted.items()), band
+        assert ("not met" in band) == (name == "fails"), band
+        notes = found["verdict"].get("notes", [])
+        verdict_line = page.run("return [...document.querySelectorAll('[aria-label=State] > .note')].map(note => note.textContent)[1]")
+        assert not any(note in verdict_line for note in notes), verdict_line
+        assert page.run(EXAMINE) == [] and page.console() == []
 
 
 def test_a_disturbance_is_shaded_and_explained(page, server):

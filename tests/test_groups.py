@@ -76,7 +76,7 @@ def test_the_latency_of_a_row_is_that_of_all_its_packets(result, group, row):
     close(total["mean"], mean)
     squares = sum((member["stddev"] ** 2 + member["mean"] ** 2) * member["samples"] for member in members) / samples
     close(total["stddev"], math.sqrt(squares - mean**2), 1e-3)
-    for quantile in ("p50", "p90", "p99", "p99_9"):
+    for quantile in ("p50", "p90", "p95", "p99", "p99_9"):
         low, high = (f(member[quantile] for member in members) for f in (min, max))
         assert low * 0.99 <= total[quantile] <= high * 1.01, quantile
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lab import OTHERS, call, need, pair, settled, stream, sums, wait_until
+from lab import INTERRUPTED, OTHERS, call, need, pair, settled, stream, sums, wait_until
 
 LONG = {"duration": "30s", "drain": "500ms"}
 SHORT = ["--duration", "300ms", "--json", "-"]
@@ -165,7 +165,7 @@ def test_an_interrupted_run_stops_reports_and_leaves_no_trace(lab, tester, kind,
     stopped = time.monotonic()
     done = lab.finish(process, 10)
     assert time.monotonic() - stopped < 2 + 0.5, "drain included"
-    assert done.exit == 1, str(done)
+    assert done.exit == INTERRUPTED, str(done)
     result = done.json
     assert result["interrupted"] is True and result["verdict"]["valid"], result["verdict"]
     assert "interrupted" in done.err
@@ -186,7 +186,7 @@ def test_a_second_interrupt_does_no_harm(lab):
         process.send_signal(signal.SIGINT)
         time.sleep(0.01)
     done = lab.finish(process, 10)
-    assert done.exit == 1 and done.json["interrupted"] is True, str(done)
+    assert done.exit == INTERRUPTED and done.json["interrupted"] is True, str(done)
 
 
 def test_a_finished_run_leaves_no_trace(lab, tester):

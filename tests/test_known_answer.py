@@ -115,7 +115,7 @@ def search(lab, bucket, method, core):
     arguments += ["--settle", "0s", "--learning", "50ms", "--drain", "150ms", "--store", lab.folder() / "results.db", "--json", "-"]
     command = ("taskset", "-c", core, EAGRE, "bench", method, bucket.profile())
     done = lab.finish(lab.start(*command, *arguments, ns=bucket.router.tester), timeout=300)
-    assert done.exit <= 1 and done.out.startswith("{"), str(done)
+    assert done.ended and done.out.startswith("{"), str(done)
     return done.told["results"][0]
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import pytest
 from capture import number, records
-from lab import settled
+from lab import INTERRUPTED, settled
 
 PACKET = [
     {"ethernet": {"dst": "02:00:00:00:00:07"}},
@@ -347,7 +347,7 @@ def controlled(lab, lines, *streams, every=0.15, duration="10s", more=()):
     profile = lab.profile(CONTROL, [{**stream, "to": "east"} for stream in streams], load={"duration": duration, "drain": "100ms"})  # fmt: skip
     done, _ = lab.controlled(profile, lines, every, more=more)
     # Stopped before its end is not passed, as after Ctrl-C.
-    assert done.exit == 1 and done.json["interrupted"] and done.json["verdict"]["valid"], str(done)
+    assert done.exit == INTERRUPTED and done.json["interrupted"] and done.json["verdict"]["valid"], str(done)
     return done
 
 

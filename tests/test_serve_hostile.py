@@ -157,9 +157,7 @@ def test_nobody_reads_what_is_printed(lab, program, command):
     os.close(reader)
     closed = subprocess.run([program, *command], cwd=folder, stdout=writer, stderr=subprocess.PIPE, timeout=60, text=True)
     os.close(writer)
-    # A demo on a busy machine may not be valid, one time or the other.
-    ends = {0, 1} if command[0] == "demo" else {0}
-    assert {usual.returncode, closed.returncode} <= ends and "panic" not in closed.stderr, closed
+    assert {usual.returncode, closed.returncode} == {0} and "panic" not in closed.stderr, closed
     if command == ("--help",):
         return
     with open("/dev/full", "w") as full:
@@ -177,7 +175,7 @@ def test_a_run_outlives_its_readers(lab, program):
     done = subprocess.run(command, stdout=writer, stderr=writer, timeout=60)
     os.close(writer)
     result = json.loads((out / "result.json").read_text())
-    assert result["duration_s"] >= 0.2 and done.returncode == (0 if result["verdict"]["valid"] else 1)
+    assert result["duration_s"] >= 0.2 and done.returncode == 0
 
 
 @pytest.mark.parametrize("option", [("--jsonl", "/dev/full", "--interval", "50ms"), ("--json", "/dev/full")], ids=lambda o: o[0])
@@ -549,7 +547,7 @@ def test_a_simulation_of_rate_max_ends(lab, eagre):
     profile = lab.folder() / "p.yaml"
     profile.write_text(json.dumps(rings("max", "2ms")))
     done = eagre("sim", profile, "--json", "-", timeout=60)
-    assert done.exit in (0, 1) and done.json["ports"]["west"]["tx_packets"] > 1000, done
+    assert done.ended and done.json["ports"]["west"]["tx_packets"] > 1000, done
     profile.write_text(json.dumps(rings("max", "1h")))
     process = lab.start_eagre("sim", profile)
     time.sleep(1.5)

@@ -11,7 +11,7 @@ from collections import Counter
 import conversation
 import pytest
 import yaml
-from lab import REPO, call, need, pair, settled, wait_until, was_disturbed
+from lab import INTERRUPTED, REPO, call, need, pair, settled, wait_until, was_disturbed
 from sessions import all_through, check, of, raw
 
 ECHO = {"echo": {"request": "100B", "requests": 2}}
@@ -625,7 +625,7 @@ def test_an_interrupted_run_says_what_it_has(lab, how):
     process.send_signal(how)
     sent = time.monotonic()
     done = lab.finish(process, 10)
-    assert time.monotonic() - sent < 4 and done.exit == 1, str(done)
+    assert time.monotonic() - sent < 4 and done.exit == INTERRUPTED, str(done)
     assert done.json["interrupted"] is True and done.json["verdict"]["valid"], done.json["verdict"]
     one = check(done.json["sessions"]["s"])
     assert one["attempted"] >= 300 and one["active"] == 0 and one["failed"] == {}, one

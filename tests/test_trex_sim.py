@@ -74,7 +74,7 @@ def sent(python, profile, folder, *options, limit=LIMIT):
     words = ["trex", "sim", profile, "-l", limit, "--pcap", path, *options]
     command = [str(word) for word in (EAGRE, *words)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=120, cwd=folder, env={**os.environ, **env})
-    assert ended.returncode < 2, ended.stderr
+    assert ended.returncode in (0, 1, 4), ended.stderr
     return trex_reference.read_pcap(path)
 
 

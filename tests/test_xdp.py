@@ -307,7 +307,7 @@ def test_a_killed_run_leaves_no_program(lab, tester):
     wait_until(lambda: not programs & set(bpf.programs()), "the programs to go")
     assert "xdp" not in tester.run("ip", "-json", "link", "show", "dev", "v0") + tester.run("ip", "-json", "link", "show", "dev", "v1")
     # The kernel lets go of a killed process's sockets a moment after the process is gone.
-    again = wait_until(lambda: (run := lab.eagre("run", profile, "--duration", "300ms", "--json", "-", ns=tester)).exit < 2 and run, "the next run")
+    again = wait_until(lambda: (run := lab.eagre("run", profile, "--duration", "300ms", "--json", "-", ns=tester)).ended and run, "the next run")
     assert sums(again.told, "rx") > 0
 
 

@@ -10,7 +10,7 @@ import type { IntervalDocument, Live, ResultDocument, Run } from "./types";
 /** Columns recorded over time, of all streams and sessions together. */
 export const COLUMNS = [
   "tx_pps", "rx_pps", "tx_bps_l1", "rx_bps_l1",
-  "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns",
+  "p50_ns", "p90_ns", "p95_ns", "p99_ns", "p99_9_ns", "max_ns",
   "tx", "missing", "active", "open_per_s", "transactions_per_s", "rx_bps_goodput",
 ] as const;
 type Sampled = (typeof COLUMNS)[number];
@@ -172,7 +172,7 @@ export class RunFeed extends Source {
 function sampleOf(interval: IntervalDocument): Sample {
   const ports = Object.values(interval.ports);
   const latencies = Object.values(interval.streams).flatMap((stream) => stream.latency_ns ?? []);
-  const most = (name: "p50" | "p90" | "p99" | "p99_9" | "max"): number | null => {
+  const most = (name: "p50" | "p90" | "p95" | "p99" | "p99_9" | "max"): number | null => {
     let largest: number | null = null;
     for (const latency of latencies) if ((latency[name] ?? -1) > (largest ?? -1)) largest = latency[name] ?? null;
     return largest;
@@ -186,6 +186,7 @@ function sampleOf(interval: IntervalDocument): Sample {
     rx_bps_l1: rate("rx_bps_l1"),
     p50_ns: most("p50"),
     p90_ns: most("p90"),
+    p95_ns: most("p95"),
     p99_ns: most("p99"),
     p99_9_ns: most("p99_9"),
     max_ns: most("max"),

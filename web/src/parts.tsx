@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Problem, sentence } from "./server";
-import type { AchievedResult, State, Verdict } from "./types";
+import type { AchievedResult, CriterionResult, OverallResult, State, Verdict } from "./types";
 
 const STATES: Record<State, [string, string]> = {
   starting: ["◔ starting", "warn"],
@@ -15,26 +15,105 @@ const STATES: Record<State, [string, string]> = {
   interrupted: ["■ interrupted", "warn"],
 };
 
-/** A state in words, with a sign. A run that is done is green only if it achieved something. */
-export function Badge({ state, achieved }: { state: State; achieved?: AchievedResult | null }) {
-  const [text, look] = state === "done" && achieved && !achieved.success ? ["✕ done, without success", "bad"] : (STATES[state] ?? [state, ""]);
+/** A state in words, with a sign. A run that is done is green only if what was asked holds. */
+export function Badge({ state, achieved, overall }: { state: State; achieved?: AchievedResult | null; overall?: OverallResult | null }) {
+  const [text, look] = badge(state, achieved, overall);
   return <span class={`state ${look}`}>{text}</span>;
 }
 
-/** A verdict in words. */
-export function verdictWords(verdict: Verdict): { text: string; look: "good" | "warn" | "bad" } {
+function badge(state: State, achieved?: AchievedResult | null, overall?: OverallResult | null): [string, string] {
+  if (state !== "done") return STATES[state] ?? [state, ""];
+  if (overall?.outcome === "cannot_judge") return ["? done, can't be judged", "warn"];
+  if (achieved && !achieved.success) return ["✕ done, without success", "bad"];
+  return overall?.outcome === "failed" ? ["✕ done, not passed", "bad"] : STATES.done;
+}
+
+type Look = "good" | "warn" | "bad";
+
+const SIGNS: Record<Look, string> = { good: "✓", warn: "⚠", bad: "✕" };
+
+/** A verdict in words. Notes are not among the reasons: what they say is harmless. */
+export function verdictWords(verdict: Verdict): { text: string; look: Look } {
   const why = verdict.reasons.length ? `: ${verdict.reasons.join("; ")}` : "";
-  // Notes are no reasons: the figures are right all the same.
-  const notes = verdict.notes?.length ? ` Note: ${verdict.notes.join("; ")}.` : "";
-  if (!verdict.valid) return { text: `Not valid${why}.${notes}`, look: "bad" };
-  if (verdict.generator_limited) return { text: `Valid, but the tester was the limit${why}.${notes}`, look: "warn" };
-  if (verdict.disturbed) return { text: `Valid, but the tester was disturbed${why}.${notes}`, look: "warn" };
-  return { text: `Valid${why}.${notes}`, look: "good" };
+  if (!verdict.valid) return { text: `Not valid${why}.`, look: "bad" };
+  if (verdict.generator_limited) return { text: `Valid, but the tester was the limit${why}.`, look: "warn" };
+  if (verdict.disturbed) return { text: `Valid, but the tester was disturbed${why}.`, look: "warn" };
+  return { text: `Valid${why}.`, look: "good" };
 }
 
 /** How much of what was asked succeeded, in words. */
-export function achievedWords(achieved: AchievedResult): { text: string; look: "good" | "bad" } {
+export function achievedWords(achieved: AchievedResult): { text: string; look: Look } {
   return { text: `${achieved.summary}.`, look: achieved.success ? "good" : "bad" };
+}
+
+const OUTCOMES: Record<string, [string, Look]> = {
+  passed: ["Passed", "good"],
+  failed: ["Failed", "bad"],
+  cannot_judge: ["Can't be judged here", "warn"],
+};
+
+/** Whether what was asked holds, in words: with its cause, unless it passed. */
+export function overallWords(overall: OverallResult): { text: string; look: Look } {
+  const [word, look] = OUTCOMES[overall.outcome] ?? [overall.outcome, "warn"];
+  return { text: overall.reason ? `${word}: ${overall.reason}.` : `${word}.`, look };
+}
+
+/** One line of a page's head, with a sign. */
+export function Note({ words }: { words: { text: string; look: Look } }) {
+  return (
+    <p class={`note ${words.look}`}>
+      {SIGNS[words.look]} {words.text}
+    </p>
+  );
+}
+
+const CRITERIA: Record<string, [string, Look]> = {
+  met: ["met", "good"],
+  not_met: ["not met", "bad"],
+  cannot_judge: ["can't be judged", "warn"],
+};
+
+/** The band on top of an ended run: passed, failed or can't be judged, with one cause and one remedy, and the criteria. */
+export function OutcomeBand({ overall, criteria }: { overall: OverallResult; criteria: CriterionResult[] }) {
+  const { text, look } = overallWords(overall);
+  return (
+    <section class={`note band ${look}`} aria-label="Outcome">
+      <p>
+        <strong>
+          {SIGNS[look]} {text}
+        </strong>
+      </p>
+      {overall.remedy && <p>To judge it: {overall.remedy}.</p>}
+      {criteria.length > 0 && (
+        <ul aria-label="Pass criteria">
+          {criteria.map((one) => {
+            const [word, colour] = CRITERIA[one.outcome] ?? [one.outcome, "warn"];
+            return (
+              <li key={`${one.path} ${one.bound}`}>
+                {SIGNS[colour]} <code>{one.path} {one.bound}</code>: {word}
+                {one.value == null ? ", not measured" : `, ${one.value}`}
+              </li>
+            );
+          })}
+        </ul>
+      )}
+    </section>
+  );
+}
+
+/** What to know about figures that are valid all the same. */
+export function Notes({ notes }: { notes: string[] }) {
+  if (!notes.length) return null;
+  return (
+    <details class="note">
+      <summary>{notes.length === 1 ? "1 note" : `${notes.length} notes`}</summary>
+      <ul>
+        {notes.map((note) => (
+          <li key={note}>{note}</li>
+        ))}
+      </ul>
+    </details>
+  );
 }
 
 /** An error, with every place in the document. */

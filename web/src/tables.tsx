@@ -110,10 +110,10 @@ function SessionTimes({ names, result }: { names: string[]; result: ResultDocume
     kinds.flatMap(([key, what]) => {
       const times = result.sessions?.[name]?.[key];
       if (!times) return [];
-      return [{ name: `${name}: ${what}`, cells: [times.p50, times.p90, times.p99, times.max].map(time) }];
+      return [{ name: `${name}: ${what}`, cells: [times.p50, times.p90, times.p95, times.p99, times.max].map(time) }];
     }),
   );
-  return rows.length ? <Table caption="Times of sessions" heads={["Time to", "p50", "p90", "p99", "Max"]} rows={rows} /> : null;
+  return rows.length ? <Table caption="Times of sessions" heads={["Time to", "p50", "p90", "p95", "p99", "Max"]} rows={rows} /> : null;
 }
 
 /** Streams that are shown; all are in the result. */

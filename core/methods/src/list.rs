@@ -193,6 +193,34 @@ impl Findings {
     pub fn has_failed(&self) -> bool {
         self.rows().iter().any(|row| row.has_failed())
     }
+
+    /// What came of each row, with its values.
+    pub fn answers(&self) -> Vec<(RowAnswer, Vec<Finding>)> {
+        self.rows().into_iter().map(|row| (answer(row), row.findings())).collect()
+    }
+}
+
+/// What came of a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowAnswer {
+    /// It has a value.
+    Found,
+    /// The DUT failed.
+    Failed,
+    /// It has no value.
+    Nothing,
+    /// It has no value, because the tester was disturbed or the limit.
+    CannotJudge,
+}
+
+fn answer(row: &dyn Row) -> RowAnswer {
+    let limits = row.limits();
+    match row.findings().iter().any(|finding| finding.value.is_some()) {
+        _ if row.has_failed() => RowAnswer::Failed,
+        true => RowAnswer::Found,
+        false if limits.iter().any(|limit| limit.is_testers()) => RowAnswer::CannotJudge,
+        false => RowAnswer::Nothing,
+    }
 }
 
 /// Each row as values, with the row in full.

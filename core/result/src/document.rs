@@ -2,7 +2,8 @@
 
 use crate::{
     AchievedResult, CaptureResult, ClockResult, CriterionResult, LatencyResult, MachineResult, Named,
-    PortResult, ProtocolResult, RateChange, SessionResult, SimResult, StreamResult, Verdict, WorkerResult,
+    OverallResult, PortResult, ProtocolResult, RateChange, SessionResult, SimResult, StreamResult, Verdict,
+    WorkerResult,
 };
 use std::borrow::Cow;
 
@@ -39,6 +40,9 @@ part! {
         /// How much of what was asked succeeded. `verdict` says nothing about it.
         #[serde(skip_serializing_if = "Option::is_none")]
         achieved: Option<AchievedResult> = PART.judged();
+        /// Whether what was asked holds. It decides the exit code.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        overall: Option<OverallResult> = PART.judged();
         /// What happened to frames in a simulated trial.
         #[serde(skip_serializing_if = "Option::is_none")]
         sim: Option<SimResult> = PART;

@@ -13,6 +13,7 @@
 #[macro_use]
 mod numbers;
 mod document;
+mod overall;
 mod port;
 mod session;
 mod standing;
@@ -22,6 +23,7 @@ mod trial;
 
 pub use document::{IntervalDocument, ResultDocument, TotalDocument};
 pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Series, Unit, fields};
+pub use overall::Overall;
 pub use port::{
     BgpResult, DhcpResult, Dhcpv6Result, IsisLevelCounts, IsisResult, KernelRxResult, LacpEndResult,
     LacpResult, LldpNeighbourResult, LldpResult, LldpTlvResult, MulticastResult, OspfLsaCounts, OspfResult,
@@ -43,8 +45,8 @@ pub use stream::{
 };
 pub use trial::{
     AchievedPart, AchievedResult, CaptureResult, ClockResult, CoreMove, CriterionResult, HoldsResult,
-    MachineResult, Meaning, Outcome, ProcessUsage, ProtocolResult, RateChange, SimResult, Verdict,
-    WorkerResult,
+    MachineResult, Meaning, Outcome, OverallResult, ProcessUsage, ProtocolResult, RateChange, SimResult,
+    Verdict, WorkerResult,
 };
 
 use schemars::generate::SchemaSettings;

@@ -156,6 +156,7 @@ impl ResultDocument {
 /// Packets that a figure must rest on: ten beyond a percentile.
 fn samples_min(figure: &str) -> f64 {
     match figure {
+        "p95" => 200.0,
         "p99" => 1_000.0,
         "p99_9" => 10_000.0,
         "p99_99" => 100_000.0,

@@ -215,6 +215,9 @@ part! {
         /// 90th percentile.
         #[serde(skip_serializing_if = "Option::is_none")]
         p90: Option<u64> = NANOS;
+        /// 95th percentile.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        p95: Option<u64> = NANOS;
         /// 99th percentile.
         #[serde(skip_serializing_if = "Option::is_none")]
         p99: Option<u64> = NANOS;

@@ -107,6 +107,10 @@ part! {
         disturbed: bool = FLAG;
         /// Why the result is not valid, why the tester was the limit, or what disturbed it.
         reasons: Vec<String> = TEXT;
+        /// What the test needed and did not get: addresses of clients, sessions of control protocols, packets of the sender. These
+        /// are among `reasons`, too.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lacks: Vec<String> = TEXT;
         /// What to know about the figures that are valid all the same.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String> = TEXT;
@@ -141,6 +145,15 @@ part! {
     }
 }
 
+impl Verdict {
+    /// The test lacked something it needed: the result is not valid, whatever disturbed the tester.
+    pub fn lack(&mut self, reason: String) {
+        self.valid = false;
+        self.lacks.push(reason.clone());
+        self.reasons.push(reason);
+    }
+}
+
 part! {
     /// How much of what was asked succeeded. Criteria that demand loss or failures take their stream or entry out.
     pub struct AchievedResult {
@@ -154,6 +167,23 @@ part! {
         /// Packets received of those sent to a port of the tester; absent without such streams.
         #[serde(skip_serializing_if = "Option::is_none")]
         packets: Option<AchievedPart> = PART;
+    }
+}
+
+part! {
+    /// Whether what was asked holds: the criteria, or without any, that most succeeded and that losses are known.
+    pub struct OverallResult {
+        /// `passed`, `failed`, or `cannot_judge`: the tester was disturbed where it matters.
+        outcome: Cow<'static, str> = TEXT;
+        /// The cause, unless it passed.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String> = TEXT;
+        /// How to judge it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        remedy: Option<String> = TEXT;
+        /// Runs until it could be judged, if it ran more than once.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        runs: Option<u64> = COUNT;
     }
 }
 

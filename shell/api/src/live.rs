@@ -108,6 +108,8 @@ pub struct Latency {
     pub p50_ns: Option<u64>,
     /// 90th percentile.
     pub p90_ns: Option<u64>,
+    /// 95th percentile.
+    pub p95_ns: Option<u64>,
     /// 99th percentile.
     pub p99_ns: Option<u64>,
     /// 99.9th percentile.

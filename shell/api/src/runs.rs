@@ -1,7 +1,7 @@
 //! Runs.
 
 use crate::Names;
-use result::{AchievedResult, Verdict};
+use result::{AchievedResult, OverallResult, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -104,6 +104,8 @@ pub struct Run {
     pub verdict: Option<Verdict>,
     /// How much of what was asked succeeded, once there is a result.
     pub achieved: Option<AchievedResult>,
+    /// Whether what was asked holds, once there is a result.
+    pub overall: Option<OverallResult>,
     /// Rate changes so far, one sentence each.
     pub rate_changes: Vec<String>,
     /// Rate changes that were refused, with the reason.

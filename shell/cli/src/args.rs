@@ -1,16 +1,19 @@
 //! The command line. Each option is defined once; help and completion are derived from it.
 
+use crate::exit::Exit;
 use crate::results::ResultsArgs;
+use crate::verdicts::VerdictArgs;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use profile::document::{Bytes, Ip, IpPrefix, Mac, Speedup};
 use profile::plan::Polling;
+use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
 use units::{FrameLen, Load, Nanos, Pps};
 
 /// Network traffic generator: drives traffic through a device under test and measures every packet
 #[derive(Parser)]
-#[command(name = "eagre", version, max_term_width = 110)]
+#[command(name = "eagre", version, max_term_width = 110, after_help = Exit::help())]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub command: Command,
@@ -99,6 +102,11 @@ pub(crate) enum Command {
     Bisect {
         #[command(flatten)]
         bisect: Box<crate::bisect::BisectArgs>,
+    },
+    /// Run profiles, compare their figures with a baseline, and write verdicts for machines: JUnit, CTRF, Markdown
+    Ci {
+        #[command(flatten)]
+        ci: Box<crate::ci::CiArgs>,
     },
     /// Run test networks with real devices on this machine: routers, firewalls, switches, web servers
     Lab {
@@ -199,6 +207,15 @@ pub(crate) struct Common {
     /// Write result, intervals and profile to a directory
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Write an HTML report
+    #[arg(long, value_name = "FILE")]
+    pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub verdicts: VerdictArgs,
+    /// What to do if the tester was disturbed so that what was asked can't be judged: fail (exit code 4), warn, or run again up
+    /// to N times [default: fail; of 'eagre demo': warn]
+    #[arg(long, value_name = "fail|warn|repeat N", value_parser = on_disturbed)]
+    pub on_disturbed: Option<OnDisturbed>,
     /// Number of worker cores
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub cores: u16,
@@ -380,7 +397,50 @@ pub(crate) enum Dut {
     Router { capacity: Option<Pps>, buffer: u32, latency: Nanos },
 }
 
-/// The document to print the schema of.
+/// What to do if a run can't be judged because the tester was disturbed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OnDisturbed {
+    Fail,
+    Warn,
+    /// Run again up to so many times, then fail.
+    Repeat(u32),
+}
+
+/// Times that a run can be repeated.
+const REPEATS_MAX: u32 = 100;
+
+pub(crate) fn on_disturbed(text: &str) -> Result<OnDisturbed, String> {
+    match (text, text.strip_prefix("repeat").map(|rest| rest.trim_start_matches([' ', '=', ':']))) {
+        ("fail", _) => Ok(OnDisturbed::Fail),
+        ("warn", _) => Ok(OnDisturbed::Warn),
+        (_, Some("")) => Err(format!("how often? 'repeat N' takes a number from 1 to {REPEATS_MAX}")),
+        (_, Some(number)) => match number.parse() {
+            Ok(number @ 1..=REPEATS_MAX) => Ok(OnDisturbed::Repeat(number)),
+            _ => Err(format!("'{number}' is not a number from 1 to {REPEATS_MAX}")),
+        },
+        _ => Err("use fail, warn, or repeat N".to_owned()),
+    }
+}
+
+/// The command line, with `--on-disturbed repeat N` as one value: an option with one value and another with two would take the
+/// word behind the first one.
+pub(crate) fn joined(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let mut all: Vec<OsString> = Vec::new();
+    let mut is_open = true;
+    for word in words {
+        is_open &= word != "--";
+        let number = word.to_str().is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit()));
+        match &mut all[..] {
+            [.., option, value] if is_open && number && option == "--on-disturbed" && value == "repeat" => {
+                value.push(" ");
+                value.push(word);
+            }
+            _ => all.push(word),
+        }
+    }
+    all
+}
+
 /// What workers do while nothing is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PollingArg {
@@ -397,6 +457,7 @@ impl From<PollingArg> for Polling {
     }
 }
 
+/// The document to print the schema of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SchemaOf {
     Profile,
@@ -445,6 +506,22 @@ mod tests {
     #[test]
     fn the_definition_is_sound() {
         Args::command().debug_assert();
+    }
+
+    #[test]
+    fn what_to_do_if_the_tester_is_disturbed_is_read() {
+        assert_eq!(on_disturbed("repeat 3"), Ok(OnDisturbed::Repeat(3)));
+        assert_eq!(
+            (on_disturbed("repeat=3"), on_disturbed("warn")),
+            (Ok(OnDisturbed::Repeat(3)), Ok(OnDisturbed::Warn))
+        );
+        for wrong in ["repeat", "repeat 0", "repeat 101", "repeat x", "again"] {
+            assert!(on_disturbed(wrong).is_err(), "{wrong}");
+        }
+        let words = |text: &str| joined(text.split(' ').map(OsString::from));
+        assert_eq!(words("run --on-disturbed repeat 3 p.yaml")[2..], ["repeat 3", "p.yaml"]);
+        assert_eq!(words("run --on-disturbed fail 3").len(), 4);
+        assert_eq!(words("run -- --on-disturbed repeat 3").len(), 5);
     }
 
     #[test]

@@ -225,7 +225,11 @@ fn traffic(text: &str) -> Result<(Prefix, Prefix), String> {
 
 impl From<LabError> for Failure {
     fn from(error: LabError) -> Self {
-        let exit = if error.is_bad_input() { Exit::BadInput } else { Exit::Refused };
+        let exit = match &error {
+            LabError::Interrupted => Exit::Interrupted,
+            error if error.is_bad_input() => Exit::BadInput,
+            _ => Exit::Refused,
+        };
         Self { exit, text: error.to_string() }
     }
 }
@@ -509,12 +513,7 @@ pub(crate) fn run_test(
 
 /// The test's exit code as ours.
 pub(crate) fn exit_of(status: ExitStatus) -> Exit {
-    match status.code() {
-        Some(0) => Exit::Done,
-        Some(2) => Exit::BadInput,
-        Some(3) => Exit::Refused,
-        _ => Exit::Failed,
-    }
+    Exit::from_code(status.code()).unwrap_or(Exit::Failed)
 }
 
 fn down(names: Vec<String>, all: bool) -> Result<Exit, Failure> {

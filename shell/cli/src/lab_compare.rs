@@ -125,13 +125,13 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     let stop = watched_for_interrupts()?;
     let mut ended = Ok(Exit::Done);
     for spec in &specs {
-        match args.test(spec, &paths, &series, &stop) {
-            Ok(Exit::Done) => {}
-            other => ended = other,
-        }
+        ended = match (args.test(spec, &paths, &series, &stop), ended) {
+            (Ok(exit), Ok(before)) => Ok(exit.and(before)),
+            (failure, _) => failure,
+        };
         // Continue after a device fails its test; stop at errors that would affect all. Report what was found in either
         // case.
-        let stops_all = !matches!(ended, Ok(Exit::Done | Exit::Failed));
+        let stops_all = !ended.as_ref().is_ok_and(|exit| exit.is_an_outcome());
         if stops_all || stop.load(Ordering::Relaxed) {
             break;
         }
@@ -139,7 +139,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     let reported = args.report(&series);
     let ended = ended?;
     reported?;
-    Ok(if stop.load(Ordering::Relaxed) { Exit::Failed } else { ended })
+    Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { ended })
 }
 
 /// The test of a topology that `compare` runs, with a method of its own: the one whose profile has streams.

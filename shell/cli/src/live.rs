@@ -1,20 +1,16 @@
 //! Progress and interval output while a trial runs.
 
 use crate::args::Common;
-use crate::control;
 use crate::output::Sinks;
 use crate::table::table;
-use crate::{Exit, Failure};
+use crate::{Failure, control, interrupt};
 use engine::{Commands, TrialObserver, View};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
-use std::time::{Duration, Instant};
 use units::{Nanos, count, quantity, whole};
 
 /// Time between two snapshots without interval output.
 const SNAPSHOT: Nanos = Nanos::from_millis(500);
-/// From the first interrupt until another one ends the process at once: twice Ctrl-C in a hurry shall not cost the result.
-const STOPS_WITHIN: Duration = Duration::from_secs(2);
 const BAR: &str = "{bar:40} {percent:>3}%  {prefix}\n{msg}";
 
 /// Shows progress on a terminal and writes intervals.
@@ -30,17 +26,7 @@ impl Live {
     /// The output, and the commands of Ctrl-C and, with `--control`, of standard input.
     pub(crate) fn new(common: &Common, sinks: Sinks) -> Result<(Self, Commands), Failure> {
         let (control, commands) = engine::channel();
-        let interrupt = control.clone();
-        let mut first = None;
-        ctrlc::set_handler(move || {
-            interrupt.stop();
-            let first = *first.get_or_insert_with(Instant::now);
-            if first.elapsed() > STOPS_WITHIN {
-                eprintln!("eagre: ended at once, without a result: it did not stop when interrupted first");
-                os::process::end_now(Exit::Refused as i32);
-            }
-        })
-        .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))?;
+        interrupt::stops(control.clone())?;
         if common.control {
             control::listen(control);
         }

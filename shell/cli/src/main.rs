@@ -11,8 +11,11 @@ mod print;
 mod args;
 mod bench;
 mod bisect;
+mod ci;
 mod confined;
 mod control;
+mod exit;
+mod interrupt;
 mod lab;
 mod lab_compare;
 mod live;
@@ -32,10 +35,12 @@ mod table;
 mod top;
 mod trex;
 mod trust;
+mod verdicts;
 mod versus;
 
 use args::{Args, Command};
 use clap::{CommandFactory, Parser};
+use exit::{Exit, Failure};
 use std::process::ExitCode;
 
 /// Ends the program with the exit code of a refusal when memory runs out.
@@ -45,58 +50,12 @@ static ALLOCATOR: os::memory::OrExit = os::memory::OrExit {
     code: Exit::Refused as i32,
 };
 
-/// Exit codes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Exit {
-    /// Done and valid.
-    Done = 0,
-    /// Done, but the result is invalid, was interrupted, or a criterion failed.
-    Failed = 1,
-    /// Bad input.
-    BadInput = 2,
-    /// The machine refused a port, memory or a privilege.
-    Refused = 3,
-    /// Can't be judged here.
-    CannotJudge = 4,
-    /// Nothing found.
-    NothingFound = 5,
-    /// Of two sides, the first is better.
-    FirstBetter = 6,
-    /// Of two sides, the second is better.
-    SecondBetter = 7,
-    /// Interrupted.
-    Interrupted = 130,
-}
-
-/// A failed command: its message and exit code.
-struct Failure {
-    exit: Exit,
-    text: String,
-}
-
-impl Failure {
-    fn bad_input(text: impl Into<String>) -> Self {
-        Self { exit: Exit::BadInput, text: text.into() }
-    }
-
-    fn refused(text: impl Into<String>) -> Self {
-        Self { exit: Exit::Refused, text: text.into() }
-    }
-}
-
-impl From<engine::EngineError> for Failure {
-    fn from(error: engine::EngineError) -> Self {
-        let exit = if error.is_bad_input() { Exit::BadInput } else { Exit::Refused };
-        Self { exit, text: error.to_string() }
-    }
-}
-
 fn main() -> ExitCode {
     // clap ends the process with code 2 on bad arguments.
-    let args = Args::parse();
+    let args = Args::parse_from(args::joined(std::env::args_os()));
     let exit = execute(args.command).unwrap_or_else(reported);
     // A result that nobody can read is as good as none.
-    let exit = print::flush().map_or_else(|failure| reported(failure).max(exit), |()| exit);
+    let exit = print::flush().map_or_else(|failure| exit.and(reported(failure)), |()| exit);
     // No DPDK cleanup: it would free memory that its own interrupt thread still uses. The kernel frees everything.
     ExitCode::from(exit as u8)
 }
@@ -125,6 +84,7 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Bench { bench } => bench::bench(&bench),
         Command::Versus { versus } => versus::versus(&versus),
         Command::Bisect { bisect } => bisect::bisect(&bisect),
+        Command::Ci { ci } => ci::ci(&ci),
         Command::Lab { lab } => lab::lab(lab),
         Command::Serve { serve } => serve::serve(&serve),
         Command::Path { path } => path::path(&path),

@@ -10,22 +10,6 @@ use clap_mangen::Man;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Exit codes, on every page.
-const EXIT_STATUS: &str = r#".SH EXIT STATUS
-.TP
-0
-Done and valid.
-.TP
-1
-Done, but the result is invalid, was interrupted, or a criterion failed.
-.TP
-2
-Bad input: an option, a profile, or an unreadable file.
-.TP
-3
-The machine refused a port, memory or a privilege.
-"#;
-
 /// Files, on the main page.
 const FILES: &str = r#".SH FILES
 .TP
@@ -70,6 +54,14 @@ fn full_name(command: &clap::Command) -> String {
     command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned()
 }
 
+/// Exit codes, on every page.
+fn exit_status() -> String {
+    let mut all = Exit::ALL;
+    all.sort_by_key(|exit| *exit as u8);
+    let rows = all.map(|exit| format!(".TP\n{}\n{}\n", exit as u8, exit.about().replace("--", "\\-\\-")));
+    format!(".SH EXIT STATUS\n{}", rows.concat())
+}
+
 /// One page in roff with man(7) macros. `above` is the parent command's page.
 fn page(command: &clap::Command, above: Option<&str>) -> io::Result<Vec<u8>> {
     let version = concat!("eagre ", env!("CARGO_PKG_VERSION"));
@@ -85,10 +77,7 @@ fn page(command: &clap::Command, above: Option<&str>) -> io::Result<Vec<u8>> {
     if command.has_subcommands() {
         man.render_subcommands_section(&mut text)?;
     }
-    if command.get_after_help().is_some() || command.get_after_long_help().is_some() {
-        man.render_extra_section(&mut text)?;
-    }
-    text.extend_from_slice(EXIT_STATUS.as_bytes());
+    text.extend_from_slice(exit_status().as_bytes());
     match above {
         None => text.extend_from_slice(FILES.as_bytes()),
         // A hyphen that is part of a name, not one that may end a line.
@@ -114,7 +103,7 @@ mod tests {
             let name = full_name(command).replace('-', "\\-");
             assert!(text.contains(&name), "{name} is not on the page");
         }
-        for code in [Exit::Done, Exit::Failed, Exit::BadInput, Exit::Refused] {
+        for code in Exit::ALL {
             assert!(text.contains(&format!(".TP\n{}\n", code as u8)), "{code:?}");
         }
     }

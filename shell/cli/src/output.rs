@@ -1,11 +1,18 @@
 //! Output files and JSON schemas.
 
 use crate::args::{Common, SchemaOf};
-use crate::{Exit, Failure};
+use crate::verdicts::{VerdictFiles, suite_of_run};
+use crate::{Exit, Failure, results};
 use os::Draft;
 use result::{IntervalDocument, ResultDocument};
+use serde_json::Value;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use store::{Loaded, report};
+
+/// Intervals kept in memory for a report at most, and streams and sessions of such a run: charts show no more.
+const KEPT_INTERVALS_MAX: usize = 4_000;
+const KEPT_ROWS_MAX: usize = 64;
 
 /// Output files of a run, drafted before traffic starts so that a bad path is reported first. They get their names at the end:
 /// a run that is refused, fails or is killed leaves earlier files as they were. Only `--jsonl` has its name from the first
@@ -14,8 +21,10 @@ pub(crate) struct Sinks {
     results: Vec<NewFile>,
     to_stdout: bool,
     lines: Vec<Lines>,
-    /// The profile's file, and its text.
-    profile: Option<(NewFile, String)>,
+    verdicts: VerdictFiles,
+    report: Option<ReportFile>,
+    profile: Option<NewFile>,
+    text: String,
     /// Why an interval could not be written; then no more are.
     lost: Option<Failure>,
     /// Last: it goes after the files in it.
@@ -23,19 +32,20 @@ pub(crate) struct Sinks {
 }
 
 /// A file in the making.
-struct NewFile {
+pub(crate) struct NewFile {
     path: PathBuf,
     draft: Draft,
 }
 
 impl NewFile {
-    fn create(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn create(path: &Path) -> Result<Self, Failure> {
         let draft =
             Draft::create(path).map_err(|e| Failure::bad_input(format!("{}: {e}", path.display())))?;
         Ok(Self { path: path.to_owned(), draft })
     }
 
-    fn write(mut self, text: &str) -> Result<(), Failure> {
+    /// Writes the whole file.
+    pub(crate) fn write(mut self, text: &str) -> Result<(), Failure> {
         let written = self.draft.write_all(text.as_bytes()).and_then(|()| self.draft.commit());
         written.map_err(|e| lost(&self.path, &e))
     }
@@ -78,6 +88,12 @@ impl Drop for NewFolder {
     }
 }
 
+/// The report of a run, and the intervals its charts need.
+struct ReportFile {
+    file: NewFile,
+    intervals: Vec<Value>,
+}
+
 fn lost(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::refused(format!("{}: {error}", path.display()))
 }
@@ -94,12 +110,18 @@ impl Sinks {
             results: Vec::new(),
             to_stdout: is_stdout(common),
             lines: Vec::new(),
+            verdicts: VerdictFiles::open(&common.verdicts)?,
+            report: None,
             profile: None,
+            text: text.to_owned(),
             lost: None,
             _folder: None,
         };
         if let Some(path) = common.json.as_deref().filter(|_| !sinks.to_stdout) {
             sinks.results.push(NewFile::create(path)?);
+        }
+        if let Some(path) = &common.report {
+            sinks.report = Some(ReportFile { file: NewFile::create(path)?, intervals: Vec::new() });
         }
         if let Some(path) = &common.jsonl {
             sinks.lines.push(Lines::create(path, true)?);
@@ -108,7 +130,7 @@ impl Sinks {
             std::fs::create_dir_all(dir)
                 .map_err(|e| Failure::bad_input(format!("{}: {e}", dir.display())))?;
             sinks._folder = Some(NewFolder(dir.clone()));
-            sinks.profile = Some((NewFile::create(&dir.join("profile.yaml"))?, text.to_owned()));
+            sinks.profile = Some(NewFile::create(&dir.join("profile.yaml"))?);
             sinks.results.push(NewFile::create(&dir.join("result.json"))?);
             sinks.lines.push(Lines::create(&dir.join("intervals.jsonl"), false)?);
         }
@@ -117,11 +139,14 @@ impl Sinks {
 
     /// Whether interval output is enabled.
     pub(crate) fn wants_intervals(&self) -> bool {
-        !self.lines.is_empty() && self.lost.is_none()
+        (!self.lines.is_empty() || self.report.is_some()) && self.lost.is_none()
     }
 
     /// Writes one interval line. If that fails, the run goes on and [`Sinks::result`] fails.
     pub(crate) fn interval(&mut self, document: &IntervalDocument) {
+        if let Some(report) = &mut self.report {
+            report.keep(document);
+        }
         self.lost = self.lost.take().or(self.line(document).err());
     }
 
@@ -132,19 +157,23 @@ impl Sinks {
         Ok(())
     }
 
-    /// Writes the result.
+    /// Writes the result. `name` is what reports and verdicts call the run.
     ///
     /// # Errors
     /// It, or an interval before it, could not be written.
-    pub(crate) fn result(self, document: &ResultDocument) -> Result<(), Failure> {
+    pub(crate) fn result(self, document: &ResultDocument, name: &str) -> Result<(), Failure> {
         let mut text = serde_json::to_string_pretty(document).map_err(|e| lost(Path::new("result"), &e))?;
         text.push('\n');
         for file in self.results {
             file.write(&text)?;
         }
-        if let Some((file, profile)) = self.profile {
-            file.write(&profile)?;
+        if let Some(file) = self.profile {
+            file.write(&self.text)?;
         }
+        if let Some(report) = self.report {
+            report.write(document, name, self.text)?;
+        }
+        self.verdicts.write(vec![suite_of_run(name, document)])?;
         if self.to_stdout {
             print!("{text}");
         }
@@ -155,6 +184,21 @@ impl Sinks {
     }
 }
 
+impl ReportFile {
+    /// Keeps an interval for the charts; of long runs, the first ones only.
+    fn keep(&mut self, document: &IntervalDocument) {
+        let is_small = document.streams.len() + document.sessions.len() <= KEPT_ROWS_MAX;
+        if is_small && self.intervals.len() < KEPT_INTERVALS_MAX {
+            self.intervals.extend(serde_json::to_value(document));
+        }
+    }
+
+    fn write(self, document: &ResultDocument, name: &str, profile: String) -> Result<(), Failure> {
+        let result = serde_json::to_value(document).map_err(|e| lost(&self.file.path, &e))?;
+        let about = results::about_run(document, name, profile, crate::bench::now());
+        self.file.write(&report::campaign(&Loaded::single(about, result, self.intervals)))
+    }
+}
 /// Prints a document as JSON.
 pub(crate) fn print_json(value: &(impl serde::Serialize + ?Sized)) -> Result<Exit, Failure> {
     let text = serde_json::to_string_pretty(value).map_err(|e| Failure::refused(e.to_string()))?;

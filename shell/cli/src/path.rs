@@ -75,7 +75,7 @@ pub(crate) fn path(args: &PathArgs) -> Result<Exit, Failure> {
     eprintln!("  reading the final counters");
     let report = poller.finish(None);
     sink.write(&report)?;
-    Ok(if was_stopped && args.duration.is_some() { Exit::Failed } else { Exit::Done })
+    Ok(if was_stopped && args.duration.is_some() { Exit::Interrupted } else { Exit::Done })
 }
 
 pub(crate) fn read(file: &Path) -> Result<PathConfig, Failure> {

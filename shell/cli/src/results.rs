@@ -512,6 +512,26 @@ fn of_files(run: &Path) -> Result<Loaded, Failure> {
     Ok(Loaded::single(campaign, trial.result, trial.intervals))
 }
 
+/// The store's record of a run. `started` is the time of a simulated run, whose document has none.
+pub(crate) fn about_run(
+    document: &ResultDocument,
+    name: &str,
+    profile: String,
+    started: String,
+) -> NewCampaign {
+    let method = if document.timestamp_class == "simulated" { "sim" } else { "run" };
+    NewCampaign {
+        method: method.to_owned(),
+        command: format!("eagre {method} profile.yaml --seed {}", document.seed),
+        version: document.version.to_string(),
+        started: document.started.clone().unwrap_or(started),
+        name: name.to_owned(),
+        profile,
+        seed: document.seed,
+        ..NewCampaign::default()
+    }
+}
+
 fn wrong(path: &Path, error: &dyn std::fmt::Display) -> Failure {
     Failure::bad_input(format!("{}: {error}", path.display()))
 }
@@ -543,21 +563,8 @@ impl RunFiles {
         };
         let name =
             run.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned());
-        let is_simulated = document.timestamp_class == "simulated";
-        let campaign = NewCampaign {
-            method: if is_simulated { "sim" } else { "run" }.to_owned(),
-            command: format!(
-                "eagre {} profile.yaml --seed {}",
-                if is_simulated { "sim" } else { "run" },
-                document.seed
-            ),
-            version: document.version.to_string(),
-            started,
-            name: name.clone(),
-            profile: std::fs::read_to_string(run.join("profile.yaml")).unwrap_or_default(),
-            seed: document.seed,
-            ..NewCampaign::default()
-        };
+        let profile = std::fs::read_to_string(run.join("profile.yaml")).unwrap_or_default();
+        let campaign = about_run(&document, &name, profile, started);
         let key = format!("{name} {}", document.profile_sha256);
         let result = parse(&path, &text)?;
         let trial = NewTrial { number: 1, key, label: name, result, intervals, ..NewTrial::default() };

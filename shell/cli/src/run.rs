@@ -1,15 +1,16 @@
 //! `demo`, `run`, `send`, `replay`, `capture`, `receive` and `check`.
 
-use crate::args::{CaptureArgs, Common, ListenArgs, ReplayArgs, SendArgs};
+use crate::args::{CaptureArgs, Common, ListenArgs, OnDisturbed, ReplayArgs, SendArgs};
 use crate::live::Live;
 use crate::output::{self, Sinks};
-use crate::{Exit, Failure, summary};
-use engine::{Rig, RunOptions, Session};
+use crate::verdicts::Outcome;
+use crate::{Exit, Failure, interrupt, summary};
+use engine::{Commands, Rig, RunOptions, Session, TrialObserver};
 use os::TscClock;
 use profile::document::{Document, IpPrefix, VlanId};
 use profile::plan::{Address, Polling};
 use profile::{ListenOptions, Overrides, Plan, ReplayOptions, SendOptions, Transport};
-use result::ResultDocument;
+use result::{Overall, OverallResult, ResultDocument};
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
@@ -26,15 +27,8 @@ const CALIBRATION_BETWEEN: Duration = Duration::from_millis(200);
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
 
 pub(crate) fn demo(common: &Common) -> Result<Exit, Failure> {
-    let (document, sinks) = measure(DEMO, load(DEMO, Path::new("examples/demo.yaml"), common)?, common)?;
-    let flowed = document.streams.values().any(|stream| stream.rx.is_some_and(|rx| rx > 0));
-    if !flowed || document.interrupted {
-        return conclude(&document, sinks, common);
-    }
-    // A busy machine disturbs times; that traffic flows, and what of it holds, is what a demo shows.
-    sinks.result(&document)?;
-    print_summary(&summary::render_demo(&document), common);
-    Ok(Exit::Done)
+    let plan = load(DEMO, Path::new("examples/demo.yaml"), common)?;
+    on_ports(DEMO, Shown { name: "demo", is_demo: true }, &plan, common)
 }
 
 pub(crate) fn run(path: &Path, common: &Common) -> Result<Exit, Failure> {
@@ -43,7 +37,7 @@ pub(crate) fn run(path: &Path, common: &Common) -> Result<Exit, Failure> {
 
 /// Runs a profile's text; files it names are beside `name`.
 pub(crate) fn run_text(text: &str, name: &Path, common: &Common) -> Result<Exit, Failure> {
-    on_ports(text, load(text, name, common)?, common)
+    on_ports(text, Shown::run(&name_of(name)), &load(text, name, common)?, common)
 }
 
 pub(crate) fn send(send: &SendArgs, print: bool, common: &Common) -> Result<Exit, Failure> {
@@ -70,7 +64,7 @@ pub(crate) fn send(send: &SendArgs, print: bool, common: &Common) -> Result<Exit
         count: send.count,
         allow_default_route: send.allow_default_route,
     };
-    run_or_print(&options.document(), print, common)
+    run_or_print("send", &options.document(), print, common)
 }
 
 pub(crate) fn replay(replay: &ReplayArgs, print: bool, common: &Common) -> Result<Exit, Failure> {
@@ -88,17 +82,17 @@ pub(crate) fn replay(replay: &ReplayArgs, print: bool, common: &Common) -> Resul
         duration: common.duration,
         allow_default_route: replay.allow_default_route,
     };
-    run_or_print(&options.document(), print, common)
+    run_or_print("replay", &options.document(), print, common)
 }
 
 /// Runs a profile that flags made, or prints it.
-fn run_or_print(document: &Document, print: bool, common: &Common) -> Result<Exit, Failure> {
+fn run_or_print(name: &str, document: &Document, print: bool, common: &Common) -> Result<Exit, Failure> {
     let text = document.to_yaml();
     if print {
         print!("{text}");
         return Ok(Exit::Done);
     }
-    on_ports(&text, load(&text, Path::new(FLAGS), common)?, common)
+    on_ports(&text, Shown::run(name), &load(&text, Path::new(FLAGS), common)?, common)
 }
 
 /// `eagre receive`, and with `capture` `eagre capture`.
@@ -120,7 +114,14 @@ pub(crate) fn listen(
         duration: common.duration,
         allow_default_route: listen.allow_default_route,
     };
-    run_or_print(&options.document(), false, common)
+    let ended = run_or_print(
+        if capture.is_some() { "capture" } else { "receive" },
+        &options.document(),
+        false,
+        common,
+    )?;
+    // Without a time, Ctrl-C is the way to end it.
+    Ok(if ended == Exit::Interrupted && common.duration.is_none() { Exit::Done } else { ended })
 }
 
 /// `eagre receive --profile`: measures at one port the streams that another process sends by a profile.
@@ -156,7 +157,7 @@ pub(crate) fn receive(listen: &ListenArgs, profile: &Path, common: &Common) -> R
     };
     let port = load(&port.document().to_yaml(), Path::new(FLAGS), common)?.ports.remove(0);
     let time = common.duration.unwrap_or(sent.duration.saturating_add(SENDER_WAIT));
-    on_ports(&text, sent.received_at(port, time), common)
+    on_ports(&text, Shown::run(&name_of(profile)), &sent.received_at(port, time), common)
 }
 
 /// The kernel's address on the sending interface, unless the options name a source.
@@ -247,6 +248,31 @@ pub(crate) fn bad_profile(name: &str, errors: &[profile::ProfileError]) -> Failu
     Failure::bad_input(text)
 }
 
+/// How a run is shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown<'a> {
+    /// Name in reports and verdicts.
+    pub(crate) name: &'a str,
+    /// Whether it shows what works here: then a busy machine is no failure.
+    pub(crate) is_demo: bool,
+}
+
+impl<'a> Shown<'a> {
+    pub(crate) fn run(name: &'a str) -> Self {
+        Self { name, is_demo: false }
+    }
+}
+
+fn on_ports(text: &str, shown: Shown<'_>, plan: &Plan, common: &Common) -> Result<Exit, Failure> {
+    let cores = worker_cores(common.cores)?;
+    repeated(common, shown, || {
+        let sinks = Sinks::open(common, text)?;
+        let (mut live, mut commands) = Live::new(common, sinks)?;
+        let document = on_rig(plan.clone(), cores.clone(), !common.no_histograms, &mut commands, &mut live)?;
+        Ok((document, live.finish()))
+    })
+}
+
 /// Cores for as many workers.
 pub(crate) fn worker_cores(wanted: u16) -> Result<Vec<usize>, Failure> {
     let cores = os::cpu::worker_cores(usize::from(wanted), None);
@@ -259,47 +285,103 @@ pub(crate) fn worker_cores(wanted: u16) -> Result<Vec<usize>, Failure> {
     Ok(cores)
 }
 
-fn on_ports(text: &str, plan: Plan, common: &Common) -> Result<Exit, Failure> {
-    let (document, sinks) = measure(text, plan, common)?;
-    conclude(&document, sinks, common)
-}
-
-/// Runs a plan on its ports.
-fn measure(text: &str, plan: Plan, common: &Common) -> Result<(ResultDocument, Sinks), Failure> {
-    let sinks = Sinks::open(common, text)?;
-    let cores = worker_cores(common.cores)?;
+/// Opens the ports of a plan and runs it.
+pub(crate) fn on_rig(
+    plan: Plan,
+    cores: Vec<usize>,
+    histograms: bool,
+    commands: &mut Commands,
+    observer: &mut dyn TrialObserver,
+) -> Result<ResultDocument, Failure> {
     let rig = Rig::open(&plan, cores.len())?;
     let elsewhere = plan.sent_elsewhere.is_some()
         || plan.streams.iter().any(|stream| stream.measure && stream.to.is_none());
     let clock = TscClock::calibrate(if elsewhere { CALIBRATION_BETWEEN } else { CALIBRATION });
-    let options = RunOptions::alone(cores, !common.no_histograms);
-    let mut session = Session::load(plan, rig);
-    let (mut live, mut commands) = Live::new(common, sinks)?;
-    let document = session.run(&options, &clock, &mut commands, &mut live);
-    let sinks = live.finish();
-    Ok((document?, sinks))
+    let options = RunOptions::alone(cores, histograms);
+    Ok(Session::load(plan, rig).run(&options, &clock, commands, observer)?)
 }
 
-/// Prints a summary where standard output is not the result's.
-fn print_summary(text: &str, common: &Common) {
-    if output::is_stdout(common) { eprint!("{text}") } else { print!("{text}") }
+/// Runs `once`, and again as long as the tester was disturbed where it matters and `--on-disturbed` says so; concludes the last
+/// run.
+///
+/// # Errors
+/// A run can't start, or its output can't be written.
+pub(crate) fn repeated(
+    common: &Common,
+    shown: Shown<'_>,
+    mut once: impl FnMut() -> Result<(ResultDocument, Sinks), Failure>,
+) -> Result<Exit, Failure> {
+    let on_disturbed = common.on_disturbed.unwrap_or(OnDisturbed::Fail);
+    let repeats = match on_disturbed {
+        OnDisturbed::Repeat(_) if common.control => {
+            return Err(Failure::bad_input("--on-disturbed repeat: does not go with --control"));
+        }
+        OnDisturbed::Repeat(times) => times,
+        _ => 0,
+    };
+    let mut run = 1;
+    loop {
+        let (mut document, sinks) = once()?;
+        let overall = document.overall.get_or_insert_with(OverallResult::default);
+        if run > 1 {
+            overall.runs = Some(run);
+        }
+        let again =
+            overall.overall() == Overall::CannotJudge && !document.interrupted && !interrupt::is_requested();
+        if !again || run > u64::from(repeats) {
+            return conclude(&document, sinks, common, shown);
+        }
+        let reason = document.overall.and_then(|overall| overall.reason).unwrap_or_default();
+        eprintln!(
+            "eagre: run {run} can't be judged here: {reason}; running again, {run} of up to {repeats} times"
+        );
+        run += 1;
+    }
 }
 
 /// Writes the result, prints the summary and returns the exit code.
 ///
 /// # Errors
 /// A result or a capture could not be written.
-pub(crate) fn conclude(document: &ResultDocument, sinks: Sinks, common: &Common) -> Result<Exit, Failure> {
-    sinks.result(document)?;
-    print_summary(&summary::render(document), common);
+pub(crate) fn conclude(
+    document: &ResultDocument,
+    sinks: Sinks,
+    common: &Common,
+    shown: Shown<'_>,
+) -> Result<Exit, Failure> {
+    sinks.result(document, shown.name)?;
+    let flowed = shown.is_demo && document.streams.values().any(|stream| stream.rx.is_some_and(|rx| rx > 0));
+    let text = if flowed { summary::render_demo(document) } else { summary::render(document) };
+    if output::is_stdout(common) {
+        eprint!("{text}")
+    } else {
+        print!("{text}")
+    }
     if let Some(reason) = &document.failure {
         return Err(Failure::refused(reason.clone()));
     }
     if let Some(lost) = document.lost_captures() {
         return Err(Failure::refused(lost));
     }
-    let passed = document.criteria.iter().all(|c| c.passed);
-    let success = document.achieved.as_ref().is_none_or(|achieved| achieved.success);
-    let good = document.verdict.valid && passed && success && !document.interrupted;
-    Ok(if good { Exit::Done } else { Exit::Failed })
+    // What works here is what a demo shows.
+    let works = flowed && common.on_disturbed.is_none() && !document.interrupted;
+    Ok(if works { Exit::Done } else { exit(document, common.on_disturbed) })
+}
+
+/// The exit code of a run.
+fn exit(document: &ResultDocument, on_disturbed: Option<OnDisturbed>) -> Exit {
+    let overall = document.overall.clone().unwrap_or_default().overall();
+    match Outcome::from(overall).exit() {
+        _ if document.interrupted => Exit::Interrupted,
+        Exit::CannotJudge if on_disturbed == Some(OnDisturbed::Warn) => Exit::Done,
+        exit => exit,
+    }
+}
+
+/// The name of a profile in reports and verdicts: its file's, without folder and suffix.
+pub(crate) fn name_of(path: &Path) -> String {
+    if path == Path::new("-") {
+        return "standard input".to_owned();
+    }
+    path.file_stem().map_or_else(|| "run".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }

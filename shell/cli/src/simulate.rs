@@ -3,18 +3,18 @@
 use crate::args::{Common, Dut, PcapStart, SimArgs};
 use crate::live::Live;
 use crate::output::Sinks;
-use crate::run::{conclude, load, read};
+use crate::run::{Shown, conclude, load, name_of, read};
 use crate::{Exit, Failure};
 use campaign::Tester;
 use engine::{Commands, EngineError, Rig, Session, TrialObserver};
+use os::Draft;
 use pcap::{NewInterface, Packet, PcapWriter, PcapngWriter};
 use port::ring::RingName;
 use port::{Port, PortRequest};
 use profile::Plan;
 use result::{ResultDocument, SimResult};
 use sim::{LinkModel, RouterModel, RouterPort, SimClock, SimPort, Topology};
-use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use units::{FrameLen, Nanos};
@@ -53,7 +53,7 @@ pub(crate) fn sim_text(text: &str, name: &Path, options: &SimArgs, common: &Comm
     if let Some(file) = file {
         file.finish()?;
     }
-    conclude(&document, sinks, common)
+    conclude(&document, sinks, common, Shown::run(&name_of(name)))
 }
 
 /// Capture file of all sent packets, with simulated timestamps.
@@ -73,14 +73,14 @@ struct OpenFile {
 /// A capture file of either format.
 enum Writer {
     /// All ports in one.
-    Pcap(PcapWriter<BufWriter<File>>),
+    Pcap(PcapWriter<BufWriter<Draft>>),
     /// An interface for each port.
-    Pcapng(PcapngWriter<BufWriter<File>>),
+    Pcapng(PcapngWriter<BufWriter<Draft>>),
 }
 
 impl Writer {
     fn create(path: &Path, plan: &Plan) -> io::Result<Self> {
-        let file = BufWriter::new(File::create(path)?);
+        let file = BufWriter::new(Draft::create(path)?);
         if path.extension().is_none_or(|extension| extension != "pcapng") {
             return PcapWriter::new(file, FrameLen::MAX.bytes()).map(Self::Pcap);
         }
@@ -105,11 +105,12 @@ impl Writer {
         }
     }
 
-    fn flush(self) -> io::Result<()> {
-        match self {
-            Self::Pcap(writer) => writer.into_inner().flush(),
-            Self::Pcapng(writer) => writer.into_inner().flush(),
-        }
+    fn finish(self) -> io::Result<()> {
+        let file = match self {
+            Self::Pcap(writer) => writer.into_inner(),
+            Self::Pcapng(writer) => writer.into_inner(),
+        };
+        file.into_inner().map_err(io::IntoInnerError::into_error)?.commit()
     }
 }
 
@@ -152,12 +153,12 @@ impl PacketFile {
         })
     }
 
-    /// Flushes the file.
+    /// Completes the file.
     fn finish(self) -> Result<(), Failure> {
         let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let writer = file.writer.take();
-        let flush = || writer.and_then(|writer| writer.flush().err());
-        let error = file.error.take().or_else(flush);
+        let finish = || writer.and_then(|writer| writer.finish().err());
+        let error = file.error.take().or_else(finish);
         error.map_or(Ok(()), |error| Err(Failure::refused(format!("{}: {error}", file.path.display()))))
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::table::table;
 use crate::trust;
-use result::{LatencyResult, Outcome, ResultDocument, SessionResult, StreamResult, WorkerResult};
+use result::{LatencyResult, Outcome, Overall, ResultDocument, SessionResult, StreamResult, WorkerResult};
 use std::fmt::Write;
 use units::{count, percent, quantity, whole};
 
@@ -20,12 +20,31 @@ fn latency(of: Option<&LatencyResult>, figure: impl Fn(&LatencyResult) -> Option
 
 /// The summary of a result.
 pub(crate) fn render(document: &ResultDocument) -> String {
-    tables(document) + &criteria(document) + &trust::verdict(document)
+    tables(document) + &criteria(document) + &trust::verdict(document) + &overall(document)
 }
 
 /// The summary of a demo, which shows that traffic flows and what of it can be believed.
 pub(crate) fn render_demo(document: &ResultDocument) -> String {
     tables(document) + &trust::demo_verdict(document)
+}
+
+/// The last lines: whether what was asked holds, unless there is nothing to say.
+fn overall(document: &ResultDocument) -> String {
+    let Some(overall) = &document.overall else { return String::new() };
+    let reason = overall.reason.as_deref().unwrap_or_default();
+    let mut text = match overall.overall() {
+        Overall::Passed if document.criteria.is_empty() => String::new(),
+        Overall::Passed => "  passed\n".to_owned(),
+        Overall::Failed => format!("  FAILED: {reason}\n"),
+        Overall::CannotJudge => format!("  CAN'T BE JUDGED HERE: {reason}\n"),
+    };
+    if let Some(remedy) = &overall.remedy {
+        let _ = writeln!(text, "    to judge it: {remedy}");
+    }
+    if let Some(runs) = overall.runs {
+        let _ = writeln!(text, "  the last of {runs} runs");
+    }
+    text
 }
 
 fn tables(document: &ResultDocument) -> String {
@@ -47,7 +66,20 @@ fn tables(document: &ResultDocument) -> String {
     for (group, rows) in &document.groups {
         let rows = rows.iter().take(ROWS_MAX).flat_map(|(name, row)| stream_rows(name, row)).collect();
         text += &table(
-            &[group, "offered", "lost", "ratio", "p50", "p99", "p99.9", "max", "jitter", "reordered", "dup"],
+            &[
+                group,
+                "offered",
+                "lost",
+                "ratio",
+                "p50",
+                "p95",
+                "p99",
+                "p99.9",
+                "max",
+                "jitter",
+                "reordered",
+                "dup",
+            ],
             rows,
         );
         text.push('\n');
@@ -60,6 +92,7 @@ fn tables(document: &ResultDocument) -> String {
                 "lost",
                 "ratio",
                 "p50",
+                "p95",
                 "p99",
                 "p99.9",
                 "max",
@@ -266,6 +299,7 @@ fn sessions(document: &ResultDocument) -> String {
         "goodput",
         "set-up p50",
         "ttfb p99",
+        "ttlb p95",
         "ttlb p99",
     ];
     let mut text = table(&head, shown().map(|(name, s)| session_row(name, s)).collect());
@@ -296,6 +330,7 @@ fn session_row(name: &str, session: &SessionResult) -> Vec<String> {
         quantity(seen.rx_bps_goodput + seen.tx_bps_goodput, "bps"),
         latency(seen.setup_ns.as_ref(), |setup| setup.p50),
         latency(seen.ttfb_ns.as_ref(), |ttfb| ttfb.p99),
+        latency(seen.ttlb_ns.as_ref(), |ttlb| ttlb.p95),
         latency(seen.ttlb_ns.as_ref(), |ttlb| ttlb.p99),
     ]
 }
@@ -329,6 +364,7 @@ fn stream_row(name: &str, stream: &StreamResult) -> Vec<String> {
         cell(stream.lost, count),
         cell(stream.loss_ratio, percent),
         latency(delay, |delay| delay.p50),
+        latency(delay, |delay| delay.p95),
         latency(delay, |delay| delay.p99),
         latency(delay, |delay| delay.p99_9),
         latency(delay, |delay| Some(delay.max)),

@@ -56,6 +56,7 @@ pub(crate) fn latency(moments: &Moments, histogram: Option<&SparseHistogram>) ->
         stddev: moments.stddev()?,
         p50: quantile(0.5),
         p90: quantile(0.9),
+        p95: quantile(0.95),
         p99: quantile(0.99),
         p99_9: quantile(0.999),
         p99_99: quantile(0.9999),

@@ -211,6 +211,7 @@ impl Session {
     pub fn judge(&self, document: &mut ResultDocument) {
         document.criteria = trust::judge_criteria(&self.plan.criteria, document);
         document.achieved = Some(achieved(self.grown.as_ref().unwrap_or(&self.plan), document));
+        document.overall = Some(document.decide());
     }
 }
 
@@ -250,8 +251,7 @@ fn add_machine(document: &mut ResultDocument, watched: &WatchedMachine) {
 fn tell_protocols(document: &mut ResultDocument, protocols: &Protocols) {
     for state in protocols.states() {
         if let Some(reason) = &state.ended {
-            document.verdict.valid = false;
-            document.verdict.reasons.push(format!("protocols.{}: {reason}", state.name));
+            document.verdict.lack(format!("protocols.{}: {reason}", state.name));
         }
         document.protocols.push(ProtocolResult {
             name: state.name,
@@ -326,6 +326,7 @@ fn assemble(
         self_latency_ns: None,
         verdict: evidence.verdict(),
         achieved: None,
+        overall: None,
         sim: None,
         machine: None,
         rate_changes: results.rate_changes.clone(),

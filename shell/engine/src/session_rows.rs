@@ -214,6 +214,7 @@ fn timing(times: &Timing) -> Option<LatencyResult> {
         stddev: times.stddev()?,
         p50: quantile(0.5),
         p90: quantile(0.9),
+        p95: quantile(0.95),
         p99: quantile(0.99),
         p99_9: quantile(0.999),
         p99_99: quantile(0.9999),

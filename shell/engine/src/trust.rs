@@ -143,7 +143,7 @@ impl Evidence<'_> {
 
     fn judge_sending(&self, verdict: &mut Findings) {
         if !self.sums.sent.is_empty() && self.sums.sent.iter().all(|sent| *sent == 0) {
-            verdict.reject(match self.trial.plan.sent_elsewhere {
+            verdict.lack(match self.trial.plan.sent_elsewhere {
                 None => "no packet was sent".to_owned(),
                 Some(_) => "no packet of the profile arrived: is it sent, with the same seed, to this port?"
                     .to_owned(),
@@ -235,7 +235,7 @@ impl Evidence<'_> {
             let entry = ("sessions", name.as_str());
             let due = opened + counts.unopened.max(0) as u64;
             if due == 0 {
-                verdict.reject(format!("sessions {name}: no session was opened"));
+                verdict.lack(format!("sessions {name}: no session was opened"));
             }
             if counts.unopened as f64 > due as f64 * SHORTFALL_MAX {
                 let lacks_time = self.lacks_time();

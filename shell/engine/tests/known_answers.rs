@@ -242,7 +242,7 @@ fn measured(rules: Rules, trouble: Trouble, run: u64) -> (ResultDocument, Device
     let mut session = Session::load(plan, Rig::new(around(&device, &clock)));
     let core = *os::cpu::allowed().last().unwrap();
     let beside = Beside::begin(trouble, core, run);
-    let options = RunOptions { cores: vec![core], histograms: true };
+    let options = RunOptions { cores: vec![core], histograms: true, spare: Vec::new() };
     let document = session.run(&options, &clock, &mut Commands::none(), &mut Blind).unwrap();
     drop(beside);
     let device = std::mem::take(&mut *lock(&device));

@@ -14,7 +14,9 @@ use engine::{
 use os::TscClock;
 use profile::plan::{SessionEntry, StreamPlan};
 use profile::{Overrides, Plan};
-use result::{AchievedResult, IntervalDocument, ResultDocument, StreamResult, TotalDocument, Verdict};
+use result::{
+    AchievedResult, IntervalDocument, OverallResult, ResultDocument, StreamResult, TotalDocument, Verdict,
+};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -99,6 +101,7 @@ struct Change {
 struct End {
     verdict: Option<Verdict>,
     achieved: Option<AchievedResult>,
+    overall: Option<OverallResult>,
     result: Option<Arc<str>>,
     totals: Option<Arc<TotalDocument>>,
 }
@@ -168,6 +171,7 @@ impl RunJob {
             warnings: self.job.about.warnings.clone(),
             verdict: end.verdict.clone(),
             achieved: end.achieved.clone(),
+            overall: end.overall.clone(),
             rate_changes: changes.made.clone(),
             refused_changes: changes.refused.clone(),
             names: self.names(),
@@ -487,6 +491,7 @@ impl RunJob {
             *lock(&self.end) = End {
                 verdict: Some(document.verdict.clone()),
                 achieved: document.achieved.clone(),
+                overall: document.overall.clone(),
                 result: serde_json::to_string(document).ok().map(Into::into),
                 totals: Some(Arc::new(totals(document))),
             };

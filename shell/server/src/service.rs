@@ -379,6 +379,7 @@ fn unfinished(store: &mut Store) -> Result<Vec<Run>, Fault> {
             warnings: Vec::new(),
             verdict: None,
             achieved: None,
+            overall: None,
             rate_changes: Vec::new(),
             refused_changes: Vec::new(),
             names: api::Names::default(),

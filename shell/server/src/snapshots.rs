@@ -175,6 +175,7 @@ fn latency(result: LatencyResult) -> Latency {
     Latency {
         p50_ns: result.p50,
         p90_ns: result.p90,
+        p95_ns: result.p95,
         p99_ns: result.p99,
         p99_9_ns: result.p99_9,
         max_ns: result.max,

@@ -82,6 +82,7 @@ figures! {
     latency_mean_ns: Real = mean_latency, "one-way delay, mean of all packets, ns";
     latency_p50_ns: Real = |r| latency(r, |l| l.p50), "one-way delay, median, ns; largest of the streams";
     latency_p90_ns: Real = |r| latency(r, |l| l.p90), "one-way delay, 90%, ns; largest of the streams";
+    latency_p95_ns: Real = |r| latency(r, |l| l.p95), "one-way delay, 95%, ns; largest of the streams";
     latency_p99_ns: Real = |r| latency(r, |l| l.p99), "one-way delay, 99%, ns; largest of the streams";
     latency_p99_9_ns: Real = |r| latency(r, |l| l.p99_9), "one-way delay, 99.9%, ns; largest of the streams";
     latency_p99_99_ns: Real = |r| latency(r, |l| l.p99_99), "one-way delay, 99.99%, ns; largest of the streams";
@@ -105,10 +106,13 @@ figures! {
     transactions_per_s: Real = |r: &ResultDocument| sum(&r.sessions, |s| Some(s.seen.transactions_per_s)), "transactions per second";
     goodput_bps: Real = |r: &ResultDocument| sum(&r.sessions, |s| Some(s.seen.rx_bps_goodput)), "application bits/s received";
     setup_p50_ns: Real = |r| times(r, |s| s.setup_ns.as_ref()?.p50), "connection set-up, median, ns";
+    setup_p95_ns: Real = |r| times(r, |s| s.setup_ns.as_ref()?.p95), "connection set-up, 95%, ns";
     setup_p99_ns: Real = |r| times(r, |s| s.setup_ns.as_ref()?.p99), "connection set-up, 99%, ns";
     ttfb_p50_ns: Real = |r| times(r, |s| s.ttfb_ns.as_ref()?.p50), "time to first byte, median, ns";
+    ttfb_p95_ns: Real = |r| times(r, |s| s.ttfb_ns.as_ref()?.p95), "time to first byte, 95%, ns";
     ttfb_p99_ns: Real = |r| times(r, |s| s.ttfb_ns.as_ref()?.p99), "time to first byte, 99%, ns";
     ttlb_p50_ns: Real = |r| times(r, |s| s.ttlb_ns.as_ref()?.p50), "time to last byte, median, ns";
+    ttlb_p95_ns: Real = |r| times(r, |s| s.ttlb_ns.as_ref()?.p95), "time to last byte, 95%, ns";
     ttlb_p99_ns: Real = |r| times(r, |s| s.ttlb_ns.as_ref()?.p99), "time to last byte, 99%, ns";
 }
 

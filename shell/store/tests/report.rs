@@ -187,7 +187,7 @@ fn verdicts_come_first_with_their_reasons() {
     let mut missed = result(1e5, 0);
     missed["criteria"] = json!([{"path": "streams.s.lost", "bound": "== 1", "value": 0.0, "passed": false}]);
     let page = report::campaign(&Loaded::single(about("missed"), missed, Vec::new()));
-    assert!(page.contains("verdict warn") && page.contains("1 pass criterion was not met."));
+    assert!(page.contains("verdict bad") && page.contains("1 of 1 pass criterion is not met."));
 
     let mut some = campaign("some");
     some.trials[2].valid = false;

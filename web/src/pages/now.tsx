@@ -5,7 +5,7 @@ import { asked, NOTHING, ProfileEditor } from "../editor";
 import { RunFeed, total } from "../feed";
 import { bpsL1, duration, pps, several, si } from "../format";
 import { useSource } from "../frame";
-import { achievedWords, Action, Badge, Panel, Title, verdictWords, Wrong } from "../parts";
+import { Action, Badge, overallWords, Panel, Title, verdictWords, Wrong } from "../parts";
 import { usePoll } from "../poll";
 import { go, to } from "../route";
 import { call } from "../server";
@@ -237,15 +237,14 @@ function Latest({ runs }: { runs: Run[] }) {
         </thead>
         <tbody>
           {ended.map((run) => {
-            const failed = run.achieved && !run.achieved.success;
-            const words = failed ? achievedWords(run.achieved!) : run.verdict && verdictWords(run.verdict);
+            const words = run.overall ? overallWords(run.overall) : run.verdict && verdictWords(run.verdict);
             return (
               <tr key={run.id}>
                 <td>
                   <a href={to("runs", run.id)}>{run.name || run.id}</a> <span class="muted">{run.id}</span>
                 </td>
                 <td>
-                  <Badge state={run.state} achieved={run.achieved} />
+                  <Badge state={run.state} achieved={run.achieved} overall={run.overall} />
                 </td>
                 <td class="n">{duration(run.at_s)}</td>
                 <td class={words?.look ?? ""}>{words?.text ?? run.reason ?? ""}</td>

@@ -7,7 +7,7 @@ import { type Column, RunFeed, total } from "../feed";
 import { bps, bpsL1, clock, count, duration, instant, perSecond, pps, ratio, several, time } from "../format";
 import { useSource } from "../frame";
 import { lossWords, underWay } from "../loss";
-import { achievedWords, Badge, Panel, Announcement, Tile, Title, verdictWords, Wrong } from "../parts";
+import { achievedWords, Announcement, Badge, Note, Notes, OutcomeBand, overallWords, Panel, Tile, Title, verdictWords, Wrong } from "../parts";
 import { LiveProtocols, ProtocolResults } from "../protocols";
 import { to } from "../route";
 import { read, save } from "../server";
@@ -118,20 +118,24 @@ function Head({ feed, run }: { feed: RunFeed; run: Run }) {
   const words = verdict ? verdictWords(verdict) : null;
   const achieved = run.achieved ?? (feed.ended ? feed.result?.achieved : null);
   const success = achieved ? achievedWords(achieved) : null;
+  const overall = run.overall ?? (feed.ended ? feed.result?.overall : null);
+  const criteria = (feed.ended && feed.result?.criteria) || [];
   const state = run.state === "running" && feed.live?.draining ? "draining" : run.state;
   return (
     <section aria-label="State">
       <div class="row">
         <Title name={`Run ${run.name || run.id}`}>{run.name || run.id}</Title>
-        <Badge state={state} achieved={achieved} />
+        <Badge state={state} achieved={achieved} overall={overall} />
         <span class="muted figure">
           {duration(at)}
           {run.duration_s != null && ` of ${duration(run.duration_s)}`}
         </span>
       </div>
       {run.duration_s != null && !feed.ended && <progress aria-label="Progress of the run" max={run.duration_s} value={Math.min(at, run.duration_s)} />}
-      {success && <p class={`note ${success.look}`}>{success.look === "good" ? "✓ " : "✕ "}{success.text}</p>}
-      {words && <p class={`note ${words.look}`}>{words.look === "good" ? "✓ " : words.look === "warn" ? "⚠ " : "✕ "}{words.text}</p>}
+      {overall && <OutcomeBand overall={overall} criteria={criteria} />}
+      {success && overall?.reason !== achieved?.summary && <Note words={success} />}
+      {words && <Note words={words} />}
+      <Notes notes={verdict?.notes ?? []} />
       {run.reason && <p class="note warn">{run.reason}</p>}
       {run.warnings.map((warning) => (
         <p class="note warn" key={warning}>
@@ -143,7 +147,7 @@ function Head({ feed, run }: { feed: RunFeed; run: Run }) {
           ⚠ Change refused: {refusal}
         </p>
       ))}
-      <Announcement text={`Run ${run.name}: ${state}. ${success?.text ?? ""} ${words?.text ?? ""}`} />
+      <Announcement text={`Run ${run.name}: ${state}. ${overall ? overallWords(overall).text : ""} ${success?.text ?? ""} ${words?.text ?? ""}`} />
     </section>
   );
 }
@@ -188,11 +192,12 @@ const BITS: Line[] = RATES.map((line) => ({ ...line, format: bpsL1 }));
 const LATENCIES: Line[] = [
   { label: "p50", look: 3, format: time },
   { label: "p90", look: 1, format: time },
+  { label: "p95", look: 6, format: time },
   { label: "p99", look: 5, format: time },
   { label: "p99.9", look: 4, format: time },
   { label: "max", look: 2, format: time },
 ];
-const OF_STREAM: Line[] = LATENCIES.filter((line) => !["p90", "p99.9"].includes(line.label));
+const OF_STREAM: Line[] = LATENCIES.filter((line) => !["p90", "p95", "p99.9"].includes(line.label));
 const LOSS: Line[] = [{ label: "lost", look: 2, format: ratio }];
 const OPEN: Line[] = [{ label: "open", look: 1, format: count }];
 const PER_SECOND: Line[] = [
@@ -235,7 +240,7 @@ function Charts({ feed, chosen, stream, clear }: Charted) {
         <Chart {...common} title="Rate" note={showBits ? "layer 1" : "packets per second"} lines={showBits ? BITS : RATES} view={view(showBits ? ["tx_bps_l1", "rx_bps_l1"] : ["tx_pps", "rx_pps"])} y={showBits ? bps : pps} />
         {streams.length > 0 && (
           <Chart {...common} title="Latency" note={`each interval, log scale${feed.ended && !feed.live ? ", largest of any stream" : ""}`} log
-            lines={one ? OF_STREAM : LATENCIES} view={view(one ? ["p50_ns", "p99_ns", "max_ns"] : ["p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "max_ns"])} y={time} />
+            lines={one ? OF_STREAM : LATENCIES} view={view(one ? ["p50_ns", "p99_ns", "max_ns"] : ["p50_ns", "p90_ns", "p95_ns", "p99_ns", "p99_9_ns", "max_ns"])} y={time} />
         )}
         {streams.length > 0 && <Chart {...common} title="Loss" note="share of the last second's packets" lines={LOSS} view={view(["loss_ratio"])} y={ratio} least={0.0001} />}
         {sessions.length > 0 && !one && <Chart {...common} title="Sessions open" lines={OPEN} view={view(["active"])} y={(v) => count(v)} />}

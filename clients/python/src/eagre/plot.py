@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 DASHES = ("-", "--", "-.", ":")
 STREAMS_MAX = 12
-PERCENTILES = ("p50", "p90", "p99", "p99_9", "max")
+PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9", "max")
 
 
 class Picture(Figure):

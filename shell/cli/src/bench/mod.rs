@@ -6,13 +6,14 @@ mod series;
 
 use crate::results::default_store;
 use crate::run::{files_beside, read};
+use crate::verdicts::VerdictArgs;
 use crate::{Exit, Failure, args, table};
 use campaign::{Campaign, CampaignError, Choice, Part, Settings, StoredCampaign, choices};
 use clap::Args as ClapArgs;
 use lab::Variables;
 use methods::{Attributes, Estimate, Frames, Modifier, Timing};
 use profile::{Overrides, Plan};
-use runner::CampaignRunner;
+use runner::{CampaignRunner, Output};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -97,6 +98,8 @@ pub(crate) struct BenchArgs {
     /// Write an HTML report
     #[arg(long, value_name = "FILE")]
     pub report: Option<PathBuf>,
+    #[command(flatten)]
+    pub verdicts: VerdictArgs,
     /// Write the findings to a file; '-' writes to standard output
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
@@ -189,9 +192,10 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         return settings(args);
     }
     let store = args.store.clone().unwrap_or_else(default_store);
+    let output = Output::open(args)?;
     match &args.resume {
-        Some(reference) => resume(args, &store, reference),
-        None => begin(args, &store),
+        Some(reference) => resume(args, output, &store, reference),
+        None => begin(args, output, &store),
     }
 }
 
@@ -237,14 +241,14 @@ fn plain(value: &Value) -> String {
 }
 
 /// Starts a campaign.
-fn begin(args: &BenchArgs, store: &Path) -> Result<Exit, Failure> {
+fn begin(args: &BenchArgs, output: Output, store: &Path) -> Result<Exit, Failure> {
     let Some(file) = &args.profile else {
         let usage =
             "no profile given: use 'eagre bench METHOD PROFILE'; 'eagre bench list' lists the methods";
         return Err(Failure::bad_input(usage));
     };
     if args.method.as_deref() == Some(series::METHOD) {
-        return series::begin(args, store, file);
+        return series::begin(args, output, store, file);
     }
     let (choice, parts) = chosen(args)?;
     let text = read(file)?;
@@ -282,11 +286,11 @@ fn begin(args: &BenchArgs, store: &Path) -> Result<Exit, Failure> {
     let mut open = Store::open(store)?;
     let id = open.begin(&new)?;
     let finished = runner.run(&campaign, StoredCampaign { store: &mut open, id, finished: Vec::new() })?;
-    conclude(args, &open, &campaign, &finished)
+    conclude(args, output, &open, &campaign, &finished)
 }
 
 /// Resumes a campaign.
-fn resume(args: &BenchArgs, store: &Path, reference: &str) -> Result<Exit, Failure> {
+fn resume(args: &BenchArgs, output: Output, store: &Path, reference: &str) -> Result<Exit, Failure> {
     let mut open = Store::open_existing(store)?;
     let id = open.find(reference)?;
     let kept = open.campaign(&id)?;
@@ -294,7 +298,7 @@ fn resume(args: &BenchArgs, store: &Path, reference: &str) -> Result<Exit, Failu
         Failure::bad_input(format!("campaign {id} was not made by 'eagre bench': {error}"))
     })?;
     if let Some(series) = &setup.series {
-        return series::resume(args, open, series);
+        return series::resume(args, output, open, series);
     }
     if kept.state == State::Done {
         return Err(Failure::bad_input(format!("campaign {id} is done: nothing to resume")));
@@ -307,7 +311,7 @@ fn resume(args: &BenchArgs, store: &Path, reference: &str) -> Result<Exit, Failu
     let (_, trials) = open.resume(&id)?;
     eprintln!("  {id}: {} trials already done", trials.len());
     let finished = runner.run(&campaign, StoredCampaign { store: &mut open, id, finished: trials })?;
-    conclude(args, &open, &campaign, &finished)
+    conclude(args, output, &open, &campaign, &finished)
 }
 
 /// Refuses to resume a campaign whose settings have changed.
@@ -330,6 +334,7 @@ fn check_resume(kept: &store::Campaign, setup: &Setup, text: &str, seed: Option<
 /// Writes and prints a campaign's findings.
 fn conclude(
     args: &BenchArgs,
+    output: Output,
     store: &Store,
     campaign: &Campaign,
     finished: &runner::FinishedCampaign,
@@ -337,7 +342,7 @@ fn conclude(
     let page = report::campaign(&store.load(&finished.id)?);
     let text = runner::summary(finished.id.as_str(), &finished.report, args.report.as_deref());
     let document = campaign.document(finished.id.as_str(), &finished.report);
-    runner::write_output(args, &page, &document, &text)?;
+    output.write(args, &page, &document, vec![finished.suite(&campaign.name)], &text)?;
     Ok(finished.exit())
 }
 
@@ -396,7 +401,7 @@ fn stem(profile: &Path) -> String {
     profile.file_stem().map_or_else(|| "campaign".to_owned(), |stem| stem.to_string_lossy().into_owned())
 }
 
-fn now() -> String {
+pub(crate) fn now() -> String {
     humantime::format_rfc3339_millis(SystemTime::now()).to_string()
 }
 

@@ -2,9 +2,11 @@
 
 use super::live::BenchLive;
 use super::{BenchArgs, Setup, now};
+use crate::output::NewFile;
 use crate::run::{CALIBRATION, worker_cores};
 use crate::simulate::SimTester;
-use crate::{Exit, Failure, args};
+use crate::verdicts::{Suite, VerdictFiles, suite_of_methods};
+use crate::{Exit, Failure, args, interrupt};
 use campaign::{Campaign, Directions, Ended, PortTester, Report, StoredCampaign, Tester};
 use engine::{Commands, RunOptions};
 use lab::{Hook, Moment, Template, Variables};
@@ -12,7 +14,7 @@ use os::TscClock;
 use profile::Plan;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use store::{CampaignId, State};
 use units::FrameLen;
 
@@ -32,8 +34,15 @@ pub(super) struct FinishedCampaign {
 
 impl FinishedCampaign {
     pub(super) fn exit(&self) -> Exit {
-        let failed = self.report.results.iter().any(|result| result.findings.has_failed());
-        if self.report.ended == Ended::Done && !failed { Exit::Done } else { Exit::Failed }
+        match self.report.ended {
+            Ended::Interrupted => Exit::Interrupted,
+            _ => self.suite("").outcome().exit(),
+        }
+    }
+
+    /// The campaign's verdicts.
+    pub(super) fn suite(&self, name: &str) -> Suite {
+        suite_of_methods(name, &self.report.results, &self.report.ended)
     }
 }
 
@@ -58,8 +67,7 @@ impl CampaignRunner {
             )?)
         };
         let (control, commands) = engine::channel();
-        ctrlc::set_handler(move || control.stop())
-            .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))?;
+        interrupt::stops(control)?;
         Ok(Self { tester, live: BenchLive::new(), commands })
     }
 
@@ -136,30 +144,53 @@ fn around_trials(setup: &Setup) -> Result<Vec<Hook>, Failure> {
     before.chain(after).map(hook).collect()
 }
 
-/// Writes the report page and the JSON document, and prints the summary.
-pub(super) fn write_output(
-    args: &BenchArgs,
-    page: &str,
-    document: &impl Serialize,
-    summary: &str,
-) -> Result<(), Failure> {
-    let failed =
-        |path: &Path, error: std::io::Error| Failure::refused(format!("{}: {error}", path.display()));
-    if let Some(path) = &args.report {
-        os::draft::replace(path, page).map_err(|error| failed(path, error))?;
+/// Output files of a campaign or a series, drafted before the first trial so that a bad path is reported first.
+pub(super) struct Output {
+    report: Option<NewFile>,
+    json: Option<NewFile>,
+    verdicts: VerdictFiles,
+}
+
+impl Output {
+    pub(super) fn open(args: &BenchArgs) -> Result<Self, Failure> {
+        let draft = |path: &Option<PathBuf>| {
+            let path = path.as_deref().filter(|path| *path != Path::new("-"));
+            path.map(NewFile::create).transpose()
+        };
+        Ok(Self {
+            report: draft(&args.report)?,
+            json: draft(&args.json)?,
+            verdicts: VerdictFiles::open(&args.verdicts)?,
+        })
     }
-    let Some(path) = args.json.as_deref() else {
-        print!("{summary}");
-        return Ok(());
-    };
-    let text = serde_json::to_string_pretty(document).map_err(|e| Failure::refused(e.to_string()))? + "\n";
-    if path == Path::new("-") {
-        eprint!("{summary}");
-        print!("{text}");
-        Ok(())
-    } else {
-        print!("{summary}");
-        os::draft::replace(path, text).map_err(|error| failed(path, error))
+
+    /// Writes report page, JSON document and verdicts, and prints the summary.
+    pub(super) fn write(
+        self,
+        args: &BenchArgs,
+        page: &str,
+        document: &impl Serialize,
+        suites: Vec<Suite>,
+        summary: &str,
+    ) -> Result<(), Failure> {
+        if let Some(file) = self.report {
+            file.write(page)?;
+        }
+        let text =
+            serde_json::to_string_pretty(document).map_err(|e| Failure::refused(e.to_string()))? + "\n";
+        match (args.json.is_some(), self.json) {
+            (true, None) => {
+                eprint!("{summary}");
+                print!("{text}");
+            }
+            (_, file) => {
+                print!("{summary}");
+                if let Some(file) = file {
+                    file.write(&text)?;
+                }
+            }
+        }
+        self.verdicts.write(suites)
     }
 }
 

@@ -3,18 +3,19 @@
 //! Each run is a campaign of its own in the store; a tag groups the series. The store holds the progress, so a series is
 //! resumed like a campaign.
 
-use super::runner::{self, CampaignRunner, FinishedCampaign};
+use super::runner::{self, CampaignRunner, FinishedCampaign, Output};
 use super::{BenchArgs, Series, Setup, absolute, check_resume, load, new_campaign, now, timing};
 use crate::run::read;
+use crate::verdicts::{Suite, suite_of_methods};
 use crate::{Exit, Failure};
 use campaign::document::{self, Document};
 use campaign::{Campaign, Choice, Ended, StoredCampaign};
 use lab::{Hook, MatrixRun, Moment};
-use methods::Attributes;
+use methods::{Attributes, MethodResult};
 use profile::Plan;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use store::{CampaignId, Filter, State, Store, report};
+use store::{CampaignId, Filter, Loaded, State, Store, report};
 
 /// The name used in place of a method.
 pub(super) const METHOD: &str = "campaign";
@@ -102,16 +103,21 @@ impl SeriesDocument {
 }
 
 /// Starts a series.
-pub(super) fn begin(args: &BenchArgs, store: &Path, file: &Path) -> Result<Exit, Failure> {
+pub(super) fn begin(args: &BenchArgs, output: Output, store: &Path, file: &Path) -> Result<Exit, Failure> {
     let script = SeriesDocument::read(file)?;
     // The time as digits only, safe in file names.
     let instant: String = now().chars().filter(char::is_ascii_digit).collect();
     let series = format!("{}-{instant}", script.document.name);
-    SeriesRunner::open(args, script, &series, args.seed)?.run(args, Store::open(store)?)
+    SeriesRunner::open(args, script, &series, args.seed)?.run(args, output, Store::open(store)?)
 }
 
 /// Resumes a series.
-pub(super) fn resume(args: &BenchArgs, store: Store, series: &Series) -> Result<Exit, Failure> {
+pub(super) fn resume(
+    args: &BenchArgs,
+    output: Output,
+    store: Store,
+    series: &Series,
+) -> Result<Exit, Failure> {
     let script = SeriesDocument::read(&series.document)?;
     if script.sha256 != series.sha256 {
         let path = series.document.display();
@@ -128,7 +134,7 @@ pub(super) fn resume(args: &BenchArgs, store: Store, series: &Series) -> Result<
         (args.cores, args.sim, args.dut) = (setup.cores, setup.sim, setup.dut);
         (args.before_trial, args.after_trial) = (setup.before_trial, setup.after_trial);
     }
-    SeriesRunner::open(&args, script, &series.id, seed.map(|first| first.seed))?.run(&args, store)
+    SeriesRunner::open(&args, script, &series.id, seed.map(|first| first.seed))?.run(&args, output, store)
 }
 
 /// Campaigns of a series by run number.
@@ -179,7 +185,7 @@ impl SeriesRunner {
         )
     }
 
-    fn run(mut self, args: &BenchArgs, mut store: Store) -> Result<Exit, Failure> {
+    fn run(mut self, args: &BenchArgs, output: Output, mut store: Store) -> Result<Exit, Failure> {
         // Check all campaigns before the first one starts.
         let campaigns: Result<Vec<Campaign>, Failure> =
             (0..self.script.runs.len()).map(|number| self.campaign(number)).collect();
@@ -193,7 +199,7 @@ impl SeriesRunner {
         let after = campaigns[0].hooks(Moment::AfterCampaign, &around);
         let exit = outcome?;
         after?;
-        self.write_output(args, &store)?;
+        self.write_output(args, output, &store)?;
         Ok(exit)
     }
 
@@ -229,11 +235,9 @@ impl SeriesRunner {
             let finished = outcome?;
             let interrupted = finished.report.ended == Ended::Interrupted;
             eprint!("{}", runner::summary(finished.id.as_str(), &finished.report, None));
-            if finished.exit() != Exit::Done {
-                exit = Exit::Failed;
-            }
+            exit = exit.and(finished.exit());
             if interrupted || self.runner.is_stopped() {
-                exit = Exit::Failed;
+                exit = Exit::Interrupted;
                 break;
             }
         }
@@ -264,7 +268,7 @@ impl SeriesRunner {
     }
 
     /// Writes the report of the whole series, including campaigns done before a resume.
-    fn write_output(&self, args: &BenchArgs, store: &Store) -> Result<(), Failure> {
+    fn write_output(&self, args: &BenchArgs, output: Output, store: &Store) -> Result<(), Failure> {
         let ids = of_series(store, &self.series)?;
         let loaded: Result<Vec<_>, _> = ids.iter().map(|(_, id)| store.load(id)).collect();
         let loaded = loaded?;
@@ -295,8 +299,24 @@ impl SeriesRunner {
         if let Some(path) = &args.report {
             text += &format!("  report in {}\n", path.display());
         }
-        runner::write_output(args, &page, &document, &text)
+        output.write(args, &page, &document, loaded.iter().map(suite).collect(), &text)
     }
+}
+
+/// The verdicts of a stored campaign.
+fn suite(loaded: &Loaded) -> Suite {
+    let campaign = &loaded.campaign;
+    let ended = match campaign.state {
+        State::Done => Ended::Done,
+        State::Failed => Ended::Failed(campaign.reason.clone().unwrap_or_default()),
+        State::Running | State::Interrupted => Ended::Interrupted,
+    };
+    // All of a series are of this version.
+    let results: Vec<MethodResult> =
+        loaded.method_results.iter().filter_map(|one| one.typed().ok()).collect();
+    let tags = campaign.tags.iter().filter_map(|tag| tag.strip_prefix("config="));
+    let name = [campaign.method.as_str()].into_iter().chain(tags).collect::<Vec<_>>().join(" ");
+    suite_of_methods(&name, &results, &ended)
 }
 
 /// What `--json` writes of a series.

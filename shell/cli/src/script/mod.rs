@@ -87,6 +87,8 @@ enum Ending {
     Itself(ExitStatus),
     /// It was killed, for this reason.
     Killed(String),
+    /// It was killed because of a second Ctrl-C.
+    Interrupted,
 }
 
 pub(crate) fn script(args: &ScriptArgs) -> Result<Exit, Failure> {
@@ -110,15 +112,20 @@ pub(crate) fn script(args: &ScriptArgs) -> Result<Exit, Failure> {
     let mut report = Report::read(&path);
     let _ = std::fs::remove_file(&path);
     report.describe(args, &text, start.elapsed());
-    let exit = judge(args, &mut report, ending?);
+    let (ending, interrupted) = ending?;
+    let mut exit = judge(args, &mut report, ending);
+    // Without a time, Ctrl-C is the way to end it.
+    if interrupted && exit == Exit::Done && args.run_time.is_some() {
+        exit = Exit::Interrupted;
+    }
     if let Some(to) = &args.json {
         write(&report, to)?;
     }
     Ok(exit)
 }
 
-/// Starts the child and waits until it has ended, or is to be ended; returns its number, too.
-fn supervise(args: &ScriptArgs, report: &Path) -> (Result<Ending, Failure>, Option<u32>) {
+/// Starts the child and waits until it has ended, or is to be ended; also returns whether it was interrupted, and its number.
+fn supervise(args: &ScriptArgs, report: &Path) -> (Result<(Ending, bool), Failure>, Option<u32>) {
     match start(report) {
         Ok((mut child, signals)) => (wait(args, &mut child, &signals), Some(child.id())),
         Err(failure) => (Err(failure), None),
@@ -145,7 +152,8 @@ fn start(report: &Path) -> Result<(Child, Arc<AtomicU32>), Failure> {
     Ok((os::namespace::tie(&mut command).spawn().map_err(refused)?, signals))
 }
 
-fn wait(args: &ScriptArgs, child: &mut Child, signals: &AtomicU32) -> Result<Ending, Failure> {
+/// Waits until the child has ended; also returns whether it was interrupted.
+fn wait(args: &ScriptArgs, child: &mut Child, signals: &AtomicU32) -> Result<(Ending, bool), Failure> {
     let start = Instant::now();
     let after = |time: Nanos| Duration::from_nanos(time.0);
     let mut deadline = args.deadline.or(args.run_time).map(after).map(|time| match args.deadline {
@@ -155,13 +163,13 @@ fn wait(args: &ScriptArgs, child: &mut Child, signals: &AtomicU32) -> Result<End
     let mut told = 0;
     loop {
         if let Some(status) = child.try_wait().map_err(refused)? {
-            return Ok(Ending::Itself(status));
+            return Ok((Ending::Itself(status), told > 0));
         }
         let now = Instant::now();
         let heard = signals.load(Ordering::Relaxed);
         if heard > told {
             if told > 0 {
-                return kill(child, "it was interrupted twice".to_owned());
+                return Ok((kill(child, Ending::Interrupted)?, true));
             }
             told = heard;
             os::process::terminate(child);
@@ -170,17 +178,18 @@ fn wait(args: &ScriptArgs, child: &mut Child, signals: &AtomicU32) -> Result<End
         }
         if deadline.is_some_and(|deadline| now >= deadline) {
             let after = start.elapsed().as_secs_f64();
-            return kill(child, format!("it did not stop by its deadline, after {after:.1} s"));
+            let late = Ending::Killed(format!("it did not stop by its deadline, after {after:.1} s"));
+            return Ok((kill(child, late)?, told > 0));
         }
         std::thread::sleep(LOOK_EVERY);
     }
 }
 
-fn kill(child: &mut Child, reason: String) -> Result<Ending, Failure> {
+fn kill(child: &mut Child, ending: Ending) -> Result<Ending, Failure> {
     // An error says that it has ended just now.
     let _ = child.kill();
-    child.wait().map_err(|error| Failure::refused(format!("the script's process: {error}")))?;
-    Ok(Ending::Killed(reason))
+    child.wait().map_err(refused)?;
+    Ok(ending)
 }
 
 /// Completes the report with how the script ended, prints why if it did not end well, and returns the exit code.
@@ -191,6 +200,12 @@ fn judge(args: &ScriptArgs, report: &mut Report, ending: Ending) -> Exit {
             eprintln!("eagre: {name}: aborted: {reason}");
             report.end("aborted", Some(reason));
             return Exit::Failed;
+        }
+        Ending::Interrupted => {
+            let reason = "it was interrupted twice";
+            eprintln!("eagre: {name}: aborted: {reason}");
+            report.end("aborted", Some(reason.to_owned()));
+            return Exit::Interrupted;
         }
         Ending::Itself(status) => status,
     };

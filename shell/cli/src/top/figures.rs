@@ -180,6 +180,7 @@ pub(crate) fn latency(latency: &Latency) -> String {
     let percentiles = [
         shown("p50", latency.p50_ns),
         shown("p90", latency.p90_ns),
+        shown("p95", latency.p95_ns),
         shown("p99", latency.p99_ns),
         shown("p99.9", latency.p99_9_ns),
         shown("max", Some(latency.max_ns)),

@@ -28,7 +28,7 @@ pub(crate) fn snapshot(at_s: f64, streams: usize) -> Snapshot {
                     "latency_p99_ns": each(&|n| json!(1000 * (n + 1))), "latency_max_ns": each(&|_| json!(90_000))},
         "sessions": {"active": [12], "open_per_s": [340.0], "transactions_per_s": [560.0], "rx_bps_goodput": [7.8e6],
                      "failed": [2], "established": [400]},
-        "latency": {"p50_ns": 1500, "p90_ns": 1600, "p99_ns": 9000, "p99_9_ns": 12000, "max_ns": 90000},
+        "latency": {"p50_ns": 1500, "p90_ns": 1600, "p95_ns": 1700, "p99_ns": 9000, "p99_9_ns": 12000, "max_ns": 90000},
         "workers": [{"core": 1, "busy_ratio": 0.42}]
     }))
     .unwrap()

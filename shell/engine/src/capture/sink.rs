@@ -1,14 +1,17 @@
 //! Where captured packets end up: a file, one file after the other, or memory until the end.
+//!
+//! A file has its name from its first packets on, so that others can follow it. An earlier file of that name is `NAME.old`
+//! until the capture has ended; without a packet the earlier file stays until then.
 
 use super::options::{CaptureOptions, Every, Keep};
 use super::outcome::CaptureError;
 use super::record::RecordHead;
 use super::shared::Shared;
+use os::Draft;
 use pcap::{ETHERNET, NewInterface, Packet, PcapngWriter, Statistics};
 use std::collections::VecDeque;
-use std::fs::{self, File, OpenOptions};
+use std::fs;
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Nanos;
@@ -48,6 +51,8 @@ pub(super) struct Ended {
     pub(super) captured: u64,
     pub(super) displaced: u64,
     pub(super) error: Option<String>,
+    /// The file, if no packet is in it: it has no name yet.
+    pub(super) empty: Option<Draft>,
 }
 
 impl Sink {
@@ -96,12 +101,15 @@ impl Sink {
     /// Ends the files. `failure` is what ended the capture early.
     pub(super) fn end(mut self, failure: Option<Failure>) -> Ended {
         let failure = failure.or_else(|| self.finish().err());
+        self.files.keep_rest();
+        let empty = self.files.empty.take();
         let displaced = self.files.displaced;
         Ended {
             files: self.files.paths(),
             captured: self.safe,
             displaced,
             error: failure.map(|failure| format!("{}: {}", failure.path.display(), failure.source)),
+            empty,
         }
     }
 
@@ -132,7 +140,7 @@ pub(super) struct Failure {
 /// A file that packets are written to.
 struct Open {
     path: PathBuf,
-    writer: PcapngWriter<BufWriter<File>>,
+    writer: PcapngWriter<BufWriter<Draft>>,
     first_at: Option<Nanos>,
     packets: u64,
 }
@@ -155,6 +163,8 @@ struct Files {
     /// First and last packet of all files.
     span: Option<(Nanos, Nanos)>,
     displaced: u64,
+    /// The only file, closed without a packet.
+    empty: Option<Draft>,
 }
 
 impl Files {
@@ -177,6 +187,7 @@ impl Files {
             closed: VecDeque::new(),
             span: None,
             displaced: 0,
+            empty: None,
         };
         files.next().map_err(|Failure { path, source }| CaptureError::File { path, source })?;
         Ok(files)
@@ -189,8 +200,7 @@ impl Files {
             if self.rotation.is_some() { numbered(&self.path, self.number) } else { self.path.clone() };
         let fail = |source| Failure { path: path.clone(), source };
         // Others' traffic is nobody else's to read.
-        let file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path);
-        let file = file.map_err(fail)?;
+        let file = Draft::create_with_mode(&path, 0o600).map_err(fail)?;
         let buffered = BufWriter::with_capacity(BUFFER_BYTES, file);
         let application = concat!("eagre ", env!("CARGO_PKG_VERSION"));
         let mut writer = PcapngWriter::new(buffered, application, self.comment.as_deref()).map_err(fail)?;
@@ -250,7 +260,9 @@ impl Files {
 
     fn flush(&mut self) -> Result<(), Failure> {
         let Some(open) = &mut self.current else { return Ok(()) };
-        open.writer.get_mut().flush().map_err(|source| Failure { path: open.path.clone(), source })
+        let file = open.writer.get_mut();
+        let flushed = file.flush().and_then(|()| file.get_mut().publish());
+        flushed.map_err(|source| Failure { path: open.path.clone(), source })
     }
 
     /// Writes what was counted so far behind the packets and closes the file.
@@ -268,15 +280,43 @@ impl Files {
         let written = open.writer.statistics(0, &statistics).and_then(|()| open.writer.get_mut().flush());
         written.map_err(|source| Failure { path: open.path.clone(), source })?;
         if let Some(open) = self.current.take() {
-            self.closed.push_back((open.path, open.packets));
+            let Open { path, writer, packets, .. } = open;
+            if packets == 0 && self.closed.is_empty() {
+                self.empty = writer.into_inner().into_inner().ok();
+            } else {
+                commit(writer).map_err(|source| Failure { path: path.clone(), source })?;
+            }
+            self.closed.push_back((path, packets));
         }
         Ok(())
+    }
+
+    /// Keeps the packets of a file that could not be completed.
+    fn keep_rest(&mut self) {
+        if let Some(open) = self.current.take_if(|open| open.packets > 0) {
+            let Open { path, writer, packets, .. } = open;
+            // Why it is not complete is known.
+            let _ = commit(writer);
+            self.closed.push_back((path, packets));
+        }
     }
 
     /// The files that are there, oldest first.
     fn paths(self) -> Vec<PathBuf> {
         let current = self.current.map(|open| open.path);
         self.closed.into_iter().map(|(path, _)| path).chain(current).collect()
+    }
+}
+
+/// Gives a file its name for good.
+fn commit(writer: PcapngWriter<BufWriter<Draft>>) -> io::Result<()> {
+    let (draft, rest) = writer.into_inner().into_parts();
+    let committed = draft.commit();
+    // What the disk did not take.
+    if rest.is_ok_and(|rest| rest.is_empty()) {
+        committed
+    } else {
+        committed.and(Err(io::ErrorKind::WriteZero.into()))
     }
 }
 

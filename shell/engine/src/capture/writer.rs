@@ -6,6 +6,7 @@ use super::record::RecordHead;
 use super::shared::Shared;
 use super::sink::{Failure, Sink};
 use crate::fault;
+use os::Draft;
 use port::bytes::ByteReceiver;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,13 +18,13 @@ use units::Nanos;
 const PASS: Duration = Duration::from_millis(1);
 
 /// The control side of a capture: a thread that takes packets out of the rings and writes them. Dropping it ends the
-/// capture too, and tells nobody what came of it.
+/// capture too, and reports no outcome; without a packet it then leaves an earlier file as it was.
 pub(crate) struct CaptureWriter {
     shared: Arc<Shared>,
     stop: Arc<AtomicBool>,
     /// The thread has an outcome.
     ended: Arc<AtomicBool>,
-    thread: Option<JoinHandle<CaptureOutcome>>,
+    thread: Option<JoinHandle<(CaptureOutcome, Option<Draft>)>>,
 }
 
 impl CaptureWriter {
@@ -81,13 +82,16 @@ impl CaptureWriter {
 
     /// Ends the capture: writes what is in the rings and closes the files. Counts are exact if no tap is in use any more.
     pub(crate) fn finish(mut self) -> CaptureOutcome {
-        self.end().unwrap_or_else(|| CaptureOutcome {
-            error: Some("the capture's thread failed; what it wrote may be incomplete".to_owned()),
-            ..CaptureOutcome::default()
-        })
+        let Some((mut outcome, empty)) = self.end() else {
+            let error = Some("the capture's thread failed; what it wrote may be incomplete".to_owned());
+            return CaptureOutcome { error, ..CaptureOutcome::default() };
+        };
+        let committed = empty.map_or(Ok(()), Draft::commit);
+        outcome.error = outcome.error.or(committed.err().map(|error| error.to_string()));
+        outcome
     }
 
-    fn end(&mut self) -> Option<CaptureOutcome> {
+    fn end(&mut self) -> Option<(CaptureOutcome, Option<Draft>)> {
         self.stop.store(true, Ordering::Release);
         self.thread.take().and_then(|thread| thread.join().ok())
     }
@@ -139,7 +143,8 @@ struct Run {
 }
 
 impl Run {
-    fn run(mut self) -> CaptureOutcome {
+    /// The outcome, and the file if there is no packet in it.
+    fn run(mut self) -> (CaptureOutcome, Option<Draft>) {
         let failure = self.passes().err();
         // From now on taps do nothing: there would be nobody to take anything out.
         self.shared.end();
@@ -151,7 +156,7 @@ impl Run {
         let CaptureCounts { seen, matched, .. } = self.shared.counts();
         // Everything that was matched and is not there for sure is lost, in the ring or on the way to the disk.
         let dropped = matched.saturating_sub(ended.captured);
-        CaptureOutcome {
+        let outcome = CaptureOutcome {
             files: ended.files,
             seen,
             matched,
@@ -159,7 +164,8 @@ impl Run {
             dropped,
             displaced: ended.displaced,
             error: ended.error,
-        }
+        };
+        (outcome, ended.empty)
     }
 
     /// Takes packets out until there will be no more.

@@ -15,8 +15,7 @@ impl Emulation {
             let name = &port.name;
             if let Some(clients) = &port.dhcp {
                 for reason in complaints(clients) {
-                    verdict.valid = false;
-                    verdict.reasons.push(format!("port {name}: {reason}"));
+                    verdict.lack(format!("port {name}: {reason}"));
                 }
                 let lost = clients.machine.counts().lost;
                 if lost > 0 {
@@ -26,8 +25,7 @@ impl Emulation {
             }
             if let Some(clients) = &port.dhcp6 {
                 for reason in clients.complaints() {
-                    verdict.valid = false;
-                    verdict.reasons.push(format!("port {name}: {reason}"));
+                    verdict.lack(format!("port {name}: {reason}"));
                 }
                 let lost = clients.machine.counts().lost;
                 if lost > 0 {
@@ -37,36 +35,31 @@ impl Emulation {
             }
             if let Some(clients) = &port.pppoe {
                 for reason in clients.complaints() {
-                    verdict.valid = false;
-                    verdict.reasons.push(format!("port {name}: {reason}"));
+                    verdict.lack(format!("port {name}: {reason}"));
                 }
                 verdict.notes.extend(clients.note().map(|note| format!("port {name}: {note}")));
             }
             if let Some(lacp) = &port.lacp {
                 if let Some(reason) = lacp.complaint() {
-                    verdict.valid = false;
-                    verdict.reasons.push(format!("port {name}: {reason}"));
+                    verdict.lack(format!("port {name}: {reason}"));
                 }
                 verdict.notes.extend(lacp.note().map(|note| format!("port {name}: {note}")));
             }
             if let Some(speakers) = &port.bgp {
                 for reason in speakers.complaints.clone() {
-                    verdict.valid = false;
-                    verdict.reasons.push(format!("port {name}: {reason}"));
+                    verdict.lack(format!("port {name}: {reason}"));
                 }
                 verdict.notes.extend(speakers.lost().map(|note| format!("port {name}: {note}")));
             }
             if let Some(routers) = &port.isis {
                 for reason in &routers.complaints {
-                    verdict.valid = false;
-                    verdict.reasons.push(format!("port {name}: {reason}"));
+                    verdict.lack(format!("port {name}: {reason}"));
                 }
                 verdict.notes.extend(routers.lost().map(|note| format!("port {name}: {note}")));
             }
             if let Some(routers) = &port.ospf {
                 for reason in &routers.complaints {
-                    verdict.valid = false;
-                    verdict.reasons.push(format!("port {name}: {reason}"));
+                    verdict.lack(format!("port {name}: {reason}"));
                 }
                 verdict.notes.extend(routers.lost().map(|note| format!("port {name}: {note}")));
             }

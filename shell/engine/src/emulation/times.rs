@@ -12,6 +12,7 @@ pub(super) fn times(timing: &Timing) -> Option<LatencyResult> {
         stddev: timing.stddev()?,
         p50: quantile(0.5),
         p90: quantile(0.9),
+        p95: quantile(0.95),
         p99: quantile(0.99),
         p99_9: quantile(0.999),
         p99_99: quantile(0.9999),

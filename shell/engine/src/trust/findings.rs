@@ -28,6 +28,11 @@ impl Findings {
         Self { verdict: Verdict { valid: true, ..Verdict::default() }, shared: Vec::new() }
     }
 
+    /// The test lacked something it needed.
+    pub(super) fn lack(&mut self, reason: String) {
+        self.verdict.lack(reason);
+    }
+
     pub(super) fn reject(&mut self, reason: String) {
         self.verdict.valid = false;
         self.verdict.reasons.push(reason);

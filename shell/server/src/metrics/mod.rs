@@ -129,6 +129,7 @@ fn job(job: &Job, samples: &mut Samples) {
         let statistics = [
             ("p50", latency.p50_ns),
             ("p90", latency.p90_ns),
+            ("p95", latency.p95_ns),
             ("p99", latency.p99_ns),
             ("p99_9", latency.p99_9_ns),
             ("max", Some(latency.max_ns)),

@@ -3,7 +3,7 @@
 use super::words;
 use crate::{Loaded, State, TrialRow, percent, quantity};
 use maud::{Markup, html};
-use result::ResultDocument;
+use result::{CriterionResult, Outcome, Overall, OverallResult, ResultDocument};
 use units::whole as count;
 
 /// Sentences more than these are in the table only.
@@ -153,40 +153,79 @@ fn of_trial(trial: &TrialRow) -> Vec<String> {
     all
 }
 
-/// The verdict with its reasons, the worst first.
+/// The band on top: whether what was asked holds, with one cause and one remedy; below it the verdict with its reasons, and
+/// notes last.
 pub(super) fn verdict(loaded: &Loaded) -> Markup {
     let (mut mood, headline) = headline(loaded);
     let failed = failed_criteria(loaded);
-    if failed > 0 {
-        mood = mood.max(Mood::Warn);
-    }
     // A method asks for more than a device can do, and says what it found.
-    let ResultDocument { achieved, verdict, .. } = loaded.only().unwrap_or_default();
-    if achieved.as_ref().is_some_and(|achieved| !achieved.success) {
+    let ResultDocument { achieved, verdict, overall, criteria, .. } = loaded.only().unwrap_or_default();
+    if failed > 0 || achieved.as_ref().is_some_and(|achieved| !achieved.success) {
         mood = Mood::Bad;
     }
-    let reasons = reasons(&loaded.trials);
-    let remarks: Vec<&String> = loaded.method_results.iter().flat_map(|result| &result.remarks).collect();
-    let mut notes = state_notes(loaded);
-    notes.extend(verdict.notes);
-    if failed > 0 {
-        let word = if failed == 1 { "criterion was" } else { "criteria were" };
-        notes.push(format!("{failed} pass {word} not met."));
+    let band = overall.as_ref().map(band);
+    if let Some(band) = &band {
+        mood = band.mood;
     }
+    let summary = achieved.as_ref().map(|achieved| achieved.summary.as_str());
+    let summary = summary.filter(|summary| band.as_ref().is_none_or(|band| band.cause != Some(*summary)));
+    let reasons = reasons(&loaded.trials);
+    let cause = band.as_ref().and_then(|band| band.cause);
+    let reasons: Vec<&Shared<'_>> = reasons.iter().filter(|shared| Some(shared.reason) != cause).collect();
+    let remarks: Vec<&String> = loaded.method_results.iter().flat_map(|result| &result.remarks).collect();
+    let state = state_notes(loaded);
     html! {
         div class=(format!("verdict {}", mood.class())) role="note" {
-            @if let Some(achieved) = achieved.as_ref().filter(|achieved| !achieved.success) { p { (achieved.summary) "." } }
-            p { (headline) }
-            @if let Some(achieved) = achieved.as_ref().filter(|achieved| achieved.success) { p { (achieved.summary) "." } }
-            @if !notes.is_empty() || !reasons.is_empty() || !remarks.is_empty() {
-                ul {
-                    @for shared in &reasons {
-                        li { (shared.reason) @if loaded.trials.len() > 1 { " " span.soft { "(" (in_trials(shared)) ")" } } }
-                    }
-                    @for note in notes.iter().chain(remarks) { li { (note) } }
-                }
+            @if let Some(band) = &band {
+                p.band { strong { (band.word) } @if let Some(cause) = band.cause { ": " (cause) } "." }
+                @if let Some(remedy) = band.remedy { p { "To judge it: " (remedy) "." } }
             }
+            @if let Some(summary) = summary { p { (summary) "." } }
+            p { (headline) }
+            @if !criteria.is_empty() {
+                p { (criteria_met(&criteria)) " " a href="#criteria" { "Pass criteria" } }
+            }
+            @let has_items = !(state.is_empty() && verdict.notes.is_empty() && remarks.is_empty() && reasons.is_empty());
+            @if has_items { ul {
+                @for note in &state { li { (note) } }
+                @for shared in &reasons {
+                    li { (shared.reason) @if loaded.trials.len() > 1 { " " span.soft { "(" (in_trials(shared)) ")" } } }
+                }
+                @for remark in &remarks { li { (remark) } }
+                @for note in &verdict.notes { li.soft { "Note: " (note) } }
+            } }
         }
+    }
+}
+
+/// Whether what was asked holds, in words.
+struct Band<'a> {
+    mood: Mood,
+    word: &'static str,
+    cause: Option<&'a str>,
+    remedy: Option<&'a str>,
+}
+
+fn band(overall: &OverallResult) -> Band<'_> {
+    let (mood, word) = match overall.overall() {
+        Overall::Passed => (Mood::Good, "Passed"),
+        Overall::Failed => (Mood::Bad, "Failed"),
+        Overall::CannotJudge => (Mood::Warn, "Can't be judged here"),
+    };
+    Band { mood, word, cause: overall.reason.as_deref(), remedy: overall.remedy.as_deref() }
+}
+
+/// `1 of 3 criteria is not met; 1 can't be judged.`
+fn criteria_met(criteria: &[CriterionResult]) -> String {
+    let with = |outcome| criteria.iter().filter(|criterion| criterion.outcome() == outcome).count();
+    let (not_met, unknown, all) = (with(Outcome::NotMet), with(Outcome::CannotJudge), criteria.len());
+    let verb = |n: usize| if n == 1 { "is" } else { "are" };
+    let word = if all == 1 { "criterion" } else { "criteria" };
+    match (not_met, unknown) {
+        (0, 0) => format!("{all} of {all} pass {word} {} met.", verb(all)),
+        (0, n) => format!("{n} of {all} pass {word} can't be judged."),
+        (n, 0) => format!("{n} of {all} pass {word} {} not met.", verb(n)),
+        (n, more) => format!("{n} of {all} pass {word} {} not met; {more} can't be judged.", verb(n)),
     }
 }
 
@@ -223,7 +262,7 @@ pub(super) fn headline(loaded: &Loaded) -> (Mood, String) {
 /// Conditions the profile set that did not hold in its run. A method asks for more than a device can do.
 fn failed_criteria(loaded: &Loaded) -> usize {
     let document = loaded.only().unwrap_or_default();
-    document.criteria.iter().filter(|criterion| !criterion.passed).count()
+    document.criteria.iter().filter(|criterion| criterion.outcome() == Outcome::NotMet).count()
 }
 
 fn state_notes(loaded: &Loaded) -> Vec<String> {

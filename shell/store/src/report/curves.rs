@@ -364,7 +364,7 @@ fn failed_ratio(f: &Figures) -> Option<f64> {
 /// What a percentile plot is drawn from.
 pub(super) struct Quantiles {
     /// Shares of the packets and their delays, from the fastest packet on.
-    known: [(f64, Option<f64>); 6],
+    known: [(f64, Option<f64>); 7],
     max: Option<f64>,
     samples: Option<f64>,
 }
@@ -372,7 +372,8 @@ pub(super) struct Quantiles {
 impl Quantiles {
     pub(super) fn of_times(times: &LatencyResult) -> Self {
         let ns = |ns: Option<u64>| ns.map(|ns| ns as f64);
-        let known = [Some(times.min), times.p50, times.p90, times.p99, times.p99_9, times.p99_99].map(ns);
+        let known =
+            [Some(times.min), times.p50, times.p90, times.p95, times.p99, times.p99_9, times.p99_99].map(ns);
         Self::new(known, Some(times.max as f64), Some(times.samples as f64))
     }
 
@@ -382,6 +383,7 @@ impl Quantiles {
             f.latency_min_ns,
             f.latency_p50_ns,
             f.latency_p90_ns,
+            f.latency_p95_ns,
             f.latency_p99_ns,
             f.latency_p99_9_ns,
             f.latency_p99_99_ns,
@@ -389,8 +391,8 @@ impl Quantiles {
         Self::new(known, f.latency_max_ns, f.rx)
     }
 
-    fn new(known: [Option<f64>; 6], max: Option<f64>, samples: Option<f64>) -> Self {
-        const SHARES: [f64; 6] = [0.0, 0.5, 0.9, 0.99, 0.999, 0.9999];
+    fn new(known: [Option<f64>; 7], max: Option<f64>, samples: Option<f64>) -> Self {
+        const SHARES: [f64; 7] = [0.0, 0.5, 0.9, 0.95, 0.99, 0.999, 0.9999];
         Self { known: std::array::from_fn(|index| (SHARES[index], known[index])), max, samples }
     }
 

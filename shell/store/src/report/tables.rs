@@ -266,12 +266,13 @@ fn session_times(rows: &[(&String, &SessionResult)]) -> Option<Markup> {
 /// A row for each distribution of times.
 fn latency_table(caption: &str, head: &str, rows: &[(String, &LatencyResult)]) -> Option<Markup> {
     type Of = fn(&LatencyResult) -> Option<f64>;
-    let times: [(&str, Of); 9] = [
+    let times: [(&str, Of); 10] = [
         ("min", |l| Some(l.min as f64)),
         ("mean", |l| Some(l.mean)),
         ("standard deviation", |l| Some(l.stddev)),
         ("median", |l| l.p50.map(|ns| ns as f64)),
         ("90%", |l| l.p90.map(|ns| ns as f64)),
+        ("95%", |l| l.p95.map(|ns| ns as f64)),
         ("99%", |l| l.p99.map(|ns| ns as f64)),
         ("99.9%", |l| l.p99_9.map(|ns| ns as f64)),
         ("99.99%", |l| l.p99_99.map(|ns| ns as f64)),

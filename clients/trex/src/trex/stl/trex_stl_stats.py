@@ -3,7 +3,7 @@
 COUNTS = ("tx", "rx", "tx_bytes", "rx_bytes", "lost", "duplicates", "reordered")
 UNITS = ("pkts", "bytes", "pps", "bps", "bps_l1")
 # Shares of packets that are not later than a percentile.
-SHARES = (("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99_9", 0.999), ("p99_99", 0.9999), ("max", 1.0))
+SHARES = (("p50", 0.5), ("p90", 0.9), ("p95", 0.95), ("p99", 0.99), ("p99_9", 0.999), ("p99_99", 0.9999), ("max", 1.0))
 
 
 def plain(name):

@@ -1,0 +1,221 @@
+//! Whether what was asked of a run holds: one answer for exit codes, summaries, reports, machine verdicts and the dashboard.
+
+use crate::{CriterionResult, Outcome, OverallResult, ResultDocument};
+
+/// Whether what was asked of a run holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overall {
+    /// It holds, whatever disturbed the tester.
+    Passed,
+    /// A criterion is not met, less than half succeeded, or the test did not come about.
+    Failed,
+    /// The tester was disturbed where it matters.
+    CannotJudge,
+}
+
+impl Overall {
+    /// As documents write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::CannotJudge => "cannot_judge",
+        }
+    }
+}
+
+impl OverallResult {
+    fn new(outcome: Overall, reason: Option<String>, remedy: Option<&str>) -> Self {
+        Self { outcome: outcome.name().into(), reason, remedy: remedy.map(str::to_owned), runs: None }
+    }
+
+    /// What came of the run.
+    pub fn overall(&self) -> Overall {
+        match &*self.outcome {
+            "passed" => Overall::Passed,
+            "cannot_judge" => Overall::CannotJudge,
+            _ => Overall::Failed,
+        }
+    }
+}
+
+/// What to do where the tester, and not the device, is why less than half succeeded.
+const LOWER: &str = "lower the rate, use more cores (--cores), or give the workers cores of their own";
+
+impl ResultDocument {
+    /// Whether what was asked holds: the criteria, or without any, that most succeeded and that losses and failures are known.
+    pub fn decide(&self) -> OverallResult {
+        let not_met: Vec<&CriterionResult> = self.criteria_with(Outcome::NotMet).collect();
+        if let Some(first) = not_met.first() {
+            return OverallResult::new(Overall::Failed, Some(not_met_because(first, not_met.len())), None);
+        }
+        if let Some(achieved) = self.achieved.as_ref().filter(|achieved| !achieved.success) {
+            let (outcome, remedy) = match self.is_withheld() {
+                true => (Overall::CannotJudge, Some(LOWER)),
+                false => (Overall::Failed, None),
+            };
+            return OverallResult::new(outcome, Some(achieved.summary.clone()), remedy);
+        }
+        if let Some(first) = self.verdict.lacks.first() {
+            return OverallResult::new(Overall::Failed, Some(first.clone()), None);
+        }
+        if let Some(first) = self.criteria_with(Outcome::CannotJudge).next() {
+            let standing = self.standing(&first.path);
+            let doubt =
+                standing.doubt().map(|doubt| (format!("{}: {}", first.path, doubt.reason), doubt.remedy));
+            let (reason, remedy) = doubt.unzip();
+            return OverallResult::new(Overall::CannotJudge, reason, remedy);
+        }
+        let doubted = self.asked().into_iter().filter(|_| self.criteria.is_empty()).find_map(|path| {
+            let standing = self.standing(&path);
+            let doubt = standing.doubt()?;
+            Some((format!("{path}: {}", doubt.reason), doubt.remedy.to_owned()))
+        });
+        if let Some((reason, remedy)) = doubted {
+            return OverallResult::new(Overall::CannotJudge, Some(reason), Some(&remedy));
+        }
+        if !self.verdict.valid && !self.verdict.disturbed && self.criteria.is_empty() {
+            return OverallResult::new(Overall::CannotJudge, self.verdict.reasons.first().cloned(), None);
+        }
+        OverallResult::new(Overall::Passed, None, None)
+    }
+
+    fn criteria_with(&self, outcome: Outcome) -> impl Iterator<Item = &CriterionResult> {
+        self.criteria.iter().filter(move |criterion| criterion.outcome() == outcome)
+    }
+
+    /// The figures a run without criteria is for: losses of measured streams, failures of sessions.
+    fn asked(&self) -> Vec<String> {
+        let streams = self.streams.iter().filter(|(_, stream)| stream.lost.is_some());
+        let streams = streams.map(|(name, _)| format!("streams.{name}.lost"));
+        streams.chain(self.sessions.keys().map(|name| format!("sessions.{name}.failed_ratio"))).collect()
+    }
+
+    /// Whether most of what was sent and opened succeeded, and the tester could not send and open the rest.
+    fn is_withheld(&self) -> bool {
+        let Some(achieved) = &self.achieved else { return false };
+        let unsent: u64 = self.ports.values().filter_map(|port| port.tx_unsent).sum();
+        let unopened: u64 =
+            self.sessions.values().filter_map(|entry| entry.unopened).map(|n| n.max(0) as u64).sum();
+        let parts = [(&achieved.packets, unsent), (&achieved.sessions, unopened)];
+        parts.into_iter().all(|(part, withheld)| {
+            part.as_ref().is_none_or(|part| {
+                let asked = part.asked.saturating_sub(withheld).saturating_sub(part.unfinished);
+                asked > 0 && 2 * part.succeeded >= asked
+            })
+        })
+    }
+}
+
+/// `streams.a.lost is 3, not == 0; 2 more criteria are not met`.
+fn not_met_because(first: &CriterionResult, count: usize) -> String {
+    let value = first.value.map_or_else(|| "was not measured".to_owned(), |value| format!("is {value}"));
+    let more = match count - 1 {
+        0 => String::new(),
+        1 => "; 1 more criterion is not met".to_owned(),
+        more => format!("; {more} more criteria are not met"),
+    };
+    format!("{} {value}, not {}{more}", first.path, first.bound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AchievedPart, AchievedResult, HoldsResult, Named, PortResult, StreamResult};
+
+    /// A run of one stream, valid, with 3 of 100 lost.
+    fn document() -> ResultDocument {
+        let stream = StreamResult { tx: 100, rx: Some(97), lost: Some(3), ..StreamResult::default() };
+        let mut document =
+            ResultDocument { streams: Named::from([("a".to_owned(), stream)]), ..Default::default() };
+        document.verdict.valid = true;
+        document
+    }
+
+    fn disturbed(holds: bool) -> ResultDocument {
+        let mut document = document();
+        (document.verdict.valid, document.verdict.disturbed) = (false, true);
+        let entry = HoldsResult {
+            holds,
+            reason: Some("worker 0 waited".to_owned()),
+            remedy: Some("free a core".to_owned()),
+            ..HoldsResult::default()
+        };
+        document.verdict.holds.insert("streams.a.lost".to_owned(), entry);
+        document
+    }
+
+    fn criterion(outcome: Outcome) -> CriterionResult {
+        CriterionResult {
+            path: "streams.a.lost".to_owned(),
+            bound: "== 0".to_owned(),
+            value: Some(3.0),
+            passed: outcome == Outcome::Met,
+            outcome: outcome.name().into(),
+            ..CriterionResult::default()
+        }
+    }
+
+    #[test]
+    fn a_disturbed_run_passes_if_what_was_asked_holds() {
+        assert_eq!(document().decide().overall(), Overall::Passed);
+        assert_eq!(disturbed(true).decide().overall(), Overall::Passed);
+        let doubted = disturbed(false).decide();
+        assert_eq!(doubted.overall(), Overall::CannotJudge);
+        assert_eq!(doubted.reason.as_deref(), Some("streams.a.lost: worker 0 waited"));
+        assert_eq!(doubted.remedy.as_deref(), Some("free a core"));
+        // Criteria that are met are all that was asked.
+        let met = ResultDocument { criteria: vec![criterion(Outcome::Met)], ..disturbed(false) };
+        assert_eq!(met.decide().overall(), Overall::Passed);
+    }
+
+    #[test]
+    fn a_failure_is_graver_than_a_doubt() {
+        let criteria =
+            vec![criterion(Outcome::CannotJudge), criterion(Outcome::NotMet), criterion(Outcome::NotMet)];
+        let failed = ResultDocument { criteria, ..disturbed(false) }.decide();
+        assert_eq!(failed.overall(), Overall::Failed);
+        assert_eq!(
+            failed.reason.as_deref(),
+            Some("streams.a.lost is 3, not == 0; 1 more criterion is not met")
+        );
+        let doubted = ResultDocument { criteria: vec![criterion(Outcome::CannotJudge)], ..disturbed(false) };
+        assert_eq!(doubted.decide().overall(), Overall::CannotJudge);
+    }
+
+    #[test]
+    fn what_the_tester_did_not_send_is_not_the_devices_failure() {
+        let part = |asked, succeeded| AchievedPart { asked, succeeded, ..AchievedPart::default() };
+        let with = |asked, succeeded, unsent| {
+            let achieved =
+                AchievedResult { packets: Some(part(asked, succeeded)), ..AchievedResult::default() };
+            let port = PortResult { tx_unsent: Some(unsent), ..PortResult::default() };
+            let ports = Named::from([("p".to_owned(), port)]);
+            ResultDocument { achieved: Some(achieved), ports, ..document() }.decide().overall()
+        };
+        assert_eq!(with(100, 3, 97), Overall::CannotJudge);
+        assert_eq!(with(100, 3, 90), Overall::Failed, "3 of 10");
+        assert_eq!(with(100, 3, 0), Overall::Failed);
+    }
+
+    #[test]
+    fn a_test_that_did_not_come_about_fails_whatever_disturbed_it() {
+        let mut document = disturbed(false);
+        document.verdict.lack("port p: 3 of 10 clients got no address".to_owned());
+        let decided = document.decide();
+        assert_eq!(
+            (decided.overall(), decided.reason),
+            (Overall::Failed, document.verdict.lacks.first().cloned())
+        );
+    }
+
+    #[test]
+    fn a_result_that_is_not_valid_for_other_reasons_cannot_be_judged() {
+        let mut document = document();
+        document.verdict.valid = false;
+        document.verdict.reasons = vec!["port p: packets of unknown streams".to_owned()];
+        assert_eq!(document.decide().overall(), Overall::CannotJudge);
+        document.criteria = vec![criterion(Outcome::Met)];
+        assert_eq!(document.decide().overall(), Overall::Passed, "what was asked holds");
+    }
+}

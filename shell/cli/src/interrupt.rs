@@ -1,0 +1,44 @@
+//! Ctrl-C, SIGTERM and SIGHUP: one handler for the process, which stops the trial that runs now.
+
+use crate::{Exit, Failure};
+use engine::Control;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// From the first interrupt until another one ends the process at once: twice Ctrl-C in a hurry must not cost the result.
+const STOPS_WITHIN: Duration = Duration::from_secs(2);
+
+static CURRENT: Mutex<Option<Control>> = Mutex::new(None);
+static REQUESTED: AtomicBool = AtomicBool::new(false);
+
+/// Lets signals stop what `control` controls, instead of what came before.
+///
+/// # Errors
+/// The handler can't be installed.
+pub(crate) fn stops(control: Control) -> Result<(), Failure> {
+    let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_first = current.replace(control).is_none();
+    drop(current);
+    if !is_first {
+        return Ok(());
+    }
+    let mut first = None;
+    ctrlc::set_handler(move || {
+        REQUESTED.store(true, Ordering::Relaxed);
+        if let Some(control) = &*CURRENT.lock().unwrap_or_else(PoisonError::into_inner) {
+            control.stop();
+        }
+        let first = *first.get_or_insert_with(Instant::now);
+        if first.elapsed() > STOPS_WITHIN {
+            eprintln!("eagre: ended at once, without a result: it did not stop when interrupted first");
+            os::process::end_now(Exit::Interrupted as i32);
+        }
+    })
+    .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))
+}
+
+/// Whether a signal has asked for a stop.
+pub(crate) fn is_requested() -> bool {
+    REQUESTED.load(Ordering::Relaxed)
+}

@@ -1,0 +1,192 @@
+"""Exit codes: the table of docs/exit-codes.md is the program's, and each code is produced for real."""
+
+import json
+import os
+import re
+import signal
+import time
+
+import pytest
+from lab import BAD_INPUT, CANNOT_JUDGE, FAILED, INTERRUPTED, NOTHING_FOUND, REFUSED, REPO, pair, stream, wait_until
+
+ROW = re.compile(r"^\| (\d+) \| (.+?) \| .+ \|$", re.MULTILINE)
+TABLE = dict(ROW.findall((REPO / "docs/exit-codes.md").read_text()))
+
+
+def test_help_and_manual_pages_have_the_table(lab):
+    """The same codes with the same words, in the documentation, in --help and on every manual page."""
+    said = lab.eagre("--help").ok().out.split("Exit codes:\n")[1]
+    assert dict(re.findall(r"^ +(\d+)  (.+)$", re.sub(r"\n {7,}", " ", said), re.MULTILINE)) == TABLE
+    page = lab.eagre("man").ok().out.split(".SH EXIT STATUS\n")[1]
+    assert {code: text.replace("\\-", "-") for code, text in re.findall(r"\.TP\n(\d+)\n(.+)\n", page)} == TABLE
+
+
+def quick(lab, *streams, criteria=None, duration="300ms", **rest):
+    streams = list(streams) or [stream("s", "west", "east", rate="1kpps")]
+    return lab.profile(pair(), streams, load={"duration": duration, "drain": "50ms"}, criteria=criteria or {}, **rest)
+
+
+def started(lab, profile, *arguments, command="run"):
+    """A run of which traffic flows."""
+    lines = profile.parent / "lines.jsonl"
+    process = lab.start_eagre(command, profile, "--jsonl", lines, "--interval", "50ms", *arguments)
+    wait_until(lambda: lines.exists() and lines.read_text().count("\n") >= 2, "traffic")
+    return process
+
+
+def paused(lab, *arguments, criteria=None, duration="1500ms"):
+    """A run that is stopped for 300 ms, as by another process that has its core."""
+    process = started(lab, quick(lab, criteria=criteria, duration=duration), *arguments)
+    pause(process)
+    return lab.finish(process)
+
+
+def pause(process):
+    os.kill(process.pid, signal.SIGSTOP)
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGCONT)
+
+
+def interrupted(lab, command="run", duration="60s"):
+    process = started(lab, quick(lab, duration=duration), command=command)
+    process.send_signal(signal.SIGINT)
+    return lab.finish(process)
+
+
+# Whether it was at most 50 ms: the pause says no, what it left alone says yes.
+IN_DOUBT = {"streams.s.latency_ns.max": "< 50ms"}
+
+
+def passed(lab):
+    return lab.eagre("sim", quick(lab, criteria={"streams.s.lost": "== 0"}))
+
+
+def disturbed_where_it_does_not_matter(lab):
+    """Nothing is lost, whatever the tester suffered: that holds."""
+    done = paused(lab, "--json", "-", criteria={"streams.s.lost": "== 0", "streams.s.tx": "> 100"})
+    assert done.told["verdict"]["disturbed"], done
+    return done
+
+
+def criterion_failed(lab):
+    return lab.eagre("run", quick(lab, criteria={"streams.s.tx": "< 10"}))
+
+
+def less_than_half(lab):
+    return lab.eagre("sim", quick(lab, sim={"link": {"loss": "90%"}}))
+
+
+def unknown_key(lab):
+    return lab.eagre("run", quick(lab, bogus=1))
+
+
+def unknown_option(lab):
+    return lab.eagre("run", quick(lab), "--bogus")
+
+
+def too_many_cores(lab):
+    return lab.eagre("run", quick(lab), "--cores", 256)
+
+
+def disturbed_where_it_matters(lab):
+    return paused(lab, criteria=IN_DOUBT)
+
+
+def method_finds_nothing(lab):
+    """Throughput is searched among loads that the device forwards none of without a limit: nothing fails, nothing passes."""
+    profile = quick(lab, stream("s", "west", "east", size="64B"))
+    return lab.eagre("bench", "convergence", profile, "--sim", "--quick", "--store", lab.folder() / "results.db")
+
+
+@pytest.mark.parametrize(
+    ("code", "how"),
+    [
+        (0, passed),
+        (0, disturbed_where_it_does_not_matter),
+        (FAILED, criterion_failed),
+        (FAILED, less_than_half),
+        (BAD_INPUT, unknown_key),
+        (BAD_INPUT, unknown_option),
+        (REFUSED, too_many_cores),
+        (CANNOT_JUDGE, disturbed_where_it_matters),
+        (NOTHING_FOUND, method_finds_nothing),
+        (INTERRUPTED, interrupted),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_each_code_is_produced(lab, code, how):
+    assert str(code) in TABLE
+    done = how(lab)
+    assert done.exit == code, str(done)
+
+
+def test_all_codes_of_the_table_are_tried():
+    """No row is without a run above."""
+    tried = {mark.args[1] for mark in test_each_code_is_produced.pytestmark if mark.name == "parametrize"}
+    assert tried
+    codes = {str(code) for mark in test_each_code_is_produced.pytestmark for code, _ in mark.args[1]}
+    assert codes == set(TABLE)
+
+
+@pytest.mark.parametrize("command", ["run", "sim"])
+def test_interrupted_runs_write_what_they_have(lab, command):
+    done = interrupted(lab, command, "10h" if command == "sim" else "60s")
+    assert done.exit == INTERRUPTED and "interrupted" in done.out, str(done)
+
+
+def test_without_a_time_ctrl_c_ends_a_capture(lab):
+    """tcpdump's way: the file is there, and nothing has failed."""
+    file = lab.folder() / "c.pcapng"
+    for words, code in (((), 0), (("--for", "1h"), INTERRUPTED)):
+        process = lab.start_eagre("capture", "--port", "ring:a", "--file", file, "--json", "-", *words)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        done = lab.finish(process)
+        assert done.exit == code and file.exists(), str(done)
+
+
+# What --on-disturbed says.
+
+
+def test_a_warning_is_no_failure(lab):
+    done = paused(lab, "--on-disturbed", "warn", criteria=IN_DOUBT)
+    assert done.exit == 0 and "can't be judged" in done.out.lower(), str(done)
+
+
+def test_a_run_is_repeated_until_it_can_be_judged(lab):
+    """The second run is left alone: it passes, and the result says that it is the second."""
+    profile = quick(lab, criteria=IN_DOUBT, duration="1s")
+    lines = profile.parent / "lines.jsonl"
+    arguments = ("--jsonl", lines, "--interval", "50ms", "--json", "-", "--on-disturbed", "repeat", "5")
+    process = lab.start_eagre("run", profile, *arguments)
+    wait_until(lambda: lines.exists() and lines.read_text().count("\n") >= 2, "traffic")
+    pause(process)
+    done = lab.finish(process)
+    assert re.search(r"run 1 can't be judged here: .*; running again, 1 of up to 5 times", done.err), str(done)
+    assert done.ok().exit in (0, CANNOT_JUDGE) and done.told["overall"]["runs"] >= 2, done.told["overall"]
+    assert lines.read_text().count("\n") == 21 or lines.read_text().count("\n") < 30, "of the last run only"
+
+
+def test_repeats_have_a_limit(lab):
+    """What never can be judged ends with code 4, after as many runs as were allowed."""
+    # 100 million packets/s are more than a core sends: that is the tester's limit each time.
+    profile = quick(lab, stream("s", "west", "east", rate="500Mpps"), duration="100ms")
+    done = lab.eagre("run", profile, "--json", "-", "--on-disturbed", "repeat=2")
+    assert done.exit == CANNOT_JUDGE and done.told["overall"]["runs"] == 3, str(done)
+    assert "cores" in done.told["overall"]["remedy"], done.told["overall"]
+
+
+@pytest.mark.parametrize("wrong", ["again", "repeat", "repeat 0", "repeat=x"])
+def test_bad_values_are_explained(lab, wrong):
+    lab.eagre("run", quick(lab), f"--on-disturbed={wrong}").refused(BAD_INPUT, "--on-disturbed")
+
+
+def test_the_document_says_what_the_exit_code_says(lab):
+    """`overall`: one cause; of a disturbance, one remedy."""
+    failed = criterion = lab.eagre("sim", quick(lab, criteria={"streams.s.tx": "< 10"}), "--json", "-")
+    assert failed.exit == FAILED
+    assert criterion.told["overall"] == {"outcome": "failed", "reason": "streams.s.tx is 300, not < 10"}
+    overall = paused(lab, "--json", "-", criteria=IN_DOUBT).told["overall"]
+    assert overall["outcome"] == "cannot_judge" and overall["reason"].startswith("streams.s.latency_ns.max: "), overall
+    assert overall["remedy"], overall
+    assert json.loads(lab.eagre("sim", quick(lab), "--json", "-").out)["overall"] == {"outcome": "passed"}

@@ -1,0 +1,168 @@
+"""Files that commands write: a command that is refused or killed leaves earlier files as they were."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from lab import pair, stream, wait_until
+
+EARLIER = "an earlier result\n"
+# Options that name a file, by command; each command is refused below.
+WRITERS = {
+    "run": ["--json", "--jsonl", "--report", "--junit", "--ctrf", "--summary-md", "--out"],
+    "sim": ["--json", "--jsonl", "--report", "--junit", "--ctrf", "--summary-md", "--out", "--pcap"],
+    "bench": ["--json", "--report", "--junit", "--ctrf", "--summary-md"],
+    "ci": ["--json", "--report", "--junit", "--ctrf", "--summary-md", "--baseline"],
+}
+
+
+def profile(lab, duration="300ms", **rest):
+    ports = {name: {**port, "speed": "1Gbps"} for name, port in pair().items()}
+    return lab.profile(ports, [stream("s", "west", "east", rate="1kpps")], load={"duration": duration, "drain": "50ms"}, **rest)
+
+
+def content(folder):
+    """Every file below a folder."""
+    return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def earlier(lab, options):
+    """A folder with an earlier file for each option."""
+    folder, arguments = lab.folder(), []
+    for option in options:
+        path = folder / option.strip("-")
+        if option == "--out":
+            path.mkdir()
+            for name in ("result.json", "intervals.jsonl", "profile.yaml"):
+                (path / name).write_text(EARLIER)
+        else:
+            path.write_text(json.dumps({"schema": "eagre.baseline/1", "version": "", "profiles": {}}) if option == "--baseline" else EARLIER)
+        arguments += [option, path]
+    return folder, arguments
+
+
+def command_of(lab, command, path):
+    if command == "bench":
+        return ["bench", "throughput", path, "--store", lab.folder() / "results.db"]
+    return [command, path]
+
+
+@pytest.mark.parametrize("command", WRITERS)
+@pytest.mark.parametrize("why", ["profile", "machine"])
+def test_a_refusal_touches_nothing(lab, command, why):
+    """Neither a profile with a mistake nor a machine without 256 cores empties a file or leaves another."""
+    folder, arguments = earlier(lab, WRITERS[command])
+    before = content(folder)
+    path = profile(lab, **({"bogus": 1} if why == "profile" else {}))
+    more = ["--cores", 256] if why == "machine" and command != "sim" else ["--seed", "x"] if why == "machine" else []
+    done = lab.eagre(*command_of(lab, command, path), *arguments, *more)
+    assert done.exit in (2, 3), str(done)
+    assert content(folder) == before
+
+
+def test_a_refusal_leaves_no_folder(lab):
+    out = lab.folder() / "out"
+    lab.eagre("run", profile(lab), "--out", out, "--cores", 256).refused(3)
+    assert not out.exists()
+
+
+def test_a_bad_path_is_reported_before_traffic(lab):
+    for option in WRITERS["run"]:
+        done = lab.eagre("run", profile(lab, "60s"), option, "/proc/nowhere/file")
+        assert done.exit == 2 and "/proc/nowhere" in done.err and done.seconds < 20, str(done)
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_files_are_replaced_at_the_end(lab, command):
+    """All of them, and nothing else is left beside them."""
+    folder, arguments = earlier(lab, WRITERS[command])
+    before = set(content(folder))
+    quick = ["--quick", "--sim", "--trial", "10ms", "--sizes", "64B", "--set", "resolution=0.2"] if command == "bench" else []
+    quick += ["--sim", "--update-baseline"] if command == "ci" else []
+    done = lab.eagre(*command_of(lab, command, profile(lab)), *arguments, *quick)
+    assert done.ended, str(done)
+    after = content(folder) if command != "sim" else {str(p.relative_to(folder)): "" for p in folder.rglob("*") if p.is_file()}
+    assert set(after) == before
+    assert EARLIER not in after.values()
+
+
+def test_a_killed_run_destroys_nothing(lab):
+    """Only the file of intervals can be followed; the earlier one is beside it."""
+    folder, arguments = earlier(lab, WRITERS["run"])
+    before = content(folder)
+    process = lab.start_eagre("run", profile(lab, "60s"), *arguments, "--interval", "50ms")
+    lines = folder / "jsonl"
+    wait_until(lambda: EARLIER not in lines.read_text() and lines.read_text().count("\n") >= 2, "intervals")
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    after = content(folder)
+    assert after["jsonl.old"] == EARLIER
+    assert {name: text for name, text in after.items() if name in before and name != "jsonl"} == {
+        name: text for name, text in before.items() if name != "jsonl"
+    }
+    # The next run does not take the rest of this one for the earlier file.
+    lab.eagre("run", profile(lab), "--jsonl", lines).ok()
+    assert (folder / "jsonl.old").read_text() == EARLIER and "streams" in lines.read_text()
+
+
+def test_intervals_can_be_followed(lab):
+    folder = lab.folder()
+    lines = folder / "lines.jsonl"
+    process = lab.start_eagre("run", profile(lab, "60s"), "--jsonl", lines, "--interval", "50ms")
+    wait_until(lambda: lines.exists() and lines.read_text().count("\n") >= 3, "intervals")
+    process.send_signal(signal.SIGINT)
+    lab.finish(process)
+    assert [path.name for path in folder.iterdir()] == ["lines.jsonl"]
+
+
+def test_a_capture_is_replaced_by_its_first_packets(lab):
+    """A refused capture touches nothing; one that is killed leaves the earlier file beside the new one."""
+    folder = lab.folder()
+    file = folder / "c.pcapng"
+    file.write_text(EARLIER)
+    lab.eagre("capture", "--port", "ring:a", "--file", file, "--cores", 256).refused(3)
+    lab.eagre("capture", "--port", "nosuchport0", "--file", file)
+    assert content(folder) == {"c.pcapng": EARLIER}
+    ports = pair()
+    ports["east"]["capture"] = {"file": str(file)}
+    path = lab.profile(ports, [stream("s", "west", "east", rate="1kpps")], load={"duration": "60s"})
+    process = lab.start_eagre("run", path)
+    wait_until(lambda: file.read_bytes()[:4] == b"\x0a\x0d\x0d\x0a", "packets")
+    assert (folder / "c.pcapng.old").read_text() == EARLIER
+    process.send_signal(signal.SIGINT)
+    lab.finish(process)
+    assert [entry.name for entry in folder.iterdir()] == ["c.pcapng"]
+
+
+def test_links_modes_and_devices_are_kept(lab):
+    folder = lab.folder()
+    target, link = folder / "target.json", folder / "link.json"
+    target.write_text(EARLIER)
+    target.chmod(0o640)
+    link.symlink_to("target.json")
+    lab.eagre("sim", profile(lab), "--json", link).ok()
+    assert link.is_symlink() and json.loads(target.read_text())["streams"] and target.stat().st_mode & 0o777 == 0o640
+    lab.eagre("sim", profile(lab), "--json", "/dev/null").ok()
+    assert Path("/dev/null").is_char_device()
+    fifo = folder / "fifo"
+    os.mkfifo(fifo)
+    process = lab.start_eagre("sim", profile(lab), "--json", fifo)
+    assert json.loads(fifo.read_text())["streams"]
+    assert lab.finish(process).exit == 0
+
+
+@pytest.mark.parametrize("what", ["report", "export"])
+def test_stored_results_are_written_whole(lab, what):
+    folder, store = lab.folder(), lab.folder() / "results.db"
+    output = folder / "file"
+    output.write_text(EARLIER)
+    words = ["--output", output, "--store", store]
+    assert lab.eagre("results", what, "nothing", *words).exit in (2, 3)
+    assert content(folder) == {"file": EARLIER}
+    run = lab.folder() / "run"
+    lab.eagre("sim", profile(lab), "--out", run).ok()
+    lab.eagre("results", "add", run, "--store", store).ok()
+    lab.eagre("results", what, "latest", *words).ok()
+    assert list(content(folder)) == ["file"] and EARLIER not in output.read_text()
