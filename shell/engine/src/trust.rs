@@ -1,18 +1,19 @@
 //! Whether a result can be trusted: the tester's own latency, the verdict, the figures that hold, the criteria.
 
 mod criteria;
+mod evidence;
 mod findings;
 mod holds;
 mod pauses;
 mod unsaid;
 
 pub(crate) use criteria::judge_criteria;
+pub(crate) use evidence::Evidence;
 pub(crate) use pauses::disturbances;
 
 use crate::counts::interval::Shape;
-use crate::rows::{self, PortEnd};
+use crate::rows;
 use crate::sums::Sums;
-use crate::trial::Trial;
 use crate::trial::hosts::EmulatedHosts;
 use crate::trial::session_endpoints::{ChecksumsLeft, checksums_left};
 use crate::worker::Worker;
@@ -22,11 +23,11 @@ use crate::worker::receive::Receiver;
 use crate::worker::template::{Blocks, Template};
 use crate::worker::transmit::{Signer, Transmitter, TxLoad, TxStream};
 use crate::worker::varied::TxContent;
+use evidence::{BEFORE_SENT_MAX, DRIFT_PPM_MAX};
 use findings::Findings;
 use measure::Recorder;
-use os::ThreadUsage;
 use os::link_watch::LinkChange;
-use port::{Clock, Port, PortFacts, PortRequest, TxOffload, ring};
+use port::{Clock, Port, PortRequest, TxOffload, ring};
 use result::{LatencyResult, Verdict};
 use sched::{Pace, Schedule, Share, StreamLoad};
 use session::Reason;
@@ -40,10 +41,6 @@ use wire::{Header, PacketSpec, protocol};
 const SHORTFALL_MAX: f64 = 0.001;
 /// Share of busy time above which a worker is the limit.
 const FULL: f64 = 0.95;
-/// Clock drift above which a result is not valid, parts per million.
-const DRIFT_PPM_MAX: f64 = 500.0;
-/// Share of packets that may arrive before they were sent: clocks of two cores differ by some nanoseconds.
-const BEFORE_SENT_MAX: f64 = 0.001;
 /// Share of foreign frames that may look damaged by chance: the mark has 24 bits.
 const LOOKALIKES: f64 = 1e-6;
 /// What is said of an interface whose other end is down or unplugged, which some tests do to a device.
@@ -97,20 +94,6 @@ pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
     rows::latency(&stream.counts.latency, stream.latency.as_ref())
 }
 
-/// What the verdict is made from.
-pub(crate) struct Evidence<'a> {
-    pub(crate) trial: &'a Trial<'a>,
-    pub(crate) sums: &'a Sums,
-    pub(crate) ends: &'a [PortEnd],
-    pub(crate) drift_ppm: Option<f64>,
-    /// Of each worker's thread; `None` in virtual time, where nothing can disturb it.
-    pub(crate) usage: &'a [Option<ThreadUsage>],
-    /// Of each stream the packets sent after the newest that arrived, if no pause came since.
-    pub(crate) unseen: &'a [u64],
-    /// Of each port.
-    pub(crate) facts: &'a [PortFacts],
-}
-
 impl Evidence<'_> {
     /// Whether the figures can be trusted, and whether the tester was the limit.
     pub(crate) fn verdict(&self) -> Verdict {
@@ -135,10 +118,6 @@ impl Evidence<'_> {
             ));
         }
         verdict.end()
-    }
-
-    fn port_name(&self, port: usize) -> &str {
-        &self.trial.plan.ports[port].name
     }
 
     fn judge_sending(&self, verdict: &mut Findings) {

@@ -4,9 +4,6 @@
 //! tester disturbs them. What is told as sure must be right in every run, and bounds must have the truth between them.
 //! `EAGRE_KNOWN_ANSWERS=50` repeats each case so often.
 
-// The test is a program of its own, with a clock, threads and processes.
-#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
-
 mod common;
 
 use common::{Blind, plan, stream};

@@ -5,7 +5,7 @@
 //!
 //! Invariant: each figure that does not hold has one cause and one remedy.
 
-use super::Evidence;
+use super::evidence::{BEFORE_SENT_MAX, DRIFT_PPM_MAX, Evidence};
 use super::pauses::{Disturbance, FREE_CORES};
 use measure::KEPT_APART_MAX;
 use os::link_watch::LinkChange;
@@ -98,7 +98,7 @@ impl Evidence<'_> {
     fn clock_doubt(&self) -> Option<Cause> {
         let before = self.ends.iter().enumerate().find(|(port, _)| {
             let counts = &self.sums.ports[*port];
-            counts.rx_before_sent as f64 > counts.rx_packets as f64 * super::BEFORE_SENT_MAX
+            counts.rx_before_sent as f64 > counts.rx_packets as f64 * BEFORE_SENT_MAX
         });
         let here = self.trial.plan.sent_elsewhere.is_none();
         if let Some((port, _)) = before.filter(|_| here) {
@@ -106,7 +106,7 @@ impl Evidence<'_> {
             let reason = format!("port {name}: packets arrived before they were sent, by the cores' clocks");
             return Some(Cause::new(reason, "use one core (--cores 1)", 0));
         }
-        let ppm = self.drift_ppm.filter(|ppm| ppm.abs() > super::DRIFT_PPM_MAX)?;
+        let ppm = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX)?;
         let reason = format!("the clock drifted {ppm:.0} ppm from the system clock");
         Some(Cause::new(reason, "run again once the system clock is steady", 0))
     }

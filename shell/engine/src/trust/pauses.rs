@@ -1,6 +1,6 @@
 //! What kept the tester from its work: cores that others used, processes that were stopped, packets that left in bursts.
 
-use super::Evidence;
+use super::evidence::Evidence;
 use super::findings::Findings;
 use crate::sums::{Sums, WorkerTime};
 use crate::trial::Trial;

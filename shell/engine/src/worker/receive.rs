@@ -2,28 +2,21 @@
 
 use super::arrivals::{ANY_PORT, Expected, FCS_BYTES, arrival_of, is_as_expected, seen};
 use super::commands::{HOST_EVENTS_MAX, HostEvent};
+use super::counting::Counting;
 use super::egress::Tracker;
 use super::flows::Local;
 use super::pieces::Pieces;
 use super::records::{self, Records};
-use super::watch::Watch;
 use crate::capture::{Direction, Tap};
 use crate::counts::interval::{Interval, PortCounts};
 use crate::punt::PuntEntry;
-use measure::{Arrival, Recorder};
+use measure::Arrival;
 use neighbour::Hosts;
 use port::{BURST, Burst, Clock, RxQueue};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use units::Nanos;
 use wire::signature::{self, Mark, NoSignature, Signature};
-
-/// What arrivals are counted in.
-pub(crate) struct Counting<'c> {
-    pub(crate) watch: &'c mut Watch,
-    pub(crate) recorder: &'c mut Recorder,
-    pub(crate) interval: &'c mut Interval,
-}
 
 /// One worker's receiving side of one port.
 pub(crate) struct Receiver<'a> {

@@ -9,7 +9,7 @@
 //! these are is part of the clock's error.
 
 use super::arrivals::{ANY_PORT, Expected, FCS_BYTES, arrival_of};
-use super::receive::Counting;
+use super::counting::Counting;
 use measure::Arrival;
 use port::{Clock, Recorded, RxQueue, TestPackets};
 use units::Nanos;
