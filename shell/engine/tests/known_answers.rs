@@ -53,7 +53,7 @@ struct Device {
 impl Device {
     fn take(&mut self, now: Nanos, frame: &[u8]) {
         self.seen += 1;
-        let is_one_of = |every: u64| every > 0 && self.seen % every == 0;
+        let is_one_of = |every: u64| self.seen.is_multiple_of(every);
         if is_one_of(self.rules.drops_every) {
             self.dropped += 1;
             return;
@@ -101,9 +101,12 @@ impl Port for Side {
     }
 }
 
+/// Both ends of a ring.
+type Ends = (Box<dyn TxQueue>, Box<dyn RxQueue>);
+
 /// Sends into the device.
 struct In {
-    ring: (Box<dyn TxQueue>, Box<dyn RxQueue>),
+    ring: Ends,
     device: Shared,
     clock: Arc<TscClock>,
 }
@@ -129,7 +132,7 @@ impl TxQueue for In {
 
 /// Receives what the device lets go.
 struct Out {
-    ring: (Box<dyn TxQueue>, Box<dyn RxQueue>),
+    ring: Ends,
     device: Shared,
     clock: Arc<TscClock>,
 }
@@ -155,7 +158,7 @@ impl RxQueue for Out {
     }
 }
 
-fn ring(device: &str) -> Result<(PortFacts, (Box<dyn TxQueue>, Box<dyn RxQueue>)), PortError> {
+fn ring(device: &str) -> Result<(PortFacts, Ends), PortError> {
     let mut port = ring::looped(device, REQUEST)?;
     let Queues { mut tx, mut rx } = port.take_queues();
     Ok((port.facts().clone(), (tx.remove(0), rx.remove(0))))
