@@ -196,12 +196,12 @@ mod tests {
         message.extend(valid.to_be_bytes());
         message.extend([0; 8]);
         message.extend("2001:db8:1:2::".parse::<Ipv6Addr>().unwrap().octets());
-        Link::router_advert(ROUTER, &[7], &message)
+        Link::router_advert(ROUTER, &[7].into(), &message)
     }
 
     #[test]
     fn a_router_is_asked_for_and_remembered() {
-        let mut finder = RouterFinder::new(HOST, vec![7]);
+        let mut finder = RouterFinder::new(HOST, [7].into());
         let mut frames = Vec::new();
         for second in 1..20 {
             finder.poll(Nanos::from_secs(second), &mut frames);
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!((frames.len(), finder.next_due()), (3, Nanos::MAX));
         assert_eq!(frames[0][..18], [0x33, 0x33, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x81, 0, 0, 7, 0x86, 0xdd]);
         assert_eq!((frames[0][25], frames[0][58], frames[0].len()), (255, 133, 58 + 16));
-        let mut finder = RouterFinder::new(HOST, vec![7]);
+        let mut finder = RouterFinder::new(HOST, [7].into());
         finder.poll(SECOND, &mut frames);
         assert!(!finder.is_settled(SECOND) && finder.is_settled(Nanos::from_secs(2)));
         let frame = advert(100, 3_600);
@@ -226,7 +226,7 @@ mod tests {
     /// An advertisement that shortens a prefix leaves it two hours (RFC 4862 section 5.5.3, e); another prefix has to wait.
     #[test]
     fn a_prefix_for_addresses_is_kept() {
-        let mut finder = RouterFinder::new(HOST, vec![7]);
+        let mut finder = RouterFinder::new(HOST, [7].into());
         let prefix = "2001:db8:1:2::".parse().unwrap();
         let after = |seconds: u64| Some((prefix, Nanos::from_secs(1 + seconds)));
         for (valid, until) in [(1_000, 1_000), (90_000, 90_000), (10, 7_200), (8_000, 8_000), (0, 7_200)] {
@@ -243,10 +243,10 @@ mod tests {
         for at in (15..16).chain(25..26).chain(58..frame.len()) {
             let mut other = frame.clone();
             other[at] ^= 1;
-            assert!(!RouterFinder::new(HOST, vec![7]).take(SECOND, &other), "byte {at}");
+            assert!(!RouterFinder::new(HOST, [7].into()).take(SECOND, &other), "byte {at}");
         }
         for len in 0..frame.len() {
-            assert!(!RouterFinder::new(HOST, vec![7]).take(SECOND, &frame[..len]));
+            assert!(!RouterFinder::new(HOST, [7].into()).take(SECOND, &frame[..len]));
         }
     }
 }

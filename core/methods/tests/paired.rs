@@ -98,8 +98,11 @@ fn count(answers: &[Answer], answer: Answer) -> usize {
     answers.iter().filter(|one| **one == answer).count()
 }
 
+/// A tester's machine, by trial.
+type Machines = fn(PairedTrial) -> Machine;
+
 /// Idle, busy all the time, and busy from time to time.
-fn machines() -> [(&'static str, fn(PairedTrial) -> Machine); 3] {
+fn machines() -> [(&'static str, Machines); 3] {
     [
         ("idle", |_| IDLE),
         ("busy", |_| BUSY),

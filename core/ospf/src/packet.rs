@@ -588,7 +588,7 @@ mod tests {
     fn sender(authentication: Authentication) -> Sender {
         Sender {
             mac: [2, 0, 0, 0, 0, 1],
-            vlans: vec![7],
+            vlans: [7].into(),
             ip: IpAddr::V4([10, 0, 0, 2].into()),
             router: [1, 1, 1, 1].into(),
             area: [0; 4].into(),

@@ -492,7 +492,7 @@ sessions:
                 PppoeLink { session: 100 + u16::from(last), ac: [2, 9, 9, 9, 9, 9], mac },
             )
         };
-        assert_eq!(client.pppoe.as_deref(), Some(&PppoeLinks::new(&[], [link(7), link(9)])));
+        assert_eq!(client.pppoe.as_deref(), Some(&PppoeLinks::new(&wire::Vlans::NONE, [link(7), link(9)])));
         assert_eq!((entry.leased, entry.hops[0].by), (None, HopBy::UNSENT));
         let told = plan.with_leases(&[Vec::new(), Vec::new()]).unwrap_err();
         assert_eq!(told, "stream down: no PPPoE client of port west has a session");

@@ -44,10 +44,7 @@ fn fills_in_what_was_left_out() {
     let entry = entry("client: {port: west}, server: {port: east}, app: http, open: 10/s");
     let plan = &entry.session;
     let (client, server) = (plan.client.as_ref().unwrap(), plan.server.as_ref().unwrap());
-    assert_eq!(
-        (client.port, client.hosts[0].vlans.as_slice(), server.hosts[0].vlans.len()),
-        (0, &[7][..], 0)
-    );
+    assert_eq!((client.port, &client.hosts[0].vlans[..], server.hosts[0].vlans.len()), (0, &[7][..], 0));
     assert_eq!((client.mtu, client.ttl, client.tos), (1_500, 64, 0));
     assert_eq!(
         (&client.tcp, client.udp.idle_timeout),

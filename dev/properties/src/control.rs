@@ -76,7 +76,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
             // 'any' is behind the protocols with a name.
             for rule in [17, which as u8 * 3] {
                 let head = [&[rule][..], &to, &[2, 0, 0, 0, 0, 9]].concat();
-                seeds.push([&head[..], &vlan_tags(vlans), inner].concat());
+                seeds.push([&head[..], &vlan_tags(&vlans.into()), inner].concat());
             }
         }
     }

@@ -14,6 +14,7 @@ use ::emulate::{RouterFinder, is_slow, may_concern};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use units::Nanos;
+use wire::Vlans;
 
 const CLIENTS: u32 = 3;
 const NOW: Nanos = Nanos::from_secs(10);
@@ -149,7 +150,7 @@ fn check_dhcp6(how: u8, frame: &[u8]) {
 
 /// Clients that make their addresses from what a router says have one each, of that prefix, and send nothing but questions for it.
 fn check_slaac(frame: &[u8]) {
-    let (clients, mut finder) = (clients6(0).0, RouterFinder::new([2, 0, 0, 0, 0, 1], Vec::new()));
+    let (clients, mut finder) = (clients6(0).0, RouterFinder::new([2, 0, 0, 0, 0, 1], Vlans::NONE));
     let config = Dhcp6Config { slaac: true, prefix_len: None, rate: 100, ..clients.config().clone() };
     let mut clients = Dhcp6Clients::new(config);
     let mut frames = Vec::new();
@@ -172,7 +173,7 @@ fn check_slaac(frame: &[u8]) {
 
 /// Who hears any router knows one at most, for as long as that said.
 fn check_router(frame: &[u8]) {
-    let mut finder = RouterFinder::new([2, 0, 0, 0, 0, 1], Vec::new());
+    let mut finder = RouterFinder::new([2, 0, 0, 0, 0, 1], Vlans::NONE);
     let heard = finder.take(NOW, frame);
     assert!(!heard || may_concern(frame), "a frame that nobody would look at");
     let router = finder.router(NOW);

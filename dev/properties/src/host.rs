@@ -39,7 +39,7 @@ fn host(last: u8, vlans: usize) -> Host {
         .to_vec();
     Host {
         mac: [2, 0, 0, 0, 0, last],
-        vlans: VLANS.into_iter().take(vlans).collect(),
+        vlans: VLANS.into_iter().take(vlans).collect::<Vec<_>>().into(),
         networks: Vec::new(),
         answers_for: addresses.iter().map(|ip| *ip..=*ip).collect(),
         addresses,

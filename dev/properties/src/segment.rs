@@ -173,7 +173,7 @@ impl Pair {
             ..TcpOptions::default()
         };
         let udp = UdpOptions { idle_timeout: Some(Nanos::from_secs(5)) };
-        let vlans = if bit(7) { vec![5] } else { Vec::new() };
+        let vlans = if bit(7) { vec![5].into() } else { wire::Vlans::NONE };
         let config =
             GroupConfig { tcp, udp, vlans, own_mac: MAC, hop_mac: Some(MAC), ..GroupConfig::default() };
         let host = |is_server: bool| Host {

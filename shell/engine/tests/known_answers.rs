@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use units::Nanos;
 
-const REQUEST: PortRequest = PortRequest { queues: 1, frame_len_max: 1518 };
+const REQUEST: PortRequest = PortRequest { queues: 1, frame_len_max: 1518, confined: false };
 const RATE: &str = "20kpps";
 const DELAY: Nanos = Nanos::from_micros(500);
 

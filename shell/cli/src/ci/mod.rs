@@ -5,7 +5,7 @@ mod figures;
 
 use crate::args::OnDisturbed;
 use crate::output::{NewFile, print_json};
-use crate::run::{cores, name_of, on_rig, read};
+use crate::run::{name_of, on_rig, read, worker_cores};
 use crate::simulate::SimTester;
 use crate::verdicts::{Case, Outcome, Suite, VerdictArgs, VerdictFiles, suite_of_run};
 use crate::{Exit, Failure, args, interrupt, results, run, table};
@@ -194,7 +194,7 @@ impl Source {
             let mut tester = SimTester::new(&plan, args.dut, args.cores);
             return Ok(tester.run(plan, &mut commands, &mut Unobserved)?);
         }
-        on_rig(plan, cores(args.cores)?, true, &mut commands, &mut Unobserved)
+        on_rig(plan, worker_cores(args.cores)?, true, &mut commands, &mut Unobserved)
     }
 }
 

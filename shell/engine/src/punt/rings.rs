@@ -152,7 +152,7 @@ mod tests {
     use wire::control::ControlFilter;
 
     fn lldp(vlans: &[u16]) -> Vec<u8> {
-        let tags = neighbour::vlan_tags(vlans);
+        let tags = neighbour::vlan_tags(&vlans.into());
         [&[2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2][..], &tags, &[0x88, 0xcc], &[7; 46]].concat()
     }
 
@@ -182,7 +182,7 @@ mod tests {
         let mut exit = PuntExit::new(receiver);
         assert_eq!(exit.next_len(), None);
         for vlans in [&[7, 8][..], &[], &[9]] {
-            assert!(put(&mut sender, &lldp(&[]), &neighbour::vlan_tags(vlans)));
+            assert!(put(&mut sender, &lldp(&[]), &neighbour::vlan_tags(&vlans.into())));
         }
         let look = |exit: &mut PuntExit| {
             let mut frame = vec![0; exit.next_len().unwrap()];

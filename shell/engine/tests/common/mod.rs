@@ -51,6 +51,8 @@ pub(crate) fn stream(name: &str, rate: &str) -> StreamPlan {
         sizes: Arc::new(Sizes::one(FrameLen::MIN)),
         vary: None,
         replay: None,
+        capture: None,
+        too_long: None,
         flows: None,
         destinations: None,
         rate: rate.parse::<Load>().unwrap(),

@@ -194,7 +194,7 @@ impl Server {
 
 /// A server's message in a frame.
 fn answer(to: Mac, message: &[u8]) -> Vec<u8> {
-    let mut frame = Link::dhcp6(SERVER_MAC, &[7], message);
+    let mut frame = Link::dhcp6(SERVER_MAC, &[7].into(), message);
     frame[..6].copy_from_slice(&to);
     frame[42..58].copy_from_slice(&link_local(to).octets());
     frame[58..62].copy_from_slice(&[2, 35, 2, 34]);
@@ -447,8 +447,8 @@ fn what_a_neighbour_has_is_declined() {
                 assert_eq!(frame[..4], [0x33, 0x33, 0xff, 1]);
                 let target = Ipv6Addr::from(*frame[66..].first_chunk::<16>().unwrap());
                 let message = [&[136, 0, 0, 0, 0x20, 0, 0, 0][..], &target.octets()].concat();
-                let claim = Link::neighbour([2, 0, 0, 9, 9, 9], &[7], target, &message);
-                let own = Link::neighbour([2, 0, 0, 1, 0, 2], &[7], target, &message);
+                let claim = Link::neighbour([2, 0, 0, 9, 9, 9], &[7].into(), target, &message);
+                let own = Link::neighbour([2, 0, 0, 1, 0, 2], &[7].into(), target, &message);
                 assert!(crate::may_concern(&claim) && !clients.take(now, &own), "an echo of a client here");
                 assert_eq!(clients.mac_of_ip(target), None, "nobody has it yet");
                 probed += 1;
@@ -575,7 +575,7 @@ fn addresses_of_ones_own_making_follow_the_prefix() {
     assert_eq!(asked, [own(0), own(1), own(2)]);
     // A neighbour has one of them: its client has none from now on (RFC 4862 section 5.4.5).
     let message = [&[136, 0, 0, 0, 0x20, 0, 0, 0][..], &own(1).octets()].concat();
-    assert!(clients.take(at(6), &Link::neighbour([2, 0, 0, 9, 9, 9], &[7], own(1), &message)));
+    assert!(clients.take(at(6), &Link::neighbour([2, 0, 0, 9, 9, 9], &[7].into(), own(1), &message)));
     assert!(probes(&mut clients, at(6), at(10)).is_empty());
     let have = |clients: &Dhcp6Clients| clients.leases().map(|lease| lease.ip.unwrap()).collect::<Vec<_>>();
     assert_eq!(have(&clients), [own(0), own(2)]);

@@ -577,7 +577,7 @@ fn an_error_in_an_offer_is_passed_over() {
     let mut payload = pppoe.payload.to_vec();
     put_tag(&mut payload, tag::AC_SYSTEM_ERROR, b"full");
     let (code, to) = (pppoe_code::PADO, *frame[6..].first_chunk().unwrap());
-    let link = Link { from: [2, 0, 0, 0, 0, 0x77], to, vlans: &[7] };
+    let link = Link { from: [2, 0, 0, 0, 0, 0x77], to, vlans: &[7].into() };
     assert!(clients.take(now, &link.pppoe_discovery(&Pppoe { code, session: 0, payload: &payload })));
     assert_eq!((clients.counts().failed_discovery, clients.counts().passed_over), (0, 1));
     assert_eq!(clients.message(), Some("full"));
