@@ -367,7 +367,7 @@ mod tests {
                 header(ip, &[("src", src), ("dst", dst)]),
                 header(icmp, &[("type", request), ("id", 7), ("seq", 9)]),
             ];
-            let ping = asker.frame(owner.mac, headers, b"tide".to_vec()).unwrap();
+            let ping = asker.frame_with(owner.mac, &[], headers, b"tide".to_vec()).unwrap();
             let pong = owner.answer(&ping).unwrap();
             let (read_back, behind) = read(&pong);
             let echo = read_back.last().unwrap();
@@ -384,7 +384,7 @@ mod tests {
             header("ipv6", &[("src", src), ("dst", dst), ("hop_limit", ND_HOP_LIMIT)]),
             header("icmpv6", &[("type", SOLICIT), ("id", 0), ("seq", 0)]),
         ];
-        let ask = asker.frame(owner.mac, headers, dst.to_be_bytes().to_vec()).unwrap();
+        let ask = asker.frame_with(owner.mac, &[], headers, dst.to_be_bytes().to_vec()).unwrap();
         let answer = owner.answer(&ask).unwrap();
         assert_eq!(neighbour(&answer), Some((vec![], owner.addresses[1], owner.mac)));
     }

@@ -1,7 +1,8 @@
 //! Flows made from a template, against packets built anew.
 
 use super::*;
-use crate::testing::{capture, frame, header, udp};
+use crate::testing::{capture, frame, framed, header, udp};
+use pcap::Capture;
 use std::net::Ipv4Addr;
 
 fn pools(clients: [&str; 2], servers: [&str; 2]) -> Pools {

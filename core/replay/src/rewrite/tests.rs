@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::*;
 use proptest::prelude::*;
-use wire::{Header, PacketSpec};
+use wire::{Header, PacketSpec, read};
 
 fn set(path: &str, value: &str) -> Rewrite {
     Rewrite::Set { path: path.into(), value: value.into() }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::testing::*;
+use wire::read;
 
 /// First bytes of the payload tell nothing; the source port does.
 fn ports(trace: &Trace) -> Vec<u128> {

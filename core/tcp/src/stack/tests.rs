@@ -71,7 +71,7 @@ fn a_card_puts_checksums_where_they_are_left() {
         (Transport::Udp, false, vec![5, 6]),
         (Transport::Udp, true, vec![]),
     ] {
-        let config = GroupConfig { leaves_checksums: true, vlans, ..config() };
+        let config = GroupConfig { leaves_checksums: true, vlans: vlans.into(), ..config() };
         let link = Link { has_cards: true, ..Link::default() };
         let mut world = World::new(1, link, config.clone(), config);
         world.is_v6 = is_v6;
@@ -125,7 +125,7 @@ proptest! {
     ) {
         let link = Link { loss_percent: loss, jitter: Nanos::from_micros(jitter_us), copies_percent: 3, damage_percent: 2, room, ..Link::default() };
         let tcp = TcpOptions { timestamps, sack, ..TcpOptions::default() };
-        let config = GroupConfig { tcp, vlans, ..config() };
+        let config = GroupConfig { tcp, vlans: vlans.into(), ..config() };
         let mut world = World::new(seed, link, config.clone(), config);
         world.is_v6 = is_v6;
         world.open_many(5, request, response);
@@ -151,7 +151,7 @@ proptest! {
         let way = EncapLink { own_mac: mac, hop_mac: mac, vlans: [7].into() };
         let outer = Arc::new(OuterHeaders::Tunnel(Encap::new(tunnel.clone(), &way)));
         let config = GroupConfig {
-            vlans: vlan.into_iter().filter(|_| !tunnel.kind.is_bare()).collect(),
+            vlans: vlan.into_iter().filter(|_| !tunnel.kind.is_bare()).collect::<Vec<_>>().into(),
             tunnel: Some(GroupTunnel { outer, network: 5 }),
             ..config()
         };

@@ -301,7 +301,7 @@ fn ports_have_many_hosts_each_with_many_addresses() {
     let plan = translation.plan().unwrap();
     let hosts = &plan.ports[0].hosts;
     assert_eq!(
-        hosts.iter().map(|host| host.vlans.clone()).collect::<Vec<_>>(),
+        hosts.iter().map(|host| host.vlans.to_vec()).collect::<Vec<_>>(),
         [vec![], vec![10], vec![20], vec![20]]
     );
     assert_eq!(hosts[2].addresses.len(), 3);
