@@ -50,6 +50,13 @@ impl Cap {
         self.depth = self.depth.max(self.longest);
     }
 
+    /// Keeps what comes in [`DEPTH`] beside a frame, too: whoever looks every now and then would lose all that comes from when a
+    /// frame could leave until then.
+    pub(crate) fn looked_at_seldom(mut self) -> Self {
+        self.depth = self.depth.max(self.longest + self.per_ns * DEPTH);
+        self
+    }
+
     /// Packets that may leave at `now`.
     #[inline]
     pub(crate) fn room(&mut self, now: Nanos) -> usize {
@@ -127,6 +134,24 @@ mod tests {
             .count();
         assert_eq!(answers, 10);
         assert!(cap.may_answer(Nanos::from_millis(5)));
+    }
+
+    #[test]
+    fn seldom_looks_lose_nothing() {
+        let loads =
+            [("100pps", 64, 300), ("1kpps", 64, 3_000), ("243200bps", 304, 300), ("8Mbps", 1_000, 3_000)];
+        for (load, bytes, allowed) in loads {
+            let mut cap = Cap::new(load.parse().unwrap(), 1, 1_518).unwrap().looked_at_seldom();
+            let mut packets = 0;
+            for now in (0..=3_000_000_000_u64).step_by(7_300_000) {
+                while cap.room(Nanos(now)) > 0 {
+                    cap.pay(1, bytes);
+                    packets += 1;
+                }
+            }
+            // The last look is up to 7.3 ms before the end.
+            assert!((allowed - 10..=allowed + 12).contains(&packets), "{load}: {packets}");
+        }
     }
 
     #[test]
