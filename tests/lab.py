@@ -134,7 +134,9 @@ class Run:
             return False
         if self.out.startswith("{") and "verdict" in self.told:
             return self.told["verdict"]["disturbed"]
-        return any(map(DISTURBANCE.match, re.findall(r"^    - (.*)", self.out + self.err, re.MULTILINE)))
+        said = self.out + self.err
+        # A method says it of its trials.
+        return "can't be judged" in said or any(map(DISTURBANCE.match, re.findall(r"^    - (.*)", said, re.MULTILINE)))
 
     @property
     def ended(self):
@@ -422,7 +424,7 @@ class Lab:
         """A run that sent all packets that were due, with its result; up to `attempts` runs on a busy machine."""
         for _ in range(attempts):
             done = self.eagre(*arguments, "--json", "-", **options)
-            if done.exit > 1 or not any(port["tx_unsent"] for port in done.json["ports"].values()):
+            if done.exit not in (0, FAILED, CANNOT_JUDGE) or not any(port["tx_unsent"] for port in done.json["ports"].values()):
                 break
         return done
 

@@ -178,8 +178,9 @@ pub struct LatencySummary {
     pub p50: f64,
     /// 90th percentile.
     pub p90: f64,
-    /// 95th percentile.
-    pub p95: f64,
+    /// 95th percentile; absent: an older version measured it, which had none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p95: Option<f64>,
     /// 99th percentile.
     pub p99: f64,
     /// 99.9th percentile: the worst case of RFC 8219.
@@ -206,7 +207,7 @@ impl LatencySummary {
             stddev: moments.stddev().unwrap_or(0.0),
             p50: at(0.5),
             p90: at(0.9),
-            p95: at(0.95),
+            p95: Some(at(0.95)),
             p99: at(0.99),
             p99_9: at(0.999),
             p99_99: at(0.9999),

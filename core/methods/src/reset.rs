@@ -114,7 +114,7 @@ pub struct ResetRow {
     /// Trials at whose end the DUT was still away.
     pub not_back: u32,
     /// Frames per second of the first group that were sent; absent: no rate was found.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_pps: Option<f64>,
     /// Trials that the tester limited or disturbed.
     #[serde(default)]

@@ -195,7 +195,7 @@ fn shared_out_by(keys: &str) -> (Vec<String>, Vec<(String, usize)>) {
         let hop = entry.hop(place, ip("10.9.9.9"));
         assert!(matches!(hop, Some(HopBy::Resolve(_))), "host {number} has a gateway of its own");
     }
-    (side.hosts.iter().map(|host| format!("{}{:?}", host.name, host.vlans)).collect(), ranges)
+    (side.hosts.iter().map(|host| format!("{}{:?}", host.name, &host.vlans[..])).collect(), ranges)
 }
 
 #[test]

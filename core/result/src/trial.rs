@@ -236,6 +236,7 @@ part! {
         /// Whether it passed. A value that was not measured fails.
         passed: bool = FLAG;
         /// `met`, `not_met`, or `cannot_judge`: what disturbed the tester decides.
+        #[serde(default)]
         outcome: Cow<'static, str> = TEXT;
         /// Why it cannot be judged, and what to do.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -603,7 +603,9 @@ mod tests {
                         p.name
                     );
                     let others: &mut Vec<&Protocol> = named.entry((outer, number)).or_default();
-                    others.push(p);
+                    if !others.iter().any(|other| other.name == p.name) {
+                        others.push(p);
+                    }
                 }
             }
             if let Some((name, values)) = p.recognise {

@@ -130,7 +130,7 @@ pub(crate) fn latency(times: &LatencyResult) -> LatencySummary {
         stddev: times.stddev,
         p50: percentile(times.p50),
         p90: percentile(times.p90),
-        p95: percentile(times.p95),
+        p95: Some(percentile(times.p95)),
         p99: percentile(times.p99),
         p99_9: percentile(times.p99_9),
         p99_99: percentile(times.p99_99),

@@ -185,7 +185,7 @@ impl Dut {
             stddev: mean * 0.1,
             p50: mean,
             p90: mean * 1.2,
-            p95: mean * 1.3,
+            p95: Some(mean * 1.3),
             p99: mean * 1.5,
             p99_9: mean * 2.0,
             p99_99: mean * 2.5,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::testing::*;
-use wire::read;
+use wire::{PacketSpec, read};
 
 /// First bytes of the payload tell nothing; the source port does.
 fn ports(trace: &Trace) -> Vec<u128> {
@@ -188,12 +188,13 @@ fn fragments_before_their_first_go_with_it() {
 fn an_icmp_error_goes_with_answers_to_what_it_quotes() {
     let asked = udp([CLIENT, SERVER], "10.0.0.1:1001", "10.9.0.1:53");
     let router = ["02:00:00:00:00:09", "02:00:00:00:00:01"];
-    let mut error = frame(vec![
+    let headers = vec![
         header("ethernet", &[("src", router[0]), ("dst", router[1])]),
         header("ipv4", &[("src", "10.5.0.9"), ("dst", "10.0.0.1")]),
         header("icmp_unreachable", &[("code", "3")]),
-    ]);
-    error.extend(&asked[14..]);
+    ];
+    let error = PacketSpec { headers, payload: asked[14..].to_vec(), ..PacketSpec::default() };
+    let error = error.build_unpadded().unwrap().bytes;
     let [a, b] = split(framed(&capture([asked, error])), &SplitBy::FirstSource).unwrap();
     assert_eq!((a.packets.len(), b.packets.len()), (1, 1));
 }

@@ -64,7 +64,7 @@ mod tests {
         write(&[super::super::example()], SystemTime::UNIX_EPOCH, &mut text).unwrap();
         let text = String::from_utf8(text).unwrap();
         for part in [
-            r#"<testsuite name="demo" tests="4" disabled="1" errors="0" failures="2" time="2.500">"#,
+            r#"<testsuite name="demo" tests="4" skipped="1" errors="0" failures="2" time="2.500">"#,
             r#"<failure message="1.5 ms &amp; &lt;more&gt;" type="failed"/>"#,
             r#"<skipped message="the tester was disturbed" type="cannot_be_judged"/>"#,
             r#"<property name="value" value="1500000"/>"#,

@@ -150,6 +150,11 @@ mod tests {
     fn a_search_without_a_value_is_not_green() {
         let outcome = |disturbed| suite_of_methods("", &[searched(disturbed)], &Ended::Done).outcome();
         assert_eq!(outcome(true), Outcome::CannotJudge);
-        assert_eq!(outcome(false), Outcome::Failed, "at the smallest load already");
+        assert_eq!(
+            outcome(false),
+            Outcome::Failed,
+            "at the smallest load already: {:?}",
+            searched(false).summary
+        );
     }
 }

@@ -184,7 +184,8 @@ fn routes(node: &Node<'_>, key: &str, asn: u32, is_internal: bool, all: &mut Vec
         _ => "next_hop_ipv4_address",
     };
     // Clients write the mode's default whether it was chosen or not; an address is chosen.
-    let next_hop: Option<Ip> = node.quantity(hop).filter(|ip: &Ip| manual || !ip.0.is_unspecified());
+    let is_default = node.text(hop).parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_unspecified());
+    let next_hop: Option<Ip> = if is_default && !manual { None } else { node.quantity(hop) };
     let communities: Vec<Community> = node.items("communities").iter().map(community).collect();
     let paths = node.child("add_path");
     let path_id = paths.is_given().then(|| paths.whole("path_id") as u32);
