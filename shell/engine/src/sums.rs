@@ -63,6 +63,9 @@ pub(crate) struct WorkerTime {
     pub(crate) hitches_ns: u64,
     pub(crate) pauses: u64,
     pub(crate) kept_ns: u64,
+    /// Turns as long as a pause in which the thread had its core, by the processor's clock, and their time.
+    pub(crate) long_turns: u64,
+    pub(crate) long_turns_ns: u64,
     pub(crate) slept_ns: u64,
     pub(crate) overslept_max_ns: u64,
 }
@@ -191,6 +194,8 @@ impl Sums {
         time.hitches_ns += interval.hitches_ns;
         time.pauses += interval.pauses;
         time.kept_ns += interval.kept_ns;
+        time.long_turns += interval.long_turns;
+        time.long_turns_ns += interval.long_turns_ns;
         time.slept_ns += interval.slept_ns;
         time.overslept_max_ns = time.overslept_max_ns.max(interval.overslept_max_ns);
     }

@@ -153,7 +153,8 @@ impl<'a> Worker<'a> {
     }
 
     /// Watches for pauses of the calling thread.
-    pub(crate) fn watch(&mut self, watch: Watch) {
+    pub(crate) fn watch(&mut self, mut watch: Watch) {
+        watch.due_at(self.epoch);
         self.watch = watch;
     }
 
@@ -414,6 +415,9 @@ impl<'a> Worker<'a> {
 
     /// Hands over what was counted and goes on with `empty`.
     pub(crate) fn swap(&mut self, mut empty: Box<Interval>) -> Box<Interval> {
+        let (turns, ns) = self.watch.take_long_turns();
+        self.interval.long_turns += turns;
+        self.interval.long_turns_ns += ns;
         self.recorder.swap(&mut empty.arrivals);
         // The table just swapped out rides in the new interval's place; put it into the one that leaves.
         std::mem::swap(&mut empty.arrivals, &mut self.interval.arrivals);

@@ -22,7 +22,8 @@ use units::Nanos;
 
 const REQUEST: PortRequest = PortRequest { queues: 1, frame_len_max: 1518, confined: false };
 const RATE: &str = "20kpps";
-const DELAY: Nanos = Nanos::from_micros(500);
+/// A twentieth of it is the shortest pause: what holds the tester up for less is in its latencies.
+const DELAY: Nanos = Nanos::from_millis(1);
 
 /// What a device does.
 #[derive(Debug, Clone, Copy, Default)]
@@ -311,7 +312,8 @@ fn losses_that_pauses_bring_about_are_not_the_devices() {
         Rules { room: Some(8), drops_every: 1_000, delay: Nanos::from_micros(50), ..Rules::default() };
     each(rules, |_, document, device| {
         let lost = document.streams["s"].lost.unwrap();
-        assert_eq!(lost, device.dropped + device.overflowed);
+        let left = device.under_way.len() as u64;
+        assert_eq!(lost, device.dropped + device.overflowed + left);
         check(document, "streams.s.lost", device.dropped as f64);
     });
 }
@@ -326,32 +328,52 @@ fn a_known_disorder_lies_between_its_bounds() {
     });
 }
 
+/// Share of packets that no pause touched, and number of them, from which on their percentiles are compared with the delay: what is
+/// left of a run that was disturbed all the time has the tester's short delays in it, which are no pauses.
+const ENOUGH: (f64, f64) = (0.5, 5_000.0);
+/// Runs of a trouble from which on most, not all, must have the delay at the 99th percentile.
+const MANY: usize = 10;
+
 /// The delay over packets that no pause touched is the device's, whatever the others show.
 #[test]
 fn undisturbed_packets_have_the_delay_of_the_device() {
     let rules = Rules { delay: DELAY, ..Rules::default() };
+    let is_near = |ns: f64| (ns / DELAY.0 as f64 - 1.0).abs() <= 0.05;
     for trouble in TROUBLES {
-        let (mut near, mut far, mut unjudged) = (0, Vec::new(), 0);
+        let (mut judged, mut far, mut unjudged) = (0, Vec::new(), 0);
         for run in 0..runs() {
             let (document, _) = measured(rules, trouble, run);
+            let stream = &document.streams["s"];
+            let ratio = stream.undisturbed.as_ref().map_or(1.0, |undisturbed| undisturbed.ratio);
+            let max = stream.latency_ns.as_ref().unwrap().max;
+            assert!(trouble != Trouble::Stops || max > 10_000_000, "the process was not stopped: {max}");
+            let is_enough = ratio >= ENOUGH.0 && ratio * stream.rx.unwrap() as f64 >= ENOUGH.1;
             for figure in ["p50", "p99"] {
-                match document.standing(&format!("streams.s.latency_ns.{figure}")) {
-                    Standing::Holds { value: Some(ns), .. } if (ns / DELAY.0 as f64 - 1.0).abs() <= 0.05 => {
-                        near += 1
-                    }
-                    Standing::Holds { value, .. } => {
-                        far.push((figure, value, document.streams["s"].undisturbed.clone()))
-                    }
-                    _ => unjudged += 1,
+                let Standing::Holds { value: Some(ns), .. } =
+                    document.standing(&format!("streams.s.latency_ns.{figure}"))
+                else {
+                    // The clock's drift is measured over the run, and may be in doubt of short ones.
+                    let entry = document.verdict.holds.get("streams.s.latency_ns");
+                    let reason = entry.and_then(|entry| entry.reason.as_deref());
+                    let by_clock = reason.is_some_and(|reason| reason.contains("clock"));
+                    assert!(!is_enough || by_clock, "{figure} {trouble:?}: {:#?}", document.verdict);
+                    unjudged += 1;
+                    continue;
+                };
+                // No packet is faster than the device. Buckets of a histogram are 0.8% wide at most.
+                assert!(ns >= DELAY.0 as f64 * 0.99, "{figure} {trouble:?}: {ns}");
+                if is_enough {
+                    judged += 1;
+                    assert!(figure != "p50" || is_near(ns), "{figure} {trouble:?}: {ns} {stream:#?}");
+                    far.extend((!is_near(ns)).then_some((run, ns, ratio)));
                 }
             }
-            let max = document.streams["s"].latency_ns.as_ref().unwrap().max;
-            assert!(trouble != Trouble::Stops || max > 10_000_000, "the process was not stopped: {max}");
         }
-        println!("{trouble:?}: {near} within 5%, {} not, {unjudged} not judged", far.len());
-        assert!(
-            near * 10 >= 9 * (near + far.len() + unjudged),
-            "{trouble:?}: {near} near, {unjudged} unjudged, far {far:#?}"
+        println!(
+            "{trouble:?}: {} of {judged} within 5%, {unjudged} not judged, far {far:?}",
+            judged - far.len()
         );
+        // Of each run both percentiles count.
+        assert!(judged < 2 * MANY || far.len() * 10 <= judged, "{trouble:?}: far {far:?} of {judged}");
     }
 }

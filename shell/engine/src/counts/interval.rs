@@ -164,6 +164,9 @@ pub(crate) struct Interval {
     /// Pauses that touched packets, however short, and their time, ns.
     pub(crate) pauses: u64,
     pub(crate) kept_ns: u64,
+    /// Turns as long as a pause in which the thread had its core, by the processor's clock, and their time.
+    pub(crate) long_turns: u64,
+    pub(crate) long_turns_ns: u64,
     /// Time asleep because nothing was due, ns, and the longest that a sleep lasted too long.
     pub(crate) slept_ns: u64,
     pub(crate) overslept_max_ns: u64,
@@ -271,6 +274,8 @@ impl Shape {
             hitches_ns: 0,
             pauses: 0,
             kept_ns: 0,
+            long_turns: 0,
+            long_turns_ns: 0,
             slept_ns: 0,
             overslept_max_ns: 0,
         }
@@ -292,6 +297,7 @@ impl Interval {
         (self.busy_ns, self.total_ns) = (0, 0);
         (self.stall_max_ns, self.paused_ns, self.hitches_ns) = (0, 0, 0);
         (self.pauses, self.kept_ns) = (0, 0);
+        (self.long_turns, self.long_turns_ns) = (0, 0);
         (self.slept_ns, self.overslept_max_ns) = (0, 0);
     }
 }

@@ -214,11 +214,24 @@ impl Judge<'_> {
         let latency = stream.latency_ns.as_ref().map_or(0.0, |latency| latency.max as f64 / 1e9);
         let under_way = (stream.offered_pps * latency).ceil() as u64 + BURST as u64;
         let touched = sums.sent_touched[index].saturating_add(self.pause_count.saturating_mul(under_way));
+        let late = self.late_by_long_turns(stream);
         let explains = match trial.plan.sent_elsewhere {
             Some(_) => lost,
-            None => touched.min(lost.saturating_sub(blameless)),
+            None => touched.saturating_add(late).min(lost.saturating_sub(blameless.saturating_sub(late))),
         };
         Some(Cause { explains: explains.min(lost), ..cause.clone() })
+    }
+
+    /// Packets of a stream that left late after long turns that count as work, at most. The processor's clock also counts
+    /// interrupts, and time in which the machine's host held up the core, so these may be pauses. A burst of late packets costs
+    /// no more than there are in it: without them, a device that keeps up would lose none.
+    fn late_by_long_turns(&self, stream: &StreamResult) -> u64 {
+        let times = &self.evidence.sums.workers;
+        let turns: u64 = times.iter().map(|time| time.long_turns).sum();
+        let ns: u64 = times.iter().map(|time| time.long_turns_ns).sum();
+        // Packets are not due evenly: twice as many as on average, and one at each end.
+        let late = (stream.offered_pps * ns as f64 / 1e9).ceil() as u64;
+        late.saturating_add(turns).saturating_mul(2)
     }
 
     /// The ports at which a stream may arrive.

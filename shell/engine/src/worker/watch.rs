@@ -77,6 +77,8 @@ pub(crate) struct Watch {
     /// Pauses since they were taken out, and their time.
     pauses: u64,
     paused_ns: u64,
+    /// Long turns that were no pauses since they were taken out, and their time.
+    long_turns: (u64, u64),
     others: Option<Others>,
 }
 
@@ -103,6 +105,7 @@ impl Watch {
             slept: 0,
             pauses: 0,
             paused_ns: 0,
+            long_turns: (0, 0),
             others: None,
         }
     }
@@ -117,6 +120,12 @@ impl Watch {
         let others = shared.map(|shared| Others { shared, own, shown: Nanos::ZERO, seen: now });
         let before = (now, processor_time());
         Self { gap_min: GAP_MIN.0, last: now, processor_time, before, others, ..Self::off() }
+    }
+
+    /// Has the worker be due at `epoch`: if it begins later, it was held up from then on.
+    pub(crate) fn due_at(&mut self, epoch: Nanos) {
+        self.last = self.last.min(epoch);
+        self.before.0 = self.before.0.min(epoch);
     }
 
     /// Notes that the worker is at work `now`.
@@ -150,6 +159,8 @@ impl Watch {
         let kept = idle.saturating_sub(used.since(self.before.1).0);
         (self.before, self.slept) = ((now, used), 0);
         if length < PAUSE_NS && kept < length / 2 {
+            let (turns, ns) = self.long_turns;
+            self.long_turns = (turns + 1, ns + length);
             return;
         }
         (self.pauses, self.paused_ns) = (self.pauses + 1, self.paused_ns + length);
@@ -240,6 +251,11 @@ impl Watch {
     pub(crate) fn take(&mut self) -> (u64, u64) {
         (std::mem::take(&mut self.pauses), std::mem::take(&mut self.paused_ns))
     }
+
+    /// Takes out how many long turns there were that were no pauses, and their time in ns.
+    pub(crate) fn take_long_turns(&mut self) -> (u64, u64) {
+        std::mem::take(&mut self.long_turns)
+    }
 }
 
 #[cfg(test)]
@@ -294,9 +310,22 @@ mod tests {
         watch.before = (Nanos(0), Nanos(0));
         watch.at(Nanos(210 * US));
         assert!(!watch.recovers());
+        assert_eq!((watch.take_long_turns(), watch.take_long_turns()), ((1, 210 * US), (0, 0)));
         // Of longer times the processor's clock is not believed: its machine may have stood still.
         watch.at(Nanos(210 * US + PAUSE_NS));
         assert!(watch.recovers());
+    }
+
+    #[test]
+    fn a_late_begin_is_a_pause() {
+        let begun = |epoch: u64| {
+            let mut watch = Watch::new(Nanos(900 * US), || Nanos(7 * US), 0, None);
+            watch.due_at(Nanos(epoch * US));
+            watch.at(Nanos(901 * US));
+            watch.take()
+        };
+        assert_eq!(begun(100), (1, 801 * US));
+        assert_eq!((begun(890), begun(5_000)), ((0, 0), (0, 0)));
     }
 
     #[test]
