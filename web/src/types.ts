@@ -136,6 +136,8 @@ export interface ArchivedTrial {
   latency_p50_ns?: number | null;
   /** one-way delay, 90%, ns; largest of the streams */
   latency_p90_ns?: number | null;
+  /** one-way delay, 95%, ns; largest of the streams */
+  latency_p95_ns?: number | null;
   /** one-way delay, 99%, ns; largest of the streams */
   latency_p99_ns?: number | null;
   /** one-way delay, 99.9%, ns; largest of the streams */
@@ -182,14 +184,20 @@ export interface ArchivedTrial {
   goodput_bps?: number | null;
   /** connection set-up, median, ns */
   setup_p50_ns?: number | null;
+  /** connection set-up, 95%, ns */
+  setup_p95_ns?: number | null;
   /** connection set-up, 99%, ns */
   setup_p99_ns?: number | null;
   /** time to first byte, median, ns */
   ttfb_p50_ns?: number | null;
+  /** time to first byte, 95%, ns */
+  ttfb_p95_ns?: number | null;
   /** time to first byte, 99%, ns */
   ttfb_p99_ns?: number | null;
   /** time to last byte, median, ns */
   ttlb_p50_ns?: number | null;
+  /** time to last byte, 95%, ns */
+  ttlb_p95_ns?: number | null;
   /** time to last byte, 99%, ns */
   ttlb_p99_ns?: number | null;
   /** What was asked for, as the method says it to itself; null for a run without a method. */
@@ -1414,6 +1422,8 @@ export interface LatencyResult {
   p50?: number | null;
   /** 90th percentile. */
   p90?: number | null;
+  /** 95th percentile. */
+  p95?: number | null;
   /** 99th percentile. */
   p99?: number | null;
   /** 99.9th percentile. */
@@ -1462,6 +1472,8 @@ export interface LatencySummary {
   p50: number;
   /** 90th percentile. */
   p90: number;
+  /** 95th percentile; absent: an older version measured it, which had none. */
+  p95?: number | null;
   /** 99th percentile. */
   p99: number;
   /** 99.9th percentile: the worst case of RFC 8219. */
@@ -1569,6 +1581,8 @@ export interface LiveLatency {
   p50_ns: number | null;
   /** 90th percentile. */
   p90_ns: number | null;
+  /** 95th percentile. */
+  p95_ns: number | null;
   /** 99th percentile. */
   p99_ns: number | null;
   /** 99.9th percentile. */
@@ -2331,6 +2345,18 @@ export interface OutagesResult {
   last: OutageResult[];
 }
 
+/** Whether what was asked holds: the criteria, or without any, that most succeeded and that losses are known. */
+export interface OverallResult {
+  /** `passed`, `failed`, or `cannot_judge`: the tester was disturbed where it matters. */
+  outcome: string;
+  /** The cause, unless it passed. */
+  reason?: string | null;
+  /** How to judge it. */
+  remedy?: string | null;
+  /** Runs until it could be judged, if it ran more than once. */
+  runs?: number | null;
+}
+
 /** Departures compared with the schedule, ns. The error of a gap is its difference from the scheduled gap. */
 export interface PacingResult {
   /** Median error of a gap. */
@@ -2924,6 +2950,32 @@ export interface Renewal {
   ttl_s?: number | null;
 }
 
+/** Packets of a capture file that are not sent, or not as they stand. All are counts of one pass through the file. */
+export interface ReplayResult {
+  /** Packets in the file. */
+  packets: number;
+  /** Packets that can't be sent as Ethernet frames and are left out. */
+  unsendable: number;
+  /** Packets that are too long and left out. */
+  too_long: number;
+  /** Packets cut to the longest length, those included of which the end was not captured. */
+  cut: number;
+  /** Packets cut into TCP segments. */
+  segmented: number;
+  /** Packets cut into IP fragments. */
+  fragmented: number;
+  /** Segments and fragments that these became. */
+  pieces: number;
+  /** Packets with an IP length of 0, which is filled in. */
+  lengths_filled: number;
+  /** Wrong checksums of whole packets, those left to a network card included. */
+  checksums_wrong: number;
+  /** Those of them that are put right. */
+  checksums_repaired: number;
+  /** Pauses that are shortened. */
+  pauses_shortened: number;
+}
+
 /** Outage after one kind of reset. */
 export interface ResetRow {
   /** How the DUT was reset. */
@@ -2939,7 +2991,7 @@ export interface ResetRow {
   /** Trials at whose end the DUT was still away. */
   not_back: number;
   /** Frames per second of the first group that were sent; absent: no rate was found. */
-  rate_pps: number | null;
+  rate_pps?: number | null;
   /** Trials that the tester limited or disturbed. */
   tester_limited: number;
 }
@@ -2972,6 +3024,8 @@ export interface ResultDocument {
   verdict: Verdict;
   /** How much of what was asked succeeded. `verdict` says nothing about it. */
   achieved?: AchievedResult | null;
+  /** Whether what was asked holds. It decides the exit code. */
+  overall?: OverallResult | null;
   /** What happened to frames in a simulated trial. */
   sim?: SimResult | null;
   /** What else the tester's machine did; absent in a simulated trial. */
@@ -3073,6 +3127,8 @@ export interface Run {
   verdict: Verdict | null;
   /** How much of what was asked succeeded, once there is a result. */
   achieved: AchievedResult | null;
+  /** Whether what was asked holds, once there is a result. */
+  overall: OverallResult | null;
   /** Rate changes so far, one sentence each. */
   rate_changes: string[];
   /** Rate changes that were refused, with the reason. */
@@ -3563,11 +3619,11 @@ export interface StreamResult {
   tx: number;
   /** Bytes sent, with FCS. */
   tx_bytes: number;
-  /** Packets received, without duplicates. */
+  /** Packets received, without duplicates; of packets counted by a mark with them. */
   rx?: number | null;
   /** Their bytes, with FCS. */
   rx_bytes?: number | null;
-  /** Packets sent and not received. */
+  /** Packets sent and not received. Of packets counted by a mark at least so many, as duplicates count as received; absent if more were received than sent. */
   lost?: number | null;
   /** `lost` / `tx`. */
   loss_ratio?: number | null;
@@ -3601,6 +3657,8 @@ export interface StreamResult {
   egress?: Record<string, EgressResult>;
   /** Departures compared with the schedule. */
   pacing_ns?: PacingResult | null;
+  /** What the capture of a stream with `replay` did not give as it stands; absent if all is sent as captured. Both directions of a capture have the same. */
+  replay?: ReplayResult | null;
 }
 
 /** A campaign in a list. */
@@ -3817,6 +3875,18 @@ export interface TrialNote {
   reasons?: string[];
 }
 
+/** Times of packets that no pause of the tester touched: none was due, sent, under way or waiting to be received in one. */
+export interface UndisturbedResult {
+  /** Their share of the packets received. */
+  ratio: number;
+  /** One-way delay. */
+  latency_ns?: LatencyResult | null;
+  /** Variation of the delay from packet to packet. */
+  jitter_ns?: JitterResult | null;
+  /** Time between arrivals. */
+  interarrival_ns?: SpreadResult | null;
+}
+
 /** A load at which trials can't be judged, because the tester was disturbed. */
 export interface UnjudgedLoad {
   /** The load. */
@@ -3835,6 +3905,8 @@ export interface Verdict {
   disturbed: boolean;
   /** Why the result is not valid, why the tester was the limit, or what disturbed it. */
   reasons: string[];
+  /** What the test needed and did not get: addresses of clients, sessions of control protocols, packets of the sender. These are among `reasons`, too. */
+  lacks?: string[];
   /** What to know about the figures that are valid all the same. */
   notes?: string[];
   /** How far single figures can be trusted, by path: `streams.a.lost`, or `streams.a.latency_ns` for all below it. A figure without an entry holds; absent if all do. */

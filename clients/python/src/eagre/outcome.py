@@ -510,6 +510,8 @@ class LatencyResult:
     """Median."""
     p90: int | None = None
     """90th percentile."""
+    p95: int | None = None
+    """95th percentile."""
     p99: int | None = None
     """99th percentile."""
     p99_9: int | None = None
@@ -768,6 +770,20 @@ class OutagesResult:
     """The time of the longest."""
     last: list[OutageResult]
     """The last 100."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OverallResult:
+    """Whether what was asked holds: the criteria, or without any, that most succeeded and that losses are known."""
+
+    outcome: str
+    """`passed`, `failed`, or `cannot_judge`: the tester was disturbed where it matters."""
+    reason: str | None = None
+    """The cause, unless it passed."""
+    remedy: str | None = None
+    """How to judge it."""
+    runs: int | None = None
+    """Runs until it could be judged, if it ran more than once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1075,6 +1091,36 @@ class RateChange:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ReplayResult:
+    """Packets of a capture file that are not sent, or not as they stand. All are counts of one pass through the
+    file.
+    """
+
+    packets: int
+    """Packets in the file."""
+    unsendable: int
+    """Packets that can't be sent as Ethernet frames and are left out."""
+    too_long: int
+    """Packets that are too long and left out."""
+    cut: int
+    """Packets cut to the longest length, those included of which the end was not captured."""
+    segmented: int
+    """Packets cut into TCP segments."""
+    fragmented: int
+    """Packets cut into IP fragments."""
+    pieces: int
+    """Segments and fragments that these became."""
+    lengths_filled: int
+    """Packets with an IP length of 0, which is filled in."""
+    checksums_wrong: int
+    """Wrong checksums of whole packets, those left to a network card included."""
+    checksums_repaired: int
+    """Those of them that are put right."""
+    pauses_shortened: int
+    """Pauses that are shortened."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ResultDocument:
     """What a trial found."""
 
@@ -1110,6 +1156,8 @@ class ResultDocument:
     """The tester's own share of a latency, measured on an in-process link before the trial."""
     achieved: AchievedResult | None = None
     """How much of what was asked succeeded. `verdict` says nothing about it."""
+    overall: OverallResult | None = None
+    """Whether what was asked holds. It decides the exit code."""
     sim: SimResult | None = None
     """What happened to frames in a simulated trial."""
     machine: MachineResult | None = None
@@ -1331,11 +1379,13 @@ class StreamResult:
     removed_s: float | None = None
     """When it was removed from the running trial, s since traffic started."""
     rx: int | None = None
-    """Packets received, without duplicates."""
+    """Packets received, without duplicates; of packets counted by a mark with them."""
     rx_bytes: int | None = None
     """Their bytes, with FCS."""
     lost: int | None = None
-    """Packets sent and not received."""
+    """Packets sent and not received. Of packets counted by a mark at least so many, as duplicates count as
+    received; absent if more were received than sent.
+    """
     loss_ratio: float | None = None
     """`lost` / `tx`."""
     duplicates: int | None = None
@@ -1370,6 +1420,10 @@ class StreamResult:
     """
     pacing_ns: PacingResult | None = None
     """Departures compared with the schedule."""
+    replay: ReplayResult | None = None
+    """What the capture of a stream with `replay` did not give as it stands; absent if all is sent as captured. Both
+    directions of a capture have the same.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1416,6 +1470,10 @@ class Verdict:
     """Whether something on the tester's machine disturbed it: its cores were taken away or it paused."""
     reasons: list[str]
     """Why the result is not valid, why the tester was the limit, or what disturbed it."""
+    lacks: list[str] = field(default_factory=list)
+    """What the test needed and did not get: addresses of clients, sessions of control protocols, packets of the
+    sender. These are among `reasons`, too.
+    """
     notes: list[str] = field(default_factory=list)
     """What to know about the figures that are valid all the same."""
     holds: dict[str, HoldsResult] = field(default_factory=dict)

@@ -67,6 +67,11 @@ class Port(Written):
     """VLAN of the host, or a list from the outermost inwards. Tags ARP, neighbour discovery and ping, and every
     packet of the port's streams without a vlan header.
     """
+    vlan_type: str | None = None
+    """EtherType of the host's outermost tag: '0x8100', '0x88a8' or '0x9100', in all that it sends: streams,
+    sessions and control protocols. Inner tags have 0x8100. Frames with outer tags of any of the three types are
+    received. Default: 0x8100 for a single VLAN, 0x88a8 for several.
+    """
     hosts: Sequence[Host | Mapping[str, Any]] | None = None
     """More hosts behind the port, each with its own addresses, MAC address, VLANs and gateways; at most 4,096
     including the first. The host that owns the source address sends the stream or session.
@@ -129,6 +134,10 @@ class Host(Written):
     """MAC address. Default: a unique, locally administered one derived from the port's."""
     vlan: int | Sequence[int] | None = None
     """VLAN, or a list from the outermost inwards. Default: untagged, whatever the port's 'vlan'."""
+    vlan_type: str | None = None
+    """EtherType of its outermost tag: '0x8100', '0x88a8' or '0x9100'. Default: 0x8100 for a single VLAN, 0x88a8 for
+    several, whatever the port's 'vlan_type'.
+    """
     count: int | None = None
     """Number of hosts to create. The first is as written; each other has the next addresses, and the next MAC
     address if 'mac' is set.
@@ -1068,9 +1077,9 @@ class Frame(Written):
 
 @dataclass(kw_only=True)
 class Replay(Written):
-    """A capture file to send: pcap or pcapng, with micro- or nanoseconds, Ethernet. Packets are sent at the
-    stream's 'rate', or without one as captured. They carry no signature: received packets are counted at the port
-    but not measured.
+    """A capture file to send: pcap or pcapng, with micro- or nanoseconds, also compressed by gzip. Packets are sent
+    at the stream's 'rate', or without one as captured. With 'split' rate and count are those of both directions
+    together. They carry no signature: received packets are counted at the port but not measured.
     """
 
     file: str
@@ -1082,8 +1091,8 @@ class Replay(Written):
     loop_gap: str | None = None
     """Time from the last packet of a loop to the first of the next. Default: the capture's mean gap."""
     split: Literal["first_source"] | SplitBy | Mapping[str, Any] | None = None
-    """How to split the two directions: clients' packets are sent from 'from', servers' from 'to'. Default: all from
-    'from'.
+    """How to split the two directions: clients' packets are sent from 'from', servers' from 'to', in the order of
+    the capture. Default: all from 'from'.
     """
     flows: ReplayFlows | Mapping[str, Any] | None = None
     """The capture as a template: its conversation again and again, flows that overlap, each between other ends.
@@ -1092,8 +1101,24 @@ class Replay(Written):
     rewrite: Mapping[str, int | str | Sequence[int | str]] | None = None
     """Fields to rewrite in packets that have them: a value ('udp.dst: 53'), or one for another ('ipv4.src:
     10.0.0.0/8 -> 192.168.0.0/8'). 'addresses' and 'ports' rewrite both ends. 'ethernet.src: port' is the port's own
-    address, 'ethernet.dst: next_hop' that of its gateway or of the peer port. Correct checksums stay correct.
+    address, 'ethernet.dst: next_hop' that of its gateway or of the peer port. 'addresses' and 'ports' rewrite all
+    headers of a packet, those in tunnels and those that ICMP errors quote included, other fields the outermost.
+    Correct checksums stay correct, also those in first fragments.
     """
+    checksums: Literal["keep", "unfinished", "all"] | None = None
+    """Which wrong checksums of whole packets to put right before anything is rewritten: 'unfinished' are those left
+    to a network card (only the pseudo-header's sum, or 0). Default: keep.
+    """
+    too_long: Literal["refuse", "skip", "cut", "segment"] | None = None
+    """What becomes of packets that are longer than 'mtu', or than what the port carries. Default: skip."""
+    mtu: int | None = None
+    """Longest IP packet, bytes. Default: what the port carries."""
+    unsendable: Literal["skip", "refuse"] | None = None
+    """What becomes of packets that are no Ethernet frames and can't become one. Packets of loopback interfaces,
+    Linux 'any', PPP and Cisco HDLC that hold IP, and bare IP packets, get an Ethernet header. Default: skip.
+    """
+    max_gap: str | None = None
+    """Longest time between two packets; longer pauses are shortened to it. Default: as captured."""
     push_vlan: int | None = None
     """VLAN tag to add in front of all others."""
     pop_vlan: bool | None = None

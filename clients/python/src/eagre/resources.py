@@ -16,6 +16,7 @@ from eagre.outcome import (
     LacpResult,
     LldpResult,
     OspfLsaCounts,
+    OverallResult,
     PortResult,
     ResultDocument,
     SessionResult,
@@ -149,6 +150,8 @@ class ArchivedTrial:
     """one-way delay, median, ns; largest of the streams"""
     latency_p90_ns: float | None = None
     """one-way delay, 90%, ns; largest of the streams"""
+    latency_p95_ns: float | None = None
+    """one-way delay, 95%, ns; largest of the streams"""
     latency_p99_ns: float | None = None
     """one-way delay, 99%, ns; largest of the streams"""
     latency_p99_9_ns: float | None = None
@@ -195,14 +198,20 @@ class ArchivedTrial:
     """application bits/s received"""
     setup_p50_ns: float | None = None
     """connection set-up, median, ns"""
+    setup_p95_ns: float | None = None
+    """connection set-up, 95%, ns"""
     setup_p99_ns: float | None = None
     """connection set-up, 99%, ns"""
     ttfb_p50_ns: float | None = None
     """time to first byte, median, ns"""
+    ttfb_p95_ns: float | None = None
+    """time to first byte, 95%, ns"""
     ttfb_p99_ns: float | None = None
     """time to first byte, 99%, ns"""
     ttlb_p50_ns: float | None = None
     """time to last byte, median, ns"""
+    ttlb_p95_ns: float | None = None
+    """time to last byte, 95%, ns"""
     ttlb_p99_ns: float | None = None
     """time to last byte, 99%, ns"""
     request: dict[str, Any] = field(default_factory=dict)
@@ -1141,6 +1150,8 @@ class LatencySummary:
     """99.99th percentile."""
     max: float
     """Largest."""
+    p95: float | None = None
+    """95th percentile; absent: an older version measured it, which had none."""
     histogram: list[list[int]] = field(default_factory=list)
     """Buckets that are not empty: highest value, ns, and count. Optional."""
 
@@ -1255,6 +1266,8 @@ class LiveLatency:
     """Median."""
     p90_ns: int | None = None
     """90th percentile."""
+    p95_ns: int | None = None
+    """95th percentile."""
     p99_ns: int | None = None
     """99th percentile."""
     p99_9_ns: int | None = None
@@ -2121,6 +2134,8 @@ class RunInfo(HasState):
     """The result's verdict, once there is one."""
     achieved: AchievedResult | None = None
     """How much of what was asked succeeded, once there is a result."""
+    overall: OverallResult | None = None
+    """Whether what was asked holds, once there is a result."""
 
 
 @dataclass(frozen=True, kw_only=True)
