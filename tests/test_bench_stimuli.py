@@ -24,9 +24,9 @@ class Routed:
             return self.bench.run("mrr", profile, "--set", "repeats=1", *options, search=False)
 
         result = undisturbed(once).ok().json["results"][0]
-        trial = result["trials"][-1]
-        assert trial["lost"] == 0, trial
-        return result, trial["sent"]
+        # A trial that can't be judged is run again, and the router counts its packets, too.
+        assert result["trials"][-1]["lost"] == 0, result["trials"]
+        return result, sum(trial["sent"] for trial in result["trials"])
 
     def share(self, sent):
         return counted(self.router.router)["hit"] / sent
@@ -63,13 +63,13 @@ def test_one_frame_in_a_hundred_is_a_broadcast(routed):
     result, sent = routed.run("--modifier", "broadcast")
     line = result["findings"]["rows"][0]["line_rate_pps"]
     duration = result["trials"][-1]["duration_ns"] / 1e9
-    assert sent == pytest.approx(0.99 * line * duration, abs=2)
+    assert sent == pytest.approx(0.99 * line * duration * len(result["trials"]), abs=2 * len(result["trials"]))
 
 
 def test_a_query_each_second_reaches_the_gateway(routed):
     rules(routed.router.router, "input", "iifname r0 udp dport 161 counter name hit")
-    routed.run("--modifier", "management")
-    assert counted(routed.router.router)["hit"] == 1
+    result, _ = routed.run("--modifier", "management")
+    assert counted(routed.router.router)["hit"] == len(result["trials"])
 
 
 def test_filters_are_the_device_s_to_have(routed):

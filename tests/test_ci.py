@@ -175,7 +175,7 @@ xml = JUnitXml.fromfile(sys.argv[1])
 suite = next(iter(xml))
 print(json.dumps({
     "counts": [xml.tests, xml.failures, xml.errors, xml.skipped], "time": suite.time,
-    "cases": {case.name: [case.is_failure, case.result and case.result[0].message, {p.name: p.value for p in case.properties()}] for case in suite},
+    "cases": {case.name: [case.is_failure, case.result and case.result[0].message, {p.get("name"): p.get("value") for p in case._elem.iter("property")}] for case in suite},
 }))
 """
     read = subprocess.run([sys.executable, "-c", script, folder / "junit.xml"], capture_output=True, text=True, timeout=60, env={**os.environ, "PYTHONPATH": str(site)})

@@ -52,9 +52,10 @@ def test_syns_that_are_dropped(host, kind):
     done = run(host, host.client("http", open=RATE, count=COUNT), kind=kind, criteria=criteria)
     one = failed(done, setup_timeout=COUNT)
     assert one["established"] == 0 and one["client"]["failure_details"] == {SILENT: COUNT}, one
-    assert done.json["criteria"] == [
-        {"path": "sessions.s.failed_ratio", "bound": "< 0.001%", "value": 1.0, "passed": False}
-    ]
+    (criterion,) = done.json["criteria"]
+    assert (criterion["path"], criterion["bound"], criterion["value"]) == ("sessions.s.failed_ratio", "< 0.001%", 1.0)
+    # A tester without its core may have missed the answers.
+    assert not criterion["passed"] and criterion["outcome"] in ("not_met", "cannot_judge"), criterion
 
 
 SILENT = "nothing received while the run waited for late replies"

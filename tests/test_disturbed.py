@@ -100,7 +100,8 @@ def test_a_pause_is_told(lab):
     done = lab.finish(process)
     verdict, worker = done.told["verdict"], done.told["workers"][0]
     assert worker["stall_max_ns"] >= 250_000_000 and worker["paused_s"] >= 0.25, worker
-    assert (done.exit, verdict["valid"], verdict["disturbed"]) == (1, False, True), verdict
+    # Nothing was lost, whatever the pause did: that is all that was asked.
+    assert (done.exit, verdict["valid"], verdict["disturbed"]) == (0, False, True), verdict
     assert any(reason.startswith("worker 0 ") for reason in verdict["reasons"]), verdict
     stream = done.told["streams"]["s"]
     apart = stream["undisturbed"]
@@ -112,13 +113,13 @@ def test_a_pause_is_told(lab):
 CRITERIA = {
     "streams.s.lost": ("== 0", "met"),
     "streams.s.latency_ns.p50": ("< 200ms", "met"),
-    "streams.s.latency_ns.max": ("< 1ms", "cannot_judge"),
+    "streams.s.interarrival_ns.max": ("< 50ms", "cannot_judge"),
     "streams.s.tx": ("> 1", "met"),
 }
 
 
 def test_criteria_are_judged_on_what_holds(lab):
-    """A pause of 300 ms: what was lost and the usual delay are known, the longest delay is not."""
+    """A pause of 300 ms: what was lost and the usual delay are known, the longest time between arrivals is not."""
     criteria = {path: condition for path, (condition, _) in CRITERIA.items()}
     profile = lab.profile(pair(), [stream("s", "west", "east", rate="10kpps")], load={"duration": "3s", "drain": "100ms"}, criteria=criteria)
     process = lab.start_eagre("run", profile, "--json", "-")
@@ -157,4 +158,4 @@ def test_the_demo_works_on_a_busy_machine(lab, trouble):
     out, err = process.communicate(timeout=60)
     assert process.returncode == 0, out + err
     if "it works" in out:
-        assert re.search(r"^  holds: .*lost", out, re.MULTILINE) and out.count("this machine disturbed") == 1, out
+        assert re.search(r"^  holds(: .*lost| for packets that no pause touched: )", out, re.MULTILINE) and out.count("this machine disturbed") == 1, out

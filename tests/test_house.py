@@ -113,7 +113,7 @@ def test_methods_are_named_in_their_own_files_only():
 
 def test_core_uses_no_dependency_that_touches_the_machine():
     """Libraries in core are for documents, file formats, and ciphers and digests only."""
-    pure = {"indexmap", "pcap-file", "saphyr-parser", "schemars", "serde", "serde_json", "strsim", "thiserror"}
+    pure = {"indexmap", "flate2", "pcap-file", "saphyr-parser", "schemars", "serde", "serde_json", "strsim", "thiserror"}
     pure |= {"des", "md-5", "md4", "sha1", "sha2"}
     for room in of("core"):
         outside = set(MANIFESTS[ROOMS[room]].get("dependencies", {})) - set(ROOMS)
@@ -123,6 +123,9 @@ def test_core_uses_no_dependency_that_touches_the_machine():
 # Files that say the name of a result's field as a text, and why.
 SAID_ELSEWHERE = {
     "core/methods/src/mrr.rs": "rows of findings, documents of their own",
+    "edge/dpdk/src/queue.rs": "the drivers' reason for a frame they refuse, which a stream's replay shares by chance",
+    "edge/packet/src/queue.rs": "the drivers' reason for a frame they refuse, which a stream's replay shares by chance",
+    "shell/engine/src/trust/holds.rs": "which figures hold, by their paths",
     "core/methods/src/outcome.rs": "rows of findings, documents of their own",
     "core/methods/src/sessions.rs": "rows of findings, documents of their own",
     "core/methods/src/sweep.rs": "rows of findings, documents of their own",

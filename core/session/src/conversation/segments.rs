@@ -34,6 +34,10 @@ impl<'a> Packet<'a> {
     pub(super) fn read(at: Nanos, frame: &'a [u8]) -> Option<Self> {
         let (headers, _) = read(frame);
         let place = headers.iter().position(|header| matches!(header.protocol.name, "tcp" | "udp"))?;
+        // What an ICMP error quotes is a packet that was sent before.
+        if headers[..place].iter().any(|header| header.protocol.name.starts_with("icmp")) {
+            return None;
+        }
         let transport = &headers[place];
         let ip =
             headers[..place].iter().rev().find(|header| matches!(header.protocol.name, "ipv4" | "ipv6"))?;
