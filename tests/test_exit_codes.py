@@ -104,7 +104,10 @@ def method_finds_nothing(lab):
 
 
 def versus(lab, a, b):
-    overload = quick(lab, stream("s", "west", "east", rate="200kpps"), duration="100ms")
+    networks = {"west": ("ring:a", 0), "east": ("ring:b", 1)}
+    ports = {name: {"device": device, "ip": f"10.0.{n}.2/24", "gateway": f"10.0.{n}.1"} for name, (device, n) in networks.items()}
+    streams = [stream("s", "west", "east", rate="120kpps", pattern="poisson")]
+    overload = lab.profile(ports, streams, load={"duration": "100ms", "drain": "100ms"})
     sides = [f"router:capacity={kpps}kpps,buffer=64" for kpps in (a, b)]
     return lab.eagre("versus", overload, "--sim", "--dut-a", sides[0], "--dut-b", sides[1], "--seed", 3)
 
