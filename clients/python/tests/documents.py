@@ -22,7 +22,7 @@ RESULT = {
     "interrupted": False, "clock": {"source": "tsc", "hz": 10}, "timestamp_class": "software", "verdict": VERDICT,
     "ports": {"west": PORT}, "streams": {"a": STREAM, "<b>": {"offered_pps": 5, "tx": 5, "tx_bytes": 320}},
     "workers": [{"core": 1, "busy_ratio": 0.5, "stall_max_ns": 7}],
-    "criteria": [{"path": "streams.a.loss_ratio", "bound": "< 1%", "value": 0.1, "passed": False}],
+    "criteria": [{"path": "streams.a.loss_ratio", "bound": "< 1%", "value": 0.1, "passed": False, "outcome": "not_met"}],
     "groups": {"tag": {"gold": STREAM}},
 }  # fmt: skip
 INTERVAL = {
