@@ -42,8 +42,8 @@ def apply():
         raise TRexError(
             f"Scapy is missing, which profiles build packets with, in {sys.executable} "
             f"(Python {platform.python_version()}): "
-            f"{sys.executable} -m pip install scapy, or apt install python3-scapy for Debian's own python3; EAGRE_PYTHON names "
-            "another interpreter"
+            f"{sys.executable} -m pip install scapy, or apt install python3-scapy for Debian's own python3; "
+            "EAGRE_PYTHON names another interpreter"
         )
     import logging
 
