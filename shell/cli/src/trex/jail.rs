@@ -156,7 +156,10 @@ fn captures(profile: &Path) -> Vec<PathBuf> {
     let text = String::from_utf8_lossy(&text);
     let is_capture = |name: &&str| CAPTURES.iter().any(|suffix| name.ends_with(suffix));
     let folder = profile.parent().unwrap_or(Path::new("/"));
-    let paths = text.split(['"', '\'']).filter(is_capture).map(|name| folder.join(name));
+    // In quotes, where they may have blanks, or as YAML has them, without.
+    let bare = |c: char| c.is_whitespace() || "\"',[]{}".contains(c);
+    let names = text.split(['"', '\'']).chain(text.split(bare));
+    let paths = names.filter(is_capture).map(|name| folder.join(name));
     paths.filter(|path| path.is_file()).take(CAPTURES_MAX).collect()
 }
 
