@@ -7,7 +7,7 @@ use methods::{
     GroupOutcome, JitterSummary, LatencySummary, Outage, Recovery, TrialKind, TrialOutcome, TrialRequest,
 };
 use profile::Plan;
-use result::{IntervalDocument, JitterResult, LatencyResult, Named, ResultDocument, StreamResult};
+use result::{IntervalDocument, JitterResult, LatencyResult, Named, ResultDocument, Standing, StreamResult};
 use units::{Nanos, Pps};
 
 /// What came of a trial.
@@ -56,6 +56,7 @@ pub(crate) fn of_streams(
             (u128::from(astray) * u128::from(group.received) / u128::from(received.max(1))) as u64;
         group.received -= group.wrong_port.min(group.received);
         group.lost = group.sent.saturating_sub(group.received);
+        group.lost_least = lost_least(document, &format!("groups.{DIRECTIONS}.{}", direction.name));
         if request.kind == TrialKind::SelfTest {
             // What becomes of the frames is not asked.
             (group.received, group.lost) = (group.sent, 0);
@@ -99,6 +100,20 @@ pub(crate) fn of_any(document: &ResultDocument) -> TrialOutcome {
 fn only_worse(document: &ResultDocument) -> bool {
     let verdict = &document.verdict;
     verdict.disturbed && !verdict.valid && !verdict.generator_limited
+}
+
+/// Frames of the row at `row` (`streams.a`) that the device lost whatever the disturbed tester did; `None` if nothing is known,
+/// or if the tester was not disturbed.
+pub(crate) fn lost_least(document: &ResultDocument, row: &str) -> Option<u64> {
+    if !only_worse(document) {
+        return None;
+    }
+    let least = match document.standing(&format!("{row}.lost")) {
+        Standing::Holds { value, .. } => value,
+        Standing::Bounds { lower, .. } => lower,
+        Standing::CannotJudge(_) => None,
+    };
+    least.map(|frames| frames as u64)
 }
 
 /// Test frames that came to a port they should not have come to.

@@ -1,7 +1,7 @@
 //! Trials of service activation: streams of the profile at information rates of their own (ITU-T Y.1564).
 
 use crate::CampaignError;
-use crate::outcome::{group, of_any};
+use crate::outcome::{group, lost_least, of_any};
 use crate::shape::{fit, fits, sizes, without_schedule};
 use methods::{
     Frames, Policed, ServiceLoad, ServiceOutcome, TrialKind, TrialOutcome, TrialRequest, availability,
@@ -92,6 +92,7 @@ pub(crate) fn outcome(
         group.requested = pps(row.requested_pps.unwrap_or(0.0));
         group.achieved = pps(row.offered_pps);
         group.lost = group.sent.saturating_sub(group.received);
+        group.lost_least = lost_least(document, &format!("streams.{}", load.stream));
         outcome.groups.push(group);
         let bps = |bytes: u64| bytes as f64 * 8.0 / seconds;
         outcome.services.push(ServiceOutcome {

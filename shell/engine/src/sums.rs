@@ -16,6 +16,8 @@ pub(crate) struct Sums {
     pub(crate) sent: Vec<u64>,
     pub(crate) sent_bytes: Vec<u64>,
     pub(crate) sent_touched: Vec<u64>,
+    /// Those that left late after a long turn that was no pause, with the others of their burst.
+    pub(crate) sent_late: Vec<u64>,
     pub(crate) pacing: Vec<PacingRecord>,
     pub(crate) ports: Vec<PortCounts>,
     /// By worker: their most sessions at a time can't be told from each other's sums.
@@ -63,8 +65,7 @@ pub(crate) struct WorkerTime {
     pub(crate) hitches_ns: u64,
     pub(crate) pauses: u64,
     pub(crate) kept_ns: u64,
-    /// Turns as long as a pause in which the thread had its core, by the processor's clock, and their time.
-    pub(crate) long_turns: u64,
+    /// Time of turns as long as a pause in which the thread had its core, by the processor's clock.
     pub(crate) long_turns_ns: u64,
     pub(crate) slept_ns: u64,
     pub(crate) overslept_max_ns: u64,
@@ -80,6 +81,7 @@ impl Sums {
             sent: empty.sent,
             sent_bytes: empty.sent_bytes,
             sent_touched: empty.sent_touched,
+            sent_late: empty.sent_late,
             pacing: empty.pacing,
             ports: empty.ports,
             most: Vec::new(),
@@ -96,6 +98,7 @@ impl Sums {
         self.sent.resize(shape.streams, 0);
         self.sent_bytes.resize(shape.streams, 0);
         self.sent_touched.resize(shape.streams, 0);
+        self.sent_late.resize(shape.streams, 0);
         if shape.paces_streams {
             self.pacing.resize(shape.streams, PacingRecord::default());
         }
@@ -109,6 +112,7 @@ impl Sums {
         self.sent.fill(0);
         self.sent_bytes.fill(0);
         self.sent_touched.fill(0);
+        self.sent_late.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().flatten().for_each(SessionCounts::clear);
@@ -182,6 +186,7 @@ impl Sums {
         self.sent_bytes.iter_mut().zip(&interval.sent_bytes).for_each(|(sum, n)| *sum += n);
         let touched = self.sent_touched.iter_mut().zip(&interval.sent_touched);
         touched.for_each(|(sum, n)| *sum += n);
+        self.sent_late.iter_mut().zip(&interval.sent_late).for_each(|(sum, n)| *sum += n);
         self.pacing.iter_mut().zip(&interval.pacing).for_each(|(sum, record)| sum.merge(record));
         self.ports.iter_mut().zip(&interval.ports).for_each(|(sum, counts)| sum.merge(counts));
         self.phases.add(&interval.sessions);
@@ -194,7 +199,6 @@ impl Sums {
         time.hitches_ns += interval.hitches_ns;
         time.pauses += interval.pauses;
         time.kept_ns += interval.kept_ns;
-        time.long_turns += interval.long_turns;
         time.long_turns_ns += interval.long_turns_ns;
         time.slept_ns += interval.slept_ns;
         time.overslept_max_ns = time.overslept_max_ns.max(interval.overslept_max_ns);

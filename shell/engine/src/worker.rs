@@ -415,9 +415,7 @@ impl<'a> Worker<'a> {
 
     /// Hands over what was counted and goes on with `empty`.
     pub(crate) fn swap(&mut self, mut empty: Box<Interval>) -> Box<Interval> {
-        let (turns, ns) = self.watch.take_long_turns();
-        self.interval.long_turns += turns;
-        self.interval.long_turns_ns += ns;
+        self.interval.long_turns_ns += self.watch.take_long_turns();
         self.recorder.swap(&mut empty.arrivals);
         // The table just swapped out rides in the new interval's place; put it into the one that leaves.
         std::mem::swap(&mut empty.arrivals, &mut self.interval.arrivals);

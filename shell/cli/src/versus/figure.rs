@@ -2,7 +2,7 @@
 
 use methods::{Better, Measured, Scale};
 use profile::Plan;
-use result::{LatencyResult, Meaning, Numbers, ResultDocument, Segment, Unit, fields};
+use result::{Meaning, Numbers, ResultDocument, Segment, Standing, Unit, fields};
 use std::fmt;
 use std::str::FromStr;
 use units::quantity;
@@ -26,17 +26,19 @@ pub(crate) enum Figure {
 pub(crate) enum Percentile {
     P50,
     P90,
+    P95,
     P99,
     P999,
 }
 
 /// The names of figures that are no paths.
-const NAMED: [(&str, Figure); 7] = [
+const NAMED: [(&str, Figure); 8] = [
     ("received", Figure::Received),
     ("loss", Figure::Loss),
     ("sessions", Figure::Sessions),
     ("p50", Figure::Latency(Percentile::P50)),
     ("p90", Figure::Latency(Percentile::P90)),
+    ("p95", Figure::Latency(Percentile::P95)),
     ("p99", Figure::Latency(Percentile::P99)),
     ("p99.9", Figure::Latency(Percentile::P999)),
 ];
@@ -145,44 +147,75 @@ impl Figure {
         }
     }
 
-    /// Its value in a result; `None` if it was not measured.
-    pub(crate) fn value(&self, document: &ResultDocument) -> Option<f64> {
-        let per_second = |count: u64| (document.duration_s > 0.0).then(|| count as f64 / document.duration_s);
+    /// The numbers of a result that it is made of, by path: of every stream or entry of sessions that has one.
+    fn parts(&self, document: &ResultDocument) -> Vec<String> {
+        let streams = |tail: &str| -> Vec<String> {
+            let paths = document.streams.keys().map(|name| format!("streams.{name}.{tail}"));
+            paths.filter(|path| document.number(path).is_some()).collect()
+        };
+        let sessions = |tail: &str| -> Vec<String> {
+            let paths = document.sessions.keys().map(|name| format!("sessions.{name}.{tail}"));
+            paths.filter(|path| document.number(path).is_some()).collect()
+        };
         match self {
-            Self::Received => {
-                let counts: Vec<u64> = document.streams.values().filter_map(|stream| stream.rx).collect();
-                (!counts.is_empty()).then(|| counts.iter().sum()).and_then(per_second)
-            }
-            Self::Loss => {
-                let measured = document.streams.values().filter_map(|stream| Some((stream.tx, stream.lost?)));
-                let (tx, lost) = measured.fold((0, 0), |(tx, lost), (t, l)| (tx + t, lost + l));
-                (tx > 0).then(|| lost as f64 / tx as f64)
-            }
+            Self::Received => streams("rx"),
+            Self::Loss => streams("lost"),
             Self::Sessions => {
-                let clients = document.sessions.values().filter(|entry| entry.client.is_some());
-                let counts: Vec<u64> = clients.map(|entry| entry.seen.completed).collect();
-                (!counts.is_empty()).then(|| counts.iter().sum()).and_then(per_second)
+                let clients = document.sessions.iter().filter(|(_, entry)| entry.client.is_some());
+                clients.map(|(name, _)| format!("sessions.{name}.completed")).collect()
             }
             Self::Latency(percentile) => {
-                let streams = document.streams.values().filter_map(|stream| stream.latency_ns.as_ref());
-                let sessions = document.sessions.values().filter_map(|entry| entry.seen.ttfb_ns.as_ref());
-                percentile.largest(streams).or_else(|| percentile.largest(sessions))
+                let of_streams = streams(&format!("latency_ns.{}", percentile.field()));
+                if of_streams.is_empty() {
+                    sessions(&format!("ttfb_ns.{}", percentile.field()))
+                } else {
+                    of_streams
+                }
             }
-            Self::Path { path, .. } => document.number(path),
+            Self::Path { path, .. } => vec![path.clone()],
         }
     }
 
-    /// Its value, and whether it is the device's.
-    pub(crate) fn measured(&self, document: &ResultDocument) -> Measured {
-        let value = self.value(document);
-        let verdict = &document.verdict;
-        match value {
-            Some(value) if verdict.valid && !verdict.generator_limited => Measured::Value(value),
-            _ => Measured::Disturbed {
-                value,
-                reason: verdict.reasons.first().cloned().unwrap_or_else(|| format!("no {}", self.noun())),
-            },
+    /// Its value, made of those of its parts; `None` if it was not measured.
+    fn of_parts(&self, document: &ResultDocument, values: &[f64]) -> Option<f64> {
+        let sum = || values.iter().sum::<f64>();
+        let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
+        match self {
+            _ if values.is_empty() => None,
+            Self::Received | Self::Sessions => ratio(sum(), document.duration_s),
+            Self::Loss => {
+                let measured = document.streams.values().filter(|stream| stream.lost.is_some());
+                ratio(sum(), measured.map(|stream| stream.tx as f64).sum())
+            }
+            Self::Latency(_) => values.iter().copied().reduce(f64::max),
+            Self::Path { .. } => values.first().copied(),
         }
+    }
+
+    /// Its value as it stands in a result; `None` if it was not measured.
+    pub(crate) fn value(&self, document: &ResultDocument) -> Option<f64> {
+        let values: Vec<f64> = self.parts(document).iter().filter_map(|path| document.number(path)).collect();
+        self.of_parts(document, &values)
+    }
+
+    /// Its value, and whether it is the device's: also of a disturbed run, if what it is made of holds.
+    pub(crate) fn measured(&self, document: &ResultDocument) -> Measured {
+        let verdict = &document.verdict;
+        let disturbed = |reason: Option<String>| Measured::Disturbed {
+            value: self.value(document),
+            reason: reason.unwrap_or_else(|| format!("no {}", self.noun())),
+        };
+        if verdict.generator_limited || !(verdict.valid || verdict.disturbed) {
+            return disturbed(verdict.reasons.first().cloned());
+        }
+        let mut values = Vec::new();
+        for path in self.parts(document) {
+            match document.standing(&path) {
+                Standing::Holds { value, .. } => values.extend(value),
+                doubtful => return disturbed(doubtful.doubt().map(|doubt| doubt.reason.to_owned())),
+            }
+        }
+        self.of_parts(document, &values).map_or_else(|| disturbed(None), Measured::Value)
     }
 }
 
@@ -191,29 +224,22 @@ impl Percentile {
         match self {
             Self::P50 => "p50",
             Self::P90 => "p90",
+            Self::P95 => "p95",
             Self::P99 => "p99",
             Self::P999 => "p99.9",
         }
     }
 
-    fn largest<'a>(self, all: impl Iterator<Item = &'a LatencyResult>) -> Option<f64> {
-        all.filter_map(|one| self.of(one)).max().map(|ns| ns as f64)
-    }
-
-    fn of(self, latency: &LatencyResult) -> Option<u64> {
-        match self {
-            Self::P50 => latency.p50,
-            Self::P90 => latency.p90,
-            Self::P99 => latency.p99,
-            Self::P999 => latency.p99_9,
-        }
+    /// Its name in results.
+    fn field(self) -> String {
+        self.name().replace('.', "_")
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use result::{Named, StreamResult};
+    use result::{HoldsResult, Named, StreamResult};
 
     #[test]
     fn figures_are_named_or_paths() {
@@ -240,8 +266,20 @@ mod tests {
         assert_eq!(Figure::Sessions.value(&document), None);
         document.verdict.valid = true;
         assert_eq!(Figure::Received.measured(&document), Measured::Value(195.0));
-        document.verdict.valid = false;
+        (document.verdict.valid, document.verdict.disturbed) = (false, true);
         document.verdict.reasons.push("worker 0 stood still".to_owned());
+        // All that was received was received.
+        assert_eq!(Figure::Received.measured(&document), Measured::Value(195.0));
+        let reason = "worker 0 waited".to_owned();
+        let entry = HoldsResult {
+            lower: Some(0.0),
+            upper: Some(10.0),
+            reason: Some(reason.clone()),
+            ..HoldsResult::default()
+        };
+        document.verdict.holds.insert("streams.a.lost".to_owned(), entry);
+        assert_eq!(Figure::Loss.measured(&document), Measured::Disturbed { value: Some(0.025), reason });
+        document.verdict.disturbed = false;
         let reason = "worker 0 stood still".to_owned();
         assert_eq!(Figure::Received.measured(&document), Measured::Disturbed { value: Some(195.0), reason });
     }

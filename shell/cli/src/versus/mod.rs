@@ -78,7 +78,7 @@ pub(crate) struct VersusArgs {
 /// Options of `versus` and `bisect`.
 #[derive(ClapArgs)]
 pub(crate) struct TrialArgs {
-    /// Number to compare: received, loss, sessions, p50, p90, p99, p99.9, or the path of a number of the result
+    /// Number to compare: received, loss, sessions, p50, p90, p95, p99, p99.9, or the path of a number of the result
     /// [default: received; sessions without streams]
     #[arg(long, value_name = "FIGURE")]
     pub figure: Option<Figure>,

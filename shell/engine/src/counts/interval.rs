@@ -147,6 +147,8 @@ pub(crate) struct Interval {
     pub(crate) sent_bytes: Vec<u64>,
     /// Of the packets sent, those that left while the tester recovered from a pause.
     pub(crate) sent_touched: Vec<u64>,
+    /// Those that left late after a long turn that was no pause, with the others of their burst.
+    pub(crate) sent_late: Vec<u64>,
     /// One record for each stream, or one for each port if there are too many streams.
     pub(crate) pacing: Vec<PacingRecord>,
     pub(crate) ports: Vec<PortCounts>,
@@ -164,8 +166,7 @@ pub(crate) struct Interval {
     /// Pauses that touched packets, however short, and their time, ns.
     pub(crate) pauses: u64,
     pub(crate) kept_ns: u64,
-    /// Turns as long as a pause in which the thread had its core, by the processor's clock, and their time.
-    pub(crate) long_turns: u64,
+    /// Time of turns as long as a pause in which the thread had its core, by the processor's clock.
     pub(crate) long_turns_ns: u64,
     /// Time asleep because nothing was due, ns, and the longest that a sleep lasted too long.
     pub(crate) slept_ns: u64,
@@ -264,6 +265,7 @@ impl Shape {
             sent: vec![0; self.streams],
             sent_bytes: vec![0; self.streams],
             sent_touched: vec![0; self.streams],
+            sent_late: vec![0; self.streams],
             pacing: vec![PacingRecord::default(); records],
             ports: vec![PortCounts::default(); self.ports],
             sessions: vec![SessionCounts::default(); 2 * self.sessions],
@@ -274,7 +276,6 @@ impl Shape {
             hitches_ns: 0,
             pauses: 0,
             kept_ns: 0,
-            long_turns: 0,
             long_turns_ns: 0,
             slept_ns: 0,
             overslept_max_ns: 0,
@@ -291,13 +292,14 @@ impl Interval {
         self.sent.fill(0);
         self.sent_bytes.fill(0);
         self.sent_touched.fill(0);
+        self.sent_late.fill(0);
         self.pacing.iter_mut().for_each(PacingRecord::clear);
         self.ports.fill(PortCounts::default());
         self.sessions.iter_mut().for_each(SessionCounts::clear);
         (self.busy_ns, self.total_ns) = (0, 0);
         (self.stall_max_ns, self.paused_ns, self.hitches_ns) = (0, 0, 0);
         (self.pauses, self.kept_ns) = (0, 0);
-        (self.long_turns, self.long_turns_ns) = (0, 0);
+        self.long_turns_ns = 0;
         (self.slept_ns, self.overslept_max_ns) = (0, 0);
     }
 }

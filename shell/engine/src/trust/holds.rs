@@ -7,15 +7,19 @@
 
 use super::evidence::{BEFORE_SENT_MAX, DRIFT_PPM_MAX, Evidence};
 use super::pauses::{Disturbance, FREE_CORES};
+use crate::worker::watch::GAP_MIN;
 use measure::KEPT_APART_MAX;
 use os::link_watch::LinkChange;
 use port::BURST;
+use profile::plan::Pattern;
 use result::{HoldsResult, LatencyResult, Named, ResultDocument, SessionResult, StreamResult};
 
 /// Streams up to which figures that hold are named in a disturbed result.
 const NAMED_MAX: usize = 100;
 /// Relative difference up to which a percentile is the same with and without the packets that pauses touched.
 const ALIKE: f64 = 0.01;
+/// Relative difference from the requested rate up to which a stream had one rate throughout.
+const STEADY: f64 = 0.05;
 /// Reasons of failures of sessions that no pause of the tester brings about: the other end answered.
 const ANSWERED: [&str; 11] = [
     "refused",
@@ -211,10 +215,11 @@ impl Judge<'_> {
         let one_receiver = sums.workers.len() == 1 && trial.plan.sent_elsewhere.is_none();
         let missed = u64::try_from(sums.arrivals.streams[index].counts.missed).unwrap_or(0);
         let blameless = if one_receiver { missed + unseen[index] } else { 0 };
-        let latency = stream.latency_ns.as_ref().map_or(0.0, |latency| latency.max as f64 / 1e9);
-        let under_way = (stream.offered_pps * latency).ceil() as u64 + BURST as u64;
-        let touched = sums.sent_touched[index].saturating_add(self.pause_count.saturating_mul(under_way));
-        let late = self.late_by_long_turns(stream);
+        let under_way = self.pause_count.saturating_mul(self.under_way(index, stream, one_receiver));
+        // What came back of those was not lost.
+        let arrived = if one_receiver { arrived_touched(stream) } else { 0 };
+        let touched = sums.sent_touched[index].saturating_add(under_way).saturating_sub(arrived);
+        let late = self.late_by_long_turns(index, stream);
         let explains = match trial.plan.sent_elsewhere {
             Some(_) => lost,
             None => touched.saturating_add(late).min(lost.saturating_sub(blameless.saturating_sub(late))),
@@ -222,16 +227,33 @@ impl Judge<'_> {
         Some(Cause { explains: explains.min(lost), ..cause.clone() })
     }
 
-    /// Packets of a stream that left late after long turns that count as work, at most. The processor's clock also counts
-    /// interrupts, and time in which the machine's host held up the core, so these may be pauses. A burst of late packets costs
-    /// no more than there are in it: without them, a device that keeps up would lose none.
-    fn late_by_long_turns(&self, stream: &StreamResult) -> u64 {
-        let times = &self.evidence.sums.workers;
-        let turns: u64 = times.iter().map(|time| time.long_turns).sum();
-        let ns: u64 = times.iter().map(|time| time.long_turns_ns).sum();
-        // Packets are not due evenly: twice as many as on average, and one at each end.
-        let late = (stream.offered_pps * ns as f64 / 1e9).ceil() as u64;
-        late.saturating_add(turns).saturating_mul(2)
+    /// Packets of a stream under way in one pause, at most; of one worker, when it begins.
+    fn under_way(&self, index: usize, stream: &StreamResult, one_worker: bool) -> u64 {
+        // Those that a pause touched took as long as the pause, in which other workers send. Of the others the device's delay
+        // is known.
+        let undisturbed = stream.undisturbed.as_ref().and_then(|still| still.latency_ns.as_ref());
+        let times =
+            undisturbed.filter(|times| one_worker && times.samples > 0).or(stream.latency_ns.as_ref());
+        let delay = times.map_or(0.0, |times| times.max as f64 / 1e9);
+        let requested = stream.requested_pps.unwrap_or(f64::INFINITY);
+        let is_even = one_worker
+            && matches!(self.evidence.trial.plan.streams[index].pattern, Pattern::Continuous)
+            && (stream.offered_pps / requested - 1.0).abs() < STEADY;
+        // At an even rate, packets that leave together were due since the last reading of the clock that was no pause.
+        let seconds = if is_even { delay + GAP_MIN.as_secs_f64() } else { delay };
+        let together = if is_even { 1 } else { BURST as u64 };
+        (stream.offered_pps * seconds).ceil() as u64 + together
+    }
+
+    /// Packets of a stream that long turns that count as work cost, at most. The processor's clock also counts interrupts, and
+    /// time in which the machine's host held up the core, so these may be pauses. A burst of late packets costs no more than
+    /// there are in it: without them, a device that keeps up would lose none.
+    fn late_by_long_turns(&self, index: usize, stream: &StreamResult) -> u64 {
+        let Evidence { sums, .. } = self.evidence;
+        let ns: u64 = sums.workers.iter().map(|time| time.long_turns_ns).sum();
+        // What arrives in such a turn waits; packets are not due evenly: twice as many as on average.
+        let waiting = (stream.offered_pps * ns as f64 / 1e9).ceil() as u64;
+        sums.sent_late[index].saturating_add(waiting).saturating_mul(2)
     }
 
     /// The ports at which a stream may arrive.
@@ -409,6 +431,12 @@ impl Judge<'_> {
 /// Percentiles that are quoted most.
 fn percentiles(times: &LatencyResult) -> [f64; 3] {
     [times.p50, times.p90, times.p99].map(|ns| ns.map_or(times.mean, |ns| ns as f64))
+}
+
+/// Packets that a pause touched and that arrived, at least.
+fn arrived_touched(stream: &StreamResult) -> u64 {
+    let Some(undisturbed) = &stream.undisturbed else { return 0 };
+    (stream.rx.unwrap_or(0) as f64 * (1.0 - undisturbed.ratio)).floor() as u64
 }
 
 /// Whether figures are the same with and without packets that pauses touched.

@@ -280,7 +280,9 @@ impl<'a> Transmitter<'a> {
             self.sample(taken, departure, &mut interval.samples);
         }
         if watch.recovers() {
-            self.count_touched(taken, interval);
+            self.count_by_stream(taken, &mut interval.sent_touched);
+        } else if self.oldest_due(epoch) < watch.held_up_until() {
+            self.count_by_stream(taken, &mut interval.sent_late);
         }
         let before = interval.ports[self.port].tx_bytes;
         if taken == self.packets {
@@ -363,13 +365,13 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Counts the first `taken` packets as sent while the tester recovers from a pause.
+    /// Adds the first `taken` packets to the counts of their streams.
     #[cold]
-    fn count_touched(&self, taken: usize, interval: &mut Interval) {
+    fn count_by_stream(&self, taken: usize, counts: &mut [u64]) {
         let mut left = taken as u32;
         for slot in &self.slots[..self.filled] {
             let run = slot.run.min(left);
-            interval.sent_touched[self.streams[slot.stream as usize].index as usize] += u64::from(run);
+            counts[self.streams[slot.stream as usize].index as usize] += u64::from(run);
             left -= run;
         }
     }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use units::Nanos;
 
 /// Time between two readings of the clock that may be a pause: a burst takes less.
-const GAP_MIN: Nanos = Nanos::from_micros(50);
+pub(crate) const GAP_MIN: Nanos = Nanos::from_micros(50);
 /// The same of a sleep that lasted too long: a core that idles takes some time to wake.
 const OVERSLEPT_MIN: Nanos = Nanos::from_micros(200);
 /// Time after which another worker that was not seen counts as kept from its core. Its turn may be long.
@@ -77,8 +77,9 @@ pub(crate) struct Watch {
     /// Pauses since they were taken out, and their time.
     pauses: u64,
     paused_ns: u64,
-    /// Long turns that were no pauses since they were taken out, and their time.
-    long_turns: (u64, u64),
+    /// Time of long turns that were no pauses since it was taken out, ns, and when the last one ended.
+    long_turns_ns: u64,
+    long_turn_end: Nanos,
     others: Option<Others>,
 }
 
@@ -105,7 +106,8 @@ impl Watch {
             slept: 0,
             pauses: 0,
             paused_ns: 0,
-            long_turns: (0, 0),
+            long_turns_ns: 0,
+            long_turn_end: Nanos::ZERO,
             others: None,
         }
     }
@@ -159,8 +161,8 @@ impl Watch {
         let kept = idle.saturating_sub(used.since(self.before.1).0);
         (self.before, self.slept) = ((now, used), 0);
         if length < PAUSE_NS && kept < length / 2 {
-            let (turns, ns) = self.long_turns;
-            self.long_turns = (turns + 1, ns + length);
+            self.long_turns_ns += length;
+            self.long_turn_end = now;
             return;
         }
         (self.pauses, self.paused_ns) = (self.pauses + 1, self.paused_ns + length);
@@ -252,9 +254,15 @@ impl Watch {
         (std::mem::take(&mut self.pauses), std::mem::take(&mut self.paused_ns))
     }
 
-    /// Takes out how many long turns there were that were no pauses, and their time in ns.
-    pub(crate) fn take_long_turns(&mut self) -> (u64, u64) {
-        std::mem::take(&mut self.long_turns)
+    /// Packets that were due before this and have not left were held up by a long turn that was no pause.
+    #[inline(always)]
+    pub(crate) fn held_up_until(&self) -> Nanos {
+        self.long_turn_end
+    }
+
+    /// Takes out the time of long turns that were no pauses, ns.
+    pub(crate) fn take_long_turns(&mut self) -> u64 {
+        std::mem::take(&mut self.long_turns_ns)
     }
 }
 
@@ -310,7 +318,8 @@ mod tests {
         watch.before = (Nanos(0), Nanos(0));
         watch.at(Nanos(210 * US));
         assert!(!watch.recovers());
-        assert_eq!((watch.take_long_turns(), watch.take_long_turns()), ((1, 210 * US), (0, 0)));
+        assert_eq!(watch.held_up_until(), Nanos(210 * US));
+        assert_eq!((watch.take_long_turns(), watch.take_long_turns()), (210 * US, 0));
         // Of longer times the processor's clock is not believed: its machine may have stood still.
         watch.at(Nanos(210 * US + PAUSE_NS));
         assert!(watch.recovers());
