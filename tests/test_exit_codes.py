@@ -7,7 +7,7 @@ import signal
 import time
 
 import pytest
-from lab import BAD_INPUT, CANNOT_JUDGE, FAILED, INTERRUPTED, NOTHING_FOUND, REFUSED, REPO, pair, stream, wait_until
+from lab import BAD_INPUT, CANNOT_JUDGE, FAILED, INTERRUPTED, NOTHING_FOUND, REFUSED, REPO, call, pair, stream, wait_until
 
 FIRST_BETTER, SECOND_BETTER = 6, 7
 ROW = re.compile(r"^\| (\d+) \| (.+?) \| .+ \|$", re.MULTILINE)
@@ -95,21 +95,35 @@ def disturbed_where_it_matters(lab):
     return paused(lab, criteria=IN_DOUBT)
 
 
-def method_finds_nothing(lab):
-    """At the line rate no burst is too long for a wire."""
+def bisect_finds_nothing(lab):
+    """Both steps are equally fast."""
+    repo, identity = lab.folder() / "device", ("-c", "user.name=a", "-c", "user.email=a@example.net", "-c", "commit.gpgsign=false")
+    call("git", "init", "--quiet", "--initial-branch=main", repo)
+    for step in "ab":
+        call("git", "-C", repo, *identity, "commit", "--quiet", "--allow-empty", "--message", step)
+    steps = ("--repo", repo, "--good", "main~1", "--bad", "main", "--dut-command", "echo router:capacity=100kpps,buffer=64")
+    return lab.eagre("bisect", overload(lab), *steps, "--sim", "--seed", 5, timeout=120)
+
+
+def no_burst_is_too_long(lab):
+    """For a wire, which has the line rate."""
     ports = {name: {**port, "speed": "1Gbps"} for name, port in pair().items()}
     profile = lab.profile(ports, [stream("s", "west", "east", rate="1kpps")], load={"duration": "300ms"})
     store = lab.folder() / "results.db"
     return lab.eagre("bench", "back-to-back", profile, "--sim", "--quick", "--sizes", "64B", "--store", store)
 
 
-def versus(lab, a, b):
+def overload(lab):
+    """More than a router of 100 kpps forwards."""
     networks = {"west": ("ring:a", 0), "east": ("ring:b", 1)}
     ports = {name: {"device": device, "ip": f"10.0.{n}.2/24", "gateway": f"10.0.{n}.1"} for name, (device, n) in networks.items()}
     streams = [stream("s", "west", "east", rate="120kpps", pattern="poisson")]
-    overload = lab.profile(ports, streams, load={"duration": "100ms", "drain": "100ms"})
+    return lab.profile(ports, streams, load={"duration": "100ms", "drain": "100ms"})
+
+
+def versus(lab, a, b):
     sides = [f"router:capacity={kpps}kpps,buffer=64" for kpps in (a, b)]
-    return lab.eagre("versus", overload, "--sim", "--dut-a", sides[0], "--dut-b", sides[1], "--seed", 3)
+    return lab.eagre("versus", overload(lab), "--sim", "--dut-a", sides[0], "--dut-b", sides[1], "--seed", 3)
 
 
 def first_is_better(lab):
@@ -125,13 +139,14 @@ def second_is_better(lab):
     [
         (0, passed),
         (0, disturbed_where_it_does_not_matter),
+        (0, no_burst_is_too_long),
         (FAILED, criterion_failed),
         (FAILED, less_than_half),
         (BAD_INPUT, unknown_key),
         (BAD_INPUT, unknown_option),
         (REFUSED, too_many_cores),
         (CANNOT_JUDGE, disturbed_where_it_matters),
-        (NOTHING_FOUND, method_finds_nothing),
+        (NOTHING_FOUND, bisect_finds_nothing),
         (FIRST_BETTER, first_is_better),
         (SECOND_BETTER, second_is_better),
         (INTERRUPTED, interrupted),

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lab import EAGRE, INTERRUPTED, call, need, settled, stream, sums, wait_until
+from lab import CANNOT_JUDGE, EAGRE, INTERRUPTED, call, need, settled, stream, sums, wait_until
 
 EVERYTHING = os.environ.get("EAGRE_LAB") == "all"
 MINE = f"t{os.getpid()}-"
@@ -323,7 +323,8 @@ def test_run_gives_a_whole_report(labs, topology):
     store, page = folder / "results.db", folder / "report.html"
     where = ["--name", name, "--report", page, "--store", store]
     done = labs.eagre("run", topology, *where, "--test", "rfc2544", "--", *COARSE, timeout=120)
-    assert done.exit == 0, str(done)
+    # Where the tester is the limit, it can't judge bursts at the line rate.
+    assert done.exit == 0 or (done.exit == CANNOT_JUDGE and "the tester limited the throughput" in done.out), str(done)
     labs.gone(name, set())
     assert all(word in done.out for word in ("Throughput at 128B", "Latency at", "Frame loss rate at", "Back-to-back"))
     (campaign,) = campaigns(labs, store)

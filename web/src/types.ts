@@ -270,6 +270,8 @@ export interface BackToBackRow {
   disturbed: number;
   /** Why there was nothing to search. */
   skipped: string | null;
+  /** What bounds the throughput from above. Archives of older versions do not say. */
+  throughput_limit?: Limit | null;
 }
 
 /** A BGP peer, and the speaker behind a port that talks to it. */

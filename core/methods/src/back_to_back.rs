@@ -143,6 +143,9 @@ pub struct BackToBackRow {
     pub disturbed: u32,
     /// Why there was nothing to search.
     pub skipped: Option<String>,
+    /// What bounds the throughput from above. Archives of older versions do not say.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub throughput_limit: Option<Limit>,
 }
 
 impl Row for BackToBackRow {
@@ -151,6 +154,16 @@ impl Row for BackToBackRow {
         let note = self.skipped.clone().or_else(|| self.left_out());
         let buffer = |seconds: f64| Finding::at(&self.frames, "buffer_time", "s").value(seconds);
         [burst.note(note)].into_iter().chain(self.corrected_buffer_s.map(buffer)).collect()
+    }
+
+    fn limits(&self) -> Vec<Limit> {
+        let searches = [(self.tester_limited, Limit::Tester), (self.disturbed, Limit::Disturbed)];
+        let searches = searches.into_iter().filter(|(n, _)| *n > 0).map(|(_, limit)| limit);
+        searches.chain(self.throughput_limit.filter(|limit| limit.is_testers())).collect()
+    }
+
+    fn needs_none(&self) -> bool {
+        self.skipped.is_some() && !self.throughput_limit.is_none_or(Limit::is_testers)
     }
 }
 
@@ -181,6 +194,7 @@ struct Bursts {
     given_up: bool,
     found: Vec<(u64, Limit)>,
     skipped: Option<String>,
+    throughput_limit: Option<Limit>,
 }
 
 impl Bursts {
@@ -197,6 +211,7 @@ impl Bursts {
             given_up: false,
             found: Vec::new(),
             skipped: None,
+            throughput_limit: None,
         }
     }
 
@@ -229,6 +244,7 @@ impl Bursts {
             tester_limited: count(Limit::Tester),
             disturbed: count(Limit::Disturbed),
             skipped: self.skipped.clone(),
+            throughput_limit: self.throughput_limit,
         }
     }
 
@@ -302,6 +318,7 @@ impl Stage for Bursts {
 impl AtRate for Bursts {
     fn begin(&mut self, rate: Pps, limit: Limit) {
         self.rate = Some(rate);
+        self.throughput_limit = Some(limit);
         // RFC 9004 section 5.2: only where the throughput is below the theoretical maximum is there a buffer to fill.
         self.skipped = match limit {
             Limit::Disturbed => Some(

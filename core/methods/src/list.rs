@@ -207,6 +207,8 @@ pub enum RowAnswer {
     Found,
     /// The DUT failed.
     Failed,
+    /// It has no value, because the DUT is better than all that can be measured so.
+    NotNeeded,
     /// It has no value.
     Nothing,
     /// It has no value, because the tester was disturbed or the limit.
@@ -218,6 +220,7 @@ fn answer(row: &dyn Row) -> RowAnswer {
     match row.findings().iter().any(|finding| finding.value.is_some()) {
         _ if row.has_failed() => RowAnswer::Failed,
         true => RowAnswer::Found,
+        false if row.needs_none() => RowAnswer::NotNeeded,
         false if limits.iter().any(|limit| limit.is_testers()) => RowAnswer::CannotJudge,
         false => RowAnswer::Nothing,
     }

@@ -126,6 +126,11 @@ pub(crate) trait Row {
         self.limits().contains(&Limit::Disturbed)
     }
 
+    /// Whether the DUT is too good for there to be an answer.
+    fn needs_none(&self) -> bool {
+        false
+    }
+
     /// Whether the DUT failed: by default, at the smallest value already.
     fn has_failed(&self) -> bool {
         self.limits().contains(&Limit::Impossible)

@@ -294,6 +294,8 @@ class BackToBackRow:
     """The same in frames."""
     skipped: str | None = None
     """Why there was nothing to search."""
+    throughput_limit: Limit | None = None
+    """What bounds the throughput from above. Archives of older versions do not say."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -52,6 +52,9 @@ fn cases_of(result: &MethodResult) -> Vec<Case> {
                     cases.extend(findings.first().map(|finding| without_value(result, *answer, finding)));
                 }
             }
+            RowAnswer::NotNeeded => {
+                cases.extend(findings.first().map(|finding| with_value(result, finding, Outcome::Passed)))
+            }
             // One case says it of a row; its other values are missing for the same reason.
             _ => cases.extend(findings.first().map(|finding| without_value(result, *answer, finding))),
         }
