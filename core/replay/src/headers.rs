@@ -16,6 +16,8 @@ const ERRORS: [&str; 6] = [
 const ERRORS_V4: [u128; 2] = [4, 12];
 const ERRORS_V6: [u128; 1] = [4];
 
+/// Bytes of an ICMP error in front of the packet that it quotes.
+const ERROR: usize = 8;
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
 /// Bytes behind the IP header of a quoted packet that are read although they may not be there: those of a TCP header.
@@ -32,9 +34,12 @@ pub(crate) struct Headers {
 
 impl Headers {
     pub(crate) fn of(frame: &[u8]) -> Self {
-        let (mut all, behind) = read_first(frame);
-        let own = all.len();
-        if let Some(start) = all.last().and_then(|last| quote(last, behind)) {
+        let mut all = read_first(frame).0;
+        // The reader may go on into the quoted packet, and ends where that is cut short.
+        let error = all.iter().enumerate().find_map(|(i, header)| Some((i + 1, quote(header)?)));
+        let own = error.map_or(all.len(), |(own, _)| own);
+        if let Some((own, start)) = error {
+            all.truncate(own);
             all.extend(quoted(frame, start));
         }
         Self { quoted: own..all.len(), all }
@@ -51,15 +56,15 @@ impl Headers {
     }
 }
 
-/// Where the quoted packet begins, if the header is that of an ICMP error; `behind` is where the header ends.
-fn quote(last: &ReadHeader, behind: usize) -> Option<usize> {
-    let errors: &[u128] = match last.protocol.name {
+/// Where the quoted packet begins, if the header is that of an ICMP error.
+fn quote(header: &ReadHeader) -> Option<usize> {
+    let others: &[u128] = match header.protocol.name {
         "icmp" => &ERRORS_V4,
         "icmpv6" => &ERRORS_V6,
-        name if ERRORS.contains(&name) => return Some(behind),
+        name if ERRORS.contains(&name) => return Some(header.offset + ERROR),
         _ => return None,
     };
-    last.value("type").filter(|kind| errors.contains(kind)).map(|_| last.offset + 8)
+    header.value("type").filter(|kind| others.contains(kind)).map(|_| header.offset + ERROR)
 }
 
 /// The headers of the IP packet at `start`, as far as it is there.
