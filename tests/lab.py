@@ -92,9 +92,9 @@ def undisturbed(document):
     The figures stay as they are. Tests of disturbances look at what is told.
     """
     verdict = document.get("verdict") if isinstance(document, dict) else None
-    if not isinstance(verdict, dict) or not verdict.get("disturbed"):
+    if not isinstance(verdict, dict) or not (verdict.get("disturbed") or "holds" in verdict):
         return document
-    reasons = [reason for reason in verdict["reasons"] if not DISTURBANCE.match(reason)]
+    reasons = [reason for reason in verdict["reasons"] if SHORTFALL.search(reason) or not DISTURBANCE.match(reason)]
     valid = verdict["valid"] or all(map(SHORTFALL.search, reasons))
     verdict = {key: value for key, value in verdict.items() if key != "holds"}
     return {**document, "verdict": {**verdict, "valid": valid, "disturbed": False, "reasons": reasons}}

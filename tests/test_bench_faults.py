@@ -90,6 +90,7 @@ class TestWiring:
         done.refused(3, "no answer from 10.0.", "check that the device under test is up")
 
 
+@pytest.mark.unsteady("three trials with a disturbed tester end a method")
 class TestDevice:
     def test_one_that_forwards_nothing(self, routed):
         router, bench, profile = routed
@@ -171,6 +172,7 @@ class TestDevice:
         assert "none. The smallest load, 10% of the line rate, still lost" in said, said
 
 
+@pytest.mark.unsteady("three trials with a disturbed tester end a method")
 class TestInterrupted:
     @pytest.fixture
     def wire(self, lab):
