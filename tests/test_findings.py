@@ -1,0 +1,49 @@
+"""The scripts of findings/ have the form that its README promises. They run other people's software, so no test runs them."""
+
+import os
+import re
+import subprocess
+
+import pytest
+from lab import REPO
+
+FOLDER = REPO / "findings"
+SCRIPTS = sorted(FOLDER.glob("*.sh"))
+# What an installing command names: a package, and the version it is pinned to.
+INSTALLED = re.compile(
+    r"(?:pip\" -q|pip -q|npm) install((?: [^\s|;&]+)+)|go (?:install|get) (\S+)|-o APT::Sandbox::User=root download((?: [^\s|;&]+)+)"
+)
+PINNED = re.compile(r'^(--?\w[\w-]*|"?\$\w+"?|"?[\w@/.$-]+(==|=|@v?)"?\d[\w.:+~-]*"?)$')
+
+
+def installed(text):
+    """Packages that a script installs, as it names them."""
+    return [word for found in INSTALLED.findall(text) for word in " ".join(found).split()]
+
+
+def test_every_script_has_a_row_in_the_readme():
+    """In alphabetical order, each with a sentence."""
+    rows = re.findall(r"^\| \[([\w-]+\.sh)\]\(\1\) \| \S.{20,} \|$", (FOLDER / "README.md").read_text(), re.MULTILINE)
+    assert rows == [path.name for path in SCRIPTS]
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_says_what_it_shows_and_pins_what_it_runs(path):
+    """And a shell understands it."""
+    text = path.read_text()
+    header = " ".join(re.match(r"#!/bin/sh\n((?:#.*\n)+)set -eu\n", text)[1].replace("#", "").split())
+    assert re.search(r"^.*\. One would guess: .*\. So it is: .*\bUses .*\b[Nn]o Eagre\.$", header), header
+    assert os.access(path, os.X_OK)
+    assert installed(text), "it installs nothing"
+    assert [word for word in installed(text) if not PINNED.match(word)] == []
+    assert "exit 2" in text, "a package that cannot be had is no change of behavior"
+    subprocess.run(["sh", "-n", path], check=True)
+
+
+def test_packages_without_a_version_are_seen():
+    """What the test above rests on."""
+    assert installed('"$folder/venv/bin/pip" -q install scapy==2.8.0 dpkt || exit 2') == ["scapy==2.8.0", "dpkt"]
+    assert installed("npm install --silent autocannon@8.0.0") == ["--silent", "autocannon@8.0.0"]
+    assert installed("apt-get -qq -o APT::Sandbox::User=root download hey=0.1.4-2+b4 || exit 2") == ["hey=0.1.4-2+b4"]
+    assert not PINNED.match("dpkt") and not PINNED.match("autocannon@latest")
+    assert PINNED.match("scapy==2.8.0") and PINNED.match('"snmpd=5.9.3+dfsg-2+deb12u1"')
