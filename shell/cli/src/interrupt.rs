@@ -3,14 +3,14 @@
 use crate::{Exit, Failure};
 use engine::Control;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// From the first interrupt until another one ends the process at once: twice Ctrl-C in a hurry must not cost the result.
 const STOPS_WITHIN: Duration = Duration::from_secs(2);
 
 static CURRENT: Mutex<Option<Control>> = Mutex::new(None);
-static REQUESTED: AtomicBool = AtomicBool::new(false);
+static REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Lets signals stop what `control` controls, instead of what came before.
 ///
@@ -36,6 +36,11 @@ pub(crate) fn stops(control: Control) -> Result<(), Failure> {
         }
     })
     .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))
+}
+
+/// A flag that is set once a signal has asked for a stop.
+pub(crate) fn flag() -> Arc<AtomicBool> {
+    REQUESTED.clone()
 }
 
 /// Whether a signal has asked for a stop.

@@ -18,7 +18,7 @@ use crate::args::Dut;
 use crate::lab::StepPrinter;
 use crate::lab_compare::TopologySpec;
 use crate::run::read;
-use crate::{Exit, Failure, args, output};
+use crate::{Exit, Failure, args, interrupt, output};
 use clap::{Args as ClapArgs, ValueEnum};
 use lab::LabPaths;
 use methods::{Answer, Better, Paired, PairedConfig, PairedResult, Question, Side};
@@ -334,7 +334,7 @@ fn in_labs(args: &VersusArgs) -> Result<Exit, Failure> {
     let runner = TrialRunner::new(args.trials.settings(&args.more))?;
     let mut labs = Vec::new();
     let brought = checked.iter().try_for_each(|(_, spec, paths)| {
-        labs.push(spec.up(paths, &mut StepPrinter { stop: runner.stop_flag() })?);
+        labs.push(spec.up(paths, &mut StepPrinter { stop: interrupt::flag() })?);
         Ok::<_, Failure>(())
     });
     let compared = brought.and_then(|()| {

@@ -4,7 +4,7 @@ use super::device::DeviceCommands;
 use crate::args::Dut;
 use crate::run::{CALIBRATION, bad_profile, files_beside};
 use crate::simulate::SimTester;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, interrupt};
 use campaign::{PortTester, Tester as _};
 use engine::{Commands, RunOptions, TrialObserver, View};
 use lab::ChosenTest;
@@ -15,8 +15,6 @@ use result::ResultDocument;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use units::{FrameLen, Load, Nanos};
 
@@ -62,35 +60,21 @@ pub(crate) struct TrialRunner {
     cores: Vec<usize>,
     /// Sent by Ctrl-C.
     commands: Commands,
-    /// Set by Ctrl-C, too.
-    stop: Arc<AtomicBool>,
 }
 
 impl TrialRunner {
     /// A runner; from now on Ctrl-C ends the trial under way.
     pub(crate) fn new(settings: TrialSettings) -> Result<Self, Failure> {
         let (control, commands) = engine::channel();
-        let stop = Arc::new(AtomicBool::new(false));
-        let flag = stop.clone();
-        let handler = move || {
-            flag.store(true, Ordering::Relaxed);
-            control.stop();
-        };
-        ctrlc::set_handler(handler)
-            .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))?;
+        interrupt::stops(control)?;
         let real = !settings.sim;
         let cores = if real { crate::run::worker_cores(settings.cores)? } else { Vec::new() };
-        Ok(Self { clock: real.then(|| TscClock::calibrate(CALIBRATION)), cores, settings, commands, stop })
+        Ok(Self { clock: real.then(|| TscClock::calibrate(CALIBRATION)), cores, settings, commands })
     }
 
     /// Whether the user requested a stop.
     pub(crate) fn is_stopped(&mut self) -> bool {
         self.commands.is_stopped()
-    }
-
-    /// A flag that is set once the user requests a stop.
-    pub(crate) fn stop_flag(&self) -> Arc<AtomicBool> {
-        self.stop.clone()
     }
 
     /// The Plan of a side with a seed.
