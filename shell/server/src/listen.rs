@@ -15,7 +15,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
@@ -29,6 +29,14 @@ const READ_TIME: Duration = Duration::from_secs(30);
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// Bytes of a request's head.
 const HEAD_MAX: usize = 64 << 10;
+/// For the rest of a request that was answered before it had come.
+const LINGER_TIME: Duration = Duration::from_secs(10);
+/// For the next bytes of it.
+const LINGER_PAUSE: Duration = Duration::from_secs(2);
+/// Bytes of it.
+const LINGER_MAX: usize = 1 << 30;
+/// Bytes of it at a time.
+const LINGER_BUFFER: usize = 16 << 10;
 /// For runs to end when the server does.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// From then to the end of the process.
@@ -219,12 +227,12 @@ async fn converse(
 }
 
 async fn requests(
-    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send,
     from: From,
     router: Router,
     place: &Place,
 ) {
-    let connection = place.handle();
+    let (mut stream, connection) = (stream, place.handle());
     let service = hyper::service::service_fn(move |mut request: Request<hyper::body::Incoming>| {
         request.extensions_mut().insert(from);
         request.extensions_mut().insert(connection.clone());
@@ -234,9 +242,24 @@ async fn requests(
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIME)
         .max_buf_size(HEAD_MAX)
-        .serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = connection.await {
-        tracing::debug!(from = %from.address, "connection: {error}");
+        .serve_connection(TokioIo::new(&mut stream), service);
+    match connection.await {
+        Ok(()) => linger(&mut stream).await,
+        Err(error) => tracing::debug!(from = %from.address, "connection: {error}"),
+    }
+}
+
+/// Reads and drops what a client still sends after the last response: closing a connection with unread data resets it, and
+/// a client that sends its whole request first would see the reset instead of the response (RFC 9112 section 9.6).
+async fn linger(stream: &mut (impl AsyncRead + Unpin)) {
+    let mut dropped = vec![0; LINGER_BUFFER];
+    let until = tokio::time::Instant::now() + LINGER_TIME;
+    let mut room = LINGER_MAX;
+    while room > 0 && tokio::time::Instant::now() < until {
+        match timeout(LINGER_PAUSE, stream.read(&mut dropped)).await {
+            Ok(Ok(length @ 1..)) => room = room.saturating_sub(length),
+            _ => return,
+        }
     }
 }
 

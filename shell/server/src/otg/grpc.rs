@@ -284,7 +284,9 @@ impl tonic::server::ClientStreamingService<Bytes> for Call {
                 whole.extend(otg::codec::decode_piece(&piece).map_err(|errors| status(&errors))?);
                 if whole.len() > REQUEST_MAX {
                     let most = REQUEST_MAX >> 20;
-                    return Err(Status::out_of_range(format!("the document is longer than {most} MiB")));
+                    return Err(Status::out_of_range(format!(
+                        "the document is longer than {most} MiB, the most that is accepted; send parts with AppendConfig"
+                    )));
                 }
             }
             let answered = call.answer(&whole).await;

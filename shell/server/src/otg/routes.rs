@@ -3,6 +3,7 @@
 use super::{Answer, Method, Otg};
 use crate::access::Caller;
 use crate::fault::Fault;
+use crate::routes::Whole;
 use crate::service::Service;
 use axum::Router;
 use axum::body::Bytes;
@@ -24,7 +25,7 @@ const REASON_MAX: usize = 4096;
 pub(crate) fn routes(otg: &Arc<Otg>) -> Router<Arc<Service>> {
     let with = |method: Method| {
         let otg = otg.clone();
-        move |caller: Caller, body: Bytes| answer(otg, method, caller, body)
+        move |caller: Caller, Whole(body): Whole| answer(otg, method, caller, body)
     };
     Router::new()
         .route(

@@ -44,6 +44,17 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for MaybeBody
     }
 }
 
+/// Bytes, whatever they are.
+pub(crate) struct Whole(pub(crate) Bytes);
+
+impl<S: Send + Sync> FromRequest<S> for Whole {
+    type Rejection = Fault;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, Fault> {
+        Bytes::from_request(request, state).await.map(Self).map_err(unread)
+    }
+}
+
 fn unread(rejection: BytesRejection) -> Fault {
     match rejection.status() {
         StatusCode::PAYLOAD_TOO_LARGE => too_long(),
@@ -54,7 +65,13 @@ fn unread(rejection: BytesRejection) -> Fault {
 /// Refusal of a body that is too long.
 pub(super) fn too_long() -> Fault {
     let most = super::BODY_MAX >> 20;
-    Fault::new(StatusCode::PAYLOAD_TOO_LARGE, format!("the request's body is longer than {most} MiB"))
+    Fault::new(
+        StatusCode::PAYLOAD_TOO_LARGE,
+        format!(
+            "the request's body is longer than {most} MiB, the most that is accepted; replace lists of single values by ranges, or \
+             send parts: more streams can be added to a run, and 'append_config' adds to a configuration of Open Traffic Generator"
+        ),
+    )
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {

@@ -10,7 +10,7 @@ mod results;
 mod runs;
 mod scripts;
 
-pub(crate) use body::QueryOf;
+pub(crate) use body::{QueryOf, Whole};
 
 use crate::access::Door;
 use crate::assets;
