@@ -4,6 +4,7 @@ The labs made here are called t<number of this process>-…, so that what a kill
 that need more than CI installs run with EAGRE_LAB=all (`make lab`).
 """
 
+import ipaddress
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import shlex
 import signal
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 from lab import CANNOT_JUDGE, EAGRE, INTERRUPTED, call, need, settled, stream, sums, wait_until
@@ -709,6 +711,49 @@ def test_frr_takes_what_is_generated(labs, netns):
     for family in ("-4", "-6"):
         listed = lambda: [line for line in router.ip(family, "route", "show").splitlines() if "proto static" in line]
         wait_until(lambda: len(listed()) == 1_000, "the routes", 20)
+
+
+def test_all_syntaxes_have_the_same_table(labs):
+    """What is read out of each by its own grammar is what IOS gets: routes and rules, in order."""
+
+    def networks(text):
+        return [str(ipaddress.ip_network(part)) for part in text]
+
+    def network(text):
+        address, _, wildcard = text.partition(" ")
+        return f"{address}/{32 - int(ipaddress.ip_address(wildcard)).bit_length()}" if wildcard else address
+
+    def xml(text, path, fields):
+        return [[entry.findtext(field) for field in fields] for entry in ElementTree.fromstring(text).iterfind(path)]
+
+    def lines(text, pattern):
+        return [list(match) for match in re.findall(pattern, text, re.MULTILINE)]
+
+    for first, via, family in (("16.0.0.0/22", "10.0.1.2", "ip"), ("2400::/48", "2001:2:0:1::2", "ipv6")):
+        options = ("--via", via, "--first", first)
+        wanted = [[network, via] for network in networks(re.findall(r"set routing.* route (\S+)", generated(labs, "routes", "junos", 300, *options)))]
+        assert len(wanted) == 300
+        assert lines(generated(labs, "routes", "procurve", 300, *options), rf"^{family} route (\S+) (\S+)$") == wanted
+        found = lines(generated(labs, "routes", "comware", 300, *options), rf"^{family} route-static (\S+) (\S+) (\S+)$")
+        assert [[f"{address}/{length}", hop] for address, length, hop in found] == wanted
+        text = generated(labs, "routes", "pfsense", 300, *options, "--interface", "opt3")
+        assert xml(text, "gateways/gateway_item", ("name", "gateway", "interface")) == [["EAGRE1", via, "opt3"]]
+        assert [[network, via] for network, _ in xml(text, "staticroutes/route", ("network", "gateway"))] == wanted
+    for permit in ("10.0.0.0/24 -> 10.0.1.0/24", "2001:2::/64 -> 2001:2:0:1::/64"):
+        family, options = ("ipv6" if ":" in permit else "ip"), ("--permit", permit)
+        text = generated(labs, "rules", "nftables", 300, *options)
+        wanted = [["permit" if verdict == "accept" else "deny", *networks(ends)] for *ends, verdict in lines(text, r"saddr (\S+) \S+ daddr (\S+) (\S+)$")]
+        assert len(wanted) == 300
+        for syntax, pattern in (
+            ("procurve", rf"^ +\d+ (permit|deny) {family} (\S+(?: [\d.]+)?) (\S+(?: [\d.]+)?)$"),
+            ("comware", rf"^ rule \d+ (permit|deny) {family} source (\S+(?: [\d.]+)?) destination (\S+(?: [\d.]+)?)$"),
+        ):
+            found = lines(generated(labs, "rules", syntax, 300, *options), pattern)
+            assert [[verdict, *map(network, ends)] for verdict, *ends in found] == wanted, syntax
+        text = generated(labs, "rules", "pfsense", 300, *options, "--interface", "opt1")
+        found = xml(text, "filter/rule", ("type", "source/address", "destination/address"))
+        assert [["permit" if verdict == "pass" else "deny", *ends] for verdict, *ends in found] == wanted
+        assert {tuple(rule) for rule in xml(text, "filter/rule", ("interface", "statetype"))} == {("opt1", "none")}
 
 
 def test_what_can_not_be_generated_is_said(labs):

@@ -174,7 +174,7 @@ pub(crate) enum Generate {
         /// Number of routes
         #[arg(long, value_name = "N")]
         count: u32,
-        /// Output syntax: ip-batch, frr, bird, vpp, ovs, cisco, junos
+        /// Output syntax: ip-batch, frr, bird, vpp, ovs, cisco, junos, procurve, comware, pfsense
         #[arg(long, value_name = "SYNTAX")]
         syntax: Syntax,
         /// First prefix; the others follow without gaps
@@ -183,7 +183,7 @@ pub(crate) enum Generate {
         /// Next hop; repeat it to assign routes round-robin
         #[arg(long, value_name = "ADDRESS", required = true)]
         via: Vec<IpAddr>,
-        /// Interface of the next hops (ip-batch)
+        /// Interface of the next hops (ip-batch, pfsense)
         #[arg(long, value_name = "NAME")]
         interface: Option<String>,
         /// Output port (ovs)
@@ -201,7 +201,7 @@ pub(crate) enum Generate {
         /// Number of rules, including those that permit the traffic
         #[arg(long, value_name = "N")]
         count: u32,
-        /// Output syntax: nftables, vpp, ovs, cisco, junos
+        /// Output syntax: nftables, vpp, ovs, cisco, junos, procurve, comware, pfsense
         #[arg(long, value_name = "SYNTAX")]
         syntax: Syntax,
         /// Traffic to permit: '10.0.0.0/24 -> 10.0.1.0/24'; can be repeated
@@ -213,6 +213,9 @@ pub(crate) enum Generate {
         /// Name of the access list
         #[arg(long, value_name = "NAME", default_value = "eagre")]
         name: String,
+        /// Interface of the rules (pfsense)
+        #[arg(long, value_name = "NAME")]
+        interface: Option<String>,
     },
 }
 
@@ -543,10 +546,11 @@ fn generate(config: Generate) -> Result<String, lab::GenerateError> {
             let hop = lab::Hop { port, src_mac, dst_mac };
             lab::routes(count, syntax, &lab::RouteOptions { first, via, interface, hop })
         }
-        Generate::Rules { count, syntax, permit, first, name } => {
+        Generate::Rules { count, syntax, permit, first, name, interface } => {
             let mut options = lab::RuleOptions::permitting(permit);
             options.first = first.unwrap_or(options.first);
             options.name = name;
+            options.interface = interface;
             lab::rules(count, syntax, &options)
         }
     }

@@ -3,6 +3,7 @@
 //! The n-th entry is a function of n, so that a profile can send to exactly the addresses that have a route, and devices
 //! with different syntaxes get the same table.
 
+mod pfsense;
 mod prefix;
 mod routes;
 mod rules;
@@ -33,11 +34,17 @@ pub enum Syntax {
     Cisco,
     /// Junos' configuration, as `set` commands.
     Junos,
+    /// The configuration of switches with ArubaOS-Switch, HP ProCurve before.
+    Procurve,
+    /// The configuration of switches and routers with Comware 7, by HPE and H3C.
+    Comware,
+    /// Sections of pfSense's `config.xml`.
+    Pfsense,
 }
 
 impl Syntax {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::IpBatch,
         Self::Nftables,
         Self::Frr,
@@ -46,6 +53,9 @@ impl Syntax {
         Self::Ovs,
         Self::Cisco,
         Self::Junos,
+        Self::Procurve,
+        Self::Comware,
+        Self::Pfsense,
     ];
 
     /// Its name on the command line.
@@ -59,6 +69,9 @@ impl Syntax {
             Self::Ovs => "ovs",
             Self::Cisco => "cisco",
             Self::Junos => "junos",
+            Self::Procurve => "procurve",
+            Self::Comware => "comware",
+            Self::Pfsense => "pfsense",
         }
     }
 }
@@ -116,6 +129,16 @@ pub enum GenerateError {
     /// IPv4 and IPv6 in one table.
     #[error("{0} and {1} are of different address families")]
     MixedFamilies(String, String),
+    /// More rules than the device has numbers for.
+    #[error("{syntax} has {most} rules in a list at most, not {count}")]
+    TooManyRules {
+        /// The syntax.
+        syntax: Syntax,
+        /// Requested number.
+        count: u32,
+        /// The device's.
+        most: u32,
+    },
     /// A list without entries.
     #[error("{0}")]
     Nothing(&'static str),

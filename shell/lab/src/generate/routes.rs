@@ -1,6 +1,6 @@
 //! Routing tables.
 
-use super::{GenerateError, Prefix, Syntax};
+use super::{GenerateError, Prefix, Syntax, pfsense};
 use std::fmt::Write;
 use std::net::IpAddr;
 
@@ -11,7 +11,7 @@ pub struct RouteOptions {
     pub first: Prefix,
     /// Next hops; several are used round-robin.
     pub via: Vec<IpAddr>,
-    /// Interface of the next hops, for `ip -batch`, which saves lookups.
+    /// Interface of the next hops: for `ip -batch`, which saves lookups, and for pfSense, where it is 'lan' unless given.
     pub interface: Option<String>,
     /// Output action of a switch that routes.
     pub hop: Hop,
@@ -36,19 +36,24 @@ pub struct Hop {
 pub fn routes(count: u32, syntax: Syntax, options: &RouteOptions) -> Result<String, GenerateError> {
     check(options, syntax)?;
     let destinations = options.first.following(u64::from(count))?;
-    let hops = options.via.iter().cycle();
+    let hops = options.via.iter().enumerate().cycle();
     let mut text = String::with_capacity(count as usize * 56 + 64);
     text.push_str(match (syntax, options.first.is_ipv6()) {
         (Syntax::Bird, false) => "protocol static eagre4 {\n  ipv4;\n",
         (Syntax::Bird, true) => "protocol static eagre6 {\n  ipv6;\n",
         _ => "",
     });
-    for (to, via) in destinations.zip(hops) {
-        route(&mut text, syntax, to, *via, options);
+    if syntax == Syntax::Pfsense {
+        let _ = pfsense::begin_routes(&mut text, &options.via, options.interface.as_deref());
     }
-    if syntax == Syntax::Bird {
-        text.push_str("}\n");
+    for (to, (hop, via)) in destinations.zip(hops) {
+        route(&mut text, syntax, to, (hop, *via), options);
     }
+    text.push_str(match syntax {
+        Syntax::Bird => "}\n",
+        Syntax::Pfsense => pfsense::END_ROUTES,
+        _ => "",
+    });
     Ok(text)
 }
 
@@ -68,8 +73,8 @@ fn check(options: &RouteOptions, syntax: Syntax) -> Result<(), GenerateError> {
     }
 }
 
-/// Appends a route. Writing to a string cannot fail.
-fn route(text: &mut String, syntax: Syntax, to: Prefix, via: IpAddr, options: &RouteOptions) {
+/// Appends a route by the next hop with this number. Writing to a string cannot fail.
+fn route(text: &mut String, syntax: Syntax, to: Prefix, (hop, via): (usize, IpAddr), options: &RouteOptions) {
     let family = if to.is_ipv6() { "ipv6" } else { "ip" };
     let _ = match (syntax, &options.interface) {
         (Syntax::IpBatch, Some(interface)) => {
@@ -86,6 +91,11 @@ fn route(text: &mut String, syntax: Syntax, to: Prefix, via: IpAddr, options: &R
             writeln!(text, "set routing-options rib inet6.0 static route {to} next-hop {via}")
         }
         (Syntax::Junos, _) => writeln!(text, "set routing-options static route {to} next-hop {via}"),
+        (Syntax::Procurve, _) => writeln!(text, "{family} route {to} {via}"),
+        (Syntax::Comware, _) => {
+            writeln!(text, "{family} route-static {} {} {via}", to.address(), to.prefix_len())
+        }
+        (Syntax::Pfsense, _) => pfsense::route(text, to, hop),
         (Syntax::Nftables, _) => Ok(()),
     };
 }

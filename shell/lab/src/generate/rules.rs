@@ -3,7 +3,7 @@
 //! RFC 2544 section 11.4: the rule that permits the test traffic comes last, so that a device that evaluates rules in
 //! order must evaluate all.
 
-use super::{GenerateError, Prefix, Syntax};
+use super::{GenerateError, Prefix, Syntax, pfsense};
 use std::fmt::Write;
 
 /// Options of an access list.
@@ -16,7 +16,12 @@ pub struct RuleOptions {
     pub first: Prefix,
     /// Name of the list, filter or table.
     pub name: String,
+    /// Interface that the rules are of (pfSense); 'wan' unless given.
+    pub interface: Option<String>,
 }
+
+/// The highest number of a rule of Comware.
+const COMWARE_MAX: u32 = 65_534;
 
 impl RuleOptions {
     /// Rules that permit this traffic, named 'eagre'. Denied sources are from 198.19.0.0/16 or 2001:2:0:ffff::/64,
@@ -28,7 +33,7 @@ impl RuleOptions {
         } else {
             Prefix::host(std::net::Ipv4Addr::new(198, 19, 0, 0).into())
         };
-        Self { permit, first, name: "eagre".to_owned() }
+        Self { permit, first, name: "eagre".to_owned(), interface: None }
     }
 }
 
@@ -45,11 +50,14 @@ pub fn rules(count: u32, syntax: Syntax, options: &RuleOptions) -> Result<String
     let mut text = String::with_capacity(count as usize * 80 + 128);
     head(&mut text, syntax, options);
     for (n, (permit, source, destination)) in (1u64..).zip(rules.chain(permits)) {
-        let _ = rule(&mut text, syntax, &Rule { n, permit, source, destination, name: &options.name });
+        let _ = rule(&mut text, syntax, &Rule { n, permit, source, destination, options });
     }
     text.push_str(match syntax {
         Syntax::Nftables => "  }\n}\n",
         Syntax::Vpp => " tag eagre\n",
+        Syntax::Procurve => "   exit\n",
+        Syntax::Comware => " quit\n",
+        Syntax::Pfsense => pfsense::END_RULES,
         _ => "",
     });
     Ok(text)
@@ -62,6 +70,9 @@ fn check(count: u32, syntax: Syntax, options: &RuleOptions) -> Result<u64, Gener
         Syntax::IpBatch => return unsupported("use nftables for the kernel's"),
         Syntax::Frr | Syntax::Bird => {
             return unsupported("it filters routes, not packets: use nftables");
+        }
+        Syntax::Comware if count > COMWARE_MAX => {
+            return Err(GenerateError::TooManyRules { syntax, count, most: COMWARE_MAX });
         }
         _ => {}
     }
@@ -99,6 +110,11 @@ fn head(text: &mut String, syntax: Syntax, options: &RuleOptions) {
         ),
         Syntax::Cisco if v6 => writeln!(text, "ipv6 access-list {name}"),
         Syntax::Cisco => writeln!(text, "ip access-list extended {name}"),
+        Syntax::Procurve if v6 => writeln!(text, "ipv6 access-list \"{name}\""),
+        Syntax::Procurve => writeln!(text, "ip access-list extended \"{name}\""),
+        Syntax::Comware if v6 => writeln!(text, "acl ipv6 advanced name {name}"),
+        Syntax::Comware => writeln!(text, "acl advanced name {name}"),
+        Syntax::Pfsense => write!(text, "{}", pfsense::BEGIN_RULES),
         Syntax::Vpp => write!(text, "set acl-plugin acl"),
         // Neighbour resolution is always permitted.
         Syntax::Ovs if v6 => writeln!(
@@ -116,11 +132,12 @@ struct Rule<'a> {
     permit: bool,
     source: Prefix,
     destination: Prefix,
-    name: &'a str,
+    options: &'a RuleOptions,
 }
 
 fn rule(text: &mut String, syntax: Syntax, rule: &Rule<'_>) -> std::fmt::Result {
-    let Rule { n, permit, source, destination, name } = *rule;
+    let Rule { n, permit, source, destination, options } = *rule;
+    let name = &options.name;
     let v6 = source.is_ipv6();
     let either = |yes: &'static str, no: &'static str| if permit { yes } else { no };
     match syntax {
@@ -152,6 +169,28 @@ fn rule(text: &mut String, syntax: Syntax, rule: &Rule<'_>) -> std::fmt::Result 
             writeln!(text, "{term} from source-address {source}")?;
             writeln!(text, "{term} from destination-address {destination}")?;
             writeln!(text, "{term} then {}", either("accept", "discard"))
+        }
+        Syntax::Procurve if v6 => {
+            writeln!(text, "   {} {} ipv6 {source} {destination}", n * 10, either("permit", "deny"))
+        }
+        Syntax::Procurve => {
+            let [from, to] = [source, destination].map(|net| format!("{} {}", net.address(), net.wildcard()));
+            writeln!(text, "   {} {} ip {from} {to}", n * 10, either("permit", "deny"))
+        }
+        Syntax::Comware if v6 => {
+            writeln!(
+                text,
+                " rule {n} {} ipv6 source {source} destination {destination}",
+                either("permit", "deny")
+            )
+        }
+        Syntax::Comware => {
+            let [from, to] = [source, destination].map(|net| format!("{} {}", net.address(), net.wildcard()));
+            writeln!(text, " rule {n} {} ip source {from} destination {to}", either("permit", "deny"))
+        }
+        Syntax::Pfsense => {
+            let interface = options.interface.as_deref().unwrap_or("wan");
+            pfsense::rule(text, (permit, interface, name), source, destination)
         }
         Syntax::IpBatch | Syntax::Frr | Syntax::Bird => Ok(()),
     }

@@ -46,6 +46,40 @@ fn routes_of_ipv4() {
     );
     let junos = |to: &str| format!("set routing-options static route {to} next-hop 10.0.1.2\n");
     assert_eq!(two(Syntax::Junos, &v4()), junos("16.0.255.0/24") + &junos("16.1.0.0/24"));
+    assert_eq!(two(Syntax::Procurve, &v4()), two(Syntax::Frr, &v4()));
+    assert_eq!(
+        two(Syntax::Comware, &v4()),
+        "ip route-static 16.0.255.0 24 10.0.1.2\nip route-static 16.1.0.0 24 10.0.1.2\n"
+    );
+}
+
+#[test]
+fn routes_of_pfsense_go_by_named_gateways() {
+    let options =
+        RouteOptions { via: vec![ip("10.0.1.2"), ip("10.0.1.3")], interface: Some("opt1".into()), ..v4() };
+    let text = routes(3, Syntax::Pfsense, &options).unwrap();
+    let gateway = |name: &str, address: &str| {
+        format!(
+            "    <gateway_item><interface>opt1</interface><gateway>{address}</gateway><name>{name}</name><weight>1</weight>\
+             <ipprotocol>inet</ipprotocol><descr></descr><monitor_disable></monitor_disable></gateway_item>\n"
+        )
+    };
+    let route = |to: &str, name: &str| {
+        format!("    <route><network>{to}</network><gateway>{name}</gateway><descr></descr></route>\n")
+    };
+    let wanted = [
+        "<pfsense>\n  <gateways>\n".to_owned(),
+        gateway("EAGRE1", "10.0.1.2"),
+        gateway("EAGRE2", "10.0.1.3"),
+        "  </gateways>\n  <staticroutes>\n".to_owned(),
+        route("16.0.255.0/24", "EAGRE1"),
+        route("16.1.0.0/24", "EAGRE2"),
+        route("16.1.1.0/24", "EAGRE1"),
+        "  </staticroutes>\n</pfsense>\n".to_owned(),
+    ];
+    assert_eq!(text, wanted.concat());
+    assert!(two(Syntax::Pfsense, &v6()).contains("<interface>lan</interface>"));
+    assert!(two(Syntax::Pfsense, &v6()).contains("<ipprotocol>inet6</ipprotocol>"));
 }
 
 #[test]
@@ -60,6 +94,8 @@ fn routes_of_ipv6() {
         first(Syntax::Junos),
         "set routing-options rib inet6.0 static route 2400:0:1::/48 next-hop 2001:2:0:1::2"
     );
+    assert_eq!(first(Syntax::Procurve), "ipv6 route 2400:0:1::/48 2001:2:0:1::2");
+    assert_eq!(first(Syntax::Comware), "ipv6 route-static 2400:0:1:: 48 2001:2:0:1::2");
     assert!(first(Syntax::Ovs).starts_with("priority=1048,ipv6,ipv6_dst=2400:0:1::/48,actions="));
     assert!(two(Syntax::Bird, &v6()).starts_with("protocol static eagre6 {\n  ipv6;\n"));
 }
@@ -151,6 +187,41 @@ fn rules_of_ipv4() {
 }
 
 #[test]
+fn rules_of_switches_and_pfsense() {
+    assert_eq!(
+        rules(2, Syntax::Procurve, &permit()).unwrap(),
+        "ip access-list extended \"eagre\"\n   \
+         10 deny ip 198.19.0.0 0.0.0.0 10.0.1.0 0.0.0.255\n   \
+         20 permit ip 10.0.0.0 0.0.0.255 10.0.1.0 0.0.0.255\n   exit\n"
+    );
+    assert_eq!(
+        rules(2, Syntax::Comware, &permit()).unwrap(),
+        "acl advanced name eagre\n \
+         rule 1 deny ip source 198.19.0.0 0.0.0.0 destination 10.0.1.0 0.0.0.255\n \
+         rule 2 permit ip source 10.0.0.0 0.0.0.255 destination 10.0.1.0 0.0.0.255\n quit\n"
+    );
+    let rule = |verdict: &str, source: &str| {
+        format!(
+            "    <rule><type>{verdict}</type><interface>opt2</interface><ipprotocol>inet</ipprotocol><statetype>none</statetype>\
+             <source><address>{source}</address></source><destination><address>10.0.1.0/24</address></destination>\
+             <descr>a &amp; b</descr></rule>\n"
+        )
+    };
+    let options = RuleOptions { name: "a & b".into(), interface: Some("opt2".into()), ..permit() };
+    assert_eq!(
+        rules(2, Syntax::Pfsense, &options).unwrap(),
+        format!(
+            "<pfsense>\n  <filter>\n{}{}  </filter>\n</pfsense>\n",
+            rule("block", "198.19.0.0/32"),
+            rule("pass", "10.0.0.0/24")
+        )
+    );
+    let error = rules(65_535, Syntax::Comware, &permit()).unwrap_err().to_string();
+    assert_eq!(error, "comware has 65534 rules in a list at most, not 65535");
+    assert!(rules(65_534, Syntax::Comware, &permit()).is_ok());
+}
+
+#[test]
 fn rules_of_ipv6() {
     let first = |syntax| {
         let text = rules(2, syntax, &permit6()).unwrap();
@@ -158,6 +229,12 @@ fn rules_of_ipv6() {
     };
     assert_eq!(first(Syntax::Nftables), "ip6 saddr 2001:2:0:ffff::/128 ip6 daddr 2001:2:0:1::/64 drop");
     assert_eq!(first(Syntax::Cisco), "sequence 10 deny ipv6 2001:2:0:ffff::/128 2001:2:0:1::/64");
+    assert_eq!(first(Syntax::Procurve), "10 deny ipv6 2001:2:0:ffff::/128 2001:2:0:1::/64");
+    assert_eq!(
+        first(Syntax::Comware),
+        "rule 1 deny ipv6 source 2001:2:0:ffff::/128 destination 2001:2:0:1::/64"
+    );
+    assert!(first(Syntax::Pfsense).contains("<ipprotocol>inet6</ipprotocol>"));
     assert!(first(Syntax::Ovs).starts_with("priority=1000,ipv6,ipv6_src=2001:2:0:ffff::/128"));
     assert!(first(Syntax::Junos).starts_with("set firewall family inet6 filter"));
     assert!(rules(1, Syntax::Ovs, &permit6()).unwrap().contains("icmp_type=135"));
