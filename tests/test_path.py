@@ -81,7 +81,9 @@ class Chain:
 
     def start(self, hops, ns=None, **rest):
         """Starts to poll; returns when the counters before the test are read."""
-        process = self.lab.start_eagre("path", self.written(hops, **rest), "--json", "-", ns=ns)
+        path = self.written(hops, **rest)
+        self.page = path.with_suffix(".html")
+        process = self.lab.start_eagre("path", path, "--json", "-", "--report", self.page, ns=ns)
         said = ""
         while "polling" not in said:
             line = process.stderr.readline()
@@ -154,6 +156,13 @@ def test_a_limit_is_found_by_its_rule(chain):
         values = [sample[key] for sample in series]
         assert values == sorted(values), (key, values)
     assert series[-1]["in_packets"] == hop(report, "r2")["in_packets"]
+    at = [0, *(sample["at_s"] for sample in series)]
+    for rate, total in (("in_pps", "in_packets"), ("out_pps", "out_packets"), ("drops_pps", "drops")):
+        sums = sum(sample[rate] * (now - before) for sample, before, now in zip(series, at, at[1:]))
+        assert sums == pytest.approx(series[-1][total], rel=1e-6), rate
+    page = chain.page.read_text()
+    for words in ("Packets per second into and out of each device", "nft rule", "r2: in", "</svg>"):
+        assert words in page, words
 
 
 def test_a_queue_is_found(chain):

@@ -4,7 +4,7 @@ use crate::run::bad_profile;
 use crate::table::table;
 use crate::{Exit, Failure};
 use clap::Args;
-use counters::{CounterError, PathConfig, PathReport, Poller};
+use counters::{CounterError, PathConfig, PathReport, Poller, Sample};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -28,6 +28,9 @@ pub(crate) struct PathArgs {
     /// Write the report to a file; '-' writes to standard output
     #[arg(long, value_name = "FILE|-")]
     json: Option<PathBuf>,
+    /// Write a page with rates over time to a file (HTML)
+    #[arg(long, value_name = "FILE")]
+    report: Option<PathBuf>,
 }
 
 /// The report as a document.
@@ -55,11 +58,23 @@ enum Sink {
     File(PathBuf, os::Draft),
 }
 
+/// Name and version of the report.
+const SCHEMA: &str = "eagre.path/1";
+
+/// A file to write, opened before polling, so that a bad path is reported first.
+fn draft(path: &Path) -> Result<(PathBuf, os::Draft), Failure> {
+    match os::Draft::create(path) {
+        Ok(file) => Ok((path.to_owned(), file)),
+        Err(error) => Err(Failure::bad_input(format!("{}: {error}", path.display()))),
+    }
+}
+
 /// `eagre path`.
 pub(crate) fn path(args: &PathArgs) -> Result<Exit, Failure> {
     let config = read(&args.file)?;
     config.check()?;
     let sink = Sink::open(args.json.as_deref())?;
+    let page = args.report.as_deref().map(draft).transpose()?;
     let stop = Arc::new(AtomicBool::new(false));
     let flag = stop.clone();
     ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed))
@@ -74,7 +89,14 @@ pub(crate) fn path(args: &PathArgs) -> Result<Exit, Failure> {
     let was_stopped = wait(args.duration, &stop);
     eprintln!("  reading the final counters");
     let report = poller.finish(None);
-    sink.write(&report)?;
+    let document = Document { schema: SCHEMA, report: &report };
+    if let Some((path, mut file)) = page {
+        let document = serde_json::to_value(&document).map_err(|e| Failure::refused(e.to_string()))?;
+        let written =
+            file.write_all(store::report::counters(&document).as_bytes()).and_then(|()| file.commit());
+        written.map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
+    }
+    sink.write(&document)?;
     Ok(if was_stopped && args.duration.is_some() { Exit::Interrupted } else { Exit::Done })
 }
 
@@ -155,16 +177,12 @@ impl Sink {
         match json {
             None => Ok(Self::Nowhere),
             Some(path) if path == Path::new("-") => Ok(Self::Stdout),
-            Some(path) => match os::Draft::create(path) {
-                Ok(file) => Ok(Self::File(path.to_owned(), file)),
-                Err(error) => Err(Failure::bad_input(format!("{}: {error}", path.display()))),
-            },
+            Some(path) => draft(path).map(|(path, file)| Self::File(path, file)),
         }
     }
 
-    fn write(self, report: &PathReport) -> Result<(), Failure> {
-        let document = Document { schema: "eagre.path/1", report };
-        let text = serde_json::to_string_pretty(&document).map_err(|e| Failure::refused(e.to_string()))?;
+    fn write(self, document: &Document<'_>) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(document).map_err(|e| Failure::refused(e.to_string()))?;
         let lost = |place: &dyn std::fmt::Display, error| Failure::refused(format!("{place}: {error}"));
         let written = match self {
             Self::Stdout => {
@@ -176,7 +194,7 @@ impl Sink {
                 .and_then(|()| file.commit())
                 .map_err(|error| lost(&path.display(), error)),
         };
-        print!("{}", render(report));
+        print!("{}", render(document.report));
         written
     }
 }
@@ -196,9 +214,23 @@ fn render(report: &PathReport) -> String {
             packets(Some(dropped)),
             percent(hop.cpu_busy),
             percent(hop.softirq),
+            peak(report, &hop.name, |sample| sample.in_pps),
+            peak(report, &hop.name, |sample| sample.out_pps),
+            peak(report, &hop.name, |sample| sample.drops_pps),
         ]
     });
-    let head = ["hop", "packets in", "out", "lost", "largest counter", "cpu busy", "softirq"];
+    let head = [
+        "hop",
+        "packets in",
+        "out",
+        "lost",
+        "largest counter",
+        "cpu busy",
+        "softirq",
+        "peak pps in",
+        "out",
+        "dropped",
+    ];
     let mut text = table(&head, rows.collect());
     for hop in &report.hops {
         let drops = hop.drops.iter().map(|drop| format!("{}: {}", drop.counter, count(drop.count)));
@@ -218,6 +250,12 @@ fn render(report: &PathReport) -> String {
     text
 }
 
+/// The highest rate among a hop's samples, packets per second.
+fn peak(report: &PathReport, hop: &str, rate: fn(&Sample) -> Option<f64>) -> String {
+    let rates = report.samples.iter().filter(|sample| sample.hop == hop).filter_map(rate);
+    rates.reduce(f64::max).map_or_else(|| "-".to_owned(), |rate| count(rate.round() as u64))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,11 +269,19 @@ mod tests {
                 {"name": "r2", "drops": [], "counters": {}, "remarks": ["its counters could not be read"]},
             ],
             "weakest": {"hop": "r1", "lost": 1000, "counters": [], "sentence": "r1 lost 1,000."},
-            "remarks": ["More."], "samples": [], "duration_s": 1.0,
+            "remarks": ["More."], "duration_s": 1.0,
+            "samples": [
+                {"hop": "r1", "at_s": 0.5, "in_packets": 1, "out_packets": 1, "drops": 0, "in_pps": 11_000.4, "out_pps": 7_000.0, "drops_pps": 0.0},
+                {"hop": "r1", "at_s": 1.0, "in_packets": 1, "out_packets": 1, "drops": 0, "in_pps": 9_000.0, "out_pps": 8_000.0, "drops_pps": null},
+            ],
         });
         let text = render(&serde_json::from_value(report).unwrap());
         let row: Vec<&str> = text.lines().nth(1).unwrap_or_default().split_whitespace().collect();
-        assert_eq!(row, ["r1", "9,000", "8,000", "1,000", "1,000", "50%", "25%"], "{text}");
+        assert_eq!(
+            row,
+            ["r1", "9,000", "8,000", "1,000", "1,000", "50%", "25%", "11,000", "8,000", "0"],
+            "{text}"
+        );
         assert!(text.contains(
             "r1: qdisc tbf of b: 1,000\n  r2: its counters could not be read\n\nr1 lost 1,000.\nMore.\n"
         ));

@@ -75,6 +75,15 @@ pub struct Sample {
     pub out_packets: Option<u64>,
     /// Packets dropped since the start, by the counters that are read every interval.
     pub drops: u64,
+    /// Packets per second that have entered since the previous sample.
+    #[serde(default)]
+    pub in_pps: Option<f64>,
+    /// Packets per second that have left since the previous sample.
+    #[serde(default)]
+    pub out_pps: Option<f64>,
+    /// Packets per second dropped since the previous sample, by the counters that are read every interval.
+    #[serde(default)]
+    pub drops_pps: Option<f64>,
     /// CPU load since the previous sample, 0 to 1.
     pub cpu_busy: Option<f64>,
 }
@@ -531,19 +540,32 @@ fn samples(record: &Record) -> Vec<Sample> {
     // The last reading is full; use only the counters that the others have.
     let counts = |key: &Key| record.during.first().is_none_or(|reading| reading.drops.contains_key(key));
     let (mut earlier, mut sum) = (first, Some(Flow::default()));
-    let mut samples = Vec::new();
+    let mut samples: Vec<Sample> = Vec::new();
     for now in record.during.iter().chain(&record.after) {
         if reading::restarted(earlier, now) {
             sum = None;
         }
         sum = sum.and_then(|sum| Some(sum.plus(reading::flow(&[earlier, now], one_armed)?)));
         let grown = now.drops.iter().filter(|(key, _)| key.0 != Source::Softnet && counts(key));
+        let drops = grown.map(|(key, later)| reading::growth(first.drops.get(key).copied(), *later).0).sum();
+        let before = samples.last();
+        let seconds = now.at.since(earlier.at).as_secs_f64();
+        let rate = |now: Option<u64>, before: Option<u64>| {
+            (seconds > 0.0).then_some(now?.saturating_sub(before?) as f64 / seconds)
+        };
+        // The counts begin at zero.
+        let (in_before, out_before) =
+            before.map_or((Some(0), Some(0)), |one| (one.in_packets, one.out_packets));
+        let (in_packets, out_packets) = (sum.map(Flow::entered), sum.map(Flow::left));
         samples.push(Sample {
             hop: record.name.clone(),
             at_s: now.at.since(first.at).as_secs_f64(),
-            in_packets: sum.map(Flow::entered),
-            out_packets: sum.map(Flow::left),
-            drops: grown.map(|(key, later)| reading::growth(first.drops.get(key).copied(), *later).0).sum(),
+            in_packets,
+            out_packets,
+            drops,
+            in_pps: rate(in_packets, in_before),
+            out_pps: rate(out_packets, out_before),
+            drops_pps: rate(Some(drops), Some(before.map_or(0, |one| one.drops))),
             cpu_busy: reading::busy(earlier, now).map(|(busy, _)| busy),
         });
         earlier = now;

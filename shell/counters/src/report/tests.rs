@@ -327,6 +327,11 @@ fn samples_are_since_the_beginning() {
     let samples = report(&[record], None).samples;
     let figures: Vec<_> = samples.iter().map(|s| (s.in_packets, s.out_packets, s.drops)).collect();
     assert_eq!(figures, [(Some(4_000), Some(0), 4), (Some(9_000), Some(8_000), 10)]);
+    let seconds = [samples[0].at_s, samples[1].at_s - samples[0].at_s];
+    let rates: Vec<_> = samples.iter().map(|s| (s.in_pps, s.out_pps, s.drops_pps)).collect();
+    let wanted = [(4_000.0, 0.0, 4.0), (5_000.0, 8_000.0, 6.0)];
+    let wanted = wanted.iter().zip(seconds).map(|((i, o, d), s)| (Some(i / s), Some(o / s), Some(d / s)));
+    assert_eq!(rates, wanted.collect::<Vec<_>>());
 }
 
 #[test]

@@ -318,9 +318,19 @@ struct Sample {
     at_s: f64,
     in_packets: Option<f64>,
     out_packets: Option<f64>,
+    drops: Option<f64>,
 }
 
 fn path_rates(loaded: &Loaded, trial: &TrialRow, path: &Value) -> Option<Markup> {
+    let chart = packets_of_hops(&format!("c-path-{}", trial.ordinal), path)?;
+    Some(html! {
+        @if loaded.trials.len() > 1 { h3 { (trial.title()) } }
+        (chart)
+    })
+}
+
+/// What the devices of a path received and sent, and below it what they dropped.
+pub(super) fn packets_of_hops(id: &str, path: &Value) -> Option<Markup> {
     let samples = Vec::<Sample>::deserialize(path.get("samples")?).ok()?;
     let mut hops: Vec<&str> = Vec::new();
     for sample in &samples {
@@ -328,7 +338,7 @@ fn path_rates(loaded: &Loaded, trial: &TrialRow, path: &Value) -> Option<Markup>
             hops.push(&sample.hop);
         }
     }
-    let rates = |hop: &str, of: fn(&Sample) -> Option<f64>| -> Vec<(f64, f64)> {
+    let rates = |hop: &str, of: &dyn Fn(&Sample) -> Option<f64>| -> Vec<(f64, f64)> {
         let own: Vec<(f64, f64)> =
             samples.iter().filter(|s| s.hop == hop).filter_map(|s| Some((s.at_s, of(s)?))).collect();
         // The counters begin at zero, with the traffic.
@@ -338,23 +348,31 @@ fn path_rates(loaded: &Loaded, trial: &TrialRow, path: &Value) -> Option<Markup>
     };
     let one = |hop: &&str| {
         let name = |what: &str| format!("{hop}: {what}");
-        let received = Series { name: name("in"), points: rates(hop, |s| s.in_packets), ..Series::default() };
-        [received, Series { name: name("out"), points: rates(hop, |s| s.out_packets), ..Series::default() }]
+        let received =
+            Series { name: name("in"), points: rates(hop, &|s| s.in_packets), ..Series::default() };
+        [received, Series { name: name("out"), points: rates(hop, &|s| s.out_packets), ..Series::default() }]
+    };
+    let dropped = |hop: &&str| Series {
+        name: (*hop).to_owned(),
+        points: rates(hop, &|s| s.drops),
+        ..Series::default()
     };
     let series: Vec<Series> = hops.iter().flat_map(one).collect();
     if series.iter().all(|one| one.points.len() < 2) {
         return None;
     }
-    let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
-    let x = Axis { title: "time since traffic started".to_owned(), scale: Scale::Linear, format: seconds };
-    let y = Axis::suited("packets per second", pps, values);
-    let id = format!("c-path-{}", trial.ordinal);
-    let chart =
-        lines(&id, "Packets per second into and out of each device, by its counters", &x, &y, &series)?;
-    Some(html! {
-        @if loaded.trials.len() > 1 { h3 { (trial.title()) } }
-        (chart)
-    })
+    let drops: Vec<Series> =
+        hops.iter().map(dropped).filter(|one| one.points.iter().any(|(_, rate)| *rate > 0.0)).collect();
+    let over_time = |id: &str, title: &str, series: &[Series]| {
+        let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+        let x =
+            Axis { title: "time since traffic started".to_owned(), scale: Scale::Linear, format: seconds };
+        let y = Axis::suited("packets per second", pps, values);
+        lines(id, title, &x, &y, series)
+    };
+    let chart = over_time(id, "Packets per second into and out of each device, by its counters", &series)?;
+    let below = over_time(&format!("{id}-drops"), "Packets per second dropped, by the drop counters", &drops);
+    Some(html! { (chart) @if let Some(below) = below { (below) } })
 }
 
 fn failed_ratio(f: &Figures) -> Option<f64> {

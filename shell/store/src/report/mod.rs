@@ -16,6 +16,7 @@ pub use words::measured;
 
 use crate::{Loaded, State};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde_json::Value;
 
 const STYLE: &str = include_str!("style.css");
 
@@ -90,6 +91,50 @@ fn about(loaded: &Loaded) -> String {
     parts.push(format!("eagre {}", campaign.version));
     parts.retain(|part| !part.is_empty());
     parts.join(" · ")
+}
+
+/// The page of a report of counters along a path, `eagre.path/1`: the weakest link, rates over time, counts of each hop.
+pub fn counters(path: &Value) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let weakest = text(&path["weakest"]["sentence"]);
+    let sentence = match weakest.is_empty() {
+        true => "No hop or link lost more packets than background traffic explains.".to_owned(),
+        false => weakest,
+    };
+    let remarks: Vec<String> = list(&path["remarks"]).iter().map(text).collect();
+    let answer = html! {
+        p.answer { (sentence) }
+        @for remark in &remarks { p.soft { (remark) } }
+    };
+    let hops = list(&path["hops"]);
+    let packets = |head: &str, key: &str| {
+        tables::Column::new(head, &hops, |hop: &Value| hop[key].as_u64().map(units::count))
+    };
+    let columns = [
+        tables::Column::text("hop", &hops, |hop: &Value| Some(text(&hop["name"]))),
+        packets("packets in", "in_packets"),
+        packets("out", "out_packets"),
+        packets("lost", "lost"),
+    ];
+    let drops = hops.iter().flat_map(|hop| {
+        list(&hop["drops"]).into_iter().map(|drop| {
+            let dropped = units::count(drop["count"].as_u64().unwrap_or(0));
+            format!("{}: {}: {dropped}", text(&hop["name"]), text(&drop["counter"]))
+        })
+    });
+    let drops: Vec<String> = drops.collect();
+    let counted = html! {
+        @if let Some(table) = tables::table("Packets of each hop, by its counters", &columns) { (table) }
+        @if !drops.is_empty() { ul { @for drop in &drops { li { (drop) } } } }
+    };
+    let sections = [
+        Section::new("answer", "Summary", Some(answer)),
+        Section::new("time", "Over time", curves::packets_of_hops("c-path", path)),
+        Section::new("hops", "Hops", Some(counted)),
+    ];
+    let about = html! { p.soft { "What " (hops.len()) " devices counted while traffic ran" } };
+    page("Counters along a path", &about, &sections.into_iter().flatten().collect::<Vec<_>>())
 }
 
 fn page(title: &str, about: &Markup, sections: &[Section]) -> String {
