@@ -17,7 +17,7 @@ import capture
 import pytest
 from bond import UP, Switch
 from json_schema import errors
-from lab import INTERRUPTED, need, wait_until
+from lab import INTERRUPTED, call, need, wait_until
 
 MOONGEN, LIBMOON = (
     os.environ.get("EAGRE_MOONGEN_CHECKOUT"),
@@ -190,6 +190,61 @@ function master(rate)
     csv:finalize()
 end
 """
+
+
+IPFIX = """
+local headers, ipfix = require "headers", require "proto.ipfix"
+
+local template = {
+    {id = 8, length = 4, value = function() return parseIPAddress("192.0.2.254") end},
+    {id = 4, length = 1, value = function() return 17 end},
+    {id = 7, length = 2, value = function() return 50000 end},
+    {id = 1, length = 8, value = function() return 2 ^ 40 + 3 end},
+}
+local options = {{id = 149, length = 4, value = function() return 7 end}, {id = 304, length = 2, value = function() return 1 end}}
+
+function master()
+    local queue, pool = device.config{port = 0}:getTxQueue(0), memory.createMemPool()
+    local sent = 0
+    for number, records in ipairs{1, 2, 30} do
+        local buf = pool:alloc(1400)
+        local pkt = buf:getIpfixPacket()
+        pkt:fill{ethSrc = queue, ethDst = "02:00:00:00:00:99", ip4Dst = "10.0.0.2", udpDst = 4739, ipfixObservationDomain = 67108864}
+        pkt.ipfix:setExportTime(1700000000)
+        pkt.ipfix:setSeq(sent)
+        sent = sent + records + 1
+        local at = ipfix:copyTo(pkt.payload.uint8, 0, ipfix:createTmplSet(998, template))
+        at = ipfix:copyTo(pkt.payload.uint8, at, ipfix:createOptsTmplSet(999, options))
+        at = ipfix:copyTo(pkt.payload.uint8, at, ipfix:createDataSet(998, template, ipfix:getRecordLength(template), records))
+        at = ipfix:copyTo(pkt.payload.uint8, at, ipfix:createDataSet(999, options, ipfix:getRecordLength(options), 1))
+        pkt:setLength(42 + ipfix:getHeadersLength() + at)
+        buf:setSize(42 + ipfix:getHeadersLength() + at)
+        buf:offloadUdpChecksum()
+        queue:sendSingle(buf)
+        if number == 3 then buf:dump(0) end
+    end
+end
+"""
+
+
+def test_messages_of_ipfix(bench):
+    """Templates, options and records, as tshark reads them; `dump` names the header."""
+    need("tshark")
+    packets = bench.tcpdump()
+    done, _ = bench.good(IPFIX)
+    seen = packets()
+    assert len(seen) == 3 and all(capture.check(frame) == 2 for frame in seen)
+    file = capture.save(bench.folder / "ipfix.pcap", list(enumerate(seen)))
+    fields = ("cflow.version", "cflow.len", "cflow.sequence", "cflow.od_id", "cflow.flowset_id", "cflow.srcaddr", "cflow.protocol",
+              "cflow.srcport", "cflow.octets", "cflow.selector_algorithm", "_ws.expert.message")  # fmt: skip
+    rows = call("tshark", "-r", file, "-T", "fields", "-E", "aggregator=;", *(word for field in fields for word in ("-e", field)))
+    for sent, row, records in zip((0, 2, 5), rows.splitlines(), (1, 2, 30), strict=True):
+        version, length, sequence, domain, sets, sources, kinds, ports, octets, algorithm, said = row.split("\t")
+        assert (version, int(length), sequence, domain) == ("10", 16 + 24 + 20 + 4 + 15 * records + 10, str(sent), "67108864;7")
+        assert sets == "2;3;998;999" and algorithm == "1" and said == ""
+        assert (sources, kinds, ports) == tuple(";".join([value] * records) for value in ("192.0.2.254", "17", "50000"))
+        assert octets == ";".join([str(2**40 + 3)] * records)
+    assert "IPFIX version 10 len 524 time 1700000000 seq 5 domain 67108864" in done.out
 
 
 def test_a_load_has_its_rate_its_fields_and_its_lines(bench):
@@ -1238,6 +1293,7 @@ EXAMPLES = [
         "VXLAN flags",
         lambda f: f[36:38] == struct.pack("!H", 4789),
     ),
+    (MOONGEN, "ipfix-generation", "0 5 3", 5, "Sending 5.000000 MBit/s IPFIX traffic", lambda f: f[36:38] == struct.pack("!H", 4739)),
     (MOONGEN, "pcap/replay-pcap", "0 in.pcap -s 1", 4, "Enqueued all packets", is_udp),
     (
         MOONGEN,
@@ -1259,7 +1315,7 @@ EXAMPLES = [
     (MOONGEN, "moonsniff/traffic-gen", "0 1", 4, "device", is_udp),
     (MOONGEN, "moonsniff/test-dev", "0 1", 4, "[Device: id=1] TX: ", None),
 ]
-LEAST = 23
+LEAST = 24
 
 
 @pytest.mark.long
@@ -1268,7 +1324,7 @@ LEAST = 23
     reason="EAGRE_MOONGEN_CHECKOUT and EAGRE_LIBMOON_CHECKOUT name no checkouts",
 )
 def test_upstream_examples(bench):
-    """Of 25 examples, all but those that need a particular card or other programs, at least 23 run unmodified, print their lines, and send what they say."""
+    """Of 26 examples, all but those that need a particular card or other programs, at least 24 run unmodified, print their lines, and send what they say."""
     frame = bytes.fromhex("0200000000990200000000980800") + struct.pack("!BBHHHBBH", 0x45, 0, 46, 0, 0, 64, 17, 0) + bytes(38)
     record = struct.pack("<IIII", 1, 0, len(frame), len(frame)) + frame
     (bench.folder / "in.pcap").write_bytes(struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + record * 50)

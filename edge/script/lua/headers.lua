@@ -252,7 +252,7 @@ end
 local etherTypes = {ip4 = 0x0800, arp = 0x0806, vlan = 0x8100, ip6 = 0x86dd, lacp = 0x8809, ptp = 0x88f7}
 local protocols = {icmp = 1, tcp = 6, udp = 17}
 local protocols6 = {icmp = 58, tcp = 6, udp = 17}
-local ports = {ptp = 319, vxlan = 4789}
+local ports = {ptp = 319, ipfix = 4739, vxlan = 4789}
 
 local function default(args, key, value)
     if args[key] == nil then
@@ -494,6 +494,25 @@ define{
         getString = function(self)
             return ("VXLAN flags %s res %s vni %s res %s"):format(
                 self:getFlagsString(), self:getReservedString(), self:getVNIString(), self:getReserved2String())
+        end,
+    },
+}
+
+-- A message of IPFIX (RFC 7011 section 3.1); its sets follow.
+define{
+    name = "ipfix", lengthFrom = 0,
+    fields = {
+        {"Version", "version", "u16", 10}, {"Length", "length", "u16", 0}, {"ExportTime", "export_time", "u32", 0},
+        {"Seq", "sequence_number", "u32", 0}, {"ObservationDomain", "observation_domain_id", "u32", 0},
+    },
+    complete = function(args, prefix, following, before)
+        lengthTo(args, prefix, before)
+    end,
+    methods = {
+        getString = function(self)
+            return ("IPFIX version %s len %s time %s seq %s domain %s"):format(
+                self:getVersionString(), self:getLengthString(), self:getExportTimeString(), self:getSeqString(),
+                self:getObservationDomainString())
         end,
     },
 }

@@ -305,6 +305,7 @@ pkt.getUdpPacket = either(pkt.getUdp4Packet, pkt.getUdp6Packet)
 pkt.getTcp4Packet, pkt.getTcp6Packet = createStack("eth", "ip4", "tcp"), createStack("eth", "ip6", "tcp")
 pkt.getTcpPacket = either(pkt.getTcp4Packet, pkt.getTcp6Packet)
 pkt.getUdpPtpPacket = createStack("eth", "ip4", "udp", "ptp")
+pkt.getIpfixPacket = createStack("eth", "ip4", "udp", "ipfix")
 pkt.getVxlanPacket = createStack("eth", "ip4", "udp", "vxlan")
 pkt.getVxlanEthernetPacket = createStack("eth", "ip4", "udp", "vxlan", {"eth", name = "innerEth"})
 

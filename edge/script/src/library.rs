@@ -27,6 +27,7 @@ pub(crate) const MODULES: &[(&str, &str)] = &[
     ("software-ratecontrol", include_str!("../lua/ratecontrol.lua")),
     ("pcap", include_str!("../lua/pcap.lua")),
     ("pf", include_str!("../lua/pf.lua")),
+    ("headers", "return require 'eagre.headers'"),
     ("filter", "require 'device' return {DROP = -1}"),
     ("webserver", include_str!("../lua/webserver.lua")),
     ("argparse", include_str!("../lua/argparse.lua")),
@@ -44,6 +45,7 @@ pub(crate) const MODULES: &[(&str, &str)] = &[
     ("proto.icmp", "return require('proto.proto').icmp"),
     ("proto.ptp", "return require('proto.proto').ptp"),
     ("proto.vxlan", "return require('proto.proto').vxlan"),
+    ("proto.ipfix", include_str!("../lua/ipfix.lua")),
     ("proto.arp", include_str!("../lua/arp.lua")),
     ("proto.lacp", include_str!("../lua/lacp.lua")),
 ];
