@@ -115,13 +115,45 @@ def test_a_profile_for_clients_alone_reaches_other_servers(eagre):
     assert "server: {addresses: 48.0.0.1..48.0.0.9, ports: 80}" in lines and "server:" not in lines
 
 
+def test_the_simulator_sends_as_trex_does(said, tmp_path):
+    """MAC addresses of TRex's simulator, TTL 127 unless the profile says another, first ports of clients as TRex has them."""
+    pcap, page = tmp_path / "sim.pcap", "c.send('GET'); c.recv(4); s.recv(3); s.send('page')"
+    for setting, ttls in (("", (127, 127)), ("g.ip.ttl = 9; g.tcp.mss = 900", (9, 127)), ("g.tcp.mss = 900", (127, 127))):
+        one = "return profile(template(c, s, cps=10, limit=9), default_c_glob_info=g)"
+        simulated(said, page, f"g = ASTFGlobalInfo(); {setting}", one, more=("--pcap", pcap))
+        frames = [frame for _, frame in capture.records(pcap)]
+        from_client = [frame for frame in frames if frame[26] == 16]
+        macs = {(frame[26], frame[:6].hex(), frame[6:12].hex(), frame[22]) for frame in frames}
+        assert macs == {(16, "10" * 6, "18" * 6, ttls[0]), (48, "18" * 6, "10" * 6, ttls[1])}
+        ports = [int.from_bytes(frame[34:36], "big") for frame in from_client if frame[47] == 2]
+        first = [1024 + ((214013 * client + 2531011) & 0xFFFF) % 62976 + 1 for client in range(4)]
+        assert ports == [first[flow % 4] + flow // 4 for flow in range(9)]
+
+
+def test_a_capture_that_was_reset_is_closed(said, tmp_path):
+    """TRex's programs end by closing, whoever reset the captured connection."""
+    records = capture.records(CAPTURE)
+    talk = [((at - records[0][0]) // 1000, frame) for at, frame in records if not frame[47] & 1]
+    for side, flags in itertools.product((1, 2), (0x04, 0x14)):
+        last = next(frame for _, frame in reversed(talk) if frame[29] == side and len(frame) == 54)
+        frames = [*talk, (talk[-1][0] + 9, last[:47] + bytes([flags]) + last[48:])]
+        file, pcap = capture.save(tmp_path / "reset.pcap", frames), tmp_path / "sim.pcap"
+        one = f'ASTFCapInfo(file="{file}", cps=20, limit=3)'
+        [mail] = simulated(said, f"return ASTFProfile(default_ip_gen=addresses(), cap_list=[{one}])", more=("--pcap", pcap)).values()
+        assert mail["completed"] == mail["attempted"] == 3
+        sent = [frame for _, frame in capture.records(pcap) if frame[23] == 6]
+        assert not any(frame[47] & 4 for frame in sent) and sum(frame[47] & 1 for frame in sent) == 6
+        first = next(frame for frame in sent if frame[47] & 1)
+        assert first[26] == 16, "the client closes first"
+
+
 def test_captures_are_conversations(said):
     """The port is the capture's; shares of bytes become rates; the same bytes go both ways."""
     one = f'ASTFCapInfo(file="{CAPTURE}", cps=20, limit=5)'
     [mail] = simulated(said, f"return ASTFProfile(default_ip_gen=addresses(), cap_list=[{one}])").values()
     assert mail["attempted"] == mail["completed"] == 5
     text = said("convert", f"return ASTFProfile(default_ip_gen=addresses(), cap_list=[{one}])").ok().out
-    assert "ports: 25}" in text and f"pcap: {{file: {json.dumps(str(CAPTURE))}}}" in text, text
+    assert "ports: 25, ip: {ttl: 127}}" in text and f"pcap: {{file: {json.dumps(str(CAPTURE))}, reset: close}}" in text, text
     shares = ", ".join(f'ASTFCapInfo(file="{CAPTURE}", l7_percent={share}, port={port})' for share, port in ((30, 1), (70, 2)))
     text = said("convert", f"return ASTFProfile(default_ip_gen=addresses(), cap_list=[{shares}])").ok().out
     assert text.count("open: 50/s") == 2, text
@@ -240,7 +272,7 @@ def test_settings_are_said_or_named(said):
         "return profile(template(c, s, glob_info=t), default_c_glob_info=g)",
     )
     text = said("convert", *lines).ok().out
-    assert "client: {port: port0, addresses: 16.0.0.1..16.0.0.4, tcp: {initial_window: 4, mss: 600}, ip: {ttl: 9}}" in text, text
+    assert "client: {port: port0, addresses: 16.0.0.1..16.0.0.4, ports: 1024..64000, first_port: spread, tcp: {initial_window: 4, mss: 600}, ip: {ttl: 9}}" in text, text
     assert "# tcp.txbufsize has no effect" in text and "load: {drain: 60s, ramp_up: 2s}" in text, text
     refused = said("check", "g = ASTFGlobalInfo()", "g.tcp.speed = 3")
     refused.refused(2, "'tcp' has no setting 'speed'", "profile.py")
@@ -293,6 +325,23 @@ def test_groups_of_clients(eagre, lab, tmp_path):
     odd, even = ("00:00:00:02:00:00", "00:00:00:01:00:ff"), ("00:00:00:02:00:01", "00:00:00:01:01:00")
     assert hops[100, *odd] == set(range(1, 151, 2)) and hops[100, *even] == set(range(2, 151, 2)), hops.keys()
     assert len(hops) == 3, hops.keys()
+
+
+@pytest.mark.parametrize("responder", ["{vlan: 100}", "{vlan: 200}", "{vlan: 200, dst_mac: '00:00:00:01:00:00'}", "{vlan: 101}"])
+@pytest.mark.parametrize("initiator", ["vlan: 100", "vlan: 100, dst_mac: '00:00:00:02:00:00'"])
+def test_servers_answer_in_the_vlan_of_the_client(eagre, tmp_path, initiator, responder):
+    """TRex ignores the responder; in its simulator there are no devices between both ends."""
+    groups = (("16.0.0.1", "16.0.0.20", initiator), ("16.0.0.21", "16.0.0.255", initiator.replace("100", "101").replace("02:", "03:")))
+    lines = [f"- {{ip_start: {first}, ip_end: {last}, initiator: {{{place}}}, responder: {responder}, count: 3}}\n" for first, last, place in groups]
+    (tmp_path / "clients.yaml").write_text("vlan: true\ngroups:\n" + "".join(lines))
+    eagre("sim", SESSIONS, "--cc", tmp_path / "clients.yaml", "-d", "1", "--pcap", tmp_path / "sim.pcap", "--json", tmp_path / "r.json")
+    for entry in json.loads((tmp_path / "r.json").read_text())["sessions"].values():
+        assert entry["client"]["completed"] == entry["client"]["attempted"] > 0, entry
+    tags = {(frame[30], frame[33] > 20, frame[14:16].hex()) for _, frame in capture.records(tmp_path / "sim.pcap") if frame[30] == 16}
+    assert tags == {(16, False, "0064"), (16, True, "0065")}
+    macs = {(frame[30], frame[:12].hex()) for _, frame in capture.records(tmp_path / "sim.pcap") if frame[14:16] == b"\0\x64" and frame[16:18] == b"\x08\0"}
+    hop = "000000020000" if "dst_mac" in initiator else "10" * 6
+    assert macs == {(16, hop + "18" * 6), (48, "18" * 6 + hop)}
 
 
 def test_groups_of_clients_before_a_router(lab, tmp_path):

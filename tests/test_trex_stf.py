@@ -93,6 +93,37 @@ def test_flows_are_those_of_trex(eagre, query, tmp_path):
     assert [float(row[0]) for row in rows] == [pytest.approx(row[0], abs=2e-6) for row in wanted]
 
 
+@pytest.mark.parametrize(("cps", "limit", "loops"), [(6, 15, 1), (4.0, 2, 4), (10, 3, 7)])
+def test_a_limit_begins_again(eagre, query, tmp_path, cps, limit, loops):
+    """The same flows with the same ends, a slot after the last packet of those before; a loop that has begun in time runs out."""
+    capture = tmp_path / "sent.pcapng"
+    eagre("sim", [f"name: {query}, cps: {cps}, ipg: 1000, rtt: 5000, w: 1, limit: {limit}"], "--pcap", capture)
+    period = limit / cps + 0.005
+    # Two seconds, as the file says.
+    assert loops == (int(2 / period) + 1 if limit <= 2 * cps else 1)
+    rows = seen(capture, "frame.time_relative", "ip.src", "ip.dst", "udp.port")
+    wanted = []
+    count = min(limit, 2 * cps)
+    for loop in range(loops):
+        for number, (client, server, port) in enumerate(flows(int(count))):
+            begin = loop * period + number / cps
+            wanted.append((begin, [client, server, f"{port},53"]))
+            wanted.append((begin + 0.005, [server, client, f"53,{port}"]))
+    wanted.sort(key=lambda row: row[0])
+    assert [row[1:] for row in rows] == [row for _, row in wanted]
+    assert [float(row[0]) for row in rows] == [pytest.approx(at, abs=2e-6) for at, _ in wanted]
+
+
+def test_bytes_behind_the_packet_are_not_sent(eagre, query, tmp_path):
+    """A frame check sequence in the capture, say; the shortest frame has 60 bytes."""
+    packets = [packet for *_, packet in records(query)]
+    long = packets[0][:16] + struct.pack("!H", 104) + packets[0][18:38] + struct.pack("!H", 84) + packets[0][40:] + bytes(200)
+    path = save(tmp_path / "long.pcap", [(0, long[:118] + b"FCS!"), (700, packets[1][:60] + bytes(60 - len(packets[1])) + b"FCS!")])
+    capture = tmp_path / "sent.pcapng"
+    eagre("sim", [f"name: {path}, cps: 1.0, ipg: 1000, rtt: 5000, w: 1"], "--pcap", capture)
+    assert {tuple(row) for row in seen(capture, "frame.len", "udp.length")} == {("118", "84"), ("60", "14")}
+
+
 def test_captured_times_and_short_ones(eagre, query, tmp_path):
     capture = tmp_path / "sent.pcapng"
     for more, gap in (("", 0.0007), ("  cap_ipg_min: 800\n  cap_override_ipg: 90\n", 0.00009)):
@@ -105,14 +136,14 @@ def test_captured_times_and_short_ones(eagre, query, tmp_path):
 def test_a_conversation_over_tcp_keeps_its_packets(eagre, tmp_path):
     """As many as captured for each flow, with right checksums; a limit, a factor, a server for all."""
     capture = tmp_path / "sent.pcapng"
-    template = f"name: {CAPTURE}, cps: 1.0, ipg: 100, rtt: 200, w: 1, limit: 3, one_app_server: true, server_addr: 7.7.7.7"
+    template = f"name: {CAPTURE}, cps: 1.0, ipg: 100, rtt: 200, w: 1, limit: 30, one_app_server: true, server_addr: 7.7.7.7"
     eagre("sim", [template], "-m", "10", "--pcap", capture)
     packets = len(seen(CAPTURE, "frame.number"))
     rows = seen(capture, "ip.addr", "tcp.port", "tcp.checksum.status", "ip.checksum.status")
-    assert len(rows) == 3 * packets
+    assert len(rows) == 20 * packets
     assert {tuple(row[2:]) for row in rows} == {("1", "1")}
     pairs = {(frozenset(row[0].split(",")), frozenset(row[1].split(","))) for row in rows}
-    assert {pair[0] for pair in pairs} == {frozenset({f"16.0.0.{n}", "7.7.7.7"}) for n in (1, 2, 3)} and len(pairs) == 3
+    assert {pair[0] for pair in pairs} == {frozenset({f"16.0.0.{n}", "7.7.7.7"}) for n in (1, 2, 3)} and len(pairs) == 20
 
 
 def test_pools_by_name_and_a_capture_of_ipv6(eagre, tmp_path):

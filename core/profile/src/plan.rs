@@ -804,7 +804,40 @@ pub enum Pattern {
         rate: Pps,
         /// How many; `None` is until the end.
         flows: Option<u64>,
+        /// How often they are sent, and the time from the first flow to the same one again.
+        loops: (u64, Nanos),
+        /// Which of the flows.
+        take: FlowsTaken,
     },
+}
+
+/// Which flows of a stream are sent: those of some of the clients.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FlowsTaken {
+    /// Successive flows of one client.
+    pub each: u64,
+    /// Clients, which have flows in turn.
+    pub clients: u64,
+    /// Every so-many-th client.
+    pub every: u64,
+    /// The first of them.
+    pub first: u64,
+}
+
+impl FlowsTaken {
+    /// Those of all clients.
+    pub const ALL: Self = Self { each: 1, clients: 1, every: 1, first: 0 };
+
+    /// How many of the first `flows` they are.
+    pub fn of(&self, flows: u64) -> u64 {
+        let clients = |clients: u64| clients.saturating_sub(self.first).div_ceil(self.every.max(1));
+        let round = self.clients.max(1);
+        let (whole, rest) = (flows / self.each.max(1), flows % self.each.max(1));
+        let taken = (whole / round).saturating_mul(clients(round)).saturating_add(clients(whole % round));
+        // Of the last client's flows only some have begun.
+        let begun = clients(whole % round + 1) - clients(whole % round);
+        taken.saturating_mul(self.each.max(1)).saturating_add(begun * rest)
+    }
 }
 
 /// An entry under `sessions:` and how its ends find each other.

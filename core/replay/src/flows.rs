@@ -40,6 +40,8 @@ pub struct Template {
     pub traces: Vec<Trace>,
     /// For each packet of each trace whether the client sends it.
     pub from_client: Vec<Vec<bool>>,
+    /// From the first packet to the last.
+    pub span: Nanos,
 }
 
 impl Template {
@@ -55,7 +57,8 @@ impl Template {
         let sides = clients(&frames, by);
         one_conversation(&frames, &sides)?;
         let times = times(&frames, &sides, timing)?;
-        let mut template = Self { traces: vec![Trace::default()], from_client: vec![Vec::new()] };
+        let span = times.last().copied().unwrap_or_default();
+        let mut template = Self { traces: vec![Trace::default()], from_client: vec![Vec::new()], span };
         if split {
             template.traces.push(Trace::default());
             template.from_client.push(Vec::new());
@@ -67,7 +70,6 @@ impl Template {
             template.traces[side].push(packet);
             template.from_client[side].push(is_client);
         }
-        let span = times.last().copied().unwrap_or_default();
         template.traces.iter_mut().for_each(|trace| trace.span = span);
         Ok(template)
     }
@@ -141,6 +143,11 @@ impl Pool {
         self.first.is_ipv4()
     }
 
+    /// Number of addresses.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
     /// The address at a place, counted round.
     fn at(&self, place: u64) -> IpAddr {
         let place = place % self.count;
@@ -175,6 +182,8 @@ pub struct Pools {
     pub ports: (u16, u16),
     /// With which it begins.
     pub begin: PortBegin,
+    /// Whether clients have the servers' addresses, and servers the clients'.
+    pub swapped: bool,
 }
 
 /// The ends of a flow.
@@ -205,7 +214,9 @@ impl Pools {
             _ => 0,
         };
         let port = self.ports.0 + ((begin + before % ports) % ports) as u16;
-        FlowEnds { client: self.clients.at(pair), server: self.servers.at(pair), port }
+        let (client, server) = (self.clients.at(pair), self.servers.at(pair));
+        let (client, server) = if self.swapped { (server, client) } else { (client, server) };
+        FlowEnds { client, server, port }
     }
 }
 

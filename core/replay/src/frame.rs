@@ -21,6 +21,8 @@ pub struct CaptureOptions {
     pub checksums: Checksums,
     /// The longest time between two packets; longer ones are shortened to it.
     pub gap_max: Option<Nanos>,
+    /// Whether bytes behind an IP packet are left out, as far as a frame stays at least the shortest.
+    pub cut_trailers: bool,
 }
 
 impl Default for CaptureOptions {
@@ -31,6 +33,7 @@ impl Default for CaptureOptions {
             mtu: None,
             checksums: Checksums::Keep,
             gap_max: None,
+            cut_trailers: false,
         }
     }
 }
@@ -95,6 +98,13 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
+    /// Other bytes, `grown` more than before.
+    pub(crate) fn resize(&mut self, bytes: Vec<u8>, grown: i64) {
+        let original_len = i64::from(self.original_len) + grown;
+        self.original_len = original_len.clamp(bytes.len() as i64, i64::from(u32::MAX)) as u32;
+        self.bytes = bytes;
+    }
+
     pub(crate) fn into_packet(mut self, place: usize) -> TracePacket {
         self.bytes.resize(self.bytes.len().max(SHORTEST), 0);
         let original_len = self.original_len.max(SHORTEST as u32);
@@ -143,7 +153,12 @@ impl Frames {
             Err(reason) => return Err(ReplayError::Unsendable { record: index + 1, reason }),
         };
         self.report.lengths += u64::from(framed.was_without_length);
-        let (mut bytes, original_len) = (framed.bytes.into_owned(), framed.original_len);
+        let (mut bytes, mut original_len) = (framed.bytes.into_owned(), framed.original_len);
+        if let Some(len) = packet_len(&bytes).filter(|_| options.cut_trailers) {
+            let len = len.max(SHORTEST);
+            bytes.truncate(len);
+            original_len = original_len.min(len as u32);
+        }
         if bytes.len() as u64 >= u64::from(original_len) {
             repair(&mut bytes, options.checksums, &mut self.report.checksums);
         }
@@ -198,8 +213,24 @@ impl Frames {
     }
 }
 
+/// Length of a frame up to the end of its IP packet, as that says; `None` without an IP packet.
+fn packet_len(frame: &[u8]) -> Option<usize> {
+    const IPV6_HEADER: usize = 40;
+    let begin = link_len(frame);
+    let ip = frame.get(begin..)?;
+    let word =
+        |at: usize| ip.get(at..at + 2)?.first_chunk().map(|word| usize::from(u16::from_be_bytes(*word)));
+    let length = match frame.get(begin - 2..begin)? {
+        [0x08, 0x00] => word(2)?,
+        // A length of 0 is that of a jumbogram (RFC 2675).
+        [0x86, 0xdd] => word(4).filter(|length| *length > 0)? + IPV6_HEADER,
+        _ => return None,
+    };
+    Some(begin + length)
+}
+
 /// Bytes of a frame's hardware addresses, tags and type.
-fn link_len(frame: &[u8]) -> usize {
+pub(crate) fn link_len(frame: &[u8]) -> usize {
     let mut at = 12;
     while frame
         .get(at..)

@@ -13,6 +13,7 @@ mod error;
 mod flows;
 mod frame;
 mod headers;
+mod ipv6;
 mod length;
 mod rewrite;
 mod split;

@@ -4,6 +4,7 @@ use pcap::{Capture, RAW_IP};
 use proptest::prelude::*;
 use std::num::NonZeroU64;
 use units::Nanos;
+use wire::PacketSpec;
 
 #[test]
 fn a_trace_begins_at_zero_and_is_in_order() {
@@ -36,6 +37,37 @@ fn a_frame_check_sequence_is_taken_off_where_there_is_one() {
     let trace = Trace::new(&capture).unwrap();
     let lengths: Vec<_> = trace.packets.iter().map(|p| (p.bytes.len(), p.original_len)).collect();
     assert_eq!(lengths, [(100, 100), (104, 1514)]);
+}
+
+#[test]
+fn what_is_behind_an_ip_packet_can_be_cut() {
+    let options = CaptureOptions { cut_trailers: true, ..CaptureOptions::default() };
+    let long = |name: &str| {
+        let headers =
+            vec![header("ethernet", &[]), header("vlan", &[]), header(name, &[]), header("udp", &[])];
+        PacketSpec { headers, payload: vec![7; 60], ..PacketSpec::default() }.build_unpadded().unwrap().bytes
+    };
+    let followed = |frame: &[u8], more: usize| [frame, &vec![9; more][..]].concat();
+    let cut = |frame: Vec<u8>| {
+        let frames = Frames::new(&capture([frame]), &options).unwrap();
+        let packet = Trace::of(frames).packets.remove(0);
+        assert_eq!(packet.bytes.len(), packet.original_len as usize);
+        packet.bytes
+    };
+    for name in ["ipv4", "ipv6"] {
+        let frame = long(name);
+        assert_eq!(cut(followed(&frame, 8)), frame, "{name}");
+        assert_eq!(cut(frame.clone()), frame, "{name}");
+        let begin = capture([frame[..70].to_vec()]);
+        assert_eq!(Frames::new(&begin, &options).unwrap().all[0].bytes, frame[..70], "{name}");
+    }
+    // A short one keeps its padding.
+    let short = udp([1, 2], "10.0.0.1:7", "10.0.0.2:9");
+    assert_eq!(cut(followed(&short, 40)), followed(&short, 60 - short.len()));
+    let other = vec![5; 80];
+    assert_eq!(cut(other.clone()), other);
+    let kept = Trace::new(&capture([followed(&long("ipv4"), 8)])).unwrap();
+    assert_eq!(kept.packets[0].bytes[kept.packets[0].bytes.len() - 8..], [9; 8]);
 }
 
 #[test]

@@ -3,11 +3,12 @@
 //! Flow *f* begins *f* periods after the stream, and its packet *k* follows it by the offset of *k*: a period times `q`, and
 //! a rest. So in every period there is one packet of each offset, in the order of their rests, and the one of *k* is of the
 //! flow that began `q` periods before; it is missing if there was none, or none any more. Counting those that are not
-//! missing numbers all departures in the order of time.
+//! missing numbers all departures in the order of time. A loop begins when the one before is over, so its departures follow.
 //!
 //! [`Pace::Flows`]: crate::Pace::Flows
 
 use crate::exact::{GAP_SCALE, mul_div, mul_div_ceil, narrow};
+use crate::{FlowLoops, FlowTurns};
 use std::sync::Arc;
 use units::{Nanos, Pps};
 
@@ -29,8 +30,11 @@ struct Shape {
     /// A period is num/den ns; den is 0 if no flow ever begins.
     num: u128,
     den: u64,
-    /// Flows in all.
+    /// Flows of a loop.
     flows: u64,
+    loops: FlowLoops,
+    /// Which of them depart.
+    take: FlowTurns,
     /// In the order of time.
     places: Vec<Place>,
     /// `behind` of all places in ascending order, and the sum of those before each.
@@ -43,8 +47,11 @@ struct Shape {
 #[derive(Debug, Clone)]
 pub(crate) struct FlowTrain {
     shape: Arc<Shape>,
+    /// The current event: its loop, when that begins, and its number in it.
+    round: u64,
+    begin: u64,
     event: u64,
-    /// The current period and place in it.
+    /// The current period of the loop and place in it.
     period: u64,
     place: usize,
     /// When the period begins: ns, and a part of one in units of 1/den.
@@ -53,7 +60,12 @@ pub(crate) struct FlowTrain {
 }
 
 impl Shape {
-    fn new(offsets: &Arc<[Nanos]>, rate: Pps, flows: Option<u64>) -> Self {
+    fn new(
+        offsets: &Arc<[Nanos]>,
+        rate: Pps,
+        flows: Option<u64>,
+        (loops, take): (FlowLoops, FlowTurns),
+    ) -> Self {
         let den = if offsets.is_empty() || flows == Some(0) { 0 } else { rate.micro() };
         let whole_den = u128::from(den.max(1));
         let place = |(packet, offset): (u32, &Nanos)| {
@@ -77,12 +89,18 @@ impl Shape {
         });
         let mut sums: Vec<u128> = sums.collect();
         sums.push(sorted.iter().map(|behind| u128::from(*behind)).sum());
+        // Flows without end are not followed by a loop.
+        let loops = if flows.is_some() { loops } else { FlowLoops::ONCE };
         let flows = flows.unwrap_or(u64::MAX);
-        Self { num: GAP_SCALE, den, flows, places, sorted, sums, offsets: offsets.clone() }
+        Self { num: GAP_SCALE, den, flows, loops, take, places, sorted, sums, offsets: offsets.clone() }
     }
 
-    /// Events before `period`.
+    /// Events of a loop before `period`.
     fn until(&self, period: u64) -> u128 {
+        if self.take != FlowTurns::ALL {
+            let begun = |behind: &u64| self.take.taken(period.saturating_sub(*behind).min(self.flows));
+            return self.sorted.iter().map(|behind| u128::from(begun(behind))).sum();
+        }
         let begun = self.sorted.partition_point(|behind| *behind < period);
         let over = self.sorted.partition_point(|behind| behind.saturating_add(self.flows) < period);
         let sum = |count: usize, from: u64| u128::from(from) * count as u128 - self.sums[count];
@@ -91,23 +109,28 @@ impl Shape {
 
     fn exists(&self, period: u64, place: usize) -> bool {
         let behind = self.places[place].behind;
-        period >= behind && period - behind < self.flows
+        period >= behind && period - behind < self.flows && self.take.take(period - behind)
     }
 
-    /// Events in all.
+    /// Events of a loop.
     fn events(&self) -> u64 {
         match self.den {
             0 => 0,
-            _ => self.flows.saturating_mul(self.places.len() as u64),
+            _ => self.take.taken(self.flows).saturating_mul(self.places.len() as u64),
         }
     }
 }
 
 impl FlowTrain {
-    pub(crate) fn new(offsets: &Arc<[Nanos]>, rate: Pps, flows: Option<u64>) -> Self {
-        let shape = Arc::new(Shape::new(offsets, rate, flows));
-        let mut train = Self { shape, event: 0, period: 0, place: 0, base: 0, part: 0 };
-        train.set(0);
+    pub(crate) fn new(
+        offsets: &Arc<[Nanos]>,
+        rate: Pps,
+        flows: Option<u64>,
+        which: (FlowLoops, FlowTurns),
+    ) -> Self {
+        let shape = Arc::new(Shape::new(offsets, rate, flows, which));
+        let mut train = Self { shape, round: 0, begin: 0, event: 0, period: 0, place: 0, base: 0, part: 0 };
+        train.set(0, 0);
         train
     }
 
@@ -118,10 +141,10 @@ impl FlowTrain {
             return u64::MAX;
         };
         let carry = u64::from(u128::from(self.part) + u128::from(place.part) >= u128::from(self.shape.den));
-        self.base.saturating_add(place.rest).saturating_add(carry)
+        self.begin.saturating_add(self.base).saturating_add(place.rest).saturating_add(carry)
     }
 
-    /// The current event's packet among those of all flows, one flow's after the other's.
+    /// The current event's packet among those of a loop's flows, one flow's after the other's.
     #[inline(always)]
     pub(crate) fn number(&self) -> u64 {
         let Some(place) = self.shape.places.get(self.place) else { return 0 };
@@ -146,14 +169,17 @@ impl FlowTrain {
             steps -= 1;
         }
         if self.event < to || self.event >= self.shape.events() {
-            self.set(to);
+            self.set(self.round, to);
         }
     }
 
-    /// Makes event `index` the current one.
-    fn set(&mut self, index: u64) {
-        self.event = index;
-        if index >= self.shape.events() {
+    /// Makes event `index`, counted from the first of loop `round`, the current one.
+    fn set(&mut self, round: u64, index: u64) {
+        let events = self.shape.events().max(1);
+        (self.round, self.event) = (round.saturating_add(index / events), index % events);
+        self.begin = self.round.saturating_mul(self.shape.loops.period.0);
+        let index = self.event;
+        if self.round >= self.shape.loops.times || self.shape.events() == 0 {
             (self.period, self.place) = (u64::MAX, 0);
             return;
         }
@@ -161,7 +187,11 @@ impl FlowTrain {
         let last = self.shape.sorted.last().copied().unwrap_or(0);
         let mut low = 0;
         // The period of the event is below this one.
-        let mut high = last.saturating_add(self.shape.flows.min(index / each + 1)).saturating_add(1);
+        let take = self.shape.take;
+        let groups = take.round.saturating_mul(take.each).max(1);
+        // At least one flow of every round departs.
+        let begun = (index / each + 1).saturating_mul(groups);
+        let mut high = last.saturating_add(self.shape.flows.min(begun)).saturating_add(1);
         while high - low > 1 {
             let middle = low + (high - low) / 2;
             if self.shape.until(middle) <= index.into() { low = middle } else { high = middle }
@@ -197,10 +227,16 @@ impl FlowTrain {
         if shape.den == 0 {
             return 0;
         }
+        let rounds = (span / shape.loops.period.0.max(1)).min(shape.loops.times.saturating_sub(1));
+        let span = span - rounds * shape.loops.period.0;
         let begun = |offset: &Nanos| match span.checked_sub(offset.0) {
-            Some(rest) => mul_div_ceil(rest.into(), shape.den.into(), shape.num).min(shape.flows.into()),
+            Some(rest) => {
+                let begun = mul_div_ceil(rest.into(), shape.den.into(), shape.num).min(shape.flows.into());
+                shape.take.taken(narrow(begun)).into()
+            }
             None => 0,
         };
-        narrow(shape.offsets.iter().map(begun).fold(0, u128::saturating_add))
+        let of_round = narrow(shape.offsets.iter().map(begun).fold(0, u128::saturating_add));
+        rounds.saturating_mul(shape.events()).saturating_add(of_round)
     }
 }

@@ -29,6 +29,6 @@ mod schedule;
 mod train;
 
 pub use factor::Factor;
-pub use load::{Chain, CurvePoint, CurveShape, GapOrder, Link, Pace, StreamLoad};
+pub use load::{Chain, CurvePoint, CurveShape, FlowLoops, FlowTurns, GapOrder, Link, Pace, StreamLoad};
 pub use pacing::{Pacing, PacingRecord};
 pub use schedule::{Schedule, Share, Slot};

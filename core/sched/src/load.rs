@@ -96,7 +96,62 @@ pub enum Pace {
         rate: Pps,
         /// How many flows; `None` is until the end.
         flows: Option<u64>,
+        /// The same flows again, with the same numbers; only if their number is given.
+        loops: FlowLoops,
+        /// Which of the flows depart here; the others, and their packets' numbers, are left out.
+        take: FlowTurns,
     },
+}
+
+/// Which of numbered flows are taken: they come in groups of `each`, and groups in rounds of `round`; of a round every `every`-th group
+/// from `first` on is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FlowTurns {
+    /// Flows of a group, at least 1.
+    pub each: u64,
+    /// Groups of a round, at least 1.
+    pub round: u64,
+    /// Every so-many-th group, at least 1.
+    pub every: u64,
+    /// The first that is taken.
+    pub first: u64,
+}
+
+impl FlowTurns {
+    /// All flows.
+    pub const ALL: Self = Self { each: 1, round: 1, every: 1, first: 0 };
+
+    /// Whether flow `number` is taken.
+    #[inline]
+    pub fn take(&self, number: u64) -> bool {
+        let group = number / self.each.max(1) % self.round.max(1);
+        group >= self.first && (group - self.first).is_multiple_of(self.every.max(1))
+    }
+
+    /// How many of the first `count` flows are taken.
+    pub fn taken(&self, count: u64) -> u64 {
+        let (each, every) = (self.each.max(1), self.every.max(1));
+        let groups = |groups: u64| groups.saturating_sub(self.first).div_ceil(every);
+        let (whole, rest) = (count / each, count % each);
+        let (rounds, behind) = (whole / self.round.max(1), whole % self.round.max(1));
+        let taken = rounds.saturating_mul(groups(self.round.max(1))).saturating_add(groups(behind));
+        let last = if self.take(whole.saturating_mul(each)) { rest } else { 0 };
+        taken.saturating_mul(each).saturating_add(last)
+    }
+}
+
+/// How often flows of a known number are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct FlowLoops {
+    /// How often, at least once.
+    pub times: u64,
+    /// From the first flow of a loop to that of the next; after the last departure of the loop.
+    pub period: Nanos,
+}
+
+impl FlowLoops {
+    /// No loop.
+    pub const ONCE: Self = Self { times: 1, period: Nanos::MAX };
 }
 
 /// Which of the gaps of [`Pace::Gaps`] is next.
@@ -193,8 +248,13 @@ impl Pace {
             Pace::Trace { times, period } => {
                 mean(times.len() as u128, crate::cyclic::trace_period(times, *period).into())
             }
-            Pace::Flows { offsets, rate, .. } => {
-                Pps::from_micro(rate.micro().saturating_mul(offsets.len() as u64))
+            Pace::Flows { offsets, flows: Some(flows), loops, take, .. } if loops.times > 1 => {
+                mean(u128::from(take.taken(*flows)) * offsets.len() as u128, loops.period.0.into())
+            }
+            Pace::Flows { offsets, rate, take, .. } => {
+                let all = u128::from(rate.micro()) * offsets.len() as u128;
+                let round = take.round.saturating_mul(take.each).max(1);
+                Pps::from_micro(narrow(all * u128::from(take.taken(round)) / u128::from(round)))
             }
         })
     }
@@ -231,8 +291,8 @@ impl StreamLoad {
             Pace::Bursts { packets, bursts: Some(bursts), .. } => {
                 count.min(bursts.saturating_mul(u64::from(*packets)))
             }
-            Pace::Flows { offsets, flows: Some(flows), .. } => {
-                count.min(flows.saturating_mul(offsets.len() as u64))
+            Pace::Flows { offsets, flows: Some(flows), loops, take, .. } => {
+                count.min(take.taken(*flows).saturating_mul(offsets.len() as u64).saturating_mul(loops.times))
             }
             _ => count,
         }

@@ -64,8 +64,8 @@ impl Train {
                 (Train::Bursts(Cycle::bursts(*packets, *rate, *every)), events)
             }
             Pace::Trace { times, period } => (Train::Trace(Trace::new(times, *period)), one),
-            Pace::Flows { offsets, rate, flows } => {
-                (Train::Flows(FlowTrain::new(offsets, *rate, *flows)), one)
+            Pace::Flows { offsets, rate, flows, loops, take } => {
+                (Train::Flows(FlowTrain::new(offsets, *rate, *flows, (*loops, *take))), one)
             }
             Pace::Max => {
                 let packets = u32::try_from(total).unwrap_or(u32::MAX).max(1);

@@ -7,7 +7,8 @@
 
 use session::plan::{
     AddressRange, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix,
-    OpenRate, PairOrder, Patience, PoolPlan, SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
+    OpenRate, PairOrder, Patience, PoolPlan, PortBegin, SelectionOrder, SessionPlan, SideHost, SidePlan,
+    Size,
 };
 use session::{Apps, Clients, groups};
 use std::hint::black_box;
@@ -58,7 +59,11 @@ fn plan(app: AppPlan) -> SessionPlan {
     };
     let pool = |first: &str, last: &str, ports| {
         let [first, last] = [first, last].map(|text| text.parse().expect("an address"));
-        PoolPlan { addresses: vec![AddressRange { first, last, weight: 1, host: 0 }], ports }
+        PoolPlan {
+            addresses: vec![AddressRange { first, last, weight: 1, host: 0 }],
+            ports,
+            begin: PortBegin::First,
+        }
     };
     SessionPlan {
         name: String::new(),

@@ -162,6 +162,19 @@ pub struct PoolPlan {
     pub addresses: Vec<AddressRange>,
     /// Ports. Clients: those they open from. Servers: those they are reached at, unless a member of the mix has its own.
     pub ports: RangeInclusive<u16>,
+    /// With which of the ports a client begins; without meaning for servers.
+    pub begin: PortBegin,
+}
+
+/// With which port a client begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PortBegin {
+    /// The first.
+    #[default]
+    First,
+    /// One that is the client's: of `n` ports client *i* begins with that at place
+    /// ((214013·*i* + 2531011) mod 2^16) mod (*n* - 1) + 1.
+    Spread,
 }
 
 /// Some addresses.

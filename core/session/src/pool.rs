@@ -4,8 +4,9 @@
 //! pair comes again before all others have. Where both sides go in step, each goes round by itself: pairs are fewer, and none
 //! comes again before all of those have, either. A worker passes over pairs that are not its own.
 
-use crate::plan::{AddressRange, PoolPlan};
+use crate::plan::{AddressRange, PoolPlan, PortBegin};
 use crate::vary::{PairOrder, SelectionOrder};
+use random::lcg;
 use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 
@@ -26,6 +27,7 @@ pub struct Pool {
     clients: Addresses,
     servers: Addresses,
     client_ports: RangeInclusive<u16>,
+    begin: PortBegin,
     server_ports: RangeInclusive<u16>,
     order: Permutation,
     in_step: bool,
@@ -63,6 +65,7 @@ impl Pool {
             clients: of_clients,
             servers: of_servers,
             client_ports: clients.ports.clone(),
+            begin: clients.begin,
             server_ports,
             order: Permutation::new(order, pairs as u64),
             in_step,
@@ -108,6 +111,15 @@ impl Pool {
     /// The pair of two addresses and the `client_port`-th and `server_port`-th of their ports.
     #[inline]
     fn tuple_of(&self, client: &Picked, server: &Picked, (client_port, server_port): (u64, u64)) -> Tuple {
+        let client_port = match self.begin {
+            PortBegin::First => client_port,
+            PortBegin::Spread => {
+                let all = ports(&self.client_ports).max(1);
+                let drawn =
+                    (client.number as u32).wrapping_mul(lcg::FACTOR).wrapping_add(lcg::ADDEND) & 0xffff;
+                (u64::from(drawn) % (all - 1).max(1) + u64::from(all > 1) + client_port) % all
+            }
+        };
         let client_port = self.client_ports.start().wrapping_add(client_port as u16);
         let server_port = self.server_ports.start().wrapping_add(server_port as u16);
         Tuple {
@@ -162,6 +174,8 @@ struct Addresses {
     ranges: Vec<AddressRange>,
     /// Of range `i`: turns of it and those before.
     up_to: Vec<u128>,
+    /// Addresses before range `i`.
+    before: Vec<u64>,
     turns: u128,
 }
 
@@ -174,13 +188,20 @@ fn bits(ip: IpAddr) -> u128 {
 
 impl Addresses {
     fn new(ranges: &[AddressRange]) -> Self {
-        let mut turns = 0u128;
+        let (mut turns, mut addresses_before) = (0u128, 0u64);
+        let before = ranges.iter().map(|range| {
+            let addresses = bits(range.last).saturating_sub(bits(range.first)).saturating_add(1);
+            let before = addresses_before;
+            addresses_before = addresses_before.wrapping_add(addresses as u64);
+            before
+        });
+        let before = before.collect();
         let up_to = ranges.iter().map(|range| {
             let addresses = bits(range.last).saturating_sub(bits(range.first)).saturating_add(1);
             turns = turns.saturating_add(addresses.min(1 << 63).saturating_mul(range.weight.into()));
             turns
         });
-        Self { up_to: up_to.collect(), turns, ranges: ranges.to_vec() }
+        Self { up_to: up_to.collect(), before, turns, ranges: ranges.to_vec() }
     }
 
     /// The only address, if there is but one turn.
@@ -205,6 +226,7 @@ impl Addresses {
         };
         let range = &self.ranges[index];
         let before = if index == 0 { 0 } else { self.up_to[index - 1] };
+        let first = self.before[index];
         // All addresses of a range come once before they come again.
         let (time, place) = match range.weight {
             1 => (0, turn - before),
@@ -218,7 +240,8 @@ impl Addresses {
             IpAddr::V4(_) => IpAddr::V4((value as u32).into()),
             IpAddr::V6(_) => IpAddr::V6(value.into()),
         };
-        Picked { ip, time, weight: range.weight.into(), host: range.host }
+        let number = first.wrapping_add(place as u64);
+        Picked { ip, number, time, weight: range.weight.into(), host: range.host }
     }
 }
 
@@ -226,6 +249,8 @@ impl Addresses {
 #[derive(Debug, Clone, Copy)]
 struct Picked {
     ip: IpAddr,
+    /// Its number among all addresses.
+    number: u64,
     /// Which of the turns that a round has for it.
     time: u128,
     weight: u128,

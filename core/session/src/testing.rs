@@ -30,7 +30,7 @@ pub(crate) fn side(port: usize) -> SidePlan {
 pub(crate) fn addresses(first: &str, last: &str, ports: RangeInclusive<u16>) -> PoolPlan {
     let range =
         AddressRange { first: first.parse().unwrap(), last: last.parse().unwrap(), weight: 1, host: 0 };
-    PoolPlan { addresses: vec![range], ports }
+    PoolPlan { addresses: vec![range], ports, begin: PortBegin::First }
 }
 
 /// An entry of one application, both ends played.

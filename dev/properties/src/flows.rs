@@ -40,6 +40,7 @@ fn pools([first, last, server]: [&str; 3]) -> Pools {
         per_pair: 3,
         ports: (1_024, 64_000),
         begin: PortBegin::Spread,
+        swapped: false,
     }
 }
 

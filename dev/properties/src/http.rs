@@ -6,7 +6,7 @@
 
 use session::plan::{
     AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix, OpenRate,
-    PairOrder, Patience, PoolPlan, SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
+    PairOrder, Patience, PoolPlan, PortBegin, SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
 };
 use session::{Apps, Counts, Flow, Reason};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn plan(requests: u32) -> [SessionPlan; 1] {
         tunnel: None,
         pppoe: None,
     };
-    let pool = PoolPlan { addresses: Vec::new(), ports: 1..=1 };
+    let pool = PoolPlan { addresses: Vec::new(), ports: 1..=1, begin: PortBegin::First };
     let http = HttpPlan {
         requests: vec![(HttpRequest::get("/", "h"), 1)],
         order: SelectionOrder::Sequential,

@@ -7,7 +7,7 @@ mod convert;
 mod settings;
 mod steps;
 
-pub(crate) use convert::convert;
+pub(crate) use convert::{CLIENT_PORTS, convert};
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

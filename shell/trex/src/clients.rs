@@ -13,6 +13,8 @@ use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
+/// MAC addresses of the ports of TRex's stateful simulator: clients', servers'.
+pub(crate) const SIMULATED: [Mac; 2] = [Mac(0x1818_1818_1818), Mac(0x1010_1010_1010)];
 /// Clients that take turns, one by one, in all groups of a file.
 const TURNS_MAX: u64 = 4_096;
 
@@ -62,7 +64,11 @@ pub struct PlaceDoc {
 
 /// Groups of clients.
 #[derive(Debug, Clone)]
-pub struct Groups(Vec<Group>);
+pub struct Groups {
+    all: Vec<Group>,
+    /// MAC addresses of both ports of TRex's simulator, clients' and servers'.
+    simulated: Option<[Mac; 2]>,
+}
 
 #[derive(Debug, Clone)]
 struct Group {
@@ -92,7 +98,7 @@ struct Place {
 
 /// A MAC address that can be counted up.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Mac(u64);
+pub(crate) struct Mac(u64);
 
 impl FromStr for Mac {
     type Err = ();
@@ -161,21 +167,45 @@ impl Groups {
                 ));
             }
         }
-        if errors.is_empty() { Ok(Self(groups)) } else { Err(Errors(errors)) }
+        if errors.is_empty() { Ok(Self { all: groups, simulated: None }) } else { Err(Errors(errors)) }
+    }
+
+    /// The same between the two ports of TRex's simulator, which has no devices: a group's clients are one, and all servers of a VLAN
+    /// have the first 'dst_mac' of its groups.
+    pub(crate) fn simulated(&self) -> Self {
+        let mut all = self.all.clone();
+        for group in all.iter_mut().filter(|group| group.initiator.src_mac.is_none()) {
+            group.count = 1;
+        }
+        Self { all, simulated: Some(SIMULATED) }
+    }
+
+    /// # Errors
+    /// Groups of which nothing says where their frames go.
+    pub(crate) fn check(&self) -> Result<(), Errors> {
+        let is_lost = |group: &Group| group.initiator.dst_mac.is_none() && group.initiator.next_hop.is_none();
+        let lost =
+            self.all.iter().enumerate().filter(|(_, group)| self.simulated.is_none() && is_lost(group));
+        let errors: Vec<String> = lost
+            .map(|(index, _)| {
+                format!("--cc: groups[{index}].initiator: give 'dst_mac', or 'next_hop' and 'src_ip'")
+            })
+            .collect();
+        if errors.is_empty() { Ok(()) } else { Err(Errors(errors)) }
     }
 
     /// The hosts of the clients' port.
     pub(crate) fn client_hosts(&self) -> Vec<Node> {
-        self.turns().map(|turn| turn.host()).collect()
+        self.turns().map(|turn| turn.host(self.simulated.map(|[mac, _]| mac))).collect()
     }
 
     /// The hosts of the servers' port, whose addresses begin with `first`: one for each VLAN.
     pub(crate) fn server_hosts(&self, first: Ipv4Addr) -> Result<Vec<Node>, String> {
         let hosts = self.responders()?.into_iter().map(|place| {
-            let mut pairs = vec![pair("name", Node::text(server_name(place)))];
+            let mut pairs = vec![pair("name", Node::text(server_name(&place)))];
             pairs.extend(place.vlan.map(|vlan| pair("vlan", Node::text(vlan))));
-            pairs.extend(place.src_mac.map(|mac| pair("mac", Node::text(mac))));
-            pairs.push(pair("ip", Node::text(address(place, first))));
+            pairs.extend(self.server_mac(&place).map(|mac| pair("mac", Node::text(mac))));
+            pairs.push(pair("ip", Node::text(address(&place, first))));
             Node::Line(pairs)
         });
         Ok(hosts.collect())
@@ -201,8 +231,7 @@ impl Groups {
                 [one] => Node::text(one),
                 several => Node::List(several.iter().map(Node::text).collect()),
             };
-            let mac = turn.group.initiator.dst_mac;
-            macs.extend(mac.map(|mac| pair(&name, Node::text(mac.plus(turn.number)))));
+            macs.extend(self.hop_mac(&turn).map(|mac| pair(&name, Node::text(mac))));
             hosts.push((name, clients));
         }
         let mut pairs = vec![pair("hosts", Node::Line(hosts))];
@@ -215,7 +244,7 @@ impl Groups {
     /// The first client of a range that is in no group.
     fn stranger(&self, range: &RangeInclusive<u32>) -> Option<Ipv4Addr> {
         let mut spans: Vec<(u32, u32)> =
-            self.0.iter().map(|group| (group.first.into(), group.last.into())).collect();
+            self.all.iter().map(|group| (group.first.into(), group.last.into())).collect();
         spans.sort_unstable();
         let mut next = *range.start();
         for (first, last) in spans {
@@ -229,30 +258,53 @@ impl Groups {
     /// Which hosts servers are behind: all of them behind each.
     pub(crate) fn servers(&self, addresses: &str) -> Result<(String, Node), String> {
         let hosts = self.responders()?.into_iter();
-        let hosts = hosts.map(|place| (server_name(place), Node::text(addresses)));
+        let hosts = hosts.map(|place| (server_name(&place), Node::text(addresses)));
         Ok(pair("hosts", Node::Line(hosts.collect())))
     }
 
     /// Groups by the turns that their clients take.
     fn turns(&self) -> impl Iterator<Item = Turn<'_>> {
-        let groups = (1..).zip(&self.0);
+        let groups = (1..).zip(&self.all);
         let turns = |group: &Group| 0..group.count.min(u16::try_from(group.clients()).unwrap_or(u16::MAX));
         groups.flat_map(move |(place, group)| turns(group).map(move |number| Turn { place, group, number }))
     }
 
-    /// Where servers are: one place for each VLAN.
-    fn responders(&self) -> Result<Vec<&Place>, String> {
-        let mut places: Vec<&Place> = Vec::new();
-        for (index, group) in self.0.iter().enumerate() {
+    /// Where the frames of a turn's clients go, if no next hop says it.
+    fn hop_mac(&self, turn: &Turn<'_>) -> Option<Mac> {
+        let place = &turn.group.initiator;
+        match self.simulated {
+            Some(_) if place.next_hop.is_some() => None,
+            Some(_) => self.server_mac(&Place { vlan: place.vlan, ..Place::default() }),
+            None => place.dst_mac.map(|mac| mac.plus(turn.number)),
+        }
+    }
+
+    /// The MAC address of the servers at a place; `None` is one that Eagre makes.
+    fn server_mac(&self, place: &Place) -> Option<Mac> {
+        let Some([_, mac]) = self.simulated else { return place.src_mac };
+        let mut here = self.all.iter().map(|group| &group.initiator).filter(|other| other.vlan == place.vlan);
+        Some(here.find_map(|other| other.dst_mac).unwrap_or(mac))
+    }
+
+    /// Where servers are: one place for each VLAN, those of 'responder' and those of 'initiator'. TRex ignores the former: its servers
+    /// answer into the VLAN that a frame came in.
+    fn responders(&self) -> Result<Vec<Place>, String> {
+        let mut places: Vec<Place> = Vec::new();
+        for (index, group) in self.all.iter().enumerate() {
             let ours = &group.responder;
             match places.iter().find(|other| other.vlan == ours.vlan) {
-                None => places.push(ours),
+                None => places.push(ours.clone()),
                 Some(other) if (other.src_mac, other.src_ip) == (ours.src_mac, ours.src_ip) => {}
                 Some(_) => {
                     return Err(format!(
                         "groups[{index}].responder: servers of one VLAN have one src_mac and src_ip"
                     ));
                 }
+            }
+        }
+        for vlan in self.all.iter().map(|group| group.initiator.vlan) {
+            if places.iter().all(|place| place.vlan != vlan) {
+                places.push(Place { vlan, ..Place::default() });
             }
         }
         Ok(places)
@@ -275,11 +327,13 @@ impl Turn<'_> {
         }
     }
 
-    fn host(&self) -> Node {
+    /// The host of its clients; `mac` is that of groups without one.
+    fn host(&self, mac: Option<Mac>) -> Node {
         let place = &self.group.initiator;
         let mut pairs = vec![pair("name", Node::text(self.name()))];
         pairs.extend(place.vlan.map(|vlan| pair("vlan", Node::text(vlan))));
-        pairs.extend(place.src_mac.map(|mac| pair("mac", Node::text(mac.plus(self.number)))));
+        let mac = place.src_mac.map(|mac| mac.plus(self.number)).or(mac);
+        pairs.extend(mac.map(|mac| pair("mac", Node::text(mac))));
         let first = u32::from(self.group.first).saturating_add(self.number.into());
         pairs.push(pair("ip", Node::text(address(place, first.into()))));
         pairs.extend(place.next_hop.map(|hop| pair("gateway", Node::text(hop))));
@@ -339,7 +393,6 @@ fn group(path: &str, doc: &GroupDoc, vlan: bool) -> Result<Group, Vec<String>> {
         errors.push(format!("{path}.count: must be at least 1"));
     }
     match (&initiator.next_hop, &initiator.dst_mac) {
-        (None, None) => errors.push(format!("{path}.initiator: give 'dst_mac', or 'next_hop' and 'src_ip'")),
         (Some(_), _) if count > 1 => {
             errors.push(format!("{path}.count: several next hops are not supported; make a group for each"));
         }

@@ -5,6 +5,7 @@ use crate::clients::Groups;
 use crate::document::{Document, FlowStats, Mode, Named};
 use crate::multiplier::{Multiplier, Unit};
 use crate::named::{self, Style};
+use crate::stf::Sides;
 use crate::stream::{MARK, MARK_LATENCY, Sender, mark, micros};
 use crate::yaml::Node;
 use crate::{Errors, activity, astf, stf};
@@ -29,6 +30,10 @@ pub struct Options {
     pub groups: Option<Groups>,
     /// What names of streams begin with.
     pub prefix: String,
+    /// From which ports flows of templates are sent.
+    pub sides: Sides,
+    /// IPv4 becomes IPv6: option `--ipv6`.
+    pub ipv6: bool,
     /// For TRex's simulator: MAC addresses as it has them, groups marked, nothing measured.
     pub simulated: bool,
 }
@@ -67,6 +72,9 @@ pub fn convert(document: &Document, options: &Options) -> Result<Conversion, Err
     if let Some(error) = &document.error {
         return Err(Errors::one(error.clone()));
     }
+    if document.templates.is_none() && options.sides != Sides::Apart {
+        return Err(Errors::one("-p, --flip and -e are for templates of flows (STF)"));
+    }
     if let Some(profile) = &document.profile {
         return astf::convert(profile, &source(document), options);
     }
@@ -75,6 +83,11 @@ pub fn convert(document: &Document, options: &Options) -> Result<Conversion, Err
     }
     if let Some(templates) = &document.templates {
         return stf::convert(templates, &source(document), options);
+    }
+    if options.ipv6 {
+        return Err(Errors::one(
+            "--ipv6: streams are sent as the profile builds them; it is for templates of flows and stateful profiles",
+        ));
     }
     let mut maker = Maker { options, marks: Vec::new(), errors: Vec::new(), notes: Vec::new() };
     let (mut items, mut ports) = (Vec::new(), Vec::new());
@@ -179,7 +192,9 @@ impl Maker<'_> {
 
     /// Marks a stream that is counted, as TRex's simulator does.
     fn mark(&mut self, sender: &mut Sender, stats: &FlowStats) {
-        let Some((group, latency)) = sender.group.filter(|_| self.options.simulated) else { return };
+        // Packets of tagged groups have no mark.
+        let marked = sender.group.filter(|_| self.options.simulated && !sender.is_tagged);
+        let Some((group, latency)) = marked else { return };
         if latency {
             mark(&mut sender.frame, MARK_LATENCY);
             return;
@@ -252,7 +267,8 @@ impl Maker<'_> {
         if is_marked {
             pairs.push(("measure".to_owned(), Node::text("mark")));
         }
-        pairs.extend(group.map(|(group, _)| ("tag".to_owned(), Node::text(format!("pg{group}")))));
+        let kind = if sender.is_tagged { "tpg" } else { "pg" };
+        pairs.extend(group.map(|(group, _)| ("tag".to_owned(), Node::text(format!("{kind}{group}")))));
         match &program.size {
             Some((size, _)) => pairs.push(("size".to_owned(), size.clone())),
             None if counted.is_some() || fields.is_some() => {
@@ -442,6 +458,14 @@ mod tests {
     }
 
     #[test]
+    fn tagged_groups_are_measured() {
+        let stats = json!({"enabled": true, "rule_type": "tpg", "stream_id": 7});
+        let text = text(json!([{"stream": {"flow_stats": stats}}]), "2").unwrap();
+        assert!(text.contains("tag: tpg7") && text.contains("groups: {pg_id: tag}"), "{text}");
+        assert!(text.contains("rate: 20pps") && !text.contains("measure"), "{text}");
+    }
+
+    #[test]
     fn multipliers_bring_the_sum_to_a_rate() {
         let two =
             json!([{"stream": {}}, {"stream": {"flow_stats": {"enabled": true, "rule_type": "latency"}}}]);
@@ -457,7 +481,7 @@ mod tests {
         let reasons = [
             (json!({"dummy_stream": true, "self_start": true}), "", "it sends nothing"),
             (json!({"start_paused": true}), "start_paused", ""),
-            (json!({"flow_stats": {"enabled": true, "rule_type": "tpg"}}), "tagged packet groups", ""),
+            (json!({"flow_stats": {"enabled": true, "rule_type": "tpc"}}), "unknown kind 'tpc'", ""),
             (json!({"packet": {"binary": "AAAA"}}), "not an Ethernet frame", ""),
             (
                 json!({"vm": {"instructions": [{"type": "trim_pkt_size", "name": "x"}]}}),

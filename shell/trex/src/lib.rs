@@ -28,3 +28,4 @@ pub use activity::time_of_packets;
 pub use convert::{Conversion, Options, PortOptions, convert};
 pub use error::Errors;
 pub use multiplier::{Multiplier, Unit};
+pub use stf::Sides;

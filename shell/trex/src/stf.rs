@@ -1,6 +1,7 @@
 //! STF: templates of flows from captures, as streams that replay flows.
 
 use crate::Errors;
+use crate::astf::CLIENT_PORTS;
 use crate::convert::{Conversion, Options, PortOptions, ports_of, time};
 use crate::multiplier::{Multiplier, Unit};
 use crate::yaml::Node;
@@ -9,12 +10,16 @@ use std::net::IpAddr;
 
 /// When the first flow begins, seconds.
 const BEGIN: f64 = 0.01;
-/// TRex's ports of clients.
-const PORTS: &str = "1024..64000";
 /// The highest time to live of what TRex sends.
 const TTL_MAX: u8 = 128;
 /// Time for the last packets, seconds; the run ends when all flows have.
 const SPARE: f64 = 1.0;
+/// Hop limit of packets that TRex makes IPv6.
+const HOPS: u8 = 64;
+/// What divisions lose.
+const ROUNDING: f64 = 1e-9;
+/// Most loops of a template's flows.
+const LOOPS_MAX: f64 = 1e15;
 /// Longest run, seconds.
 const LONGEST: f64 = 365.0 * 86_400.0;
 
@@ -35,12 +40,16 @@ pub struct Template {
     pub servers: [IpAddr; 2],
     /// Times between packets of a flow, µs, by their names in the profile: `ipg` and `rtt`, or `shortest` and `short_gap`.
     pub times: Times,
-    /// Packets of the capture.
-    pub packets: u64,
-    /// From its first packet to its last, µs.
-    pub captured_us: f64,
-    /// Whether it is of IPv6.
+    /// From a flow's first packet to its last, µs.
+    pub span_us: f64,
+    /// Whether its flows are of IPv6.
     pub is_ipv6: bool,
+    /// Whether the capture is of IPv4 and becomes IPv6.
+    #[serde(default)]
+    pub to_ipv6: bool,
+    /// VLANs of clients with an even and with an odd address.
+    #[serde(default)]
+    pub vlans: Option<[u16; 2]>,
     /// Whether it is over UDP.
     pub is_udp: bool,
     /// Times to live above the highest that is sent.
@@ -74,6 +83,10 @@ pub(crate) fn convert(templates: &[Template], source: &str, options: &Options) -
     let (Some(client), 1..=2) = (options.ports.first(), options.ports.len()) else {
         return Err(Errors::one("templates of flows have two ports: the clients' and the servers'"));
     };
+    let server = options.ports.get(1);
+    if options.sides != Sides::Apart && server.is_none() {
+        return Err(Errors::one("-p, --flip and -e need two ports"));
+    }
     let (mut items, mut errors, mut end) = (Vec::new(), Vec::new(), BEGIN);
     for (number, template) in templates.iter().enumerate() {
         let rate = template.cps * factor;
@@ -81,13 +94,18 @@ pub(crate) fn convert(templates: &[Template], source: &str, options: &Options) -
             errors.push(format!("template {number}: {rate} flows per second"));
             continue;
         }
-        // No flow begins at the end; those under way run out.
-        let begun = options.duration_s.map(|seconds| (seconds * rate).ceil() as u64);
-        let limit = [template.limit, begun].into_iter().flatten().min();
-        if let Some(limit) = limit {
-            end = f64::max(end, BEGIN + limit as f64 / rate + template.span_s());
+        let times = template.number(rate, options.duration_s);
+        if let Some(limit) = times.flows {
+            end = f64::max(end, BEGIN + times.loops.unwrap_or(1) as f64 * template.loop_s(limit, rate));
         }
-        items.push(template.stream(number, client, options.ports.get(1), rate, limit));
+        let halves = match options.sides != Sides::Apart || template.vlans.is_some() {
+            true => template.halves(number),
+            false => vec![Half { name: format!("t{number}"), take: None, vlan: None, is_odd: false }],
+        };
+        items.extend(halves.iter().map(|half| {
+            let way = Way::of(options.sides, half.is_odd, client, server);
+            template.stream(half, &way, rate, times)
+        }));
     }
     if !errors.is_empty() {
         return Err(Errors(errors));
@@ -103,29 +121,109 @@ pub(crate) fn convert(templates: &[Template], source: &str, options: &Options) -
     Ok(Conversion { text, streams, ports: Vec::new() })
 }
 
+/// From which ports flows are sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Sides {
+    /// Clients' packets from the first, servers' from the second.
+    #[default]
+    Apart,
+    /// Those of clients with an odd address the other way: option `--flip`.
+    Flip,
+    /// The same, with the addresses of both ends exchanged: option `-e`.
+    FlipAddresses,
+    /// Both directions from one port, the second for clients with an odd address: option `-p`.
+    Together,
+}
+
+/// The flows of a template's clients, or of half of them.
+struct Half {
+    name: String,
+    /// The first of them, and every so-many-th.
+    take: Option<(u64, u64)>,
+    vlan: Option<u16>,
+    is_odd: bool,
+}
+
+/// From where and to where a stream is.
+struct Way<'a> {
+    from: &'a PortOptions,
+    /// Where the servers' packets leave; `None`: with the clients'.
+    to: Option<&'a PortOptions>,
+    /// Whether the ends have each other's addresses.
+    swap: bool,
+}
+
+impl<'a> Way<'a> {
+    fn of(sides: Sides, is_odd: bool, client: &'a PortOptions, server: Option<&'a PortOptions>) -> Self {
+        let plain = Self { from: client, to: server, swap: false };
+        let Some(server) = server else { return plain };
+        match sides {
+            Sides::Together => Self { from: if is_odd { server } else { client }, to: None, swap: false },
+            Sides::Flip | Sides::FlipAddresses if is_odd => {
+                Self { from: server, to: Some(client), swap: sides == Sides::FlipAddresses }
+            }
+            _ => plain,
+        }
+    }
+}
+
+/// How many flows of a template there are.
+#[derive(Debug, Clone, Copy)]
+struct Number {
+    flows: Option<u64>,
+    /// How often they are sent.
+    loops: Option<u64>,
+}
+
 impl Template {
-    /// How long a flow takes, seconds, at most.
-    fn span_s(&self) -> f64 {
-        let gaps = self.packets.saturating_sub(1) as f64;
-        let Times { ipg, rtt, short_gap, .. } = self.times;
-        let gap = [ipg, rtt, short_gap].into_iter().flatten().fold(0.0, f64::max);
-        (self.captured_us + gaps * gap) / 1e6
+    /// The flows that begin in time, at `rate` per second: none at the end, and those under way run out. With a limit the same flows are
+    /// sent again when they are over; a loop that has begun runs out, too.
+    fn number(&self, rate: f64, duration_s: Option<f64>) -> Number {
+        let begun = duration_s.map(|seconds| (seconds * rate).ceil() as u64);
+        match (self.limit, duration_s) {
+            (Some(limit), Some(seconds)) if Some(limit) <= begun => {
+                let loops = (seconds / self.loop_s(limit, rate) + ROUNDING).floor().min(LOOPS_MAX) as u64;
+                Number { flows: Some(limit), loops: (loops > 0).then_some(loops + 1) }
+            }
+            (limit, _) => Number { flows: [limit, begun].into_iter().flatten().min(), loops: None },
+        }
     }
 
-    fn stream(
-        &self,
-        number: usize,
-        client: &PortOptions,
-        server: Option<&PortOptions>,
-        rate: f64,
-        limit: Option<u64>,
-    ) -> Node {
+    /// The flows of clients with an even address, and those of clients with an odd one.
+    fn halves(&self, number: usize) -> Vec<Half> {
+        let [first, last] = self.clients;
+        let lowest = |ip: IpAddr| match ip {
+            IpAddr::V4(ip) => ip.to_bits() & 1 == 1,
+            IpAddr::V6(ip) => ip.to_bits() & 1 == 1,
+        };
+        let halves = [(false, "even"), (true, "odd")].into_iter().filter_map(|(is_odd, name)| {
+            let at = u64::from(lowest(first) != is_odd);
+            (at == 0 || first != last).then(|| Half {
+                name: format!("t{number}-{name}"),
+                take: Some((at, 2)),
+                vlan: self.vlans.map(|vlans| vlans[usize::from(is_odd)]),
+                is_odd,
+            })
+        });
+        halves.collect()
+    }
+
+    /// From the begin of `limit` flows to when they begin again, seconds.
+    fn loop_s(&self, limit: u64, rate: f64) -> f64 {
+        limit as f64 / rate + self.span_us / 1e6
+    }
+
+    fn stream(&self, half: &Half, way: &Way<'_>, rate: f64, times: Number) -> Node {
+        let Way { from: client, to: server, swap } = *way;
         let text = |key: &str, value: String| (key.to_owned(), Node::Text(value));
-        let mut pairs = vec![text("name", format!("t{number}")), text("from", client.name.clone())];
+        let mut pairs = vec![text("name", half.name.clone()), text("from", client.name.clone())];
         pairs.extend(server.map(|server| text("to", server.name.clone())));
         pairs.push(text("start_delay", time(BEGIN * 1e9)));
-        let mut replay = vec![text("file", self.capture.clone())];
+        // TRex sends IP packets, not what was captured behind them.
+        let mut replay = vec![text("file", self.capture.clone()), text("trailer", "cut".to_owned())];
         replay.extend(server.map(|_| text("split", "first_source".to_owned())));
+        replay.extend(self.to_ipv6.then(|| text("to_ipv6", "true".to_owned())));
+        replay.extend(half.vlan.map(|vlan| text("push_vlan", vlan.to_string())));
         let pool = |[first, last]: [IpAddr; 2]| match first == last {
             true => first.to_string(),
             false => format!("{first}..{last}"),
@@ -138,13 +236,23 @@ impl Template {
         if self.per_pair > 1 {
             flows.push(text("per_pair", self.per_pair.to_string()));
         }
-        flows.push(text("client_ports", PORTS.to_owned()));
+        flows.push(text("client_ports", CLIENT_PORTS.to_owned()));
         flows.push(text("first_port", "spread".to_owned()));
         let Times { ipg, rtt, shortest, short_gap } = self.times;
         for (key, us) in [("ipg", ipg), ("rtt", rtt), ("shortest", shortest), ("short_gap", short_gap)] {
             flows.extend(us.map(|us| text(key, time(us * 1e3))));
         }
-        flows.extend(limit.map(|limit| text("limit", limit.to_string())));
+        if swap {
+            flows.push(text("swap", "true".to_owned()));
+        }
+        flows.extend(half.take.map(|(first, every)| {
+            let keys =
+                [("every", every), ("first", first)].map(|(key, value)| (key.to_owned(), Node::text(value)));
+            ("take".to_owned(), Node::Line(keys.into()))
+        }));
+        for (key, number) in [("limit", times.flows), ("loops", times.loops)] {
+            flows.extend(number.map(|number| text(key, number.to_string())));
+        }
         replay.push(("flows".to_owned(), Node::Block(flows)));
         replay.push(("rewrite".to_owned(), Node::Block(self.rewrites(server.is_some()))));
         pairs.push(("replay".to_owned(), Node::Block(replay)));
@@ -158,6 +266,12 @@ impl Template {
         let each = |values: &[u8], to: &dyn Fn(u8) -> u8| {
             Node::List(values.iter().map(|value| Node::text(format!("{value} -> {}", to(*value)))).collect())
         };
+        if self.to_ipv6 {
+            let zero = |field: &str| (format!("ipv6.{field}"), Node::text(0));
+            rules.extend([zero("dscp"), zero("ecn"), ("ipv6.hop_limit".to_owned(), Node::text(HOPS))]);
+            rules.extend(self.is_udp.then(|| ("udp.checksum".to_owned(), Node::text("0"))));
+            return rules;
+        }
         let (ttl, ip) = if self.is_ipv6 { ("ipv6.hop_limit", "ipv6") } else { ("ipv4.ttl", "ipv4") };
         if !self.ttls.is_empty() {
             rules.push((ttl.to_owned(), each(&self.ttls, &|_| TTL_MAX)));

@@ -36,6 +36,8 @@ pub(crate) struct Sender {
     pub(crate) is_fixed: bool,
     /// Group that is counted, and whether with latency.
     pub(crate) group: Option<(u64, bool)>,
+    /// Whether it is a tagged packet group.
+    pub(crate) is_tagged: bool,
     /// Packets per second as the profile says.
     pps: f64,
 }
@@ -90,12 +92,11 @@ impl Sender {
             errors.push(format!("isg: {} is not a time", stream.isg));
         }
         let stats = &stream.flow_stats;
-        let group = stats.enabled.then_some((stats.stream_id, stats.is_latency()));
-        match stats.rule_type.as_deref().filter(|_| stats.enabled) {
-            Some("tpg") => {
-                errors.push("tagged packet groups are not supported: count with STLFlowStats".to_owned())
-            }
-            Some("stats" | "latency") | None => {}
+        let kind = stats.rule_type.as_deref().filter(|_| stats.enabled);
+        let is_tagged = kind == Some("tpg");
+        let group = stats.enabled.then_some((stats.stream_id, stats.is_latency() || is_tagged));
+        match kind {
+            Some("stats" | "latency" | "tpg") | None => {}
             Some(other) => errors.push(format!("flow_stats: unknown kind '{other}'")),
         }
         if stats.enabled && (stats.vxlan || stats.ieee_1588) {
@@ -142,6 +143,7 @@ impl Sender {
             speed_bps,
             is_fixed: stats.is_latency(),
             group,
+            is_tagged,
             pps,
         })
     }

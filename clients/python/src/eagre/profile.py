@@ -1117,6 +1117,12 @@ class Replay(Written):
     """What becomes of packets that are no Ethernet frames and can't become one. Packets of loopback interfaces,
     Linux 'any', PPP and Cisco HDLC that hold IP, and bare IP packets, get an Ethernet header. Default: skip.
     """
+    to_ipv6: bool | None = None
+    """Whether IPv4 packets become IPv6: addresses in 64:ff9b::/96 until 'flows' or 'rewrite' give others; type of
+    service and time to live stay. Packets with options, fragments and ICMP refuse the capture.
+    """
+    trailer: Literal["keep", "cut"] | None = None
+    """What becomes of bytes behind the IP packet of a frame: padding, and what devices append. Default: keep."""
     max_gap: str | None = None
     """Longest time between two packets; longer pauses are shortened to it. Default: as captured."""
     push_vlan: int | None = None
@@ -1172,6 +1178,26 @@ class ReplayFlows(Written):
     """Captured times below this one are replaced by 'short_gap'."""
     limit: int | None = None
     """Number of flows. Default: until the duration ends, which cuts the flows under way."""
+    swap: bool | None = None
+    """Whether clients have the servers' addresses and servers the clients'; ports and 'take' go by 'clients' all
+    the same.
+    """
+    take: TakeClients | Mapping[str, Any] | None = None
+    """Which clients' flows are sent; the others are left to another stream, with their times. Default: all."""
+    loops: int | None = None
+    """Number of times to send the flows of 'limit', each time from the first pair and port on. Default: 1."""
+    loop_gap: str | None = None
+    """Time from the last packet of a loop to the first of the next. Default: the time between two flows."""
+
+
+@dataclass(kw_only=True)
+class TakeClients(Written):
+    """Some of the clients, by their numbers from 0."""
+
+    every: int
+    """Every so-many-th client."""
+    first: int | None = None
+    """The first of them. Default: 0. Default: 0."""
 
 
 @dataclass(kw_only=True)
@@ -1461,6 +1487,10 @@ class Client(Written):
     """
     ports: int | float | str | None = None
     """Source ports of clients. Default: 1024..65535."""
+    first_port: Literal["first", "spread"] | None = None
+    """The port each client begins with: the first of 'ports', or one spread over them: of n ports client i, from 0,
+    begins with number ((214013 * i + 2531011) mod 65536) mod (n - 1) + 1.
+    """
     mac: NextHopOr | None = None
     """MAC address to send to, or one for each of 'hosts'. Default: the next hop's, resolved."""
     tcp: Tcp | Mapping[str, Any] | None = None
@@ -2176,6 +2206,8 @@ class Conversation(Written):
     """Time that the server waits before each of its answers, besides the pauses of the capture."""
     datagram_max: str | None = None
     """Longest payload of a datagram; longer ones are cut. Default: as captured."""
+    reset: Literal["keep", "close"] | None = None
+    """How a conversation ends that a reset ended in the capture. Default: keep."""
 
 
 @dataclass(kw_only=True)

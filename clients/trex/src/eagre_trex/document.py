@@ -6,8 +6,8 @@ from eagre_trex import SCHEMA, stf
 from trex.common.trex_exceptions import TRexError
 
 
-def load(path, ports, direction=None, words=None, tunables=None):
-    """The document of a profile for each of the ports.
+def load(path, ports, direction=None, words=None, tunables=None, to_ipv6=False):
+    """The document of a profile for each of the ports. With `to_ipv6` templates of flows become IPv6.
 
     Raises:
         TRexError: the profile cannot be loaded.
@@ -16,7 +16,7 @@ def load(path, ports, direction=None, words=None, tunables=None):
     if _is_stateful(path):
         return _sessions(path, words, tunables)
     if stf.is_stf(path):
-        templates, duration = stf.load(path)
+        templates, duration = stf.load(path, to_ipv6)
         return {**_head("stf", path, None), "templates": templates, "duration_s": duration}
     from trex.stl.trex_stl_streams import STLProfile
 

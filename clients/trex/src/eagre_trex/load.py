@@ -42,6 +42,7 @@ def main(arguments=None):
     parser.add_argument("--fd", type=int, default=1)
     parser.add_argument("--ports", default="0")
     parser.add_argument("--direction", type=int)
+    parser.add_argument("--ipv6", action="store_true")
     parser.add_argument("-t", "--tunables", action="append", default=[])
     options = parser.parse_args(arguments)
     # Not the profile's standard output: its prints must not be in the document.
@@ -53,7 +54,7 @@ def main(arguments=None):
 
         tunables = _tunables(",".join(options.tunables))
         ports = [int(port) for port in options.ports.split(",")]
-        document = documents.load(options.profile, ports, options.direction, options.words or None, tunables)
+        document = documents.load(options.profile, ports, options.direction, options.words or None, tunables, options.ipv6)
     except TRexError as error:
         code = 2
         document = {"schema": SCHEMA, "error": reason(error)}

@@ -23,8 +23,8 @@ def is_stf(path):
         return b"cap_info" in file.read(1 << 20)
 
 
-def load(path):
-    """The templates, and the duration in seconds.
+def load(path, to_ipv6=False):
+    """The templates, and the duration in seconds. With `to_ipv6` packets of IPv4 become IPv6.
 
     Raises:
         TRexError: the file is wrong, or has what Eagre does not do.
@@ -45,7 +45,7 @@ def load(path):
     templates, errors = [], []
     for number, template in enumerate(document["cap_info"]):
         try:
-            templates.append(_template(document, template, os.path.dirname(os.path.abspath(path))))
+            templates.append(_template(document, template, os.path.dirname(os.path.abspath(path)), to_ipv6))
         except (TRexError, KeyError, TypeError, ValueError) as error:
             reason = f"the key {error} is missing" if isinstance(error, KeyError) else error
             errors.append(f"template {number}: {reason}")
@@ -54,13 +54,11 @@ def load(path):
     return templates, float(document.get("duration") or 0) or None
 
 
-def _template(document, template, folder):
+def _template(document, template, folder, to_ipv6):
     """What the program needs of a template."""
     for key in ("plugin_id", "dyn_pyload"):
         if template.get(key):
             raise TRexError(f"'{key}' is not supported: payloads are sent as captured")
-    if (document.get("vlan") or {}).get("enable"):
-        raise TRexError("'vlan' is not supported; use 'push_vlan' of a stream with 'replay'")
     capture = Capture.of(_file(template["name"], folder))
     if capture.others or not capture.frames:
         raise TRexError(f"capture '{capture.path}' has more than one flow")
@@ -68,12 +66,15 @@ def _template(document, template, folder):
     if rate <= 0 or weight < 1:
         raise TRexError("'cps' must be above 0, and 'w' 1 or more")
     headers = [_header(frame) for _, _, frame in capture.frames]
-    clients, servers = _pools(document, template, headers[0][0] == 6)
-    first, last = capture.frames[0], capture.frames[-1]
+    was_ipv6 = headers[0][0] == 6
+    clients, servers = _pools(document, template, was_ipv6 or to_ipv6, was_ipv6)
+    vlan = document.get("vlan") or {}
+    times = _times(document, template)
     return {
         "capture": capture.path, "cps": rate, "per_pair": weight, "limit": int(limit) if limit else None,
-        "clients": clients, "servers": servers, "times": _times(document, template), "packets": len(headers),
-        "captured_us": last[1] - first[1], "is_ipv6": headers[0][0] == 6, "is_udp": not capture.is_tcp,
+        "clients": clients, "servers": servers, "times": times, "span_us": _span(capture.frames, times),
+        "is_ipv6": was_ipv6 or to_ipv6, "to_ipv6": to_ipv6 and not was_ipv6,
+        "vlans": [int(vlan[key]) for key in ("vlan0", "vlan1")] if vlan.get("enable") else None, "is_udp": not capture.is_tcp,
         "ttls": sorted({ttl for _, ttl, _ in headers if ttl > TTL_MAX}),
         "ecns": sorted({tos & 3 for _, _, tos in headers if tos & 1}),
     }  # fmt: skip
@@ -98,7 +99,20 @@ def _times(document, template):
     return {"shortest": float(least), "short_gap": float(document.get("cap_override_ipg") or 0)}
 
 
-def _pools(document, template, is_ipv6):
+def _span(frames, times):
+    """From the first packet of a flow to its last, us."""
+    span = 0
+    for (before, start, _), (is_client, at, _) in zip(frames, frames[1:]):
+        gap = max(at - start, 0)
+        if "ipg" in times:
+            gap = times["ipg" if before == is_client else "rtt"]
+        elif gap < times.get("shortest", 0):
+            gap = times["short_gap"]
+        span += gap
+    return span
+
+
+def _pools(document, template, is_ipv6, needs_prefix):
     """First and last address of clients, and of servers."""
     generator = document.get("generator") or {}
 
@@ -117,13 +131,15 @@ def _pools(document, template, is_ipv6):
     pools = [[ipaddress.IPv4Address(address) for address in side] for side in (clients, servers)]
     if is_ipv6:
         # The upper 96 bits are the file's; without, the addresses are those that IPv6 has for IPv4's.
-        prefixes = [_prefix(document.get(key)) for key in ("src_ipv6", "dst_ipv6")]
+        prefixes = [_prefix(document.get(key), needs_prefix) for key in ("src_ipv6", "dst_ipv6")]
         pools = [[ipaddress.IPv6Address(prefix | int(address)) for address in side] for prefix, side in zip(prefixes, pools)]
     return [[str(address) for address in side] for side in pools]
 
 
-def _prefix(words):
+def _prefix(words, is_needed):
     """Upper 96 bits of addresses, in their place."""
+    if not words and not is_needed:
+        return 0
     if not words:
         raise TRexError("a capture of IPv6 needs 'src_ipv6' and 'dst_ipv6'")
     if len(words) != 6:

@@ -52,6 +52,13 @@ pub struct ReplayDoc {
     /// and Cisco HDLC that hold IP, and bare IP packets, get an Ethernet header.
     #[serde(default)]
     pub unsendable: UnsendableDoc,
+    /// Whether IPv4 packets become IPv6: addresses in 64:ff9b::/96 until 'flows' or 'rewrite' give others; type of service and time
+    /// to live stay. Packets with options, fragments and ICMP refuse the capture.
+    #[serde(default)]
+    pub to_ipv6: bool,
+    /// What becomes of bytes behind the IP packet of a frame: padding, and what devices append.
+    #[serde(default)]
+    pub trailer: TrailerDoc,
     /// Longest time between two packets; longer pauses are shortened to it. Default: as captured.
     pub max_gap: Option<Duration>,
     /// VLAN tag to add in front of all others.
@@ -76,6 +83,8 @@ impl ReplayDoc {
             too_long: TooLongDoc::default(),
             mtu: None,
             unsendable: UnsendableDoc::default(),
+            to_ipv6: false,
+            trailer: TrailerDoc::default(),
             max_gap: None,
             push_vlan: None,
             pop_vlan: false,
@@ -111,6 +120,18 @@ pub enum TooLongDoc {
     Cut,
     /// They are cut: TCP into segments, other IP packets into fragments.
     Segment,
+}
+
+/// What becomes of bytes behind an IP packet.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum TrailerDoc {
+    /// They are sent.
+    #[default]
+    Keep,
+    /// They are left out, down to the shortest frame of 64 bytes.
+    Cut,
 }
 
 /// What becomes of packets that can't be sent.
@@ -164,6 +185,29 @@ pub struct ReplayFlowsDoc {
     /// Number of flows. Default: until the duration ends, which cuts the flows under way.
     #[schemars(range(min = 1))]
     pub limit: Option<u64>,
+    /// Whether clients have the servers' addresses and servers the clients'; ports and 'take' go by 'clients' all the same.
+    #[serde(default)]
+    pub swap: bool,
+    /// Which clients' flows are sent; the others are left to another stream, with their times. Default: all.
+    pub take: Option<TakeDoc>,
+    /// Number of times to send the flows of 'limit', each time from the first pair and port on. Default: 1.
+    #[schemars(range(min = 1))]
+    pub loops: Option<u64>,
+    /// Time from the last packet of a loop to the first of the next. Default: the time between two flows.
+    pub loop_gap: Option<Duration>,
+}
+
+/// Some of the clients, by their numbers from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "TakeClients")]
+pub struct TakeDoc {
+    /// Every so-many-th client.
+    #[schemars(range(min = 1))]
+    pub every: u64,
+    /// The first of them. Default: 0.
+    #[serde(default)]
+    pub first: u64,
 }
 
 fn one_flow() -> u64 {

@@ -9,6 +9,7 @@ use crate::document::quantity::{
     Addresses, Bytes, DelayText, Duration, EndAddresses, Mac, Name, OpenRateText, PortRange, SessionRate,
     TimeLimit,
 };
+use crate::document::replay::FirstPortDoc;
 use crate::document::tls::TlsForm;
 use crate::document::{OneOrMany, VlanId, no_time};
 use indexmap::IndexMap;
@@ -130,6 +131,10 @@ pub struct ClientDoc {
     pub hosts: Option<EndHostsDoc>,
     /// Source ports of clients. Default: 1024..65535.
     pub ports: Option<PortRange>,
+    /// The port each client begins with: the first of 'ports', or one spread over them: of n ports client i, from 0, begins
+    /// with number ((214013 * i + 2531011) mod 65536) mod (n - 1) + 1.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub first_port: FirstPortDoc,
     /// MAC address to send to, or one for each of 'hosts'. Default: the next hop's, resolved.
     pub mac: Option<NextHopDoc>,
     /// TCP options of clients; override those of both ends.
@@ -144,6 +149,10 @@ pub struct ClientDoc {
     pub vlan: Option<OneOrMany<VlanId>>,
     /// Tunnel around the clients' packets. 'addresses' are those inside.
     pub tunnel: Option<EndTunnelDoc>,
+}
+
+fn is_first(begin: &FirstPortDoc) -> bool {
+    *begin == FirstPortDoc::First
 }
 
 /// End that accepts sessions.

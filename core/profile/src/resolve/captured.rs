@@ -1,7 +1,7 @@
 //! Reading capture files: which packets of one are sent, and what is said of those that are not, or not as they stand.
 
 use super::Resolver;
-use crate::document::replay::{ReplayChecksumsDoc, ReplayDoc, TooLongDoc, UnsendableDoc};
+use crate::document::replay::{ReplayChecksumsDoc, ReplayDoc, TooLongDoc, TrailerDoc, UnsendableDoc};
 use pcap::NoFrame;
 use replay::{CaptureOptions, CaptureReport, Checksums, Frames, TooLong};
 use units::{Nanos, count};
@@ -16,7 +16,11 @@ impl Resolver<'_> {
             self.within_a_year(&format!("{path}.max_gap"), gap.0);
         }
         let options = capture_options(replay);
-        let frames = self.of_file(path, replay, Frames::new(&capture, &options))?;
+        let mut frames = self.of_file(path, replay, Frames::new(&capture, &options))?;
+        if replay.to_ipv6 {
+            let made = frames.make_ipv6();
+            self.of_file(path, replay, made)?;
+        }
         let said = sentences(&frames.report, &options, &|kind| {
             capture.records.iter().filter(|record| capture.link_type(record) == Some(kind)).count() as u64
         });
@@ -37,6 +41,7 @@ pub(crate) fn capture_options(replay: &ReplayDoc) -> CaptureOptions {
             ReplayChecksumsDoc::All => Checksums::All,
         },
         gap_max: replay.max_gap.as_ref().map(|gap| gap.0),
+        cut_trailers: replay.trailer == TrailerDoc::Cut,
     }
 }
 

@@ -59,7 +59,7 @@ fn rounded(time: Nanos) -> Nanos {
 }
 
 /// When packet `number`, from 0, leaves at a rate.
-fn after(number: u64, rate: Pps) -> Nanos {
+pub(super) fn after(number: u64, rate: Pps) -> Nanos {
     let nanos = u128::from(number) * 1_000_000_000_000_000 / u128::from(rate.micro().max(1));
     Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
@@ -81,8 +81,9 @@ fn time_of(stream: &StreamPlan, speed_bps: Option<u64>) -> Option<Nanos> {
             let rate = stream.rate.packets(*mix, speed_bps.unwrap_or(0)).filter(|rate| *rate > Pps::ZERO);
             after((last / n).saturating_mul(*of).saturating_add(*places.get((last % n) as usize)?), rate?)
         }
-        Pattern::Flows { offsets, rate, flows: Some(flows) } => {
-            after(flows.saturating_sub(1), *rate).saturating_add(*offsets.last()?)
+        Pattern::Flows { offsets, rate, flows: Some(flows), loops: (times, period), .. } => {
+            let loops = Nanos(period.0.saturating_mul(times.saturating_sub(1)));
+            loops.saturating_add(after(flows.saturating_sub(1), *rate)).saturating_add(*offsets.last()?)
         }
         _ => return None,
     };

@@ -1,13 +1,14 @@
 //! Captures that are sent again.
 
+use super::lasting::after;
 use super::pattern::own_rate;
 use super::{Resolver, captured};
 use crate::document::pattern::PatternDoc;
 use crate::document::quantity::{Addresses, Network};
-use crate::document::replay::{FirstPortDoc, ReplayDoc, ReplayFlowsDoc, SplitByDoc, SplitDoc};
+use crate::document::replay::{FirstPortDoc, ReplayDoc, ReplayFlowsDoc, SplitByDoc, SplitDoc, TakeDoc};
 use crate::document::{OneOrMany, StreamDoc};
 use crate::fit::sizes;
-use crate::plan::{Pattern, Sizes, StreamPlan};
+use crate::plan::{FlowsTaken, Pattern, Sizes, StreamPlan};
 use replay::{
     CaptureReport, FlowTiming, Flows, Frames, Pool, Pools, PortBegin, Rewrite, SplitBy, Template, Trace,
 };
@@ -191,6 +192,9 @@ impl Resolver<'_> {
         let mut plans = Vec::new();
         let directions = directions(&plan, template.traces.len()).into_iter().zip(template.traces);
         let own = path.trim_end_matches(".replay");
+        let span = template.span;
+        let loops = self.flow_loops(&flows_path, flows, span);
+        let take = self.flows_taken(&flows_path, flows, &pools);
         for ((mut plan, mut trace), from_client) in directions.zip(template.from_client) {
             if stream.is_marked() && !trace.packets.is_empty() {
                 plan.mark = self.mark_trace(own, &mut trace);
@@ -203,12 +207,15 @@ impl Resolver<'_> {
             }
             let packets = trace.packets.len() as u64;
             self.address_replayed(path, &mut plan, macs);
-            plan.count = flows.limit.map(|limit| limit.saturating_mul(packets));
-            plan.rate = Load::Packets(Pps::from_micro(flows.rate.0.micro().saturating_mul(packets)));
+            plan.count =
+                flows.limit.map(|limit| take.of(limit).saturating_mul(packets).saturating_mul(loops.0));
+            plan.rate = Load::Packets(mean_rate(flows.rate.0, packets, &take));
             plan.pattern = Pattern::Flows {
                 offsets: trace.packets.iter().map(|packet| packet.at).collect(),
                 rate: flows.rate.0,
                 flows: flows.limit,
+                loops,
+                take,
             };
             plan.sizes = Arc::new(sizes(std::slice::from_ref(&trace)));
             plan.replay = Some(Arc::new(trace));
@@ -268,7 +275,41 @@ impl Resolver<'_> {
             FirstPortDoc::First => PortBegin::First,
             FirstPortDoc::Spread => PortBegin::Spread,
         };
-        Some(Pools { clients, servers, per_pair: flows.per_pair, ports: flows.client_ports.0, begin })
+        let (per_pair, ports, swapped) = (flows.per_pair, flows.client_ports.0, flows.swap);
+        Some(Pools { clients, servers, per_pair, ports, begin, swapped })
+    }
+
+    /// Which of the flows are sent.
+    fn flows_taken(&mut self, path: &str, flows: &ReplayFlowsDoc, pools: &Pools) -> FlowsTaken {
+        let Some(TakeDoc { every, first }) = flows.take else { return FlowsTaken::ALL };
+        let clients = pools.clients.count();
+        if first >= clients {
+            let reason = format!("there are {} clients, counted from 0", units::count(clients));
+            self.reading.fail(format!("{path}.take.first"), reason);
+        }
+        FlowsTaken { each: pools.per_pair.max(1), clients, every, first }
+    }
+
+    /// How often the flows are sent, and the time from the first flow to the same one again; `span` is how long one takes.
+    fn flow_loops(&mut self, path: &str, flows: &ReplayFlowsDoc, span: Nanos) -> (u64, Nanos) {
+        let once = (1, Nanos::MAX);
+        let Some(limit) = flows.limit else {
+            for (key, given) in [("loops", flows.loops.is_some()), ("loop_gap", flows.loop_gap.is_some())] {
+                if given {
+                    self.reading
+                        .fail(format!("{path}.{key}"), "needs 'limit', the number of flows of a loop");
+                }
+            }
+            return once;
+        };
+        if let Some(gap) = &flows.loop_gap {
+            self.within_a_year(&format!("{path}.loop_gap"), gap.0);
+        }
+        let last = after(limit.saturating_sub(1), flows.rate.0);
+        let between = after(limit, flows.rate.0).since(last);
+        let gap = flows.loop_gap.as_ref().map_or(between, |gap| gap.0).max(Nanos(1));
+        let period = last.saturating_add(span).saturating_add(gap);
+        flows.loops.map_or(once, |loops| (loops, period))
     }
 
     fn flow_timing(&mut self, path: &str, flows: &ReplayFlowsDoc) -> FlowTiming {
@@ -428,6 +469,13 @@ impl Resolver<'_> {
             period: trace.span.saturating_add(gap).max(Nanos(1)),
         };
     }
+}
+
+/// Packets per second of flows of so many packets of which some are taken.
+fn mean_rate(flows: Pps, packets: u64, take: &FlowsTaken) -> Pps {
+    let round = take.clients.saturating_mul(take.each).max(1);
+    let taken = u128::from(flows.micro()) * u128::from(packets) * u128::from(take.of(round));
+    Pps::from_micro(u64::try_from(taken / u128::from(round)).unwrap_or(u64::MAX))
 }
 
 /// All packets of a capture, those of both directions together.

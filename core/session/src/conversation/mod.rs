@@ -48,6 +48,8 @@ pub struct ConversationOptions {
     pub answer_delay: Option<Delay>,
     /// Longest payload of a datagram, bytes; what is longer is cut. `None`: as captured.
     pub datagram_max: Option<usize>,
+    /// Whether who has said all closes in place of a reset that was captured.
+    pub closes: bool,
 }
 
 /// What a capture holds.
@@ -300,7 +302,7 @@ fn programs(
                 }
             }
             Event::Reset if !said_later(0) && !said_later(1) => {
-                if !gone[me] {
+                if !gone[me] && !options.closes {
                     ops[me].push(Op::Reset);
                 }
                 break;

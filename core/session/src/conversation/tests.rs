@@ -111,6 +111,28 @@ fn pauses_are_kept_if_wanted() {
 }
 
 #[test]
+fn a_reset_is_played_or_becomes_a_close() {
+    for side in [0, 1] {
+        let mut frames = session();
+        frames.truncate(7);
+        frames.push((32, tcp(side, if side == 0 { 12 } else { 105 }, 4, b"")));
+        let ops_of = |closes| {
+            ops(&only(
+                &capture(frames.clone()),
+                ConversationOptions { closes, ..ConversationOptions::default() },
+            ))
+        };
+        let plain = [
+            vec![send("hello world"), expect("fine"), send("bye")],
+            vec![expect("hello world"), send("fine"), expect("bye")],
+        ];
+        let mut reset = plain.clone();
+        reset[side].push(Op::Reset);
+        assert_eq!((ops_of(false), ops_of(true)), (reset, plain), "{side}");
+    }
+}
+
+#[test]
 fn programs_of_a_capture_run() {
     let found = only(&capture(session()), ConversationOptions::default());
     let mut wire = Wire::new(plan(found.app), &[3, 1]);

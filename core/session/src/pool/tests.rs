@@ -71,6 +71,30 @@ fn in_step_each_side_goes_round_by_itself() {
 }
 
 #[test]
+fn each_client_begins_with_a_port_of_its_own() {
+    let mut clients = addresses("16.0.0.0", "16.0.0.1", 1_024..=64_000);
+    clients.addresses.push(addresses("16.0.0.9", "16.0.0.9", 0..=0).addresses[0]);
+    clients.begin = PortBegin::Spread;
+    let servers = addresses("48.0.0.1", "48.0.0.1", 80..=80);
+    for order in [PairOrder::InStep, PairOrder::All(SelectionOrder::Sequential)] {
+        let pool = Pool::new(&clients, &servers, None, order);
+        let ports = |numbers: std::ops::Range<u64>| -> Vec<u16> {
+            numbers.map(|number| pool.tuple(number).unwrap().client.port()).collect()
+        };
+        // 1024 + 40644 and so on.
+        assert_eq!(ports(0..6), [41_668, 59_073, 10_942, 41_669, 59_074, 10_943], "{order:?}");
+        let all: BTreeSet<_> =
+            (0..pool.pairs()).map(|number| pool.tuple(number).unwrap()).map(|t| text(&t)).collect();
+        assert_eq!(all.len() as u64, pool.pairs(), "{order:?}");
+        let round = 3 * (64_000 - 41_668);
+        assert_eq!(
+            ports(round..round + 4)[..],
+            [64_000, ports(round + 1..round + 2)[0], ports(round + 2..round + 3)[0], 1_024]
+        );
+    }
+}
+
+#[test]
 fn one_pair_of_addresses_goes_through_the_same_ports() {
     let ends = [addresses("10.0.0.1", "10.0.0.1", 5_000..=5_006), addresses("10.0.1.1", "10.0.1.1", 80..=84)];
     for order in [SelectionOrder::Sequential, SelectionOrder::Random { seed: 3 }] {
@@ -116,7 +140,7 @@ fn workers_take_what_is_theirs() {
         assert_eq!(pool.next(|_| false), None);
     }
     assert_eq!(all.len(), 24);
-    let empty = PoolPlan { addresses: Vec::new(), ports: 1..=2 };
+    let empty = PoolPlan { addresses: Vec::new(), ports: 1..=2, begin: PortBegin::First };
     assert_eq!(Pool::new(&empty, &empty, None, PairOrder::InStep).tuple(0), None);
 }
 

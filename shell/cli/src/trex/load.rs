@@ -27,6 +27,8 @@ pub(super) struct Request<'a> {
     pub words: &'a [String],
     /// More to read for it.
     pub read: &'a [PathBuf],
+    /// Whether packets of IPv4 become IPv6.
+    pub ipv6: bool,
     /// Whether its code runs even if the kernel cannot confine it.
     pub unconfined: bool,
 }
@@ -122,6 +124,9 @@ fn python(request: &Request) -> Result<String, Failure> {
     command.args(["-B", "-m", "eagre_trex.load", "--ports", &ports.join(",")]).env("PYTHONPATH", paths);
     if let Some(direction) = request.direction {
         command.args(["--direction", &direction.to_string()]);
+    }
+    if request.ipv6 {
+        command.arg("--ipv6");
     }
     request.tunables.iter().for_each(|text| {
         command.arg(format!("--tunables={text}"));

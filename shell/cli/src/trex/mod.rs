@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use load::Request;
 use std::path::PathBuf;
 use trex::document::Document;
-use trex::{Conversion, Multiplier, Options, PortOptions};
+use trex::{Conversion, Multiplier, Options, PortOptions, Sides};
 
 /// Packets of a simulation without `--limit`.
 const LIMIT: u64 = 5_000;
@@ -92,12 +92,49 @@ pub(crate) struct Source {
     /// Groups of clients, each with VLAN, MAC addresses or next hop: a file as TRex has it (stateful profiles)
     #[arg(long = "cc", value_name = "FILE")]
     clients: Option<PathBuf>,
+    #[command(flatten)]
+    sides: SidesArgs,
+    /// Make packets of IPv4 IPv6 (templates of flows; stateful profiles that say 'src_msb' and 'dst_msb')
+    #[arg(long)]
+    ipv6: bool,
+    /// Number of TRex's cores; no effect: many cores send what one would
+    #[arg(short = 'c', value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    trex_cores: Option<u16>,
+    /// Simulate both ends of a stateful profile, which is always done
+    #[arg(long)]
+    full: bool,
     /// What names of streams begin with
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     prefix: String,
     /// The profile's own options as words, after '--'; '-- --help' prints them
     #[arg(last = true)]
     words: Vec<String>,
+}
+
+/// From which ports flows of templates are sent.
+#[derive(Args)]
+#[group(multiple = false)]
+struct SidesArgs {
+    /// Send both directions of a flow from one port, the second for clients with an odd address (templates of flows)
+    #[arg(short = 'p')]
+    together: bool,
+    /// Send flows of clients with an odd address the other way: the client's packets from the second port (templates of flows)
+    #[arg(long)]
+    flip: bool,
+    /// The same as '--flip', and exchange the addresses of both ends
+    #[arg(short = 'e')]
+    flip_addresses: bool,
+}
+
+impl SidesArgs {
+    fn sides(&self) -> Sides {
+        match self {
+            Self { together: true, .. } => Sides::Together,
+            Self { flip: true, .. } => Sides::Flip,
+            Self { flip_addresses: true, .. } => Sides::FlipAddresses,
+            _ => Sides::Apart,
+        }
+    }
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -185,6 +222,7 @@ fn prepared(source: &Source, default: &[u8]) -> Result<Option<(Document, Options
         words: &source.words,
         read: &source.read,
         unconfined: source.unconfined,
+        ipv6: source.ipv6,
     };
     let options = Options {
         ports,
@@ -194,9 +232,18 @@ fn prepared(source: &Source, default: &[u8]) -> Result<Option<(Document, Options
         no_close: source.no_close,
         groups: source.clients.as_deref().map(load::groups).transpose()?,
         prefix: source.prefix.clone(),
+        sides: source.sides.sides(),
+        ipv6: source.ipv6,
         simulated: false,
     };
-    Ok(load::load(&request)?.map(|document| {
+    let document = load::load(&request)?;
+    if source.full && document.as_ref().is_some_and(|document| document.profile.is_none()) {
+        return Err(Failure::bad_input("--full is for stateful profiles (ASTF)"));
+    }
+    if source.trex_cores.is_some_and(|cores| cores > 1) {
+        eprintln!("note: -c has no effect: many cores send what one would");
+    }
+    Ok(document.map(|document| {
         let ports = if source.ports.is_empty() && has_two_sides(&document) {
             (0..2).filter_map(|number| port(&number.to_string()).ok()).collect()
         } else {

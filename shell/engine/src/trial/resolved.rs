@@ -10,8 +10,8 @@ use crate::worker::flows::ServerHops;
 use neighbour::Resolver;
 use port::PortFacts;
 use profile::Plan;
-use profile::plan::{ChecksumBy, HopBy, NextHop, Pattern, PortPlan, SessionHop, StreamPlan};
-use sched::{CurvePoint, CurveShape, GapOrder, Pace, StreamLoad};
+use profile::plan::{ChecksumBy, FlowsTaken, HopBy, NextHop, Pattern, PortPlan, SessionHop, StreamPlan};
+use sched::{CurvePoint, CurveShape, FlowLoops, FlowTurns, GapOrder, Pace, StreamLoad};
 use session::plan::{AddressRange, Side};
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -465,8 +465,11 @@ fn load(stream: &StreamPlan, index: usize, speed: u64) -> StreamLoad {
             let shape = if *steps { CurveShape::Step } else { CurveShape::Linear };
             (Pace::Curve { points: points.iter().map(point).collect(), shape, repeat: *repeat }, 1)
         }
-        Pattern::Flows { offsets, rate, flows } => {
-            (Pace::Flows { offsets: offsets.clone(), rate: *rate, flows: *flows }, 1)
+        Pattern::Flows { offsets, rate, flows, loops: (times, period), take } => {
+            let loops = FlowLoops { times: *times, period: *period };
+            let FlowsTaken { each, clients, every, first } = *take;
+            let take = FlowTurns { each, round: clients, every, first };
+            (Pace::Flows { offsets: offsets.clone(), rate: *rate, flows: *flows, loops, take }, 1)
         }
         Pattern::Interleaved { places, of, mix } => match stream.rate.packets(*mix, speed) {
             Some(rate) => (interleaved(places, *of, rate), 1),

@@ -2,9 +2,9 @@
 
 use super::settings::{self, End};
 use super::steps::{self, Reader};
-use super::{Profile, Range, Template};
+use super::{Profile, Range, Setting, Template};
 use crate::Errors;
-use crate::clients::Groups;
+use crate::clients::{Groups, SIMULATED};
 use crate::convert::{Conversion, Options, PortOptions, ports_of, time};
 use crate::multiplier::{Multiplier, Unit};
 use crate::yaml::Node;
@@ -15,6 +15,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// # Errors
 /// All that cannot be said, each with its template.
 pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Result<Conversion, Errors> {
+    let over_ipv6 = options.ipv6.then(|| over_ipv6(profile));
+    let profile = over_ipv6.as_ref().unwrap_or(profile);
     let factor = match options.multiplier {
         Multiplier { value, unit: Unit::Factor } => value,
         _ => return Err(Errors::one("-m: a stateful profile has a factor, not a rate")),
@@ -26,7 +28,12 @@ pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Res
     }
     // TRex opens sessions for so long, and waits until those that are open have ended.
     let open_s = options.duration_s.filter(|_| !options.no_close);
-    let groups = options.groups.as_ref();
+    let groups = options.groups.as_ref().map(|groups| match options.simulated {
+        true => groups.simulated(),
+        false => groups.clone(),
+    });
+    let groups = groups.as_ref();
+    groups.map_or(Ok(()), Groups::check)?;
     let mut maker =
         Maker { profile, client, server, groups, factor, open_s, notes: Vec::new(), ramp_up_s: None };
     let (mut entries, mut errors) = (Vec::new(), Vec::new());
@@ -48,7 +55,7 @@ pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Res
         load.push(("ramp_up".to_owned(), Node::text(format!("{seconds}s"))));
     }
     let streams = entries.len();
-    let mut ports = ports_of(options);
+    let mut ports = with_macs(ports_of(options), options);
     if let Some(groups) = groups {
         let of_servers = match server {
             Some(_) => groups.server_hosts(first_server(profile)),
@@ -71,6 +78,14 @@ pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Res
     Ok(Conversion { text, streams, ports: Vec::new() })
 }
 
+/// A profile whose clients are told to use IPv6.
+fn over_ipv6(profile: &Profile) -> Profile {
+    let mut profile = profile.clone();
+    let ipv6 = profile.c_glob_info.entry("ipv6".to_owned()).or_default();
+    ipv6.insert("enable".to_owned(), Setting::Number(1));
+    profile
+}
+
 /// The lowest address of servers.
 fn first_server(profile: &Profile) -> Ipv4Addr {
     let servers = profile.templates.iter().filter_map(|template| {
@@ -82,6 +97,21 @@ fn first_server(profile: &Profile) -> Ipv4Addr {
 
 /// What becomes of groups of clients.
 const GROUPS: &str = "A group of clients has a MAC address of its own unless 'src_mac' says one; servers answer to where a frame came from.";
+
+/// Ports; in TRex's simulator with its MAC addresses: both ends have one each, and send to the other's.
+fn with_macs(ports: Node, options: &Options) -> Node {
+    let Node::Block(ports) = ports else { return ports };
+    let ports = ports.into_iter().enumerate().map(|(index, (name, mut port))| {
+        if let Node::Line(keys) = &mut port
+            && let Some(mac) = SIMULATED.get(index).filter(|_| options.simulated)
+            && keys.iter().all(|(key, _)| key != "mac")
+        {
+            keys.push(pair("mac", Node::text(mac)));
+        }
+        (name, port)
+    });
+    Node::Block(ports.collect())
+}
 
 /// Ports with more hosts behind each.
 fn with_hosts(ports: Node, hosts: [Vec<Node>; 2]) -> Node {
@@ -96,6 +126,8 @@ fn with_hosts(ports: Node, hosts: [Vec<Node>; 2]) -> Node {
     Node::Block(ports.collect())
 }
 
+/// TRex's ports of clients.
+pub(crate) const CLIENT_PORTS: &str = "1024..64000";
 /// How long sessions that are open at the end are waited for, at most.
 const WAIT_S: f64 = 60.0;
 
@@ -126,8 +158,12 @@ impl Maker<'_> {
         let (client, server) = (&template.client_template, &template.server_template);
         let group = template.tg_id.and_then(|id| self.profile.tg_names.get(id.checked_sub(1)?));
         let mut pairs = vec![pair("name", Node::text(format!("t{number}")))];
-        let client_end = settings::end(&self.profile.c_glob_info, &client.glob_info, "src_msb")?;
-        let server_end = settings::end(&self.profile.s_glob_info, &server.glob_info, "dst_msb")?;
+        let mut client_end = settings::end(&self.profile.c_glob_info, &client.glob_info, "src_msb")?;
+        let mut server_end = settings::end(&self.profile.s_glob_info, &server.glob_info, "dst_msb")?;
+        if client_end.ipv6.is_none() {
+            client_end.default_ttl();
+            server_end.default_ttl();
+        }
         // TRex's client says whether there is IPv6, and what both ends' addresses begin with.
         let prefixes = match client_end.ipv6 {
             Some(source) => {
@@ -173,7 +209,13 @@ impl Maker<'_> {
                     _ => side.push(groups.servers(&text)?),
                 }
             }
-            side.extend(port.map(|port| pair("ports", Node::text(port))));
+            match port {
+                Some(port) => side.push(pair("ports", Node::text(port))),
+                None => {
+                    side.push(pair("ports", Node::text(CLIENT_PORTS)));
+                    side.push(pair("first_port", Node::text("spread")));
+                }
+            }
             let End { keys, notes, ramp_up_s, .. } = end;
             // Without a port the servers are somebody else's.
             side.extend(keys.into_iter().filter(|(key, _)| own.is_some() && (is_tcp || key != "tcp")));
@@ -216,6 +258,10 @@ impl Maker<'_> {
         match (&client.capture, &server.capture) {
             (Some(file), Some(other)) if file == other => {
                 let mut keys = vec![pair("file", Node::text(file))];
+                // On TRex programs of captures end by closing.
+                if client.stream {
+                    keys.push(pair("reset", Node::text("close")));
+                }
                 // Of TCP, TRex keeps the order only.
                 if !client.stream {
                     keys.push(pair("timing", Node::text("as_captured")));

@@ -18,6 +18,21 @@ pub(super) struct End {
     pub notes: Vec<String>,
 }
 
+/// Time to live of TRex's IPv4 packets.
+const TTL: u8 = 127;
+
+impl End {
+    /// Gives IPv4 packets TRex's time to live if nothing else is said.
+    pub(super) fn default_ttl(&mut self) {
+        let ttl = || ("ttl".to_owned(), Node::text(TTL));
+        match self.keys.iter_mut().find(|(key, _)| key == "ip") {
+            Some((_, Node::Line(pairs))) if pairs.iter().all(|(key, _)| key != "ttl") => pairs.push(ttl()),
+            Some(_) => {}
+            None => self.keys.push(("ip".to_owned(), Node::Line(vec![ttl()]))),
+        }
+    }
+}
+
 /// One end's settings: those of the template win over those of the profile. `msb` is the setting with its IPv6 prefix.
 pub(super) fn end(profile: &Settings, template: &Settings, msb: &str) -> Result<End, String> {
     let mut all = profile.clone();

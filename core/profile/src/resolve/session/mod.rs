@@ -17,6 +17,7 @@ mod tls;
 mod tunnel;
 
 use super::Resolver;
+use crate::document::replay::FirstPortDoc;
 use crate::document::session::{PairOrderDoc, SessionDoc};
 use crate::document::vary::OrderDoc;
 use crate::plan::{ClientsBy, SessionEntry};
@@ -24,7 +25,8 @@ use app::{Apps, Surroundings};
 use pool::{Ends, Pools};
 use session::pairs_in_step;
 use session::plan::{
-    Carrier, LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, SelectionOrder, SessionPlan, SidePlan,
+    Carrier, LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin, SelectionOrder, SessionPlan,
+    SidePlan,
 };
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -138,8 +140,19 @@ impl Resolver<'_> {
             carrier: apps.carrier,
             client,
             server,
-            clients: PoolPlan { addresses: pools.clients.clone(), ports: range(pools.client_ports) },
-            servers: PoolPlan { addresses: pools.servers.clone(), ports: range(apps.server_ports) },
+            clients: PoolPlan {
+                addresses: pools.clients.clone(),
+                ports: range(pools.client_ports),
+                begin: match doc.client.as_ref().map(|client| client.first_port) {
+                    Some(FirstPortDoc::Spread) => PortBegin::Spread,
+                    Some(FirstPortDoc::First) | None => PortBegin::First,
+                },
+            },
+            servers: PoolPlan {
+                addresses: pools.servers.clone(),
+                ports: range(apps.server_ports),
+                begin: PortBegin::First,
+            },
             order: self.pair_order(&format!("{path}.order"), doc.order),
             mix: Mix { members, order: SelectionOrder::Sequential },
             tunnel: doc.tunnel.as_ref().map(|tunnel| std::sync::Arc::new(self.tunnel(path, tunnel))),

@@ -2,7 +2,9 @@
 
 use super::app::{Surroundings, nothing};
 use super::labels::{Condition, Step, follow, is_last, never_ends, repeats_timed};
-use crate::document::app::{ConversationDoc, GotoDoc, OpDoc, OpKeys, OpWord, ProgramDoc, TimingDoc};
+use crate::document::app::{
+    ConversationDoc, GotoDoc, OpDoc, OpKeys, OpWord, ProgramDoc, ResetDoc, TimingDoc,
+};
 use crate::document::content::ContentDoc;
 use crate::document::quantity::Duration;
 use crate::resolve::Resolver;
@@ -198,7 +200,8 @@ impl Resolver<'_> {
             return None;
         }
         self.warnings.extend(capture.warnings.iter().map(|warning| format!("{path}: {warning}")));
-        let options = ConversationOptions { pauses, answer_delay, datagram_max };
+        let options =
+            ConversationOptions { pauses, answer_delay, datagram_max, closes: doc.reset == ResetDoc::Close };
         let found = conversations(&capture, options);
         let (number, all) = (doc.conversation.unwrap_or(1), found.all.len());
         let other = found.other_packets.total();
