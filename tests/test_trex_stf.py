@@ -124,6 +124,23 @@ def test_bytes_behind_the_packet_are_not_sent(eagre, query, tmp_path):
     assert {tuple(row) for row in seen(capture, "frame.len", "udp.length")} == {("118", "84"), ("60", "14")}
 
 
+@pytest.mark.parametrize(("option", "ports", "swaps"), [("-p", "0011", False), ("--flip", "0110", False), ("-e", "0110", True)])
+def test_clients_with_an_odd_address_are_on_the_other_side(eagre, query, tmp_path, option, ports, swaps):
+    """Interfaces of question and answer for even clients, then for odd ones; both ends' addresses may be exchanged."""
+    capture = tmp_path / "sent.pcapng"
+    eagre("sim", [f"name: {query}, cps: 4.0, ipg: 1000, rtt: 5000, w: 2"], option, "--pcap", capture)
+    rows = seen(capture, "frame.interface_id", "eth.src", "eth.dst", "ip.src", "ip.dst", "udp.port")
+    wanted = []
+    for client, server, port in flows(8, 2):
+        odd = int(client[-1]) & 1
+        one, other = (ports[2:] if odd else ports[:2]) if option == "-p" else ("10" if odd else "01")
+        ends = (server, client) if swaps and odd else (client, server)
+        for side, (source, target), numbers in ((one, ends, f"{port},53"), (other, ends[::-1], f"53,{port}")):
+            macs = [":".join([byte] * 6) for byte in (("18", "10"), ("28", "20"))[int(side)]]
+            wanted.append([side, *macs, source, target, numbers])
+    assert rows == wanted
+
+
 def test_captured_times_and_short_ones(eagre, query, tmp_path):
     capture = tmp_path / "sent.pcapng"
     for more, gap in (("", 0.0007), ("  cap_ipg_min: 800\n  cap_override_ipg: 90\n", 0.00009)):

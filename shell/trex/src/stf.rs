@@ -151,16 +151,18 @@ struct Way<'a> {
     to: Option<&'a PortOptions>,
     /// Whether the ends have each other's addresses.
     swap: bool,
+    /// Whether frames go to the port's next hop; otherwise to whom they were captured to.
+    has_next_hop: bool,
 }
 
 impl<'a> Way<'a> {
     fn of(sides: Sides, is_odd: bool, client: &'a PortOptions, server: Option<&'a PortOptions>) -> Self {
-        let plain = Self { from: client, to: server, swap: false };
+        let plain = Self { from: client, to: server, swap: false, has_next_hop: server.is_some() };
         let Some(server) = server else { return plain };
         match sides {
-            Sides::Together => Self { from: if is_odd { server } else { client }, to: None, swap: false },
+            Sides::Together => Self { from: if is_odd { server } else { client }, to: None, ..plain },
             Sides::Flip | Sides::FlipAddresses if is_odd => {
-                Self { from: server, to: Some(client), swap: sides == Sides::FlipAddresses }
+                Self { from: server, to: Some(client), swap: sides == Sides::FlipAddresses, ..plain }
             }
             _ => plain,
         }
@@ -214,7 +216,7 @@ impl Template {
     }
 
     fn stream(&self, half: &Half, way: &Way<'_>, rate: f64, times: Number) -> Node {
-        let Way { from: client, to: server, swap } = *way;
+        let Way { from: client, to: server, swap, has_next_hop } = *way;
         let text = |key: &str, value: String| (key.to_owned(), Node::Text(value));
         let mut pairs = vec![text("name", half.name.clone()), text("from", client.name.clone())];
         pairs.extend(server.map(|server| text("to", server.name.clone())));
@@ -254,15 +256,15 @@ impl Template {
             flows.extend(number.map(|number| text(key, number.to_string())));
         }
         replay.push(("flows".to_owned(), Node::Block(flows)));
-        replay.push(("rewrite".to_owned(), Node::Block(self.rewrites(server.is_some()))));
+        replay.push(("rewrite".to_owned(), Node::Block(self.rewrites(has_next_hop))));
         pairs.push(("replay".to_owned(), Node::Block(replay)));
         Node::Block(pairs)
     }
 
     /// What TRex changes in every packet besides the flow's ends.
-    fn rewrites(&self, has_peer: bool) -> Vec<(String, Node)> {
+    fn rewrites(&self, has_next_hop: bool) -> Vec<(String, Node)> {
         let mut rules = vec![("ethernet.src".to_owned(), Node::text("port"))];
-        rules.extend(has_peer.then(|| ("ethernet.dst".to_owned(), Node::text("next_hop"))));
+        rules.extend(has_next_hop.then(|| ("ethernet.dst".to_owned(), Node::text("next_hop"))));
         let each = |values: &[u8], to: &dyn Fn(u8) -> u8| {
             Node::List(values.iter().map(|value| Node::text(format!("{value} -> {}", to(*value)))).collect())
         };
