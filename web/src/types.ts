@@ -1968,6 +1968,24 @@ export interface Neighbour {
   mac: string;
 }
 
+/** A neighbour that changed its hardware address. */
+export interface NeighbourMoveResult {
+  /** Its IP address. */
+  ip: string;
+  /** The hardware address it had. */
+  from: string;
+  /** The one it has now. */
+  to: string;
+  /** When the tester heard of it, s since traffic started. */
+  at_s: number;
+  /** Whether the tester had to ask. False if the neighbour announced it, or said so in a question or an answer of its own. */
+  asked: boolean;
+  /** From when the last packet left that arrived by way of the old address, until packets left for the new one. Absent if no packet was lost, or nobody knows. */
+  took_s?: number | null;
+  /** Packets of measured streams that went to the old address and were lost. Absent if no measured stream uses the neighbour. */
+  lost?: number | null;
+}
+
 /** A campaign to start. */
 export interface NewCampaign {
   /** Name of the method. */
@@ -2671,6 +2689,8 @@ export interface PortResult {
   ospf?: OspfResult | null;
   /** IS-IS routers of the port. Absent if it has none. */
   isis?: IsisResult | null;
+  /** Neighbours that changed their hardware address while traffic ran, the first 64 of all ports. Frames follow them at once, unless the profile gives the hardware address. */
+  neighbour_moves?: NeighbourMoveResult[];
   /** Departures of all paced streams compared with the schedule. */
   pacing_ns?: PacingResult | null;
 }

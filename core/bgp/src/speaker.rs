@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 pub use tcp::GroupConfig;
-use tcp::{End, GroupId, Sink, Stack, TcpOptions, Transport};
+use tcp::{End, GroupId, HopMove, Sink, Stack, TcpOptions, Transport};
 use units::Nanos;
 
 /// BGP's TCP port.
@@ -336,9 +336,14 @@ impl Speaker {
         true
     }
 
-    /// Says by which hardware address a peer is reached.
+    /// Says by which hardware address a peer is reached. Connections go on if it is another one than before.
     pub fn set_hop(&mut self, peer: usize, mac: Mac) {
-        self.peers[peer].hop = Some(mac);
+        let peer = &mut self.peers[peer];
+        if let Some(from) = peer.hop.replace(mac).filter(|from| *from != mac) {
+            let (group, remote) = (GroupId(peer.config.host as u16), peer.config.remote);
+            let step = HopMove { group, remotes: remote..=remote, from, to: mac };
+            self.stack.move_flows(&step, 0, u32::MAX);
+        }
     }
 
     /// How far the session with a peer is.

@@ -463,6 +463,15 @@ impl Recorder {
         self.is_blameless(stream * self.lanes, Nanos::MAX)
     }
 
+    /// How far a stream has come here: of each lane the packets sent when its newest left, those received of all lanes, and when the
+    /// newest of all left.
+    pub fn progress(&self, stream: usize) -> (Vec<u64>, u64, Nanos) {
+        let first = stream * self.lanes;
+        let lanes = self.states[first..first + self.lanes].iter().map(|state| state.lane.expected());
+        let Last { seen, sent, .. } = self.states[first].last;
+        (lanes.collect(), seen, sent)
+    }
+
     /// Packets the senders of `stream` had sent when the newest packet of each lane left, as far as can be seen here.
     pub fn expected(&self, stream: usize) -> u64 {
         let first = stream * self.lanes;

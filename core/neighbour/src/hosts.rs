@@ -6,8 +6,8 @@
 //! comes earlier before what comes later.
 
 use crate::question::Question;
-use crate::{Host, Mac};
-use std::collections::BTreeMap;
+use crate::{Claim, Host, Mac};
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 
@@ -26,6 +26,8 @@ pub struct Hosts {
     sent_to: Vec<RangeInclusive<IpAddr>>,
     /// How many of the first hosts leave answers for their own addresses to somebody else.
     punted: usize,
+    /// Neighbours that frames go to, by VLAN.
+    neighbours: BTreeSet<(u32, IpAddr)>,
 }
 
 impl Hosts {
@@ -49,7 +51,15 @@ impl Hosts {
             host.answers_for.iter().for_each(|range| named.add(*vlan, range, number));
             host.networks.iter().for_each(|range| networks.add(*vlan, range, number));
         }
-        Self { hosts, vlans, named, networks, sent_to: joined(sent_to), punted: 0 }
+        Self {
+            hosts,
+            vlans,
+            named,
+            networks,
+            sent_to: joined(sent_to),
+            punted: 0,
+            neighbours: BTreeSet::new(),
+        }
     }
 
     /// Leaves what is asked of the first `hosts` hosts' own addresses to whoever their frames are punted to.
@@ -84,6 +94,23 @@ impl Hosts {
         let vlan = *self.vlans.get(vlans)?;
         let sent_to = || has(&self.sent_to, ip).then(|| self.networks.find(vlan, ip)).flatten();
         self.named.find(vlan, ip).or_else(sent_to).map(|host| host as usize)
+    }
+
+    /// Looks out for claims of these neighbours, each with the number of a host that sends to it.
+    pub fn watch(&mut self, neighbours: impl IntoIterator<Item = (usize, IpAddr)>) {
+        for (host, ip) in neighbours {
+            let vlan = self.vlan(&self.hosts[host].vlans);
+            self.neighbours.extend(vlan.map(|vlan| (vlan, ip)));
+        }
+    }
+
+    /// What a frame says of the hardware address of a neighbour that is watched.
+    pub fn claim(&self, frame: &[u8]) -> Option<Claim> {
+        if self.neighbours.is_empty() {
+            return None;
+        }
+        let claim = Claim::read(frame)?;
+        self.neighbours.contains(&(self.vlan(&claim.vlans)?, claim.ip)).then_some(claim)
     }
 
     /// The number of these VLANs, if a host is in them.

@@ -1,24 +1,28 @@
-//! The hosts the tester plays behind a port: they ask for their neighbours' hardware addresses before a trial, answer ARP,
-//! neighbour discovery and ping during it, and ping others.
+//! The hosts the tester plays behind a port: they ask for their neighbours' hardware addresses before a trial, follow
+//! neighbours that change theirs during it, answer ARP, neighbour discovery and ping, and ping others.
 //!
 //! Sans-IO: frames in, frames out, time as an argument. Sources: RFC 826 (ARP), RFC 4861 (ND), RFC 792 and RFC 4443
 //! (echo).
 //!
-//! Not here: a cache that ages. What was learnt before a trial holds for the trial.
+//! Not here: a cache that ages. A neighbour that says nothing keeps the hardware address it had.
 //!
 //! Invariant: a host never answers for an address that is not its own, nor in a VLAN that is not its own, nor to a frame
 //! that is not a well-formed request.
 
 #![forbid(unsafe_code)]
 
+mod claim;
+mod follower;
 mod hosts;
 mod ping;
 mod punt;
 mod question;
 mod resolver;
 
+pub use claim::{Claim, may_answer};
+pub use follower::{Follower, Move};
 pub use hosts::{Hosts, twins};
-pub use ping::{Due, Echo, Outcome, Ping, may_answer};
+pub use ping::{Due, Echo, Outcome, Ping};
 pub use punt::{PuntTable, PuntTo, Punted, vlan_tags};
 pub use resolver::Resolver;
 
@@ -160,41 +164,41 @@ impl Host {
 
     /// The same from the address `own`; `None` if that is of another family.
     fn request_from(&self, own: IpAddr, ip: IpAddr) -> Option<Vec<u8>> {
+        let (to, group) = match ip {
+            IpAddr::V4(_) => (BROADCAST, ip),
+            IpAddr::V6(ip) => {
+                let (group, mac) = solicited_node(ip);
+                (mac, group.into())
+            }
+        };
+        self.question(own, ip, to, group)
+    }
+
+    /// Asks the neighbour `ip` at `mac` whether it is still there (RFC 1122 section 2.3.2.1, RFC 4861 section 7.3.3); `None`
+    /// without an address of its family to ask from.
+    fn probe(&self, ip: IpAddr, mac: Mac) -> Option<Vec<u8>> {
+        self.question(*self.sources(ip).first()?, ip, mac, ip)
+    }
+
+    /// A request for the hardware address of `ip`, in a frame to `mac` and, of IPv6, a packet to `to`.
+    fn question(&self, own: IpAddr, ip: IpAddr, mac: Mac, to: IpAddr) -> Option<Vec<u8>> {
         let types: Vec<u16> = self.vlans.types().collect();
         match (own, ip) {
-            (IpAddr::V4(own), IpAddr::V4(ip)) => self.frame(
-                BROADCAST,
-                &types,
-                vec![header(
-                    "arp",
-                    &[
-                        ("operation", ARP_REQUEST),
-                        ("sender_mac", number(self.mac)),
-                        ("sender_ip", v4(own)),
-                        ("target_ip", v4(ip)),
-                    ],
-                )],
-            ),
+            (IpAddr::V4(own), IpAddr::V4(ip)) => {
+                let fields = [
+                    ("operation", ARP_REQUEST),
+                    ("sender_mac", number(self.mac)),
+                    ("sender_ip", v4(own)),
+                    ("target_ip", v4(ip)),
+                ];
+                self.frame(mac, &types, vec![header("arp", &fields)])
+            }
             (IpAddr::V6(own), IpAddr::V6(ip)) => {
-                let (group, mac) = solicited_node(ip);
-                self.frame(
-                    mac,
-                    &types,
-                    vec![
-                        header(
-                            "ipv6",
-                            &[
-                                ("src", u128::from(own)),
-                                ("dst", u128::from(group)),
-                                ("hop_limit", ND_HOP_LIMIT),
-                            ],
-                        ),
-                        header(
-                            "nd_solicit",
-                            &[("target", u128::from(ip)), ("option_type", 1), ("lladdr", number(self.mac))],
-                        ),
-                    ],
-                )
+                let addresses =
+                    [("src", u128::from(own)), ("dst", ip_number(to)), ("hop_limit", ND_HOP_LIMIT)];
+                let fields = [("target", u128::from(ip)), ("option_type", 1), ("lladdr", number(self.mac))];
+                let headers = vec![header("ipv6", &addresses), header("nd_solicit", &fields)];
+                self.frame(mac, &types, headers)
             }
             _ => None,
         }
@@ -305,18 +309,6 @@ pub fn vlans_of(frame: &[u8]) -> Vec<u16> {
     question::vlans(&read(frame).0)
 }
 
-/// The neighbour `frame` tells of, an answer to a request or the sender of one, and the VLANs it is in.
-fn neighbour(frame: &[u8]) -> Option<(Vec<u16>, IpAddr, Mac)> {
-    let (headers, _) = read(frame);
-    let last = headers.last()?;
-    let (ip, mac) = match last.protocol.name {
-        "arp" => (IpAddr::V4((value(last, "sender_ip") as u32).into()), mac_of(value(last, "sender_mac"))),
-        "nd_advert" => (IpAddr::V6(value(last, "target").into()), mac_of(value(last, "lladdr"))),
-        _ => return None,
-    };
-    Some((question::vlans(&headers), ip, mac))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -386,7 +378,8 @@ mod tests {
         ];
         let ask = asker.frame_with(owner.mac, &[], headers, dst.to_be_bytes().to_vec()).unwrap();
         let answer = owner.answer(&ask).unwrap();
-        assert_eq!(neighbour(&answer), Some((vec![], owner.addresses[1], owner.mac)));
+        let claim = Claim::read(&answer).unwrap();
+        assert_eq!((claim.ip, claim.mac), (owner.addresses[1], owner.mac));
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use crate::question::{end_of, is_for_a_host};
 use crate::resolver::RETRY;
 use crate::{
-    ECHO_REPLY, ECHO_REPLY_V6, ECHO_REQUEST, ECHO_REQUEST_V6, Host, Mac, header, ip_number, neighbour, value,
+    Claim, ECHO_REPLY, ECHO_REPLY_V6, ECHO_REQUEST, ECHO_REQUEST_V6, Host, Mac, header, ip_number, value,
     vlans_of,
 };
 use std::net::IpAddr;
@@ -133,10 +133,9 @@ impl Ping {
             return;
         }
         if self.mac.is_none() {
-            let is_meant = |vlans: &[u16], ip| *vlans == *host.vlans && ip == self.echo.hop;
-            let learnt = neighbour(frame).filter(|(vlans, ip, _)| is_meant(vlans, *ip));
-            if let Some((_, _, mac)) = learnt {
-                (self.mac, self.next) = (Some(mac), at);
+            let is_meant = |claim: &Claim| *claim.vlans == *host.vlans && claim.ip == self.echo.hop;
+            if let Some(claim) = Claim::read(frame).filter(is_meant) {
+                (self.mac, self.next) = (Some(claim.mac), at);
             }
             return;
         }
@@ -205,32 +204,10 @@ impl Ping {
     }
 }
 
-/// Whether `frame` may tell a neighbour's hardware address or answer an echo request: a look at types alone, for many
-/// frames that are neither.
-pub fn may_answer(frame: &[u8]) -> bool {
-    let mut at = 12;
-    while matches!(frame.get(at..at + 2), Some([0x81, 0x00] | [0x88, 0xa8])) {
-        at += 4;
-    }
-    let ip = |offset: usize| frame.get(at + 2 + offset).copied();
-    match frame.get(at..at + 2) {
-        Some([0x08, 0x06]) => true,
-        Some([0x08, 0x00]) => {
-            let icmp = usize::from(ip(0).unwrap_or(0) & 15) * 4;
-            ip(9) == Some(1) && ip(icmp).map(u128::from) == Some(ECHO_REPLY)
-        }
-        Some([0x86, 0xdd]) => match ip(6) {
-            Some(58) => matches!(ip(40), Some(129 | 136)),
-            // Behind options: whoever reads it finds out.
-            next => matches!(next, Some(0 | 60)),
-        },
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::may_answer;
 
     const SECOND: Nanos = Nanos::from_secs(1);
 

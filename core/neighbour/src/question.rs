@@ -70,7 +70,7 @@ impl<'f> Question<'f> {
 type Link = (Mac, Vec<u16>, Vec<u16>);
 
 /// Whether an ARP packet is about IPv4 on Ethernet (RFC 826).
-fn is_for_ethernet(arp: &ReadHeader) -> bool {
+pub(crate) fn is_for_ethernet(arp: &ReadHeader) -> bool {
     let fields =
         [("hardware_type", 1), ("protocol_type", 0x0800), ("hardware_length", 6), ("protocol_length", 4)];
     fields.iter().all(|(name, is)| value(arp, name) == *is)
@@ -85,7 +85,7 @@ pub(crate) fn end_of(ip: &ReadHeader) -> usize {
 }
 
 /// The whole ICMP message that begins with `icmp`, if its checksum is right.
-fn message<'f>(ip: &ReadHeader, icmp: &ReadHeader, frame: &'f [u8]) -> Option<&'f [u8]> {
+pub(crate) fn message<'f>(ip: &ReadHeader, icmp: &ReadHeader, frame: &'f [u8]) -> Option<&'f [u8]> {
     let bytes = frame.get(icmp.offset..end_of(ip))?;
     let pseudo = match ip.protocol.name {
         "ipv4" => 0,

@@ -3,7 +3,7 @@
 //! Invariant: a neighbour is known once each host that wants it has asked, or its address was given: asking also tells the
 //! neighbour where the host is.
 
-use crate::{Hosts, Mac, neighbour};
+use crate::{Claim, Hosts, Mac};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use units::Nanos;
@@ -106,18 +106,22 @@ impl Resolver {
         if self.missing == 0 { Nanos::MAX } else { self.next_request }
     }
 
-    /// Looks at a received frame.
-    pub fn take(&mut self, hosts: &Hosts, frame: &[u8]) {
-        let Some((vlans, ip, mac)) = neighbour(frame) else { return };
-        let places = hosts.vlan(&vlans).and_then(|vlan| self.places.get(&(vlan, ip)));
+    /// Looks at a received frame; returns whether a neighbour has another hardware address by it.
+    pub fn take(&mut self, hosts: &Hosts, frame: &[u8]) -> bool {
+        let Some(claim) = Claim::read(frame) else { return false };
+        let places = hosts.vlan(&claim.vlans).and_then(|vlan| self.places.get(&(vlan, claim.ip)));
+        let mut moved = false;
         for place in places.into_iter().flatten() {
             let one = &mut self.wanted[*place];
-            if !one.is_given {
-                let was_done = one.is_done();
-                one.mac = Some(mac);
-                self.missing -= usize::from(!was_done && one.is_done());
+            let is_new = one.mac.is_none();
+            if one.is_given || !is_new && !claim.replaces {
+                continue;
             }
+            let was_done = one.is_done();
+            moved |= one.mac.replace(claim.mac).is_some_and(|before| before != claim.mac);
+            self.missing -= usize::from(!was_done && one.is_done());
         }
+        moved
     }
 
     /// Hosts and neighbours of theirs that have not answered.
@@ -125,9 +129,9 @@ impl Resolver {
         self.wanted.iter().filter(|one| one.mac.is_none()).map(|one| (one.host, one.ip))
     }
 
-    /// Hosts with the neighbours that have answered or were given, in the order of hosts and addresses.
-    pub fn known(&self) -> impl Iterator<Item = (usize, IpAddr, Mac)> {
-        self.wanted.iter().filter_map(|one| Some((one.host, one.ip, one.mac?)))
+    /// Hosts with the neighbours that have answered or were given, in the order of hosts and addresses, and whether they were given.
+    pub fn known(&self) -> impl Iterator<Item = (usize, IpAddr, Mac, bool)> {
+        self.wanted.iter().filter_map(|one| Some((one.host, one.ip, one.mac?, one.is_given)))
     }
 
     /// The hardware address of a host's neighbour.
@@ -201,7 +205,9 @@ mod tests {
             assert!(requests.len() <= AT_ONCE);
             asked += requests.len();
             // The first answer tells all in the VLAN; the others ask once all the same.
-            requests.first().into_iter().for_each(|r| resolver.take(&hosts, &router(&[]).answer(r).unwrap()));
+            if let Some(request) = requests.first() {
+                resolver.take(&hosts, &router(&[]).answer(request).unwrap());
+            }
             now = resolver.next_due();
             assert!(now == Nanos::MAX || now < Nanos::from_millis(100));
         }

@@ -26,8 +26,8 @@ pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Serie
 pub use overall::Overall;
 pub use port::{
     BgpResult, DhcpResult, Dhcpv6Result, IsisLevelCounts, IsisResult, KernelRxResult, LacpEndResult,
-    LacpResult, LldpNeighbourResult, LldpResult, LldpTlvResult, MulticastResult, OspfLsaCounts, OspfResult,
-    PortResult, PppoeResult,
+    LacpResult, LldpNeighbourResult, LldpResult, LldpTlvResult, MulticastResult, NeighbourMoveResult,
+    OspfLsaCounts, OspfResult, PortResult, PppoeResult,
 };
 pub use session::{
     DNS_CODES, DNS_EXTRA, HTTP_CLASSES, PartResult, PhaseResult, SessionResult, SideDetails, SideResult,

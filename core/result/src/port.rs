@@ -82,9 +82,36 @@ part! {
         /// IS-IS routers of the port. Absent if it has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         isis: Option<IsisResult> = PART;
+        /// Neighbours that changed their hardware address while traffic ran, the first 64 of all ports. Frames follow them at once,
+        /// unless the profile gives the hardware address.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        neighbour_moves: Vec<NeighbourMoveResult> = PART.by(&[Key::Index]);
         /// Departures of all paced streams compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
+    }
+}
+
+part! {
+    /// A neighbour that changed its hardware address.
+    pub struct NeighbourMoveResult {
+        /// Its IP address.
+        ip: String = TEXT;
+        /// The hardware address it had.
+        from: String = TEXT;
+        /// The one it has now.
+        to: String = TEXT;
+        /// When the tester heard of it, s since traffic started.
+        at_s: f64 = SECONDS;
+        /// Whether the tester had to ask. False if the neighbour announced it, or said so in a question or an answer of its own.
+        asked: bool = FLAG;
+        /// From when the last packet left that arrived by way of the old address, until packets left for the new one. Absent if no
+        /// packet was lost, or nobody knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        took_s: Option<f64> = SECONDS;
+        /// Packets of measured streams that went to the old address and were lost. Absent if no measured stream uses the neighbour.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        lost: Option<u64> = COUNT;
     }
 }
 

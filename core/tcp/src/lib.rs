@@ -38,4 +38,4 @@ pub use group::{GroupConfig, GroupTunnel, OwnMacs, UnfinishedChecksums, datagram
 pub use key::{Transport, flow_owner, flow_owner_inside, owner};
 pub use options::{ACK_DELAY_MAX, Congestion, TcpOptions, TimeWait, UdpOptions};
 pub use segment::{Flags, Malformed, SackBlocks, Segment, SegmentHeader, Timestamps};
-pub use stack::{BURST, ConnectError, LeftChecksum, Sink, Stack};
+pub use stack::{BURST, ConnectError, HopMove, LeftChecksum, Sink, Stack};

@@ -11,6 +11,7 @@
 //! close and whose successor is there already; a flow that owes
 //! something is in the queue; no flow's entry in the wheel fires later than its earliest deadline.
 
+mod hops;
 mod inward;
 mod limits;
 mod outward;
@@ -31,6 +32,7 @@ use crate::names::Names;
 use crate::slab::Slab;
 use crate::table::{NONE, Table};
 use crate::wheel::{self, Wheel, WheelPosition};
+pub use hops::HopMove;
 use inward::Inward;
 use limits::{HOPS_MAX, Strangers};
 use outward::{LongDatagram, Reply, Stalled};

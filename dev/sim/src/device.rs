@@ -122,7 +122,8 @@ impl Router {
         if frame.get(..6).is_some_and(|dst| dst[0] & 1 == 1) {
             return self.answer(from, frame);
         }
-        let Some((ip_at, destination)) = destination(frame) else { return Forward::NoRoute };
+        // What is not IP may be a question to the router alone.
+        let Some((ip_at, destination)) = destination(frame) else { return self.answer(from, frame) };
         if self.hosts[from].owns(destination) {
             return self.answer(from, frame);
         }

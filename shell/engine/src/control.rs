@@ -1,6 +1,7 @@
-//! What control does beside the workers: takes commands, sets rates, switches captures, sends pings.
+//! What control does beside the workers: takes commands, sets rates, switches captures, sends pings, follows neighbours.
 
 pub(crate) mod captures;
 pub(crate) mod commands;
+pub(crate) mod neighbours;
 pub(crate) mod pings;
 mod rates;

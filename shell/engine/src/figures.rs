@@ -170,9 +170,10 @@ impl View<'_> {
     /// Neighbours that have answered, or whose hardware address was given.
     pub fn neighbours(&self) -> impl Iterator<Item = NeighbourView<'_>> {
         let trial = self.trial;
-        trial.known.iter().map(|(port, host, ip, mac)| {
-            let host = trial.hosts.plan(&trial.plan, *port, *host);
-            NeighbourView { port: &trial.plan.ports[*port].name, host: &host.name, ip: *ip, mac: *mac }
+        trial.known.iter().map(|known| {
+            let host = trial.hosts.plan(&trial.plan, known.port, known.host);
+            let port = &trial.plan.ports[known.port].name;
+            NeighbourView { port, host: &host.name, ip: known.ip, mac: known.mac }
         })
     }
 

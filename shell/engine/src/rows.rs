@@ -2,6 +2,7 @@
 
 use crate::capture::CaptureOutcome;
 use crate::control::commands::RateCommand;
+use crate::control::neighbours::NeighbourMove;
 use crate::counts::interval::PortCounts;
 use crate::observer::View;
 use crate::outages::Instants;
@@ -16,11 +17,11 @@ use port::DriverDrops;
 use replay::CaptureReport;
 use result::{
     CaptureResult, Counters, EgressResult, INTERVAL_SCHEMA, IntervalDocument, JitterResult, KernelRxResult,
-    LatencyResult, Named, OutagesResult, PacingResult, PathResult, PortResult, RateChange, ReplayResult,
-    SpreadResult, StreamResult, TotalDocument, UndisturbedResult, WorkerResult,
+    LatencyResult, Named, NeighbourMoveResult, OutagesResult, PacingResult, PathResult, PortResult,
+    RateChange, ReplayResult, SpreadResult, StreamResult, TotalDocument, UndisturbedResult, WorkerResult,
 };
 use sched::{Pace, PacingRecord};
-use units::{L1_OVERHEAD_BYTES, Nanos};
+use units::{L1_OVERHEAD_BYTES, Mac, Nanos};
 
 impl From<CaptureOutcome> for CaptureResult {
     fn from(outcome: CaptureOutcome) -> Self {
@@ -173,6 +174,7 @@ pub(crate) fn ports(
             tx_errors: errors(end.map_or(&[], |e| &e.drops.tx)),
             fragments: errors(&fragments(n).each()),
             tunnels: errors(&n.tunnels.each()),
+            neighbour_moves: end.map_or_else(Vec::new, |end| end.moves.iter().map(neighbour_move).collect()),
             pacing_ns: pacing(&port_pacing(trial, sums, index)),
         };
         all.insert(plan.name.clone(), port);
@@ -191,8 +193,22 @@ pub(crate) struct PortEnd {
     pub(crate) queues: usize,
     /// What happened to its link meanwhile.
     pub(crate) links: Vec<LinkEvent>,
+    /// Neighbours of its hosts that were followed.
+    pub(crate) moves: Vec<NeighbourMove>,
     /// Whether the kernel recorded its test packets, or why not; `None` if its ports have no such thing.
     pub(crate) recording: Option<Result<(), String>>,
+}
+
+fn neighbour_move(step: &NeighbourMove) -> NeighbourMoveResult {
+    NeighbourMoveResult {
+        ip: step.ip.to_string(),
+        from: Mac(step.from).to_string(),
+        to: Mac(step.to).to_string(),
+        at_s: step.at.as_secs_f64(),
+        asked: step.was_asked,
+        took_s: step.took.map(Nanos::as_secs_f64),
+        lost: step.lost,
+    }
 }
 
 fn port_pacing(trial: &Trial<'_>, sums: &Sums, port: usize) -> PacingRecord {

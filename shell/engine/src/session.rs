@@ -285,15 +285,17 @@ fn assemble(
     let plan = &*trial.plan;
     let (mut links, mut queues, mut punts) = (links.into_iter(), queues.into_iter(), punts.into_iter());
     let mut recording = results.recording.iter().cloned();
-    let end = |(unsent, drops): (&u64, _)| PortEnd {
+    let moves = |port| results.moves.0.iter().filter(move |step| step.port == port).cloned().collect();
+    let end = |(port, (unsent, drops)): (usize, (&u64, _))| PortEnd {
         unsent: *unsent,
         drops,
+        moves: moves(port),
         queues: queues.next().unwrap_or_default(),
         punts_dropped: punts.next().unwrap_or_default(),
         links: links.next().unwrap_or_default(),
         recording: recording.next().flatten(),
     };
-    let ends: Vec<PortEnd> = results.unsent.iter().zip(drops).map(end).collect();
+    let ends: Vec<PortEnd> = results.unsent.iter().zip(drops).enumerate().map(end).collect();
     let span = sending_time(plan, results);
     let seconds = span.as_secs_f64().max(1e-9);
     let evidence = Evidence {

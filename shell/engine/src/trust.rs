@@ -4,6 +4,7 @@ mod criteria;
 mod evidence;
 mod findings;
 mod holds;
+mod moves;
 mod pauses;
 mod unsaid;
 
@@ -106,6 +107,7 @@ impl Evidence<'_> {
         self.judge_pauses(&mut verdict);
         self.judge_bursts(&mut verdict);
         self.judge_links(&mut verdict);
+        self.note_moves(&mut verdict);
         self.judge_queues(&mut verdict);
         self.judge_sessions(&mut verdict);
         self.judge_session_frames(&mut verdict);

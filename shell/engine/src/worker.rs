@@ -9,6 +9,7 @@ pub(crate) mod cap;
 pub(crate) mod commands;
 mod counting;
 pub(crate) mod deadlines;
+pub(crate) mod detour;
 pub(crate) mod egress;
 mod flow_sink;
 pub(crate) mod flows;
@@ -27,8 +28,9 @@ use crate::counts::interval::{HITCH_NS, Interval, PAUSE_NS, PortCounts};
 use crate::trial::hosts::EmulatedHosts;
 use addition::Addition;
 use arrivals::Expected;
-use commands::{HostEvent, WorkerCommand};
+use commands::{HostEvent, Received, Survey, WorkerCommand};
 use counting::Counting;
+use detour::Detour;
 use flows::{Crowd, Flows, Local};
 use measure::{Jitter, Recorder};
 use port::{Clock, PortError};
@@ -91,8 +93,8 @@ pub(crate) struct Worker<'a> {
     last_departure: Nanos,
     /// Whether there are pings or hosts that control looks after, whose answers other frames may be.
     overhears: bool,
-    /// Departures of the frames of pings.
-    host_frames_sent: Vec<HostEvent>,
+    /// Departures of the frames of pings, and surveys.
+    reports: Vec<HostEvent>,
     /// Its pauses.
     watch: Watch,
     /// When it may sleep, if it may at all.
@@ -135,7 +137,7 @@ impl<'a> Worker<'a> {
             through: false,
             last_departure: Nanos::ZERO,
             overhears: false,
-            host_frames_sent: Vec::new(),
+            reports: Vec::new(),
             watch: Watch::off(),
             rest: None,
             noted: (0, 0),
@@ -353,7 +355,7 @@ impl<'a> Worker<'a> {
                 self.interval.ports[port].tx_answers += sent;
                 // A frame the port does not take is not reported, and asked for again.
                 let event = tag.filter(|_| sent > 0).map(|tag| HostEvent::Sent { tag, at: now });
-                self.host_frames_sent.extend(event);
+                self.reports.extend(event);
             }
             WorkerCommand::SendFrames { .. } => {}
             WorkerCommand::RemoveStreams(removal) => {
@@ -364,18 +366,48 @@ impl<'a> Worker<'a> {
                 let here = self.receivers.iter_mut().filter(|receiver| receiver.port() == port);
                 here.for_each(|receiver| receiver.count_arrivals(&streams, on));
             }
+            WorkerCommand::Follow(detour) => {
+                self.follow(&detour);
+                self.survey(&detour, now);
+            }
+            WorkerCommand::Survey(detour) => self.survey(&detour, now),
             WorkerCommand::Stop => self.stop(now),
         }
     }
 
+    /// Sends what goes to a neighbour to its new hardware address.
+    fn follow(&mut self, detour: &Detour) {
+        let here = self.sending.iter_mut().filter(|s| s.transmitter.port() == detour.port);
+        here.for_each(|s| s.transmitter.send_to(&detour.streams, detour.to));
+        let local = &mut self.local[detour.port];
+        local.flows.iter_mut().for_each(|flows| flows.follow(detour));
+        if let (Some(tunnels), Some(map)) = (&mut local.tunnels, &detour.map) {
+            tunnels.follow(map.clone());
+        }
+    }
+
+    /// Reports how far the streams that go to a neighbour are.
+    fn survey(&mut self, detour: &Detour, now: Nanos) {
+        let here = self.sending.iter().filter(|s| s.transmitter.port() == detour.port);
+        let sent = here.flat_map(|s| s.transmitter.next_numbers(&detour.measured)).collect();
+        let received = |stream: &u32| {
+            let (lanes, packets, newest) = self.recorder.progress(*stream as usize);
+            Received { stream: *stream, lanes, packets, newest }
+        };
+        let received = detour.measured.iter().map(received).collect();
+        let survey = Survey { sent, received };
+        self.reports.push(HostEvent::Surveyed { number: detour.number, at: now, survey });
+    }
+
     /// Whether there may be events for control to hand over.
+    #[inline]
     pub(crate) fn overhears(&self) -> bool {
-        self.overhears
+        self.overhears || !self.reports.is_empty() || self.receivers.iter().any(Receiver::has_claims)
     }
 
     /// Takes out the events for control.
     pub(crate) fn host_events(&mut self) -> impl Iterator<Item = HostEvent> {
-        self.host_frames_sent.drain(..).chain(self.receivers.iter_mut().flat_map(Receiver::overheard))
+        self.reports.drain(..).chain(self.receivers.iter_mut().flat_map(Receiver::overheard))
     }
 
     /// Counts events for which control had no room.

@@ -635,6 +635,32 @@ class MulticastResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NeighbourMoveResult:
+    """A neighbour that changed its hardware address."""
+
+    ip: str
+    """Its IP address."""
+    from_: str
+    """The hardware address it had."""
+    to: str
+    """The one it has now."""
+    at_s: float
+    """When the tester heard of it, s since traffic started."""
+    asked: bool
+    """Whether the tester had to ask. False if the neighbour announced it, or said so in a question or an answer of
+    its own.
+    """
+    took_s: float | None = None
+    """From when the last packet left that arrived by way of the old address, until packets left for the new one.
+    Absent if no packet was lost, or nobody knows.
+    """
+    lost: int | None = None
+    """Packets of measured streams that went to the old address and were lost. Absent if no measured stream uses the
+    neighbour.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class OspfLsaCounts:
     """LSAs by type."""
 
@@ -974,6 +1000,10 @@ class PortResult:
     """OSPF routers of the port. Absent if it has none."""
     isis: IsisResult | None = None
     """IS-IS routers of the port. Absent if it has none."""
+    neighbour_moves: list[NeighbourMoveResult] = field(default_factory=list)
+    """Neighbours that changed their hardware address while traffic ran, the first 64 of all ports. Frames follow
+    them at once, unless the profile gives the hardware address.
+    """
     pacing_ns: PacingResult | None = None
     """Departures of all paced streams compared with the schedule."""
 

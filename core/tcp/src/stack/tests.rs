@@ -454,6 +454,28 @@ fn frames_go_to_the_hop_of_their_flow() {
 }
 
 #[test]
+fn flows_follow_a_hop_that_moves() {
+    let mut world = World::new(1, Link::default(), config(), config());
+    let remote = world.remote();
+    let hop = |last| [2, 0, 0, 0, 0, last];
+    let open = |world: &mut World, by| {
+        let (ends, app) = ((world.local(), remote), &mut world.client_app);
+        world.client.connect(world.now, app, CLIENT, Transport::Tcp, ends, by, Talk::client(10, 10)).unwrap();
+    };
+    [Some(hop(7)), Some(hop(8)), Some(hop(7)), None].into_iter().for_each(|by| open(&mut world, by));
+    let step = |from, to| HopMove { group: CLIENT, remotes: remote.ip()..=remote.ip(), from, to };
+    let elsewhere = HopMove { remotes: range("192.0.2.1-192.0.2.9"), ..step(hop(8), hop(5)) };
+    assert_eq!(world.client.move_flows(&elsewhere, 0, 100), None, "others' peers");
+    assert_eq!(world.client.move_flows(&step(hop(7), hop(9)), 0, 3), Some(3), "some at a time");
+    assert_eq!(world.client.move_flows(&step(hop(7), hop(9)), 3, 3), None);
+    let own = config().hop_mac.unwrap();
+    world.client.move_group(&step(own, hop(6)));
+    open(&mut world, None);
+    let to: Vec<u8> = world.take_from_client().iter().map(|bytes| bytes[5]).collect();
+    assert_eq!(to, [9, 8, 9, own[5], 6]);
+}
+
+#[test]
 fn ranges_say_who_serves() {
     let mut world = World::new(1, Link::default(), config(), config());
     world.server = Stack::new(9, 10, vec![config(), config()]);

@@ -6,7 +6,7 @@
 //! Not here: pings before a trial's traffic begins or after its end.
 
 use super::commands::{Command, PingCommand, PingReply, Reply, Request};
-use crate::trial::Trial;
+use crate::trial::{KnownNeighbour, Trial};
 use crate::worker::commands::{HostEvent, PingTag, WorkerCommand};
 use neighbour::{Echo, Outcome, Ping};
 use profile::plan::{HostPlan, PortPlan};
@@ -41,13 +41,13 @@ impl<'a> Pings<'a> {
         Self { trial, active: Vec::new(), begun: 0, overhears: false, always }
     }
 
-    /// Begins a ping, or refuses it.
-    pub(crate) fn request(&mut self, request: Request) {
+    /// Begins a ping, or refuses it. `known`: the trial's neighbours now.
+    pub(crate) fn request(&mut self, request: Request, known: &[KnownNeighbour]) {
         let Command::Ping(command) = &request.command else { return };
         if !request.is_awaited() {
             return;
         }
-        match self.route(command) {
+        match self.route(command, known) {
             Ok((port, host, echo)) => {
                 self.begun += 1;
                 let ping = Ping::new(echo);
@@ -103,25 +103,25 @@ impl<'a> Pings<'a> {
                 let here = self.active.iter_mut().filter(|active| active.port == *port);
                 here.for_each(|active| active.ping.take(*at, hosts.host(active.host), frame));
             }
+            HostEvent::Claimed { .. } | HostEvent::Surveyed { .. } => {}
         }
     }
 
-    /// The port, the host behind it and the echo a command means, or why there is none.
-    fn route(&self, command: &PingCommand) -> Result<(usize, usize, Echo), String> {
+    /// The port, the host behind it and the echo a command means, with the neighbours as they are known now; or why there is none.
+    fn route(&self, command: &PingCommand, known: &[KnownNeighbour]) -> Result<(usize, usize, Echo), String> {
         let ports = &self.trial.plan.ports;
         let found = ports.iter().position(|port| port.name == command.port);
         let port = found.ok_or_else(|| format!("there is no port '{}'", command.port))?;
         let (host, own, hop) = first_hop(&ports[port], command)?;
-        let neighbour =
-            |(at, asker, ip, _): &&(usize, usize, IpAddr, _)| (*at, *asker, *ip) == (port, host, hop);
-        let known = self.trial.known.iter().find(neighbour);
+        let is_it = |known: &&KnownNeighbour| (known.port, known.host, known.ip) == (port, host, hop);
+        let known = known.iter().find(is_it);
         // Apart from what a stream may number from 0 or 1 on, and the same for the same seed.
         let id = (random::key(self.trial.plan.seed) as u16).wrapping_add(1).wrapping_add(self.begun as u16);
         let echo = Echo {
             from: own,
             to: command.to,
             hop,
-            mac: known.map(|(_, _, _, mac)| *mac),
+            mac: known.map(|known| known.mac),
             id,
             attempts: command.attempts,
             timeout: command.timeout,

@@ -84,10 +84,19 @@ impl Speakers {
         if ::bgp::may_concern(frame) {
             return self.machine.take(now, frame);
         }
-        if self.resolver.next_due() < Nanos::MAX {
-            self.resolver.take(hosts, frame);
+        if self.resolver.take(hosts, frame) && self.ready.has_begun() {
+            self.set_hops();
         }
         false
+    }
+
+    /// Tells speakers how their peers are reached, as far as that is known.
+    fn set_hops(&mut self) {
+        for (number, (peer, hop)) in self.plan.peers.iter().zip(&self.plan.hops).enumerate() {
+            if let Some(mac) = self.resolver.mac(peer.host, *hop) {
+                self.machine.set_hop(number, mac);
+            }
+        }
     }
 
     /// Asks for neighbours and begins once they are known.
@@ -96,11 +105,7 @@ impl Speakers {
         frames.extend(self.resolver.requests(now, hosts));
         let is_known = self.resolver.next_due() == Nanos::MAX;
         if !self.ready.has_begun() && (is_known || now.since(asked) > RESOLVE) {
-            for (number, (peer, hop)) in self.plan.peers.iter().zip(&self.plan.hops).enumerate() {
-                if let Some(mac) = self.resolver.mac(peer.host, *hop) {
-                    self.machine.set_hop(number, mac);
-                }
-            }
+            self.set_hops();
             self.machine.begin(now);
             self.ready.begin(now);
         }

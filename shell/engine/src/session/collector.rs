@@ -3,6 +3,7 @@
 use super::machine::WatchedMachine;
 use super::start::Background;
 use crate::control::commands::{ArrivalsCommand, RateCommand, RemoveCommand};
+use crate::control::neighbours::NeighbourMove;
 use crate::counts::interval::Interval;
 use crate::emulation::Emulation;
 use crate::observer::{TrialObserver, View};
@@ -43,6 +44,8 @@ pub(super) struct WorkerResults<'a> {
     /// When it was stopped, if it was.
     pub(super) stopped: Option<Nanos>,
     pub(super) rate_changes: Vec<RateChange>,
+    /// Neighbours that were followed, and how many more.
+    pub(super) moves: (Vec<NeighbourMove>, u64),
     pub(super) captures: Named<CaptureResult>,
     pub(super) field_programs: Option<&'static str>,
     /// Of each port whether the kernel recorded its test packets, or why not.
@@ -84,6 +87,8 @@ pub(super) struct Collector<'a> {
     rate_changes: Vec<RateChange>,
     /// How varying fields of added streams are written.
     pub(super) field_programs: Option<&'static str>,
+    /// Neighbours that were followed, and how many more.
+    pub(super) moves: (Vec<NeighbourMove>, u64),
 }
 
 impl<'a> Collector<'a> {
@@ -105,6 +110,7 @@ impl<'a> Collector<'a> {
             measured: trial.measured(),
             rate_changes: Vec::new(),
             field_programs: None,
+            moves: (Vec::new(), 0),
         }
     }
 
@@ -316,6 +322,7 @@ impl<'a> Collector<'a> {
             epoch: self.epoch,
             stopped,
             rate_changes: self.rate_changes,
+            moves: self.moves,
             total: self.total,
             spans: self.spans,
             outages: self.outages,

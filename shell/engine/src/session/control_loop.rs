@@ -5,6 +5,7 @@ use super::collector::Collector;
 use super::start::{how_written, refuse_too_large};
 use crate::control::captures::Captures;
 use crate::control::commands::{Command, CommandError, Commands};
+use crate::control::neighbours::Neighbours;
 use crate::control::pings::Pings;
 use crate::emulation::Emulation;
 use crate::error::EngineError;
@@ -90,6 +91,7 @@ impl ControlLoop<'_, '_> {
         let mut progress = Progress::new(self.collector.epoch, self.observer);
         let trial = self.collector.trial.clone();
         let mut pings = Pings::new(&trial, self.emulation.is_active());
+        let mut neighbours = Neighbours::new(&trial, self.senders.len(), self.collector.epoch);
         self.emulation.start(self.collector.epoch);
         let plan = &trial.plan;
         // A schedule that is late is given up then.
@@ -108,10 +110,11 @@ impl ControlLoop<'_, '_> {
             let leaves = leaves.map_or(Nanos::MAX, |at| {
                 Nanos(self.collector.epoch.saturating_add(at).0.saturating_sub(LEAVE_LEAD.0))
             });
-            let due = pings.next_due().min(self.emulation.next_due()).min(leaves);
+            let due = pings.next_due().min(neighbours.next_due()).min(self.emulation.next_due()).min(leaves);
             let due = due.min(progress.next_snapshot).min(gather).min(self.collector.next_cut());
             now = workers.run_until(due, drained.min(given_up));
-            self.carry_out(now, workers, &mut pings, progress.sent.is_none() && progress.stopped.is_none());
+            let sends = progress.sent.is_none() && progress.stopped.is_none();
+            self.carry_out(now, workers, (&mut pings, &mut neighbours), sends);
             if now >= self.collector.next_cut() {
                 workers.gather(self.collector);
                 self.collector.gathered(now);
@@ -142,13 +145,20 @@ impl ControlLoop<'_, '_> {
             }
         };
         pings.end();
+        self.collector.moves = neighbours.end();
         // What came too late is answered so.
         drop(self.commands.take());
         (progress.stopped, failure)
     }
 
     /// Carries out the commands that have come.
-    fn carry_out(&mut self, now: Nanos, workers: &mut impl Workers, pings: &mut Pings<'_>, sends: bool) {
+    fn carry_out(
+        &mut self,
+        now: Nanos,
+        workers: &mut impl Workers,
+        (pings, neighbours): (&mut Pings<'_>, &mut Neighbours),
+        sends: bool,
+    ) {
         let requests = self.commands.take();
         let mut captures = VecDeque::new();
         for request in requests {
@@ -179,7 +189,7 @@ impl ControlLoop<'_, '_> {
                     request.conclude(outcome.map(|command| workers.tell(&command)));
                 }
                 Command::SetCapture(_) => captures.push_back(request),
-                Command::Ping(_) => pings.request(request),
+                Command::Ping(_) => pings.request(request, &self.collector.trial.known),
                 Command::Protocol(_) | Command::AskProtocols { .. } => self.emulation.carry_out(now, request),
                 Command::Stop => request.conclude(Ok(())),
             }
@@ -192,6 +202,9 @@ impl ControlLoop<'_, '_> {
         let events = workers.host_events();
         fault::point("protocols");
         for command in self.emulation.turn(now, &events) {
+            workers.tell(&command);
+        }
+        for command in neighbours.turn(now, &events, &mut self.collector.trial) {
             workers.tell(&command);
         }
         fault::point("pings");

@@ -298,7 +298,10 @@ sessions:
         let resolvers = hosts.neighbours(&plan);
         let asked: Vec<(usize, IpAddr)> = resolvers[0].unknown().collect();
         assert_eq!(asked, [(0, ip("10.0.0.1")), (1, ip("10.0.7.77")), (5, ip("10.0.0.51"))]);
-        assert_eq!(resolvers[0].known().collect::<Vec<_>>(), [(1, ip("10.0.0.1"), [2, 0, 0, 0, 0, 0x99])]);
+        assert_eq!(
+            resolvers[0].known().collect::<Vec<_>>(),
+            [(1, ip("10.0.0.1"), [2, 0, 0, 0, 0, 0x99], true)]
+        );
         assert_eq!(hosts.plan(&plan, 0, 5).name, "west");
     }
 

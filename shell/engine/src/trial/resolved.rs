@@ -5,8 +5,8 @@ use super::tunnels::TrialTunnels;
 use crate::counts::interval::Shape;
 use crate::error::EngineError;
 use crate::worker::arrivals::{ANY_PORT, Expected};
+use crate::worker::detour::ServerHops;
 use crate::worker::egress::Tracker;
-use crate::worker::flows::ServerHops;
 use neighbour::Resolver;
 use port::PortFacts;
 use profile::Plan;
@@ -61,6 +61,12 @@ impl TrialStream {
         span.min(self.removed.unwrap_or(Nanos::MAX)).since(self.added)
     }
 
+    /// Lets its packets go to another next hop.
+    pub(super) fn send_to(&mut self, mac: [u8; 6]) {
+        self.macs[0] = Some(mac);
+        set_mac(&mut self.packet, "dst", mac);
+    }
+
     /// Whether it is not removed at `at` yet.
     pub(crate) fn is_there(&self, at: Nanos) -> bool {
         self.removed.is_none_or(|removed| removed > at)
@@ -70,6 +76,19 @@ impl TrialStream {
     pub(crate) fn is_bounded(&self) -> bool {
         self.load.count.is_some() || self.end.is_some() || self.removed.is_some()
     }
+}
+
+/// A neighbour whose hardware address is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct KnownNeighbour {
+    /// Index of the port.
+    pub(crate) port: usize,
+    /// The host behind it that sends to the neighbour.
+    pub(crate) host: usize,
+    pub(crate) ip: IpAddr,
+    pub(crate) mac: [u8; 6],
+    /// Whether the profile gives the hardware address.
+    pub(crate) is_given: bool,
 }
 
 /// A Plan resolved against open ports.
@@ -91,8 +110,8 @@ pub(crate) struct Trial<'p> {
     pub(crate) is_attended: bool,
     /// For each entry under `sessions`, and each host of its clients: servers and the hardware address sent to.
     pub(crate) hops: Vec<Vec<ServerHops>>,
-    /// Neighbours that have answered or were given, with the port and the host behind it that asked.
-    pub(crate) known: Vec<(usize, usize, IpAddr, [u8; 6])>,
+    /// Neighbours that have answered or were given.
+    pub(crate) known: Vec<KnownNeighbour>,
     /// Tunnels that sessions are in.
     pub(crate) tunnels: Arc<TrialTunnels>,
 }
@@ -112,11 +131,10 @@ impl<'p> Trial<'p> {
         let streams = streams(&plan, &facts, &hosts, &mac)?;
         let trackers: Arc<[Tracker]> = Tracker::of(&plan.streams).into();
         let egress_rows = trackers.iter().map(|tracker| tracker.rows() as usize).sum();
-        let answered = neighbours.iter().enumerate();
-        let known =
-            answered.flat_map(|(port, all)| all.known().map(move |(host, ip, mac)| (port, host, ip, mac)));
+        let known = known(neighbours);
+        let hosts = watching(hosts, &known);
         Ok(Self {
-            known: known.collect(),
+            known,
             expected: expected(&plan.streams),
             trackers,
             facts,
@@ -162,11 +180,10 @@ impl<'p> Trial<'p> {
         let facts: Vec<&PortFacts> = self.facts.iter().collect();
         // Hosts answer for addresses that streams are sent to.
         let hosts = EmulatedHosts::new(&plan, &facts).map_err(|error| error.to_string())?;
+        let hosts = watching(hosts, &self.known);
         let mac = |port, host, ip| {
-            self.known
-                .iter()
-                .find(|known| (known.0, known.1, known.2) == (port, host, ip))
-                .map(|known| known.3)
+            let is_it = |known: &&KnownNeighbour| (known.port, known.host, known.ip) == (port, host, ip);
+            self.known.iter().find(is_it).map(|known| known.mac)
         };
         for stream in &more.streams {
             if let NextHop::Resolve(ip) = stream.next_hop
@@ -276,6 +293,24 @@ impl<'p> Trial<'p> {
         marks.sort_unstable();
         marks.into_iter().map(|(_, index)| index).collect()
     }
+}
+
+/// What all ports know of their neighbours.
+fn known(neighbours: &[Resolver]) -> Vec<KnownNeighbour> {
+    let of = |(port, all): (usize, &Resolver)| {
+        let known = |(host, ip, mac, is_given)| KnownNeighbour { port, host, ip, mac, is_given };
+        all.known().map(known).collect::<Vec<_>>()
+    };
+    neighbours.iter().enumerate().flat_map(of).collect()
+}
+
+/// The hosts, looking out for those of their neighbours that may have another hardware address.
+fn watching(mut hosts: EmulatedHosts, known: &[KnownNeighbour]) -> EmulatedHosts {
+    for (port, hosts) in hosts.ports.iter_mut().enumerate() {
+        let here = known.iter().filter(|one| one.port == port && !one.is_given);
+        hosts.watch(here.map(|one| (one.host, one.ip)));
+    }
+    hosts
 }
 
 /// Servers of an entry and the hardware address each host of its clients sends to.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use tcp::GroupTunnel;
 use units::Nanos;
 use wire::Vlans;
-use wire::tunnel::{Decap, DecapEntry, Encap, EncapLink, OuterHeaders, PppoeEncap, PppoeLinks};
+use wire::tunnel::{Decap, DecapEntry, Encap, EncapLink, OuterHeaders, PppoeEncap, PppoeLinks, Tunnel};
 
 /// Longest outer packet with an answer of a host inside.
 const MTU: u32 = 1_500;
@@ -39,8 +39,8 @@ struct End<'p> {
     /// Index of the network it is in, and of its host there.
     network: usize,
     host: usize,
-    /// What is put before frames in it, once it is open.
-    outer: Option<Arc<OuterHeaders>>,
+    /// What is put before frames in it, once it is open, and the link these leave by.
+    outer: Option<(Arc<OuterHeaders>, EncapLink)>,
 }
 
 /// Clients of an entry that are in PPPoE sessions, which need no neighbour.
@@ -71,12 +71,14 @@ pub(crate) struct PortTunnels<'p> {
 }
 
 /// The tunnels of a trial, open.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct TrialTunnels {
     /// Of each port that has some.
     maps: Vec<Option<Arc<TunnelMap>>>,
     /// Of each side of entries that is in one.
     groups: Vec<(usize, Side, GroupTunnel)>,
+    /// The tunnel of each of those that are no PPPoE sessions, and the link its packets leave by.
+    links: Vec<(usize, Side, Tunnel, EncapLink)>,
     /// What clients' hosts in tunnels know: entry, neighbour, its hardware address.
     known: Vec<(usize, IpAddr, [u8; 6])>,
 }
@@ -162,13 +164,17 @@ impl<'p> PortTunnels<'p> {
             let tunnel = end.own.tunnel.clone();
             let network = end.network as u32 + 1;
             entries.push(DecapEntry { tunnel: tunnel.clone(), mac: own_mac, vlans: vlans.to_vec(), network });
-            let encap = Encap::new(tunnel, &EncapLink { own_mac, hop_mac, vlans });
-            end.outer = Some(Arc::new(OuterHeaders::Tunnel(encap)));
+            let link = EncapLink { own_mac, hop_mac, vlans };
+            let encap = Encap::new(tunnel, &link);
+            end.outer = Some((Arc::new(OuterHeaders::Tunnel(encap)), link));
         }
         let network = |(number, network): (usize, &Network)| {
             let mut outers: Vec<Arc<OuterHeaders>> = Vec::new();
-            let of_ends =
-                self.ends.iter().filter(|end| end.network == number).filter_map(|end| end.outer.as_ref());
+            let of_ends = self
+                .ends
+                .iter()
+                .filter(|end| end.network == number)
+                .filter_map(|end| Some(&end.outer.as_ref()?.0));
             let of_sessions =
                 self.in_sessions.iter().filter(|one| one.network == number).map(|one| &one.outer);
             for outer in of_ends.chain(of_sessions) {
@@ -239,13 +245,14 @@ impl TrialTunnels {
         let mut all = Self::default();
         for port in ports {
             for end in port.ends {
-                if let Some(outer) = end.outer {
+                if let Some((outer, link)) = end.outer {
                     let tunnel = GroupTunnel { outer, network: end.network as u32 + 1 };
                     all.groups.push((end.session, end.side, tunnel));
+                    all.links.push((end.session, end.side, end.own.tunnel.clone(), link));
                 }
                 let known = port.networks[end.network].resolver.known();
                 let own = known.filter(|(host, ..)| *host == end.host && end.side == Side::Client);
-                all.known.extend(own.map(|(_, ip, mac)| (end.session, ip, mac)));
+                all.known.extend(own.map(|(_, ip, mac, _)| (end.session, ip, mac)));
             }
             for one in port.in_sessions {
                 let tunnel = GroupTunnel { outer: one.outer, network: one.network as u32 + 1 };
@@ -254,6 +261,30 @@ impl TrialTunnels {
             all.maps.push(port.map);
         }
         all
+    }
+
+    /// Lets the outer packets of some sides of entries, all on `port`, go to the hardware address `to`; returns their tunnels.
+    pub(super) fn follow(
+        &mut self,
+        port: usize,
+        ends: &[(usize, Side)],
+        to: [u8; 6],
+    ) -> Vec<(usize, Side, GroupTunnel)> {
+        let mut moved = Vec::new();
+        for (session, side, tunnel, link) in &mut self.links {
+            let own = (*session, *side);
+            let group = self.groups.iter_mut().find(|(session, side, _)| (*session, *side) == own);
+            let Some((.., group)) = group.filter(|_| ends.contains(&own)) else { continue };
+            link.hop_mac = to;
+            let outer = Arc::new(OuterHeaders::Tunnel(Encap::new(tunnel.clone(), link)));
+            let before = std::mem::replace(&mut group.outer, outer.clone());
+            moved.push((own.0, own.1, group.clone()));
+            if let Some(map) = &mut self.maps[port] {
+                let outers = Arc::make_mut(map).networks.iter_mut().flat_map(|network| &mut network.outers);
+                outers.filter(|other| **other == before).for_each(|other| *other = outer.clone());
+            }
+        }
+        moved
     }
 
     /// Those of a port, if it has some.

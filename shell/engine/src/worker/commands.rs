@@ -1,5 +1,7 @@
 //! What control tells a running worker, and what a worker hands back for pings and for hosts that control looks after.
 
+use super::detour::Detour;
+use neighbour::Claim;
 use sched::Factor;
 use session::Scale;
 use std::sync::Arc;
@@ -31,6 +33,10 @@ pub(crate) enum WorkerCommand {
         streams: Arc<[u32]>,
         on: bool,
     },
+    /// Send what goes to a neighbour that has moved to its new hardware address, and report a [`Survey`].
+    Follow(Arc<Detour>),
+    /// Report another one.
+    Survey(Arc<Detour>),
     /// Send nothing that is not due yet.
     Stop,
 }
@@ -81,12 +87,38 @@ pub(crate) enum HostEvent {
     Sent { tag: PingTag, at: Nanos },
     /// A frame that may be an answer, or for one of the hosts, arrived.
     Received { port: usize, at: Nanos, frame: Vec<u8> },
+    /// A neighbour that is watched has, or may have, this hardware address.
+    Claimed { port: usize, at: Nanos, claim: Claim },
+    /// How far the streams to a neighbour that has moved are.
+    Surveyed { number: u64, at: Nanos, survey: Survey },
+}
+
+/// What one worker has sent and received of some streams.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    /// Stream, lane, and the low 32 bits of the number of its next packet.
+    pub(crate) sent: Vec<(u32, u8, u32)>,
+    pub(crate) received: Vec<Received>,
+}
+
+/// What one worker has received of a stream.
+#[derive(Debug)]
+pub(crate) struct Received {
+    pub(crate) stream: u32,
+    /// Of each lane, the packets sent when its newest left.
+    pub(crate) lanes: Vec<u64>,
+    pub(crate) packets: u64,
+    /// When the newest left; zero if none came.
+    pub(crate) newest: Nanos,
 }
 
 impl HostEvent {
     pub(crate) fn at(&self) -> Nanos {
         match self {
-            Self::Sent { at, .. } | Self::Received { at, .. } => *at,
+            Self::Sent { at, .. }
+            | Self::Received { at, .. }
+            | Self::Claimed { at, .. }
+            | Self::Surveyed { at, .. } => *at,
         }
     }
 }

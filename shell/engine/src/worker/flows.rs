@@ -3,26 +3,26 @@
 //! Invariant: what was counted is handed over with every interval; nothing is counted in two.
 
 use super::commands::SessionStep;
+use super::detour::{Detour, ServerHops};
 use super::flow_sink::FlowSink;
 use super::steer::Steer;
 use super::tunnels::Tunnels;
 use crate::counts::sessions::SessionCounts;
 use session::plan::{Carrier, Side};
 use session::{Apps, Clients, Counts, Flow, GroupKey, Move};
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use std::ops::RangeInclusive;
-use tcp::{ConnectError, FlowId, GroupId, Inside, Io, Stack, StackCounts, TcpCounts, Transport};
+use tcp::{ConnectError, FlowId, GroupId, HopMove, Inside, Io, Stack, StackCounts, TcpCounts, Transport};
 use units::Nanos;
 
 /// Sessions opened in one turn by the clients of one entry at most: frames that come in are not kept waiting.
 const OPEN_AT_ONCE: u64 = 32;
 /// Pairs of addresses and ports tried for one session before it is given up.
 const TRIES: usize = 64;
+/// Flows that may go to another hardware address in one turn.
+const MOVED_AT_ONCE: u32 = 4_096;
 /// Flows seen to in one turn when the run ends.
 const END_AT_ONCE: usize = 64;
-
-/// Servers and the hardware address that one host sends to for them.
-pub(crate) type ServerHops = Vec<(RangeInclusive<IpAddr>, [u8; 6])>;
 
 /// The clients of one entry.
 pub(crate) struct Opening {
@@ -159,6 +159,8 @@ pub(crate) struct Flows {
     dismissed: Option<u32>,
     /// Rates have changed: from this flow on none was told.
     retimed: Option<u32>,
+    /// Flows whose next hop has moved, and from which one on they were not looked at.
+    moving: VecDeque<(HopMove, u32)>,
     /// Which worker this is, of how many.
     share: (usize, usize),
     /// When they end, since the start of traffic.
@@ -194,6 +196,7 @@ impl Flows {
             roles,
             dismissed: None,
             retimed: None,
+            moving: VecDeque::new(),
             share,
             end,
             stage: Stage::Running,
@@ -236,6 +239,13 @@ impl Flows {
         }
         if let Some(next) = self.retimed {
             self.retimed = self.see_some(now, next, |_, now, apps, flow, io| apps.ask_again(now, flow, io));
+            busy = true;
+        }
+        if let Some((step, next)) = self.moving.front_mut() {
+            match self.stack.move_flows(step, *next, MOVED_AT_ONCE) {
+                Some(left) => *next = left,
+                None => drop(self.moving.pop_front()),
+            }
             busy = true;
         }
         if !load.holds_timers && self.stack.next_due() <= now {
@@ -316,6 +326,33 @@ impl Flows {
         }
     }
 
+    /// Lets what goes by way of a neighbour that has moved go to its new hardware address.
+    pub(crate) fn follow(&mut self, detour: &Detour) {
+        for one in &detour.sessions {
+            let is_one = one.hops.iter().all(|(_, mac)| *mac == one.hops[0].1);
+            for opening in self.openings.iter_mut().filter(|opening| opening.entry == one.entry) {
+                if one.side == Side::Client {
+                    opening.hops[one.host] = if is_one { Vec::new() } else { one.hops.clone() };
+                }
+            }
+            let own = (one.entry, one.side, one.host);
+            for group in groups(&self.roles, |key| (key.session, key.side, key.host) == own) {
+                for remotes in &one.remotes {
+                    let step = HopMove { group, remotes: remotes.clone(), from: detour.from, to: detour.to };
+                    if is_one {
+                        self.stack.move_group(&step);
+                    }
+                    self.moving.push_back((step, 0));
+                }
+            }
+        }
+        for (entry, side, tunnel) in &detour.tunnels {
+            for group in groups(&self.roles, |key| (key.session, key.side) == (*entry, *side)) {
+                self.stack.move_tunnel(group, tunnel.clone());
+            }
+        }
+    }
+
     /// Clients played here are through: servers that can't see it are told.
     pub(crate) fn dismiss(&mut self) {
         if self.roles.iter().flatten().any(|role| role.follows) {
@@ -364,7 +401,7 @@ impl Flows {
 
     /// Whether some of what is due was left for the next turn.
     pub(crate) fn has_more_to_do(&self) -> bool {
-        self.stack.owes() || self.dismissed.is_some() || self.retimed.is_some()
+        self.stack.owes() || self.dismissed.is_some() || self.retimed.is_some() || !self.moving.is_empty()
     }
 
     /// When there is something to do next.
@@ -460,6 +497,12 @@ impl Flows {
 /// one's lowest.
 fn receive_inside(flows: &mut Option<Flows>, now: Nanos, frames: &[Inside<'_>]) -> u64 {
     flows.as_mut().map_or(u64::MAX, |flows| flows.stack.receive_inside(now, &mut flows.apps, frames))
+}
+
+/// The groups of a port that are meant.
+fn groups(roles: &[Option<Role>], is_meant: impl Fn(&GroupKey) -> bool) -> impl Iterator<Item = GroupId> {
+    let all = (0..).zip(roles).filter_map(|(number, role)| Some((GroupId(number), role.as_ref()?)));
+    all.filter(move |(_, role)| is_meant(&role.key)).map(|(group, _)| group)
 }
 
 fn follows(roles: &[Option<Role>], group: GroupId) -> bool {

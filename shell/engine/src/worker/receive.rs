@@ -41,6 +41,8 @@ pub(crate) struct Receiver<'a> {
     is_in_lag: bool,
     /// What may be answers to pings or for hosts that control looks after, while there are some.
     overheard: Option<Vec<HostEvent>>,
+    /// What frames said of neighbours since control was told.
+    claims: Vec<HostEvent>,
     /// Packets whose fragments arrive one by one.
     pieces: Pieces,
     /// What the kernel took in by itself, if it does.
@@ -49,6 +51,8 @@ pub(crate) struct Receiver<'a> {
     stale: Vec<u32>,
 }
 
+/// Claims kept for control at most.
+const CLAIMS_MAX: usize = 64;
 /// How far ahead frames are loaded into the cache.
 const AHEAD: usize = 6;
 
@@ -70,6 +74,7 @@ impl<'a> Receiver<'a> {
             speaks_bgp: false,
             is_in_lag: false,
             overheard: None,
+            claims: Vec::new(),
             pieces: Pieces::new(mtu),
             records: None,
             stale: Vec::new(),
@@ -156,9 +161,15 @@ impl<'a> Receiver<'a> {
         self.overheard = on.then(Vec::new);
     }
 
+    /// Whether frames said something of neighbours.
+    #[inline]
+    pub(crate) fn has_claims(&self) -> bool {
+        !self.claims.is_empty()
+    }
+
     /// Takes out what was kept for control.
     pub(crate) fn overheard(&mut self) -> impl Iterator<Item = HostEvent> {
-        self.overheard.iter_mut().flat_map(|frames| frames.drain(..))
+        self.claims.drain(..).chain(self.overheard.iter_mut().flat_map(|frames| frames.drain(..)))
     }
 
     /// What becomes readable when frames arrive, if the port has such a thing.
@@ -322,6 +333,7 @@ impl<'a> Receiver<'a> {
                     match look_closer(&self.mark, data, now, counts, hosts, answers, aside) {
                         Some(found) => found,
                         None => {
+                            keep_claim(&mut self.claims, self.port, now, hosts, data);
                             let overheard = self.overheard.as_mut();
                             keep_for_control(overheard, self.is_in_lag, self.port, now, data, counts);
                             continue;
@@ -441,6 +453,17 @@ fn look_closer(
         }
     }
     found.ok()
+}
+
+/// Keeps what a foreign frame says of a neighbour. One that is said again, or for which there is no room, is no loss: whoever says it
+/// goes on doing so, or is asked.
+#[inline]
+fn keep_claim(claims: &mut Vec<HostEvent>, port: usize, at: Nanos, hosts: &Hosts, data: &[u8]) {
+    let Some(claim) = hosts.claim(data) else { return };
+    let is_said = matches!(claims.last(), Some(HostEvent::Claimed { claim: last, .. }) if *last == claim);
+    if !is_said && claims.len() < CLAIMS_MAX {
+        claims.push(HostEvent::Claimed { port, at, claim });
+    }
 }
 
 /// Keeps a foreign frame if it may be the answer to a ping, or for a host or a port of a lag that control looks after.

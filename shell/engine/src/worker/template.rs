@@ -42,6 +42,15 @@ impl Blocks {
 /// Buffers remember the tag of what they hold, so a tag is never used twice.
 static NEXT_TAG: AtomicU32 = AtomicU32::new(1);
 
+/// A tag that no template had.
+fn next_tag() -> u32 {
+    // Wraps after 4 billion templates; 0 means "not known" and is skipped.
+    match NEXT_TAG.fetch_add(1, Ordering::Relaxed) {
+        0 => NEXT_TAG.fetch_add(1, Ordering::Relaxed),
+        tag => tag,
+    }
+}
+
 impl Template {
     /// The template of `packet`, its bytes added to `blocks`.
     pub(crate) fn new(
@@ -61,12 +70,14 @@ impl Template {
             block[..bytes.len()].copy_from_slice(bytes);
             blocks.0.push(block);
         }
-        // Wraps after 4 billion templates; 0 means "not known" and is skipped.
-        let tag = match NEXT_TAG.fetch_add(1, Ordering::Relaxed) {
-            0 => NEXT_TAG.fetch_add(1, Ordering::Relaxed),
-            tag => tag,
-        };
-        Self { first_block, len: frame.len() as u16, tag, stamp: None, offload: TxOffload::default() }
+        let (len, tag) = (frame.len() as u16, next_tag());
+        Self { first_block, len, tag, stamp: None, offload: TxOffload::default() }
+    }
+
+    /// Sends it to another hardware address.
+    pub(crate) fn send_to(&mut self, blocks: &mut Blocks, mac: [u8; 6]) {
+        blocks.0[self.first_block as usize][..mac.len()].copy_from_slice(&mac);
+        self.tag = next_tag();
     }
 
     /// Makes the frames of `range` hold it.

@@ -167,6 +167,36 @@ impl<'a> Transmitter<'a> {
         }
     }
 
+    /// Sends those of `streams`, indices in ascending order, that are sent from here to another hardware address.
+    pub(crate) fn send_to(&mut self, streams: &[u32], mac: [u8; 6]) {
+        let mut moved = false;
+        for stream in &mut self.streams {
+            if streams.binary_search(&stream.index).is_err() {
+                continue;
+            }
+            moved = true;
+            match &mut stream.content {
+                TxContent::Same(template) => template.send_to(&mut self.blocks, mac),
+                TxContent::Varied(varied) => self.varied[*varied as usize].send_to(&mut self.blocks, mac),
+            }
+        }
+        // What the port has not taken yet is made anew.
+        if moved {
+            self.queue.free(&mut self.burst);
+        }
+    }
+
+    /// Of those of `streams`, indices in ascending order, that are sent from here: the number of the next packet, with the lane.
+    pub(crate) fn next_numbers(&self, streams: &[u32]) -> impl Iterator<Item = (u32, u8, u32)> {
+        let here = self.streams.iter().zip(0u32..);
+        let here = here.filter(move |(stream, _)| streams.binary_search(&stream.index).is_ok());
+        here.map(move |(stream, place)| {
+            let waiting = self.slots[..self.filled].iter().filter(|slot| slot.stream == place);
+            let waiting: u32 = waiting.map(|slot| slot.run).sum();
+            (stream.index, self.signer.lane, stream.sequence.wrapping_sub(waiting))
+        })
+    }
+
     /// Sends frames of the hosts' namespace.
     pub(crate) fn punt(&mut self, exit: &'a mut PuntExit) {
         self.punt = Some(exit);

@@ -31,14 +31,14 @@ const NOTHING: Inner<'static> = Inner {
 };
 
 /// The tunnels that end at a port, and the networks inside them. Networks have numbers from 1 on.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct TunnelMap {
     pub(crate) decap: Decap,
     pub(crate) networks: Vec<TunnelNetwork>,
 }
 
 /// What is inside tunnels with the same identifier.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct TunnelNetwork {
     /// The hosts in it.
     pub(crate) hosts: Hosts,
@@ -115,6 +115,11 @@ impl Tunnels {
     pub(crate) fn new(map: Arc<TunnelMap>) -> Self {
         let pieces = map.networks.iter().map(|network| Pieces::new(network.mtu)).collect();
         Self { map, pieces, counts: TunnelCounts::default(), answers: Vec::new() }
+    }
+
+    /// Lets outer packets go by way of other next hops.
+    pub(crate) fn follow(&mut self, map: Arc<TunnelMap>) {
+        self.map = map;
     }
 
     /// Takes what is in tunnels out of a burst, leaving nothing in its place. What belongs to flows of another worker is passed on as

@@ -82,6 +82,11 @@ impl Varied {
         TxContent::Varied(all.len() as u32 - 1)
     }
 
+    /// Sends all of them to another hardware address.
+    pub(crate) fn send_to(&mut self, blocks: &mut Blocks, mac: [u8; 6]) {
+        self.templates.iter_mut().for_each(|template| template.send_to(blocks, mac));
+    }
+
     /// Its templates' bytes lie `blocks` further on.
     pub(crate) fn shift(&mut self, blocks: u32) {
         self.templates.iter_mut().for_each(|template| template.shift(blocks));

@@ -1,0 +1,233 @@
+"""Gateways that fail over while traffic runs: frames follow the neighbor, and the result says what that cost, to the packet."""
+
+import json
+import re
+import socket
+import subprocess
+import sys
+
+import pytest
+from lab import (
+    EAST4,
+    EAST6,
+    WEST4,
+    WEST_ROUTER4,
+    WEST_ROUTER6,
+    need,
+    stream,
+    wait_until,
+)
+
+ELSEWHERE = "02:00:00:00:aa:01"
+# Sends one frame, in hex, by an interface.
+SEND = "import socket,sys; s=socket.socket(socket.AF_PACKET,socket.SOCK_RAW); s.bind((sys.argv[1],0)); s.send(bytes.fromhex(sys.argv[2]))"
+
+
+def octets(mac):
+    return bytes.fromhex(mac.replace(":", ""))
+
+
+def gratuitous_arp(ip, mac, operation=1):
+    """An announcement of RFC 5227 section 3, or the same as a reply."""
+    own = octets(mac) + socket.inet_aton(ip)
+    target = (b"\0" * 6 if operation == 1 else b"\xff" * 6) + socket.inet_aton(ip)
+    return b"\xff" * 6 + octets(mac) + bytes.fromhex("0806000108000604") + operation.to_bytes(2, "big") + own + target
+
+
+def unsolicited_advertisement(ip, mac):
+    """An unsolicited neighbor advertisement that overrides (RFC 4861 section 7.2.6)."""
+    source, everyone = socket.inet_pton(socket.AF_INET6, ip), socket.inet_pton(socket.AF_INET6, "ff02::1")
+    body = bytes.fromhex("88000000a0000000") + source + bytes.fromhex("0201") + octets(mac)
+    pseudo = source + everyone + len(body).to_bytes(4, "big") + b"\0\0\0\x3a" + body
+    total = sum(int.from_bytes(pseudo[at : at + 2], "big") for at in range(0, len(pseudo), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    body = body[:2] + (0xFFFF - total).to_bytes(2, "big") + body[4:]
+    head = bytes.fromhex("60000000") + len(body).to_bytes(2, "big") + b"\x3a\xff" + source + everyone
+    return bytes.fromhex("333300000001") + octets(mac) + b"\x86\xdd" + head + body
+
+
+def say(namespace, interface, frame):
+    namespace.run(sys.executable, "-c", SEND, interface, frame.hex())
+
+
+def count_others(namespace, interface):
+    """Counts packets to UDP port 9 that arrive for another hardware address than the interface's."""
+    rules = f"""table netdev others {{
+  counter others {{ }}
+  chain in {{ type filter hook ingress device "{interface}" priority 0; meta pkttype other udp dport 9 counter name others; }}
+}}"""
+    namespace.run("nft", "-f", "-", input=rules)
+
+
+def counted(namespace, name):
+    listed = json.loads(namespace.run("nft", "-j", "list", "counters"))["nftables"]
+    return sum(one["counter"]["packets"] for one in listed if one.get("counter", {}).get("name") == name)
+
+
+@pytest.fixture
+def router(lab):
+    return lab.router()
+
+
+def sent(lines):
+    """Packets sent so far, as the intervals say."""
+    return sum(one["tx"] for line in lines for one in line["streams"].values())
+
+
+def run_until(lab, namespace, profile, packets, *more):
+    """A run that has sent so many packets."""
+    path = profile.parent / "lines.jsonl"
+    process = lab.start_eagre("run", profile, "--json", "-", "--jsonl", path, "--interval", "50ms", *more, ns=namespace)
+    lines = lambda: [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+    wait_until(lambda: process.poll() is not None or sent(lines()) >= packets, "traffic", 30)
+    return process
+
+
+def only_move(result):
+    (move,) = result["ports"]["west"]["neighbour_moves"]
+    return move
+
+
+@pytest.mark.parametrize("family", [4, 6])
+def test_a_gateway_that_says_it_has_another_address_is_followed(lab, router, family):
+    """A router changes its hardware address and says so later: what went to the old one is what its counter counted."""
+    count_others(router.router, "r0")
+    old = router.router.mac("r0")
+    gateway, v6 = (WEST_ROUTER4, False) if family == 4 else (WEST_ROUTER6, True)
+    streams = [stream("s", "west", "east", v6=v6, rate="2kpps"), stream("mixed", "west", "east", v6=v6, rate="500pps", size=["128B", "512B"])]
+    for one in streams:
+        one["packet"][0] = {one["packet"][0]: {"dst": EAST6 if v6 else EAST4}}
+    ports = router.ports("afpacket", not v6, v6)
+    profile = lab.profile(ports, streams, load={"duration": "4s", "drain": "500ms"})
+    process = run_until(lab, router.tester, profile, 1_000)
+    router.router.ip("link", "set", "r0", "address", ELSEWHERE)
+    wait_until(lambda: counted(router.router, "others") > 700, "packets to the old address")
+    announcement = unsolicited_advertisement(gateway, ELSEWHERE) if v6 else gratuitous_arp(gateway, ELSEWHERE)
+    say(router.router, "r0", announcement)
+    result = lab.finish(process).result()
+    lost = sum(one["lost"] for one in result["streams"].values())
+    move = only_move(result)
+    assert (move["ip"], move["from"], move["to"], move["asked"]) == (gateway, old, ELSEWHERE, False)
+    assert 700 < move["lost"] == lost == counted(router.router, "others"), move
+    assert 0.2 < move["took_s"] < 3, move
+    assert result["verdict"]["valid"]
+    note = next(note for note in result["verdict"]["notes"] if gateway in note)
+    assert f"{lost:,} packets went to it since" in note and "moved from" in note, note
+
+
+def test_sessions_go_on_with_a_gateway_that_moved(lab, router):
+    """Sessions that are open, and those that open later, go by way of the new address; so do servers' answers."""
+    entry = {
+        "name": "s",
+        "client": {"port": "west", "addresses": f"{WEST4}"},
+        "server": {"port": "east", "addresses": f"{EAST4}", "ports": 80},
+        "open": "100/s",
+        "app": {"http": {"response": "20KB", "requests": 3, "think": "200ms"}},
+    }
+    profile = lab.profile(router.ports("afpacket", v6=False), None, sessions=[entry], load={"duration": "4s", "drain": "5s"})
+    path = profile.parent / "lines.jsonl"
+    process = lab.start_eagre("run", profile, "--json", "-", "--jsonl", path, "--interval", "50ms", ns=router.tester)
+    opened = lambda: sum(json.loads(line)["sessions"]["s"]["attempted"] for line in path.read_text().splitlines())
+    wait_until(lambda: process.poll() is not None or path.exists() and opened() > 50, "sessions", 30)
+    for interface, ip, mac in [("r0", WEST_ROUTER4, ELSEWHERE), ("r1", "10.0.1.1", "02:00:00:00:aa:02")]:
+        router.router.ip("link", "set", interface, "address", mac)
+        say(router.router, interface, gratuitous_arp(ip, mac, operation=2))
+    result = lab.finish(process).result()
+    one = result["sessions"]["s"]
+    assert one["attempted"] > 300 and one["failed"] == {} and one["completed"] == one["attempted"], one
+    assert [len(result["ports"][port]["neighbour_moves"]) for port in ("west", "east")] == [1, 1]
+    assert "lost" not in only_move(result)
+
+
+def test_a_gateway_that_moves_without_a_word_is_asked_after(lab, router):
+    """Nobody answers at the old address any more: after half a minute the tester asks all, and follows who answers."""
+    count_others(router.router, "r0")
+    router.router.sysctl({"net.ipv4.conf.r0.arp_notify": 0})
+    flow = stream("s", "west", "east", rate="20pps")
+    flow["packet"][0] = {"ipv4": {"dst": EAST4}}
+    profile = lab.profile(router.ports("afpacket", v6=False), [flow], load={"duration": "37s", "drain": "500ms"})
+    process = run_until(lab, router.tester, profile, 20)
+    router.router.ip("link", "set", "r0", "address", ELSEWHERE)
+    # The kernel would ask for the tester's address, and tell its own by that.
+    router.router.ip("neigh", "replace", WEST4, "lladdr", router.tester.mac("veth0"), "dev", "r0", "nud", "permanent")
+    result = lab.finish(process, 90).json
+    move = only_move(result)
+    assert move["asked"] and move["to"] == ELSEWHERE and 33 <= move["at_s"] < 36, move
+    assert move["lost"] == result["streams"]["s"]["lost"] == counted(router.router, "others"), move
+    assert any("as it said when asked" in note for note in result["verdict"]["notes"])
+
+
+class Pair:
+    """Two routers with VRRP between the tester's ports, on a bridge for each network."""
+
+    def __init__(self, lab):
+        need("ip", "nft", "keepalived")
+        self.lab, self.tester, self.switch = lab, lab.netns("tester"), lab.netns("switch")
+        self.routers = [lab.netns("first", forwarding=True), lab.netns("second", forwarding=True)]
+        for side, end in (("w", "veth0"), ("e", "veth1")):
+            self.switch.ip("link", "add", f"br{side}", "type", "bridge", "mcast_snooping", "0")
+            self.switch.ip("link", "set", f"br{side}", "up")
+            ends = [(self.tester, end), *((router, side) for router in self.routers)]
+            for number, (namespace, inner) in enumerate(ends):
+                lab.veth(self.switch, f"{side}{number}", namespace, inner)
+                self.switch.ip("link", "set", f"{side}{number}", "master", f"br{side}")
+        for number, router in enumerate(self.routers):
+            for side, network in (("w", "10.0.0"), ("e", "10.0.1")):
+                router.ip("address", "add", f"{network}.{250 + number}/24", "dev", side)
+            router.run("nft", "-f", "-", input="""table ip count {
+  counter forwarded { }
+  chain forward { type filter hook forward priority 0; udp dport 9 counter name forwarded; }
+}""")
+            self.launch(number, router)
+        wait_until(lambda: "10.0.0.1/" in self.routers[0].ip("-o", "address"), "a master", 20)
+
+    def launch(self, number, router):
+        instance = lambda side, virtual_id, ip: f"""vrrp_instance {side} {{
+ state BACKUP
+ interface {side}
+ virtual_router_id {virtual_id}
+ priority {200 - 50 * number}
+ advert_int 0.3
+ virtual_ipaddress {{ {ip}/24 }}
+}}
+"""
+        group = "vrrp_sync_group both { group { w e } }\n"
+        config = self.lab.folder() / "keepalived.conf"
+        head = "global_defs { vrrp_version 3 }\n"
+        config.write_text(head + group + instance("w", 7, "10.0.0.1") + instance("e", 8, "10.0.1.1"))
+        folder = config.parent
+        pids = ("-p", folder / "pid", "-r", folder / "vrrp.pid", "-c", folder / "checkers.pid")
+        command = ("keepalived", "--dont-fork", "--vrrp", "--log-console", "-f", config, *pids)
+        self.lab.start(*command, ns=router, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def fail(self):
+        """The first router goes dark, on both sides at once."""
+        for side in ("w", "e"):
+            self.switch.ip("link", "set", f"{side}1", "down")
+
+    def forwarded(self):
+        return sum(counted(router, "forwarded") for router in self.routers)
+
+
+def test_vrrp_fails_over(lab):
+    """keepalived without a virtual MAC address: the second router has its own, which is followed."""
+    pair = Pair(lab)
+    ports = {
+        "west": {"device": "afpacket:veth0", "ip": f"{WEST4}/24", "gateway": "10.0.0.1"},
+        "east": {"device": "afpacket:veth1", "ip": f"{EAST4}/24", "gateway": "10.0.1.1"},
+    }
+    flow = stream("s", "west", "east", rate="1kpps")
+    flow["packet"][0] = {"ipv4": {"dst": EAST4}}
+    profile = lab.profile(ports, [flow], load={"duration": "6s", "drain": "500ms"})
+    process = run_until(lab, pair.tester, profile, 500)
+    pair.fail()
+    result = lab.finish(process).result()
+    one = result["streams"]["s"]
+    assert one["lost"] == one["tx"] - pair.forwarded() > 300, one
+    assert one["rx"] > 1_500, "traffic goes by way of the second router"
+    move = only_move(result)
+    assert move["to"] == pair.routers[1].mac("w") and move["lost"] == one["lost"], (move, one)
+    assert move["took_s"] == pytest.approx(one["lost"] / 1_000, abs=0.05)
+    note = next(note for note in result["verdict"]["notes"] if "10.0.0.1 moved" in note)
+    assert re.search(r"frames followed \d\.\d{3} s after", note), note
