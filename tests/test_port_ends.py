@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lab import pair, stream, wait_until
+from lab import CANNOT_JUDGE, pair, stream, wait_until
 from server import Server, rings
 from test_port_identity import one_port
 
@@ -22,15 +22,15 @@ def tester(lab):
     return namespace
 
 
-def disturbed(lab, tester, kind, what):
+def disturbed(lab, tester, kind, what, exit_code=1, **rest):
     """A run during which something happens to v0."""
-    streams = [stream("s", "west", "east", rate="5kpps", packet=[{"ethernet": {"dst": "02:00:00:00:00:99"}}, {"ipv4": {"dst": "10.0.0.3"}}, "udp"])]
+    streams = [stream("s", "west", "east", rate="5kpps", **rest, packet=[{"ethernet": {"dst": "02:00:00:00:00:99"}}, {"ipv4": {"dst": "10.0.0.3"}}, "udp"])]
     profile = lab.profile(pair(f"{kind}:v0", f"{kind}:v1"), streams, load={"duration": "3s", "drain": "100ms"})
     process = lab.start_eagre("run", profile, "--json", "-", ns=tester)
     wait_until(lambda: tester.counters("v0")["tx"] > 500 or process.poll() is not None, "traffic", 15)
     what()
     done = lab.finish(process)
-    assert done.exit == 1, done
+    assert done.exit == exit_code, done
     verdict = done.told["verdict"]
     assert verdict["valid"] is False, verdict
     return "\n".join(verdict["reasons"])
@@ -77,6 +77,21 @@ def test_an_xdp_program_that_is_taken_off_is_said(lab, tester):
     """Without it AF_XDP receives nothing."""
     reasons = disturbed(lab, tester, "afxdp", lambda: tester.ip("link", "set", "v1", "xdp", "off"))
     assert "port east: v1 lost its XDP program" in reasons, reasons
+
+
+@pytest.mark.unsteady(LOCKED)
+@pytest.mark.parametrize(("name", "end"), [("west", "v0"), ("east", "v1")])
+def test_an_mtu_that_shrinks_is_said(lab, tester, name, end):
+    """On the port that sends or receives: frames that are too long for it now are the tester's loss, not the device's."""
+
+    def shrink():
+        tester.ip("link", "set", end, "mtu", 600)
+        time.sleep(0.2)
+        tester.ip("link", "set", end, "mtu", 1500)
+
+    reasons = disturbed(lab, tester, "afpacket", shrink, CANNOT_JUDGE, size="1000B")
+    assert f"port {name}: {end} got an MTU of 600 bytes instead of 1500 " in reasons, reasons
+    assert "raised" not in reasons
 
 
 @pytest.mark.parametrize("kinds", [("afpacket", "afpacket"), ("afpacket", "afxdp"), ("afxdp", "vdev:net_af_packet0,iface=")])

@@ -6,7 +6,7 @@
 use crate::link::check_name;
 use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// A command that reads.
 #[derive(Debug, Clone, Copy)]
@@ -85,6 +85,46 @@ pub fn channels(name: &str) -> u16 {
     }
 }
 
+/// Asks in the network namespace of the thread that opened it, whichever thread uses it later.
+#[derive(Debug)]
+pub(crate) struct Asker(OwnedFd);
+
+impl Asker {
+    pub(crate) fn open() -> io::Result<Self> {
+        net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
+            .map(Self)
+            .map_err(io::Error::from)
+    }
+
+    /// Bit rate of the interface `name`; `None` if its driver does not know it.
+    pub(crate) fn speed_bps(&self, name: &str) -> Option<u64> {
+        speed(&self.get(name, Get::Settings).ok()?)
+    }
+
+    /// Receive and transmit queues in use of the interface `name`; `None` if its driver does not say.
+    pub(crate) fn queues(&self, name: &str) -> Option<(u32, u32)> {
+        // As in `channels`: the counts stand behind the maxima.
+        let [_, _, _, _, _, rx, tx, _, combined, ..] = self.get(name, Get::Channels).ok()?;
+        Some((rx + combined, tx + combined))
+    }
+
+    fn get(&self, name: &str, command: Get) -> io::Result<Answer> {
+        check_name(name)?;
+        let mut answer = [0u32; WORDS];
+        answer[0] = command as u32;
+        // SAFETY: an ifreq of zeros is valid: a name and a union of plain numbers and pointers nobody follows.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
+            *to = from as libc::c_char;
+        }
+        request.ifr_ifru.ifru_data = answer.as_mut_ptr().cast();
+        // SAFETY: `request` names the interface and points to `answer`, which is longer than the structure of every command
+        // in `Get`; none of them has a part of variable length.
+        let rc = unsafe { libc::ioctl(self.0.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
+        if rc == 0 { Ok(answer) } else { Err(io::Error::last_os_error()) }
+    }
+}
+
 /// Driver of the interface `name`, and the bus address it gives.
 pub(crate) fn driver(name: &str) -> Option<(String, String)> {
     let answer = get(name, Get::Driver).ok()?;
@@ -93,24 +133,11 @@ pub(crate) fn driver(name: &str) -> Option<(String, String)> {
 
 /// Bit rate of the interface `name`; `None` if its driver does not know it.
 pub(crate) fn speed_bps(name: &str) -> Option<u64> {
-    speed(&get(name, Get::Settings).ok()?)
+    Asker::open().ok()?.speed_bps(name)
 }
 
 fn get(name: &str, command: Get) -> io::Result<Answer> {
-    check_name(name)?;
-    let socket = net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)?;
-    let mut answer = [0u32; WORDS];
-    answer[0] = command as u32;
-    // SAFETY: an ifreq of zeros is valid: a name and a union of plain numbers and pointers nobody follows.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1].iter_mut().zip(name.bytes()) {
-        *to = from as libc::c_char;
-    }
-    request.ifr_ifru.ifru_data = answer.as_mut_ptr().cast();
-    // SAFETY: `request` names the interface and points to `answer`, which is longer than the structure of every command
-    // in `Get`; none of them has a part of variable length.
-    let rc = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCETHTOOL as _, &mut request) };
-    if rc == 0 { Ok(answer) } else { Err(io::Error::last_os_error()) }
+    Asker::open()?.get(name, command)
 }
 
 fn bytes(answer: &Answer) -> impl Iterator<Item = u8> {

@@ -4,6 +4,7 @@
 //!
 //! Invariant: a [`LinkWatch`] speaks for the network namespace of the thread that opened it, whichever thread uses it later.
 
+use crate::ethtool::Asker;
 use crate::link::{LinkFacts, Links};
 use netlink_packet_core::{NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
@@ -35,6 +36,27 @@ pub enum LinkChange {
         /// The one that is.
         after: Option<u32>,
     },
+    /// It carries shorter or longer packets.
+    Mtu {
+        /// Bytes of the longest IP packet before.
+        before: u32,
+        /// And since.
+        after: u32,
+    },
+    /// Its link has another bit rate.
+    Speed {
+        /// Bits per second before.
+        before: u64,
+        /// And since.
+        after: u64,
+    },
+    /// It has more or fewer queues.
+    Queues {
+        /// Receive and transmit queues before.
+        before: (u32, u32),
+        /// And since.
+        after: (u32, u32),
+    },
 }
 
 /// An interface as it was last told.
@@ -44,6 +66,10 @@ struct Watched {
     up: bool,
     running: bool,
     program: Option<u32>,
+    mtu: u32,
+    /// As it was last known.
+    speed_bps: Option<u64>,
+    queues: Option<(u32, u32)>,
     is_there: bool,
 }
 
@@ -52,6 +78,7 @@ struct Watched {
 pub struct LinkWatch {
     socket: OwnedFd,
     links: Links,
+    ethtool: Asker,
     watched: Vec<Watched>,
     /// For what the kernel tells.
     buffer: Vec<u8>,
@@ -69,10 +96,11 @@ impl LinkWatch {
     pub fn open(names: &[&str]) -> io::Result<Self> {
         let socket = net::socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
         net::bind(&socket, &SocketAddrNetlink::new(0, LINK_GROUP))?;
-        let mut links = Links::open()?;
-        let watched = names.iter().map(|name| links.by_name(name).map(|facts| Watched::new(&facts)));
+        let (mut links, ethtool) = (Links::open()?, Asker::open()?);
+        let watched =
+            names.iter().map(|name| links.by_name(name).map(|facts| Watched::new(&facts, &ethtool)));
         let watched = watched.collect::<io::Result<_>>()?;
-        Ok(Self { socket, links, watched, buffer: vec![0; MESSAGE_BYTES] })
+        Ok(Self { socket, links, ethtool, watched, buffer: vec![0; MESSAGE_BYTES] })
     }
 
     /// Waits for up to `patience` and returns what happened, by the place of its name.
@@ -87,12 +115,12 @@ impl LinkWatch {
         }
     }
 
-    /// Asks how the interfaces are, and returns what has changed: some changes of XDP programs are not told.
+    /// Asks how the interfaces are, and returns what has changed: some changes of XDP programs, and those of queues, are not told.
     pub fn look(&mut self) -> Vec<(usize, LinkChange)> {
         let mut changes = Vec::new();
         for (place, known) in self.watched.iter_mut().enumerate() {
             match self.links.by_index(known.index) {
-                Ok(facts) => known.becomes(Watched::new(&facts), place, &mut changes),
+                Ok(facts) => known.becomes(Watched::new(&facts, &self.ethtool), place, &mut changes),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     known.leaves(LinkChange::Deleted, place, &mut changes);
                 }
@@ -126,7 +154,8 @@ impl LinkWatch {
             if has_left {
                 known.leaves(how_it_left(link), place, &mut changes);
             } else {
-                known.becomes(Watched::new(&LinkFacts::new(link)), place, &mut changes);
+                let now = Watched::new(&LinkFacts::new(link), &self.ethtool);
+                known.becomes(now, place, &mut changes);
             }
         }
         changes
@@ -141,12 +170,24 @@ fn how_it_left(link: &LinkMessage) -> LinkChange {
 }
 
 impl Watched {
-    fn new(facts: &LinkFacts) -> Self {
-        let program = facts.xdp.map(|program| program.id);
-        Self { index: facts.index, up: facts.up, running: facts.running, program, is_there: true }
+    fn new(facts: &LinkFacts, ethtool: &Asker) -> Self {
+        Self {
+            index: facts.index,
+            up: facts.up,
+            running: facts.running,
+            program: facts.xdp.map(|program| program.id),
+            mtu: facts.mtu,
+            // What the driver of a virtual interface says of its speed is made up.
+            speed_bps: facts.device.as_ref().and_then(|_| ethtool.speed_bps(&facts.name)),
+            queues: ethtool.queues(&facts.name),
+            is_there: true,
+        }
     }
 
     fn becomes(&mut self, now: Self, place: usize, changes: &mut Vec<(usize, LinkChange)>) {
+        // Without a carrier there is no speed, and the last one counts.
+        let (speed_bps, queues) = (now.speed_bps.or(self.speed_bps), now.queues.or(self.queues));
+        let now = Self { speed_bps, queues, ..now };
         if self.up && !now.up {
             changes.push((place, LinkChange::SetDown));
         } else if self.running && !now.running {
@@ -157,6 +198,19 @@ impl Watched {
         }
         if self.program != now.program {
             changes.push((place, LinkChange::Program { before: self.program, after: now.program }));
+        }
+        if self.mtu != now.mtu {
+            changes.push((place, LinkChange::Mtu { before: self.mtu, after: now.mtu }));
+        }
+        if let (Some(before), Some(after)) = (self.speed_bps, speed_bps)
+            && before != after
+        {
+            changes.push((place, LinkChange::Speed { before, after }));
+        }
+        if let (Some(before), Some(after)) = (self.queues, queues)
+            && before != after
+        {
+            changes.push((place, LinkChange::Queues { before, after }));
         }
         *self = now;
     }
@@ -183,7 +237,16 @@ mod tests {
 
     #[test]
     fn each_change_is_told_once() {
-        let link = |up, running, program| Watched { index: 7, up, running, program, is_there: true };
+        let link = |up, running, program| Watched {
+            index: 7,
+            up,
+            running,
+            program,
+            mtu: 1_500,
+            speed_bps: Some(10_000_000_000),
+            queues: Some((2, 2)),
+            is_there: true,
+        };
         let mut known = link(true, true, Some(3));
         let mut becomes = |now| {
             let mut changes = Vec::new();
@@ -195,6 +258,13 @@ mod tests {
         assert_eq!(becomes(link(true, true, Some(3))), [LinkChange::Running]);
         assert_eq!(becomes(link(false, false, Some(3))), [LinkChange::SetDown]);
         assert_eq!(becomes(link(false, false, None)), [LinkChange::Program { before: Some(3), after: None }]);
+        let down = link(false, false, None);
+        assert_eq!(becomes(Watched { mtu: 600, ..down }), [LinkChange::Mtu { before: 1_500, after: 600 }]);
+        assert_eq!(becomes(Watched { mtu: 600, speed_bps: None, ..down }), []);
+        let slower = Watched { mtu: 600, speed_bps: Some(1_000_000_000), queues: Some((1, 2)), ..down };
+        let speed = LinkChange::Speed { before: 10_000_000_000, after: 1_000_000_000 };
+        assert_eq!(becomes(slower), [speed, LinkChange::Queues { before: (2, 2), after: (1, 2) }]);
+        assert_eq!(becomes(slower), []);
         let mut changes = Vec::new();
         known.leaves(LinkChange::Moved, 0, &mut changes);
         known.leaves(LinkChange::Deleted, 0, &mut changes);

@@ -335,6 +335,23 @@ impl Evidence<'_> {
                         }
                         _ => "lost its XDP program, without which AF_XDP receives nothing".to_owned(),
                     },
+                    LinkChange::Mtu { before, after } if after > before => {
+                        verdict.note(format!(
+                            "port {name}: the MTU of {link} was raised from {before} to {after} bytes {at:.3} s after the start"
+                        ));
+                        continue;
+                    }
+                    LinkChange::Mtu { before, after } => {
+                        format!("got an MTU of {after} bytes instead of {before}")
+                    }
+                    LinkChange::Speed { before, after } => {
+                        let [before, after] = [before, after].map(|bps| bps as f64 / 1e9);
+                        format!("went from {before} to {after} Gbit/s")
+                    }
+                    LinkChange::Queues { before, after } => {
+                        let told = |(rx, tx): (u32, u32)| format!("{rx} receive and {tx} transmit queues");
+                        format!("got {} instead of {}", told(after), told(before))
+                    }
                 };
                 verdict.reject(format!(
                     "port {name}: {link} {happened} {at:.3} s after the start; the loss includes packets lost by that"

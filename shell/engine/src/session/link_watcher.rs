@@ -22,6 +22,17 @@ pub(crate) struct LinkEvent {
     pub(crate) change: LinkChange,
 }
 
+impl LinkEvent {
+    /// Whether packets may have been lost by it.
+    pub(crate) fn may_cost_packets(&self) -> bool {
+        match self.change {
+            LinkChange::Running => false,
+            LinkChange::Mtu { before, after } => after < before,
+            _ => true,
+        }
+    }
+}
+
 /// A thread that listens to the kernel.
 pub(super) struct LinkWatcher {
     /// Ports by the places of their names in the watch.

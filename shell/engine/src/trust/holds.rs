@@ -9,7 +9,6 @@ use super::evidence::{BEFORE_SENT_MAX, DRIFT_PPM_MAX, Evidence};
 use super::pauses::{Disturbance, FREE_CORES};
 use crate::worker::watch::GAP_MIN;
 use measure::KEPT_APART_MAX;
-use os::link_watch::LinkChange;
 use port::BURST;
 use profile::plan::Pattern;
 use result::{HoldsResult, LatencyResult, Named, ResultDocument, SessionResult, StreamResult};
@@ -188,7 +187,7 @@ impl Judge<'_> {
         }
         for port in receivers.chain([sender]) {
             let mut events = ends[port].links.iter();
-            if let Some(event) = events.find(|event| !matches!(event.change, LinkChange::Running)) {
+            if let Some(event) = events.find(|event| event.may_cost_packets()) {
                 let at = event.at.as_secs_f64();
                 let reason = format!(
                     "port {}: {} changed {at:.3} s after the start",
