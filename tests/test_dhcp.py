@@ -213,6 +213,22 @@ SERVERS = {"dnsmasq": dnsmasq_for_many, "isc": Isc, "kea": Kea}
 AT_A_TIME = {"dnsmasq": 1, "isc": 100, "kea": 100}
 
 
+def test_what_a_neighbour_has_is_declined(lab):
+    """The device itself has addresses out of the server's pool: its kernel says so when clients ask their neighbours."""
+    network = Network(lab)
+    for number in range(3):
+        network.device.ip("address", "add", f"10.0.16.{number}/32", "dev", "d0")
+    Kea(network, last="10.0.16.9")
+    # Without the question nobody finds out.
+    dhcp = network.run(network.ports(7, check=False)).result()["ports"]["west"]["dhcp"]
+    assert (dhcp["bound"], dhcp["declines"], dhcp["duplicates"]) == (7, 0, 0), dhcp
+    done = network.run(network.ports(7))
+    dhcp = done.json["ports"]["west"]["dhcp"]
+    assert dhcp["bound"] == 7 and dhcp["duplicates"] == dhcp["declines"] > 0 and dhcp["refused"] == 0, dhcp
+    reason = f"port west: the DHCP server leased {dhcp['duplicates']} addresses that neighbours have; they were declined"
+    assert done.exit == 1 and reason in done.json["verdict"]["reasons"], done.json["verdict"]
+
+
 def all_bound(dhcp, clients=CLIENTS):
     assert dhcp["bound"] == dhcp["clients"] == clients and dhcp["failed"] == 0, dhcp
     assert dhcp["conflicts"] == 0 and dhcp["lost"] == 0, dhcp

@@ -733,8 +733,12 @@ export interface DhcpResult {
   acks: number;
   /** NAK messages received by clients that had asked. */
   naks: number;
+  /** DECLINE messages sent. */
+  declines: number;
   /** RELEASE messages sent. */
   releases: number;
+  /** OFFER and ACK messages with an address that no client can have: 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3, the first or last of its network, that of the server or router. */
+  refused: number;
   /** Messages sent again because no answer came. */
   repeated: number;
   /** Leases prolonged by their server. */
@@ -743,8 +747,10 @@ export interface DhcpResult {
   rebound: number;
   /** Leases that ended because nobody prolonged them, or by a NAK. */
   lost: number;
-  /** Leases of an address that another client here had. */
+  /** Leases of an address that another client here had. They are declined if clients check. */
   conflicts: number;
+  /** Leases of an address that a neighbour had, and that were declined. */
+  duplicates: number;
   /** Commands carried out: addresses renewed or released. */
   commands: number;
 }

@@ -15,6 +15,7 @@ pub(crate) const BROADCAST: Mac = [0xff; 6];
 const TAG: usize = 4;
 const TYPE_IPV4: u16 = 0x0800;
 const TYPE_IPV6: u16 = 0x86dd;
+const TYPE_ARP: u16 = 0x0806;
 const TYPE_LLDP: u16 = 0x88cc;
 const TYPE_SLOW: u16 = 0x8809;
 /// RFC 2516 section 4.
@@ -35,6 +36,11 @@ pub(crate) const IGMP: u8 = 2;
 const UDP: u8 = 17;
 pub(crate) const ICMPV6: u8 = 58;
 const HOP_BY_HOP: u8 = 0;
+/// How ARP for IPv4 on Ethernet begins (RFC 826), its operations, and its bytes.
+const ARP_ETHERNET: [u8; 6] = [0, 1, 0x08, 0, 6, 4];
+const ARP_REQUEST: u16 = 1;
+pub(crate) const ARP_REPLY: u16 = 2;
+const ARP: usize = 28;
 /// Router alert (RFC 2113): routers look at such a packet.
 const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
 /// The same in a hop-by-hop header, for MLD (RFC 2711), and two bytes of padding.
@@ -151,6 +157,23 @@ impl Link<'_> {
         let to = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 1, 0xff00 | u16::from(a), u16::from_be_bytes([b, c]));
         let message = [&[NEIGHBOUR_SOLICIT, 0, 0, 0, 0, 0, 0, 0][..], &ip.octets()].concat();
         Link { from, to: group_mac(to), vlans }.discovery(Ipv6Addr::UNSPECIFIED, to, &message)
+    }
+
+    /// The same by ARP (RFC 5227 section 2.1.1).
+    pub(crate) fn arp_probe(from: Mac, vlans: &Vlans, ip: Ipv4Addr) -> Vec<u8> {
+        Link { from, to: BROADCAST, vlans }.arp(ARP_REQUEST, Ipv4Addr::UNSPECIFIED, ip)
+    }
+
+    /// An ARP packet of the address `own`.
+    pub(crate) fn arp(&self, operation: u16, own: Ipv4Addr, target: Ipv4Addr) -> Vec<u8> {
+        let mut frame = self.header(TYPE_ARP, ARP);
+        frame.extend(ARP_ETHERNET);
+        frame.extend(operation.to_be_bytes());
+        frame.extend(self.from);
+        frame.extend(own.octets());
+        frame.extend([0; 6]);
+        frame.extend(target.octets());
+        frame
     }
 
     /// A neighbour's advertisement of an address to all hosts.
@@ -298,6 +321,8 @@ pub(crate) enum Packet<'f> {
     Router { from: Ipv6Addr, message: &'f [u8] },
     /// A neighbour's, who has the address or is about to (RFC 4862 sections 5.4.3 and 5.4.4).
     Claim { target: Ipv6Addr },
+    /// By ARP, of somebody who has the address or is about to (RFC 5227 section 2.1.1).
+    ArpClaim { sender: Mac, address: Ipv4Addr },
     /// To one of the groups of LLDP.
     Lldp { message: &'f [u8] },
     /// To the group of slow protocols.
@@ -327,6 +352,7 @@ impl<'f> Received<'f> {
         let packet = match pair(frame, at)? {
             TYPE_IPV4 => Packet::read_v4(ip)?,
             TYPE_IPV6 => Packet::read_v6(ip)?,
+            TYPE_ARP => Packet::read_arp(ip)?,
             TYPE_LLDP if frame[..5] == LLDP_GROUP[..5] && LLDP_GROUPS.contains(&frame[5]) => {
                 Packet::Lldp { message: ip }
             }
@@ -362,6 +388,16 @@ impl<'f> Packet<'f> {
             }
             _ => None,
         }
+    }
+
+    fn read_arp(arp: &[u8]) -> Option<Self> {
+        if arp.get(..6)? != ARP_ETHERNET || !matches!(pair(arp, 6)?, ARP_REQUEST | ARP_REPLY) {
+            return None;
+        }
+        let (sender, own, target) = (*arp.get(8..)?.first_chunk()?, v4(arp, 14)?, v4(arp, 24)?);
+        // A sender without an address is about to have the one it asks for.
+        let address = if own.is_unspecified() { target } else { own };
+        Some(Self::ArpClaim { sender, address })
     }
 
     fn read_v6(ip: &'f [u8]) -> Option<Self> {
@@ -428,7 +464,7 @@ pub fn may_concern(frame: &[u8]) -> bool {
             Some(&UDP) => pair(ip, usize::from(ip[0] & 15) * 4 + 2) == Some(CLIENT_PORT),
             _ => false,
         },
-        Some(TYPE_LLDP | TYPE_PPPOE_DISCOVERY) => true,
+        Some(TYPE_ARP | TYPE_LLDP | TYPE_PPPOE_DISCOVERY) => true,
         // PPP's control protocols; what else a session carries is not looked at.
         Some(TYPE_PPPOE) => ip.get(Pppoe::HEADER).is_some_and(|first| first & 0x80 != 0),
         Some(TYPE_IPV6) => match (ip.get(6), ip.get(IPV6)) {
@@ -474,6 +510,26 @@ mod tests {
         };
         assert_eq!((from, to), (a, b));
         assert!(may_concern(&frame));
+    }
+
+    #[test]
+    fn arp_tells_who_has_an_address_or_is_about_to() {
+        let vlans = [7].into();
+        let (one, other) = (Ipv4Addr::new(10, 0, 0, 1), Ipv4Addr::new(10, 0, 0, 2));
+        fn claimed(frame: &[u8]) -> Option<Packet<'_>> {
+            Received::read(frame).map(|read| read.packet)
+        }
+        let probe = Link::arp_probe([2, 0, 0, 0, 0, 9], &vlans, other);
+        let about = Packet::ArpClaim { sender: [2, 0, 0, 0, 0, 9], address: other };
+        assert_eq!(claimed(&probe), Some(about));
+        let has = Packet::ArpClaim { sender: link(&vlans).from, address: one };
+        for operation in [ARP_REQUEST, ARP_REPLY] {
+            let frame = link(&vlans).arp(operation, one, other);
+            assert!(may_concern(&frame));
+            assert_eq!(claimed(&frame), Some(has));
+            (0..frame.len()).for_each(|len| assert_eq!(claimed(&frame[..len]), None));
+        }
+        assert_eq!(claimed(&link(&vlans).arp(3, one, other)), None);
     }
 
     #[test]

@@ -160,8 +160,15 @@ part! {
         acks: u64 = COUNT.counter("dhcp_acks");
         /// NAK messages received by clients that had asked.
         naks: u64 = COUNT.counter("dhcp_naks");
+        /// DECLINE messages sent.
+        #[serde(default)]
+        declines: u64 = COUNT.counter("dhcp_declines");
         /// RELEASE messages sent.
         releases: u64 = COUNT.counter("dhcp_releases");
+        /// OFFER and ACK messages with an address that no client can have: 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3, the first or
+        /// last of its network, that of the server or router.
+        #[serde(default)]
+        refused: u64 = COUNT.counter("dhcp_refused");
         /// Messages sent again because no answer came.
         repeated: u64 = COUNT;
         /// Leases prolonged by their server.
@@ -170,8 +177,11 @@ part! {
         rebound: u64 = COUNT.counter("dhcp_rebound_leases");
         /// Leases that ended because nobody prolonged them, or by a NAK.
         lost: u64 = COUNT.counter("dhcp_lost_leases");
-        /// Leases of an address that another client here had.
+        /// Leases of an address that another client here had. They are declined if clients check.
         conflicts: u64 = COUNT;
+        /// Leases of an address that a neighbour had, and that were declined.
+        #[serde(default)]
+        duplicates: u64 = COUNT;
         /// Commands carried out: addresses renewed or released.
         #[serde(default)]
         commands: u64 = COUNT;

@@ -255,6 +255,7 @@ fn clients(steps: u8) -> (DhcpClients, Vec<u8>) {
         rate: 1,
         outstanding: CLIENTS,
         retry: Nanos::from_secs(4),
+        check: false,
         broadcast: false,
         host_name: None,
         vendor_class: None,

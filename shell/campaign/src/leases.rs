@@ -108,6 +108,8 @@ pub(crate) fn shape(plan: &Plan, request: &TrialRequest, asked: Asked) -> Result
     for port in &mut shaped.ports {
         if let Some(dhcp) = &mut port.dhcp {
             let config = &mut dhcp.config;
+            // Questions to all neighbours, two for each lease, are load that the server is not measured with.
+            config.check = false;
             let clients = Clients {
                 clients: &mut config.clients,
                 rate: &mut config.rate,

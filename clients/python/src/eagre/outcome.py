@@ -200,8 +200,14 @@ class DhcpResult:
     """ACK messages received that began or prolonged a lease."""
     naks: int
     """NAK messages received by clients that had asked."""
+    declines: int
+    """DECLINE messages sent."""
     releases: int
     """RELEASE messages sent."""
+    refused: int
+    """OFFER and ACK messages with an address that no client can have: 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3, the
+    first or last of its network, that of the server or router.
+    """
     repeated: int
     """Messages sent again because no answer came."""
     renewed: int
@@ -211,7 +217,9 @@ class DhcpResult:
     lost: int
     """Leases that ended because nobody prolonged them, or by a NAK."""
     conflicts: int
-    """Leases of an address that another client here had."""
+    """Leases of an address that another client here had. They are declined if clients check."""
+    duplicates: int
+    """Leases of an address that a neighbour had, and that were declined."""
     commands: int
     """Commands carried out: addresses renewed or released."""
     begun_per_s: float | None = None

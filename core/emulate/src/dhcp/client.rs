@@ -13,11 +13,15 @@ pub(super) enum State {
     Selecting,
     /// It asked a server for the address it was offered.
     Requesting,
+    /// It asks its neighbours for the address that it got.
+    Checking,
     Bound,
     /// It asks its server for more time.
     Renewing,
     /// It asks any server.
     Rebinding,
+    /// It is told that somebody else has its address, or that nobody can.
+    Declining,
     /// It is told to give its address back.
     Leaving,
     /// It gave its address back, or gave up.
@@ -97,6 +101,11 @@ impl Client {
     /// Whether it has an address.
     pub(super) fn has_lease(&self) -> bool {
         matches!(self.state, State::Bound | State::Renewing | State::Rebinding | State::Leaving)
+    }
+
+    /// The same, or it has one that it checks.
+    pub(super) fn has_address(&self) -> bool {
+        self.has_lease() || self.state == State::Checking
     }
 
     /// Whether it waits for its address.

@@ -19,6 +19,11 @@ const ASKED: [u8; 2] = [option::MASK, option::ROUTER];
 /// Sub-options of the relay agent's information (RFC 3046 section 2.0).
 const CIRCUIT_ID: u8 = 1;
 const REMOTE_ID: u8 = 2;
+/// Questions to neighbours for a new address, from one to the next, and how long answers to the last are waited for.
+const PROBES: u8 = 2;
+const PROBE_EVERY: Nanos = Nanos::from_millis(500);
+/// From a DHCPDECLINE until a client begins anew (RFC 2131 section 3.1, point 5).
+const DECLINED_FOR: Nanos = Nanos::from_secs(10);
 /// Least seconds of a lease that are believed: a shorter one would only be renewed without end.
 const LEASE_LEAST: u32 = 2;
 
@@ -46,6 +51,8 @@ pub struct DhcpConfig {
     pub outstanding: u32,
     /// Time until the first repetition of a message (RFC 2131 section 4.1: 4 s).
     pub retry: Nanos,
+    /// Whether each asks its neighbours for a new address before it uses it.
+    pub check: bool,
     /// Whether servers are asked to reply to all.
     pub broadcast: bool,
     /// Name sent; `{n}` stands for the client's number, from 0.
@@ -75,8 +82,14 @@ pub struct DhcpCounts {
     pub acks: u64,
     /// DHCPNAK received by clients that had asked.
     pub naks: u64,
+    /// DHCPDECLINE sent.
+    pub declines: u64,
     /// DHCPRELEASE sent.
     pub releases: u64,
+    /// DHCPOFFER and DHCPACK with an address that no client can have.
+    pub refused: u64,
+    /// Leases of an address that a neighbour had.
+    pub duplicates: u64,
     /// Messages that were sent again because no answer came.
     pub repeated: u64,
     /// Leases prolonged by their server.
@@ -224,16 +237,31 @@ impl DhcpClients {
 
     /// Looks at a received frame; returns whether it was for a client.
     pub fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
-        let Some(Received { from, vlans, packet: Packet::Dhcp { payload } }) = Received::read(frame) else {
-            return false;
+        let Some(Received { from, vlans, packet }) = Received::read(frame) else { return false };
+        let payload = match packet {
+            _ if vlans != self.config.vlans => return false,
+            Packet::Dhcp { payload } => payload,
+            Packet::ArpClaim { sender, address } => return self.take_claim(now, sender, address),
+            _ => return false,
         };
-        let Some(reply) = Reply::read(payload).filter(|_| vlans == self.config.vlans) else { return false };
+        let Some(reply) = Reply::read(payload) else { return false };
         let Some(index) = self.number_of(reply.client) else { return false };
         let client = self.clients[index as usize];
         if client.xid != reply.xid || client.state == State::Waiting {
             return false;
         }
         self.answer(now, index, from, &reply);
+        true
+    }
+
+    /// A neighbour has an address, or is about to.
+    fn take_claim(&mut self, now: Nanos, sender: Mac, address: Ipv4Addr) -> bool {
+        let Some(index) = self.holders.get(&address).copied() else { return false };
+        if self.clients[index as usize].state != State::Checking || self.number_of(sender).is_some() {
+            return false;
+        }
+        self.counts.duplicates += 1;
+        self.set(index, State::Declining, now);
         true
     }
 
@@ -261,6 +289,11 @@ impl DhcpClients {
     pub fn give_up(&mut self) {
         self.phase = Phase::Keeping;
         for index in 0..self.config.clients {
+            if self.clients[index as usize].state == State::Checking {
+                // It has the lease, and what neighbours may still say is not waited for.
+                let due = self.clients[index as usize].renews_at();
+                self.set(index, State::Bound, due);
+            }
             if !self.clients[index as usize].has_lease() {
                 self.set(index, State::Over, Nanos::MAX);
             }
@@ -436,7 +469,7 @@ impl DhcpClients {
         self.outstanding -= u32::from(was.is_outstanding());
         self.holding += u32::from(client.has_lease());
         self.holding -= u32::from(was.has_lease());
-        if was.has_lease() && !client.has_lease() && self.holders.get(&was.ip) == Some(&index) {
+        if was.has_address() && !client.has_address() && self.holders.get(&was.ip) == Some(&index) {
             self.holders.remove(&was.ip);
         }
         if due < Nanos::MAX {
@@ -459,6 +492,20 @@ impl DhcpClients {
                 None
             }
             State::Selecting | State::Requesting => Some(self.ask(now, index)),
+            State::Checking if client.sent >= PROBES => {
+                self.set(index, State::Bound, client.renews_at());
+                None
+            }
+            State::Checking => {
+                self.clients[index as usize].sent += 1;
+                self.set(index, State::Checking, now.saturating_add(PROBE_EVERY));
+                Some(Link::arp_probe(self.mac_of(index), &self.config.vlans, client.ip))
+            }
+            State::Declining => {
+                let frame = self.decline_of(now, index);
+                self.begin(now, index, now.saturating_add(DECLINED_FOR));
+                Some(frame)
+            }
             State::Bound => {
                 self.clients[index as usize].xid = self.word() as u32;
                 self.set(index, State::Renewing, now);
@@ -531,6 +578,17 @@ impl DhcpClients {
         self.to_server(index, draft)
     }
 
+    /// Refuses the address that a server has given (RFC 2131 section 4.4.4: to all, from nobody).
+    fn decline_of(&mut self, now: Nanos, index: u32) -> Vec<u8> {
+        self.counts.declines += 1;
+        self.clients[index as usize].xid = self.word() as u32;
+        let client = self.clients[index as usize];
+        let mut draft = self.draft(now, index, MessageType::Decline);
+        draft.option(option::REQUESTED, &client.ip.octets());
+        draft.option(option::SERVER, &client.server.octets());
+        self.to_all(index, Ipv4Addr::UNSPECIFIED, draft)
+    }
+
     /// A message with what all messages of a client have.
     fn draft(&self, now: Nanos, index: u32, kind: MessageType) -> Draft {
         let client = &self.clients[index as usize];
@@ -543,7 +601,8 @@ impl DhcpClients {
             // Of no hardware type (RFC 2132 section 9.14).
             draft.option(option::CLIENT_ID, &[&[0], text(id).as_bytes()].concat());
         }
-        if kind == MessageType::Release {
+        // Neither asks for anything (RFC 2131 table 5).
+        if matches!(kind, MessageType::Release | MessageType::Decline) {
             return draft;
         }
         if config.broadcast {
@@ -588,16 +647,27 @@ impl DhcpClients {
         // Another server's answer to what was asked of this one is none (RFC 2131 section 3.1, point 4); any may answer a
         // client that rebinds.
         let is_its = reply.server.is_none_or(|server| server == client.server);
+        let is_usable = Reply { server: reply.server.or(Some(client.server)), ..*reply }.is_usable();
         match (client.state, reply.kind) {
+            (State::Selecting, MessageType::Offer) if !is_usable => self.counts.refused += 1,
+            (State::Requesting, MessageType::Ack) if is_its && !is_usable => {
+                self.counts.refused += 1;
+                client.ip = reply.address;
+                self.set(index, State::Declining, now);
+            }
+            (State::Renewing | State::Rebinding, MessageType::Ack) if !is_usable => {
+                // It keeps the address it has for as long as it may.
+                self.counts.refused += 1;
+            }
             (State::Selecting, MessageType::Offer) => {
-                let Some(server) = reply.server.filter(|_| !reply.address.is_unspecified()) else { return };
+                let Some(server) = reply.server else { return };
                 self.counts.offers += 1;
                 client.tally.offers += 1;
                 (client.ip, client.server) = (reply.address, server);
                 self.set(index, State::Requesting, now);
             }
             (State::Requesting | State::Renewing | State::Rebinding, MessageType::Ack)
-                if !reply.address.is_unspecified() && (client.state == State::Rebinding || is_its) =>
+                if client.state == State::Rebinding || is_its =>
             {
                 self.bind(now, index, from, reply);
             }
@@ -639,7 +709,8 @@ impl DhcpClients {
             }
             _ => {}
         }
-        if was.has_lease() && was.ip != reply.address && self.holders.get(&was.ip) == Some(&index) {
+        let is_new = !was.has_lease() || was.ip != reply.address;
+        if was.has_lease() && is_new && self.holders.get(&was.ip) == Some(&index) {
             self.holders.remove(&was.ip);
         }
         // Defaults of RFC 2131 section 4.4.5, also where a server's times are out of order.
@@ -660,10 +731,17 @@ impl DhcpClients {
         (client.lease_s, client.t1_s, client.t2_s) = (lease_s, t1, t2);
         client.naks = 0;
         let due = client.renews_at();
-        self.set(index, State::Bound, due);
-        if let Some(other) = self.holders.insert(reply.address, index) {
-            self.counts.conflicts += u64::from(other != index);
+        let has_twin = self.holders.get(&reply.address).is_some_and(|other| *other != index);
+        self.counts.conflicts += u64::from(has_twin);
+        if has_twin && self.config.check {
+            // The other client would say so.
+            return self.set(index, State::Declining, now);
         }
+        self.holders.insert(reply.address, index);
+        if is_new && self.config.check {
+            return self.set(index, State::Checking, now);
+        }
+        self.set(index, State::Bound, due);
     }
 }
 

@@ -11,15 +11,17 @@ pub enum MessageType {
     Discover,
     Offer,
     Request,
+    Decline,
     Ack,
     Nak,
     Release,
 }
 
-const TYPES: [(u8, MessageType); 6] = [
+const TYPES: [(u8, MessageType); 7] = [
     (1, MessageType::Discover),
     (2, MessageType::Offer),
     (3, MessageType::Request),
+    (4, MessageType::Decline),
     (5, MessageType::Ack),
     (6, MessageType::Nak),
     (7, MessageType::Release),
@@ -93,6 +95,22 @@ fn seconds(bytes: &[u8]) -> Option<u32> {
 }
 
 impl Reply {
+    /// Whether a client can have the address: a host's, not one of a network, of all hosts of one, or of the server or the router
+    /// (RFC 1122 section 3.2.1.3).
+    pub(super) fn is_usable(&self) -> bool {
+        let ip = self.address;
+        let first = ip.octets()[0];
+        // Of this network, of the host itself, of groups, and reserved.
+        if first == 0 || first == 127 || first >= 224 {
+            return false;
+        }
+        let host = self.prefix_len.and_then(|len| u32::MAX.checked_shr(len.into())).unwrap_or(0);
+        let number = ip.to_bits() & host;
+        // A network of two addresses has no other (RFC 3021).
+        let is_of_network = host > 1 && (number == 0 || number == host);
+        !is_of_network && self.server != Some(ip) && self.router != Some(ip)
+    }
+
     /// The message of a server in a datagram; `None` if it is none, or for no client on Ethernet.
     pub fn read(payload: &[u8]) -> Option<Self> {
         let fixed: &[u8; OPTIONS] = payload.first_chunk()?;

@@ -53,6 +53,7 @@ impl Heard {
             | Packet::Dhcp6 { .. }
             | Packet::Router { .. }
             | Packet::Claim { .. }
+            | Packet::ArpClaim { .. }
             | Packet::Lldp { .. }
             | Packet::Slow { .. }
             | Packet::Pppoe { .. } => None,

@@ -32,6 +32,7 @@ impl Resolver<'_> {
             rate: self.per_second(&format!("{path}.rate"), dhcp.rate.0),
             outstanding: dhcp.outstanding,
             retry: dhcp.retry.0,
+            check: dhcp.check,
             broadcast: dhcp.broadcast,
             host_name: dhcp.host_name.clone(),
             vendor_class: dhcp.vendor_class.clone(),

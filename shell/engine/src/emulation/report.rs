@@ -108,12 +108,15 @@ fn dhcp(clients: &Clients, commands: u64) -> DhcpResult {
         requests: counts.requests,
         acks: counts.acks,
         naks: counts.naks,
+        declines: counts.declines,
         releases: counts.releases,
+        refused: counts.refused,
         repeated: counts.repeated,
         renewed: counts.renewed,
         rebound: counts.rebound,
         lost: counts.lost,
         conflicts: counts.conflicts,
+        duplicates: counts.duplicates,
         commands,
     }
 }
@@ -172,6 +175,18 @@ fn complaints(clients: &Clients) -> Vec<String> {
     if counts.conflicts > 0 {
         let conflicts = count(counts.conflicts);
         complaints.push(format!("the DHCP server leased {conflicts} addresses that another client here had"));
+    }
+    if counts.duplicates > 0 {
+        let duplicates = count(counts.duplicates);
+        complaints.push(format!(
+            "the DHCP server leased {duplicates} addresses that neighbours have; they were declined"
+        ));
+    }
+    if counts.refused > 0 {
+        let refused = count(counts.refused);
+        complaints.push(format!(
+            "the DHCP server gave addresses that no client can have in {refused} messages; they were refused"
+        ));
     }
     complaints
 }

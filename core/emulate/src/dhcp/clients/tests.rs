@@ -17,6 +17,7 @@ fn config(clients: u32) -> DhcpConfig {
         rate: 1_000,
         outstanding: 1_000,
         retry: Nanos::from_secs(4),
+        check: false,
         broadcast: false,
         host_name: Some("client-{n}".into()),
         vendor_class: Some("eagre".into()),
@@ -67,24 +68,56 @@ struct Server {
     released: u32,
     refuses: bool,
     silent: bool,
+    /// Addresses of others on the link, and those that clients told so.
+    taken: BTreeSet<Ipv4Addr>,
+    declined: BTreeSet<Ipv4Addr>,
+    /// An address to give instead of any other, and the mask.
+    nonsense: Option<Ipv4Addr>,
+    mask: [u8; 4],
+}
+
+/// What a neighbour that has `taken` says to a probe.
+fn defended(taken: &BTreeSet<Ipv4Addr>, frame: &[u8]) -> Option<Vec<u8>> {
+    let arp = &frame[18..];
+    let target = Ipv4Addr::from(*arp[24..].first_chunk::<4>().unwrap());
+    assert_eq!((&frame[..6], &arp[14..18]), (&BROADCAST[..], &[0; 4][..]), "a probe");
+    let vlans = [7].into();
+    let link = Link { from: [2, 9, 9, 9, 9, 9], to: *arp[8..].first_chunk().unwrap(), vlans: &vlans };
+    taken.contains(&target).then(|| link.arp(crate::frame::ARP_REPLY, target, Ipv4Addr::UNSPECIFIED))
 }
 
 impl Server {
     fn new(lease_s: u32) -> Self {
         let leases = BTreeMap::new();
-        Self { number: 1, lease_s, pool: 65_000, leases, released: 0, refuses: false, silent: false }
+        Self {
+            number: 1,
+            lease_s,
+            pool: 65_000,
+            leases,
+            released: 0,
+            refuses: false,
+            silent: false,
+            taken: BTreeSet::new(),
+            declined: BTreeSet::new(),
+            nonsense: None,
+            mask: [255, 255, 0, 0],
+        }
     }
 
     fn free(&self, now: Nanos, mac: Mac) -> Option<Ipv4Addr> {
         // Near the client's number, so that the search is short.
         let start = u32::from(mac[4]) << 8 | u32::from(mac[5]);
         let all = (0..self.pool).map(|n| Ipv4Addr::from(0x0a00_0100 + (start + n) % self.pool));
-        let mut fit =
-            all.filter(|ip| self.leases.get(ip).is_none_or(|(of, until)| *of == mac || *until <= now));
+        let mut fit = all
+            .filter(|ip| !self.declined.contains(ip))
+            .filter(|ip| self.leases.get(ip).is_none_or(|(of, until)| *of == mac || *until <= now));
         fit.next()
     }
 
     fn take(&mut self, now: Nanos, frame: &[u8]) -> Option<Vec<u8>> {
+        if frame[16..18] == [8, 6] {
+            return defended(&self.taken, frame);
+        }
         let asked = read(frame);
         let ip =
             |number: u8| asked.options.get(&number).map(|v| Ipv4Addr::from(*v.first_chunk::<4>().unwrap()));
@@ -112,6 +145,16 @@ impl Server {
                     (5, wanted)
                 }
             }
+            4 => {
+                // RFC 2131 table 5 and section 4.4.4.
+                assert_eq!((&frame[..6], asked.ciaddr), (&BROADCAST[..], Ipv4Addr::UNSPECIFIED));
+                assert_eq!(ip(option::SERVER), Some(SERVER));
+                assert!(!asked.options.contains_key(&option::PARAMETERS));
+                let ip = ip(option::REQUESTED).expect("the address that is declined");
+                self.leases.remove(&ip);
+                self.declined.insert(ip);
+                return None;
+            }
             7 => {
                 assert_eq!((&frame[..6], ip(option::SERVER)), (&SERVER_MAC[..], Some(SERVER)));
                 self.released += u32::from(self.leases.remove(&asked.ciaddr).is_some());
@@ -119,6 +162,7 @@ impl Server {
             }
             other => panic!("message {other}"),
         };
+        let address = self.nonsense.filter(|_| kind != 6).unwrap_or(address);
         let mut bytes = vec![0; 240];
         bytes[..3].copy_from_slice(&[2, 1, 6]);
         bytes[4..8].copy_from_slice(&asked.xid);
@@ -126,7 +170,9 @@ impl Server {
         bytes[28..34].copy_from_slice(&asked.mac);
         bytes[236..240].copy_from_slice(&[99, 130, 83, 99]);
         bytes.extend([53, 1, kind, 54, 4, 10, 0, 0, self.number]);
-        bytes.extend([1, 4, 255, 255, 0, 0, 3, 4, 10, 0, 0, 1, 51, 4]);
+        bytes.extend([1, 4]);
+        bytes.extend(self.mask);
+        bytes.extend([3, 4, 10, 0, 0, 1, 51, 4]);
         bytes.extend(self.lease_s.to_be_bytes());
         bytes.push(255);
         let link = Link { from: SERVER_MAC, to: asked.mac, vlans: &[7].into() };
@@ -399,6 +445,106 @@ fn leases_are_renewed_and_given_back_on_command() {
     let view = world.clients.views().next().unwrap();
     assert_eq!((view.tally.discovers, view.tally.requests, view.tally.acks), (2, 3, 3));
     assert_eq!(view.held.map(|held| (held.lease_s, held.renew_s)), Some((3_600, 1_800)));
+}
+
+/// The server does not know that others have some of its addresses: who gets one says so, and gets another one later.
+#[test]
+fn what_a_neighbour_has_is_declined() {
+    let checking = DhcpConfig { check: true, ..config(20) };
+    let mut world = World::new(checking.clone(), 3_600, 0, 0);
+    world.server.taken = (0..5).map(|n| Ipv4Addr::from(0x0a00_0100 + n)).collect();
+    world.run_for(5);
+    let counts = world.clients.counts();
+    assert_eq!((counts.duplicates, counts.declines, world.clients.holding()), (5, 5, 15));
+    assert_eq!(world.server.declined, world.server.taken);
+    assert!(world.outstanding_max <= 20);
+    world.run_for(20);
+    world.check();
+    assert!(world.clients.all_bound());
+    // None is asked for twice, and what is renewed is not asked for again.
+    assert_eq!(world.clients.counts().declines, 5);
+    // A lease that is given up while it is checked is used, and given back.
+    let mut world = World::new(checking, 3_600, 0, 0);
+    world.run(world.now + Nanos::from_millis(300));
+    world.clients.give_up();
+    let held = world.clients.holding();
+    assert!(held > 0);
+    world.clients.release(world.now);
+    world.run_for(5);
+    assert_eq!(world.server.released, held);
+}
+
+/// A check takes a client a second, and the server's rates nothing.
+#[test]
+fn checks_do_not_slow_what_is_measured_of_the_server() {
+    let mut took = Vec::new();
+    for check in [false, true] {
+        let mut world = World::new(DhcpConfig { check, outstanding: 200, ..config(2_000) }, 3_600, 0, 0);
+        world.run_for(10);
+        assert!(world.clients.all_bound());
+        took.push(world.clients.set_up_time().unwrap());
+    }
+    // Other frames make what is random on the way another one.
+    assert!(took[0].0.abs_diff(took[1].0) < 50_000_000, "{took:?}");
+}
+
+#[test]
+fn two_clients_with_one_address_are_told_and_with_a_check_the_second_declines() {
+    for check in [false, true] {
+        let mut world = World::new(DhcpConfig { check, ..config(2) }, 3_600, 0, 0);
+        world.server.pool = 1;
+        world.run_for(3);
+        let held = world.clients.leases().next().unwrap().ip;
+        // The server forgets, and gives the address to the other one.
+        world.server.leases.clear();
+        world.run_for(12);
+        let counts = world.clients.counts();
+        assert_eq!((counts.conflicts, counts.declines), (1, u64::from(check)), "{held}");
+        assert_eq!(world.server.declined.contains(&held), check);
+    }
+}
+
+#[test]
+fn what_nobody_can_have_is_refused() {
+    let addresses = [
+        "0.0.0.0",
+        "0.1.2.3",
+        "127.0.0.1",
+        "224.0.0.9",
+        "240.1.2.3",
+        "255.255.255.255",
+        "10.0.0.0",
+        "10.0.255.255",
+        "10.0.0.1",
+    ];
+    for address in addresses {
+        let mut world = World::new(config(1), 3_600, 0, 0);
+        world.server.nonsense = Some(address.parse().unwrap());
+        world.run_for(20);
+        let counts = world.clients.counts();
+        assert!(counts.refused > 1, "{address}: {counts:?}");
+        assert_eq!((counts.offers, counts.requests, world.clients.holding()), (0, 0, 0), "{address}");
+    }
+    // One that says so only in the end is told.
+    let mut world = World::new(config(1), 3_600, 0, 0);
+    let now = world.now;
+    let mut frames = Vec::new();
+    world.clients.poll(now, &mut frames);
+    let offer = world.server.take(now, &frames.remove(0)).unwrap();
+    world.clients.take(now, &offer);
+    world.clients.poll(now, &mut frames);
+    world.server.nonsense = Some(Ipv4Addr::LOCALHOST);
+    let ack = world.server.take(now, &frames.remove(0)).unwrap();
+    world.clients.take(now, &ack);
+    world.server.nonsense = None;
+    world.run_for(30);
+    assert_eq!((world.clients.counts().declines, world.clients.holding()), (1, 1));
+    assert_eq!(world.server.declined.first(), Some(&Ipv4Addr::LOCALHOST));
+    // Links of two hosts have no address of all hosts.
+    let mut world = World::new(config(1), 3_600, 0, 0);
+    (world.server.nonsense, world.server.mask) = (Some(Ipv4Addr::new(10, 0, 255, 255)), [255, 255, 255, 254]);
+    world.run_for(1);
+    assert_eq!(world.clients.counts().refused, 0);
 }
 
 #[test]
