@@ -448,6 +448,40 @@ def test_isis_routers_of_both_levels_back_to_back(lab):
     assert all(row.l1_sessions_up == row.l2_sessions_up == row.l1_session_flap == 0 for row in script.metrics("isis").values())
 
 
+def test_a_capture_starts_no_protocols(lab):
+    """Routers whose protocols were not started say nothing while their ports are captured, and do once they are started."""
+    script = Script(lab, lab.netns("tester"))
+    config = script.config("ring:a", "ring:b")
+    add_router(config, "west", "p", 1, "10.0.0.1", "10.0.0.2", "640000000001", "level_1_2")
+    add_ospf(config, "east", "q", 2, "10.0.0.2", "10.0.0.1")
+    for port in ("p", "q"):
+        config.captures.add(name=port, port_names=[port], format="pcap")
+    script.set(config)
+
+    def said():
+        """Packets of OSPF and PDUs of IS-IS in both captures."""
+        count = 0
+        for port in ("p", "q"):
+            request = script.api.capture_request()
+            request.port_name = port
+            data, at = script.call("get_capture", request).read(), 24
+            while at < len(data):
+                length = int.from_bytes(data[at + 8 : at + 12], "little")
+                frame = data[at + 16 : at + 16 + length]
+                count += frame[14:17] == b"\xfe\xfe\x83" or (frame[12:14] == b"\x08\x00" and frame[23] == 89)
+                at += 16 + length
+        return count
+
+    script.capturing("start")
+    # Hellos are due every second.
+    time.sleep(3)
+    script.capturing("stop")
+    assert said() == 0
+    script.protocols("start")
+    script.capturing("start")
+    wait_until(lambda: said() > 2, "hellos", 30)
+
+
 def test_what_isis_can_not_do_is_refused_with_its_place(lab):
     script = Script(lab, lab.netns("tester"))
 

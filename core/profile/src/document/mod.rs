@@ -177,6 +177,36 @@ impl PortDoc {
     pub fn new(device: impl Into<String>) -> Self {
         Self { device: device.into(), ..Self::default() }
     }
+
+    /// The same port with hosts that answer, and say nothing by themselves.
+    #[must_use]
+    pub fn listening(self) -> Self {
+        // Each field is named: one that makes hosts speak is not to be forgotten.
+        Self {
+            device: self.device,
+            ip: self.ip,
+            gateway: self.gateway,
+            gateway_mac: self.gateway_mac,
+            mac: self.mac,
+            vlan: self.vlan,
+            vlan_type: self.vlan_type,
+            hosts: self.hosts,
+            speed: self.speed,
+            checksum: self.checksum,
+            capture: self.capture,
+            punt: None,
+            dhcp: None,
+            dhcpv6: None,
+            pppoe: None,
+            multicast: None,
+            lldp: None,
+            lacp: None,
+            bgp: None,
+            ospf: None,
+            isis: None,
+            allow_default_route: self.allow_default_route,
+        }
+    }
 }
 
 /// Another host behind a port, or 'count' of them.

@@ -311,17 +311,12 @@ impl Otg {
             return Ok(());
         }
         let translation = session.translation()?;
-        let mut profile = translation.profile.to_value();
-        profile["streams"] = json!([]);
-        // Who only listens says nothing.
-        for port in profile["ports"]
-            .as_object_mut()
-            .into_iter()
-            .flatten()
-            .filter_map(|(_, port)| port.as_object_mut())
-        {
-            port.retain(|key, _| !["bgp", "dhcp", "dhcpv6", "lldp", "lacp"].contains(&key.as_str()));
+        let mut document = translation.profile.clone();
+        for port in document.ports.values_mut() {
+            *port = std::mem::take(port).listening();
         }
+        let mut profile = document.to_value();
+        profile["streams"] = json!([]);
         let run = self.run(session, profile, "otg listens", false, caller).await?;
         session.listening = Some(run);
         Ok(())
