@@ -306,6 +306,8 @@ fn assemble(
         usage: &results.usage,
         unseen: &results.unseen,
         facts,
+        spans: &results.spans,
+        first_sent: &results.first_sent,
     };
     let workers = results.total.workers.iter().zip(&results.usage).map(|(time, usage)| WorkerResult {
         cpu_s: usage.map(|u| u.run_ns as f64 / 1e9),

@@ -1,6 +1,7 @@
 //! Whether a result can be trusted: the tester's own latency, the verdict, the figures that hold, the criteria.
 
 mod criteria;
+mod delays;
 mod evidence;
 mod findings;
 mod holds;
@@ -104,6 +105,7 @@ impl Evidence<'_> {
         self.judge_max_rates(&mut verdict);
         self.judge_receiving(&mut verdict);
         self.judge_numbers(&mut verdict);
+        self.judge_delays(&mut verdict);
         self.judge_pauses(&mut verdict);
         self.judge_bursts(&mut verdict);
         self.judge_links(&mut verdict);

@@ -46,6 +46,8 @@ pub(super) struct WorkerResults<'a> {
     pub(super) rate_changes: Vec<RateChange>,
     /// Neighbours that were followed, and how many more.
     pub(super) moves: (Vec<NeighbourMove>, u64),
+    /// Of each stream, when it was noticed that packets had been sent.
+    pub(super) first_sent: Vec<Option<Nanos>>,
     pub(super) captures: Named<CaptureResult>,
     pub(super) field_programs: Option<&'static str>,
     /// Of each port whether the kernel recorded its test packets, or why not.
@@ -89,6 +91,9 @@ pub(super) struct Collector<'a> {
     pub(super) field_programs: Option<&'static str>,
     /// Neighbours that were followed, and how many more.
     pub(super) moves: (Vec<NeighbourMove>, u64),
+    /// Of each stream, when it was noticed that packets had been sent; and the streams of which none has.
+    first_sent: Vec<Option<Nanos>>,
+    unsent: Vec<u32>,
 }
 
 impl<'a> Collector<'a> {
@@ -111,6 +116,8 @@ impl<'a> Collector<'a> {
             rate_changes: Vec::new(),
             field_programs: None,
             moves: (Vec::new(), 0),
+            first_sent: vec![None; trial.shape.streams],
+            unsent: (0..trial.shape.streams as u32).collect(),
         }
     }
 
@@ -139,6 +146,8 @@ impl<'a> Collector<'a> {
         self.total.grow(trial.shape);
         self.spans.grow(trial.shape.streams);
         self.measured = trial.measured();
+        self.unsent.extend(self.first_sent.len() as u32..trial.shape.streams as u32);
+        self.first_sent.resize(trial.shape.streams, None);
         self.trial = Cow::Owned(trial);
     }
 
@@ -188,6 +197,12 @@ impl<'a> Collector<'a> {
     pub(super) fn gathered(&mut self, now: Nanos) {
         self.total.note_most(&mut self.bounds);
         self.outages.judge(now);
+        let Self { unsent, first_sent, total, .. } = self;
+        unsent.retain(|stream| {
+            let stream = *stream as usize;
+            first_sent[stream] = (total.sent[stream] > 0).then_some(now);
+            first_sent[stream].is_none()
+        });
     }
 
     /// When a phase of an entry's load begins or ends next.
@@ -323,6 +338,7 @@ impl<'a> Collector<'a> {
             stopped,
             rate_changes: self.rate_changes,
             moves: self.moves,
+            first_sent: self.first_sent,
             total: self.total,
             spans: self.spans,
             outages: self.outages,

@@ -3,8 +3,10 @@
 use crate::rows::PortEnd;
 use crate::sums::Sums;
 use crate::trial::Trial;
+use measure::Spans;
 use os::ThreadUsage;
 use port::PortFacts;
+use units::Nanos;
 
 /// Clock drift above which a result is not valid, parts per million.
 pub(super) const DRIFT_PPM_MAX: f64 = 500.0;
@@ -23,6 +25,10 @@ pub(crate) struct Evidence<'a> {
     pub(crate) unseen: &'a [u64],
     /// Of each port.
     pub(crate) facts: &'a [PortFacts],
+    /// When packets of each stream arrived.
+    pub(crate) spans: &'a Spans,
+    /// Of each stream, when it was noticed that packets had been sent.
+    pub(crate) first_sent: &'a [Option<Nanos>],
 }
 
 impl Evidence<'_> {
