@@ -8,7 +8,7 @@ use std::net::Ipv4Addr;
 fn pools(clients: [&str; 2], servers: [&str; 2]) -> Pools {
     let pool = |[first, last]: [&str; 2]| Pool::new(first.parse().unwrap(), last.parse().unwrap()).unwrap();
     let (clients, servers) = (pool(clients), pool(servers));
-    Pools { clients, servers, per_pair: 1, ports: (1_024, 64_000), begin: PortBegin::Spread }
+    Pools { clients, servers, per_pair: 1, ports: (1_024, 64_000), begin: PortBegin::Spread, swapped: false }
 }
 
 fn query() -> Capture {

@@ -7,6 +7,7 @@ use super::load::Request;
 use crate::{Exit, Failure, confined};
 use clap::Args;
 use confine::{Confinement, Purpose};
+use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -159,7 +160,9 @@ fn captures(profile: &Path) -> Vec<PathBuf> {
     // In quotes, where they may have blanks, or as YAML has them, without.
     let bare = |c: char| c.is_whitespace() || "\"',[]{}".contains(c);
     let names = text.split(['"', '\'']).chain(text.split(bare));
-    let paths = names.filter(is_capture).map(|name| folder.join(name));
+    let mut seen = BTreeSet::new();
+    let names = names.filter(is_capture).filter(|name| seen.insert(*name));
+    let paths = names.map(|name| folder.join(name));
     paths.filter(|path| path.is_file()).take(CAPTURES_MAX).collect()
 }
 

@@ -139,7 +139,10 @@ mod tests {
             };
             let lost = |load: &methods::OfferedLoad| methods::GroupOutcome {
                 group: load.group.clone(),
+                requested: load.rate,
+                achieved: load.rate,
                 sent: 1_000,
+                received: 500,
                 lost: 500,
                 ..methods::GroupOutcome::default()
             };
@@ -153,6 +156,11 @@ mod tests {
     fn a_search_without_a_value_is_not_green() {
         let outcome = |disturbed| suite_of_methods("", &[searched(disturbed)], &Ended::Done).outcome();
         assert_eq!(outcome(true), Outcome::CannotJudge);
-        assert_eq!(outcome(false), Outcome::Failed, "at the smallest load already");
+        assert_eq!(
+            outcome(false),
+            Outcome::Failed,
+            "at the smallest load already: {:?}",
+            searched(false).findings
+        );
     }
 }
