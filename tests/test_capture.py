@@ -88,7 +88,8 @@ def test_tcpdump_in_the_same_place_sees_the_same_packets(lab):
     tcpdump = lab.start("tcpdump", "-i", "veth1", "-w", theirs, "--immediate-mode", "-U", ns=peer, stderr=-1)
     wait_until(lambda: "listening" in tcpdump.stderr.readline(), "tcpdump listens")
     listener = lab.start_eagre("capture", "--port", "veth1", "--file", ours, "--for", "60s", ns=peer)
-    wait_until(ours.exists, "the capture has begun")
+    # It has its name from the first packet on.
+    wait_until(lambda: ours.exists() or any(folder.glob(".eagre-*.new")), "the capture has begun")
     lab.eagre(
         "send", "--port", "veth0", "--ip", "10.0.0.1/24", "--dst", "10.0.0.2", "--dst-mac", "02:00:00:00:00:02",
         "--rate", "2kpps", "--count", "2000", "--for", "2s", ns=tester,

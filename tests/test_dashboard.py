@@ -357,7 +357,8 @@ def test_sessions(page, server):
     says(page, "Sessions open", "Goodput")
     shows(page, "Sessions opened", 1_000, 0.5)
     server.ended(run)
-    says(page, "✓ done", "Established")
+    # A disturbed tester can't judge times.
+    says(page, "done", "Established")
     established = server.get(f"/api/v1/runs/{run['id']}/result")["sessions"]["web"]["established"]
     says(page, f"{established:,}")
     assert page.run(EXAMINE) == [] and page.console() == []

@@ -160,7 +160,7 @@ def crosses(labs, test):
         assert len(result["streams"]) > 0
         for name, one in result["streams"].items():
             # Which of them a busy machine's switch drops is not the matter here.
-            assert one["tx"] > 0 and one["rx"] >= 0.98 * one["tx"], (test["name"], name, one)
+            assert one["tx"] > 0 and one["rx"] >= 0.9 * one["tx"], (test["name"], name, one)
 
     settled(once, check)
 
@@ -516,8 +516,7 @@ def test_topologies_are_compared(labs):
     where = ["--name", name, "--store", store, "--report", page, "--series", "s1"]
     short = ["--", "mrr", "--sizes", "128B", "--trial", "200ms", "--set", "repeats=2"]
     specs = ["kernel-router", "kernel-router:rules=64", "bridge"]
-    done = labs.eagre("compare", *specs, *where, *short, timeout=90)
-    assert done.exit == 0, str(done)
+    done = labs.eagre("compare", *specs, *where, *short, timeout=90).ok()
     labs.gone(name, set())
     lines = [line.split() for line in done.out.splitlines()]
     assert ["128B", "goal", "plain", "rules=64"] in lines

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 import pytest
-from lab import EAGRE, wait_until
+from lab import EAGRE, INTERRUPTED, wait_until
 from server import Server, rings
 
 NAMES = {"eye": "watch", "hand": "run", "other": "run", "root": "admin"}
@@ -269,9 +269,12 @@ def test_a_cap_holds_where_frames_leave(lab, name):
     result = server.get(f"/api/v1/runs/{run['id']}/result")
     # The limit times the time, grace included, a full bucket, and what hosts answer.
     sent = result["ports"]["west"]["tx_packets"]
-    # A busy machine sends less.
-    assert 100 < sent < 1000 * 1.2 + 100, sent
-    assert any("were not sent" in reason and "the port's limit of" in reason for reason in result["verdict"]["reasons"]), result
+    # A busy machine sends less, and is told of instead.
+    assert sent < 1000 * 1.2 + 100, sent
+    verdict = result["verdict"]
+    if not verdict["disturbed"]:
+        assert sent > 100, sent
+        assert any("were not sent" in reason and "the port's limit of" in reason for reason in verdict["reasons"]), result
     assert any("limits each port" in warning for warning in run["warnings"])
 
 
@@ -552,7 +555,7 @@ def test_a_simulation_of_rate_max_ends(lab, eagre):
     process = lab.start_eagre("sim", profile)
     time.sleep(1.5)
     process.send_signal(signal.SIGINT)
-    assert process.wait(15) == 1
+    assert process.wait(15) == INTERRUPTED
 
 
 class Storm:

@@ -214,8 +214,10 @@ def test_results_by_phase(lab, cores):
         assert phases[name]["active_max"] <= one["active_max"], phases[name]
     assert sum(phase["attempted"] for phase in phases.values()) == pytest.approx(one["attempted"], abs=2), one
     assert sum(phase["ttlb_ns"]["samples"] for phase in phases.values()) == pytest.approx(one["ttlb_ns"]["samples"], abs=2)
-    passed = {row["path"]: row["passed"] for row in done.json["criteria"]}
-    assert list(passed.values()) == [True, False], passed
+    outcomes = [row["outcome"] for row in done.json["criteria"]]
+    # Rates of sessions can't be judged where other processes had the core.
+    assert outcomes[0] == "met" or (outcomes[0] == "cannot_judge" and done.told["verdict"]["disturbed"]), done.json["criteria"]
+    assert outcomes[1] == "not_met", done.json["criteria"]
 
 
 def test_a_phase_that_is_none_is_told(lab):

@@ -138,7 +138,7 @@ def test_an_interrupted_comparison_is_no_answer(lab, overload, tmp_path):
     """Ctrl-C ends the trial and the device, and says so."""
     started = tmp_path / "started"
     command = ["versus", overload, overload, "--sim", "--json", "-", "--start-a", f"touch {started}; exec sleep 600"]
-    command += ["--start-b", "sleep 600", "--settle", "60s"]
+    command += ["--start-b", f"touch {started}; exec sleep 600", "--settle", "60s"]
     process = lab.start_eagre(*command)
     wait_until(started.exists, "the first trial", timeout=60)
     os.kill(process.pid, signal.SIGINT)

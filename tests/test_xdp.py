@@ -8,7 +8,7 @@ from pathlib import Path
 
 import bpf
 import pytest
-from lab import need, pair, settled, stream, sums, wait_until
+from lab import CANNOT_JUDGE, need, pair, settled, stream, sums, wait_until
 from server import Server
 
 HERE = Path(__file__).parent
@@ -286,8 +286,9 @@ def test_a_link_that_goes_down_is_not_silent(lab, tester):
     wait_until(lambda: tester.counters("v0")["tx"] > 1000, "traffic", 15)
     tester.ip("link", "set", "v1", "down")
     done = lab.finish(process)
-    assert done.exit == 1
     result = done.told
+    # Nothing is measured that a disturbed tester could leave in doubt.
+    assert done.exit == CANNOT_JUDGE or (done.exit == 0 and result["verdict"]["disturbed"])
     missing = sum(result["ports"]["west"]["tx_errors"].values())
     assert missing > 1000 and not result["verdict"]["valid"], result
 

@@ -74,7 +74,8 @@ def _template(document, template, folder, to_ipv6):
         "capture": capture.path, "cps": rate, "per_pair": weight, "limit": int(limit) if limit else None,
         "clients": clients, "servers": servers, "times": times, "span_us": _span(capture.frames, times),
         "is_ipv6": was_ipv6 or to_ipv6, "to_ipv6": to_ipv6 and not was_ipv6,
-        "vlans": [int(vlan[key]) for key in ("vlan0", "vlan1")] if vlan.get("enable") else None, "is_udp": not capture.is_tcp,
+        "vlans": [int(vlan[key]) for key in ("vlan0", "vlan1")] if vlan.get("enable") else None,
+        "is_udp": not capture.is_tcp,
         "ttls": sorted({ttl for _, ttl, _ in headers if ttl > TTL_MAX}),
         "ecns": sorted({tos & 3 for _, _, tos in headers if tos & 1}),
     }  # fmt: skip
