@@ -103,9 +103,10 @@ fn only_worse(document: &ResultDocument) -> bool {
 }
 
 /// Frames of the row at `row` (`streams.a`) that the device lost whatever the disturbed tester did; `None` if nothing is known,
-/// or if the tester was not disturbed.
+/// if the tester was not disturbed, or if something else is wrong, too: routes that were not announced, say.
 pub(crate) fn lost_least(document: &ResultDocument, row: &str) -> Option<u64> {
-    if !only_worse(document) {
+    let reasons = &document.verdict.reasons;
+    if !only_worse(document) || !reasons.iter().all(|reason| engine::trust::is_disturbance(reason)) {
         return None;
     }
     let least = match document.standing(&format!("{row}.lost")) {

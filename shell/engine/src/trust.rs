@@ -51,6 +51,11 @@ pub const CARRIER_LOST: &str = "lost its carrier";
 const SELF_TEST: Nanos = Nanos::from_millis(5);
 const SELF_TEST_RATE: Pps = Pps::new(200_000);
 
+/// Whether a reason of a verdict says that other processes, or the tester's machine, held it up, and nothing else.
+pub fn is_disturbance(reason: &str) -> bool {
+    reason.starts_with("worker ") || reason.contains(" left back to back ")
+}
+
 /// The tester's own share of a latency: a minimum frame sent and received by this thread over an in-process link.
 pub fn self_latency<C: Clock>(clock: &C) -> Option<LatencyResult> {
     let len = FrameLen::MIN.without_fcs() as u16;

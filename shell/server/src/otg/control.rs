@@ -141,7 +141,8 @@ impl Otg {
         let rest: Vec<usize> = (0..translation.flows.len()).filter(|flow| !meant.contains(flow)).collect();
         let mut profile = translation.profile.to_value();
         let later: Vec<&str> = names(translation, &rest);
-        for stream in profile["streams"].as_array_mut().into_iter().flatten() {
+        let streams = profile.get_mut("streams").and_then(Value::as_array_mut);
+        for stream in streams.into_iter().flatten() {
             if later.contains(&stream["name"].as_str().unwrap_or_default()) {
                 delay(stream);
             }
