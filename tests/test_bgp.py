@@ -196,6 +196,7 @@ def test_of_two_connections_with_bird_one_stays(lab, router_id):
     assert (row["established"], row["flaps"], row["advertised"]) == (len(numbers), 0, 10 * len(numbers)), row
 
 
+@pytest.mark.unsteady("on a busy machine the device takes longer to learn routes")
 def test_routes_of_a_file_reach_the_device_as_they_are(lab):
     """Each prefix of an MRT file is in FRR's table with its AS path, communities and MED, by way of the speaker."""
     v4 = {f"{20 + n % 7}.{n // 256}.{n % 256}.0/24": [64_900 + n % 9, 4_200_000_000 + n % 5] for n in range(3_000)}

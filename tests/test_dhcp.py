@@ -343,6 +343,7 @@ def test_the_set_up_rate_is_that_of_perfdhcp(lab, kind):
     assert ours >= 0.9 * theirs, (kind, ours, theirs)
 
 
+@pytest.mark.unsteady("on a busy machine dnsmasq starts late")
 def test_sessions_come_from_leased_addresses(lab):
     """Each client has its own address and hardware address, and the server here sees as many."""
     network = Network(lab)

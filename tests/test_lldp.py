@@ -107,6 +107,7 @@ def test_lldpd_and_the_port_list_each_other(lab):
     assert 5 <= lldp["tx_frames"] <= 8 and lldp["rx_frames"] >= 2, lldp
 
 
+@pytest.mark.unsteady("on a busy machine lldpd starts late")
 def test_a_neighbour_that_falls_silent_is_forgotten(lab):
     """It is known until its time to live is over, and no longer."""
     device = Lldpd(lab)

@@ -90,6 +90,7 @@ def channel(name, group, to="viewer", rate="500pps", **rest):
     }
 
 
+@pytest.mark.unsteady("on a busy machine the bridge learns of groups late")
 @pytest.mark.parametrize("versions", [(3, 2), (2, 1)], ids=["igmpv3-mldv2", "igmpv2-mldv1"])
 def test_joins_bring_traffic_and_leaves_stop_it(lab, versions):
     """A group joined before traffic arrives whole, one never joined not at all, and one that is joined and left while

@@ -101,6 +101,7 @@ def test_a_sleeping_worker_obeys_at_once(lab, tester, kind):
     assert worker["slept_s"] > 0.8 and worker["cpu_s"] < worker["slept_s"], worker
 
 
+@pytest.mark.unsteady("measures how long a response takes")
 def test_a_server_behind_a_tap_interface_sleeps(lab):
     """The kernel is the client; each of its frames wakes the worker."""
     host = lab.netns("host")
@@ -151,6 +152,7 @@ def test_a_rate_that_is_changed_while_the_worker_sleeps(lab, tester, kind):
     settled(run, check)
 
 
+@pytest.mark.unsteady("a tester that is kept from its core opens fewer sessions")
 @KINDS
 @pytest.mark.parametrize(
     "app", [{"raw": {"request": "100B", "response": "20KB", "think": "20ms", "requests": 3}}, {"http": {"response": "20KB"}}], ids=["raw", "http"]

@@ -56,6 +56,7 @@ def test_queries_that_come_together_are_all_answered(lab, kind, v6):
     assert (one["attempted"], one["transactions"], one["completed"], one["failed"]) == (50, 50, 50, {}), one
 
 
+@pytest.mark.unsteady("on a busy machine datagrams come late or are dropped")
 @pytest.mark.parametrize("wait", ["0ms", "5ms"])
 def test_datagrams_that_come_while_a_session_is_at_work_begin_the_next(lab, wait):
     """A session that answers one datagram, at once or later; those that wait meanwhile are not lost with it."""
