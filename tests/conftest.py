@@ -12,7 +12,7 @@ import pytest
 MARKERS = (
     "long: takes minutes; runs if EAGRE_LONG=1 (make soak)",
     "alone: measures what the machine can do, or needs both of its cores; runs with no other test beside it",
-    "unsteady(reason): can fail on a busy machine, for the reason given; if the machine was busy, tools/blackbox runs it once more",
+    "unsteady(reason): can fail on a busy machine, for the reason given; a second run that passes is enough (tools/blackbox)",
 )
 
 # Files that take longest. They begin first, so that none of them is still running when all others are done.
@@ -24,9 +24,13 @@ LONGEST = [
     ).split()
 ]
 
+# In pytest's cache: tests that run again and are not marked unsteady.
+UNMARKED = "eagre/unmarked"
+
 
 def pytest_addoption(parser):
-    parser.addoption("--again", action="store_true", help="a second run of tests that failed: all must be marked unsteady")
+    parser.addoption("--again", action="store_true", help="a second run of tests that failed: something must have disturbed each")
+    parser.addoption("--again-unmarked", action="store_true", help="run those again that are not marked unsteady, and no others")
     parser.addoption("--slowest", type=int, default=0, help="print the N slowest tests of this run and those before it")
 
 
@@ -48,6 +52,10 @@ def pytest_collection_modifyitems(config, items):
     if long:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if item not in long]
+    if config.getoption("again_unmarked"):
+        wanted = config.cache.get(UNMARKED, [])
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in wanted])
+        items[:] = [item for item in items if item.nodeid in wanted]
     items.sort(key=lambda item: LONGEST.index(item.path.name) if item.path.name in LONGEST else len(LONGEST))
     for item in items:
         for marker in item.iter_markers("unsteady"):
@@ -55,22 +63,23 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_collection_finish(session):
-    """With --again: prints why each test runs a second time; fails if one is not marked unsteady, or nothing disturbed it."""
+    """With --again: prints why each test runs again, and leaves a list of those not marked unsteady; fails if nothing disturbed one."""
     if not session.config.getoption("again"):
         return
     record = session.config.pluginmanager.get_plugin("record of all runs")
-    reasons, refused = {}, []
+    reasons, refused, unmarked = {}, [], []
     for item in session.items:
         marker, evidence = item.get_closest_marker("unsteady"), record.evidence(item.nodeid)
+        if not evidence:
+            refused.append(f"{item.nodeid}: nothing disturbed it: {record.measured(item.nodeid)}")
+            continue
         if not marker:
-            refused.append(f"{item.nodeid}: not marked unsteady")
-        elif not evidence:
-            refused.append(f"{item.nodeid}: marked unsteady, but nothing disturbed it: {record.measured(item.nodeid)}")
-        else:
-            reasons[item.nodeid] = f"{marker.args[0]}; {evidence}"
+            unmarked.append(item.nodeid)
+        reasons[item.nodeid] = f"{marker.args[0] if marker else 'not marked unsteady'}; {evidence}"
     if refused:
         pytest.exit("failed, and not run again:\n  " + "\n  ".join(refused), 1)
     record.again = reasons
+    record.cache.set(UNMARKED, unmarked)
 
 
 class Contention:
@@ -126,7 +135,7 @@ class Record:
         if self.cache:
             self.cache.set(self.KEY, self.tests)
         if self.again:
-            terminalreporter.section("run twice")
+            terminalreporter.section("run again")
             for name, why in self.again.items():
                 terminalreporter.line(f"{name}: failed, then {self.outcomes.get(name, 'not run')}: {why}")
         if count := config.getoption("slowest"):
