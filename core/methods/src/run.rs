@@ -9,7 +9,7 @@ use crate::interval;
 use crate::method::{Estimate, Method, Progress, Step};
 use crate::outcome::TrialOutcome;
 use crate::result::{MethodResult, Standing, Status, TrialNote};
-use crate::testbed::Testbed;
+use crate::testbed::{Frames, Testbed};
 use crate::trial::{Phase, TrialKind, TrialRequest};
 use units::{Nanos, Pps};
 
@@ -32,6 +32,8 @@ pub(crate) struct Run<P> {
     pending: Option<(Draft, TrialRequest)>,
     /// The procedure's trial that waits until a probe is done.
     shelved: Option<Draft>,
+    /// The frames of the last trial that had a rate.
+    frames: Option<Frames>,
     number: u64,
     /// How often the trial that is due was run again.
     again: u32,
@@ -54,6 +56,7 @@ impl<P: Procedure> Run<P> {
             testbed: testbed.clone(),
             pending: None,
             shelved: None,
+            frames: None,
             number: 0,
             again: 0,
             unjudged: 0,
@@ -76,13 +79,18 @@ impl<P: Procedure> Run<P> {
         if self.shelved.is_none() {
             self.shelved = self.procedure.next();
         }
-        let draft = match &self.shelved {
-            None => {
-                self.ended = Some(Ok(()));
-                return;
-            }
-            Some(draft) if self.health.wants_probe() && draft.rate.is_some() => self.probe(draft),
-            Some(_) => self.shelved.take().expect("just looked at"),
+        // A device that falls silent in the last trial is probed, too.
+        let suspect = match &self.shelved {
+            _ if !self.health.wants_probe() => None,
+            Some(draft) => draft.rate.map(|_| &draft.frames),
+            None => self.frames.as_ref(),
+        };
+        let draft = match suspect {
+            Some(frames) => self.probe(frames),
+            None => match self.shelved.take() {
+                Some(draft) => draft,
+                None => return self.ended = Some(Ok(())),
+            },
         };
         self.ask(draft);
     }
@@ -94,12 +102,12 @@ impl<P: Procedure> Run<P> {
         self.pending = Some((draft, request));
     }
 
-    fn probe(&self, draft: &Draft) -> Draft {
-        let line = self.testbed.line_rate(&draft.frames).as_f64();
+    fn probe(&self, frames: &Frames) -> Draft {
+        let line = self.testbed.line_rate(frames).as_f64();
         let rate = Pps::from_micro((line * PROBE_SHARE * 1e6) as u64);
-        Draft::load(&draft.frames, rate, PROBE)
+        Draft::load(frames, rate, PROBE)
             .phase(Phase::Probe)
-            .label(format!("{}: does anything arrive?", draft.frames))
+            .label(format!("{frames}: does anything arrive?"))
             .once()
     }
 
@@ -213,6 +221,9 @@ impl<P: Procedure> Method for Run<P> {
             return self.interrupted(draft);
         }
         self.interruptions = 0;
+        if draft.rate.is_some() {
+            self.frames = Some(draft.frames.clone());
+        }
         let (standing, limited) = self.judge(&draft, outcome);
         self.journal.push(TrialNote::new(&request, outcome, standing));
         if let Err(fault) = self.health.examine(&request, outcome) {

@@ -59,6 +59,27 @@ fn a_device_that_dies_on_the_way() {
     assert_eq!(result.trials.len(), 10);
 }
 
+/// Whether the trial can be judged or not: silence at a hundredth of the line rate is no matter of pauses.
+#[test]
+fn a_device_that_dies_in_the_last_trial() {
+    for disturbed in [false, true] {
+        let config = MethodConfig::Mrr(MrrConfig { sizes: small(), repeats: 3, ..MrrConfig::default() });
+        let mut method = config.build(&Testbed::one_way(LINE)).unwrap();
+        let mut dut = Dut::new(5e6, 1);
+        while let Some(request) = method.next_trial().trial() {
+            let mut outcome = dut.run(&request);
+            (outcome.disturbed, outcome.valid) = (disturbed, !disturbed);
+            if request.number > 1 {
+                silence(&mut outcome, 0);
+            }
+            method.record(&outcome);
+        }
+        let Status::Failed(fault) = method.result().status else { panic!("{:?}", method.result().summary) };
+        assert_eq!(fault.kind, FaultKind::Silent);
+        assert!(fault.sentence.starts_with("Nothing arrives any more"), "{fault}");
+    }
+}
+
 /// Forwarding nothing under full load is a device's good right.
 #[test]
 fn a_device_that_collapses_under_full_load() {
