@@ -64,8 +64,8 @@ class Device:
         self.lab.veth(self.tester, "veth0", between, "west")
         self.lab.veth(between, "east", self.ns, "d0")
         command = (sys.executable, TESTS / "distance.py", "west", "east", 1, lost)
-        process = self.lab.start(*command, ns=between, stdin=subprocess.PIPE)
-        assert process.stdout.readline() == "ready\n"
+        self.link = self.lab.start(*command, ns=between, stdin=subprocess.PIPE)
+        assert self.link.stdout.readline() == "ready\n"
 
     def vtysh(self, *arguments):
         return self.ns.run("vtysh", "--vty_socket", self.folder, *arguments)
@@ -110,7 +110,10 @@ class Device:
         wait_until(lambda: self.fib() == every, "the routes", 60)
         say(process, "withdraw other")
         wait_until(lambda: self.fib() == kept, "the withdrawal", 60)
-        return self.end(process).json["ports"]["west"][self.protocol]
+        row = self.end(process).json["ports"]["west"][self.protocol]
+        lost, _ = self.link.communicate(timeout=10)
+        assert int(lost) > 10, "the link loses nothing"
+        return row
 
     def run(self, routers, seconds=1, timeout=120, **west):
         profile = self.lab.profile(self.ports(routers, **west), [], load={"duration": f"{seconds}s", "drain": "200ms"})

@@ -172,22 +172,21 @@ class TestDevice:
         assert "none. The smallest load, 10% of the line rate, still lost" in said, said
 
 
-@pytest.mark.unsteady("three trials with a disturbed tester end a method")
 class TestInterrupted:
     @pytest.fixture
     def wire(self, lab):
-        """A link from port to port, in this process, and a campaign of some seconds."""
+        """A link from port to port in virtual time, where nothing disturbs a trial, and a campaign of some seconds."""
         ports = {
             "west": {"device": "ring:a", "ip": f"{WEST4}/24", "speed": SPEED},
             "east": {"device": "ring:b", "ip": "10.0.0.3/24", "speed": SPEED},
         }
-        profile = lab.profile(ports, [stream(*UP)], seed=7)
+        profile = lab.profile(ports, [stream(*UP)], seed=7, sim={"link": {"speed": SPEED}})
         return Bench(lab), profile
 
-    MRR = ["--set", "repeats=6"]
+    REPEATS = 200
 
     def begun(self, bench, profile):
-        process = bench.start("mrr", profile, *self.MRR, search=False)
+        process = bench.start("mrr", profile, "--sim", "--set", f"repeats={self.REPEATS}", search=False)
         wait_until(lambda: len(bench.trials()) >= 2, "two trials", 30, every=0.05)
         return process
 
@@ -200,9 +199,9 @@ class TestInterrupted:
         assert "INTERRUPTED; resume with: eagre bench --resume " in done.out, str(done)
         shown = bench.shown()
         assert shown["campaign"]["state"] == "interrupted", shown["campaign"]
-        assert 2 <= len(shown["trials"]) < 6
+        assert 2 <= len(shown["trials"]) < self.REPEATS
         again = bench.resume().ok()
-        assert again.json["ended"] == "done" and len(bench.trials()) == 6
+        assert again.json["ended"] == "done" and len(bench.trials()) == self.REPEATS
 
     def test_killed(self, wire):
         """What has finished is not run again."""
@@ -211,14 +210,14 @@ class TestInterrupted:
         process.kill()
         process.wait(10)
         before = bench.trials()
-        assert 2 <= len(before) < 6
+        assert 2 <= len(before) < self.REPEATS
         done = bench.resume().ok()
         assert f"{len(before)} trials already done" in done.err, done.err
         after = bench.trials()
-        assert len(after) == 6 and bench.shown()["campaign"]["state"] == "done"
+        assert len(after) == self.REPEATS and bench.shown()["campaign"]["state"] == "done"
         assert after[: len(before)] == before, "trials that had finished are as they were"
         ran = [line for line in done.err.splitlines() if "full load" in line]
-        assert len(ran) == 6 - len(before), done.err
+        assert len(ran) == self.REPEATS - len(before), done.err
         bench.resume().refused(2, "is done: nothing to resume")
 
     def test_with_another_profile_seed_or_version(self, wire):

@@ -297,7 +297,6 @@ def test_two_runs_at_once(lab, wire):
         assert server.ended(run)["state"] == "stopped"
 
 
-@pytest.mark.unsteady("a tester that is kept from its core captures less")
 def test_a_capture_is_streamed_while_it_grows(lab):
     """And is read by tshark, whatever file the profile names."""
     need("tshark")
@@ -314,7 +313,9 @@ def test_a_capture_is_streamed_while_it_grows(lab):
     path = server.folder / "streamed.pcapng"
     path.write_bytes(first + answer.read())
     seen = call("tshark", "-r", path, "-T", "fields", "-e", "ip.dst").split()
-    assert seen == ["10.0.0.2"] * 1_500
+    # A tester that is kept from its core sends less.
+    [sent] = [one["tx"] for one in server.get(f"/api/v1/runs/{run['id']}/result")["streams"].values()]
+    assert seen == ["10.0.0.2"] * sent and 500 < sent <= 1_500
     assert not (server.folder / "not-written-by-eagre.pcapng").exists()
     assert server.ask("GET", f"/api/v1/runs/{run['id']}/captures/west").status == 404
 
