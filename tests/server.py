@@ -53,13 +53,13 @@ class Answer:
 class Server:
     """A server in a folder of its own."""
 
-    def __init__(self, lab, *options, ns=None, folder=None, token=None, context=None):
+    def __init__(self, lab, *options, ns=None, folder=None, token=None, context=None, process=None):
         self.lab, self.ns, self.token, self.context = lab, ns, token, context
         self.folder = Path(folder or lab.folder())
         listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
         command = ("serve", *listen, "--store", self.folder / "results.db", "--state", self.folder / "serve", *options)
         self.log = self.folder / "serve.log"
-        self.process = lab.start_eagre(*command, ns=ns, stdout=self.log.open("w"))
+        self.process = lab.start_eagre(*command, ns=ns, stdout=self.log.open("w"), **(process or {}))
         self.url = wait_until(self._ready, "the server", 20)
         self.address = urlsplit(self.url)
 

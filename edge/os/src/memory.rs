@@ -1,7 +1,9 @@
-//! Memory: how much this process may still take, and making it ready before workers use it.
+//! Memory: how much this process may still take, files that fit it, and making it ready before workers use it.
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
 
 /// Bytes of the smallest page.
 const PAGE: usize = 4096;
@@ -45,17 +47,41 @@ pub fn give_back() {
     }
 }
 
-/// Bytes this process may still take: what the machine has to give, its control group and its own limit on addresses
-/// allow. What can't be read does not limit.
+/// Bytes this process may still take: what the machine has to give, its control group, those around it, and its own limit on
+/// addresses allow. What can't be read does not limit.
 pub fn available_bytes() -> u64 {
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let machine = mem_available(&text("/proc/meminfo"));
-    let group = cgroup_free(&text("/proc/self/cgroup"), &text);
+    let group = groups_free(&text("/proc/self/cgroup"), &text);
     let addresses = address_limit().map(|limit| {
         let pages = text("/proc/self/statm").split(' ').next().and_then(|n| n.parse::<u64>().ok());
         limit.saturating_sub(pages.unwrap_or(0) * PAGE as u64)
     });
     [machine, group, addresses].into_iter().flatten().min().unwrap_or(u64::MAX)
+}
+
+/// Reads a file of at most so many bytes that also fits the memory there is; of a longer one nothing is read, or no more of one whose
+/// length nobody knows.
+///
+/// # Errors
+/// It can't be read, or is too long.
+pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let file = File::open(path)?;
+    let available = available_bytes();
+    let too_long = || {
+        let reason = match most <= available {
+            true => format!("is larger than {} MB, the most that a file may have", most / 1_000_000),
+            false => format!("is larger than the {} MB of memory that are available", available / 1_000_000),
+        };
+        io::Error::new(io::ErrorKind::FileTooLarge, reason)
+    };
+    let most = most.min(available);
+    if file.metadata()?.len() > most {
+        return Err(too_long());
+    }
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(too_long()) } else { Ok(bytes) }
 }
 
 /// The system's allocator, except that a program without memory ends with a sentence instead of a signal.
@@ -107,11 +133,57 @@ fn mem_available(meminfo: &str) -> Option<u64> {
     Some(value.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
 }
 
-/// What the control group (version 2) leaves; `None` without a limit.
-fn cgroup_free(own: &str, text: &dyn Fn(&str) -> String) -> Option<u64> {
-    let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
-    let number = |file: &str| text(&format!("/sys/fs/cgroup{path}/{file}")).trim().parse::<u64>().ok();
-    Some(number("memory.max")?.saturating_sub(number("memory.current")?))
+/// Where a version of control groups has its files, and what those of memory are called: limit, use, and the line of
+/// `memory.stat` with the cache that is given up first.
+struct GroupFiles {
+    roots: &'static [&'static str],
+    limit: &'static str,
+    used: &'static str,
+    cache: &'static str,
+}
+
+const VERSION_2: GroupFiles = GroupFiles {
+    // The second is that of a machine with both versions.
+    roots: &["/sys/fs/cgroup", "/sys/fs/cgroup/unified"],
+    limit: "memory.max",
+    used: "memory.current",
+    cache: "inactive_file",
+};
+
+const VERSION_1: GroupFiles = GroupFiles {
+    roots: &["/sys/fs/cgroup/memory"],
+    limit: "memory.limit_in_bytes",
+    used: "memory.usage_in_bytes",
+    cache: "total_inactive_file",
+};
+
+/// The least that the control groups of `own`, the lines of `/proc/self/cgroup`, leave, those around them included; `None`
+/// without a limit.
+fn groups_free(own: &str, text: &dyn Fn(&str) -> String) -> Option<u64> {
+    let groups = own.lines().filter_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        match controllers {
+            "" => Some((&VERSION_2, path)),
+            _ => controllers.split(',').any(|one| one == "memory").then_some((&VERSION_1, path)),
+        }
+    });
+    let folders = groups.flat_map(|(files, path)| {
+        let around = path.trim_end_matches('/').match_indices('/').map(|(at, _)| &path[..at]);
+        let all = around.chain([path.trim_end_matches('/')]);
+        all.flat_map(move |path| files.roots.iter().map(move |root| (files, format!("{root}{path}"))))
+    });
+    folders.filter_map(|(files, folder)| group_free(files, &folder, text)).min()
+}
+
+/// What one control group leaves.
+fn group_free(files: &GroupFiles, folder: &str, text: &dyn Fn(&str) -> String) -> Option<u64> {
+    let number = |file: &str| text(&format!("{folder}/{file}")).trim().parse::<u64>().ok();
+    let limit = number(files.limit)?;
+    let stat = text(&format!("{folder}/memory.stat"));
+    let cache = stat.lines().find_map(|line| line.strip_prefix(files.cache)?.trim().parse::<u64>().ok());
+    let used = number(files.used)?.saturating_sub(cache.unwrap_or(0));
+    Some(limit.saturating_sub(used))
 }
 
 fn address_limit() -> Option<u64> {
@@ -125,13 +197,66 @@ mod tests {
     #[test]
     fn what_is_free_is_read() {
         assert_eq!(mem_available("MemTotal: 9 kB\nMemAvailable:     16 kB\n"), Some(16_384));
-        let files = |path: &str| {
-            let value = if path == "/sys/fs/cgroup/a/memory.max" { "100" } else { "30" };
-            value.to_owned()
-        };
-        assert_eq!(cgroup_free("0::/a\n", &files), Some(70));
-        assert_eq!(cgroup_free("1:cpu:/a\n", &files), None);
         assert!(available_bytes() > 0);
+    }
+
+    #[test]
+    fn files_that_are_too_long_are_not_read() {
+        let path = std::env::temp_dir().join(format!("eagre-memory-{}", std::process::id()));
+        // A file without blocks: reading it whole would take a TB.
+        File::create(&path).and_then(|file| file.set_len(1 << 40)).unwrap();
+        let error = read_file(&path, 2_000_000_000).unwrap_err();
+        assert_eq!(error.to_string(), "is larger than 2000 MB, the most that a file may have");
+        assert!(read_file(&path, u64::MAX).unwrap_err().to_string().contains("of memory that are available"));
+        fs::write(&path, b"tide").unwrap();
+        assert_eq!(read_file(&path, 4).unwrap(), b"tide");
+        assert!(read_file(&path, 3).is_err());
+        fs::remove_file(&path).unwrap();
+        assert!(read_file(Path::new("/dev/zero"), 1_000).is_err(), "its length is told as 0");
+    }
+
+    /// What groups with these files leave.
+    fn free(own: &str, files: &[(&str, &str)]) -> Option<u64> {
+        let text = |path: &str| {
+            let found = files.iter().find(|(name, _)| path == format!("/sys/fs/cgroup/{name}"));
+            found.map_or_else(String::new, |(_, text)| (*text).to_owned())
+        };
+        groups_free(own, &text)
+    }
+
+    #[test]
+    fn the_narrowest_of_all_groups_around_limits() {
+        let files = [
+            ("a/memory.max", "100\n"),
+            ("a/memory.current", "60\n"),
+            ("a/memory.stat", "anon 20\ninactive_file 10\nactive_file 5\n"),
+            ("a/b/memory.max", "max\n"),
+            ("a/b/memory.current", "20\n"),
+            ("a/b/c/memory.max", "90\n"),
+            ("a/b/c/memory.current", "10\n"),
+        ];
+        assert_eq!(free("0::/a/b/c\n", &files), Some(50), "a parent's, without cache it can drop");
+        assert_eq!(free("0::/a/b/c\n", &files[3..]), Some(80));
+        assert_eq!(free("0::/a/b\n", &files[3..]), None);
+        assert_eq!(free("0::/\n", &files), None);
+        assert_eq!(
+            free("0::/a\n", &[("unified/a/memory.max", "9"), ("unified/a/memory.current", "2")]),
+            Some(7)
+        );
+    }
+
+    #[test]
+    fn groups_of_version_1_limit() {
+        let files = [
+            ("memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("memory/memory.usage_in_bytes", "5000\n"),
+            ("memory/a/memory.limit_in_bytes", "100\n"),
+            ("memory/a/memory.usage_in_bytes", "30\n"),
+            ("memory/a/memory.stat", "cache 9\ninactive_file 1\ntotal_inactive_file 4\n"),
+        ];
+        assert_eq!(free("8:cpu,memory:/a/b\n0::/\n", &files), Some(74));
+        assert_eq!(free("4:memory:/\n", &files), Some(9_223_372_036_854_766_712));
+        assert_eq!(free("8:cpu:/a\n", &files), None);
     }
 
     #[test]

@@ -106,10 +106,16 @@ pub struct Run {
     pub achieved: Option<AchievedResult>,
     /// Whether what was asked holds, once there is a result.
     pub overall: Option<OverallResult>,
-    /// Rate changes so far, one sentence each.
+    /// The last 100 changes of rates and streams, one sentence each.
     pub rate_changes: Vec<String>,
-    /// Rate changes that were refused, with the reason.
+    /// How many such changes there were.
+    #[serde(default)]
+    pub rate_changes_in_all: u64,
+    /// The last 100 changes that were refused, with the reason.
     pub refused_changes: Vec<String>,
+    /// How many were refused.
+    #[serde(default)]
+    pub refused_changes_in_all: u64,
     /// Names of the columns of live figures.
     pub names: Names,
     /// Ports with a capture.

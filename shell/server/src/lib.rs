@@ -14,6 +14,7 @@ mod access;
 mod admission;
 mod assets;
 mod audit;
+mod budget;
 mod campaigns;
 mod connections;
 mod events;

@@ -120,7 +120,7 @@ impl ProfileStore {
                 "'{name}': the server reads files from its own folder only: use a relative path without '..'"
             ));
         }
-        match fs::read(self.files.join(name)) {
+        match os::memory::read_file(&self.files.join(name), profile::FILE_MAX) {
             Ok(bytes) => Ok(bytes),
             Err(error) => example(name).ok_or_else(|| {
                 format!("'{name}' in the folder {} of the server: {error}", self.files.display())

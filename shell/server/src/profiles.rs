@@ -1,5 +1,6 @@
 //! From a profile in a request to a Plan.
 
+use crate::budget::Budget;
 use crate::fault::{Fault, places};
 use crate::jobs::lock;
 use crate::profile_store::ProfileStore;
@@ -48,23 +49,76 @@ pub(crate) fn secret() -> String {
 
 /// One profile at a time is made a Plan, so that the memory it may take is there.
 static PLANNING: Mutex<()> = Mutex::new(());
-/// The part of the available memory a Plan may take. What runs on it needs several times as much.
+/// The part of the memory that is free a Plan may take. What runs on it needs several times as much.
 const MEMORY_SHARE: u64 = 8;
+/// Profiles of fewer bytes and streams take too little memory to give it back.
+const SMALL_BYTES: usize = 64 << 10;
+const SMALL_STREAMS: usize = 1_000;
 
 /// The Plan, or all errors.
 pub(crate) fn plan(
     text: &str,
     overrides: &Overrides,
     profiles: &ProfileStore,
+    budget: &Budget,
 ) -> Result<Plan, Vec<ProfileError>> {
     let _alone = lock(&PLANNING);
-    let memory_bytes = Some(os::memory::available_bytes() / MEMORY_SHARE);
+    let memory_bytes = Some(budget.free() / MEMORY_SHARE);
     profile::load_with(text, &Overrides { memory_bytes, ..*overrides }, &|name| profiles.file(name))
 }
 
-/// Checks a profile.
-pub(crate) fn check(text: &str, profiles: &ProfileStore) -> Check {
+/// Gives memory back to the system when it is dropped, after what was made of a profile: the allocator keeps it otherwise.
+pub(crate) struct GivesBack {
+    is_due: bool,
+}
+
+impl GivesBack {
+    /// After anything that comes to nothing: what a profile with errors took is not known.
+    pub(crate) fn after_refusal() -> Self {
+        Self { is_due: true }
+    }
+
+    /// What was made of the profile goes on, or was too small to matter.
+    pub(crate) fn is_not_due(&mut self) {
+        self.is_due = false;
+    }
+}
+
+impl Drop for GivesBack {
+    fn drop(&mut self) {
+        if self.is_due {
+            os::memory::give_back();
+        }
+    }
+}
+
+/// The Plan of a profile that is only looked at, or all errors.
+fn look<T>(
+    text: &str,
+    profiles: &ProfileStore,
+    budget: &Budget,
+    found: impl FnOnce(Result<Plan, Vec<ProfileError>>) -> T,
+) -> T {
+    let mut rest = GivesBack::after_refusal();
     let overrides = Overrides { default_seed: 1, ..Overrides::default() };
+    let planned = plan(text, &overrides, profiles, budget);
+    if text.len() < SMALL_BYTES && planned.as_ref().is_ok_and(|plan| plan.streams.len() < SMALL_STREAMS) {
+        rest.is_not_due();
+    }
+    found(planned)
+}
+
+/// Whether a profile is fit to be stored.
+pub(crate) fn refuse_broken(text: &str, profiles: &ProfileStore, budget: &Budget) -> Result<(), Fault> {
+    look(text, profiles, budget, |planned| planned.map(drop).map_err(|errors| Fault::profile(&errors)))
+}
+
+/// Checks a profile.
+pub(crate) fn check(text: &str, profiles: &ProfileStore, budget: &Budget) -> Check {
+    look(text, profiles, budget, checked)
+}
+
+fn checked(planned: Result<Plan, Vec<ProfileError>>) -> Check {
     let nothing = Check {
         good: false,
         streams: 0,
@@ -74,7 +128,7 @@ pub(crate) fn check(text: &str, profiles: &ProfileStore) -> Check {
         warnings: Vec::new(),
         errors: Vec::new(),
     };
-    match plan(text, &overrides, profiles) {
+    match planned {
         Err(errors) => Check { errors: places(&errors), ..nothing },
         Ok(plan) => Check {
             good: true,

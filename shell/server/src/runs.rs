@@ -1,5 +1,6 @@
 //! A run: an engine's session on a thread of its own.
 
+use crate::budget::Reservation;
 use crate::fault::Fault;
 use crate::jobs::{CoresInUse, Ending, Job, lock};
 use crate::limits::Limits;
@@ -17,7 +18,7 @@ use profile::{Overrides, Plan};
 use result::{
     AchievedResult, IntervalDocument, OverallResult, ResultDocument, StreamResult, TotalDocument, Verdict,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -35,6 +36,10 @@ const INTERVALS_MAX: usize = 1_000;
 const STREAMS_KEPT: usize = 200;
 /// What a stream's name takes beside its row, bytes.
 const ROW_BYTES: usize = 200;
+/// Changes of a run, and refusals, that its document has: the last ones. It is sent with every change.
+const CHANGES_KEPT: usize = 100;
+/// Names listed in a sentence.
+const NAMES_MAX: usize = 10;
 /// How long to wait for a command to be carried out: one sent before traffic starts is carried out then.
 const PATIENCE: Duration = Duration::from_millis(500);
 
@@ -53,6 +58,8 @@ pub(crate) struct RunJob {
     /// Whether a client attends it.
     attended: bool,
     changes: Mutex<Changes>,
+    /// For streams that were added, until the run ends.
+    memory: Mutex<Vec<Reservation>>,
     pings: Pings,
     end: Mutex<End>,
     full_texts: Texts<FullKey>,
@@ -67,8 +74,8 @@ type FullKey = (Option<u64>, State, bool);
 pub(crate) struct RunChange {
     pub(crate) state: State,
     reason: Option<String>,
-    rate_changes: usize,
-    refused_changes: usize,
+    rate_changes: u64,
+    refused_changes: u64,
     streams: usize,
     has_verdict: bool,
 }
@@ -85,8 +92,38 @@ pub(crate) struct RunMode {
 /// Rates that were changed, and those the engine refused, in words.
 #[derive(Default)]
 struct Changes {
-    made: Vec<String>,
-    refused: Vec<String>,
+    made: Recent,
+    refused: Recent,
+}
+
+/// The last of many sentences, and how many there were.
+#[derive(Default)]
+struct Recent {
+    all: u64,
+    last: VecDeque<String>,
+}
+
+impl Recent {
+    fn push(&mut self, sentence: String) {
+        self.all += 1;
+        if self.last.len() == CHANGES_KEPT {
+            self.last.pop_front();
+        }
+        self.last.push_back(sentence);
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        self.last.iter().cloned().collect()
+    }
+}
+
+/// Names in a sentence.
+fn in_a_row(names: &[String]) -> String {
+    let (shown, rest) = names.split_at(names.len().min(NAMES_MAX));
+    match rest.len() {
+        0 => shown.join(", "),
+        more => format!("{} and {more} more", shown.join(", ")),
+    }
 }
 
 /// A rate command, and what it changes of the plan.
@@ -136,6 +173,7 @@ impl RunJob {
             plan: Mutex::new(plan),
             attended: mode.attended,
             changes: Mutex::default(),
+            memory: Mutex::default(),
             pings: Pings::default(),
             end: Mutex::default(),
             full_texts: Texts::default(),
@@ -172,8 +210,10 @@ impl RunJob {
             verdict: end.verdict.clone(),
             achieved: end.achieved.clone(),
             overall: end.overall.clone(),
-            rate_changes: changes.made.clone(),
-            refused_changes: changes.refused.clone(),
+            rate_changes: changes.made.sentences(),
+            rate_changes_in_all: changes.made.all,
+            refused_changes: changes.refused.sentences(),
+            refused_changes_in_all: changes.refused.all,
             names: self.names(),
             captures: self.captures.keys().cloned().collect(),
         }
@@ -223,8 +263,8 @@ impl RunJob {
         RunChange {
             state: status.state,
             reason: status.reason,
-            rate_changes: changes.made.len(),
-            refused_changes: changes.refused.len(),
+            rate_changes: changes.made.all,
+            refused_changes: changes.refused.all,
             streams: self.streams(),
             has_verdict: lock(&self.end).verdict.is_some(),
         }
@@ -304,7 +344,12 @@ impl RunJob {
 
     /// Adds the streams of a plan for the same ports; returns once workers have them, or the engine refuses. One caller at a
     /// time: whoever has `adding`.
-    pub(crate) async fn add_streams(&self, more: Plan, limits: &Limits) -> Result<(), Fault> {
+    pub(crate) async fn add_streams(
+        &self,
+        more: Plan,
+        memory: Reservation,
+        limits: &Limits,
+    ) -> Result<(), Fault> {
         let mut grown = lock(&self.plan).clone();
         grown.streams.extend(more.streams.iter().cloned());
         limits.check(&grown)?;
@@ -312,7 +357,8 @@ impl RunJob {
         let names: Vec<String> = more.streams.iter().map(|stream| stream.name.clone()).collect();
         self.carry_out(Command::AddStreams(NewStreams(Arc::new(more)))).await?;
         lock(&self.plan).streams.extend(streams);
-        lock(&self.changes).made.push(format!("{} added", names.join(", ")));
+        lock(&self.memory).push(memory);
+        lock(&self.changes).made.push(format!("{} added", in_a_row(&names)));
         lock(&self.names).streams.extend(names);
         self.job.snapshots.notify();
         Ok(())
@@ -326,7 +372,7 @@ impl RunJob {
             Some(_) => return Err(Fault::value("when_s", "expected 0 to 1000000000")),
         };
         let names = removed.streams;
-        let who = if names.is_empty() { "all streams".to_owned() } else { names.join(", ") };
+        let who = if names.is_empty() { "all streams".to_owned() } else { in_a_row(&names) };
         let words = match removed.when_s {
             None => format!("{who} removed"),
             Some(at) => format!("{who} removed at {at} s"),
@@ -543,6 +589,7 @@ impl RunJob {
         let has_totals = lock(&self.end).totals.is_some();
         self.job.snapshots.shrink(has_totals, has_totals && many);
         self.full_texts.forget();
+        lock(&self.memory).clear();
         if many {
             let mut plan = lock(&self.plan);
             plan.streams = Vec::new();

@@ -3,6 +3,7 @@
 use crate::access::Caller;
 use crate::admission::Admission;
 use crate::audit::Audit;
+use crate::budget::Budget;
 use crate::campaigns::CampaignJob;
 use crate::fault::Fault;
 use crate::jobs::{Cores, Ending, Job, lock, now};
@@ -76,6 +77,7 @@ pub struct Service {
     pub(crate) store: PathBuf,
     pub(crate) state: PathBuf,
     pub(crate) cores: Arc<Cores>,
+    pub(crate) budget: Arc<Budget>,
     pub(crate) leases: Mutex<Leases>,
     links: Links,
     /// In the order they were started.
@@ -106,6 +108,7 @@ impl Service {
             store: options.store.clone(),
             state: options.state.clone(),
             cores: Arc::new(Cores::new(&cores)),
+            budget: Budget::new(),
             leases: Mutex::default(),
             links: Links::default(),
             works: Mutex::default(),
@@ -381,7 +384,9 @@ fn unfinished(store: &mut Store) -> Result<Vec<Run>, Fault> {
             achieved: None,
             overall: None,
             rate_changes: Vec::new(),
+            rate_changes_in_all: 0,
             refused_changes: Vec::new(),
+            refused_changes_in_all: 0,
             names: api::Names::default(),
             captures: Vec::new(),
         });

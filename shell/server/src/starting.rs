@@ -5,11 +5,12 @@
 //! Invariant: what a job holds is given back before its end is told, and when its beginning fails at any step.
 
 use crate::access::Caller;
+use crate::budget::Reservation;
 use crate::campaigns::{CampaignJob, Setup};
 use crate::fault::Fault;
 use crate::jobs::{About, CoresInUse, Ending, Job, lock, now};
 use crate::leases::{Wanted, labels};
-use crate::profiles::{Written, plan, secret};
+use crate::profiles::{self, GivesBack, Written, secret};
 use crate::routes::blocking;
 use crate::runs::{RunJob, RunMode, StoredRun};
 use crate::scripts::{self, Order, ScriptJob};
@@ -61,6 +62,8 @@ impl Drop for HeldPorts {
 /// What a job holds while it goes on. Cores go first: whoever gets the ports next finds them free.
 struct Held {
     cores: CoresInUse,
+    #[expect(dead_code, reason = "it is held")]
+    memory: Reservation,
     ports: HeldPorts,
 }
 
@@ -161,6 +164,7 @@ impl Service {
         mode: &RunMode,
         caller: &Caller,
     ) -> Result<(Arc<RunJob>, Opened), Fault> {
+        let mut rest = GivesBack::after_refusal();
         let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.profiles)?;
         let overrides = Overrides {
             rate: rate(new.rate.as_deref())?,
@@ -169,8 +173,7 @@ impl Service {
             default_seed: os::entropy::seed(),
             ..Overrides::default()
         };
-        let mut plan =
-            plan(&written.text, &overrides, &self.profiles).map_err(|errors| Fault::profile(&errors))?;
+        let mut plan = self.plan(&written.text, &overrides)?;
         let held = self.hold(&mut plan, new.cores, new.lease.as_deref(), caller)?;
         self.limits.impose(&mut plan);
         let name = name(new.name.as_deref(), &written, "run");
@@ -189,6 +192,7 @@ impl Service {
         go_on(Work::Run(run.clone()), held, move |cores| {
             body.play(plan, cores, kept, &mut commands, |answer| drop(opened.send(answer)))
         })?;
+        rest.is_not_due();
         Ok((run, is_open))
     }
 
@@ -205,12 +209,13 @@ impl Service {
             let _alone = run.adding.lock().await;
             let overrides = run.for_more_streams();
             let planned = blocking(service.clone(), move |service| {
-                let plan = plan(&written.text, &overrides, &service.profiles);
-                let mut plan = plan.map_err(|errors| Fault::profile(&errors))?;
+                let mut plan = service.plan(&written.text, &overrides)?;
                 service.admission.admit_all(&mut plan)?;
-                Ok(plan)
+                let memory = service.budget.reserve(engine::memory_needed(&plan, 1))?;
+                Ok((plan, memory))
             });
-            run.add_streams(planned.await?, &service.limits).await
+            let (plan, memory) = planned.await?;
+            run.add_streams(plan, memory, &service.limits).await
         });
         task.await.unwrap_or_else(|_| Err(Fault::machine("the thread that adds streams failed")))
     }
@@ -221,6 +226,7 @@ impl Service {
         new: &NewCampaign,
         caller: &Caller,
     ) -> Result<Arc<CampaignJob>, Fault> {
+        let mut rest = GivesBack::after_refusal();
         let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.profiles)?;
         let choice =
             Choice::by_name(&new.method).map_err(|error| Fault::value("method", error.to_string()))?;
@@ -233,8 +239,7 @@ impl Service {
             default_rate: Some(Load::Max),
             ..Overrides::default()
         };
-        let mut plan =
-            plan(&written.text, &overrides, &self.profiles).map_err(|errors| Fault::profile(&errors))?;
+        let mut plan = self.plan(&written.text, &overrides)?;
         if self.limits.rate.is_some() {
             return Err(Fault::forbidden("this server limits rates, but methods test up to line rate"));
         }
@@ -258,6 +263,7 @@ impl Service {
         let setup = Setup { plan, parts, timing, attributes, profile, store, id };
         let body = campaign.clone();
         go_on(Work::Campaign(campaign.clone()), held, move |cores| body.play(setup, cores, &mut commands))?;
+        rest.is_not_due();
         Ok(campaign)
     }
 
@@ -280,8 +286,7 @@ impl Service {
         }
         let order = Order::of(new)?;
         let overrides = Overrides { default_seed: os::entropy::seed(), ..Overrides::default() };
-        let plan = plan(&scripts::ports(&new.ports), &overrides, &self.profiles);
-        let mut plan = plan.map_err(|errors| Fault::profile(&errors))?;
+        let mut plan = self.plan(&scripts::ports(&new.ports), &overrides)?;
         let held = self.hold(&mut plan, None, new.lease.as_deref(), caller)?;
         let id = fresh_id();
         let folder = self.state.join("runs").join(&id);
@@ -293,6 +298,12 @@ impl Service {
         let body = script.clone();
         go_on(Work::Script(script.clone()), held, move |_| body.play(&order, &plan))?;
         Ok(script)
+    }
+
+    /// The plan of a profile in a request.
+    fn plan(&self, text: &str, overrides: &Overrides) -> Result<Plan, Fault> {
+        profiles::plan(text, overrides, &self.profiles, &self.budget)
+            .map_err(|errors| Fault::profile(&errors))
     }
 
     /// What a job with this plan needs, if the limits allow it and nobody else has it. From then on the plan names its ports
@@ -307,10 +318,11 @@ impl Service {
         let ports = self.admission.admit_all(plan)?;
         self.limits.check(plan)?;
         let cores = self.workers(cores)?;
+        let memory = self.budget.reserve(engine::memory_needed(plan, cores.cores.len()))?;
         let names = labels(&ports);
         let own_lease = lease.is_none();
         let lease = self.reserve(&ports, lease, caller)?;
-        Ok(Held { cores, ports: HeldPorts { service: self.clone(), lease, own_lease, names } })
+        Ok(Held { cores, memory, ports: HeldPorts { service: self.clone(), lease, own_lease, names } })
     }
 
     /// Cores for a job.

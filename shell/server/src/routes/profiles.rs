@@ -3,13 +3,12 @@
 use super::body::Body;
 use super::{Known, blocking, reading};
 use crate::fault::Fault;
-use crate::profiles::{check as checked, text};
+use crate::profiles::{check as checked, refuse_broken, text};
 use crate::service::Service;
 use api::{Check, NewCheck, NewProfile, Problem, ProfileEntry, StoredProfile};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use profile::Overrides;
 use std::sync::Arc;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -27,7 +26,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
     responses((status = 200, body = Check), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn check(State(service): Known, Body(new): Body<NewCheck>) -> Result<Json<Check>, Fault> {
     let text = text(&new.profile)?;
-    reading(service, move |service| Ok(Json(checked(&text, &service.profiles)))).await
+    reading(service, move |service| Ok(Json(checked(&text, &service.profiles, &service.budget)))).await
 }
 
 /// Stored profiles and built-in examples
@@ -58,9 +57,7 @@ async fn put_profile(
 ) -> Result<Json<StoredProfile>, Fault> {
     let profile = text(&new.profile)?;
     blocking(service, move |service| {
-        let overrides = Overrides { default_seed: 1, ..Overrides::default() };
-        crate::profiles::plan(&profile, &overrides, &service.profiles)
-            .map_err(|errors| Fault::profile(&errors))?;
+        refuse_broken(&profile, &service.profiles, &service.budget)?;
         service.profiles.put(&name, &profile)?;
         Ok(Json(StoredProfile { name, profile }))
     })
