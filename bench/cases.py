@@ -406,6 +406,20 @@ def histograms(bench):
     )  # fmt: skip
 
 
+def integrity(bench):
+    """P20: payloads that are compared against those that are not, in memory and where the kernel copies each packet."""
+    for size in ("128B", "imix", "1518B"):
+        sized = ("128B", size)
+        run = lambda *changes: lambda: eagre("P20", changed("P20", "p20", sized, *changes), seconds=bench.seconds)
+        full, signature = alternate(bench, run(), run(("full", "signature")))
+        yield against("P20", f"`integrity: full` against `signature`, `ring`, {size}", 0.5, full, signature)
+    with OwnPair() as pair:
+        near = pair.within(pair.near)
+        run = lambda *changes: lambda: eagre("P20", changed("P20", "p20-veth", *changes), seconds=bench.seconds, inside=near)
+        full, signature = alternate(bench, run(), run(("full", "signature")))
+    yield against("P20", "`integrity: full` against `signature`, AF_PACKET on veth, 1514B", 0.5, full, signature)
+
+
 def demo(bench):
     """P17: `eagre demo` by an ordinary user: how soon, and in how much memory."""
     stated, at_most, megabytes = [], [], []
@@ -530,7 +544,7 @@ def instructions(bench):
     """
     if not shutil.which("valgrind"):
         raise CouldNotRun("valgrind is not installed")
-    for profile, what in (("p1", "P1"), ("p2", "P2"), ("p3", "P3"), ("p4", "P4"), ("p5-1", "P5, 1 stream"), ("p5-10000", "P5, 10,000 streams")):
+    for profile, what in (("p1", "P1"), ("p2", "P2"), ("p3", "P3"), ("p4", "P4"), ("p5-1", "P5, 1 stream"), ("p5-10000", "P5, 10,000 streams"), ("p20", "P20, 128 B")):
         costs = []
         for _ in range(2):
             (short, packets_short), (long, packets_long) = count(profile, 1), count(profile, 3)
@@ -610,5 +624,6 @@ CASES = {
     "P16": histograms,
     "P17": demo,
     "P19": delivered,
+    "P20": integrity,
     "instructions": instructions,
 }

@@ -38,6 +38,8 @@ EXPLANATIONS = """
 - **P19**: 'requested' is the rate times the duration. Every packet not sent must be in `tx_unsent`, and the verdict must be
   `generator_limited`. The limit is measured before and after each rate near it, and a rate
   below it that falls short is tried again.
+- **P20**: both are Eagre's, with the same packets. On `ring` a packet whose payload is not compared is not copied: all that the other
+  case writes and reads is extra, and grows with the length.
 - **P11–P15, P19 of sessions**: one worker has both ends, on `ring` ports; 'per CPU-second' refers to that worker. A session counts
   once for both ends, and only if it did what it should; a run with a failed session has no figure. The figures of WARP17 and TRex
   are not from this run: also both ends on one core, measured once on a machine of this kind. WARP17 closes by a reset after 8

@@ -669,6 +669,26 @@ export interface CriterionResult {
   reason?: string | null;
 }
 
+/** What was wrong with damaged packets of a stream. */
+export interface DamageResult {
+  /** Packets by what was wrong. `single_bit`: one bit. `burst`: several bits within 32. `scattered`: bits further apart. `shifted`: a part of the payload at another place in it. `other_packet`: payload of another packet of the run. `truncated`: a part is missing. `signature`: several bits of the signature, so that no latency is known. */
+  kinds: Record<string, number>;
+  /** Wrong bits of packets with `single_bit`, `burst` or `scattered`. */
+  bit_errors: number;
+  /** Where in the payload these bits were. Places without any are absent. */
+  places: DamagedPlace[];
+}
+
+/** A part of the payload. */
+export interface DamagedPlace {
+  /** Its first byte; 0 is the first behind the headers. */
+  from_byte: number;
+  /** Its last byte. The signature is at the payload's end. */
+  to_byte: number;
+  /** Wrong bits in it. */
+  bit_errors: number;
+}
+
 /** A DHCP client behind a port. */
 export interface DhcpClientState {
   /** Name of the port in the profile. */
@@ -3157,10 +3177,14 @@ export interface Run {
   achieved: AchievedResult | null;
   /** Whether what was asked holds, once there is a result. */
   overall: OverallResult | null;
-  /** Rate changes so far, one sentence each. */
+  /** The last 100 changes of rates and streams, one sentence each. */
   rate_changes: string[];
-  /** Rate changes that were refused, with the reason. */
+  /** How many such changes there were. */
+  rate_changes_in_all: number;
+  /** The last 100 changes that were refused, with the reason. */
   refused_changes: string[];
+  /** How many were refused. */
+  refused_changes_in_all: number;
   /** Names of the columns of live figures. */
   names: Names;
   /** Ports with a capture. */
@@ -3497,6 +3521,8 @@ export interface SimResult {
   duplicated: number;
   /** Frames delayed on links. */
   delayed: number;
+  /** Frames in which links flipped a bit. */
+  corrupted: number;
   /** Frames delivered after a frame sent later on the same port. */
   overtaken: number;
   /** Frames dropped by the device because its buffer was full. */
@@ -3665,6 +3691,12 @@ export interface StreamResult {
   stale?: number | null;
   /** Packets with a sequence number far ahead that no later packet confirmed; not counted as received. */
   rejected?: number | null;
+  /** What was compared of received packets: `signature`, its 18 bytes; `full`, the rest of the payload, too. */
+  integrity?: string | null;
+  /** Packets received damaged, duplicates included; of streams with `integrity: full`. They are not lost. */
+  damaged?: number | null;
+  /** What was wrong with them. */
+  damage?: DamageResult | null;
   /** One-way delay. */
   latency_ns?: LatencyResult | null;
   /** Variation of the delay from packet to packet. */

@@ -229,7 +229,7 @@ impl Row {
             stale: rare.stale,
             rejected: rare.rejected,
             reorder_distance_max: rare.reorder_distance_max,
-            latency: self.latency.moments(self.received),
+            latency: self.latency.moments(self.received.saturating_sub(rare.untimed)),
             delay_change: DelayVariation {
                 samples: self.pairs,
                 max: self.change_max,
@@ -248,6 +248,8 @@ pub(crate) struct Rare {
     pub(crate) reordered: u64,
     pub(crate) stale: u64,
     pub(crate) rejected: u64,
+    /// Received packets of which no delay is known.
+    pub(crate) untimed: u64,
     pub(crate) reorder_distance_max: u64,
     /// See [`Counts::missed`].
     pub(crate) missed: i64,

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod counts;
+mod damage;
 mod egress;
 mod order;
 mod outages;
@@ -22,6 +23,7 @@ mod span;
 mod totals;
 
 pub use counts::{Counts, DelayVariation, Moments};
+pub use damage::{DAMAGE_KINDS, DAMAGE_PLACES, DamageCounts, Damages};
 pub use egress::{Egress, EgressCounts};
 pub use order::{ArrivalOrder, RESYNC, WINDOW};
 pub use outages::{Outage, OutageRule, Outages};

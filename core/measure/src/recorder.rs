@@ -248,6 +248,7 @@ impl Recorder {
     pub fn count(&mut self, stream: u32, bytes: u16) {
         if let Some(row) = self.table.rows.get_mut(stream as usize) {
             row.counted(bytes);
+            self.table.rare[stream as usize].untimed += 1;
         }
     }
 

@@ -157,6 +157,20 @@ mod tests {
         Arrival { sequence, bytes: 60, latency, ..Arrival::default() }
     }
 
+    /// So the mean is that of packets whose delay is known.
+    #[test]
+    fn packets_without_a_time_are_no_samples_of_latency() {
+        let mut recorder = Recorder::new(Table::new(1, None), 1);
+        let arrival = Arrival { bytes: 64, latency: 100, ..Arrival::default() };
+        recorder.record(&[arrival], Nanos(1_000));
+        recorder.count(0, 60);
+        let mut table = Table::new(1, None);
+        recorder.swap(&mut table);
+        let counts = table.counts(0);
+        assert_eq!((counts.received, counts.bytes), (2, 124));
+        assert_eq!((counts.latency.samples, counts.latency.mean()), (1, Some(100.0)));
+    }
+
     #[test]
     fn jitter_of_a_known_series() {
         let mut recorder = Recorder::new(Table::new(1, Some(Scale::FINE)), 1);

@@ -58,6 +58,9 @@ pub struct Overrides {
     pub memory_bytes: Option<u64>,
 }
 
+/// Bytes that a file a profile names can have at most: whoever reads it looks at its length first.
+pub const FILE_MAX: u64 = bgp::TABLE_FILE_MAX as u64;
+
 /// Reads a file a profile names, or says why it can't be had: this crate opens none itself.
 pub type Files<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 

@@ -598,6 +598,8 @@ pub struct StreamPlan {
     pub duration: Option<Nanos>,
     /// Whether every packet carries the 18-byte signature and is measured.
     pub measure: bool,
+    /// Whether the payload is a function of the packet's number, and compared where it arrives.
+    pub integrity: bool,
     /// The number in the IP header by which packets without a signature are counted, if they are.
     pub mark: Option<u16>,
 }
@@ -636,6 +638,9 @@ pub struct EgressBits {
 
 /// Streams of a plan of which one is watched for outages, at most: workers keep a quarter of a second of samples of each.
 pub const WATCHED_MAX: usize = 1_000;
+
+/// Streams of a plan whose payloads are compared, at most: workers count what is wrong with each.
+pub const INTEGRITY_MAX: usize = 1 << 16;
 
 /// Bits that are tracked of a stream at most, all fields together.
 pub const EGRESS_BITS_MAX: u16 = 12;
@@ -948,6 +953,8 @@ pub struct LinkPlan {
     pub reorder: f64,
     /// Extra delay of a reordered frame.
     pub reorder_by: Nanos,
+    /// Share of frames in which one bit behind the headers is flipped.
+    pub corrupt: f64,
 }
 
 /// A model router.

@@ -27,6 +27,15 @@ pub fn mix(state: u64) -> u64 {
     z ^ (z >> SHIFTS[2])
 }
 
+/// The state that [`mix`] makes `mixed` of.
+pub fn unmix(mixed: u64) -> u64 {
+    // The inverses of the factors modulo 2^64; a shift is undone by itself and its double.
+    let unshift = |z: u64, by: u32| z ^ (z >> by) ^ (z >> (2 * by));
+    let z = unshift(mixed, SHIFTS[2]).wrapping_mul(0x3196_42b2_d24d_8ec3);
+    let z = unshift(z, SHIFTS[1]).wrapping_mul(0x96de_1b17_3f11_9089);
+    unshift(z, SHIFTS[0])
+}
+
 /// The state at number 0 for `seed`.
 #[inline(always)]
 pub fn key(seed: u64) -> u64 {
@@ -87,6 +96,13 @@ mod tests {
         assert_eq!(mix(STEP.wrapping_mul(2)), 0x6e78_9e6a_a1b9_65f4);
         assert_eq!(mix(1_234_567u64.wrapping_add(STEP)), 6_457_827_717_110_365_317);
         assert_eq!(word(STEP, 1), 0x6e78_9e6a_a1b9_65f4);
+    }
+
+    #[test]
+    fn unmix_undoes_mix() {
+        for n in (0..1_000).map(|n| word(7, n)).chain([0, 1, u64::MAX]) {
+            assert_eq!((unmix(mix(n)), mix(unmix(n))), (n, n));
+        }
     }
 
     #[test]

@@ -40,8 +40,8 @@ pub use states::{
     OspfLsaState, OspfPacketCounts, OspfRouterState, PppoeClientState, ProtocolCounts, ProtocolStates,
 };
 pub use stream::{
-    BY_MARK, EgressResult, JitterResult, LatencyResult, OutageResult, OutagesResult, PacingResult,
-    PathResult, ReplayResult, SpreadResult, StreamResult, UndisturbedResult,
+    BY_MARK, DAMAGE, DamageResult, DamagedPlace, EgressResult, JitterResult, LatencyResult, OutageResult,
+    OutagesResult, PacingResult, PathResult, ReplayResult, SpreadResult, StreamResult, UndisturbedResult,
 };
 pub use trial::{
     AchievedPart, AchievedResult, CaptureResult, ClockResult, CoreMove, CriterionResult, HoldsResult,

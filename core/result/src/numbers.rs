@@ -109,6 +109,8 @@ pub enum Key {
     RxError,
     /// Why a frame was not sent.
     TxError,
+    /// What is wrong with a packet.
+    Damage,
 }
 
 impl Key {
@@ -128,6 +130,7 @@ impl Key {
             Self::Index => "<n>",
             Self::Failure | Self::RxError | Self::TxError => "<reason>",
             Self::FailureDetail => "<detail>",
+            Self::Damage => "<kind>",
             Self::HttpClass => "<class>",
             Self::DnsCode => "<code>",
             Self::TcpCounter | Self::FrameCounter | Self::PortCounter => "<counter>",

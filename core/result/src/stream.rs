@@ -1,9 +1,13 @@
 //! Streams, and the distributions that streams, ports and sessions share.
 
-use crate::Named;
+use crate::{Counters, Named};
+use std::borrow::Cow;
 
 /// Numbers of streams that are known of packets counted by a mark.
 pub const BY_MARK: [&str; 4] = ["rx", "rx_bytes", "lost", "loss_ratio"];
+
+/// Numbers of streams that are known of packets whose payloads are compared: these, and all below them.
+pub const DAMAGE: [&str; 2] = ["damaged", "damage"];
 
 part! {
     /// One stream.
@@ -52,6 +56,15 @@ part! {
         /// Packets with a sequence number far ahead that no later packet confirmed; not counted as received.
         #[serde(skip_serializing_if = "Option::is_none")]
         rejected: Option<u64> = COUNT.measured();
+        /// What was compared of received packets: `signature`, its 18 bytes; `full`, the rest of the payload, too.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        integrity: Option<Cow<'static, str>> = TEXT;
+        /// Packets received damaged, duplicates included; of streams with `integrity: full`. They are not lost.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        damaged: Option<u64> = COUNT.measured().counter("stream_damaged_packets");
+        /// What was wrong with them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        damage: Option<DamageResult> = PART.measured();
         /// One-way delay.
         #[serde(skip_serializing_if = "Option::is_none")]
         latency_ns: Option<LatencyResult> = PART.measured().gauge("stream_latency_seconds");
@@ -178,6 +191,32 @@ part! {
         until_ns: Option<u64> = NANOS.measured();
         /// Packets sent in that time and not received.
         lost: u64 = COUNT;
+    }
+}
+
+part! {
+    /// What was wrong with damaged packets of a stream.
+    pub struct DamageResult {
+        /// Packets by what was wrong. `single_bit`: one bit. `burst`: several bits within 32. `scattered`: bits further apart.
+        /// `shifted`: a part of the payload at another place in it. `other_packet`: payload of another packet of the run.
+        /// `truncated`: a part is missing. `signature`: several bits of the signature, so that no latency is known.
+        kinds: Counters = COUNT.by(&[Key::Damage]);
+        /// Wrong bits of packets with `single_bit`, `burst` or `scattered`.
+        bit_errors: u64 = COUNT;
+        /// Where in the payload these bits were. Places without any are absent.
+        places: Vec<DamagedPlace> = PART.by(&[Key::Index]);
+    }
+}
+
+part! {
+    /// A part of the payload.
+    pub struct DamagedPlace {
+        /// Its first byte; 0 is the first behind the headers.
+        from_byte: u64 = BYTES;
+        /// Its last byte. The signature is at the payload's end.
+        to_byte: u64 = BYTES;
+        /// Wrong bits in it.
+        bit_errors: u64 = COUNT;
     }
 }
 

@@ -34,6 +34,8 @@ part! {
         duplicated: u64 = COUNT;
         /// Frames delayed on links.
         delayed: u64 = COUNT;
+        /// Frames in which links flipped a bit.
+        corrupted: u64 = COUNT;
         /// Frames delivered after a frame sent later on the same port.
         overtaken: u64 = COUNT;
         /// Frames dropped by the device because its buffer was full.

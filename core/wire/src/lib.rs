@@ -13,6 +13,7 @@ pub mod checksum;
 mod checksums;
 pub mod control;
 mod fill;
+pub mod integrity;
 mod layout;
 pub mod marked;
 pub mod path;

@@ -222,8 +222,22 @@ pub fn find(frame: &[u8], mark: &Mark) -> Result<Signature, NoSignature> {
     }
 }
 
-/// Offset of the end of the frame's IP packet.
-fn ip_end(frame: &[u8]) -> Option<usize> {
+/// The signature at the end of `data` with one of its bits flipped, and that bit's number, if it is then that of the packet
+/// with this stream, lane and sequence number.
+pub fn repair(data: &[u8], mark: &Mark, packet: (u32, u8, u32)) -> Option<(Signature, usize)> {
+    let mut bytes: [u8; LEN] = *data.last_chunk()?;
+    (0..LEN * 8).find_map(|bit| {
+        let flip = 0x80 >> (bit % 8);
+        bytes[bit / 8] ^= flip;
+        let found = read_at_end(&bytes, mark);
+        bytes[bit / 8] ^= flip;
+        let found = found.ok().filter(|one| (one.stream, one.lane, one.sequence) == packet)?;
+        Some((found, bit))
+    })
+}
+
+/// Offset of the end of the frame's IP packet behind Ethernet and any VLAN tags, as its header gives it.
+pub fn ip_end(frame: &[u8]) -> Option<usize> {
     let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
     let mut ethertype_at = 12;
     loop {

@@ -20,6 +20,8 @@ pub struct LinkModel {
     pub reorder: f64,
     /// Extra delay of those.
     pub reorder_by: Nanos,
+    /// Share of frames in which one bit behind the headers is flipped, those that have such bits.
+    pub corrupt: f64,
 }
 
 impl LinkModel {
@@ -32,6 +34,7 @@ impl LinkModel {
             duplicate: 0.0,
             reorder: 0.0,
             reorder_by: Nanos::ZERO,
+            corrupt: 0.0,
         }
     }
 
@@ -59,6 +62,7 @@ pub(crate) struct LinkCounts {
     pub(crate) lost: u64,
     pub(crate) duplicated: u64,
     pub(crate) delayed: u64,
+    pub(crate) corrupted: u64,
 }
 
 /// One direction of a link.
@@ -103,6 +107,9 @@ impl Link {
             self.counts.lost += 1;
             return;
         }
+        if self.dice.chance(self.model.corrupt) {
+            self.corrupt(&mut flight.bytes);
+        }
         if self.dice.chance(self.model.duplicate) {
             self.counts.duplicated += 1;
             let mut bytes = spare();
@@ -117,6 +124,16 @@ impl Link {
         } else {
             self.in_order.push_back(flight);
         }
+    }
+
+    /// Flips a bit behind the headers, if there is one.
+    fn corrupt(&mut self, frame: &mut [u8]) {
+        let Some(payload) = frame.get_mut(headers(frame)..).filter(|payload| !payload.is_empty()) else {
+            return;
+        };
+        let bit = self.dice.below(8 * payload.len() as u64) as usize;
+        payload[bit / 8] ^= 0x80 >> (bit % 8);
+        self.counts.corrupted += 1;
     }
 
     /// When the next frame arrives.
@@ -134,6 +151,64 @@ impl Link {
         match self.late.peek() {
             Some(late) if late.0.arrives < first => self.late.pop().map(|f| f.0),
             _ => self.in_order.pop_front(),
+        }
+    }
+}
+
+/// Bytes of a frame's headers: Ethernet, VLAN tags, IPv4 or IPv6, UDP or TCP.
+fn headers(frame: &[u8]) -> usize {
+    let byte = |at: usize| frame.get(at).copied().unwrap_or(0);
+    let mut ip = 14;
+    while matches!([byte(ip - 2), byte(ip - 1)], [0x81, 0x00] | [0x88, 0xa8] | [0x91, 0x00]) {
+        ip += 4;
+    }
+    let (next, protocol) = match [byte(ip - 2), byte(ip - 1)] {
+        [0x08, 0x00] => (ip + usize::from(byte(ip) & 15) * 4, byte(ip + 9)),
+        [0x86, 0xdd] => (ip + 40, byte(ip + 6)),
+        _ => return ip,
+    };
+    match protocol {
+        6 => next + usize::from(byte(next + 12) >> 4) * 4,
+        17 => next + 8,
+        _ => next,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Ethernet, then `types` and bytes.
+    fn frame(parts: &[&[u8]]) -> Vec<u8> {
+        [&[2; 12][..]].iter().chain(parts).flat_map(|part| part.iter().copied()).collect()
+    }
+
+    #[test]
+    fn headers_end_where_the_payload_begins() {
+        let (ip, udp) = ([&[0x45][..], &[0; 8], &[17], &[0; 10]].concat(), [0; 8]);
+        let tcp = [&[0; 12][..], &[0x60], &[0; 11]].concat();
+        let six = [&[0x60][..], &[0; 5], &[6], &[0; 33]].concat();
+        for frame in [
+            frame(&[&[8, 0], &ip, &udp]),
+            frame(&[&[0x81, 0, 0, 5, 0x88, 0xa8, 0, 6, 8, 0], &ip, &udp]),
+            frame(&[&[0x86, 0xdd], &six, &tcp]),
+            frame(&[&[8, 6]]),
+        ] {
+            assert_eq!(headers(&frame), frame.len());
+            let mut link = Link::new(LinkModel { corrupt: 1.0, ..LinkModel::perfect(1_000_000_000) }, 1);
+            let mut send = |bytes: &[u8]| {
+                let flight = Flight { arrives: Nanos::ZERO, number: 0, origin: 0, bytes: bytes.to_vec() };
+                link.send(Nanos::ZERO, flight, Vec::new);
+                (link.arrived(Nanos::MAX).unwrap().bytes, link.counts.corrupted)
+            };
+            assert_eq!(send(&frame), (frame.clone(), 0), "there is no bit to flip");
+            let longer = [&frame[..], &[0; 20]].concat();
+            for n in 1..100 {
+                let (bytes, corrupted) = send(&longer);
+                assert_eq!(bytes[..frame.len()], frame);
+                let flipped: u32 = bytes[frame.len()..].iter().map(|byte| byte.count_ones()).sum();
+                assert_eq!((flipped, corrupted), (1, n));
+            }
         }
     }
 }

@@ -15,6 +15,11 @@ impl Dice {
         random::mix(self.state)
     }
 
+    /// A number below `span`.
+    pub(crate) fn below(&mut self, span: u64) -> u64 {
+        random::below(self.next(), span)
+    }
+
     /// True with probability `p`. Throws no die if there is nothing to decide.
     pub(crate) fn chance(&mut self, p: f64) -> bool {
         // 53 bits make every double in [0, 1) equally likely.

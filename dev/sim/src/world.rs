@@ -37,6 +37,8 @@ pub struct SimCounts {
     pub duplicated: u64,
     /// Frames delayed on links.
     pub delayed: u64,
+    /// Frames in which links flipped a bit.
+    pub corrupted: u64,
     /// Frames dropped by the device because its buffer, or the firewall's table, was full.
     pub dropped: u64,
     /// Frames nobody had a way for.
@@ -274,6 +276,7 @@ impl World {
             lost: sum.lost + link.lost,
             duplicated: sum.duplicated + link.duplicated,
             delayed: sum.delayed + link.delayed,
+            corrupted: sum.corrupted + link.corrupted,
             ..sum
         })
     }

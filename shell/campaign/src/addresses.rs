@@ -278,6 +278,7 @@ fn taught(test: &StreamPlan, count: u64, rate: Pps) -> StreamPlan {
         start_delay: Nanos::ZERO,
         duration: None,
         measure: false,
+        integrity: false,
         ..test.clone()
     };
     going_through(&stream, "src", count, 1)

@@ -270,6 +270,7 @@ fn answer(stream: &StreamPlan, to: usize, sources: Arc<[u128]>, rate: Load) -> S
         start_delay: Nanos::ZERO,
         duration: None,
         measure: false,
+        integrity: false,
         ..stream.clone()
     }
 }

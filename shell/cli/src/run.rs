@@ -237,7 +237,10 @@ pub(crate) fn warn(plan: &Plan) {
 /// Reads the files a profile names; relative paths start at the profile's folder.
 pub(crate) fn files_beside(profile: &Path) -> impl Fn(&str) -> Result<Vec<u8>, String> + use<> {
     let folder = profile.parent().map(Path::to_path_buf).unwrap_or_default();
-    move |name| std::fs::read(folder.join(name)).map_err(|error| format!("'{name}': {error}"))
+    move |name| {
+        os::memory::read_file(&folder.join(name), profile::FILE_MAX)
+            .map_err(|error| format!("'{name}': {error}"))
+    }
 }
 
 pub(crate) fn bad_profile(name: &str, errors: &[profile::ProfileError]) -> Failure {

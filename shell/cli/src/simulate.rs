@@ -45,6 +45,7 @@ pub(crate) fn sim_text(text: &str, name: &Path, options: &SimArgs, common: &Comm
         lost_on_links: counts.lost,
         duplicated: counts.duplicated,
         delayed: counts.delayed,
+        corrupted: counts.corrupted,
         overtaken: counts.overtaken,
         dropped_by_device: counts.dropped,
         no_route: counts.no_route,
@@ -221,6 +222,7 @@ fn build_topology(
             duplicate: link.duplicate,
             reorder: link.reorder,
             reorder_by: link.reorder_by,
+            corrupt: link.corrupt,
         };
         (port.device.clone(), mac(index), model)
     });

@@ -1,5 +1,6 @@
 //! Notes on what devices and servers do that figures alone do not show: they change no figure and no verdict.
 
+use crate::rows;
 use crate::trust::Evidence;
 use field::{Program, Target, Vary, Write};
 use profile::plan::StreamPlan;
@@ -23,7 +24,27 @@ impl Evidence<'_> {
         let sessions = clients
             .flat_map(|(index, entry)| of_sessions(entry, &self.sums.sessions(index, Side::Client).app));
         let streams = plan.streams.iter().enumerate();
-        sessions.chain(streams.filter_map(|(index, stream)| self.only_path(index, stream))).collect()
+        let of_streams = streams.flat_map(|(index, stream)| {
+            self.only_path(index, stream).into_iter().chain(self.damage(index, stream))
+        });
+        sessions.chain(of_streams).collect()
+    }
+
+    /// A stream of which packets arrived damaged.
+    fn damage(&self, index: usize, stream: &StreamPlan) -> Option<String> {
+        let (counts, _) = rows::damages(self.trial, self.sums, index)?;
+        let kind = |(name, packets)| format!("{name} {}", count(packets));
+        let kinds: Vec<String> = rows::damage_kinds(counts).into_iter().map(kind).collect();
+        let received = self.sums.arrivals.streams[index].counts;
+        (!kinds.is_empty()).then(|| {
+            format!(
+                "stream {}: {} of {} packets arrived damaged and are not lost ({})",
+                stream.name,
+                count(counts.packets()),
+                count(received.received + received.duplicates),
+                kinds.join(", ")
+            )
+        })
     }
 
     /// A stream of many flows that may come by several ports, and came by one only.

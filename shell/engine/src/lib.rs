@@ -20,6 +20,7 @@ mod error;
 #[doc(hidden)]
 pub mod fault;
 mod figures;
+mod footprint;
 mod observer;
 mod outages;
 mod outlet;
@@ -42,6 +43,7 @@ pub use control::commands::{
 };
 pub use error::EngineError;
 pub use figures::{NeighbourView, PortView, SessionView, StreamView};
+pub use footprint::memory_needed;
 pub use observer::{TrialObserver, View};
 pub use session::{RunOptions, Session};
 pub use trial::hosts::host_macs;

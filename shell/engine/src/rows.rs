@@ -12,16 +12,21 @@ use crate::sums::{Sums, WorkerTime};
 use crate::trial::{Trial, TrialStream};
 use fragment::FragmentCounts;
 use histogram::SparseHistogram;
-use measure::{Counts, DelayVariation, Jitter, Moments, PathCounts, Span, StreamTotals, Undisturbed};
+use measure::{
+    Counts, DamageCounts, DelayVariation, Jitter, Moments, PathCounts, Span, StreamTotals, Undisturbed,
+};
 use port::DriverDrops;
 use replay::CaptureReport;
 use result::{
-    CaptureResult, Counters, EgressResult, INTERVAL_SCHEMA, IntervalDocument, JitterResult, KernelRxResult,
-    LatencyResult, Named, NeighbourMoveResult, OutagesResult, PacingResult, PathResult, PortResult,
-    RateChange, ReplayResult, SpreadResult, StreamResult, TotalDocument, UndisturbedResult, WorkerResult,
+    CaptureResult, Counters, DamageResult, DamagedPlace, EgressResult, INTERVAL_SCHEMA, IntervalDocument,
+    JitterResult, KernelRxResult, LatencyResult, Named, NeighbourMoveResult, OutagesResult, PacingResult,
+    PathResult, PortResult, RateChange, ReplayResult, SpreadResult, StreamResult, TotalDocument,
+    UndisturbedResult, WorkerResult,
 };
 use sched::{Pace, PacingRecord};
+use std::borrow::Cow;
 use units::{L1_OVERHEAD_BYTES, Mac, Nanos};
+use wire::integrity::Damage;
 
 impl From<CaptureOutcome> for CaptureResult {
     fn from(outcome: CaptureOutcome) -> Self {
@@ -270,6 +275,12 @@ pub(crate) fn streams(
             paths,
             outages,
             egress,
+            integrity: (stream.measured && final_counts).then(|| match plan.integrity {
+                true => "full".into(),
+                false => "signature".into(),
+            }),
+            damaged: damages(trial, sums, index).map(|(counts, _)| counts.packets()),
+            damage: damages(trial, sums, index).filter(|_| final_counts).map(damage),
             pacing: trial.shape.paces_streams.then(|| pacing(&sums.pacing[index])).flatten(),
             replay: plan.capture.as_deref().filter(|report| final_counts && !report.is_plain()).map(replayed),
         };
@@ -344,7 +355,7 @@ fn group_row(
     let (mut tx, mut measured_tx, mut tx_bytes) = (0, 0, 0);
     let (mut counts, mut latency) = (None::<Counts>, None::<SparseHistogram>);
     let (mut requested_pps, mut is_measured) = (Some(0.0), true);
-    let mut undisturbed = None::<Undisturbed>;
+    let (mut undisturbed, mut damaged) = (None::<Undisturbed>, None);
     let is_split = members.iter().any(|i| sums.arrivals.streams[*i as usize].undisturbed.is_some());
     for index in members.iter().map(|member| *member as usize) {
         let (stream, totals) = (&trial.streams[index], &sums.arrivals.streams[index]);
@@ -356,6 +367,9 @@ fn group_row(
         }
         measured_tx += sums.sent[index];
         is_measured &= stream.measured;
+        if let Some((counts, _)) = damages(trial, sums, index) {
+            damaged = Some(damaged.unwrap_or(0) + counts.packets());
+        }
         counts.get_or_insert_with(Counts::default).merge(&totals.counts);
         if is_split {
             undisturbed = Some(join(undisturbed, totals));
@@ -384,6 +398,9 @@ fn group_row(
         paths: Named::new(),
         outages: None,
         egress: Named::new(),
+        integrity: None,
+        damaged,
+        damage: None,
         pacing: None,
         replay: None,
     };
@@ -429,6 +446,9 @@ struct Row<'a> {
     paths: Named<PathResult>,
     outages: Option<OutagesResult>,
     egress: Named<EgressResult>,
+    integrity: Option<Cow<'static, str>>,
+    damaged: Option<u64>,
+    damage: Option<DamageResult>,
     pacing: Option<PacingResult>,
     replay: Option<ReplayResult>,
 }
@@ -497,6 +517,35 @@ fn egress(
     tracker.named_rows().filter_map(row).collect()
 }
 
+/// Damaged packets of a stream whose payloads are compared, and the bytes of a place that their wrong bits are counted by.
+pub(crate) fn damages<'s>(
+    trial: &Trial<'_>,
+    sums: &'s Sums,
+    stream: usize,
+) -> Option<(&'s DamageCounts, usize)> {
+    let (row, width) = trial.integrity.as_ref()?.row(stream)?;
+    Some((sums.damages.row(row), width))
+}
+
+/// Kinds of damage that packets had, with how many had each.
+pub(crate) fn damage_kinds(counts: &DamageCounts) -> Vec<(&'static str, u64)> {
+    let kinds = Damage::ALL.map(Damage::name).into_iter().zip(counts.kinds);
+    kinds.filter(|(_, packets)| *packets > 0).collect()
+}
+
+fn damage((counts, width): (&DamageCounts, usize)) -> DamageResult {
+    let place = |(place, bits): (usize, &u64)| DamagedPlace {
+        from_byte: (place * width) as u64,
+        to_byte: ((place + 1) * width - 1) as u64,
+        bit_errors: *bits,
+    };
+    DamageResult {
+        kinds: errors(&damage_kinds(counts)),
+        bit_errors: counts.bits.iter().sum(),
+        places: counts.bits.iter().enumerate().filter(|(_, bits)| **bits > 0).map(place).collect(),
+    }
+}
+
 /// A span of the workers' clock, from the start of traffic on.
 fn since(span: Span, epoch: Nanos) -> Option<Span> {
     let first = Nanos(span.first.0.checked_sub(epoch.0)?);
@@ -522,6 +571,7 @@ impl Row<'_> {
         let count = |n: fn(&Counts) -> u64| measured.map(n);
         let sent = self.measured_tx;
         let delays = measured.filter(|_| self.one_clock);
+        let undisturbed = measured.and_then(|all| self.undisturbed(all));
         // Duplicates of packets without a signature can't be told from packets.
         let hides_losses = |c: &Counts| !self.is_measured && c.received > sent;
         let known = counts.filter(|c| final_counts && !hides_losses(c));
@@ -542,10 +592,13 @@ impl Row<'_> {
             reorder_distance_max: count(|c| c.reorder_distance_max),
             stale: count(|c| c.stale),
             rejected: count(|c| c.rejected),
+            integrity: self.integrity.filter(|_| measured.is_some()),
+            damaged: self.damaged.filter(|_| measured.is_some()),
+            damage: self.damage.filter(|_| measured.is_some()),
             latency_ns: delays.and_then(|c| latency(&c.latency, self.latency)),
             jitter_ns: delays.and_then(|c| jitter(&c.delay_change, self.jitter)),
             interarrival_ns: measured.and_then(|c| spread(&c.interarrival)),
-            undisturbed: measured.and_then(|all| self.undisturbed(all)),
+            undisturbed,
             first_arrival_ns: self.arrived.map(|span| span.first.0),
             last_arrival_ns: self.arrived.map(|span| span.last.0),
             paths: self.paths,

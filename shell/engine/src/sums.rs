@@ -3,7 +3,7 @@
 use crate::counts::interval::{Interval, PortCounts, Shape};
 use crate::counts::sessions::SessionCounts;
 use crate::phases::Phases;
-use measure::{Egress, Paths, Totals};
+use measure::{Damages, Egress, Paths, Totals};
 use sched::PacingRecord;
 use session::plan::Side;
 
@@ -13,6 +13,7 @@ pub(crate) struct Sums {
     pub(crate) arrivals: Totals,
     pub(crate) paths: Paths,
     pub(crate) egress: Egress,
+    pub(crate) damages: Damages,
     pub(crate) sent: Vec<u64>,
     pub(crate) sent_bytes: Vec<u64>,
     pub(crate) sent_touched: Vec<u64>,
@@ -78,6 +79,7 @@ impl Sums {
             arrivals: Totals::new(shape.streams, shape.scale),
             paths: empty.paths,
             egress: empty.egress,
+            damages: empty.damages,
             sent: empty.sent,
             sent_bytes: empty.sent_bytes,
             sent_touched: empty.sent_touched,
@@ -109,6 +111,7 @@ impl Sums {
         self.arrivals.clear();
         self.paths.clear();
         self.egress.clear();
+        self.damages.clear();
         self.sent.fill(0);
         self.sent_bytes.fill(0);
         self.sent_touched.fill(0);
@@ -182,6 +185,7 @@ impl Sums {
         self.arrivals.add(&interval.arrivals);
         self.paths.merge(&interval.paths);
         self.egress.merge(&interval.egress);
+        self.damages.merge(&interval.damages);
         self.sent.iter_mut().zip(&interval.sent).for_each(|(sum, n)| *sum += n);
         self.sent_bytes.iter_mut().zip(&interval.sent_bytes).for_each(|(sum, n)| *sum += n);
         let touched = self.sent_touched.iter_mut().zip(&interval.sent_touched);

@@ -13,6 +13,7 @@ pub(crate) mod detour;
 pub(crate) mod egress;
 mod flow_sink;
 pub(crate) mod flows;
+pub(crate) mod integrity;
 mod pieces;
 pub(crate) mod receive;
 mod records;

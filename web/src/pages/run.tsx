@@ -298,6 +298,9 @@ function About({ run }: { run: Run }) {
       </p>
       {run.rate_changes.length > 0 && (
         <ul>
+          {run.rate_changes_in_all > run.rate_changes.length && (
+            <li>{several(run.rate_changes_in_all - run.rate_changes.length, "earlier change")}</li>
+          )}
           {run.rate_changes.map((change, i) => (
             <li key={i}>{change}</li>
           ))}

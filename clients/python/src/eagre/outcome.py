@@ -179,6 +179,33 @@ class CriterionResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DamageResult:
+    """What was wrong with damaged packets of a stream."""
+
+    kinds: dict[str, int]
+    """Packets by what was wrong. `single_bit`: one bit. `burst`: several bits within 32. `scattered`: bits further
+    apart. `shifted`: a part of the payload at another place in it. `other_packet`: payload of another packet of the
+    run. `truncated`: a part is missing. `signature`: several bits of the signature, so that no latency is known.
+    """
+    bit_errors: int
+    """Wrong bits of packets with `single_bit`, `burst` or `scattered`."""
+    places: list[DamagedPlace]
+    """Where in the payload these bits were. Places without any are absent."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DamagedPlace:
+    """A part of the payload."""
+
+    from_byte: int
+    """Its first byte; 0 is the first behind the headers."""
+    to_byte: int
+    """Its last byte. The signature is at the payload's end."""
+    bit_errors: int
+    """Wrong bits in it."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class DhcpResult:
     """DHCP clients of a port, from before traffic until their release."""
 
@@ -1376,6 +1403,8 @@ class SimResult:
     """Frames duplicated on links."""
     delayed: int
     """Frames delayed on links."""
+    corrupted: int
+    """Frames in which links flipped a bit."""
     overtaken: int
     """Frames delivered after a frame sent later on the same port."""
     dropped_by_device: int
@@ -1436,6 +1465,12 @@ class StreamResult:
     """Packets too late to tell from duplicates; counted as lost."""
     rejected: int | None = None
     """Packets with a sequence number far ahead that no later packet confirmed; not counted as received."""
+    integrity: str | None = None
+    """What was compared of received packets: `signature`, its 18 bytes; `full`, the rest of the payload, too."""
+    damaged: int | None = None
+    """Packets received damaged, duplicates included; of streams with `integrity: full`. They are not lost."""
+    damage: DamageResult | None = None
+    """What was wrong with them."""
     latency_ns: LatencyResult | None = None
     """One-way delay."""
     jitter_ns: JitterResult | None = None

@@ -1030,6 +1030,11 @@ class Stream(Written):
     outermost IP header, from 64512 on; payloads are not touched. False: nothing. Default: true, but false for a
     'frame' and 'replay'.
     """
+    integrity: Literal["signature", "full"] | None = None
+    """What is compared of every received packet. 'signature': its 18 bytes. 'full': the rest of the payload, too,
+    which is filled with a function of the packet's number behind the bytes given in 'packet'. Default:
+    'load.integrity'.
+    """
     copies: int | None = None
     """Number of copies of the stream, named 'name[0]', 'name[1]', … Each has the full rate and its own results."""
     tag: str | Sequence[str] | None = None
@@ -2423,6 +2428,8 @@ class Load(Written):
     """
     polling: PollingOr | None = None
     """What workers do while nothing is due. Default: auto."""
+    integrity: Literal["signature", "full"] | None = None
+    """'integrity' of streams that do not set it and carry a signature. Default: signature."""
 
 
 PollingOr: TypeAlias = 'Literal["auto", "busy"]'
@@ -2455,6 +2462,10 @@ class Link(Written):
     """Share of frames delayed by 'reorder_by'. Default: 0%."""
     reorder_by: str | None = None
     """Extra delay of a reordered frame. Default: 10us."""
+    corrupt: str | None = None
+    """Share of frames in which one bit behind the headers is flipped: Ethernet, VLAN tags, IPv4 or IPv6, UDP or
+    TCP. Default: 0%.
+    """
 
 
 @dataclass(kw_only=True)

@@ -2121,9 +2121,13 @@ class RunInfo(HasState):
     warnings: list[str]
     """Warnings."""
     rate_changes: list[str]
-    """Rate changes so far, one sentence each."""
+    """The last 100 changes of rates and streams, one sentence each."""
+    rate_changes_in_all: int
+    """How many such changes there were."""
     refused_changes: list[str]
-    """Rate changes that were refused, with the reason."""
+    """The last 100 changes that were refused, with the reason."""
+    refused_changes_in_all: int
+    """How many were refused."""
     names: Names
     """Names of the columns of live figures."""
     captures: list[str]

@@ -457,6 +457,9 @@ pub struct StreamDoc {
     /// sent and received packets are counted, by a number in the ipv4 'id' or the ipv6 'flow_label' of the outermost IP header,
     /// from 64512 on; payloads are not touched. False: nothing. Default: true, but false for a 'frame' and 'replay'.
     pub measure: Option<MeasureDoc>,
+    /// What is compared of every received packet. 'signature': its 18 bytes. 'full': the rest of the payload, too, which is filled with
+    /// a function of the packet's number behind the bytes given in 'packet'. Default: 'load.integrity'.
+    pub integrity: Option<IntegrityDoc>,
     /// Number of copies of the stream, named 'name[0]', 'name[1]', … Each has the full rate and its own results.
     #[schemars(range(min = 1, max = 16_777_216))]
     pub copies: Option<u32>,
@@ -493,6 +496,7 @@ impl StreamDoc {
             start_delay: no_time(),
             duration: None,
             measure: None,
+            integrity: None,
             copies: None,
             tag: None,
         }
@@ -521,6 +525,18 @@ impl StreamDoc {
 pub enum MeasureDoc {
     Signature(bool),
     Word(MeasureWord),
+}
+
+/// What is compared of every received packet that carries a signature.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+pub enum IntegrityDoc {
+    /// The 18 bytes of the signature.
+    #[default]
+    Signature,
+    /// The payload.
+    Full,
 }
 
 /// What is measured without a signature.
@@ -555,6 +571,8 @@ pub struct LoadDoc {
     pub multiply: Factor,
     /// What workers do while nothing is due.
     pub polling: Polling,
+    /// 'integrity' of streams that do not set it and carry a signature.
+    pub integrity: IntegrityDoc,
 }
 
 impl Default for LoadDoc {
@@ -567,6 +585,7 @@ impl Default for LoadDoc {
             stagger: true,
             multiply: Factor(1_000_000),
             polling: Polling::Auto,
+            integrity: IntegrityDoc::Signature,
         }
     }
 }
@@ -599,6 +618,8 @@ pub struct LinkDoc {
     pub reorder: Share,
     /// Extra delay of a reordered frame.
     pub reorder_by: Duration,
+    /// Share of frames in which one bit behind the headers is flipped: Ethernet, VLAN tags, IPv4 or IPv6, UDP or TCP.
+    pub corrupt: Share,
 }
 
 impl Default for LinkDoc {
@@ -610,6 +631,7 @@ impl Default for LinkDoc {
             duplicate: Share(0.0),
             reorder: Share(0.0),
             reorder_by: Duration(Nanos::from_micros(10)),
+            corrupt: Share(0.0),
         }
     }
 }

@@ -12,10 +12,13 @@ use crate::document::session::SessionDoc;
 use crate::error::unknown;
 use crate::plan::{Criterion, GroupPlan, PortPlan};
 use indexmap::IndexSet;
-use result::{BY_MARK, DNS_CODES, DNS_EXTRA, Field, HTTP_CLASSES, Key, Presence, ResultDocument, Segment};
+use result::{
+    BY_MARK, DAMAGE, DNS_CODES, DNS_EXTRA, Field, HTTP_CLASSES, Key, Presence, ResultDocument, Segment,
+};
 use session::Reason;
 use session::plan::Phase;
 use tcp::{StackCounts, TcpCounts};
+use wire::integrity::Damage;
 
 /// A path of the result, read from its beginning to some depth.
 struct Walk<'c, 'd, 'p> {
@@ -187,6 +190,11 @@ impl<'a> Resolver<'a> {
             }
         }
         let field = walk.end().map_err(Some)?;
+        let is_damage = walk.named.1.split('.').next().is_some_and(|word| DAMAGE.contains(&word));
+        if let Some(stream) = walk.stream.filter(|stream| is_damage && !self.compares_payload(stream)) {
+            let (given, name) = (walk.named.1, &stream.name.0);
+            return Err(Some(format!("'{given}' is not measured: stream '{name}' has no 'integrity: full'")));
+        }
         let bound = condition.bound_for(field.unit).map_err(Some)?;
         // Nothing came with a value that has no row.
         let is_egress = field.segments.contains(&Segment::Key(Key::Egress));
@@ -380,6 +388,7 @@ fn counters(key: Key) -> Vec<&'static str> {
         Key::DnsCode => DNS_CODES.into_iter().chain(DNS_EXTRA).collect(),
         Key::TcpCounter => TcpCounts::default().each().map(|(name, _)| name).collect(),
         Key::FrameCounter => StackCounts::default().each().map(|(name, _)| name).collect(),
+        Key::Damage => Damage::ALL.map(Damage::name).to_vec(),
         _ => Vec::new(),
     }
 }

@@ -12,6 +12,7 @@ mod frame;
 mod groups;
 mod hosts;
 mod ids;
+mod integrity;
 mod isis;
 mod lacp;
 mod lasting;
@@ -240,6 +241,7 @@ fn sim(sim: &SimDoc) -> SimPlan {
             duplicate: sim.link.duplicate.0,
             reorder: sim.link.reorder.0,
             reorder_by: sim.link.reorder_by.0,
+            corrupt: sim.link.corrupt.0,
         },
         router: sim.router.as_ref().map(|router| RouterPlan {
             capacity: router.capacity.0,

@@ -16,7 +16,7 @@ pub(super) struct Draft {
     /// For each header its index in the document; `None` for one its author left out.
     origins: Vec<Option<usize>>,
     /// Whether the author says what fills the payload.
-    is_filled: bool,
+    pub(super) is_filled: bool,
     /// How many VLAN tags of the sending host were put in; `None` if the tags are the author's.
     pub(super) tags: Option<usize>,
 }

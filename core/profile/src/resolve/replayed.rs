@@ -502,7 +502,7 @@ fn share(places: &[u64], of: u64, all: u64) -> u64 {
 
 /// The stream of a capture, or those of its two directions.
 fn directions(plan: &StreamPlan, traces: usize) -> Vec<StreamPlan> {
-    let plan = StreamPlan { measure: false, ..plan.clone() };
+    let plan = StreamPlan { measure: false, integrity: false, ..plan.clone() };
     if traces < 2 {
         return vec![plan];
     }

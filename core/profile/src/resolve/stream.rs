@@ -88,6 +88,7 @@ impl<'a> Resolver<'a> {
             }
         }
         self.limit_egress_of_all(&plans);
+        self.limit_integrity(&plans);
         plans
     }
 
@@ -164,6 +165,7 @@ impl<'a> Resolver<'a> {
         let also_to = self.other_ports(path, stream, to);
         let outages = self.outages(path, stream);
         self.check_egress(path, stream);
+        self.check_integrity(path, stream);
         self.within_a_year(&format!("{path}.start_delay"), stream.start_delay.0);
         let leased = self.leased(path, stream, from);
         let to_clients = self.is_to_sessions(path, stream, to);
@@ -214,6 +216,7 @@ impl<'a> Resolver<'a> {
             start_delay: stream.start_delay.0,
             duration: stream.duration.as_ref().map(|time| time.0),
             measure: stream.is_measured(),
+            integrity: self.compares_payload(stream),
             mark: None,
         };
         match (&stream.replay, &stream.frame) {
@@ -391,9 +394,10 @@ impl<'a> Resolver<'a> {
                 None => self.egress(path, stream, &draft.spec),
                 Some(first) => first.egress.clone(),
             };
-            plan.packet = Arc::new(draft.spec);
+            plan.packet = Arc::new(std::mem::take(&mut draft.spec));
             if plans.is_empty() {
                 self.check_program(&vary_path, &names, &plan);
+                self.check_payload(path, &draft, &plan);
             }
             plans.push(plan);
             if self.reading.errors.len() > said {

@@ -139,6 +139,7 @@ fn frames(name: &str, direction: &Direction, port: &PortPlan, above: Vec<Header>
         start_delay: Nanos::ZERO,
         duration: None,
         measure: false,
+        integrity: false,
         mark: None,
     }
 }

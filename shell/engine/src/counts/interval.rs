@@ -6,7 +6,7 @@
 use super::sessions::SessionCounts;
 use fragment::FragmentCounts;
 use histogram::Scale;
-use measure::{Egress, EgressCounts, Paths, Samples, Table};
+use measure::{DamageCounts, Damages, Egress, EgressCounts, Paths, Samples, Table};
 use sched::PacingRecord;
 
 /// Streams up to which each has a pacing record of its own.
@@ -141,6 +141,8 @@ pub(crate) struct Interval {
     pub(crate) samples: Samples,
     /// Arrivals by the value of bits that streams track.
     pub(crate) egress: Egress,
+    /// Arrivals with a damaged payload, of streams whose payloads are compared.
+    pub(crate) damages: Damages,
     /// Packets sent, for each stream.
     pub(crate) sent: Vec<u64>,
     /// Their bytes with FCS, of streams whose packets differ.
@@ -187,6 +189,8 @@ pub(crate) struct Shape {
     pub(crate) has_samples: bool,
     /// Rows of values of tracked bits.
     pub(crate) egress_rows: usize,
+    /// Streams whose payloads are compared.
+    pub(crate) damage_rows: usize,
     /// Whether each stream has its own pacing record.
     pub(crate) paces_streams: bool,
 }
@@ -207,6 +211,7 @@ impl Shape {
             has_paths: false,
             has_samples: false,
             egress_rows: 0,
+            damage_rows: 0,
             paces_streams,
         }
     }
@@ -224,8 +229,10 @@ impl Shape {
         let fixed = 512 + paths + if self.has_samples { Samples::STREAM_BYTES } else { 0 };
         let in_table = if self.is_present() { 4 * buckets } else { buckets };
         let tables = workers as u64 * 2;
-        let egress = (self.egress_rows * size_of::<EgressCounts>()) as u64 * (tables + 2);
-        self.streams as u64 * (tables * (in_table + fixed) + 2 * (2 * buckets + fixed)) + egress
+        let rows =
+            self.egress_rows * size_of::<EgressCounts>() + self.damage_rows * size_of::<DamageCounts>();
+        let rows = rows as u64 * (tables + 2);
+        self.streams as u64 * (tables * (in_table + fixed) + 2 * (2 * buckets + fixed)) + rows
     }
 
     /// Whether the buckets of a table are made present before they are used.
@@ -262,6 +269,7 @@ impl Shape {
             paths: if self.has_paths { Paths::new(self.streams, self.ports) } else { Paths::default() },
             samples: if self.has_samples { Samples::new(self.streams) } else { Samples::default() },
             egress: Egress::new(self.egress_rows),
+            damages: Damages::new(self.damage_rows),
             sent: vec![0; self.streams],
             sent_bytes: vec![0; self.streams],
             sent_touched: vec![0; self.streams],
@@ -289,6 +297,7 @@ impl Interval {
         self.paths.clear();
         self.samples.clear();
         self.egress.clear();
+        self.damages.clear();
         self.sent.fill(0);
         self.sent_bytes.fill(0);
         self.sent_touched.fill(0);

@@ -87,6 +87,7 @@ impl Trial<'_> {
                 let mut receiver = Receiver::new(queue.as_mut(), index, self.mark, mtu);
                 receiver.count_marks(marks.clone());
                 receiver.track(self.trackers.clone());
+                receiver.compare(self.integrity.clone());
                 if let Some(entry) = entries.next() {
                     receiver.punt(entry);
                 }
@@ -149,8 +150,7 @@ impl Trial<'_> {
     ) -> Result<TxLoad, EngineError> {
         let mut load = TxLoad::default();
         for (index, stream) in self.sent_from(port).filter(|(index, _)| streams.contains(index)) {
-            let lane = self.mark.lane(index as u32, share.index as u8);
-            let templates = self.templates(index, &lane, &mut load.blocks, jit)?;
+            let templates = self.templates(index, share, &mut load.blocks, jit)?;
             let paced = stream.load.pace.is_paced();
             load.streams.push(TxStream::new(index as u32, templates.content(&mut load.varied), paced));
         }
@@ -195,15 +195,16 @@ impl Trial<'_> {
         Some(Chain { links, loops, repeat_from, last, start_delay: Nanos::ZERO })
     }
 
-    /// What a stream sends, signed for `lane`.
+    /// What a worker sends of a stream.
     fn templates(
         &self,
         index: usize,
-        lane: &LaneMark,
+        share: Share,
         blocks: &mut Blocks,
         jit: &mut Option<Jit>,
     ) -> Result<Varied, EngineError> {
         let (stream, plan) = (&self.streams[index], &self.plan.streams[index]);
+        let lane = self.mark.lane(index as u32, share.index as u8);
         let bad = |reason: String| EngineError::Stream { stream: plan.name.clone(), reason };
         if let Some(trace) = &plan.replay {
             let template = |packet: &TracePacket| {
@@ -218,9 +219,16 @@ impl Trial<'_> {
             let templates = trace.packets.iter().map(template).collect();
             return Ok(Varied::in_turn(templates, plan.flows.clone()));
         }
-        let built = |size: &FrameLen| stream.packet.build(*size).map_err(|e| bad(e.to_string()));
+        let mut filler = None;
+        let mut built = |size: &FrameLen| -> Result<Packet, EngineError> {
+            let mut packet = stream.packet.build(*size).map_err(|e| bad(e.to_string()))?;
+            if let Some(integrity) = &self.integrity {
+                filler = integrity.filler(index as u32, share.index as u8, &stream.packet, &mut packet);
+            }
+            Ok(packet)
+        };
         if let Some(vary) = &plan.vary {
-            let lane = stream.measured.then_some(*lane);
+            let lane = stream.measured.then_some(lane);
             let (mut templates, mut programs) = (Vec::new(), Vec::new());
             for size in &plan.sizes.lengths {
                 let mut packet = built(size)?;
@@ -232,10 +240,11 @@ impl Trial<'_> {
                 None => Jit::new().map_err(|e| EngineError::Machine(e.to_string()))?,
             };
             let runner = Runner::new(jit.insert(made), programs).map_err(|e| bad(e.to_string()))?;
-            return Ok(Varied::new(templates, &plan.sizes, Some(runner)));
+            return Ok(Varied::new(templates, &plan.sizes, Some(runner)).filled_by(filler));
         }
-        let templates = plan.sizes.lengths.iter().map(|size| self.signed(index, lane, built(size)?, blocks));
-        Ok(Varied::new(templates.collect::<Result<_, _>>()?, &plan.sizes, None))
+        let templates = plan.sizes.lengths.iter().map(|size| self.signed(index, &lane, built(size)?, blocks));
+        let templates = templates.collect::<Result<_, _>>()?;
+        Ok(Varied::new(templates, &plan.sizes, None).filled_by(filler))
     }
 
     /// The template of a packet in which nothing varies but the signature, if it has one.

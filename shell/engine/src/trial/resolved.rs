@@ -7,6 +7,7 @@ use crate::error::EngineError;
 use crate::worker::arrivals::{ANY_PORT, Expected};
 use crate::worker::detour::ServerHops;
 use crate::worker::egress::Tracker;
+use crate::worker::integrity::Integrity;
 use neighbour::Resolver;
 use port::PortFacts;
 use profile::Plan;
@@ -101,6 +102,8 @@ pub(crate) struct Trial<'p> {
     pub(crate) expected: Arc<[Expected]>,
     /// Bits that streams track, in the order of those that do.
     pub(crate) trackers: Arc<[Tracker]>,
+    /// How payloads are compared, if some are.
+    pub(crate) integrity: Option<Arc<Integrity>>,
     /// Of each port.
     facts: Arc<[PortFacts]>,
     pub(crate) shape: Shape,
@@ -131,6 +134,8 @@ impl<'p> Trial<'p> {
         let streams = streams(&plan, &facts, &hosts, &mac)?;
         let trackers: Arc<[Tracker]> = Tracker::of(&plan.streams).into();
         let egress_rows = trackers.iter().map(|tracker| tracker.rows() as usize).sum();
+        let integrity = Integrity::of(plan.seed, &plan.streams)
+            .map_err(|(stream, error)| EngineError::Stream { stream, reason: error.to_string() })?;
         let known = known(neighbours);
         let hosts = watching(hosts, &known);
         Ok(Self {
@@ -140,12 +145,14 @@ impl<'p> Trial<'p> {
             facts,
             shape: Shape {
                 egress_rows,
+                damage_rows: integrity.as_ref().map_or(0, |integrity| integrity.rows()),
                 has_paths: plan.streams.iter().any(|stream| !stream.also_to.is_empty()),
                 // Of what is sent elsewhere, nobody here knows when it left.
                 has_samples: plan.sent_elsewhere.is_none()
                     && plan.streams.iter().any(|stream| stream.outages.is_some()),
                 ..Shape::new(streams.len(), plan.ports.len(), plan.sessions.len(), histograms)
             },
+            integrity,
             mark: Mark::of_run(plan.seed),
             // Long enough for a core that was taken away to catch up, too short to change the rate.
             grace: Nanos((plan.duration.0 / 100).clamp(20_000_000, 100_000_000)),
@@ -247,6 +254,7 @@ impl<'p> Trial<'p> {
             ("also_to", (|stream| !stream.also_to.is_empty()) as fn(&StreamPlan) -> bool),
             ("outages", |stream| stream.outages.is_some()),
             ("egress", |stream| !stream.egress.is_empty()),
+            ("integrity: full", |stream| stream.integrity),
         ] {
             if let Some(stream) = more.streams.iter().find(|stream| has(stream)) {
                 return Err(format!(

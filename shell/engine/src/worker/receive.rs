@@ -5,12 +5,13 @@ use super::commands::{HOST_EVENTS_MAX, HostEvent};
 use super::counting::Counting;
 use super::egress::Tracker;
 use super::flows::Local;
+use super::integrity::{Integrity, Recovered};
 use super::pieces::Pieces;
 use super::records::{self, Records};
 use crate::capture::{Direction, Tap};
 use crate::counts::interval::{Interval, PortCounts};
 use crate::punt::PuntEntry;
-use measure::Arrival;
+use measure::{Arrival, Damages};
 use neighbour::Hosts;
 use port::{BURST, Burst, Clock, RxQueue};
 use std::os::fd::BorrowedFd;
@@ -30,6 +31,8 @@ pub(crate) struct Receiver<'a> {
     marked: Vec<(u32, u16)>,
     /// Bits that streams track.
     trackers: Arc<[Tracker]>,
+    /// How payloads of streams are compared, if some are.
+    integrity: Option<Arc<Integrity>>,
     /// Whether the last burst was full.
     full: bool,
     tap: Option<Tap>,
@@ -68,6 +71,7 @@ impl<'a> Receiver<'a> {
             marks: Arc::default(),
             marked: Vec::with_capacity(BURST),
             trackers: Arc::default(),
+            integrity: None,
             full: false,
             tap: None,
             punt: None,
@@ -90,11 +94,15 @@ impl<'a> Receiver<'a> {
             |expected: &Expected| expected.port == ANY_PORT || usize::from(expected.port) == self.port;
         // A record says nothing of a frame's bits.
         let is_tracked = |expected: &Expected| expected.egress != 0 && is_here(expected);
+        let compares = self.integrity.as_ref().is_some_and(|integrity| {
+            expected.iter().enumerate().any(|(stream, one)| is_here(one) && integrity.row(stream).is_some())
+        });
         let reason = match self.tap {
             Some(_) => Some("received frames are captured"),
             None if expected.iter().any(is_tracked) => {
                 Some("streams count packets by bits of the frames ('egress')")
             }
+            None if compares => Some("payloads of streams are compared ('integrity: full')"),
             None => None,
         };
         if let Some(reason) = reason {
@@ -117,6 +125,11 @@ impl<'a> Receiver<'a> {
     /// Counts packets by the value of bits that their streams track.
     pub(crate) fn track(&mut self, trackers: Arc<[Tracker]>) {
         self.trackers = trackers;
+    }
+
+    /// Compares the payloads of streams that have such.
+    pub(crate) fn compare(&mut self, integrity: Option<Arc<Integrity>>) {
+        self.integrity = integrity;
     }
 
     /// Captures what is received.
@@ -217,7 +230,9 @@ impl<'a> Receiver<'a> {
         }
         let counts = &mut interval.ports[self.port];
         let foreign = if local.is_empty() { u64::MAX } else { self.offer(now, expected, local, counts) };
-        let measured = self.classify(now, foreign, expected, counts, hosts, answers);
+        let damages = &mut interval.damages;
+        let around = Around { now, expected, counts: &mut *counts, damages, hosts, answers: &mut *answers };
+        let measured = self.classify(foreign, around);
         if self.pieces.has_news() {
             let PortCounts { fragments, rx_not_steered, .. } = counts;
             self.pieces.pass_on(fragments, hosts, answers, |frame| {
@@ -264,34 +279,29 @@ impl<'a> Receiver<'a> {
     ///
     /// As long as all are plain test packets nothing else is touched; from the first other one on, all are looked at closer.
     #[inline]
-    fn classify(
-        &mut self,
-        now: Nanos,
-        foreign: u64,
-        expected: &[Expected],
-        counts: &mut PortCounts,
-        hosts: &Hosts,
-        answers: &mut Vec<Vec<u8>>,
-    ) -> usize {
+    fn classify(&mut self, foreign: u64, around: Around<'_>) -> usize {
+        let Around { now, expected, counts, damages, hosts, answers } = around;
         let n = self.burst.len();
         for i in 0..AHEAD {
             self.burst.prefetch_data(i, 0);
         }
         let (mut measured, mut bytes) = (0, 0);
-        let (mark, port, tracks) = (self.mark, self.port, !self.trackers.is_empty());
+        let (mark, port) = (self.mark, self.port);
+        let looks_closer = !self.trackers.is_empty() || self.integrity.is_some();
         counts.rx_packets += n as u64;
         for i in 0..n {
             self.burst.prefetch_head(i + 2 * AHEAD);
             self.burst.prefetch_data(i + AHEAD, 0);
             let data = self.burst.data(i);
             if foreign >> i & 1 != 0 {
-                let Some(mut arrival) = plain(port, &mark, data, now, expected) else {
+                let Some((found, mut arrival)) = plain(port, &mark, data, now, expected) else {
                     counts.rx_bytes += bytes + 4 * i as u64;
-                    let around = Around { now, expected, counts, hosts, answers };
+                    let around = Around { now, expected, counts, damages, hosts, answers };
                     return self.classify_rest(i, measured, foreign, around);
                 };
-                if tracks {
+                if looks_closer {
                     arrival.egress = egress_row(&arrival, expected, &self.trackers, data);
+                    compare(self.integrity.as_deref(), &found, data, damages);
                 }
                 self.arrivals[measured] = arrival;
                 measured += 1;
@@ -311,7 +321,7 @@ impl<'a> Receiver<'a> {
         foreign: u64,
         around: Around<'_>,
     ) -> usize {
-        let Around { now, expected, counts, hosts, answers } = around;
+        let Around { now, expected, counts, damages, hosts, answers } = around;
         for i in first..self.burst.len() {
             self.burst.prefetch_head(i + 2 * AHEAD);
             self.burst.prefetch_data(i + AHEAD, 0);
@@ -320,25 +330,32 @@ impl<'a> Receiver<'a> {
             if foreign >> i & 1 == 0 {
                 continue;
             }
+            let integrity = self.integrity.as_deref();
             let found = match signature::read_at_end(data, &self.mark) {
-                Ok(found) => found,
-                Err(_) => {
-                    if let Some(stream) = marked(&self.marks, self.port, data, expected) {
-                        self.marked.push((stream, (data.len() + FCS_BYTES) as u16));
-                        continue;
-                    }
+                Ok(found) => TestPacket::Signed(found, data.len()),
+                Err(_) => match marked(&self.marks, self.port, data, expected) {
+                    Some(stream) => TestPacket::Untimed(stream),
+                    None => look_closer(&self.mark, integrity, data, damages),
+                },
+            };
+            let (found, end) = match found {
+                TestPacket::Signed(found, end) => (found, Some(end)),
+                TestPacket::Repaired(found) => (found, None),
+                TestPacket::Untimed(stream) => {
+                    self.marked.push((stream, (data.len() + FCS_BYTES) as u16));
+                    continue;
+                }
+                TestPacket::None(why) => {
+                    counts.rx_other += 1;
+                    counts.rx_damaged += u64::from(why == NoSignature::Damaged);
                     let is_unfinished = self.burst.has_unfinished_checksum(i);
                     let aside =
                         Aside { pieces: &mut self.pieces, punt: self.punt.as_deref_mut(), is_unfinished };
-                    match look_closer(&self.mark, data, now, counts, hosts, answers, aside) {
-                        Some(found) => found,
-                        None => {
-                            keep_claim(&mut self.claims, self.port, now, hosts, data);
-                            let overheard = self.overheard.as_mut();
-                            keep_for_control(overheard, self.is_in_lag, self.port, now, data, counts);
-                            continue;
-                        }
-                    }
+                    serve_hosts(data, now, counts, hosts, answers, aside);
+                    keep_claim(&mut self.claims, self.port, now, hosts, data);
+                    let overheard = self.overheard.as_mut();
+                    keep_for_control(overheard, self.is_in_lag, self.port, now, data, counts);
+                    continue;
                 }
             };
             let Some(mut arrival) = arrival(self.port, found, data, now, expected, counts) else {
@@ -346,6 +363,9 @@ impl<'a> Receiver<'a> {
                 continue;
             };
             arrival.egress = egress_row(&arrival, expected, &self.trackers, data);
+            if let Some(end) = end {
+                compare(integrity, &found, &data[..end], damages);
+            }
             self.arrivals[measured] = arrival;
             measured += 1;
         }
@@ -372,18 +392,25 @@ struct Around<'a> {
     now: Nanos,
     expected: &'a [Expected],
     counts: &'a mut PortCounts,
+    damages: &'a mut Damages,
     hosts: &'a Hosts,
     answers: &'a mut Vec<Vec<u8>>,
 }
 
 /// A test packet with its signature at its end, at the right port and as long as it should be; `None` for anything else.
 #[inline(always)]
-fn plain(port: usize, mark: &Mark, data: &[u8], now: Nanos, expected: &[Expected]) -> Option<Arrival> {
+fn plain(
+    port: usize,
+    mark: &Mark,
+    data: &[u8],
+    now: Nanos,
+    expected: &[Expected],
+) -> Option<(Signature, Arrival)> {
     let found = signature::read_at_end(data, mark).ok()?;
     let is_right = |expected| is_as_expected(port, data.len(), expected) == (true, true);
     let sent = signature::unwrap_time(found.time, now);
     let is_plain = expected.get(found.stream as usize).is_none_or(is_right) & (sent <= now);
-    is_plain.then(|| seen(found, data.len(), sent, now))
+    is_plain.then(|| (found, seen(found, data.len(), sent, now)))
 }
 
 /// The row that a packet counts in by the bits its stream tracks; 0 if it tracks none.
@@ -430,29 +457,59 @@ struct Aside<'a> {
     is_unfinished: bool,
 }
 
+/// What is known of a frame as a test packet.
+enum TestPacket {
+    /// Its signature, and where it ends.
+    Signed(Signature, usize),
+    /// Its signature with a wrong bit put right; what is wrong with the packet is counted.
+    Repaired(Signature),
+    /// It is of this stream, and no more is known; what is wrong with it is counted.
+    Untimed(u32),
+    /// It is none, or can't be told from others.
+    None(NoSignature),
+}
+
 /// A frame without a signature at its end: padded or damaged by the device, meant for a host, or foreign.
-fn look_closer(
-    mark: &Mark,
+fn look_closer(mark: &Mark, integrity: Option<&Integrity>, data: &[u8], damages: &mut Damages) -> TestPacket {
+    let why = match signature::find(data, mark) {
+        Ok(found) => return TestPacket::Signed(found, signature::ip_end(data).unwrap_or(data.len())),
+        Err(why) => why,
+    };
+    // What an ICMP message quotes has not arrived.
+    let integrity = integrity.filter(|_| !reports_error(data));
+    match integrity.and_then(|integrity| integrity.recover(data, damages)) {
+        Some(Recovered::Whole(found)) => TestPacket::Repaired(found),
+        Some(Recovered::Untimed(stream)) => TestPacket::Untimed(stream),
+        None => TestPacket::None(why),
+    }
+}
+
+/// Counts what is wrong with a packet's payload, given up to the end of its signature, if payloads are compared.
+#[inline]
+fn compare(integrity: Option<&Integrity>, found: &Signature, data: &[u8], damages: &mut Damages) {
+    if let Some(integrity) = integrity
+        && !integrity.is_right(found, data)
+    {
+        integrity.examine(found, data, damages);
+    }
+}
+
+/// Gives a frame that is no test packet to the hosts behind the port.
+fn serve_hosts(
     data: &[u8],
     now: Nanos,
     counts: &mut PortCounts,
     hosts: &Hosts,
     answers: &mut Vec<Vec<u8>>,
     aside: Aside<'_>,
-) -> Option<Signature> {
-    let found = signature::find(data, mark);
-    if let Err(why) = found {
-        counts.rx_other += 1;
-        counts.rx_damaged += u64::from(why == NoSignature::Damaged);
-        // A request to all may be for the namespace, or for addresses of sessions and streams.
-        if let Some(punt) = aside.punt {
-            punt.take(data, aside.is_unfinished, counts);
-        }
-        if !aside.pieces.take(now, hosts, data) {
-            answers.extend(hosts.answer(data));
-        }
+) {
+    // A request to all may be for the namespace, or for addresses of sessions and streams.
+    if let Some(punt) = aside.punt {
+        punt.take(data, aside.is_unfinished, counts);
     }
-    found.ok()
+    if !aside.pieces.take(now, hosts, data) {
+        answers.extend(hosts.answer(data));
+    }
 }
 
 /// Keeps what a foreign frame says of a neighbour. One that is said again, or for which there is no room, is no loss: whoever says it

@@ -1,5 +1,6 @@
 //! A stream whose packets differ: in length, in fields, or altogether.
 
+use super::integrity::Filler;
 use super::template::{Blocks, Template};
 use field::Choice;
 use jit::Runner;
@@ -20,6 +21,8 @@ pub(crate) struct Varied {
     runner: Option<Runner>,
     /// Makes captured packets those of flows, if they are.
     flows: Option<Arc<Flows>>,
+    /// Fills payloads that are compared where they arrive.
+    filler: Option<Filler>,
 }
 
 /// What a stream's packets are.
@@ -59,20 +62,26 @@ pub(crate) struct Slice {
 impl Varied {
     /// Templates for each of `sizes`, with `runner` bound to all of them.
     pub(crate) fn new(templates: Vec<Template>, sizes: &Sizes, runner: Option<Runner>) -> Self {
-        Self { templates, choice: sizes.choice.clone(), runner, flows: None }
+        Self { templates, choice: sizes.choice.clone(), runner, flows: None, filler: None }
     }
 
     /// Templates that are sent one after the other, and again; or those of a flow's packets, which are numbered flow by
     /// flow.
     pub(crate) fn in_turn(templates: Vec<Template>, flows: Option<Arc<Flows>>) -> Self {
         let choice = Choice::sequence((0..templates.len() as u32).collect());
-        Self { templates, choice, runner: None, flows }
+        Self { templates, choice, runner: None, flows, filler: None }
+    }
+
+    /// With payloads that are compared where they arrive, if there is what fills them.
+    pub(crate) fn filled_by(self, filler: Option<Filler>) -> Self {
+        Self { filler, ..self }
     }
 
     /// The stream's content: its template, if there is one and no field varies, else its place among `all` that differ.
     pub(crate) fn content(mut self, all: &mut Vec<Self>) -> TxContent {
         if self.runner.is_none()
             && self.flows.is_none()
+            && self.filler.is_none()
             && self.templates.len() == 1
             && let Some(only) = self.templates.pop()
         {
@@ -114,6 +123,11 @@ impl Varied {
                 (number..)
                     .zip(at..until)
                     .for_each(|(number, i)| flows.write(number, burst.frame_mut(i).data_mut()));
+            }
+            if let Some(filler) = &self.filler {
+                for (k, i) in (at..until).enumerate() {
+                    filler.write(burst.frame_mut(i).data_mut(), sequence.wrapping_add(k as u32));
+                }
             }
             match (&mut self.runner, &template.stamp) {
                 (Some(runner), _) => runner.run(burst, at..until, kind, number, sequence, slice.time),

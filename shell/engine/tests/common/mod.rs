@@ -61,6 +61,7 @@ pub(crate) fn stream(name: &str, rate: &str) -> StreamPlan {
         start_delay: Nanos::ZERO,
         duration: None,
         measure: true,
+        integrity: false,
         mark: None,
     }
 }
@@ -100,6 +101,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         duplicate: 0.0,
         reorder: 0.0,
         reorder_by: Nanos::ZERO,
+        corrupt: 0.0,
     };
     Plan {
         seed: 7,

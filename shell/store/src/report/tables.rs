@@ -325,6 +325,7 @@ fn stream_table(rows: &[(&String, &StreamResult)]) -> Option<Markup> {
             Column::new("loss", rows, |(_, s)| s.loss_ratio.map(percent)),
             Column::new("duplicates", rows, whole(|s| s.duplicates)),
             Column::new("reordered", rows, whole(|s| s.reordered)),
+            Column::new("damaged", rows, whole(|s| s.damaged)),
         ],
     )
 }
