@@ -213,6 +213,25 @@ def test_repeats_have_a_limit(lab):
     assert "cores" in done.told["overall"]["remedy"], done.told["overall"]
 
 
+def test_a_search_starts_again(lab):
+    """As another campaign; who only wants to be warned gets 0. More than a core can send: never can be judged."""
+    ports = {name: {**port, "speed": "100Gbps"} for name, port in pair().items()}
+    profile = lab.profile(ports, [stream("s", "west", "east")])
+    store = lab.folder() / "store.db"
+    brief = ("--quick", "--sizes", "64B", "--trial", "50ms", "--settle", "0s", "--learning", "0s", "--drain", "20ms", "--set", "repeats=1")
+
+    def run(*more):
+        return lab.eagre("bench", "back-to-back", profile, *brief, "--store", store, *more, timeout=60)
+
+    done = run("--on-disturbed", "repeat", "1")
+    assert done.exit == CANNOT_JUDGE and "starts again, up to 1 times" in done.err, str(done)
+    assert run("--on-disturbed", "warn").exit == 0
+    listed = lab.eagre("results", "list", "--store", store).out
+    assert listed.count("back-to-back") == 3, listed
+    refused = lab.eagre("bench", "--resume", "--store", store, "--on-disturbed", "repeat 1")
+    refused.refused(BAD_INPUT, "use fail or warn")
+
+
 @pytest.mark.parametrize("wrong", ["again", "repeat", "repeat 0", "repeat=x"])
 def test_bad_values_are_explained(lab, wrong):
     lab.eagre("run", quick(lab), f"--on-disturbed={wrong}").refused(BAD_INPUT, "--on-disturbed")

@@ -287,8 +287,7 @@ def test_a_link_that_goes_down_is_not_silent(lab, tester):
     tester.ip("link", "set", "v1", "down")
     done = lab.finish(process)
     result = done.told
-    # Nothing is measured that a disturbed tester could leave in doubt.
-    assert done.exit == CANNOT_JUDGE or (done.exit == 0 and result["verdict"]["disturbed"])
+    assert done.exit == CANNOT_JUDGE and result["overall"]["reason"] in result["verdict"]["faults"], str(done)
     missing = sum(result["ports"]["west"]["tx_errors"].values())
     assert missing > 1000 and not result["verdict"]["valid"], result
 

@@ -3967,6 +3967,8 @@ export interface Verdict {
   reasons: string[];
   /** What the test needed and did not get: addresses of clients, sessions of control protocols, packets of the sender. These are among `reasons`, too. */
   lacks?: string[];
+  /** What else is wrong, whatever disturbed the tester: links that changed, packets of unknown streams, clocks that differ. These are among `reasons`, too. */
+  faults?: string[];
   /** What to know about the figures that are valid all the same. */
   notes?: string[];
   /** How far single figures can be trusted, by path: `streams.a.lost`, or `streams.a.latency_ns` for all below it. A figure without an entry holds; absent if all do. */

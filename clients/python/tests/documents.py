@@ -35,7 +35,8 @@ INTERVAL = {
 RUN = {
     "id": "20261121-213000-a1b2c3", "name": "demo", "state": "running", "reason": None, "holder": "local",
     "ports": ["ring:a"], "started": "2026-11-21T21:30:00Z", "ended": None, "duration_s": 1.0, "at_s": 0.5,
-    "seed": 1, "warnings": [], "verdict": None, "rate_changes": [], "rate_changes_in_all": 0, "refused_changes": [], "refused_changes_in_all": 0,
+    "seed": 1, "warnings": [], "verdict": None,
+    "rate_changes": [], "rate_changes_in_all": 0, "refused_changes": [], "refused_changes_in_all": 0,
     "names": {"ports": ["west"], "streams": ["a"], "groups": [], "sessions": []}, "captures": ["west"],
 }  # fmt: skip
 SNAPSHOT = {

@@ -33,6 +33,18 @@ def test_a_result_passes_if_everything_held():
     assert eagre.Result({**RESULT, "criteria": []}).passed
 
 
+def test_a_disturbed_result_passes_if_what_was_asked_holds():
+    verdict = {**RESULT["verdict"], "valid": False, "disturbed": True, "reasons": ["worker 0 waited"]}
+    disturbed = {**RESULT, "criteria": [], "verdict": verdict}
+    for outcome, words in (("passed", "what was asked holds"), ("cannot_judge", "not valid"), ("failed", "not valid")):
+        result = eagre.Result({**disturbed, "overall": {"outcome": outcome}})
+        assert (result.outcome, result.passed, result.valid) == (outcome, outcome == "passed", False)
+        assert repr(result).startswith(f"<Result {words} (worker 0 waited)"), repr(result)
+    # A document of an older version has none.
+    old = (RESULT, {**RESULT, "criteria": []}, disturbed)
+    assert [eagre.Result(one).outcome for one in old] == ["failed", "passed", "cannot_judge"]
+
+
 def test_tables_of_other_libraries():
     pytest.importorskip("pandas")
     result = eagre.Result(RESULT, [INTERVAL])

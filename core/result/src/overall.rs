@@ -74,8 +74,13 @@ impl ResultDocument {
         if let Some((reason, remedy)) = doubted {
             return OverallResult::new(Overall::CannotJudge, Some(reason), Some(&remedy));
         }
-        if !self.verdict.valid && !self.verdict.disturbed && self.criteria.is_empty() {
-            return OverallResult::new(Overall::CannotJudge, self.verdict.reasons.first().cloned(), None);
+        let wrong = match &self.verdict {
+            verdict if verdict.valid || !self.criteria.is_empty() => None,
+            verdict if !verdict.disturbed => verdict.faults.first().or(verdict.reasons.first()),
+            verdict => verdict.faults.first(),
+        };
+        if let Some(reason) = wrong {
+            return OverallResult::new(Overall::CannotJudge, Some(reason.clone()), None);
         }
         OverallResult::new(Overall::Passed, None, None)
     }
@@ -217,5 +222,17 @@ mod tests {
         assert_eq!(document.decide().overall(), Overall::CannotJudge);
         document.criteria = vec![criterion(Outcome::Met)];
         assert_eq!(document.decide().overall(), Overall::Passed, "what was asked holds");
+    }
+
+    /// What holds although the tester was disturbed holds no longer if a link went down, too.
+    #[test]
+    fn a_disturbance_hides_no_other_fault() {
+        let mut document = disturbed(true);
+        document.verdict.faults = vec!["port p: veth0 lost its carrier".to_owned()];
+        document.verdict.reasons =
+            vec!["worker 0 waited".to_owned(), "port p: veth0 lost its carrier".to_owned()];
+        let decided = document.decide();
+        assert_eq!(decided.overall(), Overall::CannotJudge);
+        assert_eq!(decided.reason.as_ref(), document.verdict.faults.first());
     }
 }

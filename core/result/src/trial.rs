@@ -113,6 +113,10 @@ part! {
         /// are among `reasons`, too.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lacks: Vec<String> = TEXT;
+        /// What else is wrong, whatever disturbed the tester: links that changed, packets of unknown streams, clocks that differ.
+        /// These are among `reasons`, too.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        faults: Vec<String> = TEXT;
         /// What to know about the figures that are valid all the same.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String> = TEXT;

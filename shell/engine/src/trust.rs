@@ -122,7 +122,7 @@ impl Evidence<'_> {
         self.judge_marks(&mut verdict);
         self.device_notes().into_iter().for_each(|note| verdict.note(note));
         if let Some(ppm) = self.drift_ppm.filter(|ppm| ppm.abs() > DRIFT_PPM_MAX) {
-            verdict.reject(format!(
+            verdict.fault(format!(
                 "the clock drifted {ppm:.0} ppm from the system clock; rates and latencies are off by as much"
             ));
         }
@@ -160,7 +160,7 @@ impl Evidence<'_> {
                 ));
             }
             for (reason, n) in end.drops.tx.iter().filter(|(_, n)| *n > 0) {
-                verdict.reject(format!(
+                verdict.fault(format!(
                     "port {}: the driver accepted {n} packets and did not send them ({reason}); the loss includes them",
                     self.port_name(port)
                 ));
@@ -306,7 +306,7 @@ impl Evidence<'_> {
                     });
                 }
                 if frames.bad_cut_short > 0 {
-                    verdict.reject(format!(
+                    verdict.fault(format!(
                         "port {port}: {} packets of sessions {name} were longer than the port's buffers and were lost: the \
                          other end leaves segmentation to a card; switch that off there: ethtool -K INTERFACE tso off gso off \
                          gro off",
@@ -360,7 +360,7 @@ impl Evidence<'_> {
                         format!("got {} instead of {}", told(after), told(before))
                     }
                 };
-                verdict.reject(format!(
+                verdict.fault(format!(
                     "port {name}: {link} {happened} {at:.3} s after the start; the loss includes packets lost by that"
                 ));
             }
@@ -399,20 +399,20 @@ impl Evidence<'_> {
                 ));
             }
             if n.rx_damaged as f64 > n.rx_other as f64 * LOOKALIKES {
-                verdict.reject(format!(
+                verdict.fault(format!(
                     "port {name}: {} test packets arrived with a damaged or forged signature and do not count as received; the \
                      loss includes them",
                     n.rx_damaged
                 ));
             }
             if n.rx_misrouted > 0 {
-                verdict.reject(format!(
+                verdict.fault(format!(
                     "port {name}: received {} test packets meant for another port; check the cabling",
                     n.rx_misrouted
                 ));
             }
             if n.rx_unknown_stream > 0 {
-                verdict.reject(format!(
+                verdict.fault(format!(
                     "port {name}: received {} test packets of unknown streams; does another tester use the same seed?",
                     n.rx_unknown_stream
                 ));
@@ -434,7 +434,7 @@ impl Evidence<'_> {
             }
             let here = self.trial.plan.sent_elsewhere.is_none();
             if here && n.rx_before_sent as f64 > n.rx_packets as f64 * BEFORE_SENT_MAX {
-                verdict.reject(format!(
+                verdict.fault(format!(
                     "port {name}: {} packets arrived before they were sent, by the cores' clocks: the clocks differ",
                     n.rx_before_sent
                 ));
@@ -459,14 +459,14 @@ impl Evidence<'_> {
             Some((streams, n))
         };
         if let Some((streams, n)) = counted(|counts| counts.stale) {
-            verdict.reject(format!(
+            verdict.fault(format!(
                 "{streams}: {n} packets arrived more than {} numbers late, so late and duplicate can't be told apart; the \
                  loss includes them",
                 measure::WINDOW
             ));
         }
         if let Some((streams, n)) = counted(|counts| counts.rejected) {
-            verdict.reject(format!(
+            verdict.fault(format!(
                 "{streams}: {n} packets had sequence numbers that were not sent yet; they do not count as received"
             ));
         }

@@ -47,9 +47,9 @@ def count(value: int | None) -> str:
     return "" if value is None else f"{value:,}"
 
 
-def verdict_text(verdict: Verdict) -> str:
-    """The verdict in words."""
-    words = "valid" if verdict.valid else "not valid"
+def verdict_text(verdict: Verdict, outcome: str) -> str:
+    """The verdict in words: of a result that is not valid, whether what was asked holds all the same."""
+    words = "valid" if verdict.valid else "what was asked holds" if outcome == "passed" else "not valid"
     if verdict.generator_limited:
         words += ", the tester was the limit"
     return words + (f" ({'; '.join(verdict.reasons)})" if verdict.reasons else "")
@@ -121,7 +121,7 @@ def session_row(name: str, entry: SessionResult) -> list[str]:
 
 def result_page(result: Result) -> str:
     """A result for a notebook."""
-    head = f"<p><b>{escape(verdict_text(result.verdict))}</b>, {result.typed.duration_s:g} s</p>"
+    head = f"<p><b>{escape(verdict_text(result.verdict, result.outcome))}</b>, {result.typed.duration_s:g} s</p>"
     shown = list(result.streams.items())[:STREAMS_MAX]
     if shown:
         columns = ("stream", "offered", "sent", "lost", "ratio", "p50", "p99", "max")

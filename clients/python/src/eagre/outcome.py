@@ -1547,6 +1547,10 @@ class Verdict:
     """What the test needed and did not get: addresses of clients, sessions of control protocols, packets of the
     sender. These are among `reasons`, too.
     """
+    faults: list[str] = field(default_factory=list)
+    """What else is wrong, whatever disturbed the tester: links that changed, packets of unknown streams, clocks
+    that differ. These are among `reasons`, too.
+    """
     notes: list[str] = field(default_factory=list)
     """What to know about the figures that are valid all the same."""
     holds: dict[str, HoldsResult] = field(default_factory=dict)

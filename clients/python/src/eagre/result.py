@@ -93,9 +93,18 @@ class Result:
         return self.verdict.valid
 
     @property
+    def outcome(self) -> str:
+        """Whether what was asked holds, whatever disturbed the tester: 'passed', 'failed' or 'cannot_judge'."""
+        if self.typed.overall is not None:
+            return self.typed.overall.outcome
+        if not all(criterion.passed for criterion in self.criteria):
+            return "failed"
+        return "passed" if self.valid else "cannot_judge"
+
+    @property
     def passed(self) -> bool:
-        """Whether the result is valid, met all criteria, and was not interrupted."""
-        return self.valid and not self.typed.interrupted and all(criterion.passed for criterion in self.criteria)
+        """Whether what was asked holds, and the run was not interrupted."""
+        return self.outcome == "passed" and not self.typed.interrupted
 
     def rows(self, rows: tables.Rows = "streams") -> list[tables.Row]:
         """One dictionary per stream, port, …; for 'intervals', one per stream and port in each interval."""
@@ -121,7 +130,7 @@ class Result:
         return plot.result(self)
 
     def __repr__(self) -> str:
-        return f"<Result {html.verdict_text(self.verdict)}: {html.summary(self.streams, self.sessions)}>"
+        return f"<Result {html.verdict_text(self.verdict, self.outcome)}: {html.summary(self.streams, self.sessions)}>"
 
     def _repr_html_(self) -> str:
         return html.result_page(self)

@@ -4,6 +4,7 @@ mod live;
 mod runner;
 mod series;
 
+use crate::args::OnDisturbed;
 use crate::results::default_store;
 use crate::run::{files_beside, read};
 use crate::verdicts::VerdictArgs;
@@ -100,6 +101,10 @@ pub(crate) struct BenchArgs {
     pub report: Option<PathBuf>,
     #[command(flatten)]
     pub verdicts: VerdictArgs,
+    /// What to do if the tester was disturbed so that a search can't be judged: fail (exit code 4), warn, or start again up to N
+    /// times
+    #[arg(long, value_name = "fail|warn|repeat N", value_parser = args::on_disturbed, default_value = "fail")]
+    pub on_disturbed: OnDisturbed,
     /// Write the findings to a file; '-' writes to standard output
     #[arg(long, value_name = "FILE|-")]
     pub json: Option<PathBuf>,
@@ -248,6 +253,7 @@ fn begin(args: &BenchArgs, output: Output, store: &Path) -> Result<Exit, Failure
         return Err(Failure::bad_input(usage));
     };
     if args.method.as_deref() == Some(series::METHOD) {
+        refuse_repeats(args)?;
         return series::begin(args, output, store, file);
     }
     let (choice, parts) = chosen(args)?;
@@ -281,16 +287,46 @@ fn begin(args: &BenchArgs, output: Output, store: &Path) -> Result<Exit, Failure
         println!("{}", about(&estimate));
         return Ok(Exit::Done);
     }
-    let new = new_campaign(&setup, &campaign, text, args.tag.clone())?;
     eprintln!("  {}: {}", setup.method, about(&estimate));
     let mut open = Store::open(store)?;
-    let id = open.begin(&new)?;
-    let finished = runner.run(&campaign, StoredCampaign { store: &mut open, id, finished: Vec::new() })?;
-    conclude(args, output, &open, &campaign, &finished)
+    let mut repeats = match args.on_disturbed {
+        OnDisturbed::Repeat(times) => times,
+        OnDisturbed::Fail | OnDisturbed::Warn => 0,
+    };
+    loop {
+        let id = open.begin(&new_campaign(&setup, &campaign, text.clone(), args.tag.clone())?)?;
+        let kept = StoredCampaign { store: &mut open, id, finished: Vec::new() };
+        let finished = runner.run(&campaign, kept)?;
+        if repeats == 0 || finished.exit() != Exit::CannotJudge {
+            return conclude(args, output, &open, &campaign, &finished);
+        }
+        eprint!("{}", runner::summary(finished.id.as_str(), &finished.report, None));
+        eprintln!("  can't be judged here: starts again, up to {repeats} times (--on-disturbed)");
+        repeats -= 1;
+    }
+}
+
+/// The exit code, for a user who may want to be warned only.
+fn excused(exit: Exit, args: &BenchArgs) -> Exit {
+    match exit {
+        Exit::CannotJudge if args.on_disturbed == OnDisturbed::Warn => Exit::Done,
+        exit => exit,
+    }
+}
+
+/// Refuses to start again what has more than one campaign, or has begun before.
+fn refuse_repeats(args: &BenchArgs) -> Result<(), Failure> {
+    match args.on_disturbed {
+        OnDisturbed::Repeat(_) => Err(Failure::bad_input(
+            "--on-disturbed repeat: a campaign document, and a campaign that is resumed, can't start again; use fail or warn",
+        )),
+        OnDisturbed::Fail | OnDisturbed::Warn => Ok(()),
+    }
 }
 
 /// Resumes a campaign.
 fn resume(args: &BenchArgs, output: Output, store: &Path, reference: &str) -> Result<Exit, Failure> {
+    refuse_repeats(args)?;
     let mut open = Store::open_existing(store)?;
     let id = open.find(reference)?;
     let kept = open.campaign(&id)?;
@@ -343,7 +379,7 @@ fn conclude(
     let text = runner::summary(finished.id.as_str(), &finished.report, args.report.as_deref());
     let document = campaign.document(finished.id.as_str(), &finished.report);
     output.write(args, &page, &document, vec![finished.suite(&campaign.name)], &text)?;
-    Ok(finished.exit())
+    Ok(excused(finished.exit(), args))
 }
 
 /// The store's record of a new campaign.

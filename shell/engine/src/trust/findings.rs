@@ -33,9 +33,16 @@ impl Findings {
         self.verdict.lack(reason);
     }
 
+    /// The figures can't be trusted, maybe because something disturbed the tester.
     pub(super) fn reject(&mut self, reason: String) {
         self.verdict.valid = false;
         self.verdict.reasons.push(reason);
+    }
+
+    /// Something is wrong that no disturbance explains.
+    pub(super) fn fault(&mut self, reason: String) {
+        self.verdict.faults.push(reason.clone());
+        self.reject(reason);
     }
 
     /// Something disturbed the tester; `grave` if the figures may be wrong for it.
