@@ -11,6 +11,7 @@ The user `u7` has the password of the option `password`, where {n} is 7, and get
 """
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import ipaddress
@@ -124,7 +125,15 @@ class Bras:
             packet.remove_payload()
             packet = packet / Dot1Q(vlan=vlan, type=packet.type) / inner
             packet.type = 0x8100
-        self.wire.send(bytes(packet))
+        self.put(bytes(packet))
+
+    def put(self, frame):
+        """Sends a frame; it is lost if the kernel has no room for it, as on any wire."""
+        try:
+            self.wire.send(frame)
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:
+                raise
 
     # Discovery.
 
@@ -327,7 +336,7 @@ class Bras:
             head = bytes.fromhex(session.mac.replace(":", "")) + self.mac
             if session.vlan is not None:
                 head += struct.pack("!HH", 0x8100, session.vlan)
-            self.wire.send(head + struct.pack("!HBBHHH", 0x8864, 0x11, 0, session.number, len(packet) + 2, 0x21) + packet)
+            self.put(head + struct.pack("!HBBHHH", 0x8864, 0x11, 0, session.number, len(packet) + 2, 0x21) + packet)
 
     def state(self):
         def of(session):
