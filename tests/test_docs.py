@@ -24,7 +24,7 @@ FENCE = re.compile(r"(?P<before>[^\n]*)\n+```(?P<language>\w*)[^\n]*\n(?P<text>.
 MARKER = re.compile(r"<!-- test(?:: *(?P<how>\w+) *(?P<why>.*?))? *-->$")
 PROGRAM = "./target/release/eagre"
 # What measures a device, or wants a loss: a disturbed tester can't judge it.
-MEASURES = re.compile(rf"{PROGRAM} (bench (?!list)|versus|lab (run|compare))(?!.*--sim\b)|: \"> |_ns\.[a-z0-9_]+: , re.MULTILINE)
+MEASURES = re.compile(rf"{PROGRAM} (bench (?!list)|versus|lab (run|compare))(?!.*--sim\b)|: \"> |_ns\.[a-z0-9_]+: ", re.MULTILINE)
 
 
 def runs_beside_others(marker, text):
