@@ -139,6 +139,27 @@ def test_criteria_are_judged_on_what_holds(lab):
     assert "can't be judged here" in done.err, done.err
 
 
+def test_times_of_sessions_are_at_most_what_was_measured(lab):
+    """A pause of 300 ms adds to them: an upper limit that is kept is met, one that is not can't be judged."""
+    web = {"name": "web", "client": {"port": "west", "addresses": "10.0.0.2"}, "server": {"port": "east", "addresses": "10.0.0.3"}, "open": "200/s", "app": "http"}
+    paths = {"sessions.web.ttlb_ns.p99": "< 2s", "sessions.web.ttlb_ns.max": "< 1us", "sessions.web.setup_ns.stddev": "< 2s"}
+    profile = lab.profile(pair(), None, sessions=[web], load={"duration": "3s", "drain": "500ms"}, criteria=paths)
+    process = lab.start_eagre("run", profile, "--json", "-")
+    time.sleep(1.5)
+    os.kill(process.pid, signal.SIGSTOP)
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGCONT)
+    done = lab.finish(process)
+    verdict, seen = done.told["verdict"], done.told["sessions"]["web"]
+    if seen["failed"] or seen["unopened"] > 0:
+        assert not any(entry.get("at_most") for entry in verdict["holds"].values()), verdict["holds"]
+        return
+    assert verdict["disturbed"] and verdict["holds"]["sessions.web.ttlb_ns"]["at_most"], verdict
+    found = [one["outcome"] for one in done.told["criteria"]]
+    assert found == ["met", "cannot_judge", "cannot_judge"], done.told["criteria"]
+    assert "is at most what was measured: " in done.err, done.err
+
+
 def test_virtual_time_has_no_disturbances(lab):
     """Whatever the machine does, nothing of it is in a simulated result."""
     profile = profile_of(lab)

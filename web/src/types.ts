@@ -1112,7 +1112,7 @@ export interface GroupState {
   joined_for_s: number;
 }
 
-/** How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, or cannot be judged: then there is none of these. */
+/** How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, is at most what was measured, or cannot be judged: then there is none of these. */
 export interface HoldsResult {
   /** Whether the figure describes the device and the network as it stands. */
   holds: boolean;
@@ -1122,6 +1122,8 @@ export interface HoldsResult {
   upper?: number | null;
   /** Share of packets that no pause of the tester touched. For these the figures under `undisturbed` hold. */
   undisturbed_ratio?: number | null;
+  /** Of times of sessions: the true values are at most those that were measured, since disturbances only add to them. */
+  at_most?: boolean;
   /** Why it does not hold as it stands. */
   reason?: string | null;
   /** How to get a figure that holds. */

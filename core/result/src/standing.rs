@@ -88,7 +88,8 @@ impl HoldsResult {
 
     /// Whether nothing can be said: no bounds, and no packets that were not touched.
     fn is_void(&self) -> bool {
-        !self.holds && self.lower.is_none() && self.upper.is_none() && self.undisturbed_ratio.is_none()
+        let has_bounds = self.at_most || self.lower.is_some() || self.upper.is_some();
+        !self.holds && !has_bounds && self.undisturbed_ratio.is_none()
     }
 }
 
@@ -104,10 +105,12 @@ impl ResultDocument {
             return standing;
         }
         match entry.filter(|entry| !entry.holds) {
+            Some(entry) if entry.at_most => self.at_most(path, entry),
             Some(entry) if entry.undisturbed_ratio.is_some() => Standing::CannotJudge(entry.doubt()),
             Some(entry) => Standing::Bounds { lower: entry.lower, upper: entry.upper, doubt: entry.doubt() },
             None => match self.doubt_of_whole(path) {
-                Some(doubt) => Standing::CannotJudge(doubt),
+                Some(entry) if entry.at_most => self.at_most(path, entry),
+                Some(entry) => Standing::CannotJudge(entry.doubt()),
                 None => Standing::Holds { value: self.number(path), undisturbed: None },
             },
         }
@@ -119,14 +122,25 @@ impl ResultDocument {
         std::iter::once(path).chain(parts).find_map(|path| self.verdict.holds.get(path))
     }
 
+    /// The standing of a time to which disturbances only add.
+    fn at_most<'a>(&'a self, path: &str, entry: &'a HoldsResult) -> Standing<'a> {
+        let doubt = entry.doubt();
+        match self.number(path) {
+            None => Standing::Holds { value: None, undisturbed: None },
+            samples if path.ends_with(".samples") => Standing::Holds { value: samples, undisturbed: None },
+            _ if path.ends_with(".stddev") => Standing::CannotJudge(doubt),
+            upper => Standing::Bounds { lower: None, upper, doubt },
+        }
+    }
+
     /// The doubt about a figure of one side, application or phase of an entry of sessions: that about the same figure of the
     /// whole entry. Bounds of the whole are none of a part.
-    fn doubt_of_whole(&self, path: &str) -> Option<Doubt<'_>> {
+    fn doubt_of_whole(&self, path: &str) -> Option<&HoldsResult> {
         let (session, rest) = path.strip_prefix("sessions.")?.split_once('.')?;
         let parts = rest.match_indices('.').map(|(at, _)| &rest[at + 1..]);
         let whole = parts.map(|figure| format!("sessions.{session}.{figure}"));
         let mut entries = whole.filter_map(|figure| self.entry(&figure));
-        entries.find(|entry| !entry.holds).map(HoldsResult::doubt)
+        entries.find(|entry| !entry.holds)
     }
 
     /// The standing of a time of a stream or group of which pauses touched some packets; `None` of anything else.
@@ -167,7 +181,9 @@ fn samples_min(figure: &str) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LatencyResult, Named, StreamResult, UndisturbedResult};
+    use crate::{
+        LatencyResult, Named, PhaseResult, SessionResult, SideResult, StreamResult, UndisturbedResult,
+    };
 
     fn document() -> ResultDocument {
         let times =
@@ -224,6 +240,27 @@ mod tests {
             Some("worker 0 waited")
         );
         assert_eq!(decide("sessions.w.client.apps.x.ttfb_ns.p99", 1.0, above), None);
+        // Times of sessions to which disturbances only add: 5 ms, of the whole and of a part.
+        let times = LatencyResult { p99: Some(5_000_000), samples: 200, ..LatencyResult::default() };
+        let mut document = document;
+        let seen = SideResult { ttlb_ns: Some(times), ..SideResult::default() };
+        let phase = PhaseResult { seen: seen.clone(), ..PhaseResult::default() };
+        let phases = Named::from([("sustain".to_owned(), phase)]);
+        let session = SessionResult { seen, phases, ..SessionResult::default() };
+        document.sessions.insert("w".to_owned(), session);
+        let entry = HoldsResult { at_most: true, ..document.verdict.holds["sessions.w.ttfb_ns"].clone() };
+        document.verdict.holds.insert("sessions.w.ttlb_ns".to_owned(), entry);
+        let decide = |path: &str, bound: f64, is_met: fn(f64, f64) -> bool| {
+            document.standing(path).decide(bound, |value| is_met(value, bound))
+        };
+        for path in ["sessions.w.ttlb_ns.p99", "sessions.w.phases.sustain.ttlb_ns.p99"] {
+            assert_eq!(decide(path, 6e6, below), Some(true), "{path}");
+            assert_eq!(decide(path, 4e6, below), None, "{path}");
+            assert_eq!(decide(path, 6e6, above), Some(false), "{path}");
+            assert_eq!(decide(path, 4e6, above), None, "{path}");
+        }
+        assert_eq!(decide("sessions.w.ttlb_ns.samples", 200.0, |v, b| v == b), Some(true));
+        assert_eq!(decide("sessions.w.ttlb_ns.stddev", 1e9, below), None);
         // No entry: as it stands. What was not measured meets nothing.
         assert_eq!(decide("streams.a.b.tx", 1.0, below), Some(true));
         assert_eq!(decide("streams.a.b.rx", 1.0, below), Some(false));

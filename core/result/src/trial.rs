@@ -128,8 +128,8 @@ part! {
 }
 
 part! {
-    /// How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, or cannot be judged: then there
-    /// is none of these.
+    /// How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, is at most what was measured, or
+    /// cannot be judged: then there is none of these.
     pub struct HoldsResult {
         /// Whether the figure describes the device and the network as it stands.
         holds: bool = FLAG;
@@ -142,6 +142,9 @@ part! {
         /// Share of packets that no pause of the tester touched. For these the figures under `undisturbed` hold.
         #[serde(skip_serializing_if = "Option::is_none")]
         undisturbed_ratio: Option<f64> = RATIO;
+        /// Of times of sessions: the true values are at most those that were measured, since disturbances only add to them.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        at_most: bool = FLAG;
         /// Why it does not hold as it stands.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String> = TEXT;

@@ -66,6 +66,7 @@ enum Kind {
     Holds,
     Bounded,
     Undisturbed,
+    AtMost,
     Unjudged,
 }
 
@@ -74,6 +75,7 @@ impl Kind {
         match entry {
             HoldsResult { holds: true, .. } => Self::Holds,
             HoldsResult { undisturbed_ratio: Some(_), .. } => Self::Undisturbed,
+            HoldsResult { at_most: true, .. } => Self::AtMost,
             HoldsResult { lower: None, upper: None, .. } => Self::Unjudged,
             _ => Self::Bounded,
         }
@@ -84,6 +86,7 @@ impl Kind {
             Self::Holds => "holds",
             Self::Bounded => "has bounds",
             Self::Undisturbed => "holds for packets that no pause touched",
+            Self::AtMost => "is at most what was measured",
             Self::Unjudged => "can't be judged here",
         }
     }
@@ -92,7 +95,7 @@ impl Kind {
 /// A line for each kind of standing: figures, and of how many rows each.
 fn figures(document: &ResultDocument) -> String {
     let mut text = String::new();
-    for kind in [Kind::Holds, Kind::Bounded, Kind::Undisturbed, Kind::Unjudged] {
+    for kind in [Kind::Holds, Kind::Bounded, Kind::Undisturbed, Kind::AtMost, Kind::Unjudged] {
         let mut found: Vec<(&str, Vec<&str>, &HoldsResult)> = Vec::new();
         for (path, entry) in document.verdict.holds.iter().filter(|(_, entry)| Kind::of(entry) == kind) {
             let (row, figure) = path.rsplit_once('.').unwrap_or(("", path));
@@ -160,6 +163,7 @@ mod tests {
             ("streams.b.loss_ratio", entry(Some(0.002), Some(0.01), None)),
             ("streams.a.latency_ns", entry(None, None, Some(0.834))),
             ("sessions.web.ttfb_ns", entry(None, None, None)),
+            ("sessions.web.ttlb_ns", HoldsResult { at_most: true, ..entry(None, None, None) }),
         ] {
             verdict.holds.insert(path.to_owned(), entry);
         }
@@ -169,8 +173,8 @@ mod tests {
         assert_eq!(
             text,
             "  INVALID\n  holds: lost of streams.a\n  has bounds: lost of streams.b between 2 and 10; loss ratio of streams.b \
-             between 0.2% and 1%\n  holds for packets that no pause touched: latency of streams.a (83.4% of them)\n  can't be \
-             judged here: ttfb of sessions.web\n  to do: free a core\n  note: a note\n"
+             between 0.2% and 1%\n  holds for packets that no pause touched: latency of streams.a (83.4% of them)\n  is at most \
+             what was measured: ttlb of sessions.web\n  can't be judged here: ttfb of sessions.web\n  to do: free a core\n  note: a note\n"
         );
         let demo = demo_verdict(&document);
         assert_eq!(demo.lines().filter(|line| line.contains("waited")).count(), 1);

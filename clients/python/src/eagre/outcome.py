@@ -329,8 +329,8 @@ class EgressResult:
 
 @dataclass(frozen=True, kw_only=True)
 class HoldsResult:
-    """How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, or cannot be judged:
-    then there is none of these.
+    """How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, is at most what was
+    measured, or cannot be judged: then there is none of these.
     """
 
     holds: bool
@@ -341,6 +341,10 @@ class HoldsResult:
     """The true value is at most this."""
     undisturbed_ratio: float | None = None
     """Share of packets that no pause of the tester touched. For these the figures under `undisturbed` hold."""
+    at_most: bool | None = None
+    """Of times of sessions: the true values are at most those that were measured, since disturbances only add to
+    them.
+    """
     reason: str | None = None
     """Why it does not hold as it stands."""
     remedy: str | None = None

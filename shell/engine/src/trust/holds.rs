@@ -421,8 +421,13 @@ impl Judge<'_> {
             ("ttfb_ns", seen.ttfb_ns.is_some()),
             ("ttlb_ns", seen.ttlb_ns.is_some()),
         ];
+        // Pauses add to times. But sessions that were not opened, or failed for want of an answer, may have been the slow ones.
+        let at_most = self.clock.is_none()
+            && doubted == 0
+            && session.unopened.unwrap_or(0) <= 0
+            && session.withheld.unwrap_or(0) == 0;
         for (figure, _) in times.into_iter().filter(|(_, is_there)| *is_there) {
-            entries.add(format!("{at}.{figure}"), cause.entry(None, None));
+            entries.add(format!("{at}.{figure}"), HoldsResult { at_most, ..cause.entry(None, None) });
         }
     }
 }
