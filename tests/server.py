@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from lab import wait_until
+from lab import EAGRE, wait_until
 
 LIBC, CLONE_NEWNET = ctypes.CDLL(None, use_errno=True), 0x40000000
 
@@ -51,15 +51,16 @@ class Answer:
 
 
 class Server:
-    """A server in a folder of its own."""
+    """A server in a folder of its own; `prefix` is a command that runs it."""
 
-    def __init__(self, lab, *options, ns=None, folder=None, token=None, context=None, process=None):
+    def __init__(self, lab, *options, ns=None, folder=None, store=None, prefix=(), token=None, context=None, process=None):
         self.lab, self.ns, self.token, self.context = lab, ns, token, context
         self.folder = Path(folder or lab.folder())
         listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
-        command = ("serve", *listen, "--store", self.folder / "results.db", "--state", self.folder / "serve", *options)
+        store = store or self.folder / "results.db"
+        command = (*prefix, EAGRE, "serve", *listen, "--store", store, "--state", self.folder / "serve", *options)
         self.log = self.folder / "serve.log"
-        self.process = lab.start_eagre(*command, ns=ns, stdout=self.log.open("w"), **(process or {}))
+        self.process = lab.start(*command, ns=ns, stdout=self.log.open("w"), **(process or {}))
         self.url = wait_until(self._ready, "the server", 20)
         self.address = urlsplit(self.url)
 
