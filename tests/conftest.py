@@ -19,7 +19,7 @@ MARKERS = (
 LONGEST = [
     f"test_{name}.py"
     for name in (
-        "trex lab tcp_kernel session_tunnels docs trex_sim ospf ospf3 python isis wire trex_client bgp otg_protocols otg_clients router sessions "
+        "trex lab tcp_kernel session_tunnels failover docs trex_sim ospf ospf3 python isis wire trex_client bgp otg_protocols otg_clients router sessions "
         "xdp_examples servers script groups serve_security pppoe bench routing bench_faults http_clients otg trex_router trex_pythons"
     ).split()
 ]
