@@ -595,6 +595,21 @@ def test_what_becomes_of_open_sessions_at_the_end(lab, at_end):
     assert (one["client"]["tcp"]["resets_out"] == 200) is (at_end == "reset"), one["client"]["tcp"]
 
 
+@pytest.mark.parametrize("delay", ["5ms", "60ms"])
+def test_datagrams_under_way_at_the_end_belong_to_their_session(lab, delay):
+    """Clients that only send are through at once; their servers are not, until what was sent has come."""
+    program = {"client": [{"send": {"bytes": "1288B"}}, {"send": {"bytes": "208B"}}], "server": [{"expect": {"bytes": "1288B"}}, {"expect": {"bytes": "208B"}}]}
+    entry = {
+        "name": "s", "transport": "udp", "client": {"port": "west"}, "server": {"port": "east", "ports": 99},
+        "app": {"program": program}, "count": 3, "open": "100/s",
+    }  # fmt: skip
+    profile = lab.profile(pair(), None, sessions=[entry], sim={"link": {"speed": "10Gbps", "delay": delay}}, load={"drain": "300ms"})
+    one = lab.eagre("sim", profile, "--json", "-").ok().told["sessions"]["s"]
+    for side in ("client", "server"):
+        counts = one[side]
+        assert (counts["attempted"], counts["completed"], counts["stopped"], counts["failed"]) == (3, 3, 0, {}), (side, counts)
+
+
 def test_sessions_that_are_not_answered_in_time_have_failed(lab):
     """A server that never answers, and a drain that is shorter than a client's patience: the drain is all they get."""
     silent = {

@@ -322,7 +322,8 @@ impl<'a> Worker<'a> {
         let done = self.sending.iter().all(|s| s.done) && self.flows().all(Flows::is_over);
         if done && !self.through {
             self.through = true;
-            self.flows_mut().for_each(Flows::dismiss);
+            let now = self.last_turn;
+            self.flows_mut().for_each(|flows| flows.dismiss(now));
         }
         done
     }

@@ -23,6 +23,8 @@ const TRIES: usize = 64;
 const MOVED_AT_ONCE: u32 = 4_096;
 /// Flows seen to in one turn when the run ends.
 const END_AT_ONCE: usize = 64;
+/// How long datagrams of clients that are through may be under way.
+const UNDER_WAY: Nanos = Nanos::from_millis(100);
 
 /// The clients of one entry.
 pub(crate) struct Opening {
@@ -155,7 +157,9 @@ pub(crate) struct Flows {
     openings: Vec<Opening>,
     /// The groups of this port, by number; `None` are other ports'.
     roles: Vec<Option<Role>>,
-    /// UDP's servers do not see that their clients are through: from this flow on they have not been told.
+    /// UDP's servers do not see that their clients are through: when they will be told.
+    dismissed_at: Option<Nanos>,
+    /// They are being told: from this flow on they have not been.
     dismissed: Option<u32>,
     /// Rates have changed: from this flow on none was told.
     retimed: Option<u32>,
@@ -194,6 +198,7 @@ impl Flows {
             apps,
             openings,
             roles,
+            dismissed_at: None,
             dismissed: None,
             retimed: None,
             moving: VecDeque::new(),
@@ -232,6 +237,9 @@ impl Flows {
         } else if self.stage != Stage::Ended {
             self.wind_down(now);
             busy = true;
+        }
+        if self.dismissed_at.is_some_and(|at| at <= now) {
+            (self.dismissed_at, self.dismissed) = (None, Some(0));
         }
         if self.dismissed.is_some() {
             self.dismiss_some(now);
@@ -353,10 +361,10 @@ impl Flows {
         }
     }
 
-    /// Clients played here are through: servers that can't see it are told.
-    pub(crate) fn dismiss(&mut self) {
+    /// Clients played here are through: servers that can't see it are told once what is under way has come.
+    pub(crate) fn dismiss(&mut self, now: Nanos) {
         if self.roles.iter().flatten().any(|role| role.follows) {
-            self.dismissed = Some(0);
+            self.dismissed_at = Some(now.saturating_add(UNDER_WAY));
         }
     }
 
@@ -409,7 +417,7 @@ impl Flows {
         let opening = |opening: &Opening| epoch.saturating_add(opening.clients.deadline(&self.apps));
         let end = if self.stage == Stage::Ended { Nanos::MAX } else { epoch.saturating_add(self.end) };
         let due = self.openings.iter().map(opening).fold(end, Nanos::min);
-        due.min(self.stack.next_due())
+        due.min(self.stack.next_due()).min(self.dismissed_at.unwrap_or(Nanos::MAX))
     }
 
     /// Ends at `at`, since the start of traffic.
@@ -459,6 +467,13 @@ impl Flows {
 
     /// Gives an outcome to what was told to end, and heard nothing since: late replies are not waited for any longer.
     pub(crate) fn judge_silent(&mut self, now: Nanos) {
+        // A drain may be shorter than the wait for what is under way.
+        if self.dismissed_at.take().is_some() {
+            self.dismissed = Some(0);
+        }
+        while self.dismissed.is_some() {
+            self.dismiss_some(now);
+        }
         let mut next = (self.stage == Stage::Ended).then_some(0);
         while let Some(first) = next {
             next = self.see_some(now, first, |roles, now, apps, flow, io| {
