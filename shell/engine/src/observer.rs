@@ -20,6 +20,17 @@ pub trait TrialObserver {
 
     /// A snapshot of the trial.
     fn snapshot(&mut self, view: &View<'_>);
+
+    /// Whether [`keep`](Self::keep) is called; asked once, before traffic.
+    fn keeps(&self) -> bool {
+        false
+    }
+
+    /// After each snapshot, and where sending ends: all that was counted since this last returned true. So an observer has intervals
+    /// of lengths of its own, which leave nothing out. With `must`, nothing is added to this one any more.
+    fn keep(&mut self, _view: &View<'_>, _must: bool) -> bool {
+        true
+    }
 }
 
 /// A trial as it stands.

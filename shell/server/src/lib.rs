@@ -32,6 +32,7 @@ mod pings;
 mod profile_store;
 mod profiles;
 mod protocols;
+mod record;
 mod routes;
 mod runs;
 mod scripts;

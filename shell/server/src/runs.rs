@@ -5,6 +5,7 @@ use crate::fault::Fault;
 use crate::jobs::{CoresInUse, Ending, Job, lock};
 use crate::limits::Limits;
 use crate::pings::Pings;
+use crate::record::{Beginning, Recorder, STREAMS_KEPT, StoredRun};
 use crate::snapshots::{EVERY, SnapshotPublisher};
 use crate::texts::{Text, Texts};
 use api::{Names, NewPing, Run, Snapshot, State};
@@ -15,25 +16,19 @@ use engine::{
 use os::TscClock;
 use profile::plan::{SessionEntry, StreamPlan};
 use profile::{Overrides, Plan};
-use result::{
-    AchievedResult, IntervalDocument, OverallResult, ResultDocument, StreamResult, TotalDocument, Verdict,
-};
+use result::{AchievedResult, OverallResult, ResultDocument, StreamResult, TotalDocument, Verdict};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use store::{CampaignId, NewTrial, Store};
+use store::StoreError;
 use units::{Load, Nanos, Pps};
 
 /// How long the clock is calibrated.
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
 /// How long to wait before a result is stored again that the store did not take.
 const STORE_AGAIN: Duration = Duration::from_secs(2);
-/// Intervals of a run that are kept for its report.
-const INTERVALS_MAX: usize = 1_000;
-/// Intervals of runs with more streams are not kept.
-const STREAMS_KEPT: usize = 200;
 /// What a stream's name takes beside its row, bytes.
 const ROW_BYTES: usize = 200;
 /// Changes of a run, and refusals, that its document has: the last ones. It is sent with every change.
@@ -61,6 +56,8 @@ pub(crate) struct RunJob {
     /// For streams that were added, until the run ends.
     memory: Mutex<Vec<Reservation>>,
     pings: Pings,
+    /// What keeps the store from taking what is counted.
+    store_trouble: Mutex<Option<String>>,
     end: Mutex<End>,
     full_texts: Texts<FullKey>,
     documents: Texts<RunChange>,
@@ -78,6 +75,7 @@ pub(crate) struct RunChange {
     refused_changes: u64,
     streams: usize,
     has_verdict: bool,
+    store_trouble: Option<String>,
 }
 
 /// How a run is to go on, beside what its profile says.
@@ -143,16 +141,6 @@ struct End {
     totals: Option<Arc<TotalDocument>>,
 }
 
-/// Where a run is kept.
-pub(crate) struct StoredRun {
-    pub(crate) store: Store,
-    pub(crate) id: CampaignId,
-    /// What equal runs have in common.
-    pub(crate) key: String,
-    /// Whether the store has its result.
-    pub(crate) recorded: bool,
-}
-
 impl RunJob {
     pub(crate) fn new(job: Job, plan: Plan, captures: BTreeMap<String, PathBuf>, mode: &RunMode) -> Self {
         let names = Names {
@@ -175,6 +163,7 @@ impl RunJob {
             changes: Mutex::default(),
             memory: Mutex::default(),
             pings: Pings::default(),
+            store_trouble: Mutex::default(),
             end: Mutex::default(),
             full_texts: Texts::default(),
             documents: Texts::default(),
@@ -206,7 +195,14 @@ impl RunJob {
             duration_s: self.duration.as_secs_f64(),
             at_s: self.job.snapshots.live().live.at_s,
             seed: self.job.about.seed,
-            warnings: self.job.about.warnings.clone(),
+            warnings: self
+                .job
+                .about
+                .warnings
+                .iter()
+                .cloned()
+                .chain(lock(&self.store_trouble).clone())
+                .collect(),
             verdict: end.verdict.clone(),
             achieved: end.achieved.clone(),
             overall: end.overall.clone(),
@@ -267,6 +263,7 @@ impl RunJob {
             refused_changes: changes.refused.all,
             streams: self.streams(),
             has_verdict: lock(&self.end).verdict.is_some(),
+            store_trouble: lock(&self.store_trouble).clone(),
         }
     }
 
@@ -332,6 +329,12 @@ impl RunJob {
             Err(CommandError::Ended) => {}
         }
         drop(changes);
+        self.job.snapshots.notify();
+    }
+
+    /// Notes what keeps the store from taking what is counted, or that nothing does.
+    fn note_store(&self, trouble: Option<String>) {
+        *lock(&self.store_trouble) = trouble;
         self.job.snapshots.notify();
     }
 
@@ -495,19 +498,21 @@ impl RunJob {
         opened(Ok(()));
         let clock = TscClock::calibrate(CALIBRATION);
         let options = RunOptions { cores: cores.cores.clone(), histograms: true, spare: Vec::new() };
-        let keeps = kept.is_some() && plan.streams.len() <= STREAMS_KEPT;
-        let mut watcher = Watcher {
-            run: self,
-            publisher: SnapshotPublisher::new(cores.cores.clone()),
-            intervals: Vec::new(),
-            stride: 1,
-            views: 0,
-            keeps,
-        };
+        let recorder = kept.take_if(|_| plan.streams.len() <= STREAMS_KEPT).map(|kept| {
+            let beginning = Beginning {
+                seed: plan.seed,
+                profile_sha256: plan.profile_sha256.clone(),
+                clock: clock.facts(),
+            };
+            let run = self.clone();
+            Recorder::new(kept, beginning, move |trouble| run.note_store(trouble))
+        });
+        let publisher = SnapshotPublisher::new(cores.cores.clone());
+        let mut watcher = Watcher { run: self, publisher, recorder };
         tracing::info!("begins");
         let result =
             Session::load(plan, rig).attended(self.attended).run(&options, &clock, commands, &mut watcher);
-        let intervals = std::mem::take(&mut watcher.intervals);
+        kept = watcher.recorder.take().and_then(Recorder::end).or(kept);
         match result {
             Ok(document) => {
                 let reason = document.failure.clone().or_else(|| document.lost_captures());
@@ -516,7 +521,7 @@ impl RunJob {
                     (None, true) => State::Stopped,
                     (None, false) => State::Done,
                 };
-                self.concludes(state, reason, Some((&document, &intervals)), &mut kept)
+                self.concludes(state, reason, Some(&document), &mut kept)
             }
             Err(error) => self.concludes(State::Failed, Some(error.to_string()), None, &mut kept),
         }
@@ -528,12 +533,12 @@ impl RunJob {
         self: &Arc<Self>,
         state: State,
         reason: Option<String>,
-        found: Option<(&ResultDocument, &[IntervalDocument])>,
+        found: Option<&ResultDocument>,
         kept: &mut Option<StoredRun>,
     ) -> Ending {
         let why = reason.clone().or(self.job.status().reason);
         let stored = kept.as_mut().map_or(Ok(()), |kept| kept.keep(state, why.as_deref(), found));
-        if let Some((document, _)) = found {
+        if let Some(document) = found {
             *lock(&self.end) = End {
                 verdict: Some(document.verdict.clone()),
                 achieved: document.achieved.clone(),
@@ -542,13 +547,18 @@ impl RunJob {
                 totals: Some(Arc::new(totals(document))),
             };
         }
+        self.note_store(None);
+        let also =
+            |sentence: String| Some(why.clone().map_or(sentence.clone(), |why| format!("{why}; {sentence}")));
         let reason = match (stored, kept.take()) {
+            (Err(StoreError::NoCampaign(_)), _) => also(
+                "the result is not stored: it was deleted from the store while the run went on".to_owned(),
+            ),
             (Err(error), Some(kept)) => {
                 let sentence = format!("the result is not stored yet, trying again: {error}");
                 tracing::error!("{sentence}");
-                let found = found.map(|(document, intervals)| (document.clone(), intervals.to_vec()));
-                self.store_later(kept, state, why.clone(), found);
-                Some(why.map_or(sentence.clone(), |why| format!("{why}; {sentence}")))
+                self.store_later(kept, state, why.clone(), found.cloned());
+                also(sentence)
             }
             _ => reason,
         };
@@ -563,18 +573,20 @@ impl RunJob {
         mut kept: StoredRun,
         state: State,
         why: Option<String>,
-        found: Option<(ResultDocument, Vec<IntervalDocument>)>,
+        found: Option<ResultDocument>,
     ) {
         let run = self.clone();
         let body = move || {
             loop {
                 std::thread::sleep(STORE_AGAIN);
-                let found = found.as_ref().map(|(document, intervals)| (document, intervals.as_slice()));
-                if kept.keep(state, why.as_deref(), found).is_ok() {
-                    break;
+                match kept.keep(state, why.as_deref(), found.as_ref()) {
+                    Ok(()) => break tracing::info!(id = %run.job.about.id, "the result is stored now"),
+                    Err(error @ StoreError::NoCampaign(_)) => {
+                        break tracing::error!(id = %run.job.about.id, "the result is not stored: {error}");
+                    }
+                    Err(_) => {}
                 }
             }
-            tracing::info!(id = %run.job.about.id, "the result is stored now");
             run.job.set_reason(why);
         };
         let spawned = std::thread::Builder::new().name("eagre-store-later".to_owned()).spawn(body);
@@ -606,35 +618,6 @@ impl RunJob {
     }
 }
 
-impl StoredRun {
-    /// Keeps the end of a run and, if there is one, its result with the intervals.
-    pub(crate) fn keep(
-        &mut self,
-        state: State,
-        reason: Option<&str>,
-        found: Option<(&ResultDocument, &[IntervalDocument])>,
-    ) -> Result<(), store::StoreError> {
-        if let Some((result, intervals)) = found.filter(|_| !self.recorded) {
-            let trial = NewTrial {
-                number: 1,
-                key: self.key.clone(),
-                label: "run".to_owned(),
-                result: serde_json::to_value(result)?,
-                intervals: intervals.iter().map(serde_json::to_value).collect::<Result<_, _>>()?,
-                ..NewTrial::default()
-            };
-            self.store.record(&self.id, &trial)?;
-            self.recorded = true;
-        }
-        let state = match state {
-            State::Done => store::State::Done,
-            State::Failed => store::State::Failed,
-            _ => store::State::Interrupted,
-        };
-        self.store.end(&self.id, state, Some(&crate::jobs::now()), reason)
-    }
-}
-
 fn totals(document: &ResultDocument) -> TotalDocument {
     TotalDocument {
         ports: document.ports.clone(),
@@ -648,11 +631,7 @@ fn totals(document: &ResultDocument) -> TotalDocument {
 struct Watcher<'a> {
     run: &'a RunJob,
     publisher: SnapshotPublisher,
-    intervals: Vec<IntervalDocument>,
-    /// Every how many views one interval is stored.
-    stride: usize,
-    views: usize,
-    keeps: bool,
+    recorder: Option<Recorder>,
 }
 
 /// `west at 2Mpps`, `all streams at 50%`.
@@ -677,14 +656,13 @@ impl TrialObserver for Watcher<'_> {
     fn snapshot(&mut self, view: &View<'_>) {
         self.publisher.publish(view, &self.run.job.snapshots);
         self.run.job.set_state(if view.is_draining() { State::Draining } else { State::Running });
-        if self.keeps && self.views.is_multiple_of(self.stride) {
-            self.intervals.push(view.document());
-            if self.intervals.len() == INTERVALS_MAX {
-                let mut index = 0;
-                self.intervals.retain(|_| (index += 1, index % 2 == 1).1);
-                self.stride *= 2;
-            }
-        }
-        self.views += 1;
+    }
+
+    fn keeps(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    fn keep(&mut self, view: &View<'_>, must: bool) -> bool {
+        self.recorder.as_mut().is_none_or(|recorder| recorder.take(view, must))
     }
 }

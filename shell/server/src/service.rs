@@ -357,6 +357,8 @@ fn unfinished(store: &mut Store) -> Result<Vec<Run>, Fault> {
         if is_alive {
             continue;
         }
+        // As far as the store has it.
+        let stored = store.trials(&summary.id)?.pop();
         let ended = now();
         store.end(&summary.id, store::State::Interrupted, Some(&ended), Some(SERVER_ENDED))?;
         let texts = |value: &serde_json::Value| {
@@ -377,7 +379,7 @@ fn unfinished(store: &mut Store) -> Result<Vec<Run>, Fault> {
             started: campaign.started,
             ended: Some(ended),
             duration_s: campaign.config["duration_s"].as_f64().unwrap_or_default(),
-            at_s: 0.0,
+            at_s: stored.and_then(|trial| trial.figures.duration_s).unwrap_or_default(),
             seed: campaign.seed,
             warnings: Vec::new(),
             verdict: None,

@@ -11,8 +11,9 @@ use crate::fault::Fault;
 use crate::jobs::{About, CoresInUse, Ending, Job, lock, now};
 use crate::leases::{Wanted, labels};
 use crate::profiles::{self, GivesBack, Written, secret};
+use crate::record::StoredRun;
 use crate::routes::blocking;
-use crate::runs::{RunJob, RunMode, StoredRun};
+use crate::runs::{RunJob, RunMode};
 use crate::scripts::{self, Order, ScriptJob};
 use crate::service::{Service, Work, private_folder, served};
 use api::{NewCampaign, NewRun, NewScript, Role, State};
@@ -402,7 +403,7 @@ impl Service {
             ..entry(name, "run", plan, text, &new.tags)
         })?;
         let (key, text) = (format!("{name} {}", plan.profile_sha256), id.to_string());
-        Ok((Some(StoredRun { store, id, key, recorded: false }), text))
+        Ok((Some(StoredRun::new(store, id, key)), text))
     }
 
     /// Leads captures into a folder of the run's own, whatever the profile calls their files.

@@ -1,7 +1,8 @@
 //! The results store: campaigns, their trials, intervals and findings in one SQLite file; exports and report pages.
 //!
 //! A **campaign** is one use of a method on one profile; a single run is a campaign of one trial. Each finished trial is
-//! one committed transaction, so whatever ends the process leaves a file that opens and has all finished trials.
+//! one committed transaction, so whatever ends the process leaves a file that opens and has all finished trials. A trial that
+//! goes on may be there as far as it is ([`Store::extend`]).
 //!
 //! Not here: clocks (instants come in as RFC 3339 text), the engine (results are JSON documents), the terminal (what is
 //! to be shown is returned). Absent means not measured; zero means measured and zero.

@@ -152,7 +152,7 @@ impl Campaign {
     }
 }
 
-/// A trial that has finished.
+/// A trial that has finished, or as far as it is.
 #[derive(Debug, Clone, Default)]
 pub struct NewTrial {
     /// Its number in the campaign, as the method counts.

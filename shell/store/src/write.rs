@@ -6,6 +6,7 @@ use crate::{Campaign, CampaignId, NewCampaign, NewTrial, State, Store, StoreErro
 use methods::MethodResult;
 use rusqlite::types::Value as Sql;
 use rusqlite::{ErrorCode, Transaction, TransactionBehavior, params, params_from_iter};
+use std::time::Duration;
 
 /// Columns of the table `trial` before the figures.
 const ABOUT: &[&str] = &[
@@ -71,14 +72,36 @@ impl Store {
     /// The trial is there already; there is no such campaign; the store can't be written.
     pub fn record(&mut self, campaign: &CampaignId, trial: &NewTrial) -> Result<(), StoreError> {
         let transaction = self.writing()?;
-        insert_trial(&transaction, campaign, trial)?;
-        let mut insert = transaction.prepare("INSERT INTO interval VALUES (?1, ?2, ?3, ?4, ?5)")?;
-        for (position, document) in trial.intervals.iter().enumerate() {
-            let at_s = document["at_s"].as_f64();
-            insert.execute(params![campaign.0, trial.number, position as i64, at_s, document.to_string()])?;
-        }
-        drop(insert);
+        insert_trial(&transaction, campaign, trial, "")?;
+        insert_intervals(&transaction, campaign, trial, 0)?;
         Ok(transaction.commit()?)
+    }
+
+    /// Keeps a trial that goes on as far as it is, or its end: its row replaces the one from before, and its intervals those from
+    /// place `from` on. When this returns, they are on the disk.
+    ///
+    /// # Errors
+    /// There is no such campaign; the store can't be written.
+    pub fn extend(&mut self, campaign: &CampaignId, trial: &NewTrial, from: usize) -> Result<(), StoreError> {
+        let transaction = self.writing()?;
+        let columns = ABOUT.iter().copied().chain(Figures::COLUMNS.iter().map(|column| column.name));
+        let replaced = columns.map(|name| format!("{name} = excluded.{name}")).collect::<Vec<_>>();
+        let replaced = format!("ON CONFLICT (campaign, number) DO UPDATE SET {}", replaced.join(", "));
+        insert_trial(&transaction, campaign, trial, &replaced)?;
+        transaction.execute(
+            "DELETE FROM interval WHERE campaign = ?1 AND trial = ?2 AND position >= ?3",
+            params![campaign.0, trial.number, from as i64],
+        )?;
+        insert_intervals(&transaction, campaign, trial, from)?;
+        Ok(transaction.commit()?)
+    }
+
+    /// Sets how long to wait for another program that writes, before a call fails with [`StoreError::Busy`].
+    ///
+    /// # Errors
+    /// SQLite refuses.
+    pub fn wait_for_others(&self, at_most: Duration) -> Result<(), StoreError> {
+        Ok(self.connection.busy_timeout(at_most)?)
     }
 
     /// Keeps what the methods found, instead of what they had found before: their documents and the findings in them.
@@ -208,10 +231,27 @@ fn unused_id(
     Err(StoreError::Busy)
 }
 
+/// Intervals of a trial, the first of them at place `from`.
+fn insert_intervals(
+    transaction: &Transaction<'_>,
+    campaign: &CampaignId,
+    trial: &NewTrial,
+    from: usize,
+) -> Result<(), StoreError> {
+    let mut insert = transaction.prepare("INSERT INTO interval VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for (position, document) in (from..).zip(&trial.intervals) {
+        let at_s = document["at_s"].as_f64();
+        insert.execute(params![campaign.0, trial.number, position as i64, at_s, document.to_string()])?;
+    }
+    Ok(())
+}
+
+/// The row of a trial; `on_conflict` says what if there is one.
 fn insert_trial(
     transaction: &Transaction<'_>,
     campaign: &CampaignId,
     trial: &NewTrial,
+    on_conflict: &str,
 ) -> Result<(), StoreError> {
     must_be(transaction, campaign)?;
     let row = TrialRow::new(trial);
@@ -242,7 +282,7 @@ fn insert_trial(
     values.extend(Figures::COLUMNS.iter().zip(row.figures.values()).map(|(column, value)| column.sql(value)));
     let names: Vec<_> = ABOUT.iter().copied().chain(Figures::COLUMNS.iter().map(|c| c.name)).collect();
     let marks = vec!["?"; names.len()].join(", ");
-    let sql = format!("INSERT INTO trial ({}) VALUES ({marks})", names.join(", "));
+    let sql = format!("INSERT INTO trial ({}) VALUES ({marks}) {on_conflict}", names.join(", "));
     match transaction.execute(&sql, params_from_iter(values)) {
         Err(e) if e.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
             Err(StoreError::TrialExists { campaign: campaign.0.clone(), number: trial.number })

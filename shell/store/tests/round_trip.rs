@@ -297,3 +297,66 @@ fn readers_do_not_wait_for_the_writer() {
         assert_eq!(reader.load(&id).unwrap().trials.len(), 100);
     });
 }
+
+fn interval(at_s: f64, tx: u64) -> Value {
+    json!({"at_s": at_s, "interval_s": 1.0, "streams": {"s": {"tx": tx}}})
+}
+
+/// A run of so many seconds, as far as it is.
+fn underway(seconds: f64, intervals: Vec<Value>) -> NewTrial {
+    let mut trial = trial(1, 10.0, false);
+    trial.result["duration_s"] = json!(seconds);
+    NewTrial { intervals, ..trial }
+}
+
+#[test]
+fn a_trial_that_goes_on_grows_and_is_replaced_by_its_end() {
+    let file = Scratch::new("extended");
+    let mut store = file.open();
+    let id = store.begin(&about("run", "2026-11-30T12:00:00Z", &[])).unwrap();
+    let look = |store: &Store| {
+        let at: Vec<f64> = store
+            .intervals(&id, 1)
+            .unwrap()
+            .iter()
+            .map(|interval| interval["at_s"].as_f64().unwrap())
+            .collect();
+        (store.trials(&id).unwrap()[0].figures.duration_s.unwrap(), at)
+    };
+    // Two intervals that are whole, and a part of the third.
+    store.extend(&id, &underway(2.5, vec![interval(1.0, 1), interval(2.0, 2), interval(2.5, 1)]), 0).unwrap();
+    assert_eq!(look(&store), (2.5, vec![1.0, 2.0, 2.5]));
+    store.extend(&id, &underway(4.2, vec![interval(3.0, 3), interval(4.0, 4), interval(4.2, 1)]), 2).unwrap();
+    assert_eq!(look(&file.open()), (4.2, vec![1.0, 2.0, 3.0, 4.0, 4.2]), "another reader");
+    let whole = NewTrial { intervals: vec![interval(5.0, 5)], ..trial(1, 10.0, true) };
+    store.extend(&id, &whole, 4).unwrap();
+    assert_eq!(look(&store), (1.0, vec![1.0, 2.0, 3.0, 4.0, 5.0]));
+    let summary = store.list(&Filter::default()).unwrap().remove(0);
+    assert_eq!((summary.trials, summary.invalid, summary.state), (1, 0, State::Running));
+    let sent = |interval: &Value| interval["streams"]["s"]["tx"].as_u64().unwrap();
+    let loaded = store.load(&id).unwrap();
+    assert_eq!(loaded.intervals[0].1.iter().map(sent).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    // A trial is recorded once; what is deleted stays so.
+    assert!(matches!(store.record(&id, &whole), Err(StoreError::TrialExists { .. })));
+    store.delete(&id).unwrap();
+    assert!(matches!(store.extend(&id, &whole, 0), Err(StoreError::NoCampaign(_))));
+    assert!(store.intervals(&id, 1).unwrap().is_empty());
+}
+
+#[test]
+fn a_locked_store_changes_nothing_and_takes_it_later() {
+    let file = Scratch::new("locked");
+    let (mut store, mut other) = (file.open(), rusqlite::Connection::open(&file.0).unwrap());
+    let id = store.begin(&about("run", "2026-11-30T12:00:00Z", &[])).unwrap();
+    store.wait_for_others(std::time::Duration::from_millis(20)).unwrap();
+    store.extend(&id, &underway(1.0, vec![interval(1.0, 1)]), 0).unwrap();
+    let locked = other.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate).unwrap();
+    let began = std::time::Instant::now();
+    let more = underway(2.0, vec![interval(2.0, 2)]);
+    assert!(matches!(store.extend(&id, &more, 1), Err(StoreError::Busy)));
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "{:?}", began.elapsed());
+    assert_eq!(store.intervals(&id, 1).unwrap().len(), 1, "readers wait for nobody");
+    drop(locked);
+    store.extend(&id, &more, 1).unwrap();
+    assert_eq!(store.intervals(&id, 1).unwrap().len(), 2);
+}

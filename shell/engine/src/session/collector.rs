@@ -75,6 +75,8 @@ pub(super) struct Collector<'a> {
     spans: Spans,
     outages: TrialOutages,
     current: Sums,
+    /// Counted since the observer kept an interval last, and when that was, if it keeps any.
+    kept: Option<(Sums, Nanos)>,
     /// The most sessions at a time of all workers since the last call of `gathered`, by place in a list of all.
     bounds: Vec<u64>,
     /// Cleared intervals, ready to be handed to workers.
@@ -105,6 +107,7 @@ impl<'a> Collector<'a> {
             trial: Cow::Borrowed(trial),
             current: sums,
             total,
+            kept: None,
             spans: Spans::new(trial.shape.streams, workers),
             outages: TrialOutages::new(trial),
             bounds: Vec::new(),
@@ -121,12 +124,21 @@ impl<'a> Collector<'a> {
         }
     }
 
+    /// Counts intervals for [`TrialObserver::keep`].
+    pub(super) fn keep_intervals(&mut self) {
+        let sums = Sums::new(self.trial.shape, self.current.workers.len());
+        self.kept = Some((sums, self.epoch));
+    }
+
     pub(super) fn empty(&mut self) -> Box<Interval> {
         self.spare.pop().unwrap_or_else(|| Box::new(self.trial.shape.interval()))
     }
 
     pub(super) fn take(&mut self, worker: usize, mut interval: Box<Interval>) {
         self.current.add(worker, &interval);
+        if let Some((kept, _)) = &mut self.kept {
+            kept.add(worker, &interval);
+        }
         self.total.add(worker, &interval);
         self.spans.add(worker, &interval.arrivals);
         self.outages.add(&interval);
@@ -143,6 +155,9 @@ impl<'a> Collector<'a> {
     pub(super) fn grow(&mut self, trial: Trial<'a>) {
         self.spare.clear();
         self.current.grow(trial.shape);
+        if let Some((kept, _)) = &mut self.kept {
+            kept.grow(trial.shape);
+        }
         self.total.grow(trial.shape);
         self.spans.grow(trial.shape.streams);
         self.measured = trial.measured();
@@ -223,9 +238,42 @@ impl<'a> Collector<'a> {
         sessions.or(self.outages.are_watched().then_some(outages::GATHER_EVERY))
     }
 
-    /// Sending is over, and all that was counted until then is here.
-    pub(super) fn mark_sent(&mut self) {
+    /// Sending is over, and all that was counted until `now` is here.
+    pub(super) fn mark_sent(&mut self, now: Nanos, emulation: &Emulation, observer: &mut dyn TrialObserver) {
         self.total.mark_sent();
+        self.offer(now, (false, true), emulation, observer);
+    }
+
+    /// Gives an observer that keeps intervals what was counted since it kept one last.
+    fn offer(
+        &mut self,
+        now: Nanos,
+        (draining, must): (bool, bool),
+        emulation: &Emulation,
+        observer: &mut dyn TrialObserver,
+    ) {
+        let Some((kept, since)) = &self.kept else { return };
+        let view = View { interval: kept, span: now.since(*since), ..self.view(now, draining, emulation) };
+        let is_kept = observer.keep(&view, must);
+        if let Some((kept, since)) = self.kept.as_mut().filter(|_| is_kept) {
+            kept.clear();
+            *since = now;
+        }
+    }
+
+    /// What came in since the last snapshot.
+    fn view<'v>(&'v self, now: Nanos, draining: bool, emulation: &'v Emulation) -> View<'v> {
+        View {
+            trial: &self.trial,
+            emulation,
+            interval: &self.current,
+            total: &self.total,
+            instants: Instants { spans: &self.spans, outages: &self.outages, epoch: self.epoch },
+            at: now.since(self.epoch),
+            span: now.since(self.published),
+            draining,
+            is_real: self.is_real,
+        }
     }
 
     /// Publishes what came in since the last time.
@@ -236,20 +284,11 @@ impl<'a> Collector<'a> {
         emulation: &Emulation,
         observer: &mut dyn TrialObserver,
     ) {
-        let view = View {
-            trial: &self.trial,
-            emulation,
-            interval: &self.current,
-            total: &self.total,
-            instants: Instants { spans: &self.spans, outages: &self.outages, epoch: self.epoch },
-            at: now.since(self.epoch),
-            span: now.since(self.published),
-            draining,
-            is_real: self.is_real,
-        };
+        let view = self.view(now, draining, emulation);
         observer.snapshot(&view);
         self.published = now;
         self.current.clear();
+        self.offer(now, (draining, false), emulation, observer);
     }
 
     /// The steps workers take at `at` to follow a rate command, which is noted for the result.
@@ -321,6 +360,7 @@ impl<'a> Collector<'a> {
         self.gathered(now);
         self.outages.end();
         self.publish(now, true, emulation, observer);
+        self.offer(now, (true, true), emulation, observer);
         WorkerResults {
             captures: background.captures.finish(),
             field_programs: self.field_programs.or(background.field_programs),

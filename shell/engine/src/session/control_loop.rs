@@ -89,6 +89,9 @@ impl ControlLoop<'_, '_> {
     /// ends without a worker noticing.
     pub(super) fn run(mut self, workers: &mut impl Workers) -> (Option<Nanos>, Option<String>) {
         let mut progress = Progress::new(self.collector.epoch, self.observer);
+        if self.observer.keeps() {
+            self.collector.keep_intervals();
+        }
         let trial = self.collector.trial.clone();
         let mut pings = Pings::new(&trial, self.emulation.is_active());
         let mut neighbours = Neighbours::new(&trial, self.senders.len(), self.collector.epoch);
@@ -132,7 +135,7 @@ impl ControlLoop<'_, '_> {
                 progress.sent = Some(now);
                 workers.gather(self.collector);
                 self.collector.gathered(now);
-                self.collector.mark_sent();
+                self.collector.mark_sent(now, self.emulation, self.observer);
             }
             self.count(now, workers, &mut progress);
             let failure = self.captures.failure();
