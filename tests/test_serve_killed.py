@@ -139,3 +139,34 @@ def test_a_deleted_run_ends_without_its_entry(lab):
     ended = server.ended(run)
     assert ended["state"] == "stopped" and "it was deleted from the store" in ended["reason"], ended
     assert server.get("/api/v1/results") == []
+
+
+def test_profiles_written_at_once_are_whole(lab):
+    """Whoever reads sees the one or the other, and no write is refused."""
+    server = Server(lab)
+    texts = [f"# {letter}\n" + f"# {letter * 60}\n" * 2_000 + json.dumps(rings()) + "\n" for letter in "abc"]
+    path, statuses, torn = "/api/v1/profiles/mine", [], []
+    assert server.ask("PUT", path, {"profile": texts[0]}).status == 200
+    over = threading.Event()
+
+    def write(text):
+        for _ in range(60):
+            statuses.append(server.ask("PUT", path, {"profile": text}).status)
+
+    def read():
+        while not over.is_set():
+            answer = server.ask("GET", path)
+            if answer.status != 200 or answer.json()["profile"] not in texts:
+                torn.append(answer)
+
+    readers = [threading.Thread(target=read) for _ in range(2)]
+    writers = [threading.Thread(target=write, args=(text,)) for text in texts for _ in range(2)]
+    for thread in readers + writers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    over.set()
+    for thread in readers:
+        thread.join()
+    assert set(statuses) == {200} and not torn, (set(statuses), torn[:1])
+    assert [path.name for path in (server.folder / "serve" / "profiles").iterdir()] == ["mine.yaml"]

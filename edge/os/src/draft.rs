@@ -10,8 +10,10 @@ use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
+/// How names of drafts begin and end.
+const DRAFT: &str = ".eagre-";
+const DRAFT_END: &str = ".new";
 /// Suffix of the name that an earlier file has while a published draft is still written.
 const EARLIER: &str = ".old";
 
@@ -57,7 +59,11 @@ impl Draft {
         };
         let Some(known) = known else { return Self::beside(&target, mode, None) };
         // Refused where it would be refused without a draft.
-        let own = OpenOptions::new().write(true).open(path)?;
+        let own = match OpenOptions::new().write(true).open(path) {
+            // Somebody has just removed it.
+            Err(error) if error.kind() == ErrorKind::NotFound => return Self::beside(&target, mode, None),
+            own => own?,
+        };
         if !known.is_file() || names_an_open_file(path) {
             return Ok(Self { file: own, place: Place::Itself { is_regular: false }, earlier: None });
         }
@@ -73,19 +79,14 @@ impl Draft {
     }
 
     fn beside(path: &Path, mode: u32, known: Option<&Metadata>) -> io::Result<Self> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
         if path.file_name().is_none() || path.as_os_str().as_encoded_bytes().ends_with(b"/") {
             return Err(io::Error::from_raw_os_error(libc::EISDIR));
         }
         loop {
-            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-            let draft = path.with_file_name(format!(".eagre-{}-{number}.new", std::process::id()));
+            // Process numbers repeat, also at the same time in several containers.
+            let draft = path.with_file_name(format!("{DRAFT}{:016x}{DRAFT_END}", crate::entropy::bits()));
             let file = match OpenOptions::new().write(true).create_new(true).mode(mode).open(&draft) {
-                // Left behind by a killed process that had this number.
-                Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-                    fs::remove_file(&draft)?;
-                    continue;
-                }
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
                 file => file?,
             };
             if let Some(known) = known {
@@ -132,6 +133,13 @@ impl Draft {
         }
     }
 
+    /// The folder in which it gets its name; none if it is written in place.
+    fn folder(&self) -> Option<PathBuf> {
+        let Place::Beside { path, .. } = &self.place else { return None };
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        Some(folder.unwrap_or(Path::new(".")).to_owned())
+    }
+
     /// Empties a file that is written in place, the first time.
     fn empty_once(&mut self) -> io::Result<()> {
         if let Place::Itself { is_regular: is_regular @ true } = &mut self.place {
@@ -169,7 +177,7 @@ fn names_an_open_file(path: &Path) -> bool {
     path.starts_with("/dev") || path.starts_with("/proc")
 }
 
-/// Writes a whole file: readers see either the old or the new content.
+/// Writes a whole file: readers see either the old or the new content, also after a power failure.
 ///
 /// # Errors
 /// As for [`Draft::create`], or it can't be written; then the old content stays.
@@ -184,7 +192,26 @@ pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
 pub fn replace_with_mode(path: &Path, mode: u32, content: impl AsRef<[u8]>) -> io::Result<()> {
     let mut draft = Draft::create_with_mode(path, mode)?;
     draft.write_all(content.as_ref())?;
-    draft.commit()
+    let folder = draft.folder();
+    if folder.is_some() {
+        draft.file.sync_all()?;
+    }
+    draft.commit()?;
+    folder.map_or(Ok(()), |folder| File::open(folder)?.sync_all())
+}
+
+/// Removes drafts that killed processes left in a folder, whose processes are all gone.
+pub fn remove_abandoned(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let is_draft = entry
+            .file_name()
+            .to_str()
+            .is_some_and(|name| name.starts_with(DRAFT) && name.ends_with(DRAFT_END));
+        if is_draft {
+            // It is in nobody's way.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }
 
 #[cfg(test)]
@@ -274,6 +301,29 @@ mod tests {
         draft.publish().unwrap();
         draft.commit().unwrap();
         assert_eq!(fs::read_to_string(folder.0.join("a.old")).unwrap(), "whole");
+    }
+
+    #[test]
+    fn many_writers_of_one_file_leave_one_content() {
+        let folder = Folder::new("writers");
+        let path = folder.0.join("a");
+        let text = |number: usize| format!("{number}\n").repeat(20_000);
+        replace(&path, text(0)).unwrap();
+        std::thread::scope(|scope| {
+            for number in 1..5 {
+                let (path, text) = (&path, &text);
+                scope.spawn(move || (0..20).for_each(|_| replace(path, text(number)).unwrap()));
+            }
+            for _ in 0..200 {
+                let read = fs::read_to_string(&path).unwrap();
+                let number: usize = read.lines().next().unwrap().parse().unwrap();
+                assert!(read == text(number), "torn");
+            }
+        });
+        assert_eq!(folder.names(), ["a"]);
+        fs::write(folder.0.join(".eagre-0.new"), "").unwrap();
+        remove_abandoned(&folder.0);
+        assert_eq!(folder.names(), ["a"]);
     }
 
     #[test]
