@@ -53,13 +53,13 @@ class Answer:
 class Server:
     """A server in a folder of its own; `prefix` is a command that runs it."""
 
-    def __init__(self, lab, *options, ns=None, folder=None, store=None, prefix=(), token=None, context=None, process=None):
+    def __init__(self, lab, *options, ns=None, folder=None, store=None, state="serve", prefix=(), token=None, context=None, process=None):
         self.lab, self.ns, self.token, self.context = lab, ns, token, context
         self.folder = Path(folder or lab.folder())
         listen = () if "--listen" in options else ("--listen", "127.0.0.1:0")
         store = store or self.folder / "results.db"
-        command = (*prefix, EAGRE, "serve", *listen, "--store", store, "--state", self.folder / "serve", *options)
-        self.log = self.folder / "serve.log"
+        command = (*prefix, EAGRE, "serve", *listen, "--store", store, "--state", self.folder / state, *options)
+        self.log = self.folder / f"{state}.log"
         self.process = lab.start(*command, ns=ns, stdout=self.log.open("w"), **(process or {}))
         self.url = wait_until(self._ready, "the server", 20)
         self.address = urlsplit(self.url)

@@ -141,6 +141,116 @@ def test_a_deleted_run_ends_without_its_entry(lab):
     assert server.get("/api/v1/results") == []
 
 
+# A PID namespace of its own, as in a container.
+CONTAINER = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc")
+
+
+def test_servers_in_containers_leave_each_others_runs_alone(lab):
+    """Process numbers mean nothing across PID namespaces: each server has number 1."""
+    need("unshare")
+    folder = lab.folder()
+    one = Server(lab, folder=folder, state="one", inside=CONTAINER)
+    run = one.start(profile=rings("1kpps", "600s"))
+    one.sends(run)
+    other = Server(lab, folder=folder, state="other", inside=CONTAINER)
+    outside = Server(lab, folder=folder, state="outside")
+
+    def state(server):
+        return server.get(f"/api/v1/results/{run['id']}")["campaign"]["state"]
+
+    assert state(other) == state(outside) == "running"
+    kill(one)
+    # Its process is that of unshare, which takes the server with it.
+    third = wait_until(lambda: last(lab, folder, state), "a server that marks it", 20, 0.2)
+    assert third.run(run)["state"] == "interrupted"
+    assert state(other) == "interrupted"
+
+
+def last(lab, folder, state):
+    """A new server, if it has marked the run."""
+    server = Server(lab, folder=folder, state="last")
+    return server if state(server) == "interrupted" else None
+
+
+def test_folders_of_killed_runs_are_removed(lab):
+    """Not while another server uses the same folder of states."""
+    server = Server(lab)
+    ports = {name: {**port, "capture": {"file": f"{name}.pcapng"}} for name, port in rings()["ports"].items()}
+    run = server.start(profile=rings("2kpps", "600s") | {"ports": ports})
+    server.sends(run, 1_000)
+    folder = server.folder / "serve" / "runs" / run["id"]
+    draft = server.folder / "serve" / "profiles" / ".eagre-0123456789abcdef.new"
+    draft.write_text("half")
+    assert list(folder.glob("*.pcapng"))
+    beside = Server(lab, folder=server.folder)
+    assert list(folder.glob("*.pcapng")) and draft.exists()
+    kill(server)
+    third = Server(lab, folder=server.folder)
+    assert folder.exists()
+    for one in (beside, third):
+        kill(one)
+    again = Server(lab, folder=server.folder)
+    assert not folder.exists() and not draft.exists()
+    # Its own folders stay.
+    run = again.start(profile=rings("2kpps", "300ms") | {"ports": ports})
+    again.ended(run)
+    assert (again.folder / "serve" / "runs" / run["id"]).exists()
+
+
+def test_reports_of_killed_scripts_are_removed(lab):
+    """Not those of scripts that run."""
+    folder = lab.folder()
+    script = folder / "s.lua"
+    script.write_text("function master() while true do end end\n")
+    command = ("script", script, "--ports", "ring:a", "--for", "60s")
+
+    def reports():
+        return {path.name for path in folder.glob("eagre-script-*.json")}
+
+    def start(known):
+        process = lab.start_eagre(*command, env={"TMPDIR": str(folder)})
+        wait_until(lambda: reports() - known, "a report", 30)
+        return process, (reports() - known).pop()
+
+    lives, its_own = start(set())
+    killed, left = start({its_own})
+    users = folder / "eagre-script-mine.json"
+    users.write_text("{}")
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    assert left in reports()
+    third, own = start(reports())
+    assert reports() == {its_own, own, users.name}
+    for process in (lives, third):
+        process.send_signal(signal.SIGKILL)
+
+
+def test_folders_of_killed_programs_are_removed(lab):
+    """Those of control protocols. Of a run that ended they stay, because the result names them."""
+    need("ip")
+    folder, ports = lab.folder(), pair()
+    ports["west"]["punt"] = {}
+    entry = {"name": "idle", "port": "west", "command": ["sleep", "1000"], "ready": "true"}
+
+    def run(duration):
+        profile = lab.profile(ports, [], protocols=[entry], load={"duration": duration, "drain": "10ms"})
+        return lab.start_eagre("run", profile, "--json", "-", env={"TMPDIR": str(folder)})
+
+    def folders():
+        return {path.name for path in folder.glob("eagre-*-idle-*")}
+
+    first = lab.finish(run("100ms"))
+    (kept,) = folders()
+    assert first.json["protocols"][0]["folder"] == str(folder / kept)
+    killed = run("60s")
+    wait_until(lambda: folders() - {kept}, "a folder", 30)
+    (left,) = folders() - {kept}
+    killed.send_signal(signal.SIGKILL)
+    killed.wait()
+    lab.finish(run("100ms"))
+    assert left not in folders() and kept in folders() and len(folders()) == 2
+
+
 def test_profiles_written_at_once_are_whole(lab):
     """Whoever reads sees the one or the other, and no write is refused."""
     server = Server(lab)

@@ -9,6 +9,7 @@ mod program;
 mod recipe;
 
 use crate::error::EngineError;
+use os::claim::Marker;
 use os::namespace::Namespace;
 use profile::Plan;
 use profile::plan::ProtocolPlan;
@@ -38,6 +39,8 @@ enum Stage {
 struct Entry {
     name: String,
     folder: PathBuf,
+    /// Of a folder for temporary files: it is in use. Without it, logs are for the user, whom the result tells.
+    _marker: Option<Marker>,
     stage: Arc<Mutex<Stage>>,
     /// What of it runs, in the order it was started.
     programs: Arc<Mutex<Vec<Program>>>,
@@ -74,11 +77,11 @@ impl Protocols {
             let Some(Some(namespace)) = namespaces.get(entry.port) else { continue };
             let namespace =
                 namespace.try_clone().map_err(|error| bad(format!("can't enter its namespace: {error}")))?;
-            let folder = folder(entry).map_err(bad)?;
+            let (folder, marker) = folder(entry).map_err(bad)?;
             let host = plan.ports[entry.port].own();
             let address = host.addresses.first().map(|own| own.ip.to_string()).unwrap_or_default();
             let recipe = Recipe::new(entry, &folder, &host.name, &address);
-            all.entries.push(Entry::start(entry, folder, namespace, recipe, cores.to_vec()));
+            all.entries.push(Entry::start(entry, (folder, marker), namespace, recipe, cores.to_vec()));
         }
         Ok(all)
     }
@@ -134,7 +137,7 @@ impl Drop for Protocols {
 impl Entry {
     fn start(
         plan: &ProtocolPlan,
-        folder: PathBuf,
+        (folder, marker): (PathBuf, Option<Marker>),
         namespace: Namespace,
         recipe: Recipe,
         cores: Vec<usize>,
@@ -162,7 +165,8 @@ impl Entry {
         if let Err(error) = &thread {
             *lock(&stage) = Stage::Failed(format!("can't start a thread: {error}"));
         }
-        Self { name: plan.name.clone(), folder, stage, programs, ends, starter: thread.ok() }
+        let name = plan.name.clone();
+        Self { name, folder, _marker: marker, stage, programs, ends, starter: thread.ok() }
     }
 }
 
@@ -263,20 +267,24 @@ impl Start {
     }
 }
 
-/// The entry's folder, made if it is not there.
-fn folder(entry: &ProtocolPlan) -> Result<PathBuf, String> {
+/// The entry's folder, made if it is not there. A temporary one is marked; those that killed runs left are removed.
+fn folder(entry: &ProtocolPlan) -> Result<(PathBuf, Option<Marker>), String> {
     let failed =
         |path: &Path, error: std::io::Error| format!("can't make the folder {}: {error}", path.display());
     if let Some(folder) = &entry.folder {
         let path = std::path::absolute(folder).map_err(|error| failed(Path::new(folder), error))?;
         std::fs::create_dir_all(&path).map_err(|error| failed(&path, error))?;
-        return Ok(path);
+        return Ok((path, None));
     }
+    os::claim::remove_abandoned_folders(&std::env::temp_dir(), |name| name.starts_with("eagre-"));
     for number in 0..1_000 {
         let name = format!("eagre-{}-{}-{number}", std::process::id(), entry.name);
         let path = std::env::temp_dir().join(name);
         match std::fs::create_dir(&path) {
-            Ok(()) => return Ok(path),
+            Ok(()) => {
+                let marker = Marker::folder(&path).map_err(|error| failed(&path, error))?;
+                return Ok((path, Some(marker)));
+            }
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
             Err(error) => return Err(failed(&path, error)),
         }

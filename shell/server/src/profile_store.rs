@@ -22,6 +22,11 @@ pub(crate) struct ProfileStore {
     files: PathBuf,
 }
 
+/// The folder of stored profiles.
+pub(crate) fn folder(state: &Path) -> PathBuf {
+    state.join("profiles")
+}
+
 /// Refuses names that could leave the folder.
 fn checked(name: &str) -> Result<&str, Fault> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
@@ -37,7 +42,7 @@ fn checked(name: &str) -> Result<&str, Fault> {
 impl ProfileStore {
     /// Profiles are in the folder `profiles` of `state`, the files they refer to in `files`.
     pub(crate) fn new(state: &Path) -> std::io::Result<Self> {
-        let profiles = Self { profiles: state.join("profiles"), files: state.join("files") };
+        let profiles = Self { profiles: folder(state), files: state.join("files") };
         fs::create_dir_all(&profiles.profiles)?;
         fs::create_dir_all(&profiles.files)?;
         Ok(profiles)

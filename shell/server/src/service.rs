@@ -16,6 +16,7 @@ use crate::profiles::secret;
 use crate::runs::RunJob;
 use crate::scripts::ScriptJob;
 use api::{Lease, NewLease, Run, State};
+use os::claim::{Claim, SharedFolder};
 use os::cpu;
 use serde_json::json;
 use std::fs::Permissions;
@@ -84,6 +85,9 @@ pub struct Service {
     works: Mutex<Vec<Work>>,
     /// Runs that an earlier server left unfinished.
     unfinished: Vec<Run>,
+    /// What says that this server lives: to those on the same store, and to those with the same state.
+    claim: Claim,
+    _state_in_use: SharedFolder,
 }
 
 impl Service {
@@ -93,12 +97,18 @@ impl Service {
     /// A folder can't be made, the store can't be opened.
     pub fn new(options: &Options) -> Result<Self, Fault> {
         let failed = |error: std::io::Error| Fault::machine(format!("{}: {error}", options.state.display()));
-        private_folder(&options.state.join("runs")).map_err(failed)?;
+        let runs = options.state.join("runs");
+        private_folder(&runs).map_err(failed)?;
+        let state_in_use = SharedFolder::join(&options.state, || remove_left(&options.state, &runs));
         let cores = match options.cores.as_slice() {
             [] => cpu::worker_cores(cpu::allowed().len().saturating_sub(1).max(1), None),
             given => given.to_vec(),
         };
-        let unfinished = unfinished(&mut Store::open(&options.store)?)?;
+        let mut store = Store::open(&options.store)?;
+        let servers = servers(&options.store);
+        let claim = Claim::new(&servers)
+            .map_err(|error| Fault::machine(format!("{}: {error}", servers.display())))?;
+        let unfinished = unfinished(&mut store, &servers)?;
         Ok(Self {
             limits: options.limits.clone(),
             admission: Admission::new(&options.limits.ports, options.listens(), &options.state)
@@ -113,7 +123,14 @@ impl Service {
             links: Links::default(),
             works: Mutex::default(),
             unfinished,
+            claim,
+            _state_in_use: state_in_use.map_err(failed)?,
         })
+    }
+
+    /// What the store is told of who goes on with what begins.
+    pub(crate) fn served(&self) -> serde_json::Value {
+        json!({"claim": self.claim.number()})
     }
 
     /// Cores that runs work on.
@@ -333,28 +350,36 @@ fn ttl(seconds: f64) -> Result<Duration, Fault> {
     Err(Fault::value("ttl_s", format!("expected {} to {} s", TTL_S.start(), TTL_S.end())))
 }
 
-/// This process, as nobody else is it later: its number and the time it was started at.
-pub(crate) fn served() -> serde_json::Value {
-    let pid = std::process::id();
-    json!({"pid": pid, "began": began(u64::from(pid))})
+/// Removes what servers that are gone have left in the state folder: folders of runs and scripts, which no client can reach any more,
+/// and profiles that were being written.
+fn remove_left(state: &Path, runs: &Path) {
+    for entry in std::fs::read_dir(runs).into_iter().flatten().flatten() {
+        if let Err(error) = std::fs::remove_dir_all(entry.path()) {
+            tracing::warn!("{}: left by an earlier server, and not removed: {error}", entry.path().display());
+        }
+    }
+    os::draft::remove_abandoned(&crate::profile_store::folder(state));
 }
 
-/// When a process was started, in the kernel's ticks since boot.
-fn began(pid: u64) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Behind the name, which may have any characters in it, field 22 is the 20th.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+/// The file in which all servers on a store have a claim.
+fn servers(store: &Path) -> PathBuf {
+    let mut name = store.as_os_str().to_owned();
+    name.push("-servers");
+    name.into()
 }
 
 /// Marks what servers that are gone have begun and not ended.
-fn unfinished(store: &mut Store) -> Result<Vec<Run>, Fault> {
+fn unfinished(store: &mut Store, servers: &Path) -> Result<Vec<Run>, Fault> {
     let mut all = Vec::new();
     for summary in store.list(&Filter::default())?.into_iter().filter(|s| s.state == store::State::Running) {
         let campaign = store.campaign(&summary.id)?;
         let served = &campaign.config["served"];
-        let Some(pid) = served["pid"].as_u64() else { continue };
-        let is_alive = began(pid).is_some_and(|began| served["began"].as_u64() == Some(began));
-        if is_alive {
+        if served.is_null() {
+            continue;
+        }
+        // If that is not known, it may be alive.
+        let is_alive = |number| os::claim::is_claimed(servers, number).unwrap_or(true);
+        if served["claim"].as_u64().is_some_and(is_alive) {
             continue;
         }
         // As far as the store has it.

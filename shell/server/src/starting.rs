@@ -15,7 +15,7 @@ use crate::record::StoredRun;
 use crate::routes::blocking;
 use crate::runs::{RunJob, RunMode};
 use crate::scripts::{self, Order, ScriptJob};
-use crate::service::{Service, Work, private_folder, served};
+use crate::service::{Service, Work, private_folder};
 use api::{NewCampaign, NewRun, NewScript, Role, State};
 use campaign::{Choice, Settings};
 use dpdk::PortId;
@@ -253,7 +253,7 @@ impl Service {
         let name = name(new.name.as_deref(), &written, &new.method);
         let mut store = Store::open(&self.store)?;
         let id = store.begin(&store::NewCampaign {
-            config: json!({"served": served(), "by": caller.name, "parts": parts, "attributes": attributes}),
+            config: json!({"served": self.served(), "by": caller.name, "parts": parts, "attributes": attributes}),
             ..entry(&name, &new.method, &plan, &written.text, &new.tags)
         })?;
         let (job, mut commands) = held.job(id.to_string(), name, &plan, caller);
@@ -395,7 +395,7 @@ impl Service {
         let mut store = Store::open(&self.store)?;
         let id = store.begin(&store::NewCampaign {
             config: json!({
-                "served": served(),
+                "served": self.served(),
                 "by": caller.name,
                 "ports": held.ports.names,
                 "duration_s": plan.duration.as_secs_f64(),

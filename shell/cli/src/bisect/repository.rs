@@ -1,8 +1,10 @@
 //! A git repository: its commits, and worktrees beside its own checkout.
 
 use crate::Failure;
+use os::claim::Marker;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 /// Variables by which git would look elsewhere than told.
 const ELSEWHERE: [&str; 4] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"];
@@ -18,6 +20,8 @@ pub(super) struct Repository {
 pub(super) struct Worktree {
     repository: Repository,
     folder: PathBuf,
+    /// That of the folder of all worktrees of this process.
+    marker: Option<Arc<Marker>>,
 }
 
 /// Runs git in a folder; its output.
@@ -73,14 +77,18 @@ impl Repository {
 
     /// A worktree for each name, in one temporary folder of this process.
     pub(super) fn worktrees(&self, names: [&str; 2]) -> Result<[Worktree; 2], Failure> {
-        let root = std::env::temp_dir().join(format!("eagre-bisect-{}", std::process::id()));
-        std::fs::create_dir(&root)
-            .map_err(|error| Failure::refused(format!("{}: {error}", root.display())))?;
+        os::claim::remove_abandoned_folders(&std::env::temp_dir(), |name| name.starts_with("eagre-bisect-"));
+        // Of worktrees that are gone with it, git still knows.
+        git(&self.folder, &["worktree", "prune"])?;
+        let root = std::env::temp_dir().join(format!("eagre-bisect-{:016x}", os::entropy::bits()));
+        let refused = |error| Failure::refused(format!("{}: {error}", root.display()));
+        std::fs::create_dir(&root).map_err(refused)?;
+        let marker = Arc::new(Marker::folder(&root).map_err(refused)?);
         let tree = |name: &str| {
             let folder = root.join(name);
             let path = folder.to_string_lossy().into_owned();
             // Dropped on failure, too: what git has made of it by then is removed.
-            let tree = Worktree { repository: self.clone(), folder };
+            let tree = Worktree { repository: self.clone(), folder, marker: Some(marker.clone()) };
             git(&self.folder, &["worktree", "add", "--quiet", "--detach", "--no-checkout", &path])?;
             Ok::<_, Failure>(tree)
         };
@@ -107,7 +115,8 @@ impl Drop for Worktree {
             let _ = std::fs::remove_dir_all(&self.folder);
             let _ = git(&self.repository.folder, &["worktree", "prune"]);
         }
-        // Of the last one, the folder is empty.
+        // Of the last one, the folder is empty without the mark.
+        self.marker = None;
         if let Some(root) = self.folder.parent() {
             let _ = std::fs::remove_dir(root);
         }

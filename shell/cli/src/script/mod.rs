@@ -10,11 +10,10 @@ mod report;
 use crate::{Exit, Failure, confined};
 use api::SCRIPT_FRAME_LENGTHS;
 use clap::Args;
+use os::claim::Marker;
 use profile::document::Bytes;
 use report::Report;
 pub(crate) use report::schema;
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -91,6 +90,12 @@ enum Ending {
     Interrupted,
 }
 
+/// Whether a file is called as reports of children are.
+fn is_report(name: &str) -> bool {
+    let number = name.strip_prefix("eagre-script-").and_then(|rest| rest.strip_suffix(".json"));
+    number.is_some_and(|number| number.len() == 16 && number.bytes().all(|digit| digit.is_ascii_hexdigit()))
+}
+
 pub(crate) fn script(args: &ScriptArgs) -> Result<Exit, Failure> {
     if let Some(report) = &args.report {
         return child::run(args, report);
@@ -98,10 +103,10 @@ pub(crate) fn script(args: &ScriptArgs) -> Result<Exit, Failure> {
     let text = std::fs::read(&args.file)
         .map_err(|error| Failure::bad_input(format!("{}: {error}", args.file.display())))?;
     let path = std::env::temp_dir().join(format!("eagre-script-{:016x}.json", os::entropy::bits()));
+    os::claim::remove_abandoned_files(&std::env::temp_dir(), is_report);
     // Nobody else's file, and no link to one.
-    let mut options = OpenOptions::new();
-    let made = options.write(true).create_new(true).mode(0o600).open(&path);
-    made.map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
+    let marker =
+        Marker::file(&path).map_err(|error| Failure::refused(format!("{}: {error}", path.display())))?;
     let start = Instant::now();
     let (ending, process) = supervise(args, &path);
     if let (Some(process), Ok(here)) = (process, std::env::current_dir())
@@ -110,7 +115,7 @@ pub(crate) fn script(args: &ScriptArgs) -> Result<Exit, Failure> {
         confine::give_back(&here, process);
     }
     let mut report = Report::read(&path);
-    let _ = std::fs::remove_file(&path);
+    drop(marker);
     report.describe(args, &text, start.elapsed());
     let (ending, interrupted) = ending?;
     let mut exit = judge(args, &mut report, ending);
