@@ -280,3 +280,49 @@ def test_profiles_written_at_once_are_whole(lab):
         thread.join()
     assert set(statuses) == {200} and not torn, (set(statuses), torn[:1])
     assert [path.name for path in (server.folder / "serve" / "profiles").iterdir()] == ["mine.yaml"]
+
+
+def read_only(lab, folder, *words):
+    """`eagre results` where the folder's file system is read-only."""
+    script = 'mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" && shift && exec "$@"'
+    process = lab.start("unshare", "--mount", "sh", "-c", script, "sh", folder, EAGRE, "results", *words)
+    return lab.finish(process)
+
+
+def test_stores_that_cant_be_written_can_be_read(lab):
+    """A file system that is read-only, and files of somebody else."""
+    need("unshare", "mount")
+    server = Server(lab)
+    run = server.start(profile=rings("1kpps", "600s"), name="kept")
+    wait_until(lambda: server.get(f"/api/v1/results/{run['id']}")["trials"], "a part of it in the store", 30, 0.2)
+    store = server.folder / "results.db"
+    kill(server)
+    commands = (("list",), ("show",), ("export",), ("report", "-o", "-"), ("trend",), ("profile",))
+
+    def check(of):
+        for command in commands:
+            assert of(*command).ok(), command
+        assert "kept" in of("list").out and '"s0"' in of("show", "--json").out
+
+    def of_another(*words):
+        return lab.eagre("results", "--store", store, *words, user=True)
+
+    # As it was left, with the log in which the newest trials are.
+    assert os.path.getsize(f"{store}-wal") > 0
+    check(lambda *words: read_only(lab, server.folder, "--store", store, *words))
+    server.folder.chmod(0o755)
+    check(of_another)
+    # Moved into the file, as SQLite does once nobody has it open.
+    with sqlite3.connect(store) as database:
+        database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    assert not os.path.exists(f"{store}-wal")
+    check(lambda *words: read_only(lab, server.folder, "--store", store, *words))
+    check(of_another)
+    refused = of_another("delete", run["id"])
+    assert refused.exit == 3 and "readonly" in refused.err
+    # What can't be read whole is not read in part.
+    log = server.folder / "results.db-wal"
+    log.write_bytes(b"x")
+    refused = read_only(lab, server.folder, "--store", store, "list")
+    assert refused.exit == 3 and f"the newest trials are in {log}; copy both" in refused.err

@@ -206,7 +206,7 @@ impl CompareArgs {
         if !path.exists() {
             return Ok(());
         }
-        let store = Store::open_existing(&path)?;
+        let store = Store::open_to_read(&path)?;
         let filter = Filter { tags: vec![series.to_owned()], ..Filter::default() };
         let mut loaded = Vec::new();
         for summary in store.list(&filter)? {

@@ -200,7 +200,7 @@ pub(crate) fn default_store() -> PathBuf {
 pub(crate) fn results(args: &ResultsArgs) -> Result<Exit, Failure> {
     use ResultsCommand as C;
     let path = args.store.clone().unwrap_or_else(default_store);
-    let open = || Store::open_existing(&path);
+    let open = || Store::open_to_read(&path);
     match &args.command {
         C::List { filter, limit, json } => list(&open()?, &selection(filter, Some(*limit)), *json),
         C::Show { campaign, json } => show(&open()?, campaign, *json),
@@ -232,7 +232,7 @@ pub(crate) fn results(args: &ResultsArgs) -> Result<Exit, Failure> {
             Ok(Exit::Done)
         }
         C::Add { runs, name, tag } => add(&path, runs, name.as_deref(), tag),
-        C::Delete { campaigns } => delete(&mut open()?, campaigns),
+        C::Delete { campaigns } => delete(&mut Store::open_existing(&path)?, campaigns),
     }
 }
 

@@ -33,6 +33,14 @@ pub enum StoreError {
         /// What the machine says.
         reason: String,
     },
+    /// It can't be written, and not be read without that.
+    #[error("{}: can't be read without permission to write: {reason}", path.display())]
+    ReadOnly {
+        /// The file.
+        path: PathBuf,
+        /// Why, and what to do.
+        reason: String,
+    },
     /// No campaign is called so.
     #[error("no campaign '{0}'; `eagre results list` shows what there is")]
     NoCampaign(String),
@@ -81,7 +89,9 @@ impl StoreError {
                 true
             }
             E::TrialExists { .. } | E::Instant(_) | E::Date(_) => true,
-            E::Open { .. } | E::Document(_) | E::Export(_) | E::Busy | E::Sqlite(_) => false,
+            E::Open { .. } | E::ReadOnly { .. } | E::Document(_) | E::Export(_) | E::Busy | E::Sqlite(_) => {
+                false
+            }
         }
     }
 }

@@ -65,6 +65,14 @@ impl Store {
         Ok(Self { connection: schema::open(path, false)? })
     }
 
+    /// Opens the store at `path` to read it. It must be there; the file, its folder, or both may be such that they can't be written.
+    ///
+    /// # Errors
+    /// As for [`Store::open_existing`]; and [`StoreError::ReadOnly`] if it can't be read without being written.
+    pub fn open_to_read(path: &Path) -> Result<Self, StoreError> {
+        Ok(Self { connection: schema::open_to_read(path)? })
+    }
+
     /// Version of the tables in the file: what `PRAGMA user_version` says.
     ///
     /// # Errors

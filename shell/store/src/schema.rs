@@ -32,6 +32,48 @@ pub(crate) fn open(path: &Path, create: bool) -> Result<Connection, StoreError> 
     open_with(path, create, MIGRATIONS)
 }
 
+/// Opens a file that is there to read it. It may be one that can't be written, or in a folder that can't.
+pub(crate) fn open_to_read(path: &Path) -> Result<Connection, StoreError> {
+    open_to_read_with(path, MIGRATIONS)
+}
+
+fn open_to_read_with(path: &Path, migrations: &[&str]) -> Result<Connection, StoreError> {
+    match open_with(path, false, migrations) {
+        Err(refused @ StoreError::Open { .. }) => match open_read_only(path, migrations) {
+            Err(StoreError::Open { .. }) => Err(refused),
+            other => other,
+        },
+        other => other,
+    }
+}
+
+/// Opens a file that nobody writes meanwhile: SQLite makes no files beside it then, and locks nothing.
+fn open_read_only(path: &Path, migrations: &[&str]) -> Result<Connection, StoreError> {
+    let unreadable = |reason| StoreError::ReadOnly { path: path.to_owned(), reason };
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if std::fs::metadata(&log).is_ok_and(|log| log.len() > 0) {
+        let log = Path::new(&log).display();
+        return Err(unreadable(format!("the newest trials are in {log}; copy both to where you can write")));
+    }
+    let refused = |e| opening(path, &e);
+    let encoded: String =
+        path.as_os_str().as_encoded_bytes().iter().map(|byte| format!("%{byte:02x}")).collect();
+    let flags =
+        OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let connection =
+        Connection::open_with_flags(format!("file:{encoded}?immutable=1"), flags).map_err(refused)?;
+    let found = examine(&connection, path)?;
+    known(found, path, migrations)?;
+    if found < migrations.len() {
+        return Err(unreadable(format!(
+            "it has version {found} and must be brought up to {}; copy it to where you can write",
+            migrations.len()
+        )));
+    }
+    Ok(connection)
+}
+
 fn open_with(path: &Path, create: bool, migrations: &[&str]) -> Result<Connection, StoreError> {
     if !create && !path.exists() {
         return Err(StoreError::Missing(path.to_owned()));
@@ -190,6 +232,26 @@ mod tests {
         assert!(!file.path.exists());
         let folder = file.path.join("no/such/folder.db");
         assert!(matches!(open(&folder, true), Err(StoreError::Open { .. })));
+    }
+
+    #[test]
+    fn what_cant_be_written_is_read_whole_or_refused() {
+        let file = Scratch::new("read only ?#%20");
+        let writer = open_with(&file.path, true, &[ONE]).unwrap();
+        let read = |migrations| open_read_only(&file.path, migrations);
+        let log = format!("{}-wal", file.path.display());
+        assert!(std::fs::metadata(&log).unwrap().len() > 0);
+        let error = read(&[ONE]).unwrap_err().to_string();
+        assert!(error.contains(&log) && error.contains("copy both"), "{error}");
+        // The last one to close it moves what the log has into the file.
+        drop(writer);
+        let before = std::fs::read(&file.path).unwrap();
+        let connection = read(&[ONE]).unwrap();
+        assert_eq!(connection.query_row("SELECT x FROM a", [], |row| row.get::<_, i64>(0)).unwrap(), 7);
+        assert!(connection.execute("UPDATE a SET x = 8", []).is_err());
+        let error = read(&[ONE, TWO]).unwrap_err().to_string();
+        assert!(error.contains("version 1") && error.contains("copy it"), "{error}");
+        assert!(std::fs::read(&file.path).unwrap() == before && !std::fs::exists(&log).unwrap());
     }
 
     #[test]
