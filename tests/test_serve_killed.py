@@ -149,10 +149,10 @@ def test_servers_in_containers_leave_each_others_runs_alone(lab):
     """Process numbers mean nothing across PID namespaces: each server has number 1."""
     need("unshare")
     folder = lab.folder()
-    one = Server(lab, folder=folder, state="one", inside=CONTAINER)
+    one = Server(lab, folder=folder, state="one", prefix=CONTAINER)
     run = one.start(profile=rings("1kpps", "600s"))
     one.sends(run)
-    other = Server(lab, folder=folder, state="other", inside=CONTAINER)
+    other = Server(lab, folder=folder, state="other", prefix=CONTAINER)
     outside = Server(lab, folder=folder, state="outside")
 
     def state(server):
