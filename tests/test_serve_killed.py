@@ -101,7 +101,8 @@ def test_a_run_that_ends_has_its_own_result(lab):
         assert sum(interval["streams"]["s0"][count] for interval in intervals) == stream[count] > 0
     # None is of the time before and after the end of sending.
     sending = [interval for interval in intervals if not interval["draining"]]
-    assert sum(interval["interval_s"] for interval in sending) == pytest.approx(sending[-1]["at_s"]) > 5.9
+    last = sending[-1]["at_s"]
+    assert sum(interval["interval_s"] for interval in sending) == pytest.approx(last) and last > 5.9
     assert all(interval["streams"]["s0"]["tx"] == 0 for interval in intervals if interval["draining"])
 
 

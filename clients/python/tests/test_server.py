@@ -383,7 +383,8 @@ def test_the_same_is_awaited(eagre_server):
                 "mrr", profile(rate=None, speed="10Mbps"), lease=lease, quick=True, trial_s=0.1, sizes=["64B"]
             )
             points = [point async for point in campaign]
-            assert len(points) == len((await campaign.result()).trials) == 3
+            # Disturbed trials are run again.
+            assert len(points) == len((await campaign.result()).trials) >= 3
         async with eagre.AsyncClient(eagre_server.url) as client:
             assert await client.leases() == []
 
