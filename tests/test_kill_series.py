@@ -62,9 +62,16 @@ class World:
         self.look(server)
         self.server = server
 
+    def wait(self, results):
+        """Until so many more results were given, however slow the machine is, and for a random time."""
+        enough = len(self.given) + results
+        wait_until(lambda: self.faults or len(self.given) >= enough, "a result", 30)
+        time.sleep(self.random.uniform(0, 0.8))
+
     def kill(self):
         self.kills += 1
         server, self.server = self.server, None
+        assert server.process.poll() is None, f"it ended by itself: {server.process.communicate()}"
         server.process.kill()
         server.process.wait(20)
         # Pipes and files of hundreds of processes.
@@ -189,8 +196,8 @@ def test_200_kills(lab):
     """At any time: while runs begin, send, end and are read."""
     world = World(lab)
     try:
-        for _ in range(200):
-            time.sleep(world.random.uniform(0, 1.2))
+        for number in range(200):
+            world.wait(number % 2)
             world.kill()
             world.begin()
     finally:
@@ -199,7 +206,7 @@ def test_200_kills(lab):
     server = Server(lab, folder=world.folder)
     world.look(server, everything=True)
     print(world.said())
-    assert len(world.given) > 200, world.said()
+    assert len(world.given) >= 100, world.said()
 
 
 class Disk:
@@ -235,7 +242,7 @@ def test_50_kills_while_the_store_takes_nothing(lab):
     world = World(lab, disk.mounted / "results.db", disk.prefix)
     try:
         for number in range(50):
-            time.sleep(world.random.uniform(0.2, 1.2))
+            world.wait(1)
             # The server waits for 10 s for a lock, and not at all for space.
             seconds = 12 if number % 10 == 0 else world.random.uniform(0, 2)
             with world.locked() if number % 2 == 0 else disk.full():
@@ -248,7 +255,7 @@ def test_50_kills_while_the_store_takes_nothing(lab):
     world.begin()
     world.look(world.server, everything=True)
     print(world.said())
-    assert len(world.given) > 50, world.said()
+    assert len(world.given) >= 50, world.said()
 
 
 def test_what_was_not_stored_is_stored_once_there_is_space(lab):
