@@ -17,7 +17,7 @@ import pytest
 from lab import call, need, wait_until
 from server import Server, rings
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.unsteady("a server that gets no core for a minute is given up")]
 
 CLIENTS = 3
 OVER = {"done", "failed", "stopped", "interrupted"}
