@@ -81,7 +81,7 @@ WITHHELD = re.compile("by the tester|The tester could ")
 SHORTFALL = re.compile("were not sent|were not opened|found no free address|was the limit")
 # How they tell of a worker that was kept from its core.
 DISTURBANCE = re.compile(r"worker \d+ (?:waited|stood still) |stream .* left back to back ")
-TOLD = re.compile(rf'(?:^[ -]*|")((?:{DISTURBANCE.pattern})[^"\n]{{0,200}})', re.MULTILINE)
+TOLD = re.compile(rf'(?:^[ -]*|"|\((?:invalid|tester disturbed|generator limited): )((?:{DISTURBANCE.pattern})[^"\n]{{0,200}})', re.MULTILINE)
 # What verdicts of runs told of disturbances, since the test began: evidence for a second run of it.
 disturbances = []
 

@@ -104,7 +104,8 @@ def test_the_throughput_is_that_which_reaches_every_member(lab):
     assert PASSED / 2 < row["throughput_pps"] <= PASSED * 1.05, row
     if row["throughput_limit"] == "dut":
         failed, lost = row["throughput_failed"]
-        assert PASSED < failed < PASSED * 1.5 and 0 < lost < failed * 1.2, row
+        # A switch that had no core for 10 ms passes 20 frames at once, and the filter lets no more of them pass.
+        assert PASSED * 0.6 < failed < PASSED * 1.5 and 0 < lost < failed * 1.2, row
     findings = {finding["goal"]: finding for finding in campaign.shown()["findings"]}
     assert findings["multicast_throughput"]["value"] == row["throughput_pps"], findings
     done.ok()
