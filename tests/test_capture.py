@@ -99,7 +99,7 @@ def test_tcpdump_in_the_same_place_sees_the_same_packets(lab):
     lab.finish(listener, 20)
     tcpdump.terminate()
     tcpdump.wait(10)
-    fields = ["-T", "fields", "-e", "frame.len", "-e", "data.data", "-Y", "udp.dstport == 9"]
+    fields = ["-T", "fields", "-e", "frame.len", "-e", "udp.payload", "-Y", "udp.dstport == 9"]
     seen = [sorted(call("tshark", "-r", file, *fields).splitlines()) for file in (theirs, ours)]
     assert seen[0] == seen[1] and len(seen[0]) == 2000
 

@@ -678,5 +678,6 @@ fn a_closed_memif_port_leaves_no_descriptor_open() {
         drop(open_all(&[(&server, REQUEST), (&client, REQUEST)]).unwrap());
         counts.push(open_now());
     }
-    assert_eq!(counts[2], counts[7], "{counts:?}");
+    // One may still be closing when it is counted.
+    assert!(counts[7] <= counts[2], "{counts:?}");
 }
