@@ -69,7 +69,8 @@ def pytest_collection_finish(session):
     record = session.config.pluginmanager.get_plugin("record of all runs")
     reasons, refused, unmarked = {}, [], []
     for item in session.items:
-        marker, evidence = item.get_closest_marker("unsteady"), record.evidence(item.nodeid)
+        marker = item.get_closest_marker("unsteady")
+        evidence = record.evidence(item.nodeid, marker is not None)
         if not evidence:
             refused.append(f"{item.nodeid}: nothing disturbed it: {record.measured(item.nodeid)}")
             continue
@@ -122,14 +123,14 @@ class Record:
         measured = self.tests.get(name, {}).get("contention")
         return contention.says(measured) if measured else "nothing was measured"
 
-    def evidence(self, name):
+    def evidence(self, name, unsteady):
         """What disturbed a test; `None` if nothing did."""
         measured = self.tests.get(name, {}).get("contention")
         if not measured:
             return None
         if measured["told"]:
             return f"a verdict during the test: {measured['told'][0]}"
-        return contention.says(measured) if contention.is_disturbed(measured) else None
+        return contention.says(measured) if contention.is_disturbed(measured, unsteady) else None
 
     def pytest_terminal_summary(self, terminalreporter, config):
         if self.cache:

@@ -81,6 +81,7 @@ def says(measured):
     )
 
 
-def is_disturbed(measured):
-    """Whether what was measured can explain the failure of an unsteady test."""
-    return measured["others"] >= OTHERS or measured["stolen"] >= STOLEN or measured["waited"] >= WAITED
+def is_disturbed(measured, unsteady):
+    """Whether what was measured can explain the failure of a test; of one that says why a busy machine can fail it, half of it can."""
+    limits = {"others": OTHERS, "stolen": STOLEN, "waited": WAITED}
+    return any(measured[what] >= limit * (0.5 if unsteady else 1) for what, limit in limits.items())

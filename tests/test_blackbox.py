@@ -4,6 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import contention
 import pytest
 
 REPO = Path(__file__).parent.parent
@@ -43,6 +44,12 @@ def test_one_that_a_verdict_calls_disturbed_runs_twice(tmp_path):
 def test_one_that_ran_beside_others_runs_twice(tmp_path):
     status, said = blackbox(tmp_path, threshold=0)
     assert status == 0 and "failed, then passed: a busy machine keeps it waiting; other processes used" in said, said
+
+
+@pytest.mark.parametrize("marker, again", [(UNSTEADY, True), ("", False)], ids=["marked", "unmarked"])
+def test_half_as_much_is_evidence_for_one_that_says_why(marker, again):
+    measured = {"others": 0.3, "stolen": 0.0, "waited": 0.3}
+    assert contention.is_disturbed(measured, bool(marker)) is again
 
 
 def test_one_that_nobody_marked_runs_four_times(tmp_path):

@@ -73,7 +73,8 @@ APART = [
     "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc",
     "bash", "-euo", "pipefail", "-c",
 ]  # fmt: skip
-OWN_NAMES = "".join(f"mkdir -p {folder}; mount -t tmpfs none {folder}\n" for folder in ("/run/netns", "/run/eagre"))
+# All of /run: a folder there that somebody removes outside would take with it what is mounted on it in here.
+OWN_NAMES = "mount -t tmpfs none /run; mkdir /run/netns /run/eagre\n"
 OWN_NETWORK = "mount -t sysfs none /sys; ip link set lo up\n"
 
 

@@ -355,11 +355,14 @@ def test_run_takes_another_method(labs):
 @pytest.mark.alone
 @pytest.mark.unsteady("measures what a kernel forwards; a busy neighbour disturbs the tester")
 def test_a_loss_curve_at_64_bytes_has_points(labs):
-    """It begins at what the tester can send and ends where nothing is lost; every point between is known."""
+    """It begins at what the tester can send and ends where nothing is lost; every point between is known.
+
+    The rules make the router the slower of the two, on whatever machine.
+    """
     name, folder = labs.name("curve"), labs.lab.folder()
     where = ["--name", name, "--report", folder / "r.html", "--store", folder / "r.db"]
     short = ["--sizes", "64B", "--trial", "300ms", "--settle", "100ms", "--json", folder / "r.json"]
-    labs.eagre("run", "kernel-router", *where, "--", "frame-loss", *short, timeout=120).ok()
+    labs.eagre("run", "kernel-router-rules", *where, "--", "frame-loss", *short, timeout=120).ok()
     [row] = json.loads((folder / "r.json").read_text())["results"][0]["findings"]["rows"]
     loads = [point["load_percent"] for point in row["points"]]
     assert loads == sorted(loads, reverse=True), row
@@ -457,6 +460,7 @@ def test_cores_that_a_device_can_not_have_are_refused(labs):
     labs.eagre("compare", "bridge", "--dut-cores", every).refused(2, "leaves no core for the tester")
 
 
+@pytest.mark.unsteady("frames wait for Open vSwitch, which drops some if it waits for a core")
 def test_open_vswitch_routes(labs):
     """TTLs go down, MAC addresses are the router's, pings to it are answered, and nothing crosses for other networks."""
     need("ovs-ofctl", "tcpdump")
