@@ -136,6 +136,10 @@ impl IntoResponse for Fault {
         if status == StatusCode::UNAUTHORIZED {
             headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer realm=\"eagre\""));
         }
+        if status == StatusCode::REQUEST_TIMEOUT {
+            // RFC 9110 section 15.5.9: what is left of the request is not waited for.
+            headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        }
         response.extensions_mut().insert(self);
         response
     }

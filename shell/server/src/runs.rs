@@ -314,10 +314,9 @@ impl RunJob {
         if reply.is_err() {
             let mut plan = lock(&self.plan);
             for (index, before, after) in &change.rates {
-                let rate = &mut plan.streams[*index].rate;
-                // A later change may have followed.
-                if rate == after {
-                    *rate = *before;
+                // The run may have ended, or a later change followed.
+                if let Some(stream) = plan.streams.get_mut(*index).filter(|stream| stream.rate == *after) {
+                    stream.rate = *before;
                 }
             }
         }
@@ -436,6 +435,10 @@ impl RunJob {
     /// The change somebody wants, if it makes sense and is within the limits.
     fn understood(&self, wanted: &api::NewRate, limits: &Limits) -> Result<Change, Fault> {
         let mut plan = lock(&self.plan);
+        // Every plan has ports, until the run is over.
+        if plan.ports.is_empty() {
+            return Err(Fault::conflict("the run has ended"));
+        }
         let is_meant = |stream: &StreamPlan| wanted.stream.as_ref().is_none_or(|name| stream.is_called(name));
         let is_entry =
             |entry: &SessionEntry| wanted.stream.as_ref().is_none_or(|name| entry.session.name == *name);
@@ -602,11 +605,11 @@ impl RunJob {
         self.job.snapshots.shrink(has_totals, has_totals && many);
         self.full_texts.forget();
         lock(&self.memory).clear();
+        let mut plan = lock(&self.plan);
+        (plan.ports, plan.streams, plan.sessions, plan.protocols, plan.chains, plan.groups) =
+            Default::default();
+        drop(plan);
         if many {
-            let mut plan = lock(&self.plan);
-            plan.streams = Vec::new();
-            plan.groups = Vec::new();
-            drop(plan);
             os::memory::give_back();
         }
     }

@@ -21,6 +21,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder, EncodeBuf, Encoder};
 use tonic::{Code, Status};
 
@@ -30,8 +31,8 @@ const REQUEST_MAX: usize = 16 << 20;
 const RESPONSE_MAX: usize = super::view::CAPTURE_MAX as usize + (1 << 20);
 /// What a call counts for among the bodies of its caller.
 const REQUEST_ROOM: usize = 1 << 20;
-/// For a call: a body sent byte by byte ends then.
-const REQUEST_TIME: Duration = Duration::from_secs(60);
+/// For a call's request to arrive: a body sent byte by byte ends then.
+const ARRIVES: Duration = Duration::from_secs(60);
 /// For a client to make its first call.
 const CALL_TIME: Duration = Duration::from_secs(20);
 /// Bytes that wait to be sent, for each call.
@@ -234,7 +235,8 @@ async fn respond(
     let mut grpc = tonic::server::Grpc::new(Raw)
         .max_decoding_message_size(REQUEST_MAX)
         .max_encoding_message_size(RESPONSE_MAX);
-    let call = Call { otg, words: Arc::new(words), caller };
+    let arrived = Arc::new(Notify::new());
+    let call = Call { otg, words: Arc::new(words), caller, arrived: arrived.clone() };
     let response = async {
         match pieces {
             Pieces::None => grpc.unary(call, request).await,
@@ -242,12 +244,22 @@ async fn respond(
             Pieces::Response(_) => grpc.server_streaming(call, request).await,
         }
     };
-    let response = tokio::time::timeout(REQUEST_TIME, response).await;
+    let response = tokio::select! {
+        response = response => response,
+        () = late(&arrived) => {
+            let seconds = ARRIVES.as_secs();
+            Status::deadline_exceeded(format!("the request was incomplete after {seconds} s")).into_http()
+        }
+    };
     drop(room);
-    response.unwrap_or_else(|_| {
-        Status::deadline_exceeded(format!("the call was not over after {} s", REQUEST_TIME.as_secs()))
-            .into_http()
-    })
+    response
+}
+
+/// Returns if a request has not arrived in time. What is done about one that has takes the time it takes.
+async fn late(arrived: &Notify) {
+    if tokio::time::timeout(ARRIVES, arrived.notified()).await.is_ok() {
+        std::future::pending::<()>().await;
+    }
 }
 
 /// One call of a method.
@@ -256,6 +268,8 @@ struct Call {
     otg: Arc<Otg>,
     words: Arc<Words>,
     caller: Caller,
+    /// Told once the request is here.
+    arrived: Arc<Notify>,
 }
 
 impl tonic::server::UnaryService<Bytes> for Call {
@@ -313,6 +327,7 @@ impl tonic::server::ServerStreamingService<Bytes> for Call {
 
 impl Call {
     async fn answer(&self, bytes: &[u8]) -> Result<Vec<u8>, Errors> {
+        self.arrived.notify_one();
         let mut document = match (self.words.pieces, self.words.request) {
             (Pieces::Request(message), _) => otg::codec::decode(message, bytes)?,
             (_, Some((message, field))) => {

@@ -8,6 +8,11 @@ use axum::extract::{FromRequest, FromRequestParts, Query, Request};
 use axum::http::request::Parts;
 use axum::http::{StatusCode, header};
 use serde::de::DeserializeOwned;
+use std::time::Duration;
+
+/// How long a body may take to arrive. What is done about the request then takes the time it takes: a client that is told of a timeout
+/// believes that nothing was done.
+const ARRIVES: Duration = Duration::from_secs(30);
 
 /// A JSON document.
 pub(crate) struct Body<T>(pub(crate) T);
@@ -27,7 +32,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
                 format!("expected 'Content-Type: application/json', found '{kind}'"),
             ));
         }
-        let bytes = Bytes::from_request(request, state).await.map_err(unread)?;
+        let bytes = read(request, state, ARRIVES).await?;
         parse(&bytes).map(Self)
     }
 }
@@ -36,7 +41,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for MaybeBody
     type Rejection = Fault;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Fault> {
-        let bytes = Bytes::from_request(request, state).await.map_err(unread)?;
+        let bytes = read(request, state, ARRIVES).await?;
         if bytes.iter().all(u8::is_ascii_whitespace) {
             return Ok(Self(T::default()));
         }
@@ -51,8 +56,18 @@ impl<S: Send + Sync> FromRequest<S> for Whole {
     type Rejection = Fault;
 
     async fn from_request(request: Request, state: &S) -> Result<Self, Fault> {
-        Bytes::from_request(request, state).await.map(Self).map_err(unread)
+        read(request, state, ARRIVES).await.map(Self)
     }
+}
+
+/// The whole body, if it comes in time (RFC 9110 section 15.5.9).
+async fn read<S: Send + Sync>(request: Request, state: &S, time: Duration) -> Result<Bytes, Fault> {
+    let late = |_| {
+        let detail = format!("the request was incomplete after {} s", time.as_secs());
+        Fault::new(StatusCode::REQUEST_TIMEOUT, detail)
+    };
+    let read = tokio::time::timeout(time, Bytes::from_request(request, state));
+    read.await.map_err(late)?.map_err(unread)
 }
 
 fn unread(rejection: BytesRejection) -> Fault {
@@ -109,5 +124,23 @@ impl<S: Send + Sync> FromRequestParts<S> for Caller {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Fault> {
         let caller = parts.extensions.get::<Self>().cloned();
         caller.ok_or_else(|| Fault::new(StatusCode::UNAUTHORIZED, "unknown caller"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use axum::response::IntoResponse;
+    use futures_util::stream;
+    use std::convert::Infallible;
+
+    #[tokio::test]
+    async fn a_body_that_does_not_come_is_waited_for_no_longer() {
+        let begun = stream::iter([Ok::<_, Infallible>(Bytes::from_static(b"{"))]);
+        let never = stream::StreamExt::chain(begun, stream::pending());
+        let request = Request::new(axum::body::Body::from_stream(never));
+        let fault = read(request, &(), Duration::from_millis(20)).await.unwrap_err();
+        assert_eq!(fault.status(), StatusCode::REQUEST_TIMEOUT);
+        assert_eq!(fault.into_response().headers()[header::CONNECTION], "close");
     }
 }

@@ -1,4 +1,4 @@
-//! Middleware of every request: authentication, authorization, time limit, audit log.
+//! Middleware of every request: authentication, authorization, audit log.
 
 use crate::access::{Caller, Door, role_for};
 use crate::connections::ConnectionHandle;
@@ -14,12 +14,8 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
-use std::time::Duration;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::Instrument;
-
-/// Time limit for the beginning of a response; event streams continue after it.
-const REQUEST_TIME: Duration = Duration::from_secs(30);
 
 /// Detail of a request for the audit log: the run it started.
 #[derive(Debug, Clone)]
@@ -99,23 +95,6 @@ fn hide_lease(what: &str) -> String {
     let (id, after) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     let shown: String = id.chars().take(6).collect();
     format!("{before}/leases/{shown}…{after}")
-}
-
-/// Ends requests that take too long: a body sent byte by byte.
-pub(crate) async fn in_time(request: Request, next: Next) -> Response {
-    match tokio::time::timeout(REQUEST_TIME, next.run(request)).await {
-        Ok(response) => response,
-        Err(_) => {
-            let seconds = REQUEST_TIME.as_secs();
-            let mut response = Fault::new(
-                StatusCode::REQUEST_TIMEOUT,
-                format!("the request was incomplete after {seconds} s"),
-            )
-            .into_response();
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
-            response
-        }
-    }
 }
 
 /// Security headers for browsers.

@@ -116,8 +116,7 @@ pub(crate) fn router(service: Arc<Service>, door: Arc<Door>, otg: &Arc<Otg>) -> 
         .merge(otg::routes::routes(otg))
         .route("/api/v1/openapi.json", openapi)
         .route("/metrics", get(crate::metrics::scrape))
-        .layer(axum::middleware::from_fn_with_state((service.clone(), door), guard::guard))
-        .layer(axum::middleware::from_fn(guard::in_time));
+        .layer(axum::middleware::from_fn_with_state((service.clone(), door), guard::guard));
     guarded
         .route("/healthz", get(|| async { axum::Json(json!({"status": "ok"})) }))
         .method_not_allowed_fallback(not_allowed)
