@@ -13,7 +13,7 @@ use ospf::RouterConfig;
 use replay::{CaptureReport, Flows, TooLong, Trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use session::plan::{SessionPlan, SidePlan};
+use session::plan::{AddressRange, SessionPlan, SidePlan};
 use std::net::IpAddr;
 use std::sync::Arc;
 use units::{FrameLen, FrameMix, Load, Nanos, Pps};
@@ -371,6 +371,16 @@ impl HostPlan {
     /// The first address of a family.
     pub fn address(&self, ipv4: bool) -> Option<Address> {
         self.addresses.iter().find(|address| address.ip.is_ipv4() == ipv4).copied()
+    }
+
+    /// The one of its addresses that `users` have, or whose network theirs is on, or its first of the family.
+    pub fn address_of(&self, users: &[AddressRange], ipv4: bool) -> Option<Address> {
+        // Addresses of a family are in the order of their numbers, and all of IPv4 before those of IPv6.
+        let has = |range: &AddressRange, ip: IpAddr| range.first <= ip && ip <= range.last;
+        let is_theirs = |own: &&Address| users.iter().any(|range| has(range, own.ip));
+        let is_near = |own: &&Address| users.first().is_some_and(|range| own.on_link(range.first));
+        let found = self.addresses.iter().find(is_theirs).or_else(|| self.addresses.iter().find(is_near));
+        found.copied().or_else(|| self.address(ipv4))
     }
 
     /// The router by which what has this address of the host as its source leaves the network; another one of the family if

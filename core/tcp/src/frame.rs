@@ -6,6 +6,7 @@
 //! Invariant: what is handed out lies inside the frame, whatever the lengths in it say.
 
 use crate::icmp::Problem;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::{checksum, is_vlan_type};
 
 /// Ethernet's addresses and type.
@@ -58,15 +59,23 @@ impl Addresses {
         }
     }
 
+    /// The second.
+    pub(crate) fn to(&self) -> IpAddr {
+        match *self {
+            Self::V4 { to, .. } => IpAddr::V4(Ipv4Addr::from_bits(to)),
+            Self::V6 { to, .. } => IpAddr::V6(Ipv6Addr::from_bits(to)),
+        }
+    }
+
     /// Whether the second is one that a host can have: what claims to come from another is not answered.
     pub(crate) fn is_to_host(&self) -> bool {
         match self {
             Self::V4 { to, .. } => {
-                let to = std::net::Ipv4Addr::from_bits(*to);
+                let to = Ipv4Addr::from_bits(*to);
                 !(to.is_multicast() || to.is_loopback() || to.octets()[0] == 0 || to.octets()[0] >= 240)
             }
             Self::V6 { to, .. } => {
-                let to = std::net::Ipv6Addr::from_bits(*to);
+                let to = Ipv6Addr::from_bits(*to);
                 !(to.is_multicast() || to.is_loopback() || to.is_unspecified())
             }
         }

@@ -6,6 +6,7 @@ use crate::frame_counts::StackCounts;
 use crate::options::{TcpOptions, UdpOptions};
 use crate::template::Template;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use wire::Vlans;
 use wire::tunnel::OuterHeaders;
@@ -47,8 +48,10 @@ pub struct GroupConfig {
     pub own_mac: [u8; 6],
     /// Hardware addresses of its IP addresses, where they have their own.
     pub own_macs: Option<Arc<OwnMacs>>,
-    /// Where its frames go; `None`: to the address from which a flow's first frame came.
+    /// Where its frames go; `None`: to the address from which a flow's first frame came, unless a `gateway` is known.
     pub hop_mac: Option<[u8; 6]>,
+    /// Where answers go to peers that are on none of its networks.
+    pub gateway: Option<Gateway>,
     /// Which checksums that do not add up are good all the same.
     pub unfinished_checksums: UnfinishedChecksums,
     /// Segments and datagrams leave with the sum of the pseudo-header alone for a checksum, and the [`Sink`](crate::Sink) is told
@@ -57,6 +60,23 @@ pub struct GroupConfig {
     pub leaves_checksums: bool,
     /// The tunnel its frames are in; `vlans` are then those inside.
     pub tunnel: Option<GroupTunnel>,
+}
+
+/// The router by which a host answers those that are on no network of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Gateway {
+    /// Its hardware address.
+    pub mac: [u8; 6],
+    /// The host's own networks, of the flows' family.
+    pub networks: Vec<RangeInclusive<IpAddr>>,
+}
+
+impl Gateway {
+    /// Whether it leads to `remote`.
+    fn leads_to(&self, remote: IpAddr) -> bool {
+        let is_local = matches!(remote, IpAddr::V6(ip) if ip.is_unicast_link_local());
+        !is_local && !self.networks.iter().any(|network| network.contains(&remote))
+    }
 }
 
 /// The tunnel, or the PPPoE sessions, that frames of a group are in.
@@ -80,6 +100,7 @@ impl Default for GroupConfig {
             own_mac: [2, 0, 0, 0, 0, 1],
             own_macs: None,
             hop_mac: None,
+            gateway: None,
             unfinished_checksums: UnfinishedChecksums::Refused,
             leaves_checksums: false,
             tunnel: None,
@@ -149,6 +170,13 @@ pub(crate) struct Group {
     pub config: GroupConfig,
     pub tcp: TcpCounts,
     pub stack: StackCounts,
+}
+
+impl GroupConfig {
+    /// Where a flow's answers to `remote` go, whose first frame came from `source`.
+    pub(crate) fn answers(&self, remote: IpAddr, source: [u8; 6]) -> [u8; 6] {
+        self.gateway.as_ref().filter(|gateway| gateway.leads_to(remote)).map_or(source, |gateway| gateway.mac)
+    }
 }
 
 impl Group {

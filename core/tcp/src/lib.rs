@@ -34,7 +34,7 @@ pub use counts::TcpCounts;
 pub use endpoint::{Endpoint, Env, Events, Outgoing, State, Tick};
 pub use frame::Inside;
 pub use frame_counts::StackCounts;
-pub use group::{GroupConfig, GroupTunnel, OwnMacs, UnfinishedChecksums, datagram_max};
+pub use group::{Gateway, GroupConfig, GroupTunnel, OwnMacs, UnfinishedChecksums, datagram_max};
 pub use key::{Transport, flow_owner, flow_owner_inside, owner};
 pub use options::{ACK_DELAY_MAX, Congestion, TcpOptions, TimeWait, UdpOptions};
 pub use segment::{Flags, Malformed, SackBlocks, Segment, SegmentHeader, Timestamps};

@@ -24,6 +24,9 @@ impl<A: App> Stack<A> {
     /// Lets what the group begins go by way of its new hop, if its hop is the old one of `step`.
     pub fn move_group(&mut self, step: &HopMove) {
         let own = &mut self.groups[usize::from(step.group.0)];
+        if let Some(gateway) = own.config.gateway.as_mut().filter(|gateway| gateway.mac == step.from) {
+            gateway.mac = step.to;
+        }
         if own.config.hop_mac == Some(step.from)
             && let Some(hop) = self.hops.number(step.to, HOPS_MAX)
         {

@@ -302,7 +302,7 @@ impl<A: App> Stack<A> {
             }
             _ => return self.reset(inward, bytes, segment),
         };
-        let hop = self.hop(now, app, group, bytes);
+        let hop = self.hop(now, app, group, bytes, inward);
         let Some(index) = hop.and_then(|hop| self.place(&inward.key, inward.hash, group, hop)) else {
             self.groups[usize::from(group.0)].stack.flows_refused += 1;
             return;
@@ -317,12 +317,15 @@ impl<A: App> Stack<A> {
         self.note_half_open(now, app, index, iss);
     }
 
-    /// Where the answers to a frame go: the group's hop, or the address it came from. `None` if there are too many.
-    fn hop(&mut self, now: Nanos, app: &mut A, group: GroupId, bytes: &[u8]) -> Option<u16> {
-        match self.groups[usize::from(group.0)].hop {
-            Some(hop) => Some(hop),
-            None => self.hop_of(now, app, macs(bytes).1),
+    /// Where the answers to a flow's first frame go: the group's hop, or its gateway, or the address it came from. `None` if there are
+    /// too many.
+    fn hop(&mut self, now: Nanos, app: &mut A, group: GroupId, bytes: &[u8], inward: &Inward) -> Option<u16> {
+        let own = &self.groups[usize::from(group.0)];
+        if own.hop.is_some() {
+            return own.hop;
         }
+        let mac = own.config.answers(inward.key.addresses.to(), macs(bytes).1);
+        self.hop_of(now, app, mac)
     }
 
     /// Answers a segment to nobody (RFC 9293 section 3.10.7.1).
@@ -421,7 +424,7 @@ impl<A: App> Stack<A> {
             self.report_unreachable(bytes, inward);
             return None;
         };
-        let Some(hop) = self.hop(now, app, group, bytes) else {
+        let Some(hop) = self.hop(now, app, group, bytes, inward) else {
             self.groups[usize::from(group.0)].stack.flows_refused += 1;
             return None;
         };

@@ -1,6 +1,6 @@
 use super::*;
 use crate::segment::{Flags, Segment};
-use crate::{GroupTunnel, TcpOptions, TimeWait, UdpOptions, UnfinishedChecksums};
+use crate::{Gateway, GroupTunnel, TcpOptions, TimeWait, UdpOptions, UnfinishedChecksums};
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::collections::VecDeque;
@@ -473,6 +473,39 @@ fn flows_follow_a_hop_that_moves() {
     open(&mut world, None);
     let to: Vec<u8> = world.take_from_client().iter().map(|bytes| bytes[5]).collect();
     assert_eq!(to, [9, 8, 9, own[5], 6]);
+}
+
+#[test]
+fn answers_go_by_the_gateway() {
+    let answered = |networks: &[&str], moved: bool| {
+        let gateway =
+            Gateway { mac: [2, 0, 0, 0, 0, 7], networks: networks.iter().copied().map(range).collect() };
+        let server = GroupConfig { hop_mac: None, gateway: Some(gateway), ..config() };
+        let mut world = World::new(1, Link::default(), config(), server);
+        if moved {
+            let everybody = range("0.0.0.0-255.255.255.255");
+            let step = HopMove {
+                group: CLIENT,
+                remotes: everybody,
+                from: [2, 0, 0, 0, 0, 7],
+                to: [2, 0, 0, 0, 0, 8],
+            };
+            world.server.move_group(&step);
+        }
+        let syn = Header::new(protocol("tcp").unwrap())
+            .with("src", 5)
+            .with("dst", world.remote().port().into())
+            .with("flags", 2);
+        let bytes = frame_to_server(vec![syn], b"");
+        world.server.receive(world.now, &mut world.server_app, &[&bytes]);
+        let frames = world.take_from_server();
+        assert_eq!(frames.len(), 1);
+        frames[0][5]
+    };
+    // The peer is 10.0.0.99, and its frame came from another router's address.
+    assert_eq!(answered(&["10.1.0.0-10.1.0.255"], false), 7);
+    assert_eq!(answered(&["10.1.0.0-10.1.0.255"], true), 8);
+    assert_eq!(answered(&["10.1.0.0-10.1.0.255", "10.0.0.0-10.0.0.255"], false), 9, "it is near");
 }
 
 #[test]

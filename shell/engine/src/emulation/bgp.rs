@@ -10,6 +10,7 @@ use ::bgp::{AddPath, Speaker, SpeakerConfig, State};
 use neighbour::{Hosts, Mac, Resolver};
 use port::PortFacts;
 use profile::plan::{BgpPlan, PortPlan};
+use std::net::IpAddr;
 use tcp::{GroupConfig, UnfinishedChecksums};
 use units::{Nanos, count};
 
@@ -88,6 +89,11 @@ impl Speakers {
             self.set_hops();
         }
         false
+    }
+
+    /// Hosts with the next hops to their peers that have answered or were given, and whether they were given.
+    pub(super) fn neighbours(&self) -> impl Iterator<Item = (usize, IpAddr, Mac, bool)> {
+        self.resolver.known()
     }
 
     /// Tells speakers how their peers are reached, as far as that is known.

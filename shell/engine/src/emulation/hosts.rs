@@ -16,6 +16,7 @@ use super::pppoe::Subscribers;
 use crate::control::commands::Commands;
 use crate::error::EngineError;
 use crate::fault;
+use crate::trial::KnownNeighbour;
 use crate::trial::hosts::{EmulatedHosts, LOCAL, host_macs};
 use crate::trial::rig::Rig;
 use crate::worker::commands::{HostEvent, WorkerCommand};
@@ -329,6 +330,17 @@ impl Emulation {
             v4.chain(v6).chain(sessions.map(ClientAddress::from)).collect()
         };
         self.ports.iter().map(of).collect()
+    }
+
+    /// Neighbours that protocols have found out by themselves: the next hops to BGP peers.
+    pub(crate) fn neighbours(&self) -> Vec<KnownNeighbour> {
+        let of = |(port, own): (usize, &PortEmulation)| {
+            let known = own.bgp.iter().flat_map(Speakers::neighbours);
+            let known =
+                known.map(|(host, ip, mac, is_given)| KnownNeighbour { port, host, ip, mac, is_given });
+            known.collect::<Vec<_>>()
+        };
+        self.ports.iter().enumerate().flat_map(of).collect()
     }
 
     /// Traffic starts at `epoch`.

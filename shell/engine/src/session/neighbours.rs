@@ -60,7 +60,8 @@ pub(super) fn prepare<'p, C: Clock>(
         return Err(EngineError::Neighbour { port: port.name.clone(), neighbours, waited_s: RESOLVE_S });
     }
     let tunnels = TrialTunnels::new(tunnels);
-    let mut trial = Trial::new(plan, &rig.facts(), hosts, &neighbours, tunnels, histograms)?;
+    let of_protocols = emulation.neighbours();
+    let mut trial = Trial::new(plan, &rig.facts(), hosts, (&neighbours, of_protocols), tunnels, histograms)?;
     trial.is_attended = attended;
     Ok(trial)
 }

@@ -28,6 +28,18 @@ impl Trial<'_> {
             stream.measured && stream.to.is_some()
         };
         let measured = streams.iter().filter(is_measured).copied().collect();
+        for (index, places) in self.gateways.iter_mut().enumerate() {
+            let server = self.plan.sessions[index].session.server.as_ref();
+            for (place, gateway) in
+                places.iter_mut().enumerate().filter(|_| server.is_some_and(|own| own.port == port))
+            {
+                let is_its = hosts.contains(&self.hosts.of_session(index, Side::Server, place));
+                gateway
+                    .iter_mut()
+                    .filter(|gateway| is_its && gateway.mac == *from)
+                    .for_each(|gateway| gateway.mac = *to);
+            }
+        }
         let sessions = self.clients_by(port, step).into_iter().chain(self.servers_by(port, step)).collect();
         let ends = self.tunnels_by(port, step);
         let (mut tunnels, mut map) = (Vec::new(), None);
@@ -83,7 +95,7 @@ impl Trial<'_> {
         all
     }
 
-    /// Servers answer where requests come from: those that came by way of the neighbour go to it.
+    /// Servers answer by their gateway, and where requests from their own networks come from: what goes to the neighbour follows it.
     fn servers_by(&self, port: usize, step: &Move) -> Vec<SessionDetour> {
         let everybody = match step.ip {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into()..=Ipv4Addr::BROADCAST.into(),

@@ -19,6 +19,7 @@ use std::collections::HashSet;
 use std::net::IpAddr;
 use std::ops::Range;
 use std::sync::Arc;
+use tcp::Gateway;
 use units::{Load, Nanos, Pps};
 use wire::PacketSpec;
 use wire::signature::{Mark, STREAMS_MAX};
@@ -113,6 +114,8 @@ pub(crate) struct Trial<'p> {
     pub(crate) is_attended: bool,
     /// For each entry under `sessions`, and each host of its clients: servers and the hardware address sent to.
     pub(crate) hops: Vec<Vec<ServerHops>>,
+    /// For each entry under `sessions`, and each host of its servers: the gateway by which it answers clients that are not near.
+    pub(crate) gateways: Vec<Vec<Option<Gateway>>>,
     /// Neighbours that have answered or were given.
     pub(crate) known: Vec<KnownNeighbour>,
     /// Tunnels that sessions are in.
@@ -124,7 +127,7 @@ impl<'p> Trial<'p> {
         plan: &'p Plan,
         facts: &[&PortFacts],
         hosts: EmulatedHosts,
-        neighbours: &[Resolver],
+        (neighbours, of_protocols): (&[Resolver], Vec<KnownNeighbour>),
         tunnels: TrialTunnels,
         histograms: bool,
     ) -> Result<Self, EngineError> {
@@ -136,7 +139,7 @@ impl<'p> Trial<'p> {
         let egress_rows = trackers.iter().map(|tracker| tracker.rows() as usize).sum();
         let integrity = Integrity::of(plan.seed, &plan.streams)
             .map_err(|(stream, error)| EngineError::Stream { stream, reason: error.to_string() })?;
-        let known = known(neighbours);
+        let known = known(neighbours, of_protocols);
         let hosts = watching(hosts, &known);
         Ok(Self {
             known,
@@ -159,6 +162,13 @@ impl<'p> Trial<'p> {
             is_attended: false,
             hops: (0..plan.sessions.len())
                 .map(|index| hops(&plan, index, &hosts, neighbours, &tunnels))
+                .collect(),
+            gateways: (0..plan.sessions.len())
+                .map(|index| {
+                    let places =
+                        plan.sessions[index].session.server.as_ref().map_or(0, |side| side.hosts.len());
+                    (0..places).map(|place| server_gateway(&plan, index, place, &hosts, neighbours)).collect()
+                })
                 .collect(),
             streams,
             hosts: Arc::new(hosts),
@@ -303,13 +313,19 @@ impl<'p> Trial<'p> {
     }
 }
 
-/// What all ports know of their neighbours.
-fn known(neighbours: &[Resolver]) -> Vec<KnownNeighbour> {
+/// What all ports know of their neighbours, and what protocols found out by themselves.
+fn known(neighbours: &[Resolver], of_protocols: Vec<KnownNeighbour>) -> Vec<KnownNeighbour> {
     let of = |(port, all): (usize, &Resolver)| {
         let known = |(host, ip, mac, is_given)| KnownNeighbour { port, host, ip, mac, is_given };
         all.known().map(known).collect::<Vec<_>>()
     };
-    neighbours.iter().enumerate().flat_map(of).collect()
+    let mut all: Vec<KnownNeighbour> = neighbours.iter().enumerate().flat_map(of).collect();
+    for own in of_protocols {
+        if !all.iter().any(|one| (one.port, one.host, one.ip) == (own.port, own.host, own.ip)) {
+            all.push(own);
+        }
+    }
+    all
 }
 
 /// The hosts, looking out for those of their neighbours that may have another hardware address.
@@ -351,6 +367,29 @@ fn hops(
         all[hop.host].extend(mac(hop).map(|mac| (hop.first..=hop.last, mac)));
     }
     all
+}
+
+/// Where a server's host sends what is for clients on no network of its own; `None` if it has no gateway, or none that is known.
+fn server_gateway(
+    plan: &Plan,
+    index: usize,
+    place: usize,
+    hosts: &EmulatedHosts,
+    neighbours: &[Resolver],
+) -> Option<Gateway> {
+    let entry = &plan.sessions[index].session;
+    let server = entry.server.as_ref().filter(|server| server.tunnel.is_none() && server.pppoe.is_none())?;
+    let number = hosts.of_session(index, Side::Server, place);
+    let host = hosts.plan(plan, server.port, number);
+    let mut own = entry.servers.addresses.clone();
+    own.retain(|range| range.host == place);
+    let is_v4 = own.first()?.first.is_ipv4();
+    let gateway = host.gateway(&host.address_of(&own, is_v4)?)?;
+    let networks = host.addresses.iter().filter(|address| address.ip.is_ipv4() == is_v4).map(|address| {
+        let (first, last) = address.network();
+        first..=last
+    });
+    Some(Gateway { mac: neighbours[server.port].mac(number, gateway)?, networks: networks.collect() })
 }
 
 /// What is expected of each stream where it arrives.

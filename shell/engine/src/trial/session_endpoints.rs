@@ -187,6 +187,10 @@ impl SessionEndpoints {
                 .mac,
             own_macs: self.own_macs(trial, key),
             hop_mac: hop,
+            gateway: match key.side {
+                Side::Client => None,
+                Side::Server => trial.gateways[key.session][key.host].clone(),
+            },
             unfinished_checksums: self.unfinished[side.port],
             leaves_checksums: match self.checksums[side.port] {
                 ChecksumsLeft::Nobody => false,

@@ -452,7 +452,7 @@ impl Resolver<'_> {
         }
         let v4 = servers.first().is_some_and(|range| range.first.is_ipv4());
         let own = self.ports[port].hosts[host].clone();
-        let Some(address) = own_of(&own, clients, v4) else {
+        let Some(address) = own.address_of(clients, v4) else {
             return self.hops_without_address(path, (port, host), peer, spans.collect());
         };
         let mut hops = Vec::new();
@@ -580,14 +580,6 @@ fn next_hop<'d>(doc: &'d SessionDoc, host: &HostPlan) -> Option<&'d Mac> {
 /// What the host with the number `host` is called.
 fn whose(host: usize) -> &'static str {
     if host == 0 { "port" } else { "host" }
-}
-
-/// The address of a host that clients have, or whose network theirs is on, or its first of the family.
-fn own_of(host: &HostPlan, clients: &[AddressRange], v4: bool) -> Option<Address> {
-    let is_theirs = |own: &&Address| clients.iter().any(|range| Span::range(range).has(own.ip));
-    let is_near = |own: &&Address| clients.first().is_some_and(|range| own.on_link(range.first));
-    let found = host.addresses.iter().find(is_theirs).or_else(|| host.addresses.iter().find(is_near));
-    found.copied().or_else(|| host.address(v4))
 }
 
 /// What of `span` is on a network, and what is before and behind it.
