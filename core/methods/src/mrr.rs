@@ -1,6 +1,6 @@
 //! Maximum receive rate: what arrives at full load, whatever is lost (FD.io CSIT's MRR).
 
-use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, UNJUDGED_MAX};
+use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, UNJUDGED_MAX, Verdict};
 use crate::finding::{Finding, GoalMeaning};
 use crate::list::Findings;
 use crate::method::Method;
@@ -197,7 +197,7 @@ impl Stage for FullLoad {
         let offered = seen.outcome.groups.iter().map(|group| group.achieved.as_f64()).sum();
         let trial = (seen.outcome.forwarding_rate(), offered);
         match () {
-            () if !seen.limited => self.full.push(trial),
+            () if !seen.limited || is_whole(seen) => self.full.push(trial),
             // Another process had its core: how much the tester can send is another matter.
             () if seen.outcome.disturbed || !seen.outcome.generator_limited => {
                 self.disturbed += 1;
@@ -207,6 +207,15 @@ impl Stage for FullLoad {
             () => self.short.push(trial),
         }
     }
+
+    fn decides(&self, _: &Draft, seen: &Seen<'_>) -> bool {
+        is_whole(seen)
+    }
+}
+
+/// Whether all of the line rate was forwarded, whatever disturbed the tester: no device can do more.
+fn is_whole(seen: &Seen<'_>) -> bool {
+    seen.verdict(0.0) == Verdict::Pass
 }
 
 /// All frame lengths.
@@ -238,6 +247,10 @@ impl Stage for Mrr {
 
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>) {
         self.sizes.take(draft, seen);
+    }
+
+    fn decides(&self, draft: &Draft, seen: &Seen<'_>) -> bool {
+        self.sizes.decides(draft, seen)
     }
 }
 

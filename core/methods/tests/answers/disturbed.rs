@@ -2,7 +2,8 @@
 
 use super::*;
 use methods::{
-    Application, Finding, Goal, Limit, LossConfig, MlrConfig, SessionConfig, SweepConfig, TrialOutcome,
+    Application, Finding, Goal, Limit, LossConfig, MlrConfig, MrrConfig, SessionConfig, SweepConfig,
+    TrialOutcome,
 };
 
 /// A machine whose other work keeps the tester from its own now and then: in some trials it is noticed, in some not.
@@ -137,6 +138,26 @@ fn a_tester_that_is_always_disturbed_says_so() {
         method.record(&TrialOutcome { valid: false, ..TrialOutcome::forwarded(&request, |_, sent| sent) });
     }
     assert_eq!(rows!(method.result(), Throughput)[0].limit, Limit::Disturbed);
+}
+
+/// A disturbance makes no device forward more: trials at the line rate that lost nothing count, those that lost something don't.
+#[test]
+fn a_line_rate_that_arrived_counts_whatever_disturbed_the_tester() {
+    let row = |lost: u64| {
+        let config = MethodConfig::Mrr(MrrConfig { sizes: small(), ..MrrConfig::default() });
+        let mut method = config.build(&Testbed::one_way(LINE)).unwrap();
+        while let Step::Trial(request) = method.next_trial() {
+            let outcome = TrialOutcome::forwarded(&request, |_, sent| sent - lost);
+            method.record(&TrialOutcome { valid: false, disturbed: true, only_worse: true, ..outcome });
+        }
+        rows!(method.result(), Mrr).remove(0)
+    };
+    let whole = row(0);
+    let received = whole.received.unwrap();
+    assert_eq!((received.samples, whole.disturbed, whole.limit), (10, 0, Some(Limit::Dut)));
+    assert!((received.mean - LINE_PPS).abs() < 1.0, "{received:?}");
+    let short = row(1_000);
+    assert_eq!((short.received, short.limit), (None, Some(Limit::Disturbed)));
 }
 
 /// What no one noticed shows where trials contradict each other: then the finding is in doubt and its interval wider.
