@@ -362,7 +362,7 @@ def test_a_loss_curve_at_64_bytes_has_points(labs):
     name, folder = labs.name("curve"), labs.lab.folder()
     where = ["--name", name, "--report", folder / "r.html", "--store", folder / "r.db"]
     short = ["--sizes", "64B", "--trial", "300ms", "--settle", "100ms", "--json", folder / "r.json"]
-    labs.eagre("run", "kernel-router-rules", *where, "--", "frame-loss", *short, timeout=120).ok()
+    labs.eagre("run", "kernel-router", "--rules", 64, *where, "--", "frame-loss", *short, timeout=120).ok()
     [row] = json.loads((folder / "r.json").read_text())["results"][0]["findings"]["rows"]
     loads = [point["load_percent"] for point in row["points"]]
     assert loads == sorted(loads, reverse=True), row
