@@ -50,6 +50,21 @@ struct Inner<K> {
     old: Vec<Weak<str>>,
 }
 
+impl<K> Inner<K> {
+    /// Lets the newest go, unless somebody reads it.
+    fn retire(&mut self) {
+        if let Some((_, text)) = self.newest.take() {
+            self.old.push(Arc::downgrade(&text.0));
+        }
+        self.sweep();
+    }
+
+    /// Forgets those that nobody reads: as long as it is known here, a text's bytes stay in memory.
+    fn sweep(&mut self) {
+        self.old.retain(|old| old.strong_count() > 0);
+    }
+}
+
 impl<K> Default for Texts<K> {
     fn default() -> Self {
         Self { inner: Mutex::new(Inner { newest: None, old: Vec::new() }) }
@@ -60,15 +75,13 @@ impl<K: PartialEq> Texts<K> {
     /// Lets the newest go; who reads it keeps it.
     pub(crate) fn forget(&self) {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, text)) = inner.newest.take() {
-            inner.old.push(Arc::downgrade(&text.0));
-        }
+        inner.retire();
     }
 
     /// The text of `key`, made if it is not there; or an older one while too many are kept. Who comes meanwhile waits.
     pub(crate) fn newest(&self, key: K, make: impl FnOnce() -> String) -> Text {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
-        inner.old.retain(|old| old.strong_count() > 0);
+        inner.sweep();
         if let Some((known, text)) = &inner.newest {
             let bytes: usize = inner.old.iter().filter_map(Weak::upgrade).map(|old| old.len()).sum();
             if *known == key || (inner.old.len() >= OLD_MAX && bytes + text.0.len() > OLD_BYTES) {
@@ -76,9 +89,7 @@ impl<K: PartialEq> Texts<K> {
             }
         }
         // The old one goes before the new one is made, unless somebody reads it.
-        if let Some((_, text)) = inner.newest.take() {
-            inner.old.push(Arc::downgrade(&text.0));
-        }
+        inner.retire();
         let text = Text::new(make());
         inner.newest = Some((key, text.clone()));
         text
@@ -102,6 +113,19 @@ mod tests {
             .collect();
         assert!(made == 1 && all.iter().all(|text| text.is(&all[0])));
         assert_eq!(texts.newest(2, || "two".to_owned()).bytes(), "two");
+    }
+
+    #[test]
+    fn what_nobody_reads_is_forgotten() {
+        let texts = Texts::default();
+        let kept = |texts: &Texts<u8>| texts.inner.lock().unwrap().old.len();
+        let read = texts.newest(1, || "one".to_owned());
+        texts.forget();
+        assert_eq!(kept(&texts), 1);
+        drop(read);
+        texts.newest(2, || "two".to_owned());
+        texts.forget();
+        assert_eq!(kept(&texts), 0);
     }
 
     #[test]
