@@ -130,11 +130,11 @@ def test_a_full_disk_ends_the_capture_and_not_the_traffic(lab):
 def test_receive_counts_what_arrives(lab):
     tester, peer = lab.netns("tester"), lab.netns("peer")
     lab.veth(tester, "veth0", peer, "veth1")
-    listener = lab.start_eagre("receive", "--port", "veth1", "--for", "3s", "--json", "-", ns=peer, stdout=-1)
-    time.sleep(1)
+    listener = lab.begun("receive", "--port", "veth1", "--for", "60s", "--json", "-", ns=peer)
     lab.eagre(
         "send", "--port", "veth0", "--ip", "10.0.0.1/24", "--dst", "10.0.0.2", "--dst-mac", "02:00:00:00:00:02",
         "--rate", "1kpps", "--count", "500", "--for", "1s", ns=tester,
     )
-    result = lab.finish(listener, 20).result()
+    listener.send_signal(signal.SIGINT)
+    result = lab.finish(listener, 20).json
     assert result["verdict"]["valid"] and result["ports"]["rx"]["rx_packets"] >= 500

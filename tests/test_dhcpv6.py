@@ -213,7 +213,7 @@ def test_sessions_come_from_leased_addresses(lab):
 def test_leases_are_renewed_and_released_by_command(lab):
     network = Network(lab)
     server = Kea(network)
-    profile = lab.profile(network.ports(20), [], load={"duration": "6s", "drain": "100ms"})
+    profile = lab.profile(network.ports(20), [], load={"duration": "10s", "drain": "100ms"})
     lines = network.folder / "lines"
     arguments = ("--control", "--json", "-", "--jsonl", lines, "--interval", "100ms")
     process = lab.start_eagre("run", profile, *arguments, ns=network.tester, stdin=subprocess.PIPE)

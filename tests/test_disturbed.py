@@ -13,6 +13,15 @@ def profile_of(lab, rate="10kpps", duration="1500ms"):
     return lab.profile(pair(), [stream("s", "west", "east", rate=rate)], load={"duration": duration, "drain": "100ms"})
 
 
+def paused(lab, profile):
+    """A run that stood still for 300 ms while it sent."""
+    process = lab.begun("run", profile, "--json", "-", intervals=4)
+    os.kill(process.pid, signal.SIGSTOP)
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGCONT)
+    return lab.finish(process)
+
+
 def hog(lab, core):
     """A busy loop on the worker's core."""
     return lab.start("taskset", "-c", core, "/usr/bin/python3", "-c", "while True: pass")
@@ -96,12 +105,7 @@ def test_workers_without_kernel_interfaces_have_priority(lab):
 
 def test_a_pause_is_told(lab):
     """The process is stopped for 300 ms and sends what was due meanwhile in one burst."""
-    process = lab.start_eagre("run", profile_of(lab, duration="3s"), "--json", "-")
-    time.sleep(1.5)
-    os.kill(process.pid, signal.SIGSTOP)
-    time.sleep(0.3)
-    os.kill(process.pid, signal.SIGCONT)
-    done = lab.finish(process)
+    done = paused(lab, profile_of(lab, duration="3s"))
     verdict, worker = done.told["verdict"], done.told["workers"][0]
     assert worker["stall_max_ns"] >= 250_000_000 and worker["paused_s"] >= 0.25, worker
     # Nothing was lost, whatever the pause did: that is all that was asked.
@@ -126,12 +130,7 @@ def test_criteria_are_judged_on_what_holds(lab):
     """A pause of 300 ms: what was lost and the usual delay are known, the longest time between arrivals is not."""
     criteria = {path: condition for path, (condition, _) in CRITERIA.items()}
     profile = lab.profile(pair(), [stream("s", "west", "east", rate="10kpps")], load={"duration": "3s", "drain": "100ms"}, criteria=criteria)
-    process = lab.start_eagre("run", profile, "--json", "-")
-    time.sleep(1.5)
-    os.kill(process.pid, signal.SIGSTOP)
-    time.sleep(0.3)
-    os.kill(process.pid, signal.SIGCONT)
-    done = lab.finish(process)
+    done = paused(lab, profile)
     found = {one["path"]: one["outcome"] for one in done.told["criteria"]}
     assert found == {path: outcome for path, (_, outcome) in CRITERIA.items()}, done.told["criteria"]
     doubted = next(one for one in done.told["criteria"] if one["outcome"] == "cannot_judge")
@@ -144,12 +143,7 @@ def test_times_of_sessions_are_at_most_what_was_measured(lab):
     web = {"name": "web", "client": {"port": "west", "addresses": "10.0.0.2"}, "server": {"port": "east", "addresses": "10.0.0.3"}, "open": "200/s", "app": "http"}
     paths = {"sessions.web.ttlb_ns.p99": "< 2s", "sessions.web.ttlb_ns.max": "< 1us", "sessions.web.setup_ns.stddev": "< 2s"}
     profile = lab.profile(pair(), None, sessions=[web], load={"duration": "3s", "drain": "500ms"}, criteria=paths)
-    process = lab.start_eagre("run", profile, "--json", "-")
-    time.sleep(1.5)
-    os.kill(process.pid, signal.SIGSTOP)
-    time.sleep(0.3)
-    os.kill(process.pid, signal.SIGCONT)
-    done = lab.finish(process)
+    done = paused(lab, profile)
     verdict, seen = done.told["verdict"], done.told["sessions"]["web"]
     if seen["failed"] or seen["unopened"] > 0:
         assert not any(entry.get("at_most") for entry in verdict["holds"].values()), verdict["holds"]
@@ -174,9 +168,8 @@ def test_the_demo_works_on_a_busy_machine(lab, trouble):
     if trouble == "loops":
         for core in sorted(os.sched_getaffinity(0)) * 2:
             lab.start("taskset", "-c", core, "/usr/bin/python3", "-c", "while True: pass")
-    process = lab.start_eagre("demo", "--duration", "2s")
+    process = lab.begun("demo", "--duration", "2s")
     if trouble == "stops":
-        time.sleep(1)
         os.kill(process.pid, signal.SIGSTOP)
         time.sleep(0.5)
         os.kill(process.pid, signal.SIGCONT)

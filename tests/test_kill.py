@@ -180,8 +180,7 @@ def test_an_interrupted_run_stops_reports_and_leaves_no_trace(lab, tester, kind,
 
 def test_a_second_interrupt_does_no_harm(lab):
     """People press it twice; the result is still written."""
-    process = lab.start_eagre("demo", "--duration", "20s", "--json", "-")
-    time.sleep(0.7)
+    process = lab.begun("demo", "--duration", "20s", "--json", "-")
     for _ in range(3):
         process.send_signal(signal.SIGINT)
         time.sleep(0.01)

@@ -392,7 +392,7 @@ def test_sizes_rates_and_durations(client):
     burst.duration.burst.bursts, burst.duration.burst.packets = 4, 5
     burst.duration.burst.inter_burst_gap.nanoseconds = 50e6
     late = new("late", 10, packets=10)
-    late.duration.fixed_packets.delay.microseconds = 200_000
+    late.duration.fixed_packets.delay.microseconds = 1_500_000
     for name, key in (("sweep", "increment"), ("random", "random"), ("pairs", "weight_pairs")):
         made = new(name, 60, packets=60)
         getattr(made.size, key)
@@ -401,7 +401,6 @@ def test_sizes_rates_and_durations(client):
     speed.mtu = 1500
     client.set(config)
     client.transmit("start")
-    time.sleep(0.15)
     assert client.flows("late")["late"].frames_tx == 0
     client.over()
     rows = client.flows()
@@ -427,13 +426,14 @@ def test_flows_begin_pause_and_go_on_by_themselves(client):
     otg.flow(config, "dark", "ethernet", "ipv4")
     client.set(config)
     client.transmit("start", "one")
-    time.sleep(1.0)
+    wait_until(lambda: client.flows("one")["one"].frames_tx > 300, "the first flow", 10, 0.1)
     rows = client.flows()
     assert set(rows) == {"one", "two"}, "a flow without metrics has none"
     assert rows["one"].transmit == "started" and rows["one"].frames_tx > 300
     assert rows["two"].transmit == "stopped" and rows["two"].frames_tx == 0
     client.transmit("start", "two")
     client.transmit("pause", "one")
+    wait_until(lambda: client.flows("two")["two"].frames_tx > 0, "the second flow", 10, 0.1)
     time.sleep(0.3)
     paused = client.flows("one")["one"]
     time.sleep(0.3)

@@ -844,7 +844,7 @@ def test_dhcp_as_kea_sees_it(lab):
         counted = (row.discovers_sent, row.offers_received, row.requests_sent, row.acks_received, row.nacks_received, row.declines_sent)
         assert counted == (1, 1, 1, 1, 0, 0), row
     script.transmit("start")
-    time.sleep(1.5)
+    wait_until(lambda: script.flows("up")["up"].frames_tx > 100, "traffic", 15, every=0.1)
     script.transmit("stop")
     time.sleep(0.7)
     up = script.flows("up")["up"]
@@ -898,7 +898,7 @@ def test_dhcpv6_as_kea_sees_it(lab):
         counted = (row.solicits_sent, row.advertisements_received, row.requests_sent, row.replies_received, row.nacks_received)
         assert counted == (1, 1, 1, 1, 0), row
     script.transmit("start")
-    time.sleep(1)
+    wait_until(lambda: script.flows("up")["up"].frames_tx > 100, "traffic", 15, every=0.1)
     script.transmit("stop")
     time.sleep(0.7)
     up = script.flows("up")["up"]

@@ -2,6 +2,7 @@
 before rp-pppoe's server."""
 
 import json
+import signal
 import subprocess
 import time
 from pathlib import Path
@@ -204,7 +205,7 @@ def test_sessions_that_end_while_traffic_runs_are_counted_and_come_back(lab):
         ("terminate maintenance", "lost_ended", "10 ended by the access concentrator: 'maintenance', 0 without"),
         ("mute", "lost_silent", "0 ended by the access concentrator, 10 without"),
     ):
-        process = start(network, ports, duration="7s")
+        process = start(network, ports, duration="60s")
         before = bras.tell()["sessions"]
         assert len(before) == count
         bras.tell(command)
@@ -213,6 +214,7 @@ def test_sessions_that_end_while_traffic_runs_are_counted_and_come_back(lab):
             bras.tell("unmute")
         is_back = lambda: len(set(bras.tell()["sessions"]) - set(before)) == count  # noqa: E731, B023
         wait_until(is_back, f"{command}: new sessions", 6, every=0.1)
+        process.send_signal(signal.SIGINT)
         done = finish(network, process)
         document = done.json
         pppoe = document["ports"]["west"]["pppoe"]
@@ -226,14 +228,15 @@ def test_sessions_that_end_while_traffic_runs_are_counted_and_come_back(lab):
 def test_sessions_end_and_begin_by_command(lab):
     network = Network(lab)
     bras = network.bras()
-    process = start(network, network.ports(20), duration="6s")
+    process = start(network, network.ports(20), duration="60s")
     first = bras.tell()["sessions"]
     for word, sessions in (("release", 0), ("renew port=west", 20)):
         say(process, word)
         up_now = lambda: [one for one in bras.tell()["sessions"].values() if one["ip"]]  # noqa: E731
         wait_until(lambda: len(up_now()) == sessions, word, 5, every=0.1)  # noqa: B023
     assert not set(first) & set(bras.tell()["sessions"])
-    pppoe = finish(network, process).result()["ports"]["west"]["pppoe"]
+    process.send_signal(signal.SIGINT)
+    pppoe = finish(network, process).json["ports"]["west"]["pppoe"]
     assert (pppoe["commands"], pppoe["lost"], pppoe["holding"], pppoe["sessions"]) == (2, 0, 20, 40), pppoe
 
 

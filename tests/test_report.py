@@ -235,8 +235,7 @@ def test_a_pause_is_shaded_in_the_charts(lab, browser, tmp_path):
     """The tester's process is stopped for 300 ms: that interval says so, and so do the charts and the tables."""
     profile = lab.profile(pair(), [stream("s", "west", "east", rate="5kpps")], load={"duration": "2s", "drain": "100ms"})
     out = tmp_path / "out"
-    process = lab.start_eagre("run", profile, "--interval", "200ms", "--out", out)
-    time.sleep(1.2)
+    process = lab.begun("run", profile, "--out", out, intervals=3, every="200ms")
     os.kill(process.pid, signal.SIGSTOP)
     time.sleep(0.3)
     os.kill(process.pid, signal.SIGCONT)

@@ -606,6 +606,8 @@ function master()
     local a, b = device.config{port = 0}, device.config{port = 1}
     mg.startTask("forward", a:getRxQueue(0), b:getTxQueue(0))
     mg.startTask("forward", b:getRxQueue(0), a:getTxQueue(0))
+    print("ready")
+    io.stdout:flush()
     mg.waitForTasks()
     eagre.result{a = {a:getRxStats()}, b = {b:getTxStats()}}
 end
@@ -620,7 +622,7 @@ def test_a_forwarder_loses_nothing_and_leaks_nothing(lab):
     (bench.folder / "f.lua").write_text(HEAD + FORWARD)
     command = ("script", "f.lua", "--ports", "p0,p1", "--json", bench.folder / "r.json", "--memory", "1GB")
     process = lab.start_eagre(*command, ns=bench.ns, cwd=bench.folder)
-    time.sleep(1)
+    assert process.stdout.readline() == "ready\n"
     before = east.counters("e0")["rx"]
     send = (
         "send",

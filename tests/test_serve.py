@@ -3,6 +3,7 @@
 import json
 import re
 import signal
+import socket
 import threading
 import time
 
@@ -69,7 +70,7 @@ def test_a_run_from_start_to_result(server):
 
 def test_full_snapshots(server):
     """The same shapes as interval and result documents."""
-    run = server.start(profile=rings(duration="1s", streams=3), keep=False)
+    run = server.start(profile=rings(duration="2s", streams=3), keep=False)
     events = list(server.events(f"/api/v1/runs/{run['id']}/events?form=full&every_s=0.2"))
     full = [document for name, document in events if name == "full"]
     assert len(full) >= 3
@@ -104,7 +105,7 @@ def test_rates_change_while_it_runs(server):
         wait_until(lambda: abs(rate_seen(server, run) - pps) <= pps * 0.1 + 1, f"{pps} pps", 10)
     assert server.ask("POST", f"{path}/rate", {"stream": "s1", "rate": "1kpps"}).status == 200
     wait_until(lambda: abs(rate_seen(server, run, 1) - 1_000) < 150, "1 kpps", 10)
-    assert rate_seen(server, run) > 15_000
+    wait_until(lambda: rate_seen(server, run) > 15_000, "the other stream as it was", 10)
     assert server.run(run)["rate_changes"][:2] == ["all streams at 5kpps", "all streams paused"]
     for change, words in [
         ({"stream": "s9", "rate": "1kpps"}, "no stream 's9'"),
@@ -221,10 +222,11 @@ def test_two_clients_and_one_port(lab):
 def test_traffic_stops_when_a_dead_clients_lease_ends(lab, wire):
     """The kernel's counters are the witness."""
     server = Server(lab, ns=wire)
-    lease = server.ask("POST", "/api/v1/leases", {"ports": ["v0", "afxdp:v1"], "ttl_s": 2}).json()
+    lease = server.ask("POST", "/api/v1/leases", {"ports": ["v0", "afxdp:v1"], "ttl_s": 60}).json()
     assert lease["ports"] == ["v0", "v1"]
     run = server.start(profile=over_veth(), lease=lease["id"])
     server.sends(run, 1_000)
+    assert server.ask("POST", f"/api/v1/leases/{lease['id']}/renew", {"ttl_s": 2}).status == 200
     # The client says nothing more.
     began = time.monotonic()
     ended = server.ended(run, 15)
@@ -303,7 +305,7 @@ def test_a_capture_is_streamed_while_it_grows(lab):
     """And is read by tshark, whatever file the profile names."""
     need("tshark")
     server = Server(lab)
-    profile = rings("1kpps", "1500ms")
+    profile = rings("1kpps", "60s")
     profile["ports"]["east"]["capture"] = {"file": "/tmp/not-written-by-eagre.pcapng"}
     run = server.start(profile=profile)
     assert run["captures"] == ["east"]
@@ -312,12 +314,14 @@ def test_a_capture_is_streamed_while_it_grows(lab):
     answer = connection.getresponse()
     first = answer.read(2_000)
     assert len(first) == 2_000 and server.run(run)["state"] in ("starting", "running")
+    server.sends(run, 500)
+    assert server.ask("POST", f"/api/v1/runs/{run['id']}/stop").status == 200
     path = server.folder / "streamed.pcapng"
     path.write_bytes(first + answer.read())
     seen = call("tshark", "-r", path, "-T", "fields", "-e", "ip.dst").split()
-    # A tester that is kept from its core sends less.
+    server.ended(run)
     [sent] = [one["tx"] for one in server.get(f"/api/v1/runs/{run['id']}/result")["streams"].values()]
-    assert seen == ["10.0.0.2"] * sent and 500 < sent <= 1_500
+    assert seen == ["10.0.0.2"] * sent and sent >= 500
     assert not (server.folder / "not-written-by-eagre.pcapng").exists()
     assert server.ask("GET", f"/api/v1/runs/{run['id']}/captures/west").status == 404
 
@@ -375,15 +379,21 @@ def test_a_campaign_is_stopped(server):
 
 
 def test_a_slow_client_holds_nobody_up(lab):
-    """It does not read its events; the run and other clients go on."""
+    """It does not read its events, of which a few fill what the kernel holds for it; the run and other clients go on."""
     server = Server(lab)
-    run = server.start(profile=rings("5kpps", "3s", streams=50))
+    run = server.start(profile=rings("100pps", "60s", streams=200))
+    server.sends(run)
     slow = server.connect()
+    slow.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     slow.request("GET", f"/api/v1/runs/{run['id']}/events?form=full&every_s=0.02")
-    looks = [name for name, _ in server.events(f"/api/v1/runs/{run['id']}/events")].count("live")
-    assert looks >= 15
+    names, looks = (name for name, _ in server.events(f"/api/v1/runs/{run['id']}/events")), 0
+    while looks < 30:
+        looks += next(names) == "live"
+    sent = sum(port["tx_packets"] for port in server.get(f"/api/v1/runs/{run['id']}/snapshot")["total"]["ports"].values())
+    server.sends(run, sent + 1_000)
+    assert server.ask("POST", f"/api/v1/runs/{run['id']}/stop").status == 200
+    assert server.ended(run)["state"] == "stopped"
     slow.close()
-    assert server.run(run)["state"] == "done"
 
 
 @pytest.mark.unsteady("measures pacing while three clients poll")
