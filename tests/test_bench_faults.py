@@ -124,24 +124,24 @@ class TestDevice:
     def test_one_that_dies(self, routed):
         """It forwards for a while, and then no more."""
         router, bench, profile = routed
-        process = bench.start("mrr", profile, "--json", "-", "--set", "repeats=9", search=False)
+        process = bench.start("mrr", profile, "--json", "-", "--set", "repeats=30", search=False)
         wait_until(lambda: len(bench.trials()) > 1, "two trials", 30, every=0.1)
         router.router.sysctl({"net.ipv4.conf.all.forwarding": 0})
         done = bench.lab.finish(process, 40)
         assert done.exit == 1, str(done)
         assert why(done).startswith("Nothing arrives any more, though it did before"), why(done)
         assert why(done).endswith("Has the DUT crashed?")
-        assert len(bench.trials()) < 9
+        assert len(bench.trials()) < 30
 
     def test_one_whose_link_goes_down(self, routed):
         router, bench, profile = routed
-        process = bench.start("mrr", profile, "--set", "repeats=9", search=False)
+        process = bench.start("mrr", profile, "--set", "repeats=30", search=False)
         wait_until(lambda: len(bench.trials()) > 1, "two trials", 30, every=0.1)
         router.router.ip("link", "set", "r1", "down")
         done = bench.lab.finish(process, 40)
         assert done.exit in (1, 3), str(done)
         assert "port east: no answer" in done.err or "Nothing arrives any more" in done.out, str(done)
-        assert 2 <= len(bench.trials()) < 9, "what has finished is kept"
+        assert 2 <= len(bench.trials()) < 30, "what has finished is kept"
 
     @pytest.mark.alone
     @pytest.mark.unsteady("trials come late on a busy machine, so the device can be away between two of them")

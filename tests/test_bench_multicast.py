@@ -80,15 +80,17 @@ def test_a_bridge_that_floods_is_told_apart(lab):
         assert any("came to other ports" in sentence for sentence in result["summary"]), result["summary"]
 
 
-PASSED = 2_000
+# Frames a second that pass, and those that may come at once, as after a moment in which the machine stood still.
+PASSED, AT_ONCE = 2_000, 100
 
 
 @pytest.mark.alone
+@pytest.mark.unsteady("a tester that is kept from its core can't judge any trial")
 def test_the_throughput_is_that_which_reaches_every_member(lab):
     """Two ports have members; on the way to one of them a filter lets so many packets a second pass."""
     switch = Switch(lab, 3, 2)
     rules = "table netdev few {\n  chain few {\n    type filter hook egress device d2 priority 0\n"
-    rules += f"    udp dport 5000 limit rate over {PASSED}/second burst 20 packets drop\n  }}\n}}\n"
+    rules += f"    udp dport 5000 limit rate over {PASSED}/second burst {AT_ONCE} packets drop\n  }}\n}}\n"
     switch.device.run("nft", "-f", "-", input=rules)
 
     def both(document):
@@ -104,7 +106,7 @@ def test_the_throughput_is_that_which_reaches_every_member(lab):
     assert PASSED / 2 < row["throughput_pps"] <= PASSED * 1.05, row
     if row["throughput_limit"] == "dut":
         failed, lost = row["throughput_failed"]
-        # A switch that had no core for 10 ms passes 20 frames at once, and the filter lets no more of them pass.
+        # A switch that had no core for 50 ms passes 100 frames at once, and the filter lets no more of them pass.
         assert PASSED * 0.6 < failed < PASSED * 1.5 and 0 < lost < failed * 1.2, row
     findings = {finding["goal"]: finding for finding in campaign.shown()["findings"]}
     assert findings["multicast_throughput"]["value"] == row["throughput_pps"], findings

@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from lab import EAGRE, REPO
+from lab import EAGRE, REPO, TOLD, disturbances
 
 CLIENT = REPO / "clients/python"
 PINS = CLIENT / "tests/requirements.txt"
@@ -29,6 +29,7 @@ def done(*command, timeout=300, **options):
     ended = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, timeout=timeout, env=environment, **options
     )
+    disturbances.extend(TOLD.findall(ended.stdout + "\n" + ended.stderr))
     assert ended.returncode == 0, f"{' '.join(map(str, command))}\n{ended.stdout[-6000:]}\n{ended.stderr[-3000:]}"
     return ended.stdout
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from lab import EAST4, EAST6, REPO, WEST4, WEST6, settled, stream, sums, wait_until
+from lab import EAST4, EAST6, REPO, WEST4, WEST6, judged, settled, stream, sums, wait_until
 
 KINDS = ["afpacket", "afxdp"]
 FOUR = [
@@ -49,18 +49,18 @@ def counted_run(lab, router, profile):
 def test_nothing_is_lost_at_a_rate_the_kernel_carries(lab, router, kind):
     """IPv4 and IPv6, both directions at once: 0 lost, and the router forwarded exactly what was sent."""
     router.count(port for port, *_ in FOUR)
-    profile = lab.profile(router.ports(kind), four("20kpps"), load={"duration": "1500ms", "drain": "1s"})
+    profile = lab.profile(router.ports(kind), four("10kpps"), load={"duration": "1500ms", "drain": "1s"})
 
     def check(done, seen):
         result = done.result()
-        assert result["verdict"] == {"valid": True, "generator_limited": False, "disturbed": False, "reasons": []}
+        assert judged(result) == {"valid": True, "generator_limited": False, "disturbed": False, "reasons": []}
         for port, *_ in FOUR:
             one = result["streams"][f"to{port}"]
-            assert one["tx"] == 30_000
+            assert one["tx"] == 15_000
             assert (one["lost"], one["duplicates"], one["reordered"]) == (0, 0, 0)
             assert one["rx"] == one["tx"] == one["latency_ns"]["samples"] == seen["router"][f"forwarded_{port}"]
         for port in result["ports"].values():
-            assert (port["tx_packets"], port["tx_unsent"]) == (60_000, 0)
+            assert (port["tx_packets"], port["tx_unsent"]) == (30_000, 0)
             assert port["rx_errors"] == port["tx_errors"] == {}
 
     settled(lambda: counted_run(lab, router, profile), check)
@@ -73,11 +73,11 @@ def test_loss_agrees_with_the_routers_counters_to_the_packet(lab, router, kind):
     """Far above what a narrow exit carries, each lost packet is one that the router says it dropped."""
     router.count([9001, 9002])
     router.router.run(
-        "tc", "qdisc", "add", "dev", "r1", "root", "tbf", "rate", "5mbit", "burst", "16kb", "limit", "30kb"
+        "tc", "qdisc", "add", "dev", "r1", "root", "tbf", "rate", "2500kbit", "burst", "16kb", "limit", "30kb"
     )
     both = [
-        stream("v4", "west", "east", 9001, rate="30kpps"),
-        stream("v6", "west", "east", 9002, v6=True, rate="30kpps"),
+        stream("v4", "west", "east", 9001, rate="15kpps"),
+        stream("v6", "west", "east", 9002, v6=True, rate="15kpps"),
     ]
     profile = lab.profile(router.ports(kind), both, load={"duration": "1s", "drain": "1s"})
 
@@ -87,8 +87,8 @@ def test_loss_agrees_with_the_routers_counters_to_the_packet(lab, router, kind):
         result = done.json
         v4, v6 = result["streams"]["v4"], result["streams"]["v6"]
         tx, rx, lost = sums(result, "tx"), sums(result, "rx"), sums(result, "lost")
-        assert result["verdict"] == {"valid": True, "generator_limited": False, "disturbed": False, "reasons": []}
-        assert tx == 60_000 and lost > tx / 4, "the router was not overloaded"
+        assert judged(result) == {"valid": True, "generator_limited": False, "disturbed": False, "reasons": []}
+        assert tx == 30_000 and lost > tx / 4, "the router was not overloaded"
         # In: the router received and forwarded all that was sent; what it heard besides is ARP and ND.
         assert (v4["tx"], v6["tx"]) == (seen["router"]["forwarded_9001"], seen["router"]["forwarded_9002"])
         assert seen["r0"]["rx"] == tx + seen["router"]["heard"]

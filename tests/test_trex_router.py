@@ -315,10 +315,10 @@ with c:
             out.append(str(error))
     def rate():
         time.sleep(0.5)
-        first = c.get_stats()["traffic"]["client"]["udps_connects"]
+        first, began = c.get_stats()["traffic"]["client"]["udps_connects"], time.monotonic()
         time.sleep(1)
         stats = c.get_stats()
-        out.append(stats["traffic"]["client"]["udps_connects"] - first)
+        out.append((stats["traffic"]["client"]["udps_connects"] - first) / (time.monotonic() - began))
         return stats
     rate()
     c.update(mult=4)

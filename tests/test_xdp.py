@@ -330,11 +330,12 @@ def test_bursts_are_several_times_faster_than_by_af_xdp(lab, tester):
     one = {"name": "s", "from": "west", "packet": FRAME, "vary": VARY, "size": "64B", "rate": "max", "measure": False}
 
     def speed(kind):
-        profile = lab.profile({"west": {"device": f"{kind}:v0"}}, [one], load={"duration": "1s", "drain": "0s"})
+        profile = lab.profile({"west": {"device": f"{kind}:v0"}}, [one], load={"duration": "500ms", "drain": "0s"})
         result = lab.eagre("run", profile, "--json", "-", ns=tester).told
         return result["ports"]["west"]["tx_packets"] / sum(worker["cpu_s"] for worker in result["workers"])
 
-    speeds = {kind: speed(kind) for kind in ("afxdp", "xdp")}
+    # The best of three: what else a core does meanwhile makes a packet cost more, not less.
+    speeds = {kind: max(speed(kind) for _ in range(3)) for kind in ("afxdp", "xdp")}
     assert speeds["xdp"] > 2 * speeds["afxdp"], json.dumps(speeds)
 
 

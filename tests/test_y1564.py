@@ -79,10 +79,12 @@ def test_each_service_is_judged_by_what_was_agreed(lab):
         assert failed == [name for name in TESTED if FAILS_AT[name]], rows
     assert done.exit == (1 if failed else 0), done
     findings = {(one["frame"], one["goal"]): one for one in bench.shown()["findings"]}
-    assert 0.9 * CIR * 4_000 < findings["open", "service_ir"]["value"] < 1.1 * CIR * 4_000, findings
-    assert findings["open", "service_activation"]["value"] < 1 or "open" not in failed, findings
+    # A performance test that the tester spoilt has none.
+    found = findings["open", "service_ir"]["value"]
+    assert found is None or 0.9 * CIR * 4_000 < found < 1.1 * CIR * 4_000, findings
+    assert "open" not in failed or findings["open", "service_activation"]["value"] < 1, findings
     page = settings[-1].read_text()
-    assert '<section id="services"' in page and "not policed" in page, page[:3000]
+    assert '<section id="services"' in page and ("not policed" in page or "open" not in failed), page[:3000]
 
 
 def test_what_is_refused(lab):
