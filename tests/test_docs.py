@@ -14,7 +14,7 @@ from collections import Counter
 
 import pytest
 import trex
-from lab import EAGRE, REPO, need
+from lab import CANNOT_JUDGE, EAGRE, REPO, need
 
 PAGES = sorted(
     page for page in [REPO / "README.md", *(REPO / "docs").rglob("*.md"), REPO / "examples/README.md"] if page.is_file()
@@ -69,10 +69,8 @@ def clone(lab):
 
 # A script has a network of its own, unless it fetches something. Namespaces have their names in a folder, and labs their state; in a mount namespace of its
 # own they can be other ones. What a script leaves running ends with it.
-APART = [
-    "unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc",
-    "bash", "-euo", "pipefail", "-c",
-]  # fmt: skip
+APART = ["unshare", "--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"]
+BASH = ["bash", "-euo", "pipefail", "-c"]
 # All of /run: a folder there that somebody removes outside would take with it what is mounted on it in here.
 OWN_NAMES = "mount -t tmpfs none /run; mkdir /run/netns /run/eagre\n"
 OWN_NETWORK = "mount -t sysfs none /sys; ip link set lo up\n"
@@ -82,21 +80,25 @@ OWN_NETWORK = "mount -t sysfs none /sys; ip link set lo up\n"
 DISTURBED = re.compile(r"worker \d+ (stood still|waited .* for its core)")
 # The kernel takes its time to remove the links of a block that has ended.
 STILL_THERE = "RTNETLINK answers: File exists"
+# A device may be as fast as the tester of this machine, which then can't judge all of it. What follows is to work all the same.
+LIMITED, GO_ON = "the tester limited the throughput", f"set +e; trap '[ $? = {CANNOT_JUDGE} ] || exit' ERR\n"
 
 
 def shell(lab, script, folder, namespace=None, apart=False, **env):
     """Runs what people are told to type; again if the tester was disturbed."""
-    command = ["bash", "-euo", "pipefail", "-c", script]
+    command = [*BASH, script]
     if apart and "pip install" in script:
-        command = [*APART, OWN_NAMES + script]
+        command = [*APART, *BASH, OWN_NAMES + script]
     elif apart:
-        command = ["unshare", "--net", *APART, OWN_NAMES + OWN_NETWORK + script]
+        command = ["unshare", "--net", *APART, *BASH, OWN_NAMES + OWN_NETWORK + script]
     for left in reversed(range(4)):
         process = lab.start(*command, ns=namespace, cwd=folder, env={"HOME": str(folder), **env})
         done = lab.finish(process, timeout=180)
         if done.exit == 0 or not left or not (STILL_THERE in done.err or DISTURBED.search(done.out + done.err)):
             break
         time.sleep(0.5)
+    if done.exit == CANNOT_JUDGE and LIMITED in done.out + done.err and GO_ON not in script:
+        return shell(lab, f"{GO_ON}{script}\n:", folder, namespace, apart, **env)
     assert done.exit == 0, str(done)
 
 
