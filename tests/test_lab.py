@@ -4,13 +4,13 @@ The labs made here are called t<number of this process>-…, so that what a kill
 that need more than CI installs run with EAGRE_LAB=all (`make lab`).
 """
 
+import contextlib
 import ipaddress
 import json
 import os
 import re
 import shlex
 import signal
-import time
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -67,7 +67,7 @@ class Labs:
     """The labs of a test."""
 
     def __init__(self, lab):
-        self.lab, self.names, self.pages = lab, [], int(HUGE_PAGES.read_text())
+        self.lab, self.names, self.pages, self.held = lab, [], int(HUGE_PAGES.read_text()), []
 
     def name(self, label):
         self.names.append(f"{MINE}{label}")
@@ -96,9 +96,16 @@ class Labs:
     def inodes(self, name):
         return {path.stat().st_ino for path in Path("/run/netns").glob(f"eagre-lab-{name}.*")}
 
+    def hold(self, name):
+        """The same, and no other test's namespace gets one of these numbers before the end of this test."""
+        for path in Path("/run/netns").glob(f"eagre-lab-{name}.*"):
+            with contextlib.suppress(OSError):
+                self.held.append(path.open())
+        return {os.fstat(file.fileno()).st_ino for file in self.held}
+
     def down(self, name):
         """Takes a lab down and makes sure that it is gone."""
-        inodes = self.inodes(name)
+        inodes = self.hold(name)
         done = self.eagre("down", name).ok()
         assert f"lab {name} is down" in done.out
         self.gone(name, inodes)
@@ -116,6 +123,8 @@ class Labs:
         for name in self.names:
             if self.inodes(name) or Path(f"/run/eagre/lab-{name}").exists():
                 self.eagre("down", name)
+        for file in self.held:
+            file.close()
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -390,7 +399,7 @@ def test_a_method_that_is_stopped_leaves_nothing(labs, number):
     name, process = start_run(labs, "kernel-router", "--report", folder / "r.html", "--store", store)
     trials = lambda: store.exists() and (campaigns(labs, store) or [{"trials": 0}])[0]["trials"]
     wait_until(trials, "a trial", 30, every=0.2)
-    inodes = labs.inodes(name)
+    inodes = labs.hold(name)
     process.send_signal(number)
     if number == signal.SIGKILL:
         process.wait()
@@ -587,8 +596,9 @@ def test_without_its_state_a_lab_can_be_taken_down(labs):
 def test_asked_to_end(labs, number):
     """The test ends as it does, then the lab is taken down."""
     name, process = start_run(labs, "kernel-router")
-    inodes = labs.inodes(name)
-    time.sleep(0.5)
+    inodes = labs.hold(name)
+    sent = lambda: int(labs.run(name, "tester", "cat", "/sys/class/net/veth0/statistics/tx_packets"))
+    wait_until(lambda: sent() > 1000 or process.poll() is not None, "traffic", 20)
     process.send_signal(number)
     done = labs.lab.finish(process, timeout=30)
     assert done.exit == INTERRUPTED, str(done)
