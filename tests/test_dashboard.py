@@ -211,7 +211,7 @@ def test_a_run_from_the_page(page, server):
     offered(page, "demo")
     choose(page, "Profile", "demo")
     says(page, "Good: 4 streams between west (ring:a), east (ring:b)")
-    choose(page, "Duration", "3")
+    choose(page, "Duration", "6")
     choose(page, "Rate of each stream", "5kpps")
     choose(page, "Name of the run", "from the page")
     press_button(page, "Start")
@@ -303,12 +303,12 @@ def test_the_keyboard_alone_starts_a_run(page, server):
     page.press(*"demo")
     says(page, "Good: 4 streams")
     tab_to("e.labels && e.labels[0] && e.labels[0].textContent.startsWith('Duration')", "the duration")
-    page.press("2")
+    page.press("6")
     tab_to("e.textContent.includes('Start')", "the start")
     page.press(ENTER)
     run = {"id": address_of(page, "runs")}
     says(page, "running")
-    assert server.run(run)["duration_s"] == 2
+    assert server.run(run)["duration_s"] == 6
     assert page.run("return document.activeElement.tagName") in ("H1", "BODY")
     tab_to("e.classList.contains('grid')", "the streams")
     page.press(DOWN, DOWN, ENTER)

@@ -173,10 +173,12 @@ def test_interrupted_runs_write_what_they_have(lab, command):
 
 def test_without_a_time_ctrl_c_ends_a_capture(lab):
     """tcpdump's way: the file is there, and nothing has failed."""
-    file = lab.folder() / "c.pcapng"
+    folder = lab.folder()
+    file = folder / "c.pcapng"
     for words, code in (((), 0), (("--for", "1h"), INTERRUPTED)):
         process = lab.start_eagre("capture", "--port", "ring:a", "--file", file, "--json", "-", *words)
-        time.sleep(0.5)
+        # It has its name from the first packet on.
+        wait_until(lambda: any(folder.glob(".eagre-*.new")) or process.poll() is not None, "the capture has begun")
         process.send_signal(signal.SIGINT)
         done = lab.finish(process)
         assert done.exit == code and file.exists(), str(done)
