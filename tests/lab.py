@@ -145,7 +145,8 @@ class Run:
         if self.exit != CANNOT_JUDGE:
             return False
         if self.out.startswith("{") and "verdict" in self.told:
-            return self.told["verdict"]["disturbed"]
+            verdict = self.told["verdict"]
+            return not verdict.get("faults") and (verdict["disturbed"] or "holds" in verdict)
         said = self.out + self.err
         # A method says it of its trials.
         return "can't be judged" in said or any(map(DISTURBANCE.match, re.findall(r"^    - (.*)", said, re.MULTILINE)))
