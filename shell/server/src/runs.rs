@@ -16,7 +16,7 @@ use engine::{
 use os::TscClock;
 use profile::plan::{SessionEntry, StreamPlan};
 use profile::{Overrides, Plan};
-use result::{AchievedResult, OverallResult, ResultDocument, StreamResult, TotalDocument, Verdict};
+use result::{AchievedResult, OverallResult, ResultDocument, TotalDocument, Verdict};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -29,8 +29,12 @@ use units::{Load, Nanos, Pps};
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
 /// How long to wait before a result is stored again that the store did not take.
 const STORE_AGAIN: Duration = Duration::from_secs(2);
-/// What a stream's name takes beside its row, bytes.
-const ROW_BYTES: usize = 200;
+/// What a run that has ended holds whatever its result, bytes.
+const ENDED_BYTES: usize = 32 << 10;
+/// What a stream's name takes, bytes.
+const NAME_BYTES: usize = 100;
+/// A result's text and what is as large: its totals, and the last interval with the verdict.
+const DOCUMENTS: usize = 3;
 /// Changes of a run, and refusals, that its document has: the last ones. It is sent with every change.
 const CHANGES_KEPT: usize = 100;
 /// Names listed in a sentence.
@@ -616,8 +620,8 @@ impl RunJob {
 
     /// About how much memory it holds since it has ended, bytes.
     pub(crate) fn held_bytes(&self) -> usize {
-        let rows = self.streams() * (size_of::<StreamResult>() + ROW_BYTES);
-        self.result().map_or(0, |text| text.len()) + rows
+        let documents = self.result().map_or(0, |text| text.len() * DOCUMENTS);
+        ENDED_BYTES + self.streams() * NAME_BYTES + documents
     }
 }
 
