@@ -13,7 +13,9 @@ from kernel_server import ECHO
 from lab import (
     EAST4,
     EAST6,
+    EAST_ROUTER6,
     WEST4,
+    WEST6,
     WEST_ROUTER4,
     WEST_ROUTER6,
     call,
@@ -26,6 +28,7 @@ from test_bgp import Device
 from test_routing import FRR
 from test_session_tunnels import tunnel, vtep
 
+NEWLINE = "\n  "
 ELSEWHERE = "02:00:00:00:aa:01"
 BGP_IPV6 = ("configure terminal", "router bgp 65000", "address-family ipv6 unicast")
 VIRTUAL_MAC = "00:00:5e:00:01:{:02x}"
@@ -180,8 +183,12 @@ def test_a_gateway_that_moves_without_a_word_is_asked_after(lab, router):
 class Pair:
     """Two routers with VRRP between the tester's ports, on a bridge for each network."""
 
-    # Number of the virtual router and its address, by side.
-    VIRTUAL = {"w": (7, "10.0.0.1"), "e": (8, "10.0.1.1")}
+    # Number of the virtual router and its addresses, by side.
+    VIRTUAL = {"w": (7, ["10.0.0.1/24"]), "e": (8, ["10.0.1.1/24"])}
+    # The routers' own, by side.
+    OWN = {"w": "10.0.0.25{}/24", "e": "10.0.1.25{}/24"}
+    target = {"ipv4": {"dst": EAST4}}
+    clients, servers = "10.0.0.10..10.0.0.29", "10.0.1.100"
     ports = {
         "west": {"device": "afpacket:veth0", "ip": f"{WEST4}/24", "gateway": "10.0.0.1"},
         "east": {"device": "afpacket:veth1", "ip": f"{EAST4}/24", "gateway": "10.0.1.1"},
@@ -199,9 +206,9 @@ class Pair:
                 lab.veth(self.switch, f"{side}{number}", namespace, inner)
                 self.switch.ip("link", "set", f"{side}{number}", "master", f"br{side}")
         for number, router in enumerate(self.routers):
-            for side, network in (("w", "10.0.0"), ("e", "10.0.1")):
-                router.ip("address", "add", f"{network}.{250 + number}/24", "dev", side)
-            router.run("nft", "-f", "-", input="""table ip count {
+            for side, own in self.OWN.items():
+                router.ip("address", "add", own.format(number), "dev", side)
+            router.run("nft", "-f", "-", input="""table inet count {
   counter forwarded { }
   chain forward { type filter hook forward priority 0; udp dport 9 counter name forwarded; }
 }""")
@@ -209,14 +216,16 @@ class Pair:
         wait_until(lambda: self.masters() == [[0], [0]], "a master", 20)
 
     def launch(self, number, router, more=""):
-        instance = lambda side, virtual_id, ip: f"""vrrp_instance {side} {{
+        instance = lambda side, virtual_id, addresses: f"""vrrp_instance {side} {{
  state BACKUP
  interface {side}
  {more.format(side)}
  virtual_router_id {virtual_id}
  priority {200 - 50 * number}
  advert_int 0.3
- virtual_ipaddress {{ {ip}/24 }}
+ virtual_ipaddress {{
+  {NEWLINE.join(addresses)}
+ }}
 }}
 """
         group = "vrrp_sync_group both { group { w e } }\n"
@@ -232,7 +241,8 @@ class Pair:
         """Routers that have the virtual address on an interface that is up, by side."""
         rows = [[row for row in json.loads(router.ip("-j", "address", "show", "up")) if row] for router in self.routers]
         has = lambda links, ip: any(row["operstate"] == "UP" and one["local"] == ip for row in links for one in row["addr_info"])
-        return [[number for number, links in enumerate(rows) if has(links, ip)] for _, ip in self.VIRTUAL.values()]
+        virtual = [addresses[-1].split("/")[0] for _, addresses in self.VIRTUAL.values()]
+        return [[number for number, links in enumerate(rows) if has(links, ip)] for ip in virtual]
 
     def fail(self):
         """The first router goes dark, on both sides at once."""
@@ -243,11 +253,25 @@ class Pair:
         return sum(counted(router, "forwarded") for router in self.routers)
 
 
-def test_vrrp_fails_over(lab):
+class Pair6(Pair):
+    """The same with IPv6: the first virtual address is local to the link (RFC 9568 section 5.2.9)."""
+
+    VIRTUAL = {"w": (7, ["fe80::7/64", f"{WEST_ROUTER6}/64"]), "e": (8, ["fe80::8/64", f"{EAST_ROUTER6}/64"])}
+    OWN = {"w": f"{WEST_ROUTER6[:-1]}25{{}}/64", "e": f"{EAST_ROUTER6[:-1]}25{{}}/64"}
+    target = {"ipv6": {"dst": EAST6}}
+    clients, servers = "2001:2::1000..2001:2::101f", "2001:2:0:1::100"
+    ports = {
+        "west": {"device": "afpacket:veth0", "ip": f"{WEST6}/64", "gateway": WEST_ROUTER6},
+        "east": {"device": "afpacket:veth1", "ip": f"{EAST6}/64", "gateway": EAST_ROUTER6},
+    }
+
+
+@pytest.mark.parametrize("kind", [Pair, Pair6], ids=["4", "6"])
+def test_vrrp_fails_over(lab, kind):
     """keepalived without a virtual MAC address: the second router has its own, which is followed."""
-    pair = Pair(lab)
-    flow = stream("s", "west", "east", rate="1kpps")
-    flow["packet"][0] = {"ipv4": {"dst": EAST4}}
+    pair = kind(lab)
+    flow = stream("s", "west", "east", rate="1kpps", v6=kind is Pair6)
+    flow["packet"][0] = pair.target
     profile = lab.profile(pair.ports, [flow], load={"duration": "6s", "drain": "500ms"})
     process = run_until(lab, pair.tester, profile, 500)
     pair.fail()
@@ -258,7 +282,8 @@ def test_vrrp_fails_over(lab):
     move = only_move(result)
     assert move["to"] == pair.routers[1].mac("w") and move["lost"] == one["lost"], (move, one)
     assert move["took_s"] == pytest.approx(one["lost"] / 1_000, abs=0.05)
-    note = next(note for note in result["verdict"]["notes"] if "10.0.0.1 moved" in note)
+    gateway = pair.ports["west"]["gateway"]
+    note = next(note for note in result["verdict"]["notes"] if f"{gateway} moved" in note)
     assert re.search(r"frames followed \d\.\d{3} s after", note), note
 
 
@@ -286,6 +311,10 @@ class VirtualMac(Pair):
 }}""")
 
 
+class VirtualMac6(VirtualMac, Pair6):
+    """The same with IPv6."""
+
+
 class Frr(VirtualMac):
     """FRR's, for which the operator makes those interfaces."""
 
@@ -294,10 +323,10 @@ class Frr(VirtualMac):
             missing("needs frr")
         folder = self.lab.folder()
         (folder / "empty.conf").touch()
-        for side, (virtual_id, ip) in self.VIRTUAL.items():
+        for side, (virtual_id, [ip]) in self.VIRTUAL.items():
             router.ip("link", "add", f"v{side}", "link", side, "type", "macvlan", "mode", "bridge")
             router.ip("link", "set", f"v{side}", "address", VIRTUAL_MAC.format(virtual_id))
-            router.ip("address", "add", f"{ip}/24", "dev", f"v{side}")
+            router.ip("address", "add", ip, "dev", f"v{side}")
             router.ip("link", "set", f"v{side}", "up")
             # Or the kernel answers ARP for the virtual address on both interfaces.
             router.sysctl({f"net.ipv4.conf.{side}.arp_ignore": 1})
@@ -307,11 +336,11 @@ class Frr(VirtualMac):
             process = self.lab.start(*command, ns=router, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             wait_until(lambda: (folder / f"{name}.vty").exists(), name)
         self.daemons.append(process)
-        instance = lambda side, virtual_id, ip: f"""interface {side}
+        instance = lambda side, virtual_id, addresses: f"""interface {side}
  vrrp {virtual_id} version 3
  vrrp {virtual_id} priority {200 - 50 * number}
  vrrp {virtual_id} advertisement-interval 300
- vrrp {virtual_id} ip {ip}
+ vrrp {virtual_id} ip {addresses[0].split("/")[0]}
 exit
 """
         (folder / "frr.conf").write_text("".join(instance(side, *virtual) for side, virtual in self.VIRTUAL.items()))
@@ -320,12 +349,12 @@ exit
 
 def through_a_pair(lab, pair, fail):
     """A stream and HTTP sessions through a pair whose first router fails after 700 packets; the result."""
-    flow = stream("s", "west", "east", rate="1kpps", outages="50%")
-    flow["packet"][0] = {"ipv4": {"dst": EAST4}}
+    flow = stream("s", "west", "east", rate="1kpps", v6=isinstance(pair, Pair6), outages="50%")
+    flow["packet"][0] = pair.target
     web = {
         "name": "web",
-        "client": {"port": "west", "addresses": "10.0.0.10..10.0.0.29"},
-        "server": {"port": "east", "addresses": "10.0.1.100", "ports": 80},
+        "client": {"port": "west", "addresses": pair.clients},
+        "server": {"port": "east", "addresses": pair.servers, "ports": 80},
         "app": {"http": {"response": "20KB", "requests": 3, "think": "200ms"}},
         "open": "50/s",
     }
@@ -361,9 +390,10 @@ def test_vrrp_with_a_virtual_mac_fails_over(lab, kind):
     assert web["completed"] > 100 and sum(web["failed"].values()) < 60, web
 
 
-def test_sessions_outlive_a_gateway_with_a_virtual_mac(lab):
+@pytest.mark.parametrize("kind", [VirtualMac, VirtualMac6], ids=["4", "6"])
+def test_sessions_outlive_a_gateway_with_a_virtual_mac(lab, kind):
     """Those that are open when the first router goes dark, too: servers answer by their gateway, not where segments come from."""
-    pair = VirtualMac(lab)
+    pair = kind(lab)
     web = through_a_pair(lab, pair, pair.black_out)["sessions"]["web"]
     assert web["failed"] == {} and web["completed"] == web["attempted"] > 100, web
 
