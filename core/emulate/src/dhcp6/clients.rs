@@ -370,12 +370,15 @@ impl Dhcp6Clients {
         self.holders.get(&ip).filter(has_it).map(|index| self.mac_of(*index))
     }
 
-    /// Ends the search for servers: who has nothing gives up, the others keep what they have.
+    /// Ends the search for servers: who has nothing gives up, the others keep what they have, also what they are still checking.
     pub fn give_up(&mut self) {
         self.phase = Phase::Keeping;
         for index in 0..self.config.clients {
-            let state = self.clients[index as usize].state;
-            if !state.has_lease() && state != State::Releasing {
+            let Client { state, .. } = self.clients[index as usize];
+            if state == State::Checking && !self.config.slaac {
+                let due = self.clients[index as usize].renews_at();
+                self.set(index, State::Bound, due);
+            } else if !state.has_lease() && state != State::Releasing {
                 self.set(index, State::Over, Nanos::MAX);
             }
         }

@@ -80,6 +80,7 @@ impl Clients6 {
 
     /// Gives everything back.
     pub(super) fn end(&mut self, now: Nanos) {
+        self.machine.give_up();
         self.holding_at_end = Some(self.machine.holding());
         self.machine.release(now);
     }

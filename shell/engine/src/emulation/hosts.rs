@@ -436,6 +436,7 @@ impl Emulation {
         for port in &mut self.ports {
             port.later.clear();
             if let Some(clients) = &mut port.dhcp {
+                clients.machine.give_up();
                 clients.holding_at_end = Some(clients.machine.holding());
                 clients.machine.release(now);
                 let config = clients.machine.config();

@@ -471,6 +471,31 @@ fn what_a_neighbour_has_is_declined() {
     assert!(clients.all_bound() && counts.bind.samples() == 4);
 }
 
+/// Clients that end while they check their addresses have leases all the same, and give them back.
+#[test]
+fn what_is_being_checked_is_given_back() {
+    let mut clients = Dhcp6Clients::new(Dhcp6Config { check: true, prefix_len: None, ..config(3) });
+    let mut server = Server::new(3_600);
+    server.without_prefixes = true;
+    let (mut now, mut holding) = (SECOND, None);
+    while now < Nanos::from_secs(20) {
+        let mut frames = Vec::new();
+        clients.poll(now, &mut frames);
+        for frame in frames.iter().filter(|frame| frame[24] != 58) {
+            if let Some(answer) = server.take(frame) {
+                clients.take(now, &answer);
+            }
+        }
+        if holding.is_none() && clients.counts().replies == 3 {
+            holding = Some(clients.holding());
+            clients.release(now);
+        }
+        now += Nanos::from_millis(10);
+    }
+    assert!(holding.is_some_and(|holding| holding < 3), "some were still being checked");
+    assert_eq!((server.released, clients.counts().releases, clients.next_due()), (3, 3, Nanos::MAX));
+}
+
 #[test]
 fn leases_are_renewed_and_released_when_told() {
     let mut world = World::new(Dhcp6Config { rate: 100, ..config(50) }, 3_600, 0, 0);
