@@ -194,10 +194,41 @@ def all_lost(labs, name, one):
 def test_topologies_are_listed(labs):
     """For people and for programs."""
     listed = labs.eagre("list", "--json").ok().json
-    assert {*IN_CI, "ovs-dpdk"} == {one["name"] for one in listed}
+    assert {*IN_CI, "ovs-dpdk", "own"} == {one["name"] for one in listed}
     text = labs.eagre("list").ok().out
     assert all(one["name"] in text and one["about"] in text for one in listed)
     assert next(one for one in listed if one["name"] == "kernel-router-routes")["options"]["routes"] == 262_144
+
+
+# Makes the kernel the router.
+BY_HAND = "ip address add $EAGRE_WEST_IPV4 dev $EAGRE_WEST && ip address add $EAGRE_EAST_IPV4 dev $EAGRE_EAST && sysctl -q -w net.ipv4.ip_forward=1"
+
+
+@pytest.mark.parametrize("then", ["", " && touch $EAGRE_READY && exec sleep 1000"], ids=["ends", "goes on"])
+def test_a_device_that_a_command_starts(labs, then):
+    """Whether the command is the device or has ended by then; nothing is left of it."""
+    name = labs.up("own", "--dut-command", BY_HAND + then, "--duration", "1s")
+    crosses(labs, next(test for test in labs.status(name)["tests"] if test["name"] == "ipv4"))
+    assert labs.status(name)["status"] == "up"
+    labs.down(name)
+
+
+def test_nothing_passes_but_by_the_device(labs):
+    name = labs.up("own", "--dut-command", "true")
+    folder = Path(f"/run/eagre/lab-{name}")
+    inside = ["ip", "netns", "exec", labs.namespace(name, "tester")]
+    labs.lab.finish(labs.lab.start(*inside, EAGRE, "run", folder / "ipv4.yaml")).refused(3, "10.0.0.1", "no answer")
+    labs.down(name)
+
+
+def test_a_device_that_does_not_start(labs):
+    """What it said is told, and nothing is left."""
+    name = labs.name("own")
+    done = labs.eagre("up", "own", "--name", name, "--dut-command", "echo no licence >&2; exit 7")
+    done.refused(3, "the device's command exited with exit status: 7", "no licence")
+    labs.gone(name, set())
+    labs.eagre("up", "own").refused(2, "--dut-command")
+    labs.eagre("up", "bridge", "--dut-command", "true").refused(2, "for the topology 'own'")
 
 
 @pytest.mark.unsteady("testpmd polls on the core the tester needs")

@@ -96,6 +96,12 @@ pub(crate) struct LabArgs {
     /// Cores of the device, such as '0,2-3'; the tester has the others [default: all but one]
     #[arg(long, value_name = "CORES", value_parser = cores)]
     dut_cores: Option<Cores>,
+    /// Command that starts the device of 'own', in its namespace; run by sh
+    #[arg(long, value_name = "COMMAND")]
+    dut_command: Option<String>,
+    /// Name of the device in tables of results [default: that of the topology]
+    #[arg(long, value_name = "NAME")]
+    dut_name: Option<String>,
     /// Use AF_PACKET instead of the faster AF_XDP on the tester's interfaces
     #[arg(long)]
     af_packet: bool,
@@ -429,6 +435,8 @@ impl LabArgs {
             af_packet: self.af_packet,
             size: self.size,
             dut_cores: self.dut_cores.as_ref().map(|cores| cores.0.clone()),
+            dut_command: self.dut_command.clone(),
+            dut_name: self.dut_name.clone(),
             rate: self.rate,
             duration: self.duration,
         };

@@ -82,6 +82,8 @@ pub enum Step {
     },
     /// Starts a process that keeps running.
     Start(Service),
+    /// Starts the user's device.
+    Device(Device),
     /// Waits for a condition.
     Await(Check),
 }
@@ -95,6 +97,17 @@ pub struct Service {
     pub role: String,
     /// Program and arguments. It must stay in the foreground.
     pub command: Vec<String>,
+}
+
+/// The user's device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// The process that starts it. It is the device, or ends with success once it has started it.
+    pub service: Service,
+    /// The file that it makes once the device is up.
+    pub ready: PathBuf,
+    /// How long that may take, s.
+    pub seconds: u64,
 }
 
 /// A condition with a timeout.
@@ -232,7 +245,7 @@ impl Design {
     /// Binds the device to cores: processes to those of a list, received packets to those of a mask.
     pub(crate) fn device_on(&mut self, list: &str, mask: &str) {
         for step in &mut self.steps {
-            if let Step::Start(service) = step {
+            if let Step::Start(service) | Step::Device(Device { service, .. }) = step {
                 service.command.splice(0..0, ["taskset", "-c", list].map(str::to_owned));
             }
         }
@@ -249,6 +262,12 @@ impl Design {
     pub(crate) fn start<S: AsRef<str>>(&mut self, name: &str, role: &str, command: &[S]) {
         let service = Service { name: name.to_owned(), role: role.to_owned(), command: words(command) };
         self.steps.push(Step::Start(service));
+    }
+
+    /// Adds the user's device.
+    pub(crate) fn device<S: AsRef<str>>(&mut self, name: &str, role: &str, command: &[S], ready: PathBuf) {
+        let service = Service { name: name.to_owned(), role: role.to_owned(), command: words(command) };
+        self.steps.push(Step::Device(Device { service, ready, seconds: 120 }));
     }
 
     /// Waits for a file.

@@ -1,6 +1,6 @@
 //! Brings a lab up.
 
-use crate::design::{Check, Condition, Design, End, Link, Namespace, Service, Step};
+use crate::design::{Check, Condition, Design, Device, End, Link, Namespace, Service, Step};
 use crate::folder::{self, Lab};
 use crate::huge_pages::Reservation;
 use crate::process::{self, LabProcess, MARK};
@@ -153,8 +153,38 @@ impl Builder<'_> {
                 self.command(&words.iter().map(String::as_str).collect::<Vec<_>>())
             }
             Step::Start(service) => self.start(service),
+            Step::Device(device) => self.device(device),
             Step::Await(check) => self.wait_for(check),
         }
+    }
+
+    /// Starts the user's device, and waits until it is up: it says so, or what started it has ended with success.
+    fn device(&mut self, device: &Device) -> Result<(), LabError> {
+        let Device { service, ready, seconds } = device;
+        self.start(service)?;
+        self.progress.step(&format!("waiting for the device: {} or a successful end", ready.display()));
+        let end = os::clock::monotonic_ns().saturating_add(seconds * 1_000_000_000);
+        while !ready.exists() {
+            let ended = self.children.last_mut().and_then(|(_, child)| child.try_wait().ok()?);
+            match ended {
+                Some(status) if status.success() => {
+                    self.children.pop();
+                    self.lab.processes.pop();
+                    break;
+                }
+                Some(status) => {
+                    let log = format!(" with {status}{}", self.log(service));
+                    return Err(LabError::Ended { name: "the device's command".to_owned(), log });
+                }
+                None if self.progress.cancelled() => return Err(LabError::Interrupted),
+                None if os::clock::monotonic_ns() > end => {
+                    let what = "the device ($EAGRE_READY was not made)".to_owned();
+                    return Err(LabError::Timeout { what, seconds: *seconds, log: self.log(service) });
+                }
+                None => std::thread::sleep(Duration::from_millis(20)),
+            }
+        }
+        self.all_run()
     }
 
     fn inside(&self, role: &str, command: &[String]) -> Vec<String> {

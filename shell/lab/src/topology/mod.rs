@@ -2,6 +2,7 @@
 
 mod cores;
 mod kernel;
+mod own;
 mod parameters;
 mod paths;
 mod profiles;
@@ -14,7 +15,7 @@ pub use paths::LabPaths;
 
 use crate::LabError;
 use crate::design::Design;
-use parameters::Parameter;
+use parameters::{OWN, Parameter};
 
 /// An entry of the catalogue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,7 +45,7 @@ const ROUTES: u32 = 262_144;
 /// Default number of rules of a lab with many rules.
 const RULES: u32 = 1_024;
 
-const CATALOGUE: [Entry; 15] = [
+const CATALOGUE: [Entry; 16] = [
     Entry {
         name: "kernel-router",
         about: "Linux kernel router between two networks, IPv4 and IPv6",
@@ -150,6 +151,13 @@ const CATALOGUE: [Entry; 15] = [
         parameters: &[],
         design: servers::haproxy_nginx,
     },
+    Entry {
+        name: OWN,
+        about: "a router of yours that --dut-command starts: a program, a container, a virtual machine",
+        device: "own",
+        parameters: &[],
+        design: own::router,
+    },
 ];
 
 impl Topology {
@@ -186,7 +194,8 @@ impl Topology {
 
     /// Tags that put its results into tables: `dut=kernel`, `config=routes=262144`.
     fn tags(self, chosen: &Parameters) -> Vec<String> {
-        vec![format!("dut={}", self.0.device), format!("config={}", chosen.configuration())]
+        let device = chosen.dut_name.as_deref().unwrap_or(self.0.device);
+        vec![format!("dut={device}"), format!("config={}", chosen.configuration())]
     }
 
     /// Everything that `up` creates.

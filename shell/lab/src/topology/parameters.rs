@@ -22,6 +22,10 @@ pub struct Parameters {
     pub size: Option<FrameLen>,
     /// Cores of the device, ascending; the tester has the others. `None`: all but the tester's worker core.
     pub dut_cores: Option<Vec<usize>>,
+    /// The command that starts the user's device.
+    pub dut_command: Option<String>,
+    /// The device's name in result tables; `None`: the topology's.
+    pub dut_name: Option<String>,
     /// Rate of each stream of the profiles.
     pub rate: Load,
     /// Duration of the profiles.
@@ -38,6 +42,8 @@ impl Default for Parameters {
             af_packet: false,
             size: None,
             dut_cores: None,
+            dut_command: None,
+            dut_name: None,
             rate: Load::Packets(Pps::new(20_000)),
             duration: Nanos::from_secs(10),
         }
@@ -74,6 +80,9 @@ impl Parameter {
         }
     }
 }
+
+/// The topology whose device is the user's.
+pub(super) const OWN: &str = "own";
 
 const ALL: [Parameter; 4] = [Parameter::Routes, Parameter::Rules, Parameter::Routers, Parameter::Flows];
 
@@ -119,6 +128,23 @@ impl Parameters {
             let reason = cores::refusal(cores, &os::cpu::of_process());
             reason.map_or(Ok(()), |reason| Err(LabError::BadParameter { topology, reason }))?;
         }
+        let reason = match (&self.dut_command, topology) {
+            (Some(command), OWN) if !command.trim().is_empty() => None,
+            (_, OWN) => Some("it has no device: give the command that starts yours with --dut-command"),
+            (Some(_), _) => Some("it has a device; --dut-command is for the topology 'own'"),
+            (None, _) => None,
+        };
+        let is_fit = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+        let fits = |name: &String| (1..=40).contains(&name.len()) && name.chars().all(is_fit);
+        let reason = match &self.dut_name {
+            Some(name) if !fits(name) => {
+                Some("--dut-name must be 1 to 40 letters, digits, '-', '_', '.' or '+'")
+            }
+            _ => reason,
+        };
+        if let Some(reason) = reason {
+            return Err(LabError::BadParameter { topology, reason: reason.to_owned() });
+        }
         for parameter in ALL {
             let own = has.iter().find(|(known, _)| *known == parameter).map(|(_, value)| *value);
             let bad = |reason| Err(LabError::BadParameter { topology, reason });
@@ -144,6 +170,9 @@ impl fmt::Display for Parameters {
             ALL.iter().filter_map(|&one| self.value(one).map(|value| format!("--{} {value}", one.name())));
         let cores =
             self.dut_cores.as_deref().map(|cores| format!("--dut-cores {}", os::cpu::format_list(cores)));
-        f.write_str(&chosen.chain(cores).collect::<Vec<_>>().join(" "))
+        let command = self.dut_command.as_ref();
+        let command = command.map(|command| format!("--dut-command '{}'", command.replace('\'', r"'\''")));
+        let name = self.dut_name.as_ref().map(|name| format!("--dut-name {name}"));
+        f.write_str(&chosen.chain(cores).chain(command).chain(name).collect::<Vec<_>>().join(" "))
     }
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::design::{Step, TestCommand};
+use crate::design::{Device, Step, TestCommand};
 use std::collections::BTreeSet;
 
 fn paths() -> LabPaths {
@@ -10,10 +10,16 @@ fn design(name: &str, parameters: &Parameters) -> Result<Design, LabError> {
     Topology::by_name(name)?.design(parameters, &paths())
 }
 
+/// Those a topology needs at least.
+fn least(topology: Topology) -> Parameters {
+    let dut_command = (topology.name() == "own").then(|| "./router --daemon".to_owned());
+    Parameters { dut_command, ..Parameters::default() }
+}
+
 #[test]
 fn names_are_unique_and_found() {
     let names: BTreeSet<_> = Topology::all().map(Topology::name).collect();
-    assert_eq!(names.len(), 15);
+    assert_eq!(names.len(), 16);
     let error = Topology::by_name("kernel").unwrap_err().to_string();
     assert!(error.starts_with("unknown topology 'kernel': use one of kernel-router, "), "{error}");
 }
@@ -22,7 +28,7 @@ fn names_are_unique_and_found() {
 fn designs_are_whole() {
     for topology in Topology::all() {
         let name = topology.name();
-        let design = topology.design(&Parameters::default(), &paths()).unwrap();
+        let design = topology.design(&least(topology), &paths()).unwrap();
         let roles: BTreeSet<&str> =
             design.namespaces.iter().map(|namespace| namespace.role.as_str()).collect();
         assert_eq!(roles.len(), design.namespaces.len(), "{name}: a namespace twice");
@@ -39,7 +45,7 @@ fn designs_are_whole() {
         for step in &design.steps {
             let role = match step {
                 Step::Run { role, .. } => role,
-                Step::Start(service) => &service.role,
+                Step::Start(service) | Step::Device(Device { service, .. }) => &service.role,
                 Step::Await(_) => continue,
             };
             assert!(roles.contains(role.as_str()), "{name}: {role}");
@@ -86,7 +92,7 @@ criteria:
 #[test]
 fn packets_are_tested_by_a_method_first() {
     for topology in Topology::all() {
-        let design = topology.design(&Parameters::default(), &paths()).unwrap();
+        let design = topology.design(&least(topology), &paths()).unwrap();
         let sessions = topology.name().contains("nginx") || topology.name() == "firewall-nat";
         assert_eq!(
             design.tests[0].name,
@@ -115,6 +121,22 @@ fn parameters_are_checked() {
     assert_eq!(error("chain", routers), "chain: --routers must be from 1 to 32");
     let none = Parameters { routers: Some(0), ..Parameters::default() };
     assert!(error("parallel", none).contains("from 1"));
+    let own = |command: &str, name: Option<&str>| Parameters {
+        dut_command: Some(command.to_owned()),
+        dut_name: name.map(str::to_owned),
+        ..Parameters::default()
+    };
+    assert!(error("own", Parameters::default()).contains("--dut-command"));
+    assert!(error("own", own(" ", None)).contains("--dut-command"));
+    assert_eq!(
+        error("ovs", own("true", None)),
+        "ovs: it has a device; --dut-command is for the topology 'own'"
+    );
+    assert!(error("own", own("true", Some("a,b"))).starts_with("own: --dut-name must be"));
+    let named = design("own", &own("true", Some("vpp-24.10"))).unwrap();
+    let TestCommand::Method { tags, .. } = &named.tests[0].command else { panic!("no method") };
+    assert_eq!(tags, &["dut=vpp-24.10", "config=plain"]);
+    assert_eq!(own("a 'b'", Some("c")).to_string(), r"--dut-command 'a '\''b'\''' --dut-name c");
 }
 
 #[test]
