@@ -2,7 +2,7 @@
 
 use result::{HoldsResult, ResultDocument};
 use std::fmt::Write;
-use units::{percent, whole};
+use units::{percent, quantity, whole};
 
 /// Names listed in a line.
 const NAMES_MAX: usize = 4;
@@ -131,7 +131,11 @@ fn part(kind: Kind, figure: &str, rows: &[&str], entry: &HoldsResult) -> String 
 
 /// ` between 2 and 10`.
 fn bounds(figure: &str, entry: &HoldsResult) -> String {
-    let show = |value: f64| if figure.ends_with("ratio") { percent(value) } else { whole(value) };
+    let show = |value: f64| match figure {
+        figure if figure.ends_with("ratio") => percent(value),
+        figure if figure.ends_with("_ns") => quantity(value, "ns"),
+        _ => whole(value),
+    };
     match (entry.lower, entry.upper) {
         (Some(lower), Some(upper)) => format!(" between {} and {}", show(lower), show(upper)),
         (Some(lower), None) => format!(" at least {}", show(lower)),
@@ -161,6 +165,7 @@ mod tests {
             ("streams.a.lost", holds.clone()),
             ("streams.b.lost", entry(Some(2.0), Some(10.0), None)),
             ("streams.b.loss_ratio", entry(Some(0.002), Some(0.01), None)),
+            ("streams.b.outages.longest_ns", entry(Some(7.1e8), Some(7.31e8), None)),
             ("streams.a.latency_ns", entry(None, None, Some(0.834))),
             ("sessions.web.ttfb_ns", entry(None, None, None)),
             ("sessions.web.ttlb_ns", HoldsResult { at_most: true, ..entry(None, None, None) }),
@@ -173,7 +178,7 @@ mod tests {
         assert_eq!(
             text,
             "  INVALID\n  holds: lost of streams.a\n  has bounds: lost of streams.b between 2 and 10; loss ratio of streams.b \
-             between 0.2% and 1%\n  holds for packets that no pause touched: latency of streams.a (83.4% of them)\n  is at most \
+             between 0.2% and 1%; longest of streams.b.outages between 710 ms and 731 ms\n  holds for packets that no pause touched: latency of streams.a (83.4% of them)\n  is at most \
              what was measured: ttlb of sessions.web\n  can't be judged here: ttfb of sessions.web\n  to do: free a core\n  note: a note\n"
         );
         let demo = demo_verdict(&document);

@@ -12,6 +12,7 @@ use os::TscClock;
 use port::{
     Burst, Clock, DriverDrops, Port, PortError, PortFacts, PortRequest, Queues, RxQueue, TxQueue, ring,
 };
+use profile::plan::StreamPlan;
 use result::{ResultDocument, Standing};
 use std::collections::VecDeque;
 use std::process::{Child, Command};
@@ -33,6 +34,8 @@ struct Rules {
     /// Holds every so many-th packet back until three more have passed; 0: none.
     holds_every: u64,
     delay: Nanos,
+    /// Forwards nothing from one instant after its first packet until another.
+    dark: Option<(Nanos, Nanos)>,
     /// Packets it has room for at a time; more are dropped, which a tester in time never brings about.
     room: Option<usize>,
 }
@@ -42,6 +45,7 @@ struct Rules {
 struct Device {
     rules: Rules,
     seen: u64,
+    began: Nanos,
     /// Packets dropped by the rules: the truth.
     dropped: u64,
     /// Packets dropped because they came in bursts: the tester's doing.
@@ -53,7 +57,15 @@ struct Device {
 
 impl Device {
     fn take(&mut self, now: Nanos, frame: &[u8]) {
+        if self.seen == 0 {
+            self.began = now;
+        }
         self.seen += 1;
+        let since = now.since(self.began);
+        if self.rules.dark.is_some_and(|(from, until)| from <= since && since < until) {
+            self.dropped += 1;
+            return;
+        }
         let is_one_of = |every: u64| self.seen.is_multiple_of(every);
         if is_one_of(self.rules.drops_every) {
             self.dropped += 1;
@@ -238,7 +250,8 @@ impl Drop for Beside {
 fn measured(rules: Rules, trouble: Trouble, run: u64) -> (ResultDocument, Device) {
     let device = Arc::new(Mutex::new(Device { rules, ..Device::default() }));
     let clock = Arc::new(TscClock::calibrate(Duration::from_millis(20)));
-    let mut plan = plan(vec![stream("s", RATE)], "600ms");
+    let watched = StreamPlan { outages: Some(500_000), ..stream("s", RATE) };
+    let mut plan = plan(vec![watched], "600ms");
     plan.drain = Nanos::from_millis(100);
     let mut session = Session::load(plan, Rig::new(around(&device, &clock)));
     let core = *os::cpu::allowed().last().unwrap();
@@ -302,6 +315,29 @@ fn a_known_loss_lies_between_its_bounds() {
         check(document, "streams.s.lost", device.dropped as f64);
         let tx = document.streams["s"].tx as f64;
         check(document, "streams.s.loss_ratio", device.dropped as f64 / tx);
+    });
+}
+
+/// A device that is dark for 200 ms: its outage, whatever pauses add to it or hide of it.
+#[test]
+fn a_known_outage_lies_between_its_bounds() {
+    let (from, until) = (Nanos::from_millis(150), Nanos::from_millis(350));
+    let rules = Rules { dark: Some((from, until)), ..Rules::default() };
+    each(rules, |_, document, device| {
+        check(document, "streams.s.lost", device.dropped as f64);
+        let outages = document.streams["s"].outages.as_ref().unwrap();
+        let is_sure = |path: &str| matches!(document.standing(path), Standing::Holds { .. });
+        assert!(outages.count == 1 || !is_sure("streams.s.outages.count"), "{outages:?}");
+        for (path, measured) in [("longest_ns", outages.longest_ns), ("total_ns", outages.total_ns)] {
+            let path = format!("streams.s.outages.{path}");
+            let truth = until.since(from).0 as f64;
+            if is_sure(&path) {
+                // Its edges are right to an interval.
+                assert!((measured as f64 - truth).abs() <= outages.interval_ns as f64, "{path}: {outages:?}");
+            } else {
+                check(document, &path, truth);
+            }
+        }
     });
 }
 

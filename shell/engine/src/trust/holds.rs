@@ -136,7 +136,9 @@ impl Judge<'_> {
         let mut entries = Entries { names_those_that_hold, ..Entries::default() };
         for (index, (name, stream)) in document.streams.iter().enumerate() {
             let causes = self.causes_of_loss(index, stream);
-            self.stream(&format!("streams.{name}"), stream, &causes, &mut entries);
+            let at = format!("streams.{name}");
+            self.stream(&at, stream, &causes, &mut entries);
+            self.outages(index, &at, stream, &causes, &mut entries);
         }
         self.groups(document, &mut entries);
         self.ports(document, &mut entries);
@@ -280,6 +282,52 @@ impl Judge<'_> {
         }
         self.order(at, stream, entries);
         self.times(at, stream, entries);
+    }
+
+    /// Outages of a stream. Without the packets that the tester may have lost, it had fewer, or shorter ones. And what begins or
+    /// ends while the tester sends nothing is seen later, or earlier.
+    fn outages(
+        &self,
+        index: usize,
+        at: &str,
+        stream: &StreamResult,
+        causes: &[Cause],
+        entries: &mut Entries,
+    ) {
+        let Some(outages) = &stream.outages else { return };
+        let explained = causes.iter().map(|cause| cause.explains).fold(0, u64::saturating_add);
+        let paused: u64 = self.evidence.sums.workers.iter().map(|time| time.paused_ns).sum();
+        let hidden = if paused < outages.interval_ns { 0 } else { paused };
+        let by_pauses = self.pauses.as_ref().filter(|_| hidden > 0);
+        let main = causes.iter().max_by_key(|cause| cause.explains).filter(|cause| cause.explains > 0);
+        let Some(cause) = main.or(by_pauses).filter(|_| outages.count > 0) else {
+            return entries.holds(format!("{at}.outages"));
+        };
+        let mut lost: Vec<u64> = outages.last.iter().map(|outage| outage.lost).collect();
+        lost.sort_unstable();
+        let mut left = explained;
+        let gone = lost.into_iter().take_while(|lost| {
+            let fits = *lost <= left;
+            left = left.saturating_sub(*lost);
+            fits
+        });
+        // Of those before the last ones it is not known how much they lost.
+        let least = outages.last.len().saturating_sub(gone.count());
+        let mut add = |figure: &str, least: u64, most: u64| {
+            let bounds = [least, most].map(|n| Some(n as f64));
+            entries.add(format!("{at}.outages.{figure}"), cause.entry(bounds[0], bounds[1]));
+        };
+        add("count", least as u64, outages.count);
+        // At an even rate, so many packets are sent in so much time.
+        let is_even = matches!(self.evidence.trial.plan.streams[index].pattern, Pattern::Continuous);
+        let seconds = explained as f64 / stream.offered_pps;
+        let shorter = match is_even && seconds.is_finite() {
+            true => (seconds * 1e9) as u64 + hidden + outages.interval_ns,
+            false => u64::MAX,
+        };
+        for (figure, ns) in [("total_ns", outages.total_ns), ("longest_ns", outages.longest_ns)] {
+            add(figure, ns.saturating_sub(shorter), ns.saturating_add(hidden + outages.interval_ns));
+        }
     }
 
     /// Reordered packets: bursts after a pause may take turns that packets at their time do not take.
