@@ -377,6 +377,7 @@ VIRTUAL_MACS = pytest.mark.parametrize("kind", [VirtualMac, Frr], ids=["keepaliv
 
 
 @VIRTUAL_MACS
+@pytest.mark.unsteady("a pause of the tester hides when an outage began or ended")
 def test_vrrp_with_a_virtual_mac_fails_over(lab, kind):
     """The gateway keeps its address: what was lost until the second router took over is one outage, to the packet."""
     pair = kind(lab)

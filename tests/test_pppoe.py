@@ -214,6 +214,8 @@ def test_sessions_that_end_while_traffic_runs_are_counted_and_come_back(lab):
             bras.tell("unmute")
         is_back = lambda: len(set(bras.tell()["sessions"]) - set(before)) == count  # noqa: E731, B023
         wait_until(is_back, f"{command}: new sessions", 6, every=0.1)
+        # What the concentrator said last is still to be heard.
+        time.sleep(0.5)
         process.send_signal(signal.SIGINT)
         done = finish(network, process)
         document = done.json

@@ -112,7 +112,7 @@ def test_a_run_is_watched_changed_and_stopped(server, lab):
     top.figure(SENT, 60_000)
     top.keys("+")
     top.shows(r"at 110% of the profile's rate")
-    assert rate(server, run) == pytest.approx(66_000, rel=0.1)
+    wait_until(lambda: rate(server, run) == pytest.approx(66_000, rel=0.1), "110%")
 
     top.keys("/", "s", "2", "Enter")
     top.shows(r"streams by loss, filter 's2': 1–1 of 1")
