@@ -296,11 +296,14 @@ impl Judge<'_> {
     ) {
         let Some(outages) = &stream.outages else { return };
         let explained = causes.iter().map(|cause| cause.explains).fold(0, u64::saturating_add);
-        let paused: u64 = self.evidence.sums.workers.iter().map(|time| time.paused_ns).sum();
+        let workers = &self.evidence.sums.workers;
+        // Long turns that count as work may be pauses, too.
+        let paused: u64 = workers.iter().map(|time| time.paused_ns + time.long_turns_ns).sum();
         let hidden = if paused < outages.interval_ns { 0 } else { paused };
-        let by_pauses = self.pauses.as_ref().filter(|_| hidden > 0);
+        let unnamed = || Cause::new("the tester was held up".to_owned(), FREE_CORES, 0);
+        let by_pauses = (hidden > 0).then(|| self.pauses.clone().unwrap_or_else(unnamed));
         let main = causes.iter().max_by_key(|cause| cause.explains).filter(|cause| cause.explains > 0);
-        let Some(cause) = main.or(by_pauses).filter(|_| outages.count > 0) else {
+        let Some(cause) = main.or(by_pauses.as_ref()).filter(|_| outages.count > 0) else {
             return entries.holds(format!("{at}.outages"));
         };
         let mut lost: Vec<u64> = outages.last.iter().map(|outage| outage.lost).collect();
