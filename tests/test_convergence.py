@@ -201,7 +201,8 @@ def test_an_outage_has_a_beginning_an_end_and_a_loss(lab, kind):
     time.sleep(0.4)
     router.router.run("nft", "flush chain ip gate way")
     took = (time.monotonic() - begin) * 1e9
-    result = lab.finish(run).json
+    done = lab.finish(run)
+    result = done.json
     row, slow = (result["streams"][name] for name in ("watched", "slow"))
     (outage,) = row["outages"]["last"]
     assert (row["outages"]["count"], row["outages"]["interval_ns"], outage["lost"]) == (1, 2_000_000, row["lost"]), row
@@ -214,8 +215,10 @@ def test_an_outage_has_a_beginning_an_end_and_a_loss(lab, kind):
     assert slow["outages"]["interval_ns"] == 40_000_000 and slow["outages"]["count"] == 1, slow
     assert slow["outages"]["last"][0]["from_ns"] == pytest.approx(outage["from_ns"], abs=25e6), (slow, row)
     assert "outages" not in result["streams"]["other"]
-    verdicts = {one["path"]: one["passed"] for one in result["criteria"]}
-    assert list(verdicts.values()) == [True, False], result["criteria"]
+    # Pauses of the tester may have hidden its edges, or lost some of the packets: then nobody can tell.
+    doubted = {"cannot_judge"} if "holds" in done.told["verdict"] else set()
+    outcomes = [one["outcome"] for one in result["criteria"]]
+    assert all(one in {wanted, *doubted} for one, wanted in zip(outcomes, ("passed", "failed"), strict=True)), result["criteria"]
 
 
 def test_what_outages_need_is_said(lab):

@@ -191,7 +191,8 @@ def test_a_drop_that_nobody_counts_is_shown(chain):
     chain.rule("r1", "udp dport 9002 drop")
     streams = [stream("s", "west", "east", rate="2kpps"), stream("bad", "west", "east", 9002, rate="2kpps")]
     sent, lost, report = chain.polled(chain.local("r1", "r2"), lambda: chain.send(streams))
-    assert lost == sent / 2
+    # One of the streams may have sent one packet more.
+    assert abs(lost - sent / 2) < 1
     assert_named(report, "r1", lost, "no drop counter explains it", "udp dport 9002 drop")
 
 
