@@ -218,7 +218,7 @@ def test_an_outage_has_a_beginning_an_end_and_a_loss(lab, kind):
     # Pauses of the tester may have hidden its edges, or lost some of the packets: then nobody can tell.
     doubted = {"cannot_judge"} if "holds" in done.told["verdict"] else set()
     outcomes = [one["outcome"] for one in result["criteria"]]
-    assert all(one in {wanted, *doubted} for one, wanted in zip(outcomes, ("passed", "failed"), strict=True)), result["criteria"]
+    assert all(one in {wanted, *doubted} for one, wanted in zip(outcomes, ("met", "not_met"), strict=True)), result["criteria"]
 
 
 def test_what_outages_need_is_said(lab):

@@ -284,8 +284,11 @@ impl Judge<'_> {
         self.times(at, stream, entries);
     }
 
-    /// Outages of a stream. Without the packets that the tester may have lost, it had fewer, or shorter ones. And what begins or
-    /// ends while the tester sends nothing is seen later, or earlier.
+    /// Outages of a stream. What begins or ends while the tester is held up is seen later, or earlier; and what it lost is no
+    /// outage of the device.
+    ///
+    /// An outage goes on without a gap, so a pause explains no more of one than its own length and what was under way. One that
+    /// is shorter than a sampling interval makes none.
     fn outages(
         &self,
         index: usize,
@@ -295,41 +298,50 @@ impl Judge<'_> {
         entries: &mut Entries,
     ) {
         let Some(outages) = &stream.outages else { return };
-        let explained = causes.iter().map(|cause| cause.explains).fold(0, u64::saturating_add);
         let workers = &self.evidence.sums.workers;
         // Long turns that count as work may be pauses, too.
         let paused: u64 = workers.iter().map(|time| time.paused_ns + time.long_turns_ns).sum();
         let hidden = if paused < outages.interval_ns { 0 } else { paused };
         let unnamed = || Cause::new("the tester was held up".to_owned(), FREE_CORES, 0);
         let by_pauses = (hidden > 0).then(|| self.pauses.clone().unwrap_or_else(unnamed));
-        let main = causes.iter().max_by_key(|cause| cause.explains).filter(|cause| cause.explains > 0);
-        let Some(cause) = main.or(by_pauses.as_ref()).filter(|_| outages.count > 0) else {
+        let is_else = |cause: &&Cause| self.pauses.as_ref().is_none_or(|own| own.reason != cause.reason);
+        let elsewhere = causes.iter().filter(is_else).max_by_key(|cause| cause.explains);
+        let Some(cause) = elsewhere.or(by_pauses.as_ref()).filter(|_| outages.count > 0) else {
             return entries.holds(format!("{at}.outages"));
         };
-        let mut lost: Vec<u64> = outages.last.iter().map(|outage| outage.lost).collect();
-        lost.sort_unstable();
+        let lost = causes.iter().filter(is_else).map(|cause| cause.explains).fold(0, u64::saturating_add);
+        let undisturbed = stream.undisturbed.as_ref().and_then(|still| still.latency_ns.as_ref());
+        let delay = undisturbed.or(stream.latency_ns.as_ref()).map_or(0, |times| times.max);
+        // At an even rate, so many packets are sent in so much time.
+        let is_even = matches!(self.evidence.trial.plan.streams[index].pattern, Pattern::Continuous);
+        let seconds = lost as f64 / stream.offered_pps;
+        let of_lost = if lost == 0 { 0.0 } else { seconds * 1e9 };
+        let of_pauses = hidden as f64 * (1.0 + delay as f64 / outages.interval_ns.max(1) as f64);
+        let explained = match (is_even || lost == 0) && of_lost.is_finite() {
+            true => (of_lost + of_pauses) as u64 + outages.interval_ns,
+            false => u64::MAX,
+        };
+        let mut lengths: Vec<u64> = outages
+            .last
+            .iter()
+            .map(|one| one.until_ns.unwrap_or(u64::MAX).saturating_sub(one.from_ns))
+            .collect();
+        lengths.sort_unstable();
         let mut left = explained;
-        let gone = lost.into_iter().take_while(|lost| {
-            let fits = *lost <= left;
-            left = left.saturating_sub(*lost);
+        let gone = lengths.into_iter().take_while(|length| {
+            let fits = *length <= left;
+            left = left.saturating_sub(*length);
             fits
         });
-        // Of those before the last ones it is not known how much they lost.
+        // Of those before the last ones it is not known how long they were.
         let least = outages.last.len().saturating_sub(gone.count());
         let mut add = |figure: &str, least: u64, most: u64| {
             let bounds = [least, most].map(|n| Some(n as f64));
             entries.add(format!("{at}.outages.{figure}"), cause.entry(bounds[0], bounds[1]));
         };
         add("count", least as u64, outages.count);
-        // At an even rate, so many packets are sent in so much time.
-        let is_even = matches!(self.evidence.trial.plan.streams[index].pattern, Pattern::Continuous);
-        let seconds = explained as f64 / stream.offered_pps;
-        let shorter = match is_even && seconds.is_finite() {
-            true => (seconds * 1e9) as u64 + hidden + outages.interval_ns,
-            false => u64::MAX,
-        };
         for (figure, ns) in [("total_ns", outages.total_ns), ("longest_ns", outages.longest_ns)] {
-            add(figure, ns.saturating_sub(shorter), ns.saturating_add(hidden + outages.interval_ns));
+            add(figure, ns.saturating_sub(explained), ns.saturating_add(hidden + outages.interval_ns));
         }
     }
 
