@@ -1,6 +1,6 @@
 """A server that works for a long time with others looking on, and a day of virtual time: counts are exact, and memory does not grow.
 
-EAGRE_SOAK_S: how long the server works, s; 300 unless it is set.
+EAGRE_SOAK_S: how long the server works, s; 900 unless it is set.
 """
 
 import os
@@ -15,8 +15,10 @@ from server import Server, rings
 
 pytestmark = pytest.mark.long
 
-SECONDS = float(os.environ.get("EAGRE_SOAK_S", 300))
+SECONDS = float(os.environ.get("EAGRE_SOAK_S", 900))
 WATCHERS = 3
+# A server lists so many runs that have ended. Until then its memory grows.
+LISTED = 200
 # A day of it, which takes some minutes.
 DAY_S = 86_400
 
@@ -116,12 +118,14 @@ def test_a_server_that_is_watched(watched):
             one = result["sessions"]["web"]
             assert (one["attempted"], one["completed"], one["failed"], one["server"]["completed"]) == (opened, opened, {}, opened), one
         runs, packets, sessions = runs + 1, packets + streams * count, sessions + opened
-        memory.append(resident_mb(server.process.pid))
+        if runs > LISTED:
+            memory.append(resident_mb(server.process.pid))
     watched.close()
+    assert len(memory) >= LISTED, f"{runs} runs are too few to see whether memory grows: set EAGRE_SOAK_S"
     print(f"{runs} runs, {packets:,} packets and {sessions:,} sessions; memory {min(memory):.0f} to {max(memory):.0f} MB, {memory[-1]:.0f} at the end")
     print(f"{watched.looks:,} events, {watched.scrapes:,} scrapes")
     assert watched.faults == [] and watched.looks > runs and watched.scrapes > SECONDS / 30
-    assert is_flat(memory), memory
+    assert is_flat(memory), [round(mb) for mb in memory[:: len(memory) // 40]]
 
 
 def test_a_day_of_virtual_time(lab):
