@@ -5,7 +5,7 @@
 
 use replay::{Rewrite, Trace, TracePacket, rewrite};
 use units::Nanos;
-use wire::{Auto, Header, PacketSpec, protocol, read};
+use wire::{Auto, Header, PacketSpec, protocol, read_first};
 
 /// Fields that do not decide what is behind their header.
 const FIELDS: [&str; 12] = [
@@ -49,7 +49,7 @@ fn trace(frame: &[u8]) -> Trace {
 fn check_set_back(path: &str, value: u32, frame: &[u8]) {
     let (header, name) = path.split_once('.').expect("a path");
     let field = protocol(header).and_then(|p| p.field(name)).expect("a field of the catalogue");
-    let found = read(frame).0.into_iter().find(|h| h.protocol.name == header);
+    let found = read_first(frame).0.into_iter().find(|h| h.protocol.name == header);
     let set = |value: u128| Rewrite::Set { path: path.to_owned(), value: field.print(value) };
     let new = u128::from(value) & field.max();
     let mut there = trace(frame);
@@ -67,7 +67,7 @@ fn check_set_back(path: &str, value: u32, frame: &[u8]) {
 /// The frame with checksums of all ones made zeros: both are zero to a checksum.
 fn one_zero(frame: &[u8]) -> Vec<u8> {
     let mut bytes = frame.to_vec();
-    for header in read(frame).0 {
+    for header in read_first(frame).0 {
         let sums = header.protocol.fields.iter().filter(|field| {
             matches!(
                 field.auto,
