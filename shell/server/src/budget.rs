@@ -2,7 +2,8 @@
 //!
 //! Not here: how much a job needs, which [`engine::memory_needed`] estimates.
 //!
-//! Invariant: reservations never add up to more than the total, and end with what they were made for.
+//! Invariant: reservations never add up to more than the total, and end with what they were made for. What the last job that was active
+//! has freed goes back to the system: allocators keep it, in small pieces between what stays, and would hold more with every job.
 
 use crate::fault::Fault;
 use crate::jobs::lock;
@@ -84,6 +85,12 @@ impl Drop for Reservation {
         let mut reserved = lock(&self.budget.reserved);
         reserved.bytes -= self.bytes;
         reserved.jobs -= 1;
+        let is_last = reserved.jobs == 0;
+        drop(reserved);
+        // Never beside a job: threads of it that need memory would wait for this.
+        if is_last {
+            os::memory::give_back();
+        }
     }
 }
 

@@ -612,10 +612,6 @@ impl RunJob {
         let mut plan = lock(&self.plan);
         (plan.ports, plan.streams, plan.sessions, plan.protocols, plan.chains, plan.groups) =
             Default::default();
-        drop(plan);
-        if many {
-            os::memory::give_back();
-        }
     }
 
     /// About how much memory it holds since it has ended, bytes.
