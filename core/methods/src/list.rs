@@ -86,7 +86,7 @@ macro_rules! methods {
 }
 
 methods! {
-    "MLRsearch." mlr::Mlr(MlrConfig, MlrRow);
+    "MLRsearch (RFC 9971)." mlr::Mlr(MlrConfig, MlrRow);
     "RFC 2544 section 26.1." throughput::Throughput(ThroughputConfig, ThroughputRow);
     "RFC 2544 section 26.2." latency::Latency(LatencyConfig, LatencyRow);
     "RFC 2544 section 26.3." loss::FrameLoss(LossConfig, LossRow);

@@ -1,4 +1,4 @@
-//! MLRsearch: several rates at different loss ratios from one search (IETF BMWG, Multiple Loss Ratio Search).
+//! MLRsearch: several rates at different loss ratios from one search (RFC 9971, Multiple Loss Ratio Search).
 //!
 //! Here is what users see: goals, configuration, results. [`classify`] judges a load, [`grid`] cuts loads into steps,
 //! [`search`] decides which load is next.
@@ -157,7 +157,7 @@ impl Default for MlrConfig {
 impl MlrConfig {
     pub(crate) const ABOUT: About = About {
         name: "mlrsearch",
-        about: "several loss goals at once: no drop, 0.1%, 0.5% (MLRsearch); then latency at 90, 50 and 10% of the last",
+        about: "several loss goals at once: no drop, 0.1%, 0.5% (MLRsearch, RFC 9971); then latency at 90, 50 and 10% of the last",
         result_names: &["mlrsearch"],
         makes_curves: true,
         goals: &[
