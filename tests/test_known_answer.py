@@ -10,6 +10,7 @@ import json
 import os
 import random
 import statistics
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -43,9 +44,12 @@ class Bucket:
         self.lab, self.router = lab, lab.router()
         self.rate, self.burst = chance.randrange(2_000, 8_000), chance.randrange(12, 40)
         self.line_bps = int(self.rate / chance.uniform(0.3, 0.8) * (SIZE + 20) * 8)
-        limit = f"limit rate over {self.rate}/second burst {self.burst} packets"
-        chain = f"type filter hook forward priority 0\n {limit} drop"
-        self.router.router.run("nft", "-f", "-", input=f"table ip known {{\n chain forward {{\n {chain}\n }}\n}}\n")
+        self.router.router.run("nft", "-f", "-", input=self.rules(self.rate))
+
+    def rules(self, rate):
+        """For nft: so many packets a second, whatever was before."""
+        chain = f"type filter hook forward priority 0\n limit rate over {rate}/second burst {self.burst} packets drop"
+        return f"table ip known\ndelete table ip known\ntable ip known {{\n chain forward {{\n {chain}\n }}\n}}\n"
 
     def profile(self):
         ports = self.router.ports("afpacket", v6=False)
@@ -153,3 +157,42 @@ def test_an_undisturbed_tester_is_not_called_disturbed(method):
     known = searches(method, False, max(os.sched_getaffinity(0)))
     assert known.findings and not known.wrong, known.wrong
     assert known.disturbed <= RUNS // 50, str(known)
+
+
+def compare(lab, bucket, factor, core, seed):
+    """Two rates of one router: the second is `factor` times the first."""
+    rates, commands = [20_000, round(20_000 * factor)], []
+    for rate in rates:
+        rules = lab.folder() / "rules.nft"
+        rules.write_text(bucket.rules(rate))
+        commands.append(f"ip netns exec {bucket.router.router.name} nft -f {rules}")
+    ports = bucket.router.ports("afpacket", v6=False)
+    one = {"name": "s", "from": "west", "to": "east", "packet": ["ipv4", {"udp": {"dst": 9}}], "rate": "30kpps"}
+    profile = lab.profile(ports, [one], load={"duration": "250ms", "drain": "100ms"})
+    words = ("versus", profile, "--before-a", commands[0], "--before-b", commands[1], "--seed", seed, "--json", "-")
+    done = lab.finish(lab.start("taskset", "-c", core, EAGRE, *words, ns=bucket.router.tester), timeout=300)
+    assert done.out.startswith("{"), str(done)
+    return done.told
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("disturbed", [False, True], ids=["idle", "busy"])
+@pytest.mark.parametrize("factor, right", [(1.02, "b"), (1.0, "alike")])
+def test_two_rates_are_compared(factor, right, disturbed):
+    """2% apart: told apart each time. Alike: called different at most once in fifty times."""
+    core, answers, disturbed_pairs = max(os.sched_getaffinity(0)), [], 0
+    for seed in range(RUNS):
+        lab = Lab()
+        try:
+            bucket = Bucket(lab, f"versus/{seed}")
+            if disturbed:
+                lab.start("/usr/bin/python3", HOG, core, seed)
+            told = compare(lab, bucket, factor, core, seed)
+        finally:
+            lab.close()
+        answers.append(told["answer"])
+        disturbed_pairs += told["disturbed_pairs"]
+    print(f"versus, rates {factor} apart, busy: {disturbed}: {Counter(answers)}, {disturbed_pairs} disturbed pairs")
+    wrong = [answer for answer in answers if answer not in (right, "unknown")]
+    assert len(wrong) <= (RUNS // 50 if right == "alike" else 0), answers
+    assert answers.count(right) >= 0.9 * RUNS, answers
