@@ -117,3 +117,13 @@ export function instant(text: string | null | undefined): string {
 
 /** A number and a word that agrees with it: 1 stream, 2 streams. */
 export const several = (n: number, word: string): string => `${count(n)} ${word}${n === 1 ? "" : "s"}`;
+
+const SECONDS: Record<string, number> = { "": 1, ms: 1e-3, s: 1, m: 60, min: 60, h: 3600 };
+
+/** The seconds that somebody typed: `2`, `2s`, `500ms`, `1.5min`. */
+export function seconds(text: string): number {
+  const [, number, unit] = /^(\d+\.?\d*|\.\d+)\s*([a-z]*)$/.exec(text.trim()) ?? [];
+  const factor = SECONDS[unit ?? "none"];
+  if (factor === undefined) throw new Error(`'${text}' is not a duration such as 10, 500ms or 2min.`);
+  return Number(number) * factor;
+}

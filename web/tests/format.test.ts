@@ -24,6 +24,12 @@ test("time gone by is rounded", () => {
   for (const [s, text] of cases) assert.equal(format.duration(s), text);
 });
 
+test("durations have a unit, or are seconds", () => {
+  const cases: [string, number][] = [["2", 2], ["2s", 2], [" 500ms", 0.5], ["1.5 min", 90], ["1h", 3600], [".5", 0.5]];
+  for (const [text, s] of cases) assert.equal(format.seconds(text), s, text);
+  for (const text of ["", "s", "soon", "-1", "1e3", "2 days", "."]) assert.throws(() => format.seconds(text), /is not a duration/, text);
+});
+
 test("words agree with their number", () => {
   assert.deepEqual([format.several(1, "stream"), format.several(1000, "stream")], ["1 stream", "1,000 streams"]);
 });

@@ -78,6 +78,17 @@ def test_a_problem_has_its_places():
     assert str(problem).splitlines()[1:] == ["  line 7: streams[0].rate: no rate", "  no ports"]
 
 
+def test_a_server_that_does_not_run_is_named():
+    """Which one, and how to start it: only here."""
+    nothing = Wire(httpx.ConnectError("[Errno 111] Connection refused"))
+    with pytest.raises(httpx.ConnectError, match=r"^http://tester:8443: \[Errno 111\] Connection refused$"):
+        client(nothing).runs()
+    with pytest.raises(httpx.ConnectError, match=r"^http://127.0.0.1:1: .* eagre.serve\(\) starts a server$"):
+        eagre.Client("http://127.0.0.1:1").runs()
+    with pytest.raises(httpx.ConnectError, match=r"^http://tester:8443: "):
+        asyncio.run(async_client(nothing).runs())
+
+
 def test_a_problem_that_is_no_document_is_quoted():
     with pytest.raises(eagre.Problem, match="502 Bad Gateway: <html>"):
         client(Wire(httpx.Response(502, text="<html>"))).ports()

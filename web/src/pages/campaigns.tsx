@@ -2,7 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { asked, NOTHING, ProfileEditor } from "../editor";
-import { duration, instant } from "../format";
+import { duration, instant, seconds } from "../format";
 import { Action, Badge, Panel, Title, Wrong } from "../parts";
 import { usePoll } from "../poll";
 import { go, to } from "../route";
@@ -75,10 +75,7 @@ function Start() {
     const sizes = more.sizes.split(/[,\s]+/).filter(Boolean);
     if (sizes.length) body.sizes = sizes;
     if (more.name.trim()) body.name = more.name.trim();
-    if (more.trial_s.trim()) {
-      if (!(Number(more.trial_s) > 0)) throw new Error(`'${more.trial_s}' is not a duration in seconds.`);
-      body.trial_s = Number(more.trial_s);
-    }
+    if (more.trial_s.trim()) body.trial_s = seconds(more.trial_s);
     const set = Object.fromEntries(Object.entries(settings).filter(([, value]) => value.trim()));
     if (Object.keys(set).length) body.set = set;
     const campaign = await call<Campaign>("POST", "campaigns", body);
@@ -111,7 +108,7 @@ function Start() {
           <input type="checkbox" checked={quick} onChange={(event) => setQuick(event.currentTarget.checked)} /> quick: minutes instead of hours
         </label>
         {field("sizes", "Frame lengths", "64B,imix")}
-        {field("trial_s", "Trial duration, seconds", "from the method")}
+        {field("trial_s", "Trial duration", "from the method")}
         {field("name", "Name of the campaign", "from the profile")}
         <Action does={start} failed={setWrong} look="main" disabled={!chosen.good || !name}>
           ▶ Start

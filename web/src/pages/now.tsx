@@ -3,7 +3,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { asked, NOTHING, ProfileEditor } from "../editor";
 import { RunFeed, total } from "../feed";
-import { bpsL1, duration, pps, several, si } from "../format";
+import { bpsL1, duration, pps, seconds, several, si } from "../format";
 import { useSource } from "../frame";
 import { Action, Badge, overallWords, Panel, Title, verdictWords, Wrong } from "../parts";
 import { usePoll } from "../poll";
@@ -194,7 +194,8 @@ function Start() {
     const body: Record<string, unknown> = { ...asked(chosen), keep: true };
     if (more.name.trim()) body.name = more.name.trim();
     if (more.rate.trim()) body.rate = more.rate.trim();
-    for (const name of ["duration_s", "seed", "cores"] as const) {
+    if (more.duration_s.trim()) body.duration_s = seconds(more.duration_s);
+    for (const name of ["seed", "cores"] as const) {
       if (!more[name].trim()) continue;
       if (!Number.isFinite(Number(more[name]))) throw new Error(`'${more[name]}' is not a number.`);
       body[name] = Number(more[name]);
@@ -206,7 +207,7 @@ function Start() {
     <Panel title="Start a profile">
       <ProfileEditor chosen={chosen} choose={choose} />
       <div class="row end">
-        {field("duration_s", "Duration, seconds", "from the profile")}
+        {field("duration_s", "Duration", "from the profile")}
         {field("rate", "Rate of each stream", "1Mpps")}
         {field("name", "Name of the run", "from the profile")}
         {field("seed", "Seed", "any")}

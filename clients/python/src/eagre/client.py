@@ -52,7 +52,8 @@ class Client(Calls):
 
     def send(self, call: Call[T]) -> T:
         """Sends a call of `eagre.calls`; returns the server's answer."""
-        response = self._http.request(call.method, call.path, params=call.params, json=call.body)
+        with transport.reaching(self.url):
+            response = self._http.request(call.method, call.path, params=call.params, json=call.body)
         if not response.is_success:
             raise transport.problem(response)
         return call.answer(response.text)

@@ -3,6 +3,8 @@
 import ipaddress
 import json
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import httpx
@@ -32,6 +34,16 @@ def is_local(url: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return host == "localhost" or host.endswith(".localhost")
+
+
+@contextmanager
+def reaching(url: str) -> Iterator[None]:
+    """Says in an `httpx.ConnectError` which server did not answer, and how to start one."""
+    try:
+        yield
+    except httpx.ConnectError as error:
+        remedy = "; 'eagre serve' or eagre.serve() starts a server" if is_local(url) else ""
+        raise httpx.ConnectError(f"{url}: {error}{remedy}") from error
 
 
 def problem(response: httpx.Response) -> Problem:
