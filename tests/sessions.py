@@ -83,6 +83,12 @@ def all_failed(one, count, **reasons):
     return one
 
 
+def hinted(done, start):
+    """A note says where to look: `sessions` and then what is given."""
+    notes = done.json["verdict"].get("notes", [])
+    assert any(note.startswith(f"sessions {start}") for note in notes), notes
+
+
 def no_resets(tcp):
     """Nobody reset, but for hosts that had forgotten a connection when something of it was acknowledged once more."""
     assert tcp["resets_out"] == 0 and tcp["resets_in"] <= tcp["duplicates"], tcp

@@ -9,7 +9,7 @@ from bad_server import REFUSING
 from hosts import Host, Routed
 from lab import EAST4, LONG
 from servers import OBJECTS, Dnsmasq, Haproxy, Nginx, certificate
-from sessions import all_failed, all_through, check, no_resets, of
+from sessions import all_failed, all_through, check, hinted, no_resets, of
 
 MANY = 100_000 if LONG else 5_000
 FAMILIES = pytest.mark.parametrize("v6", [False, True], ids=["ipv4", "ipv6"])
@@ -181,6 +181,7 @@ def test_tls_to_a_server_without_it_is_told(host):
     )
     all_failed(of(done, "plain"), 20, tls_protocol=20)
     all_failed(of(done, "suite"), 20, tls_alert=20)
+    hinted(done, "plain: 20 of 20 got no TLS that both ends know: does the port speak TLS")
 
 
 # haproxy in between.
@@ -388,6 +389,7 @@ def test_pages_that_are_not_found(host):
     )
     for name in ("fails", "expected"):
         all_failed(of(done, name), 200, http_4xx=200)
+        hinted(done, f"{name}: 200 of 200 were answered with a status of 4xx: does the server have what is asked for?")
     all_through(of(done, "counted"), 200, 400)
     all_through(of(done, "wanted"), 200, 200)
     all_failed(of(done, "unwanted"), 200, http_status=200)

@@ -12,7 +12,7 @@ from hosts import Capture, Delayed, Host, Routed, counted, rules
 from kernel_client import digest
 from kernel_server import DIGEST, ECHO, KNOWN_BYTES, LEAVER, SINK, SLEEP_S, SLOW, SOURCE, known
 from lab import LONG, WEST4, call, wait_until
-from sessions import all_through, check, no_resets, of, raw
+from sessions import all_through, check, hinted, no_resets, of, raw
 
 KINDS = ["afpacket", "afxdp"]
 FAMILIES = pytest.mark.parametrize("v6", [False, True], ids=["ipv4", "ipv6"])
@@ -554,6 +554,7 @@ def test_a_port_nobody_listens_at_refuses(host):
     done = host.run(host.client(raw(), False, 99, open="2000/s", count=1000))
     one = of(done)
     assert one["failed"] == {"refused": 1000} and one["established"] == 0, one
+    hinted(done, "s: 1,000 of 1,000 were refused: does a server listen at that address and port")
     assert done.seconds < 10
 
 

@@ -101,6 +101,24 @@ fn is_end_of(write: &Write, headers: &[Header], protocols: &[&str]) -> bool {
     protocol.is_some_and(|name| protocols.contains(&name)) && matches!(field.name, "src" | "dst")
 }
 
+/// Reasons for which everything fails at once, and where to look then.
+const HINTS: [(Reason, &str); 3] = [
+    (
+        Reason::Refused,
+        "were refused: does a server listen at that address and port, or does a device on the way refuse them?",
+    ),
+    (
+        Reason::Http4xx,
+        "were answered with a status of 4xx: does the server have what is asked for? It goes by 'path' and the header Host",
+    ),
+    (
+        Reason::TlsProtocol,
+        "got no TLS that both ends know: does the port speak TLS, and which versions? A port of plain HTTP answers in HTTP",
+    ),
+];
+/// Share of sessions that fail for one reason so that the reason is looked into.
+const NEARLY_ALL: f64 = 0.9;
+
 /// Notes on what came of an entry's clients.
 fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {
     let name = &plan.name;
@@ -116,6 +134,17 @@ fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {
         notes.push(format!(
             "sessions {name}: servers announced to keep idle connections for {seconds} s (Keep-Alive: timeout={seconds}), and 'think' \
              is longer"
+        ));
+    }
+    let attempted = counts.attempted;
+    let hint = HINTS
+        .iter()
+        .find(|(reason, _)| attempted > 0 && counts.failed(*reason) as f64 >= attempted as f64 * NEARLY_ALL);
+    if let Some((reason, hint)) = hint.filter(|_| plan.carrier == Carrier::Tcp) {
+        notes.push(format!(
+            "sessions {name}: {} of {} {hint}",
+            count(counts.failed(*reason)),
+            count(attempted)
         ));
     }
     let refused = counts.failed(Reason::Refused) + counts.failed(Reason::Unreachable);
