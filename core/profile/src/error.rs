@@ -54,34 +54,3 @@ impl fmt::Display for ProfileError {
 }
 
 impl std::error::Error for ProfileError {}
-
-/// Words of a list that are all told.
-const LISTED_MAX: usize = 40;
-/// Words that are told of a longer one.
-const LISTED_OF_MANY: usize = 8;
-
-/// "unknown header 'ipv5'; did you mean 'ipv4'? Allowed: …"
-pub(crate) fn unknown(noun: &str, given: &str, allowed: &[&str]) -> String {
-    let nearest = nearest(given, allowed).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
-    let stop = if nearest.is_empty() { "." } else { "" };
-    if allowed.len() <= LISTED_MAX {
-        return format!("unknown {noun} '{given}'{nearest}{stop} Allowed: {}", allowed.join(", "));
-    }
-    let mut likely = allowed.to_vec();
-    likely.sort_by_key(|word| distance(given, word));
-    likely.truncate(LISTED_OF_MANY);
-    format!("unknown {noun} '{given}'{nearest}{stop} Allowed, among others: {}", likely.join(", "))
-}
-
-/// How many typing mistakes are between two words, however their letters are written.
-fn distance(given: &str, word: &str) -> usize {
-    strsim::damerau_levenshtein(&given.to_lowercase(), &word.to_lowercase())
-}
-
-/// The allowed word a typing mistake away from `given`.
-fn nearest<'a>(given: &str, allowed: &[&'a str]) -> Option<&'a str> {
-    let (far, word) =
-        allowed.iter().map(|word| (distance(given, word), *word)).min_by_key(|(far, _)| *far)?;
-    let length = given.chars().count();
-    (far <= (length / 3).max(1) && far < length).then_some(word)
-}

@@ -8,9 +8,10 @@
 
 use crate::document::packet::field_of_format;
 use crate::document::quantity;
-use crate::error::{Position, ProfileError, unknown};
+use crate::error::{Position, ProfileError};
 use crate::yaml::{Member, Node, Value};
 use serde_json::{Map, Value as Json};
+use spelling::unknown;
 use std::collections::{HashMap, HashSet};
 
 /// What was read.

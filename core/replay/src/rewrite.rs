@@ -7,8 +7,8 @@ use crate::headers::Headers;
 use crate::{LONGEST, RewriteError, SHORTEST, Trace};
 use std::ops::Range;
 use wire::{
-    Algorithm, Auto, Checksum, Field, Header, Kind, Protocol, ReadHeader, SERVICE_VLAN_TYPE, VLAN_TYPE,
-    checksum, is_vlan_type, protocol,
+    Algorithm, Auto, Checksum, Field, Header, Kind, PathError, Protocol, ReadHeader, SERVICE_VLAN_TYPE,
+    VLAN_TYPE, checksum, is_vlan_type, known_field, known_header,
 };
 
 /// Where tags stand: behind both hardware addresses.
@@ -208,11 +208,9 @@ impl Target {
         let example = "such as ipv4.dst";
         let (header, name) =
             path.split_once('.').ok_or_else(|| format!("'{path}' is not a header and a field, {example}"))?;
-        let protocol = protocol(header).ok_or_else(|| format!("{path}: there is no header '{header}'"))?;
-        let field = protocol.field(name).ok_or_else(|| {
-            let names: Vec<&str> = protocol.fields.iter().map(|field| field.name).collect();
-            format!("{path}: {header} has no field '{name}'; it has {}", names.join(", "))
-        })?;
+        let told = |error: PathError| format!("{path}: {error}");
+        let protocol = known_header(header).map_err(told)?;
+        let field = known_field(protocol, name).map_err(told)?;
         Ok(Self { protocol, field })
     }
 

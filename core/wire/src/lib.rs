@@ -32,7 +32,7 @@ pub use build::{BuildError, Header, Packet, PacketSpec};
 pub use catalogue::{Auto, BY_LENGTH, Field, Found, Kind, Length, Part, Protocol, ValueError, protocol};
 pub use checksums::{Algorithm, Checksum, PseudoHeader, checksums};
 pub use fill::Fill;
-pub use path::{PathError, Place};
+pub use path::{PathError, Place, known_field, known_header};
 pub use raw::{Fix, FixOf, RawFrame};
 pub use read::{ReadHeader, read, read_first};
 pub use variable::{Variable, VariableKind, parse_bytes};

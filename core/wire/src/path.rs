@@ -9,6 +9,7 @@
 use crate::build::{Header, Packet};
 use crate::catalogue::{Field, Protocol, protocol};
 use crate::protocols::ALL;
+use spelling::nearest;
 use std::fmt;
 use std::ops::Range;
 
@@ -145,10 +146,7 @@ fn find(step: &str, headers: &[&'static Protocol], behind: Option<usize>) -> Res
         }
         None => (step, 0),
     };
-    let Some(wanted) = protocol(name) else {
-        let nearest = nearest(name, ALL.iter().map(|p| p.name));
-        return Err(PathError::UnknownHeader { given: name.to_owned(), nearest });
-    };
+    let wanted = known_header(name)?;
     let first = behind.map_or(0, |behind| behind + 1);
     let found: Vec<usize> = (first..headers.len()).filter(|i| headers[*i].name == wanted.name).collect();
     found.get(nth as usize).copied().ok_or_else(|| PathError::NoHeader {
@@ -161,8 +159,27 @@ fn find(step: &str, headers: &[&'static Protocol], behind: Option<usize>) -> Res
 }
 
 fn field_place(name: &str, header: usize, protocol: &'static Protocol) -> Result<Place, PathError> {
+    Ok(Place::Field { header, field: known_field(protocol, name)? })
+}
+
+/// The protocol of this name.
+///
+/// # Errors
+/// There is none; the error names the one that may be meant.
+pub fn known_header(name: &str) -> Result<&'static Protocol, PathError> {
+    protocol(name).ok_or_else(|| {
+        let nearest = nearest(name, ALL.iter().map(|p| p.name));
+        PathError::UnknownHeader { given: name.to_owned(), nearest }
+    })
+}
+
+/// The field of this name, which has a fixed width.
+///
+/// # Errors
+/// There is none; the error names the one that may be meant, or all there are.
+pub fn known_field(protocol: &'static Protocol, name: &str) -> Result<&'static Field, PathError> {
     if let Some(field) = protocol.field(name) {
-        return Ok(Place::Field { header, field });
+        return Ok(field);
     }
     if let Some(variable) = protocol.variable(name) {
         return Err(PathError::Variable { header: protocol.name, field: variable.name });
@@ -216,27 +233,6 @@ fn shape(path: &str) -> PathError {
 
 fn range(given: &str, reason: &'static str) -> PathError {
     PathError::Range { given: given.to_owned(), reason }
-}
-
-/// The name most like `given`, if one is like it.
-fn nearest(given: &str, names: impl Iterator<Item = &'static str>) -> Option<&'static str> {
-    let (distance, name) = names.map(|name| (distance(given, name), name)).min()?;
-    (distance <= 1 + name.len() / 4).then_some(name)
-}
-
-/// How many letters must be added, removed or replaced to make one text of the other (Levenshtein).
-fn distance(from: &str, to: &str) -> usize {
-    let to: Vec<char> = to.chars().collect();
-    let mut row: Vec<usize> = (0..=to.len()).collect();
-    for (i, letter) in from.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, other) in to.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *other);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[to.len()]
 }
 
 impl fmt::Display for PathError {

@@ -127,7 +127,7 @@ impl Choice {
     pub fn by_name(name: &str) -> Result<&'static Self, CampaignError> {
         choices().iter().find(|choice| choice.name == name).ok_or_else(|| {
             let known: Vec<_> = choices().iter().map(|choice| choice.name).collect();
-            CampaignError::Unknown { name: name.to_owned(), known: known.join(", ") }
+            CampaignError::Unknown(spelling::unknown("method", name, &known))
         })
     }
 
@@ -320,7 +320,7 @@ mod tests {
             Choice::by_name("rfc2455")
                 .unwrap_err()
                 .to_string()
-                .starts_with("unknown method 'rfc2455'; known methods: rfc2544")
+                .starts_with("unknown method 'rfc2455'; did you mean 'rfc2544'? Allowed: rfc2544")
         );
     }
 

@@ -7,14 +7,9 @@ use store::StoreError;
 /// Why a campaign cannot run or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum CampaignError {
-    /// There is no such method.
-    #[error("unknown method '{name}'; known methods: {known}")]
-    Unknown {
-        /// What was asked for.
-        name: String,
-        /// What there is.
-        known: String,
-    },
+    /// There is no such method; the sentence names those there are.
+    #[error("{0}")]
+    Unknown(String),
     /// The profile does not suit the method.
     #[error("{place}: {reason}")]
     Profile {

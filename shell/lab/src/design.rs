@@ -192,10 +192,10 @@ pub(crate) fn test_by_name<'a>(
     name: Option<&str>,
 ) -> Result<&'a Test, LabError> {
     let found = tests.iter().find(|test| name.is_none_or(|name| test.name == name));
+    let known = || tests.iter().map(|test| test.name.as_str()).collect::<Vec<_>>();
     found.ok_or_else(|| LabError::UnknownTest {
         lab: lab.to_owned(),
-        test: name.unwrap_or_default().to_owned(),
-        known: tests.iter().map(|test| test.name.as_str()).collect::<Vec<_>>().join(", "),
+        sentence: spelling::unknown("test", name.unwrap_or_default(), &known()),
     })
 }
 

@@ -8,14 +8,9 @@ pub enum LabError {
     /// An invalid lab name.
     #[error("'{0}' is not a valid lab name: use 1 to 40 lower-case letters, digits and '-'")]
     BadName(String),
-    /// No such topology.
-    #[error("unknown topology '{name}': use one of {known}")]
-    UnknownTopology {
-        /// The requested name.
-        name: String,
-        /// The known names.
-        known: String,
-    },
+    /// No such topology; the sentence names those there are.
+    #[error("{0}")]
+    UnknownTopology(String),
     /// A parameter that the topology does not have, or a value out of range.
     #[error("{topology}: {reason}")]
     BadParameter {
@@ -48,14 +43,12 @@ pub enum LabError {
     #[error("lab {0} is incomplete: remove it with 'eagre lab down {0}'")]
     Incomplete(String),
     /// The topology has no such test.
-    #[error("lab {lab} has no test '{test}': use one of {known}")]
+    #[error("lab {lab}: {sentence}")]
     UnknownTest {
         /// The lab.
         lab: String,
-        /// The requested name.
-        test: String,
-        /// The known names.
-        known: String,
+        /// What was asked for, and what there is.
+        sentence: String,
     },
     /// A command failed.
     #[error("'{command}' failed: {output}")]
@@ -118,7 +111,7 @@ impl LabError {
         matches!(
             self,
             Self::BadName(_)
-                | Self::UnknownTopology { .. }
+                | Self::UnknownTopology(_)
                 | Self::BadParameter { .. }
                 | Self::Generate(_)
                 | Self::UnknownTest { .. }

@@ -118,7 +118,7 @@ impl From<CampaignError> for Fault {
 impl From<StoreError> for Fault {
     fn from(error: StoreError) -> Self {
         match error {
-            StoreError::NoCampaign(_) | StoreError::Missing(_) => Self::not_found(error.to_string()),
+            StoreError::NoCampaign { .. } | StoreError::Missing(_) => Self::not_found(error.to_string()),
             StoreError::Ambiguous { .. } => Self::conflict(error.to_string()),
             error if error.is_bad_input() => Self::unprocessable(error.to_string()),
             error => Self::machine(format!("results store: {error}")),

@@ -58,7 +58,7 @@ impl ProfileStore {
             Ok(text) => Ok(text),
             Err(error) if error.kind() == ErrorKind::NotFound => example(&format!("{name}.yaml"))
                 .and_then(|bytes| String::from_utf8(bytes).ok())
-                .ok_or_else(|| Fault::not_found(format!("no profile '{name}'"))),
+                .ok_or_else(|| self.unknown(name)),
             Err(error) => Err(Fault::machine(format!("profile '{name}': {error}"))),
         }
     }
@@ -79,8 +79,14 @@ impl ProfileStore {
             Err(_) if example(&format!("{name}.yaml")).is_some() => {
                 Err(Fault::conflict(format!("'{name}' is a built-in example and cannot be deleted")))
             }
-            Err(_) => Err(Fault::not_found(format!("no profile '{name}'"))),
+            Err(_) => Err(self.unknown(name)),
         }
+    }
+
+    fn unknown(&self, name: &str) -> Fault {
+        let all = self.list().unwrap_or_default();
+        let like = spelling::did_you_mean(name, all.iter().map(|entry| entry.name.as_str()));
+        Fault::not_found(format!("no profile '{name}'{like}"))
     }
 
     /// All profiles by name; a stored one hides the example of the same name.

@@ -311,7 +311,7 @@ fn write(shared: &Shared, tell: &impl Fn(Option<String>)) {
                 has_failed = false;
             }
             Ok(()) => {}
-            Err(error @ StoreError::NoCampaign(_)) => {
+            Err(error @ StoreError::NoCampaign { .. }) => {
                 tracing::error!(id = %run.id, "{error}");
                 return tell(Some("it was deleted from the store, which takes no more of it".to_owned()));
             }

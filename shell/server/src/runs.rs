@@ -558,7 +558,7 @@ impl RunJob {
         let also =
             |sentence: String| Some(why.clone().map_or(sentence.clone(), |why| format!("{why}; {sentence}")));
         let reason = match (stored, kept.take()) {
-            (Err(StoreError::NoCampaign(_)), _) => also(
+            (Err(StoreError::NoCampaign { .. }), _) => also(
                 "the result is not stored: it was deleted from the store while the run went on".to_owned(),
             ),
             (Err(error), Some(kept)) => {
@@ -588,7 +588,7 @@ impl RunJob {
                 std::thread::sleep(STORE_AGAIN);
                 match kept.keep(state, why.as_deref(), found.as_ref()) {
                     Ok(()) => break tracing::info!(id = %run.job.about.id, "the result is stored now"),
-                    Err(error @ StoreError::NoCampaign(_)) => {
+                    Err(error @ StoreError::NoCampaign { .. }) => {
                         break tracing::error!(id = %run.job.about.id, "the result is not stored: {error}");
                     }
                     Err(_) => {}

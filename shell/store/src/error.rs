@@ -1,5 +1,6 @@
 //! What can go wrong with a store, and whose fault it is.
 
+use crate::model::CampaignId;
 use std::path::PathBuf;
 
 /// Why a store did not do what was asked.
@@ -7,7 +8,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum StoreError {
     /// There is no such file.
-    #[error("{}: there is no store", .0.display())]
+    #[error("{}: there is no store; 'eagre bench' and 'eagre serve' make one, and --store names another", .0.display())]
     Missing(PathBuf),
     /// The file is something else.
     #[error("{}: this is no results store", .0.display())]
@@ -42,8 +43,13 @@ pub enum StoreError {
         reason: String,
     },
     /// No campaign is called so.
-    #[error("no campaign '{0}'; `eagre results list` shows what there is")]
-    NoCampaign(String),
+    #[error("no campaign '{reference}'{like}; 'eagre results list' shows what there is")]
+    NoCampaign {
+        /// What was asked for.
+        reference: String,
+        /// The name that may be meant, as the sentence has it; empty if none is like it.
+        like: String,
+    },
     /// Several campaigns begin so.
     #[error("'{reference}' is not one campaign: {}", matches.join(", "))]
     Ambiguous {
@@ -81,13 +87,20 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// There is no campaign of this id.
+    pub(crate) fn no_campaign(id: &CampaignId) -> Self {
+        Self::NoCampaign { reference: id.0.clone(), like: String::new() }
+    }
+
     /// Whether the caller asked for something wrong, rather than the machine refusing.
     pub fn is_bad_input(&self) -> bool {
         use StoreError as E;
         match self {
-            E::Missing(_) | E::NotAStore(_) | E::Newer { .. } | E::NoCampaign(_) | E::Ambiguous { .. } => {
-                true
-            }
+            E::Missing(_)
+            | E::NotAStore(_)
+            | E::Newer { .. }
+            | E::NoCampaign { .. }
+            | E::Ambiguous { .. } => true,
             E::TrialExists { .. } | E::Instant(_) | E::Date(_) => true,
             E::Open { .. } | E::ReadOnly { .. } | E::Document(_) | E::Export(_) | E::Busy | E::Sqlite(_) => {
                 false

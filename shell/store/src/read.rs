@@ -58,7 +58,7 @@ impl Store {
         Ok(all)
     }
 
-    /// The campaign a user means: an id, its beginning, its six last digits, or `latest`.
+    /// The campaign a user means: an id, its beginning, its six last digits, a name, of which the latest is meant, or `latest`.
     ///
     /// # Errors
     /// There is none, or several; the store can't be read.
@@ -77,8 +77,16 @@ impl Store {
                 &[reference],
             )?
         };
+        if matches.is_empty() {
+            let latest = "SELECT id FROM campaign WHERE name = ?1 ORDER BY started DESC, rowid DESC LIMIT 1";
+            matches = texts(latest, &[reference])?;
+        }
         match matches.len() {
-            0 => Err(StoreError::NoCampaign(reference.to_owned())),
+            0 => {
+                let names = texts("SELECT DISTINCT name FROM campaign", &[])?;
+                let like = spelling::did_you_mean(reference, names.iter().map(String::as_str));
+                Err(StoreError::NoCampaign { reference: reference.to_owned(), like })
+            }
             1 => Ok(CampaignId(matches.swap_remove(0))),
             _ if matches.iter().any(|id| id == reference) => Ok(CampaignId(reference.to_owned())),
             _ => Err(StoreError::Ambiguous { reference: reference.to_owned(), matches }),
@@ -114,7 +122,7 @@ impl Store {
             Ok((campaign, row.get::<_, String>(2)?, row.get::<_, String>(13)?))
         });
         let (mut campaign, config, environment) =
-            found.optional()?.ok_or_else(|| StoreError::NoCampaign(id.0.clone()))?;
+            found.optional()?.ok_or_else(|| StoreError::no_campaign(id))?;
         campaign.config = serde_json::from_str(&config)?;
         campaign.environment = serde_json::from_str(&environment)?;
         campaign.tags = self.tags(id)?;

@@ -200,7 +200,7 @@ impl Store {
 }
 
 fn found(changed: usize, campaign: &CampaignId) -> Result<(), StoreError> {
-    if changed == 0 { Err(StoreError::NoCampaign(campaign.0.clone())) } else { Ok(()) }
+    if changed == 0 { Err(StoreError::no_campaign(campaign)) } else { Ok(()) }
 }
 
 fn must_be(transaction: &Transaction<'_>, campaign: &CampaignId) -> Result<(), StoreError> {
@@ -224,7 +224,7 @@ fn unused_id(
         let id = CampaignId(format!("{}-{}-{}", &digits[..8], &digits[8..], &hash[..6]));
         match must_be(transaction, &id) {
             Ok(()) => {}
-            Err(StoreError::NoCampaign(_)) => return Ok(id),
+            Err(StoreError::NoCampaign { .. }) => return Ok(id),
             Err(error) => return Err(error),
         }
     }

@@ -9,7 +9,6 @@ use crate::condition::Condition;
 use crate::document::StreamDoc;
 use crate::document::app::AppDoc;
 use crate::document::session::SessionDoc;
-use crate::error::unknown;
 use crate::plan::{Criterion, GroupPlan, PortPlan};
 use indexmap::IndexSet;
 use result::{
@@ -17,6 +16,7 @@ use result::{
 };
 use session::Reason;
 use session::plan::Phase;
+use spelling::unknown;
 use tcp::{StackCounts, TcpCounts};
 use wire::integrity::Damage;
 

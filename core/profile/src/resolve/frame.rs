@@ -156,7 +156,7 @@ impl Resolver<'_> {
         }
         let names: Vec<&str> = varying.names.variables.iter().map(String::as_str).collect();
         let Some(variable) = names.iter().position(|name| *name == of.same_as) else {
-            let reason = crate::error::unknown("varying field", &of.same_as, &names);
+            let reason = spelling::unknown("varying field", &of.same_as, &names);
             self.reading.fail(format!("{path}.same_as"), reason);
             return None;
         };

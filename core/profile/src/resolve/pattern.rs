@@ -183,7 +183,7 @@ impl Resolver<'_> {
                     continue;
                 }
                 let known: Vec<&str> = document.streams.iter().map(|s| s.name.0.as_str()).collect();
-                self.reading.fail(at, crate::error::unknown("stream without copies", &then.stream, &known));
+                self.reading.fail(at, spelling::unknown("stream without copies", &then.stream, &known));
                 continue;
             };
             let ends_at_last = then.from == ThenFromDoc::LastPacket;

@@ -45,7 +45,7 @@ impl Resolver<'_> {
             }
             None if !self.reading.is_dropped(&format!("ports.{}", doc.port)) => {
                 let known: Vec<&str> = self.ports.iter().map(|port| port.name.as_str()).collect();
-                self.reading.fail(format!("{path}.port"), crate::error::unknown("port", &doc.port, &known));
+                self.reading.fail(format!("{path}.port"), spelling::unknown("port", &doc.port, &known));
             }
             _ => {}
         }

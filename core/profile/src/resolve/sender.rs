@@ -52,7 +52,7 @@ impl Resolver<'_> {
         let found = self.indices[port].by_name.get(name).copied();
         if found.is_none() {
             let known: Vec<&str> = self.ports[port].hosts.iter().map(|host| host.name.as_str()).collect();
-            let reason = crate::error::unknown("host", name, &known);
+            let reason = spelling::unknown("host", name, &known);
             self.reading.fail(path, format!("behind port '{}': {reason}", self.ports[port].name));
         }
         found

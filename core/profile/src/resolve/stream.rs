@@ -549,7 +549,7 @@ impl<'a> Resolver<'a> {
         }
         if !self.reading.is_dropped(&format!("ports.{name}")) {
             let known: Vec<&str> = self.ports.iter().map(|port| port.name.as_str()).collect();
-            self.reading.fail(path, crate::error::unknown("port", name, &known));
+            self.reading.fail(path, spelling::unknown("port", name, &known));
         }
         PortName::Missing
     }

@@ -3,9 +3,9 @@
 use super::Resolver;
 use crate::document::packet::FieldValue;
 use crate::document::vary::{EndianDoc, FlowsDoc, GeneratorDoc, ListOrderDoc, OrderDoc, VaryDoc, Weight};
-use crate::error::unknown;
 use field::{FlowOrder, Flows, ListOrder, Pick, Source, Target, Variable, Vary, Write};
 use indexmap::IndexMap;
+use spelling::unknown;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::path::{self, Place};
 use wire::{Field, Header, Kind, Packet, PacketSpec, ValueError};

@@ -1,7 +1,7 @@
 use super::*;
 use crate::testing::*;
 use proptest::prelude::*;
-use wire::{Header, PacketSpec, read};
+use wire::{Header, PacketSpec, protocol, read};
 
 fn set(path: &str, value: &str) -> Rewrite {
     Rewrite::Set { path: path.into(), value: value.into() }
@@ -132,7 +132,7 @@ fn a_field_behind_a_name_is_found() {
 fn says_which_rule_is_wrong() {
     for (rule, reason) in [
         (set("dst", "1"), "'dst' is not a header and a field, such as ipv4.dst"),
-        (set("ipv5.dst", "1"), "ipv5.dst: there is no header 'ipv5'"),
+        (set("ipv5.dst", "1"), "ipv5.dst: there is no header 'ipv5'; did you mean 'ipv4'?"),
         (set("udp.port", "1"), "udp.port: udp has no field 'port'; it has src, dst, length, checksum"),
         (set("ipv4.dst", "10.0.0"), "ipv4.dst: '10.0.0' is not an IPv4 address such as 10.0.0.1"),
         (

@@ -95,7 +95,7 @@ impl FromStr for Syntax {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GenerateError {
     /// No such syntax.
-    #[error("unknown syntax '{text}': use one of {}", Syntax::ALL.map(Syntax::name).join(", "))]
+    #[error("{}", spelling::unknown("syntax", text, &Syntax::ALL.map(Syntax::name)))]
     UnknownSyntax {
         /// The request.
         text: String,

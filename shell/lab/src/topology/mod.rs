@@ -172,9 +172,9 @@ impl Topology {
     ///
     /// If there is none.
     pub fn by_name(name: &str) -> Result<Self, LabError> {
-        let known = || Self::all().map(Self::name).collect::<Vec<_>>().join(", ");
+        let known = || Self::all().map(Self::name).collect::<Vec<_>>();
         let found = Self::all().find(|topology| topology.name() == name);
-        found.ok_or_else(|| LabError::UnknownTopology { name: name.to_owned(), known: known() })
+        found.ok_or_else(|| LabError::UnknownTopology(spelling::unknown("topology", name, &known())))
     }
 
     /// Its name.

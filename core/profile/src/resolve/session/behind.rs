@@ -5,10 +5,10 @@ use super::Whose;
 use super::host::{MOST, named, too_many};
 use super::pool::{Span, TWO_FAMILIES};
 use crate::document::session::AddressesDoc;
-use crate::error::unknown;
 use crate::resolve::Resolver;
 use indexmap::IndexMap;
 use session::plan::AddressRange;
+use spelling::unknown;
 use std::net::IpAddr;
 
 /// Ranges of hosts that have no address in common, in order.

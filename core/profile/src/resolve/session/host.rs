@@ -69,7 +69,7 @@ impl Resolver<'_> {
             let found: Vec<usize> = (0..hosts.len()).filter(|number| is_it(&hosts[*number])).collect();
             let reason = if found.is_empty() {
                 let known: Vec<&str> = hosts.iter().map(|host| host.name.as_str()).collect();
-                Some(crate::error::unknown("host", name, &known))
+                Some(spelling::unknown("host", name, &known))
             } else if let Some(twice) = found.iter().find(|number| numbers.contains(number)) {
                 Some(format!("host {} is in this list twice", named(&hosts[*twice])))
             } else {

@@ -5,12 +5,12 @@ use super::tunnel::EndTunnels;
 use crate::document::quantity::{EndAddresses, Mac};
 use crate::document::session::{AddressesDoc, NextHopDoc, SessionDoc};
 use crate::document::session_text::{AddressText, EndText};
-use crate::error::unknown;
 use crate::plan::{Address, ClientsBy, HopBy, HostPlan, SessionHop};
 use crate::resolve::pppoe::whose as whose_clients;
 use crate::resolve::stream::PortName;
 use crate::resolve::{Resolver, family};
 use session::plan::{AddressRange, SideTunnel};
+use spelling::unknown;
 use std::net::IpAddr;
 
 /// Servers on the clients' own network whose MAC addresses are resolved one by one.
