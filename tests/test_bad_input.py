@@ -1,6 +1,7 @@
 """Errors: one sentence and the right exit code, 2 for bad input, 3 if the machine refuses."""
 
 import resource
+import socket
 
 import pytest
 from lab import EAGRE, REPO, need, pair, stream, wait_until
@@ -56,12 +57,57 @@ def test_a_broken_profile_is_told_with_all_its_errors(eagre, path):
         (["demo", "--json", "/nonexistent/folder/result.json"], ["/nonexistent/folder/result.json: No such file"]),
         (["demo", "--out", "/proc/nothing"], ["eagre: /proc/nothing: "]),
         (["send", "--port", "ring:a", "--udp", "--tcp"], ["'--udp'", "'--tcp'"]),
+        (["run", "examples/demo.yaml", "--sizes", "64"], ["'--sizes' is an option of 'eagre bench'"]),
+        (["run", "examples/demo.yaml", "--cpu", "2"], ["'--cores' does that here"]),
+        (["bench", "rfc2455"], ["unknown method 'rfc2455'; did you mean 'rfc2544'?"]),
+        (["lab", "run", "kernel-ruter"], ["unknown topology 'kernel-ruter'; did you mean 'kernel-router'?"]),
+        (["lab", "generate", "routes", "--count", "1", "--via", "10.0.0.1", "--syntax", "cisko"], ["did you mean 'cisco'?"]),
+        (["serve", "--listen", "here"], ["127.0.0.1:8443", "or a port"]),
+        (["results", "show", "--store", "/nonexistent/results.db"], ["there is no store", "--store"]),
     ],
     ids=lambda value: " ".join(value) if value and not value[0].startswith("'") else "",
 )
 def test_a_wrong_command_line_is_told(eagre, arguments, texts):
     """Exit code 2, and what was expected."""
     assert eagre(*arguments, cwd=REPO).refused(2, *texts).out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments, texts",
+    [
+        (["send", "--port", "null", "--dst", "10.0.0.1"], ["--rate: no rate", "--src or --ip"]),
+        (["send", "--port", "null", "--rate", "1kpps", "--ip", "10.0.0.1/24"], ["give --dst"]),
+        (["send", "--port", "null", "--rate", "1kpps", "--ip", "10.0.0.1/24", "--dst", "10.1.0.1"], ["give --gateway or --dst-mac"]),
+        (["capture", "--port", "null", "--rotate-size", "1", "--file", "/dev/null"], ["--rotate-size: must be at least 1MB"]),
+        (["replay", "examples/replay.pcap", "--port", "null", "--rewrite", "ipv4.scr=1"], ["--rewrite: ", "did you mean 'src'?"]),
+        (["replay", "/nonexistent.pcap", "--port", "null"], ["FILE: '/nonexistent.pcap': No such file"]),
+    ],
+    ids=lambda value: value[0] if value[0] in ("send", "capture", "replay") else "",
+)
+def test_options_are_named_where_there_is_no_profile(eagre, arguments, texts):
+    """Nobody has seen the profile that they make: neither its lines nor its keys."""
+    done = eagre(*arguments, cwd=REPO).refused(2, *texts)
+    assert "line " not in done.err and "streams[" not in done.err, done.err
+
+
+def test_numbers_without_a_unit(eagre):
+    """Seconds, bytes, a factor: where nothing else makes sense."""
+    for arguments in (
+        ["demo", "--duration", "0.2", "--json", "-"],
+        ["bench", "throughput", "examples/sim-router.yaml", "--sim", "--sizes", "64,128B", "--trial", "1", "--estimate"],
+        ["replay", "examples/replay.pcap", "--port", "null", "--speed", "10", "--print"],
+    ):
+        eagre(*arguments, cwd=REPO).ok()
+
+
+def test_a_server_is_not_alone(lab, eagre):
+    """Another one at its address, none where one is looked for, a folder that is not its own: each with its remedy."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port, folder = taken.getsockname()[1], lab.folder()
+        where = ("--store", folder / "results.db", "--state", folder / "serve")
+        eagre("serve", "--listen", f":{port}", *where).refused(3, f"127.0.0.1:{port}: Address already in use", "--listen")
+    eagre("top", f"http://127.0.0.1:{port}", "--once").refused(3, "Connection refused", "'eagre serve' starts a server")
+    eagre("serve", "--listen", "0", "--store", folder / "r.db", "--state", "/proc/eagre").refused(3, "/proc/eagre: ")
 
 
 def test_a_wrong_output_path_is_told_before_any_traffic(eagre):

@@ -3,6 +3,7 @@
 use crate::exit::Exit;
 use crate::results::ResultsArgs;
 use crate::verdicts::VerdictArgs;
+use crate::words;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use profile::document::{Bytes, Ip, IpPrefix, Mac, Speedup};
 use profile::plan::Polling;
@@ -190,7 +191,7 @@ pub(crate) struct Common {
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Load>,
     /// Duration (overrides the profile)
-    #[arg(long, visible_alias = "for", value_name = "TIME")]
+    #[arg(long, visible_alias = "for", value_name = "TIME", value_parser = words::time)]
     pub duration: Option<Nanos>,
     /// Random seed (overrides the profile)
     #[arg(long, value_name = "N")]
@@ -202,7 +203,7 @@ pub(crate) struct Common {
     #[arg(long, value_name = "FILE")]
     pub jsonl: Option<PathBuf>,
     /// Interval length
-    #[arg(long, value_name = "TIME", default_value = "1s")]
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = words::time)]
     pub interval: Nanos,
     /// Write result, intervals and profile to a directory
     #[arg(long, value_name = "DIR")]
@@ -275,7 +276,7 @@ pub(crate) struct SendArgs {
     #[arg(long, value_name = "ID", value_parser = clap::value_parser!(u16).range(1..=4094))]
     pub vlan: Option<u16>,
     /// Frame length with FCS, in bytes
-    #[arg(long, value_name = "BYTES", value_parser = frame_len)]
+    #[arg(long, value_name = "BYTES", value_parser = words::frame_len)]
     pub size: Option<FrameLen>,
     /// Number of packets to send
     #[arg(long, value_name = "N")]
@@ -296,7 +297,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "DEVICE")]
     pub to: Option<String>,
     /// Speed relative to the capture: 2x, 0.5x
-    #[arg(long, value_name = "FACTOR")]
+    #[arg(long, value_name = "FACTOR", value_parser = words::factor)]
     pub speed: Option<Speedup>,
     /// Number of times to send the file
     #[arg(long, value_name = "N")]
@@ -342,19 +343,19 @@ pub(crate) struct CaptureArgs {
     #[arg(long, value_name = "EXPRESSION")]
     pub filter: Option<String>,
     /// Maximum bytes to capture per packet: 128B
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = words::bytes)]
     pub snap: Option<Bytes>,
     /// Start a new file at this size: 100MB
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = words::bytes)]
     pub rotate_size: Option<Bytes>,
     /// Start a new file after this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = words::time)]
     pub rotate_time: Option<Nanos>,
     /// Number of files to keep, newest first
     #[arg(long, value_name = "N")]
     pub files: Option<u32>,
     /// Keep the newest packets in a memory buffer of this size and write them at the end: 64MB
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = words::bytes)]
     pub ring: Option<Bytes>,
 }
 
@@ -468,11 +469,6 @@ pub(crate) enum SchemaOf {
     Script,
     /// The HTTP API of 'eagre serve' (OpenAPI)
     Openapi,
-}
-
-fn frame_len(text: &str) -> Result<FrameLen, String> {
-    let text = if text.bytes().all(|b| b.is_ascii_digit()) { format!("{text}B") } else { text.to_owned() };
-    text.parse().map_err(|e: units::QuantityError| e.to_string())
 }
 
 pub(crate) fn dut(text: &str) -> Result<Dut, String> {

@@ -2,7 +2,7 @@
 
 use crate::lab_compare::{CompareArgs, compare};
 use crate::output::print_json;
-use crate::{Exit, Failure, table};
+use crate::{Exit, Failure, table, words};
 use clap::{Args, Subcommand};
 use lab::{
     ChosenTest, Lab, LabError, LabPaths, LabProcess, LabStatus, Parameters, Prefix, Syntax, Test,
@@ -73,10 +73,15 @@ pub(crate) enum LabCommand {
     },
 }
 
+fn topologies() -> Vec<&'static str> {
+    Topology::all().map(Topology::name).collect()
+}
+
 /// Options of a lab.
 #[derive(Args)]
 pub(crate) struct LabArgs {
     /// Topology; 'eagre lab list' lists them
+    #[arg(value_parser = words::Named(topologies), hide_possible_values = true)]
     topology: String,
     /// Name of the lab, to run several at once [default: the topology's name]
     #[arg(long, value_name = "NAME")]
@@ -106,13 +111,13 @@ pub(crate) struct LabArgs {
     #[arg(long)]
     af_packet: bool,
     /// Frame length of the profiles, with FCS
-    #[arg(long, value_name = "BYTES")]
+    #[arg(long, value_name = "BYTES", value_parser = words::frame_len)]
     size: Option<FrameLen>,
     /// Rate of each stream of the profiles
     #[arg(long, value_name = "RATE", default_value = "20kpps")]
     rate: Load,
     /// Duration of the profiles
-    #[arg(long, value_name = "TIME", default_value = "10s")]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = words::time)]
     duration: Nanos,
 }
 

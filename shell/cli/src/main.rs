@@ -14,7 +14,10 @@ mod bisect;
 mod ci;
 mod confined;
 mod control;
+mod examples;
 mod exit;
+mod flags;
+mod hints;
 mod interrupt;
 mod lab;
 mod lab_compare;
@@ -37,9 +40,10 @@ mod trex;
 mod trust;
 mod verdicts;
 mod versus;
+mod words;
 
 use args::{Args, Command};
-use clap::{CommandFactory, Parser};
+use clap::CommandFactory;
 use exit::{Exit, Failure};
 use std::process::ExitCode;
 
@@ -52,7 +56,7 @@ static ALLOCATOR: os::memory::OrExit = os::memory::OrExit {
 
 fn main() -> ExitCode {
     // clap ends the process with code 2 on bad arguments.
-    let args = Args::parse_from(args::joined(std::env::args_os()));
+    let args = hints::parsed(&args::joined(std::env::args_os()));
     let exit = execute(args.command).unwrap_or_else(reported);
     // A result that nobody can read is as good as none.
     let exit = print::flush().map_or_else(|failure| exit.and(reported(failure)), |()| exit);

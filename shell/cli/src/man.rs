@@ -4,7 +4,7 @@
 
 use crate::args::Args;
 use crate::print::Stdout;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, examples};
 use clap::CommandFactory;
 use clap_mangen::Man;
 use std::io::{self, Write};
@@ -77,6 +77,7 @@ fn page(command: &clap::Command, above: Option<&str>) -> io::Result<Vec<u8>> {
     if command.has_subcommands() {
         man.render_subcommands_section(&mut text)?;
     }
+    text.extend_from_slice(examples::section(full_name(command).trim_start_matches("eagre-")).as_bytes());
     text.extend_from_slice(exit_status().as_bytes());
     match above {
         None => text.extend_from_slice(FILES.as_bytes()),

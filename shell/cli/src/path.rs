@@ -2,7 +2,7 @@
 
 use crate::run::bad_profile;
 use crate::table::table;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, words};
 use clap::Args;
 use counters::{CounterError, PathConfig, PathReport, Poller, Sample};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -23,7 +23,7 @@ pub(crate) struct PathArgs {
     /// Path document with the hops (YAML or JSON); '-' reads standard input
     file: PathBuf,
     /// Duration [default: until Ctrl-C]
-    #[arg(long = "for", visible_alias = "duration", value_name = "TIME")]
+    #[arg(long = "for", visible_alias = "duration", value_name = "TIME", value_parser = words::time)]
     duration: Option<Nanos>,
     /// Write the report to a file; '-' writes to standard output
     #[arg(long, value_name = "FILE|-")]

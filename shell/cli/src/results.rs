@@ -44,7 +44,7 @@ pub(crate) enum ResultsCommand {
     },
     /// Show a campaign's findings, verdicts and trials
     Show {
-        /// Campaign id, a prefix of it, its last six digits, or 'latest'
+        /// Campaign id, a prefix of it, its last six digits, its name (of several the latest), or 'latest'
         #[arg(default_value = "latest")]
         campaign: String,
         /// Print JSON

@@ -4,12 +4,12 @@ use crate::args::{CaptureArgs, Common, ListenArgs, OnDisturbed, ReplayArgs, Send
 use crate::live::Live;
 use crate::output::{self, Sinks};
 use crate::verdicts::Outcome;
-use crate::{Exit, Failure, interrupt, summary};
+use crate::{Exit, Failure, flags, interrupt, summary};
 use engine::{Commands, Rig, RunOptions, Session, TrialObserver};
 use os::TscClock;
 use profile::document::{Document, IpPrefix, VlanId};
 use profile::plan::{Address, Polling};
-use profile::{ListenOptions, Overrides, Plan, ReplayOptions, SendOptions, Transport};
+use profile::{ListenOptions, Overrides, Plan, ProfileError, ReplayOptions, SendOptions, Transport};
 use result::{Overall, OverallResult, ResultDocument};
 use std::io::Read;
 use std::path::Path;
@@ -17,8 +17,6 @@ use std::time::Duration;
 use units::Nanos;
 
 const DEMO: &str = include_str!("../../../examples/demo.yaml");
-/// Name of a profile made from options, in errors.
-const FLAGS: &str = "command line";
 /// How long a receiver waits for its sender to begin.
 const SENDER_WAIT: Nanos = Nanos::from_secs(30);
 /// Duration of the clock calibration where times of two processes are compared: ten times as exact.
@@ -92,7 +90,9 @@ fn run_or_print(name: &str, document: &Document, print: bool, common: &Common) -
         print!("{text}");
         return Ok(Exit::Done);
     }
-    on_ports(&text, Shown::run(name), &load(&text, Path::new(FLAGS), common)?, common)
+    let plan = resolved(&text, Path::new(""), common).map_err(|errors| flags::bad_options(name, &errors))?;
+    let spoken = |failure: Failure| Failure { text: flags::spoken(&failure.text), ..failure };
+    on_ports(&text, Shown::run(name), &plan, common).map_err(spoken)
 }
 
 /// `eagre receive`, and with `capture` `eagre capture`.
@@ -155,7 +155,8 @@ pub(crate) fn receive(listen: &ListenArgs, profile: &Path, common: &Common) -> R
         allow_default_route: listen.allow_default_route,
         ..ListenOptions::default()
     };
-    let port = load(&port.document().to_yaml(), Path::new(FLAGS), common)?.ports.remove(0);
+    let port = resolved(&port.document().to_yaml(), Path::new(""), common);
+    let port = port.map_err(|errors| flags::bad_options("receive", &errors))?.ports.remove(0);
     let time = common.duration.unwrap_or(sent.duration.saturating_add(SENDER_WAIT));
     on_ports(&text, Shown::run(&name_of(profile)), &sent.received_at(port, time), common)
 }
@@ -212,8 +213,12 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
     text.map_err(|e| Failure::bad_input(format!("{}: {e}", path.display())))
 }
 
-/// Resolves a profile and the command line's overrides to a Plan.
+/// Resolves a profile and the command line's overrides to a Plan; prints its warnings.
 pub(crate) fn load(text: &str, name: &Path, common: &Common) -> Result<Plan, Failure> {
+    resolved(text, name, common).map_err(|errors| bad_profile(&name.display().to_string(), &errors))
+}
+
+fn resolved(text: &str, name: &Path, common: &Common) -> Result<Plan, Vec<ProfileError>> {
     let overrides = Overrides {
         rate: common.rate,
         duration: common.duration,
@@ -223,8 +228,7 @@ pub(crate) fn load(text: &str, name: &Path, common: &Common) -> Result<Plan, Fai
         memory_bytes: Some(os::memory::available_bytes()),
         ..Overrides::default()
     };
-    let plan = profile::load_with(text, &overrides, &files_beside(name));
-    let plan = plan.map_err(|errors| bad_profile(&name.display().to_string(), &errors))?;
+    let plan = profile::load_with(text, &overrides, &files_beside(name))?;
     warn(&plan);
     Ok(plan)
 }

@@ -2,7 +2,7 @@
 
 use crate::results::default_store;
 use crate::run::bad_profile;
-use crate::{Exit, Failure, log};
+use crate::{Exit, Failure, log, words};
 use clap::Args as ClapArgs;
 use profile::document::{self, Rate, Socket};
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ const OTG_LEASE: Nanos = Nanos::from_secs(900);
 #[derive(Clone, ClapArgs)]
 pub(crate) struct ServeArgs {
     /// Address to listen on [default: 127.0.0.1:8443]; other than loopback requires --tokens
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = words::address)]
     pub listen: Option<SocketAddr>,
     /// Tokens file: a YAML list of {name, role, token}; roles are watch, run and admin
     #[arg(long, value_name = "FILE")]
@@ -54,13 +54,13 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub worker_cores: Vec<usize>,
     /// How long to keep an idle Open Traffic Generator client's ports [default: 15m]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = words::time)]
     pub otg_lease: Option<Nanos>,
     /// Device that a port's location in Open Traffic Generator configurations stands for: localhost:5555=veth0
     #[arg(long, value_name = "LOCATION=DEVICE", value_parser = location)]
     pub otg_location: Vec<(String, String)>,
     /// Also serve Open Traffic Generator over gRPC at this address: 127.0.0.1:40051
-    #[arg(long, value_name = "ADDRESS:PORT")]
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = words::address)]
     pub grpc: Option<SocketAddr>,
     /// Results store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
     #[arg(long, value_name = "FILE")]

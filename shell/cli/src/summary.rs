@@ -65,41 +65,12 @@ fn tables(document: &ResultDocument) -> String {
     text.push('\n');
     for (group, rows) in &document.groups {
         let rows = rows.iter().take(ROWS_MAX).flat_map(|(name, row)| stream_rows(name, row)).collect();
-        text += &table(
-            &[
-                group,
-                "offered",
-                "lost",
-                "ratio",
-                "p50",
-                "p95",
-                "p99",
-                "p99.9",
-                "max",
-                "jitter",
-                "reordered",
-                "dup",
-            ],
-            rows,
-        );
+        text += &table(&stream_columns(group), rows);
         text.push('\n');
     }
-    if !document.streams.is_empty() || document.sessions.is_empty() {
+    if !document.streams.is_empty() {
         text += &table(
-            &[
-                "stream",
-                "offered",
-                "lost",
-                "ratio",
-                "p50",
-                "p95",
-                "p99",
-                "p99.9",
-                "max",
-                "jitter",
-                "reordered",
-                "dup",
-            ],
+            &stream_columns("stream"),
             document.streams.iter().take(ROWS_MAX).flat_map(|(name, s)| stream_rows(name, s)).collect(),
         );
     }
@@ -120,18 +91,18 @@ fn tables(document: &ResultDocument) -> String {
         document.seed
     );
     text += &machine(document);
-    if let Some(own) = &document.self_latency_ns {
+    if let Some(own) = document.self_latency_ns.as_ref().filter(|_| !document.streams.is_empty()) {
         let _ = writeln!(text, "  generator latency: {} (p50)", latency(Some(own), |own| own.p50));
     }
     for (port, c) in &document.captures {
         let _ = writeln!(
             text,
-            "  capture on {port}: {} of {} packets in {}; {} dropped, {} displaced",
-            c.captured,
-            c.seen,
+            "  capture on {port}: {} of {} packets in {}; {} dropped, {} replaced by newer ones",
+            count(c.captured),
+            count(c.seen),
             c.files.join(", "),
-            c.dropped,
-            c.displaced
+            count(c.dropped),
+            count(c.displaced)
         );
         if let Some(error) = &c.error {
             let _ = writeln!(text, "  capture on {port} failed: {error}");
@@ -333,6 +304,11 @@ fn session_row(name: &str, session: &SessionResult) -> Vec<String> {
         latency(seen.ttlb_ns.as_ref(), |ttlb| ttlb.p95),
         latency(seen.ttlb_ns.as_ref(), |ttlb| ttlb.p99),
     ]
+}
+
+/// Columns of a table of streams; the first says what of.
+fn stream_columns(first: &str) -> [&str; 12] {
+    [first, "offered", "lost", "ratio", "p50", "p95", "p99", "p99.9", "max", "jitter", "reordered", "dup"]
 }
 
 /// A stream's row, and one of its packets that no pause touched where their times differ.

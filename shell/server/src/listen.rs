@@ -53,8 +53,8 @@ pub enum ServeError {
          listen on 127.0.0.1"
     )]
     Unguarded(SocketAddr),
-    /// Nobody else may listen there.
-    #[error("{0}: {1}")]
+    /// The address can't be listened on: somebody else does, or it is not of this machine.
+    #[error("{0}: {1}{hint}", hint = listen_hint(.1))]
     Listen(SocketAddr, io::Error),
     /// Certificate or key.
     #[error("TLS: {0}")]
@@ -62,6 +62,15 @@ pub enum ServeError {
     /// Folders, store, threads.
     #[error("{0}")]
     Machine(String),
+}
+
+fn listen_hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => "; is another server running there? --listen takes another port",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 are root's: --listen takes another port",
+        io::ErrorKind::AddrNotAvailable => "; 'ip address' lists this machine's addresses",
+        _ => "",
+    }
 }
 
 /// Serves until SIGINT or SIGTERM comes. `ready` is told the address once requests are answered.

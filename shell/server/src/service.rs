@@ -20,6 +20,7 @@ use os::claim::{Claim, SharedFolder};
 use os::cpu;
 use serde_json::json;
 use std::fs::Permissions;
+use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -96,7 +97,15 @@ impl Service {
     /// # Errors
     /// A folder can't be made, the store can't be opened.
     pub fn new(options: &Options) -> Result<Self, Fault> {
-        let failed = |error: std::io::Error| Fault::machine(format!("{}: {error}", options.state.display()));
+        let failed = |error: std::io::Error| {
+            let hint = match error.kind() {
+                ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
+                    "; --state and --store name places that may be written"
+                }
+                _ => "",
+            };
+            Fault::machine(format!("{}: {error}{hint}", options.state.display()))
+        };
         let runs = options.state.join("runs");
         private_folder(&runs).map_err(failed)?;
         let state_in_use = SharedFolder::join(&options.state, || remove_left(&options.state, &runs));

@@ -78,9 +78,11 @@ impl Observer for BenchLive {
         let found = match &outcome.sessions {
             Some(sessions) => format!(
                 "{} established, {} of {} transactions failed",
-                sessions.established, sessions.transactions_failed, sessions.transactions
+                count(sessions.established),
+                count(sessions.transactions_failed),
+                count(sessions.transactions)
             ),
-            None => format!("{} sent, {} lost", outcome.sent(), outcome.lost()),
+            None => format!("{} sent, {} lost", count(outcome.sent()), count(outcome.lost())),
         };
         let issue = match (outcome.valid, outcome.generator_limited) {
             (_, true) => "generator limited",

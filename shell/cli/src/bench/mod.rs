@@ -8,7 +8,7 @@ use crate::args::OnDisturbed;
 use crate::results::default_store;
 use crate::run::{files_beside, read};
 use crate::verdicts::VerdictArgs;
-use crate::{Exit, Failure, args, table};
+use crate::{Exit, Failure, args, table, words};
 use campaign::{Campaign, CampaignError, Choice, Part, Settings, StoredCampaign, choices};
 use clap::Args as ClapArgs;
 use lab::Variables;
@@ -26,7 +26,7 @@ use units::{Load, Nanos, rough_time};
 #[derive(Clone, ClapArgs)]
 pub(crate) struct BenchArgs {
     /// Method; 'eagre bench list' lists them. 'campaign' runs the methods and configurations of a document
-    #[arg(required_unless_present = "resume")]
+    #[arg(required_unless_present = "resume", value_parser = words::Named(methods), hide_possible_values = true)]
     pub method: Option<String>,
     /// Profile (YAML or JSON) with ports and traffic; for 'campaign', the campaign document
     pub profile: Option<PathBuf>,
@@ -37,7 +37,7 @@ pub(crate) struct BenchArgs {
     #[arg(long, conflicts_with = "resume")]
     pub quick: bool,
     /// Duration of every measured trial
-    #[arg(long, value_name = "TIME", conflicts_with = "resume")]
+    #[arg(long, value_name = "TIME", value_parser = words::time, conflicts_with = "resume")]
     pub trial: Option<Nanos>,
     /// Change a setting: 'resolution=0.01', 'latency.repeats=5'; 'eagre bench METHOD --settings' lists them
     #[arg(long, value_name = "NAME=VALUE", value_parser = name_and_value, conflicts_with = "resume")]
@@ -46,13 +46,13 @@ pub(crate) struct BenchArgs {
     #[arg(long)]
     pub settings: bool,
     /// Time before each trial to send learning frames and let the device learn
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = words::time)]
     pub learning: Option<Nanos>,
     /// Time to wait for late frames after each trial
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = words::time)]
     pub drain: Option<Nanos>,
     /// Idle time between trials
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = words::time)]
     pub settle: Option<Nanos>,
     /// Use pseudorandom addresses and ports, the same in every trial (RFC 4814)
     #[arg(long)]
@@ -116,6 +116,11 @@ pub(crate) struct BenchArgs {
     pub resume: Option<String>,
 }
 
+/// What METHOD can be.
+fn methods() -> Vec<&'static str> {
+    choices().iter().map(|choice| choice.name).chain(["list", series::METHOD]).collect()
+}
+
 fn name_and_value(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or_else(|| format!("'{text}' is not NAME=VALUE"))?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
@@ -126,7 +131,7 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 pub(crate) struct Sizes(Vec<Frames>);
 
 fn sizes(text: &str) -> Result<Sizes, String> {
-    let all: Result<Vec<_>, String> = text.split(',').map(campaign::sizes).collect();
+    let all: Result<Vec<_>, String> = words::lengths(text).split(',').map(campaign::sizes).collect();
     Ok(Sizes(all?.concat()))
 }
 
@@ -248,6 +253,9 @@ fn plain(value: &Value) -> String {
 /// Starts a campaign.
 fn begin(args: &BenchArgs, output: Output, store: &Path) -> Result<Exit, Failure> {
     let Some(file) = &args.profile else {
+        if args.method.as_deref() != Some(series::METHOD) {
+            chosen(args)?;
+        }
         let usage =
             "no profile given: use 'eagre bench METHOD PROFILE'; 'eagre bench list' lists the methods";
         return Err(Failure::bad_input(usage));

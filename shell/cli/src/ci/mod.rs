@@ -8,7 +8,7 @@ use crate::output::{NewFile, print_json};
 use crate::run::{name_of, on_rig, read, worker_cores};
 use crate::simulate::SimTester;
 use crate::verdicts::{Case, Outcome, Suite, VerdictArgs, VerdictFiles, suite_of_run};
-use crate::{Exit, Failure, args, interrupt, results, run, table};
+use crate::{Exit, Failure, args, interrupt, results, run, table, words};
 use baseline::Baseline;
 use campaign::Tester;
 use clap::Args;
@@ -40,7 +40,7 @@ pub(crate) struct CiArgs {
     #[arg(long, value_name = "PATH")]
     figure: Vec<String>,
     /// Duration of each run (overrides the profiles)
-    #[arg(long, visible_alias = "for", value_name = "TIME")]
+    #[arg(long, visible_alias = "for", value_name = "TIME", value_parser = words::time)]
     duration: Option<Nanos>,
     /// Random seed (overrides the profiles)
     #[arg(long, value_name = "N")]

@@ -7,7 +7,7 @@ mod child;
 mod engine;
 mod report;
 
-use crate::{Exit, Failure, confined};
+use crate::{Exit, Failure, confined, words};
 use api::SCRIPT_FRAME_LENGTHS;
 use clap::Args;
 use os::claim::Marker;
@@ -39,13 +39,13 @@ pub(crate) struct ScriptArgs {
     #[arg(long = "port", value_name = "DEVICE")]
     more_ports: Vec<String>,
     /// When to tell the script to stop, as Ctrl-C does
-    #[arg(long = "for", value_name = "TIME")]
+    #[arg(long = "for", value_name = "TIME", value_parser = words::time)]
     run_time: Option<Nanos>,
     /// When to end it whatever it does [default: 5s after it was told to stop]
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = words::time)]
     deadline: Option<Nanos>,
     /// Memory that the script may take
-    #[arg(long, value_name = "BYTES", default_value = "2GB")]
+    #[arg(long, value_name = "BYTES", default_value = "2GB", value_parser = words::bytes)]
     memory: Bytes,
     /// Longest frame with FCS that it sends and receives; interfaces need an MTU of 18 bytes less
     #[arg(long = "frame-length", value_name = "BYTES", default_value_t = *SCRIPT_FRAME_LENGTHS.start(),

@@ -72,7 +72,10 @@ fn failure(server: &Server, error: &ClientError) -> Failure {
     let text = format!("{}: {error}", server.base());
     match error {
         ClientError::Refused { .. } => Failure::bad_input(text),
-        ClientError::Unreachable(_) | ClientError::Unexpected(_) => Failure::refused(text),
+        ClientError::Unreachable(_) => Failure::refused(format!(
+            "{text}; 'eagre serve' starts a server, and 'eagre top URL' looks at another one"
+        )),
+        ClientError::Unexpected(_) => Failure::refused(text),
     }
 }
 

@@ -332,10 +332,8 @@ impl Model {
                 order.sort_by(|&a, &b| rate(&streams.rx_pps, b).total_cmp(&rate(&streams.rx_pps, a)));
             }
             Sort::Latency => order.sort_by_key(|&n| std::cmp::Reverse(at(&streams.latency_p99_ns, n))),
-            Sort::Loss => order.sort_by(|&a, &b| {
-                let lost = at(&streams.lost, b).cmp(&at(&streams.lost, a));
-                lost.then(rate(&streams.tx_pps, b).total_cmp(&rate(&streams.tx_pps, a)))
-            }),
+            // Rates change with every interval, and rows would jump.
+            Sort::Loss => order.sort_by_key(|&n| std::cmp::Reverse(at(&streams.lost, n))),
         }
         order
     }

@@ -110,7 +110,7 @@ fn stopping_needs_confirmation() {
 #[test]
 fn streams_are_sorted_and_filtered() {
     let mut model = showing(6);
-    assert_eq!(model.sorted_streams(), [5, 2, 4, 1, 3, 0]);
+    assert_eq!(model.sorted_streams(), [2, 5, 1, 4, 0, 3]);
     model.key(Key::Char('t'));
     assert_eq!(model.sorted_streams(), [5, 4, 3, 2, 1, 0]);
     model.key(Key::Char('n'));

@@ -18,7 +18,7 @@ use crate::args::Dut;
 use crate::lab::StepPrinter;
 use crate::lab_compare::TopologySpec;
 use crate::run::read;
-use crate::{Exit, Failure, args, interrupt, output};
+use crate::{Exit, Failure, args, interrupt, output, words};
 use clap::{Args as ClapArgs, ValueEnum};
 use lab::LabPaths;
 use methods::{Answer, Better, Paired, PairedConfig, PairedResult, Question, Side};
@@ -95,13 +95,13 @@ pub(crate) struct TrialArgs {
     #[arg(long, value_name = "N", default_value_t = 120)]
     pub repeats: u32,
     /// Duration of each trial (overrides the profile)
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = words::time)]
     pub trial: Option<Nanos>,
     /// Rate of every stream (overrides the profile)
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Load>,
     /// Time to wait before each trial
-    #[arg(long, value_name = "TIME", default_value = "0s")]
+    #[arg(long, value_name = "TIME", default_value = "0s", value_parser = words::time)]
     pub settle: Nanos,
     /// Command that succeeds once the device is ready; repeated for up to 30 s before each trial
     #[arg(long, value_name = "COMMAND")]

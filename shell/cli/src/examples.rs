@@ -1,0 +1,210 @@
+//! Examples of use, as `--help` and the manual pages have them.
+//!
+//! Invariant: each is a command line that the program takes.
+
+use clap::Command;
+
+/// Commands, and what is typed for what.
+const EXAMPLES: [(&str, &[(&str, &str)]); 18] = [
+    (
+        "demo",
+        &[(
+            "Two seconds over a link within the program, with a report",
+            "eagre demo --for 2 --report demo.html",
+        )],
+    ),
+    (
+        "run",
+        &[
+            ("A profile for ten seconds, at another rate", "eagre run router.yaml --for 10 --rate 40%"),
+            (
+                "In a script: the result on standard output, verdicts for CI",
+                "eagre run web.yaml --json - --junit verdicts.xml",
+            ),
+        ],
+    ),
+    (
+        "send",
+        &[
+            (
+                "UDP to a neighbour",
+                "eagre send --port veth0 --ip 10.0.0.2/24 --dst 10.0.0.1 --rate 100kpps --for 10",
+            ),
+            (
+                "Out of one port into another one, and what is lost",
+                "eagre send --port veth0 --to veth1 --ip 10.0.0.2/24 --to-ip 10.0.0.3/24 --rate 1Gbps --size 1518",
+            ),
+            (
+                "The profile that these options make, to go on from",
+                "eagre send --port veth0 --dst 10.0.0.9 --rate 1kpps --print",
+            ),
+        ],
+    ),
+    (
+        "replay",
+        &[
+            (
+                "Ten times as fast as captured, three times",
+                "eagre replay capture.pcap --port veth0 --speed 10 --loops 3",
+            ),
+            (
+                "Both sides of its conversations, through a firewall",
+                "eagre replay capture.pcap --port veth0 --to veth1 --split",
+            ),
+        ],
+    ),
+    (
+        "capture",
+        &[("DNS for a minute", "eagre capture --port veth0 --filter udp --file dns.pcapng --for 60")],
+    ),
+    (
+        "receive",
+        &[
+            ("Count what comes", "eagre receive --port veth1 --ip 10.0.1.2/24 --for 30"),
+            (
+                "Measure what another machine sends by the same profile",
+                "eagre receive --port veth1 --profile router.yaml --seed 7",
+            ),
+        ],
+    ),
+    (
+        "sim",
+        &[(
+            "Through a model router, and what was sent as a capture",
+            "eagre sim router.yaml --dut router:capacity=1Mpps,buffer=512 --pcap sent.pcapng",
+        )],
+    ),
+    ("check", &[("All errors of a profile", "eagre check router.yaml")]),
+    (
+        "bench",
+        &[
+            (
+                "RFC 2544 in minutes, with a report",
+                "eagre bench rfc2544 router.yaml --quick --report rfc2544.html",
+            ),
+            ("How long it would take", "eagre bench mlrsearch router.yaml --sizes 64,1518 --estimate"),
+            ("The most connections a second", "eagre bench sessions web.yaml --quick"),
+        ],
+    ),
+    (
+        "versus",
+        &[
+            ("Two builds of a device", "eagre versus router.yaml --before-a ./use-old --before-b ./use-new"),
+            (
+                "A router of this machine, without and with 1,024 rules",
+                "eagre versus --lab kernel-router kernel-router:rules=1024",
+            ),
+        ],
+    ),
+    (
+        "ci",
+        &[(
+            "Figures against those of the last good run",
+            "eagre ci router.yaml web.yaml --baseline baseline.json --junit verdicts.xml",
+        )],
+    ),
+    (
+        "lab",
+        &[
+            (
+                "A router of this machine, its short test, and all of it gone again",
+                "eagre lab run kernel-router",
+            ),
+            ("A web server that stays up; prints what to type", "eagre lab up nginx"),
+        ],
+    ),
+    (
+        "serve",
+        &[
+            ("For this machine alone", "eagre serve"),
+            (
+                "For others, with tokens and encrypted",
+                "eagre serve --listen 0.0.0.0:8443 --tokens tokens.yaml --tls",
+            ),
+        ],
+    ),
+    (
+        "path",
+        &[(
+            "Counters of the devices along a path, for a minute",
+            "eagre path path.yaml --for 60 --json path.json",
+        )],
+    ),
+    ("doctor", &[("What would be set, and how to set it back", "eagre doctor --fix --dry-run")]),
+    ("top", &[("Another machine's server, once", "eagre top https://tester:8443 --once")]),
+    (
+        "results",
+        &[
+            ("The newest result as a page", "eagre results report latest"),
+            ("What changed between two of them", "eagre results compare router-old router-new"),
+        ],
+    ),
+    (
+        "script",
+        &[(
+            "Two ports, and arguments of its own",
+            "eagre script flood.lua --ports veth0,veth1 --for 10 -- 64",
+        )],
+    ),
+];
+
+/// The commands with their examples behind the options of `--help`.
+pub(crate) fn added(root: Command) -> Command {
+    EXAMPLES.iter().fold(root, |root, (name, _)| {
+        root.mut_subcommand(name, |command| {
+            let before = command.get_after_long_help().map(|text| format!("{text}\n\n")).unwrap_or_default();
+            command.after_long_help(format!("{before}{}", text(name)))
+        })
+    })
+}
+
+fn of(command: &str) -> &'static [(&'static str, &'static str)] {
+    EXAMPLES.iter().find(|(name, _)| *name == command).map_or(&[], |(_, examples)| examples)
+}
+
+fn text(command: &str) -> String {
+    let lines: Vec<_> = of(command).iter().map(|(about, line)| format!("  {about}:\n    {line}")).collect();
+    format!("Examples:\n{}", lines.join("\n"))
+}
+
+/// The section of a manual page; nothing for a command without examples.
+pub(crate) fn section(command: &str) -> String {
+    let roff = |text: &str| text.replace('\\', "\\\\").replace('-', "\\-");
+    let paragraph = |(about, line): &(&str, &str)| {
+        format!(".PP\n{}:\n.PP\n.RS 4\n.EX\n{}\n.EE\n.RE\n", roff(about), roff(line))
+    };
+    match of(command) {
+        [] => String::new(),
+        examples => format!(".SH EXAMPLES\n{}", examples.iter().map(paragraph).collect::<String>()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::args::Args;
+    use clap::{CommandFactory, Parser};
+
+    #[test]
+    fn the_program_takes_them() {
+        for (command, examples) in EXAMPLES {
+            for (_, line) in examples {
+                let words: Vec<&str> = line.split(' ').collect();
+                assert_eq!(words[..2], ["eagre", command]);
+                if let Err(error) = Args::try_parse_from(&words) {
+                    panic!("{line}: {error}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn help_has_them() {
+        let mut root = added(Args::command());
+        let versus = root.find_subcommand_mut("versus").expect("a command").render_long_help().to_string();
+        assert!(
+            versus.contains("Exit codes: 0 no difference")
+                && versus.contains("\nExamples:\n  Two builds of a device:\n")
+        );
+    }
+}
