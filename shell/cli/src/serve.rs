@@ -139,6 +139,8 @@ struct TokenEntries(Vec<TokenEntry>);
 
 /// `eagre serve`.
 pub(crate) fn serve(args: &ServeArgs) -> Result<Exit, Failure> {
+    // Before there are other threads.
+    os::memory::use_few_areas();
     let config = configuration(args)?;
     let format = args.log_format.or(config.log_format).unwrap_or(log::Format::Text);
     let (filter, collector) =
