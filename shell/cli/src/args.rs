@@ -87,6 +87,11 @@ pub(crate) enum Command {
         /// Profile (YAML or JSON); '-' reads standard input
         profile: PathBuf,
     },
+    /// Write a commented profile to start from: for a router, a firewall, a web server and others
+    Init {
+        #[command(flatten)]
+        init: crate::init::InitArgs,
+    },
     /// Run a test method such as RFC 2544 or MLRsearch; 'eagre bench list' lists all methods
     Bench {
         #[command(flatten)]

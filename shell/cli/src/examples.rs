@@ -5,7 +5,7 @@
 use clap::Command;
 
 /// Commands, and what is typed for what.
-const EXAMPLES: [(&str, &[(&str, &str)]); 18] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 19] = [
     (
         "demo",
         &[(
@@ -75,6 +75,16 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 18] = [
         )],
     ),
     ("check", &[("All errors of a profile", "eagre check router.yaml")]),
+    (
+        "init",
+        &[
+            ("What there is", "eagre init"),
+            (
+                "For a router between two interfaces, with a schema for the editor",
+                "eagre init router --port eth1 --port eth2 --schema",
+            ),
+        ],
+    ),
     (
         "bench",
         &[

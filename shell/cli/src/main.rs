@@ -18,6 +18,7 @@ mod examples;
 mod exit;
 mod flags;
 mod hints;
+mod init;
 mod interrupt;
 mod lab;
 mod lab_compare;
@@ -85,6 +86,7 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         }
         Command::Sim { profile, sim, common } => simulate::sim(&profile, &sim, &common),
         Command::Check { profile } => run::check(&profile),
+        Command::Init { init } => init::init(&init),
         Command::Bench { bench } => bench::bench(&bench),
         Command::Versus { versus } => versus::versus(&versus),
         Command::Bisect { bisect } => bisect::bisect(&bisect),
