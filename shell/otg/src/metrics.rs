@@ -747,8 +747,7 @@ impl Sum {
     fn put(&self, flow: &FlowPlan, speed: Option<u64>, row: &mut Map<String, Value>) {
         let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
         if !flow.rx_ports.is_empty() && flow.loss {
-            let lost = self.tx.saturating_sub(self.rx) as f64;
-            put("loss", decimal(if self.tx == 0 { 0.0 } else { lost * 100.0 / self.tx as f64 }));
+            put("loss", loss(self.tx, self.rx));
         }
         let sides = [
             ("tx", self.tx, self.tx_rate, self.tx_bytes, self.tx_bytes_rate),
@@ -936,6 +935,14 @@ fn only(row: Map<String, Value>, columns: &[&str]) -> Value {
 fn per_second(interval: &IntervalDocument, count: Option<u64>) -> f64 {
     let seconds = interval.interval_s;
     if seconds > 0.0 { count.unwrap_or_default() as f64 / seconds } else { 0.0 }
+}
+
+/// Lost frames, percent. Rounded, but to zero only if nothing was lost, and to 100 only if nothing arrived.
+fn loss(sent: u64, received: u64) -> Value {
+    let lost = sent.saturating_sub(received);
+    let least = if lost == 0 { 0.0 } else { 1e-4 };
+    let most = if received == 0 { 100.0 } else { 100.0 - 1e-4 };
+    decimal((lost as f64 * 100.0 / sent.max(1) as f64).clamp(least, most))
 }
 
 /// A number rounded to four decimals.

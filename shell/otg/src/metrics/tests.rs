@@ -151,6 +151,10 @@ fn flows_are_summed_over_their_streams() {
         (Some(10), Some(8), Some(1000))
     );
     assert_eq!(row["loss"].as_f64(), Some(20.0));
+    // Never a loss of 0 where something was lost, and never one of 100 where something arrived.
+    let losses = [(0, 0), (9, 9), (9, 10), (9, 0), (3_000_000, 2_999_999), (3_000_000, 1)]
+        .map(|(tx, rx)| loss(tx, rx));
+    assert_eq!(losses.map(|loss| loss.as_f64()), [0.0, 0.0, 0.0, 100.0, 0.0001, 99.9999].map(Some));
     assert_eq!(row["transmit"], "stopped", "all ten were sent");
     assert_eq!((row["frames_tx_rate"].as_f64(), row["rx_rate_bps"].as_f64()), (Some(0.0), Some(0.0)));
     let wanted = json!({"minimum_ns": 100.0, "maximum_ns": 901.0, "average_ns": 150.5});

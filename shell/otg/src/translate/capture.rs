@@ -40,9 +40,8 @@ const IPV6: Fields = &[
 pub(super) fn capture(node: &Node<'_>, key: &str) -> (CapturePlan, CaptureDoc) {
     let name = node.text("name").to_owned();
     let pcapng = node.text("format") == "pcapng";
-    if !node.flag("overwrite") {
-        node.fail_at("overwrite", "not supported: a capture runs until it is stopped");
-    }
+    // It goes on until it is stopped, and its file has all: nothing is overwritten, whether it may be or not.
+    node.flag("overwrite");
     let size = node.has("packet_size").then(|| node.whole("packet_size"));
     let filters: Vec<String> = node.items("filters").iter().filter_map(filter).collect();
     let document = CaptureDoc {
@@ -67,8 +66,8 @@ fn filter(node: &Node<'_>) -> Option<String> {
     let conditions: Vec<String> = given
         .filter_map(|(name, first, bits)| {
             let field = inner.child(name);
-            let (value, mask) = (field.bits("value"), field.bits("mask"));
-            condition(*first, *bits, value, mask, field.flag("negate"))
+            let (compared, negate) = (compared(&field, *bits), field.flag("negate"));
+            compared.and_then(|(value, mask)| condition(*first, *bits, value, mask, negate))
         })
         .collect();
     if conditions.is_empty() && before.is_empty() {
@@ -84,8 +83,17 @@ fn custom(node: &Node<'_>) -> String {
         node.fail_at("bit_length", "must be from 1 to 128");
         return String::new();
     }
-    let (value, mask) = (node.bits("value"), node.bits("mask"));
-    condition(offset, length, value, mask, node.flag("negate")).unwrap_or_else(|| "ether[0] >= 0".to_owned())
+    let (compared, negate) = (compared(node, length), node.flag("negate"));
+    let condition = compared.and_then(|(value, mask)| condition(offset, length, value, mask, negate));
+    condition.unwrap_or_else(|| "ether[0] >= 0".to_owned())
+}
+
+/// The value of a field of so many bits and the mask of what counts: without a mask, or with one of zero, which is the model's default,
+/// all of it. None without a value.
+fn compared(field: &Node<'_>, bits: u32) -> Option<(u128, u128)> {
+    let (value, mask) = (field.bits("value"), field.bits("mask"));
+    let all = u128::MAX >> (128 - bits);
+    field.has("value").then_some((value, if mask == 0 { all } else { mask }))
 }
 
 /// A filter for bits of the frame that equal `value`, or do not, where `mask` is set; none for an empty mask.

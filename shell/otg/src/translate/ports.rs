@@ -189,6 +189,12 @@ impl Ports {
         node.text("name");
         // All received frames are looked at anyway.
         node.flag("promiscuous");
+        // The link's own settings stay.
+        for name in ["ieee_media_defaults", "auto_negotiate"] {
+            if node.has(name) && !node.flag(name) {
+                node.fail_at(name, "not supported: links keep their settings; 'ethtool' changes them");
+            }
+        }
         let speed = node.has("speed").then(|| node.text("speed"));
         let speed = speed.and_then(speed_bps);
         let mtu = node.has("mtu").then(|| node.whole("mtu") as u32);

@@ -1,7 +1,7 @@
 //! Configurations as snappi 1.62.0 writes them.
 
 use super::*;
-use serde_json::{Map, json};
+use serde_json::{Map, Value, json};
 
 /// A configuration of two ports and a flow for each kind of header, as snappi serialises it.
 const SNAPPI: &str = include_str!("snappi.json");
@@ -395,6 +395,26 @@ fn captures_and_links() {
     );
     let plan = CapturePlan { name: "c".to_owned(), pcapng: true, snap: Some(60) };
     assert_eq!(translation.ports[1].capture, Some(plan));
+    // Without a mask all of the field counts; 'overwrite' changes nothing.
+    let filter = |field: Value| {
+        let mut config = config.clone();
+        config["captures"][0]["overwrite"] = json!(false);
+        config["captures"][0]["filters"] = json!([{"choice": "ethernet", "ethernet": {"ether_type": field}}]);
+        translate(&config).unwrap().profile.to_value()["ports"]["port1"]["capture"]["filter"].clone()
+    };
+    let whole = "ether[12] & 255 = 8 and ether[13] & 255 = 6";
+    assert_eq!(filter(json!({"value": "0806"})), whole);
+    assert_eq!(filter(json!({"value": "0806", "mask": "00"})), whole);
+    assert_eq!(filter(json!({"value": "0806", "negate": true})), format!("not ({whole})"));
+    assert_eq!(filter(json!({"value": "0806", "mask": "ff00"})), "ether[12] & 255 = 8");
+    assert_eq!(filter(json!({"negate": true})), Value::Null);
+    config["layer1"][0]["ieee_media_defaults"] = json!(true);
+    config["layer1"][0]["auto_negotiate"] = json!(false);
+    assert_eq!(
+        errors(&config),
+        ["layer1[0].auto_negotiate: not supported: links keep their settings; 'ethtool' changes them"]
+    );
+    config["layer1"][0]["auto_negotiate"] = json!(true);
     config["flows"][0]["size"] = json!({"fixed": 9000});
     assert_eq!(errors(&config), ["flows[0].size: 9000B exceeds the port's mtu of 1500"]);
 }

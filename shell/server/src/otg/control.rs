@@ -90,7 +90,7 @@ impl Otg {
                     return Ok(Vec::new());
                 }
                 if session.asked.iter().all(|asked| *asked == Transmit::Stopped) {
-                    end(&run, "traffic was stopped").await;
+                    end(&run, "traffic was stopped").await?;
                     session.learn(&run);
                     self.settle(session, caller).await?;
                     return Ok(objections(&run, translation));
@@ -137,7 +137,7 @@ impl Otg {
         meant: &[usize],
         caller: &Caller,
     ) -> Result<(), Errors> {
-        self.end_listening(session).await;
+        self.end_listening(session).await?;
         let rest: Vec<usize> = (0..translation.flows.len()).filter(|flow| !meant.contains(flow)).collect();
         let mut profile = translation.profile.to_value();
         let later: Vec<&str> = names(translation, &rest);
@@ -305,7 +305,7 @@ impl Otg {
     /// Begins to listen, if that is wanted and nothing runs; stops if it is not.
     pub(super) async fn settle(&self, session: &mut OtgSession, caller: &Caller) -> Result<(), Errors> {
         if !session.wants_to_listen() {
-            self.end_listening(session).await;
+            self.end_listening(session).await?;
             return Ok(());
         }
         if session.running().is_some() {
@@ -363,19 +363,25 @@ impl Otg {
         Ok(run)
     }
 
-    async fn end_listening(&self, session: &mut OtgSession) {
-        if let Some(run) = session.listening.take() {
-            end(&run, "no capture or protocol is active").await;
+    async fn end_listening(&self, session: &mut OtgSession) -> Result<(), Errors> {
+        if let Some(run) = session.listening.clone() {
+            end(&run, "no capture or protocol is active").await?;
+            session.listening = None;
             session.learn(&run);
         }
+        Ok(())
     }
 
     /// Ends everything.
-    pub(super) async fn end_all(&self, session: &mut OtgSession) {
-        self.end_listening(session).await;
+    ///
+    /// # Errors
+    /// A run does not end in time; the session is as it was.
+    pub(super) async fn end_all(&self, session: &mut OtgSession) -> Result<(), Errors> {
+        self.end_listening(session).await?;
         if let Some(run) = &session.traffic {
-            end(run, "the configuration was replaced").await;
+            end(run, "the configuration was replaced").await?;
         }
+        Ok(())
     }
 }
 
@@ -430,9 +436,18 @@ fn no_lease() -> Errors {
     Errors::internal("the lease has expired and another client has the ports")
 }
 
-pub(super) async fn end(run: &Arc<RunJob>, why: &str) {
+/// Ends a run.
+///
+/// # Errors
+/// It goes on for too long after it was asked to end.
+pub(super) async fn end(run: &Arc<RunJob>, why: &str) -> Result<(), Errors> {
     run.job.stop(why);
-    let _ = timeout(PATIENCE, run.job.ended()).await;
+    timeout(PATIENCE, run.job.ended()).await.map_err(|_| {
+        let waited = PATIENCE.as_secs();
+        Errors::internal(format!(
+            "the run before has not ended after {waited} s; nothing was changed, try again"
+        ))
+    })
 }
 
 /// What the verdict of a run that has ended says against it, in the configuration's names.

@@ -47,7 +47,7 @@ impl Otg {
                     self.change_all(&run, translation, false).await?;
                 } else {
                     self.protocol_states(session, false).await?;
-                    end(&run, "protocols were stopped").await;
+                    end(&run, "protocols were stopped").await?;
                     session.learn(&run);
                     self.settle(session, caller).await?;
                     return Ok(objections(&run, translation));

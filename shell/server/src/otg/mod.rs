@@ -204,7 +204,7 @@ impl Otg {
         self.check_locations(&translation)?;
         self.within_limits(&translation)?;
         let mut warnings = session.what_is_stopped();
-        self.end_all(session).await;
+        self.end_all(session).await?;
         if let Some(lease) = session.lease.take() {
             let _ = self.service.release(&lease);
         }
