@@ -45,7 +45,7 @@ def check_side(one):
     assert one["established"] <= one["attempted"] and 0 not in one["failed"].values(), one
     assert math.isclose(one["failed_ratio"], failed / max(one["attempted"], 1), abs_tol=1e-9), one
     assert one["active"] <= one["active_max"] <= one["attempted"], one
-    for key in ("setup_ns", "handshake_ns", "ttfb_ns", "ttlb_ns"):
+    for key in ("setup_ns", "handshake_ns", "ttfb_ns", "ttlb_ns", "ttfb_due_ns", "ttlb_due_ns"):
         check_times(one.get(key, {}))
     return one
 

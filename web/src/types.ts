@@ -2500,6 +2500,8 @@ export interface PhaseResult {
   requests: number;
   /** Requests that clients had left to send when servers closed their connections between responses. Absent if none. */
   unasked?: number | null;
+  /** Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only. */
+  failed_requests_ratio?: number | null;
   /** Complete responses received (clients) or sent (servers). */
   transactions: number;
   /** Transactions per second. */
@@ -2522,6 +2524,10 @@ export interface PhaseResult {
   ttfb_ns?: LatencyResult | null;
   /** Time from a request to the last byte of its response. Clients only. */
   ttlb_ns?: LatencyResult | null;
+  /** Time from when a request was due to the first byte of its response. Clients whose requests are sent late only. */
+  ttfb_due_ns?: LatencyResult | null;
+  /** Time from when a request was due to the last byte of its response. Clients whose requests are sent late only. */
+  ttlb_due_ns?: LatencyResult | null;
 }
 
 /** Outcome of a ping. */
@@ -3373,6 +3379,8 @@ export interface SessionResult {
   unopened?: number | null;
   /** Sessions due but not opened because `concurrent` were open. Absent for servers. */
   withheld?: number | null;
+  /** Requests due but not sent because every session waited for a response; negative in an interval that caught up with an earlier one. Only where requests are sent late (`late_requests: send`). */
+  unsent_requests?: number | null;
   /** Sessions that clients began to open, or that servers were asked for. */
   attempted: number;
   /** Sessions established. */
@@ -3397,6 +3405,8 @@ export interface SessionResult {
   requests: number;
   /** Requests that clients had left to send when servers closed their connections between responses. Absent if none. */
   unasked?: number | null;
+  /** Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only. */
+  failed_requests_ratio?: number | null;
   /** Complete responses received (clients) or sent (servers). */
   transactions: number;
   /** Transactions per second. */
@@ -3419,6 +3429,10 @@ export interface SessionResult {
   ttfb_ns?: LatencyResult | null;
   /** Time from a request to the last byte of its response. Clients only. */
   ttlb_ns?: LatencyResult | null;
+  /** Time from when a request was due to the first byte of its response. Clients whose requests are sent late only. */
+  ttfb_due_ns?: LatencyResult | null;
+  /** Time from when a request was due to the last byte of its response. Clients whose requests are sent late only. */
+  ttlb_due_ns?: LatencyResult | null;
   /** Counts of the clients by phase, of an entry whose rate goes up or down: `ramp_up`, `sustain`, `ramp_down`. What came in the drain is in none. */
   phases?: Record<string, PhaseResult>;
   /** Counts of the clients, if they run here. */
@@ -3471,6 +3485,8 @@ export interface SideDetails {
   requests: number;
   /** Requests that clients had left to send when servers closed their connections between responses. Absent if none. */
   unasked?: number | null;
+  /** Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only. */
+  failed_requests_ratio?: number | null;
   /** Complete responses received (clients) or sent (servers). */
   transactions: number;
   /** Transactions per second. */
@@ -3493,6 +3509,10 @@ export interface SideDetails {
   ttfb_ns?: LatencyResult | null;
   /** Time from a request to the last byte of its response. Clients only. */
   ttlb_ns?: LatencyResult | null;
+  /** Time from when a request was due to the first byte of its response. Clients whose requests are sent late only. */
+  ttfb_due_ns?: LatencyResult | null;
+  /** Time from when a request was due to the last byte of its response. Clients whose requests are sent late only. */
+  ttlb_due_ns?: LatencyResult | null;
   /** Applications of a mix by name. Absent if there is only one. */
   apps?: Record<string, PartResult>;
   /** Hosts by name, if several play this side. Absent if there is only one. */

@@ -6,7 +6,7 @@ use profile::plan::{HopBy, Plan, SessionEntry, SessionHop};
 use profile::{Overrides, load, load_with};
 use session::plan::{
     AppPlan, AtEnd, By, Carrier, Content, Delay, Expect, HttpBody, HttpPath, Op, OpenRate, PairOrder, Part,
-    SelectionOrder, ServerIdentity, Size, TlsVerify, Values,
+    RequestBody, SelectionOrder, ServerIdentity, Size, TlsVerify, Values,
 };
 use std::net::IpAddr;
 use tcp::{Congestion, TimeWait};
@@ -246,6 +246,28 @@ fn load_is_multiplied_and_ramped() {
     assert_eq!((load.start_delay, load.time, load.at_end), (secs(1), Some(secs(8)), AtEnd::Reset));
     assert!(matches!(load.up, Some(Delay::Uniform { from, to, .. }) if (from, to) == (secs(1), secs(2))));
     assert_eq!(load.down, Delay::Constant(secs(3)));
+}
+
+#[test]
+fn requests_are_late_or_numbered_in_http_only() {
+    let ends = "client: {port: west}, server: {port: east}, concurrent: 5";
+    let plan = entry(&format!(
+        "{ends}, app: {{http: {{requests: endless, body_text: '{{}}'}}}}, request_rate: 5/s, late_requests: send, request_count: 9"
+    ));
+    assert!(plan.session.load.late && plan.session.load.request_count == Some(9));
+    let AppPlan::Http(http) = &plan.session.mix.members[0].app else { panic!("{:?}", plan.session.mix) };
+    assert_eq!(http.requests[0].0.body, RequestBody::Text("{}".to_owned()));
+    for (rest, path) in [
+        ("app: echo, request_rate: 5/s, late_requests: send", "sessions[0].late_requests"),
+        ("app: http, late_requests: send", "sessions[0].late_requests"),
+        ("app: echo, request_count: 9", "sessions[0].request_count"),
+        ("app: {http: {body: 1KB, body_text: a}}", "sessions[0].app.http.body_text"),
+        ("app: {http: {chunked: 1KB, body_text: a}}", "sessions[0].app.http.body_text"),
+    ] {
+        let text = format!("{PORTS}sessions:\n  - {{name: s, {ends}, {rest}}}\n");
+        let errors = load(&text).unwrap_err();
+        assert_eq!(errors.iter().map(|error| error.path.as_str()).collect::<Vec<_>>(), [path], "{rest}");
+    }
 }
 
 #[test]

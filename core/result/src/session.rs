@@ -28,6 +28,10 @@ part! {
         /// Sessions due but not opened because `concurrent` were open. Absent for servers.
         #[serde(skip_serializing_if = "Option::is_none")]
         withheld: Option<u64> = COUNT.clients();
+        /// Requests due but not sent because every session waited for a response; negative in an interval that caught up with an
+        /// earlier one. Only where requests are sent late (`late_requests: send`).
+        #[serde(skip_serializing_if = "Option::is_none")]
+        unsent_requests: Option<i64> = COUNT.clients();
         /// Counts of that side.
         #[serde(flatten)]
         seen: SideResult = FLAT;
@@ -74,6 +78,9 @@ part! {
         /// Requests that clients had left to send when servers closed their connections between responses. Absent if none.
         #[serde(skip_serializing_if = "Option::is_none")]
         unasked: Option<u64> = COUNT;
+        /// Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        failed_requests_ratio: Option<f64> = RATIO.clients();
         /// Complete responses received (clients) or sent (servers).
         transactions: u64 = COUNT.counter("sessions_transactions");
         /// Transactions per second.
@@ -100,6 +107,12 @@ part! {
         /// Time from a request to the last byte of its response. Clients only.
         #[serde(skip_serializing_if = "Option::is_none")]
         ttlb_ns: Option<LatencyResult> = PART.clients();
+        /// Time from when a request was due to the first byte of its response. Clients whose requests are sent late only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ttfb_due_ns: Option<LatencyResult> = PART.clients();
+        /// Time from when a request was due to the last byte of its response. Clients whose requests are sent late only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ttlb_due_ns: Option<LatencyResult> = PART.clients();
     }
 }
 

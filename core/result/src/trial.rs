@@ -210,7 +210,7 @@ impl Meaning {
     pub fn of(path: &str) -> Option<Self> {
         match path {
             "rx" | "completed" | "established" | "transactions" => Some(Self::Success),
-            "lost" | "loss_ratio" | "failed_ratio" => Some(Self::Failure),
+            "lost" | "loss_ratio" | "failed_ratio" | "failed_requests_ratio" => Some(Self::Failure),
             _ => path.starts_with("failed.").then_some(Self::Failure),
         }
     }

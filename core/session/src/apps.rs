@@ -8,7 +8,7 @@
 use crate::app::AnyApp;
 use crate::counts::{Counts, Reason};
 use crate::extra::Extras;
-use crate::flow::{Common, Ctx, Flag, Flow, Pacers, failure};
+use crate::flow::{Common, Ctx, Flag, Flow, Pacers, failure, instant_near};
 use crate::pace::Pacer;
 use crate::plan::{AtEnd, Carrier, SessionPlan, Side};
 use crate::scale::Scale;
@@ -136,7 +136,13 @@ impl Apps {
         };
         let pacers = |plan: &SessionPlan| {
             let pacer = |rate| Pacer::new(rate, worker as u64, workers as u64);
-            Pacers { requests: plan.load.request_rate.map(pacer), closes: plan.load.close_rate.map(pacer) }
+            let requests = plan.load.request_rate.map(pacer);
+            let share = |all: u64| all / workers as u64 + u64::from((worker as u64) < all % workers as u64);
+            Pacers {
+                requests: if plan.load.late { requests.map(Pacer::keeping) } else { requests },
+                closes: plan.load.close_rate.map(pacer),
+                left: plan.load.request_count.map(share),
+            }
         };
         Self {
             groups: groups(plans).into_iter().map(make).collect(),
@@ -199,16 +205,30 @@ impl Apps {
     /// Sends requests and closes sessions of an entry's clients so many times as fast as the plan says, from `at` on.
     /// Returns whether sessions that wait for a turn must ask for another ([`Apps::ask_again`]).
     pub fn scale(&mut self, session: usize, at: Nanos, scale: Scale) -> bool {
-        let Pacers { requests, closes } = &mut self.pacers[session];
+        let Pacers { requests, closes, .. } = &mut self.pacers[session];
         requests.iter_mut().chain(closes).map(|pacer| pacer.scale(at, scale)).count() > 0
+    }
+
+    /// Requests of an entry's clients that were due before `now` and wait for a session that can send them. Only where they are
+    /// sent late ([`LoadPlan::late`](crate::plan::LoadPlan::late)).
+    pub fn late_requests(&self, session: usize, now: Nanos) -> u64 {
+        let Pacers { requests, left, .. } = &self.pacers[session];
+        requests.as_ref().map_or(0, |pacer| pacer.kept(now)).min(left.unwrap_or(u64::MAX))
+    }
+
+    /// Whether a group's clients have sent all requests that their entry is to send.
+    pub fn has_asked_all(&self, group: GroupId) -> bool {
+        self.pacers[self.groups[usize::from(group.0)].key.session].left == Some(0)
     }
 
     /// Takes a session's turn away, if it waits for one, and lets it ask for another: to be called within the stack's
     /// `with`.
     pub fn ask_again(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
-        if flow.take(Flag::Turn) {
-            self.tell(now, flow, io, |_, _, ctx, flow| ctx.wake_at(flow, now));
-        }
+        self.tell(now, flow, io, |_, _, ctx, flow| {
+            if ctx.take_turn_away(flow) {
+                ctx.wake_at(flow, now);
+            }
+        });
     }
 
     /// Ends a session because the run is over: to be called within the stack's `with`. It ends at once, or when its
@@ -393,7 +413,8 @@ impl Group {
             up: plan.load.up.filter(|_| is_client),
             verify: plan.verify,
             secured: secure.is_some(),
-            paced: is_client && plan.load.request_rate.is_some(),
+            paced: is_client && (plan.load.request_rate.is_some() || plan.load.request_count.is_some()),
+            late: is_client && plan.load.late && plan.load.request_rate.is_some(),
         };
         Self {
             key,
@@ -609,7 +630,7 @@ impl App for Apps {
     }
 
     #[inline]
-    fn closed(&mut self, _: Nanos, flow: &mut Flow, _: FlowId, group: GroupId, end: End) {
+    fn closed(&mut self, now: Nanos, flow: &mut Flow, _: FlowId, group: GroupId, end: End) {
         let group = &mut self.groups[usize::from(group.0)];
         if group.app.is_gone(flow) {
             return self.extras.release(flow);
@@ -618,6 +639,13 @@ impl App for Apps {
             group.begin(flow);
         }
         group.active -= 1;
+        if group.common.late
+            && flow.has(Flag::Turn)
+            && let Some(pacer) = &mut self.pacers[group.key.session].requests
+            && let Some(due) = self.extras.find(flow).and_then(|extra| extra.dues.back())
+        {
+            pacer.give_back(instant_near(*due, now));
+        }
         let tls = match group.common.secured {
             true => flow.extra().and_then(|place| self.secured.get_mut(place)?.take()),
             false => None,

@@ -79,6 +79,9 @@ impl Clients {
         {
             self.opener.stop_at(now);
         }
+        if self.groups().next().is_some_and(|group| apps.has_asked_all(group)) {
+            self.opener.stop_at(now);
+        }
         let opening = self.opener.poll(now, active, most);
         self.opened += opening.count;
         opening

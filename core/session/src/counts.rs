@@ -133,6 +133,8 @@ pub struct Counts {
     pub requests: u64,
     /// Responses received whole (client), or sent whole and acknowledged; over UDP, sent (server).
     pub transactions: u64,
+    /// Responses of a status of 4xx or 5xx that failed no session. Clients only.
+    pub error_responses: u64,
     /// Requests a client had left to send when its server closed the connection in good order, after a response to all
     /// that were sent.
     pub unasked: u64,
@@ -168,6 +170,10 @@ pub struct Counts {
     pub ttfb: Timing,
     /// From a request to the last byte of its response. Clients only.
     pub ttlb: Timing,
+    /// From when a request was due to the first byte of its response, where requests may be sent late. Clients only.
+    pub ttfb_due: Timing,
+    /// From when a request was due to the last byte of its response, where requests may be sent late. Clients only.
+    pub ttlb_due: Timing,
 }
 
 /// Responses that a server has sent whole, in all and by status or code.
@@ -256,6 +262,7 @@ impl Counts {
         self.active_max += other.active_max;
         self.requests += other.requests;
         self.transactions += other.transactions;
+        self.error_responses += other.error_responses;
         self.unasked += other.unasked;
         self.kept_s = shorter(self.kept_s, other.kept_s);
         self.bytes_sent += other.bytes_sent;
@@ -276,6 +283,8 @@ impl Counts {
         self.handshake.merge(&other.handshake);
         self.ttfb.merge(&other.ttfb);
         self.ttlb.merge(&other.ttlb);
+        self.ttfb_due.merge(&other.ttfb_due);
+        self.ttlb_due.merge(&other.ttlb_due);
     }
 
     /// Adds those of a later interval of the same worker: unlike [`Counts::merge`], of the most sessions at a time the
@@ -296,6 +305,7 @@ impl Counts {
             &mut self.active_max,
             &mut self.requests,
             &mut self.transactions,
+            &mut self.error_responses,
             &mut self.unasked,
             &mut self.bytes_sent,
             &mut self.bytes_delivered,
@@ -311,8 +321,8 @@ impl Counts {
         self.dns.fill(0);
         self.tls.clear();
         self.details.clear();
-        let timings = [&mut self.setup, &mut self.handshake, &mut self.ttfb, &mut self.ttlb];
-        timings.into_iter().for_each(Timing::clear);
+        let of_requests = [&mut self.ttfb, &mut self.ttlb, &mut self.ttfb_due, &mut self.ttlb_due];
+        [&mut self.setup, &mut self.handshake].into_iter().chain(of_requests).for_each(Timing::clear);
     }
 }
 
@@ -363,6 +373,7 @@ mod tests {
             active_max: 1,
             requests: 1,
             transactions: 1,
+            error_responses: 1,
             unasked: 1,
             kept_s: Some(1),
             bytes_sent: 1,

@@ -23,6 +23,8 @@ pub(crate) struct Extra {
     pub input: Vec<u8>,
     /// When requests were sent that are not answered.
     pub starts: VecDeque<u32>,
+    /// When requests were due that are not answered, or not sent, in ticks of flows: where they may be sent late.
+    pub dues: VecDeque<u32>,
     /// Responses that are not acknowledged.
     pub responses: VecDeque<Response>,
     /// What a request that is being read comes to.
@@ -128,6 +130,7 @@ impl Extras {
         let extra = &mut self.entries[place];
         extra.input.clear();
         extra.starts.clear();
+        extra.dues.clear();
         extra.responses.clear();
         extra.echo.clear();
         extra.made.clear();

@@ -213,6 +213,13 @@ pub(crate) fn instant(tick_at: u32, now: Nanos) -> Nanos {
     Nanos(((now.0 >> TICK_BITS).saturating_sub(u64::from(tick(now).wrapping_sub(tick_at)))) << TICK_BITS)
 }
 
+/// The instant of a tick, as seen from `now`, at most 9 minutes earlier or later.
+pub(crate) fn instant_near(tick_at: u32, now: Nanos) -> Nanos {
+    let ahead = tick_at.wrapping_sub(tick(now)) as i32;
+    let at = ((now.0 >> TICK_BITS) as i64 + i64::from(ahead)).max(0) as u64;
+    Nanos(at << TICK_BITS)
+}
+
 /// Time since a tick.
 #[inline]
 pub(crate) fn elapsed(since: u32, now: Nanos) -> Nanos {
@@ -228,8 +235,10 @@ pub(crate) struct Common {
     pub up: Option<Delay>,
     pub verify: bool,
     pub secured: bool,
-    /// Whether there is a rate of requests to keep.
+    /// Whether there is a rate of requests to keep, or a number of them.
     pub paced: bool,
+    /// Whether requests whose turn has passed are sent late, and their times counted from when they were due, too.
+    pub late: bool,
 }
 
 /// What an application asks for: [`Io`], as a layer can see it.
@@ -278,6 +287,8 @@ impl Ask {
 pub(crate) struct Pacers {
     pub requests: Option<Pacer>,
     pub closes: Option<Pacer>,
+    /// Requests left to send; `None` is without end.
+    pub left: Option<u64>,
 }
 
 /// What an application works with while it is told of something.
@@ -385,6 +396,11 @@ impl Ctx<'_> {
         if !flow.has(Flag::FirstByte) {
             flow.set(Flag::FirstByte);
             self.counts.ttfb.record(elapsed(since, self.now).0);
+            if self.common.late
+                && let Some(due) = self.extras.find(flow).and_then(|extra| extra.dues.front())
+            {
+                self.counts.ttfb_due.record(elapsed(*due, self.now).0);
+            }
         }
     }
 
@@ -394,6 +410,11 @@ impl Ctx<'_> {
         flow.unset(Flag::FirstByte);
         self.counts.ttlb.record(elapsed(since, self.now).0);
         self.counts.transactions += 1;
+        if self.common.late
+            && let Some(due) = self.extras.find_mut(flow).and_then(|extra| extra.dues.pop_front())
+        {
+            self.counts.ttlb_due.record(elapsed(due, self.now).0);
+        }
     }
 
     /// Whether a client's session shall end after its transaction: it was told to stop, or its time is up.
@@ -439,26 +460,49 @@ impl Ctx<'_> {
         if !self.common.paced {
             return true;
         }
-        if flow.take(Flag::Turn) {
-            return true;
+        if self.has_asked_all() {
+            return false;
         }
+        let may = flow.take(Flag::Turn) || self.has_turn_now(flow);
+        if let Some(left) = self.pacers.left.as_mut().filter(|_| may) {
+            *left -= 1;
+        }
+        may
+    }
+
+    /// Whether the last request of all clients together was sent.
+    #[inline]
+    pub(crate) fn has_asked_all(&self) -> bool {
+        self.common.paced && self.pacers.left == Some(0)
+    }
+
+    /// Whether a client's next turn is now, or was before; if not, it waits for one.
+    fn has_turn_now(&mut self, flow: &mut Flow) -> bool {
         let end = self.common.up.map_or(Nanos::MAX, |_| flow.up_end(self.now));
         let Some(pacer) = &mut self.pacers.requests else { return true };
-        match pacer.next_before(self.now, end) {
-            Some(at) if at <= self.now => return true,
-            Some(at) => {
-                flow.set(Flag::Turn);
-                self.wake_at(flow, at);
-            }
-            None => {
-                // While the rate is zero it waits for a turn of its own: a change of the rate wakes it.
-                if pacer.is_still() {
-                    flow.set(Flag::Turn);
-                }
-                self.wake_at(flow, end);
-            }
+        let turn = pacer.next_before(self.now, end);
+        // While the rate is zero it waits for a turn of its own: a change of the rate wakes it.
+        let waits = turn.map_or(pacer.is_still(), |at| at > self.now);
+        if waits {
+            flow.set(Flag::Turn);
         }
-        false
+        if self.common.late && (waits || turn.is_some()) {
+            self.extras.of(flow).dues.push_back(tick(turn.unwrap_or(self.now)));
+        }
+        let is_now = turn.is_some_and(|at| at <= self.now);
+        if !is_now {
+            self.wake_at(flow, turn.unwrap_or(end));
+        }
+        is_now
+    }
+
+    /// Takes a client's turn away, if it waits for one; returns whether it did.
+    pub(crate) fn take_turn_away(&mut self, flow: &mut Flow) -> bool {
+        let had = flow.take(Flag::Turn);
+        if had && self.common.late {
+            self.extras.of(flow).dues.pop_back();
+        }
+        had
     }
 }
 

@@ -1,9 +1,11 @@
 //! Turns at a rate, given out in advance: whoever wants one is told when it comes.
 //!
-//! A turn that nobody wanted is gone: a rate is kept, not made up for. Turn `n` comes at `n / rate` exactly, rounded up
+//! A turn that nobody wanted is gone, so that a rate is kept, not made up for; unless the pacer keeps them, for requests that
+//! are sent late rather than never. Turn `n` comes at `n / rate` exactly, rounded up
 //! to the nanosecond, so turns of several workers interleave evenly.
 
 use crate::scale::{Scale, Warp};
+use std::collections::VecDeque;
 use units::{Nanos, Pps};
 
 const SCALE: u128 = 1_000_000_000_000_000;
@@ -16,16 +18,50 @@ pub(crate) struct Pacer {
     /// The next turn to give out.
     next: u64,
     warp: Warp,
+    /// Whether turns that nobody wanted are kept.
+    keeps: bool,
+    /// Whether anybody has asked for a turn. What came before is nobody's.
+    begun: bool,
+    /// Turns that somebody had and could not use.
+    returned: VecDeque<Nanos>,
 }
 
 impl Pacer {
     pub(crate) fn new(rate: Pps, worker: u64, workers: u64) -> Self {
-        Self { rate, workers: workers.max(1), next: worker, warp: Warp::default() }
+        Self {
+            rate,
+            workers: workers.max(1),
+            next: worker,
+            warp: Warp::default(),
+            keeps: false,
+            begun: false,
+            returned: VecDeque::new(),
+        }
+    }
+
+    /// Keeps turns that nobody wanted, from the first that was asked for on.
+    pub(crate) fn keeping(self) -> Self {
+        Self { keeps: true, ..self }
+    }
+
+    /// Turns that came before `now` and were kept for nobody.
+    pub(crate) fn kept(&self, now: Nanos) -> u64 {
+        if !self.keeps || !self.begun {
+            return 0;
+        }
+        let returned = self.returned.iter().filter(|at| **at <= now).count() as u64;
+        returned + self.first_at(self.warp.own(now)).saturating_sub(self.next).div_ceil(self.workers)
+    }
+
+    /// Keeps a turn that somebody had and could not use.
+    pub(crate) fn give_back(&mut self, at: Nanos) {
+        self.returned.push_back(at);
     }
 
     /// Goes so many times as fast, from `at` on. Whoever has a turn that has not come must ask for another.
     pub(crate) fn scale(&mut self, at: Nanos, scale: Scale) {
         self.warp.change(at, scale);
+        self.returned.clear();
         self.next %= self.workers;
         self.skip_to(self.warp.own(at));
     }
@@ -37,13 +73,18 @@ impl Pacer {
 
     /// Goes on to the first turn that is not before its own time `own`.
     fn skip_to(&mut self, own: Nanos) {
-        let first = (u128::from(own.0) * u128::from(self.rate.micro())).div_ceil(SCALE) as u64;
+        let first = self.first_at(own);
         if self.next < first {
             self.next += (first - self.next).div_ceil(self.workers) * self.workers;
         }
     }
 
-    /// When the next turn comes, not before `now`; it is taken. [`Nanos::MAX`] if none ever comes.
+    /// The first turn, of any worker, that is not before the pacer's own time `own`.
+    fn first_at(&self, own: Nanos) -> u64 {
+        (u128::from(own.0) * u128::from(self.rate.micro())).div_ceil(SCALE) as u64
+    }
+
+    /// When the next turn comes, not before `now` unless it was kept; it is taken. [`Nanos::MAX`] if none ever comes.
     pub(crate) fn next(&mut self, now: Nanos) -> Nanos {
         self.next_before(now, Nanos::MAX).unwrap_or(Nanos::MAX)
     }
@@ -54,9 +95,17 @@ impl Pacer {
         if self.rate == Pps::ZERO {
             return None;
         }
-        self.skip_to(self.warp.own(now));
+        if let Some(at) = self.returned.front().copied() {
+            let is_in_time = at <= now || at < end;
+            return is_in_time.then(|| self.returned.pop_front()).flatten();
+        }
+        let is_first = !std::mem::replace(&mut self.begun, true);
+        if is_first || !self.keeps {
+            self.skip_to(self.warp.own(now));
+        }
         let at = (u128::from(self.next) * SCALE).div_ceil(u128::from(self.rate.micro()));
-        let at = self.warp.when(Nanos(at.min(u128::from(u64::MAX)) as u64)).max(now);
+        let at = self.warp.when(Nanos(at.min(u128::from(u64::MAX)) as u64));
+        let at = if self.keeps { at } else { at.max(now) };
         if at == Nanos::MAX {
             return None;
         }
@@ -91,6 +140,24 @@ mod tests {
         // One that comes now is not too late, whoever is gone.
         assert_eq!(pacer.next_before(ms(300), ms(200)), Some(ms(300)));
         assert_eq!(Pacer::new(Pps::ZERO, 0, 1).next_before(ms(0), Nanos::MAX), None);
+    }
+
+    #[test]
+    fn turns_are_kept_for_whoever_comes_late() {
+        let mut pacer = Pacer::new(Pps::new(10), 0, 1).keeping();
+        let ms = Nanos::from_millis;
+        assert_eq!((pacer.kept(ms(950)), pacer.next(ms(950))), (0, ms(1_000)), "none before the first");
+        assert_eq!(pacer.kept(ms(1_350)), 3);
+        assert_eq!([0; 3].map(|_| pacer.next(ms(1_350))), [1_100, 1_200, 1_300].map(ms));
+        assert_eq!((pacer.next_before(ms(1_350), ms(1_400)), pacer.next(ms(1_350))), (None, ms(1_400)));
+        pacer.give_back(ms(1_100));
+        assert_eq!(
+            (pacer.kept(ms(1_350)), pacer.next(ms(1_350)), pacer.next(ms(1_350))),
+            (1, ms(1_100), ms(1_500))
+        );
+        // What was due before the rate changes is not made up for.
+        pacer.scale(ms(2_000), Scale::new(1, 2));
+        assert_eq!(pacer.kept(ms(2_000)), 0);
     }
 
     #[test]

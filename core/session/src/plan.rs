@@ -325,6 +325,11 @@ pub struct LoadPlan {
     /// Requests (a program's sends) of clients each second, all clients together; `None` is as they come. A session
     /// whose turn has not come waits.
     pub request_rate: Option<Pps>,
+    /// Whether a request for which no session is free when its turn comes is sent late, as soon as one is, instead of never;
+    /// times are then counted from when it was due, too. Of HTTP.
+    pub late: bool,
+    /// Requests of all clients together, after which their sessions close and no more are opened; `None` is without end. Of HTTP.
+    pub request_count: Option<u64>,
     /// What becomes of open sessions when the run ends.
     pub at_end: AtEnd,
 }
@@ -346,6 +351,8 @@ impl LoadPlan {
             down: Delay::NONE,
             close_rate: None,
             request_rate: None,
+            late: false,
+            request_count: None,
             at_end: AtEnd::Close,
         }
     }

@@ -274,6 +274,7 @@ fn sessions(document: &ResultDocument) -> String {
         "ttlb p99",
     ];
     let mut text = table(&head, shown().map(|(name, s)| session_row(name, s)).collect());
+    text += &session_times(document);
     for (name, session) in shown() {
         let reasons = session.seen.failed.iter();
         let reasons: Vec<_> =
@@ -283,6 +284,34 @@ fn sessions(document: &ResultDocument) -> String {
         }
     }
     text
+}
+
+/// How the times of a single entry are distributed.
+fn session_times(document: &ResultDocument) -> String {
+    let Some((_, session)) = document.sessions.iter().next().filter(|_| document.sessions.len() == 1) else {
+        return String::new();
+    };
+    let seen = &session.seen;
+    let is_late = seen.ttlb_due_ns.is_some();
+    let times = [
+        ("set-up", &seen.setup_ns),
+        ("TLS handshake", &seen.handshake_ns),
+        (if is_late { "first byte, from when sent" } else { "first byte" }, &seen.ttfb_ns),
+        (if is_late { "last byte, from when sent" } else { "last byte" }, &seen.ttlb_ns),
+        ("first byte, from when due", &seen.ttfb_due_ns),
+        ("last byte, from when due", &seen.ttlb_due_ns),
+    ];
+    let row = |(what, of): (&str, &Option<LatencyResult>)| {
+        let of = of.as_ref()?;
+        let figures = [Some(of.min), of.p50, of.p90, of.p95, of.p99, of.p99_9, Some(of.max)];
+        let figures = figures.map(|figure| cell(figure, |ns| quantity(ns as f64, "ns")));
+        Some([what.to_owned()].into_iter().chain(figures).collect())
+    };
+    let rows: Vec<Vec<String>> = times.into_iter().filter_map(row).collect();
+    if rows.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", table(&["times", "min", "p50", "p90", "p95", "p99", "p99.9", "max"], rows))
 }
 
 fn session_row(name: &str, session: &SessionResult) -> Vec<String> {

@@ -144,6 +144,9 @@ fn unsent_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
 fn unopened_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
     let unopened = |entry: &SessionEntry| {
         let row = document.sessions.get(&entry.session.name)?;
+        if entry.session.load.request_count.is_some_and(|all| row.seen.requests >= all) {
+            return None;
+        }
         let tried = row.seen.attempted + row.unopened?.max(0) as u64 + row.withheld.unwrap_or(0);
         entry.session.load.count?.checked_sub(tried)
     };

@@ -7,13 +7,15 @@ use profile::plan::StreamPlan;
 use session::plan::{Carrier, SessionPlan, Side};
 use session::{Counts, Reason};
 use std::collections::HashSet;
-use units::count;
+use units::{count, quantity};
 use wire::{Header, Packet};
 
 /// Flows of which none comes by another port by chance: of two paths taken at random, once in 2^63 times.
 const FLOWS_MIN: usize = 64;
 /// Packets of a stream looked at for how many flows it has.
 const LOOKED_AT: u64 = 4_096;
+/// From this factor on, times since a request was due and since it was sent differ so much that it is said why.
+const WAITED_MIN: f64 = 1.1;
 
 impl Evidence<'_> {
     /// Notes on sessions, then on streams.
@@ -128,6 +130,33 @@ fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {
             "sessions {name}: {} requests were not sent because servers closed their connections before; set 'requests' to what a \
              server takes on one connection, and 'think' to less than it keeps an idle one",
             count(counts.unasked)
+        ));
+    }
+    let untrusted = counts.failed(Reason::TlsCertificate);
+    if untrusted > 0 {
+        let why: Vec<&str> = counts.details.keys().map(String::as_str).collect();
+        notes.push(format!(
+            "sessions {name}: {} failed because the server's certificate was not accepted ({}); name its root in 'tls: {{verify: {{roots: \
+             file.pem}}}}' (eagre http: --cacert), or leave 'verify' out (-k)",
+            count(untrusted),
+            why.join(", ")
+        ));
+    }
+    let reset = counts.failed(Reason::Refused);
+    if plan.carrier == Carrier::Tcp && reset > 0 && counts.established == 0 {
+        notes.push(format!(
+            "sessions {name}: all connections were refused by a reset: nothing listens on the server's port, or a firewall rejects them"
+        ));
+    }
+    if let Some((due, sent)) =
+        counts.ttlb_due.histogram.quantile(0.99).zip(counts.ttlb.histogram.quantile(0.99))
+        && due as f64 > sent as f64 * WAITED_MIN
+    {
+        notes.push(format!(
+            "sessions {name}: 99% of responses were there within {} of when their request was due, and within {} of when it was sent: \
+             requests waited for a free session; the first is what users of the server would see",
+            quantity(due as f64, "ns"),
+            quantity(sent as f64, "ns")
         ));
     }
     if let Some(seconds) = counts.kept_s {

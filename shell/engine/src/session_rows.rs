@@ -55,7 +55,7 @@ struct Seen {
 }
 
 /// What one side counted.
-fn side(seen: &Seen, windows: Windows) -> SideResult {
+fn side(seen: &Seen, windows: Windows, is_client: bool) -> SideResult {
     let Seen { counts, progress, most_seen } = seen;
     let SessionCounts { app, tcp, .. } = counts;
     let per_second = |n: u64| n as f64 / windows.active;
@@ -71,6 +71,7 @@ fn side(seen: &Seen, windows: Windows) -> SideResult {
         active_max_at_least: *most_seen,
         open_per_s: app.established as f64 / windows.opening,
         requests: app.requests,
+        failed_requests_ratio: Some(failed_requests(app)).filter(|_| is_client && app.requests > 0),
         unasked: Some(app.unasked).filter(|n| *n > 0),
         transactions: app.transactions,
         transactions_per_s: per_second(progress.transactions),
@@ -83,7 +84,15 @@ fn side(seen: &Seen, windows: Windows) -> SideResult {
         handshake_ns: timing(&app.handshake),
         ttfb_ns: timing(&app.ttfb),
         ttlb_ns: timing(&app.ttlb),
+        ttfb_due_ns: timing(&app.ttfb_due),
+        ttlb_due_ns: timing(&app.ttlb_due),
     }
+}
+
+/// Share of requests without a complete response of a good status. What is on its way counts as failed.
+fn failed_requests(counts: &Counts) -> f64 {
+    let good = counts.transactions.saturating_sub(counts.error_responses).min(counts.requests);
+    (counts.requests - good) as f64 / counts.requests.max(1) as f64
 }
 
 fn failed(counts: &Counts) -> Counters {
@@ -97,7 +106,13 @@ fn present<'a>(all: impl Iterator<Item = (&'a str, u64)>) -> Counters {
 }
 
 /// One side in full.
-fn details(plan: &SessionPlan, played: &SidePlan, seen: &Seen, windows: Windows) -> SideDetails {
+fn details(
+    plan: &SessionPlan,
+    played: &SidePlan,
+    seen: &Seen,
+    windows: Windows,
+    is_client: bool,
+) -> SideDetails {
     let SessionCounts { app, members, hosts, tcp, frames, .. } = &seen.counts;
     let apps = plan.mix.members.iter().map(|member| &member.name).zip(members);
     let hosts = played.hosts.iter().map(|host| &host.name).zip(hosts);
@@ -115,7 +130,7 @@ fn details(plan: &SessionPlan, played: &SidePlan, seen: &Seen, windows: Windows)
         handshakes: *handshakes,
     });
     SideDetails {
-        seen: side(seen, windows),
+        seen: side(seen, windows, is_client),
         apps: apps.map(part).collect(),
         hosts: hosts.map(part).collect(),
         failure_details: app.details.clone(),
@@ -181,10 +196,11 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
                     .and_then(|counts| requested(plan, counts, span)),
                 unopened: client_seen.map(|counts| counts.unopened),
                 withheld: client_seen.map(|counts| counts.withheld),
-                seen: side(main, windows),
+                unsent_requests: client_seen.filter(|_| plan.load.late).map(|counts| counts.unsent_requests),
+                seen: side(main, windows, client.is_some()),
                 phases: phases(index, plan, sums, trial.plan.duration),
-                client: client.as_ref().map(|(played, seen)| details(plan, played, seen, windows)),
-                server: server.as_ref().map(|(played, seen)| details(plan, played, seen, windows)),
+                client: client.as_ref().map(|(played, seen)| details(plan, played, seen, windows, true)),
+                server: server.as_ref().map(|(played, seen)| details(plan, played, seen, windows, false)),
             };
             (plan.name.clone(), result)
         })
@@ -200,7 +216,7 @@ fn phases(index: usize, plan: &SessionPlan, sums: &Sums, end: Nanos) -> Named<Ph
         let seen = Seen { counts, progress, most_seen: None };
         let windows = Windows { opening: span, active: span };
         let (from_s, to_s) = (phase.from.as_secs_f64(), phase.to.as_secs_f64());
-        Some((phase.name.to_owned(), PhaseResult { from_s, to_s, seen: side(&seen, windows) }))
+        Some((phase.name.to_owned(), PhaseResult { from_s, to_s, seen: side(&seen, windows, true) }))
     };
     plan.client.iter().flat_map(|_| plan.load.phases(end)).filter_map(row).collect()
 }

@@ -963,6 +963,8 @@ class PhaseResult:
     """Requests that clients had left to send when servers closed their connections between responses. Absent if
     none.
     """
+    failed_requests_ratio: float | None = None
+    """Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only."""
     setup_ns: LatencyResult | None = None
     """Time to open a session, until established. Clients only."""
     handshake_ns: LatencyResult | None = None
@@ -971,6 +973,12 @@ class PhaseResult:
     """Time from a request to the first byte of its response. Clients only."""
     ttlb_ns: LatencyResult | None = None
     """Time from a request to the last byte of its response. Clients only."""
+    ttfb_due_ns: LatencyResult | None = None
+    """Time from when a request was due to the first byte of its response. Clients whose requests are sent late
+    only.
+    """
+    ttlb_due_ns: LatencyResult | None = None
+    """Time from when a request was due to the last byte of its response. Clients whose requests are sent late only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1297,12 +1305,18 @@ class SessionResult:
     """
     withheld: int | None = None
     """Sessions due but not opened because `concurrent` were open. Absent for servers."""
+    unsent_requests: int | None = None
+    """Requests due but not sent because every session waited for a response; negative in an interval that caught up
+    with an earlier one. Only where requests are sent late (`late_requests: send`).
+    """
     active_max_at_least: int | None = None
     """At least so many sessions were open at one instant. Only with several workers, or applications of a mix."""
     unasked: int | None = None
     """Requests that clients had left to send when servers closed their connections between responses. Absent if
     none.
     """
+    failed_requests_ratio: float | None = None
+    """Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only."""
     setup_ns: LatencyResult | None = None
     """Time to open a session, until established. Clients only."""
     handshake_ns: LatencyResult | None = None
@@ -1311,6 +1325,12 @@ class SessionResult:
     """Time from a request to the first byte of its response. Clients only."""
     ttlb_ns: LatencyResult | None = None
     """Time from a request to the last byte of its response. Clients only."""
+    ttfb_due_ns: LatencyResult | None = None
+    """Time from when a request was due to the first byte of its response. Clients whose requests are sent late
+    only.
+    """
+    ttlb_due_ns: LatencyResult | None = None
+    """Time from when a request was due to the last byte of its response. Clients whose requests are sent late only."""
     phases: dict[str, PhaseResult] = field(default_factory=dict)
     """Counts of the clients by phase, of an entry whose rate goes up or down: `ramp_up`, `sustain`, `ramp_down`.
     What came in the drain is in none.
@@ -1367,6 +1387,8 @@ class SideDetails:
     """Requests that clients had left to send when servers closed their connections between responses. Absent if
     none.
     """
+    failed_requests_ratio: float | None = None
+    """Requests without a complete response, or with one of status 4xx or 5xx, / `requests`. Clients only."""
     setup_ns: LatencyResult | None = None
     """Time to open a session, until established. Clients only."""
     handshake_ns: LatencyResult | None = None
@@ -1375,6 +1397,12 @@ class SideDetails:
     """Time from a request to the first byte of its response. Clients only."""
     ttlb_ns: LatencyResult | None = None
     """Time from a request to the last byte of its response. Clients only."""
+    ttfb_due_ns: LatencyResult | None = None
+    """Time from when a request was due to the first byte of its response. Clients whose requests are sent late
+    only.
+    """
+    ttlb_due_ns: LatencyResult | None = None
+    """Time from when a request was due to the last byte of its response. Clients whose requests are sent late only."""
     apps: dict[str, PartResult] = field(default_factory=dict)
     """Applications of a mix by name. Absent if there is only one."""
     hosts: dict[str, PartResult] = field(default_factory=dict)

@@ -1440,6 +1440,14 @@ class Sessions(Written):
     """Rate of requests, or of a program's sends, all clients together; a session waits for its turn. Default: no
     limit.
     """
+    late_requests: Literal["skip", "send"] | None = None
+    """What becomes of a request for which no session is free when 'request_rate' has it due; http only. Default:
+    skip.
+    """
+    request_count: int | None = None
+    """Number of requests, all clients together: then sessions close, and no more are opened; http only. Default:
+    until the duration ends.
+    """
     concurrent: int | None = None
     """Maximum number of sessions open at a time. Sessions due beyond it are withheld and counted. With 'open: max'
     it is the number to reach and hold.
@@ -1808,6 +1816,8 @@ class Http(Written):
     """More header fields of requests, in this order."""
     body: AmountOr | None = None
     """Size of a request's body."""
+    body_text: str | None = None
+    """Text that is the body of every request, instead of 'body'."""
     chunked: str | None = None
     """Maximum chunk size for bodies of requests and responses. Default: not chunked."""
     status: int | None = None

@@ -32,6 +32,8 @@ pub struct HttpDoc {
     pub headers: IndexMap<String, TextDoc>,
     /// Size of a request's body.
     pub body: Option<SizeDoc>,
+    /// Text that is the body of every request, instead of 'body'.
+    pub body_text: Option<String>,
     /// Maximum chunk size for bodies of requests and responses. Default: not chunked.
     pub chunked: Option<Bytes>,
     /// Expected status; any other is the failure 'http_status'.

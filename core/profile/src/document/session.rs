@@ -47,6 +47,13 @@ pub struct SessionDoc {
     pub close: Option<SessionRate>,
     /// Rate of requests, or of a program's sends, all clients together; a session waits for its turn. Default: no limit.
     pub request_rate: Option<SessionRate>,
+    /// What becomes of a request for which no session is free when 'request_rate' has it due; http only.
+    #[serde(default)]
+    pub late_requests: LateRequestsDoc,
+    /// Number of requests, all clients together: then sessions close, and no more are opened; http only. Default: until the
+    /// duration ends.
+    #[schemars(range(min = 1))]
+    pub request_count: Option<u64>,
     /// Maximum number of sessions open at a time. Sessions due beyond it are withheld and counted. With 'open: max'
     /// it is the number to reach and hold.
     #[schemars(range(min = 1))]
@@ -93,6 +100,43 @@ pub struct SessionDoc {
     pub mtu: Option<Mtu>,
     /// VLAN of both ends, or a list from the outermost inwards. Default: those of the ports.
     pub vlan: Option<OneOrMany<VlanId>>,
+}
+
+impl SessionDoc {
+    /// An entry that says no more than its name and application.
+    pub fn new(name: Name, app: AppDoc) -> Self {
+        Self {
+            name,
+            client: None,
+            server: None,
+            transport: None,
+            app,
+            tunnel: None,
+            tls: None,
+            open: None,
+            close: None,
+            request_rate: None,
+            late_requests: LateRequestsDoc::default(),
+            request_count: None,
+            concurrent: None,
+            count: None,
+            bytes: None,
+            time: None,
+            hold: None,
+            idle: None,
+            start_delay: no_time(),
+            at_end: AtEndDoc::default(),
+            response_timeout: response_time(),
+            idle_timeout: no_limit(),
+            verify: false,
+            order: PairOrderDoc::default(),
+            tcp: None,
+            udp: None,
+            ip: None,
+            mtu: None,
+            vlan: None,
+        }
+    }
 }
 
 /// A tunnel through an explicit proxy.
@@ -327,6 +371,18 @@ pub enum PairOrderDoc {
     /// The first client with the first server, the next with the next, each side round by itself; a side's port advances with
     /// each of its rounds.
     InStep,
+}
+
+/// What becomes of requests that are due while no session is free.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum LateRequestsDoc {
+    /// They are left out: the rate is kept, not made up for.
+    #[default]
+    Skip,
+    /// They are sent as soon as a session is free. 'ttfb_due_ns' and 'ttlb_due_ns' count from when they were due.
+    Send,
 }
 
 /// What to do with open sessions when the run ends.

@@ -383,6 +383,9 @@ struct Crowd {
     clients: Clients,
     answer: Vec<u8>,
     flows: Vec<Option<(Flow, Option<Nanos>)>>,
+    /// When servers answer nothing, and whom they owe an answer.
+    stall: std::ops::Range<Nanos>,
+    held: Vec<usize>,
 }
 
 impl Crowd {
@@ -397,7 +400,14 @@ impl Crowd {
             clients,
             answer: answer.to_vec(),
             flows: Vec::new(),
+            stall: Nanos::ZERO..Nanos::ZERO,
+            held: Vec::new(),
         }
+    }
+
+    fn answer(&mut self, index: usize) {
+        let answer = self.answer.clone();
+        self.tell(index, &|apps, now, flow, io| apps.received(now, flow, io, &answer));
     }
 
     /// Tells a flow something, and answers what it sends.
@@ -412,9 +422,10 @@ impl Crowd {
             let end = if io.asked_to_close() { End::Closed } else { End::Aborted };
             self.apps.closed(self.now, flow, FlowId(index as u32), CLIENT, end);
             self.flows[index] = None;
+        } else if io.asked() > 0 && self.stall.contains(&self.now) {
+            self.held.push(index);
         } else if io.asked() > 0 {
-            let answer = self.answer.clone();
-            self.tell(index, &|apps, now, flow, io| apps.received(now, flow, io, &answer));
+            self.answer(index);
         }
     }
 
@@ -424,6 +435,9 @@ impl Crowd {
                 let flow = self.apps.start(self.now, CLIENT, number);
                 self.flows.push(Some((flow, None)));
                 self.tell(self.flows.len() - 1, &|apps, now, flow, io| apps.opened(now, flow, io));
+            }
+            if !self.stall.contains(&self.now) {
+                std::mem::take(&mut self.held).into_iter().for_each(|index| self.answer(index));
             }
             for index in 0..self.flows.len() {
                 if let Some((_, wake)) = &mut self.flows[index]
@@ -442,21 +456,99 @@ impl Crowd {
     }
 }
 
-#[test]
-fn closings_and_requests_keep_their_rates_together() {
-    let raw = AppPlan::raw(Size::Fixed(100), Size::Fixed(1), None, Delay::NONE);
+/// Requests without end, and the answer to each.
+fn endless_http(pipeline: u8) -> (AppPlan, &'static [u8]) {
     let http = HttpPlan {
         requests: vec![(HttpRequest::get("/", "h"), 1)],
         order: SelectionOrder::Sequential,
         per_connection: None,
-        pipeline: 1,
+        pipeline,
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: true,
         server: Arc::new(HttpServer::sized(Size::Fixed(0))),
     };
-    let nothing = &b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"[..];
-    for (app, answer) in [(raw, &b"x"[..]), (AppPlan::Http(Arc::new(http)), nothing)] {
+    (AppPlan::Http(Arc::new(http)), b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+}
+
+/// A server that stands still for 2 s in 10 s: of the requests due, a hundredth waits for 1.9 s and more, and of those sent only as
+/// many are slow as there are sessions.
+#[test]
+fn times_count_from_when_requests_were_due() {
+    for late in [true, false] {
+        let (app, answer) = endless_http(1);
+        let mut entry = plan(app);
+        entry.verify = false;
+        entry.load = LoadPlan {
+            concurrent: Some(20),
+            request_rate: Some(Pps::new(1_000)),
+            late,
+            ..LoadPlan::at(OpenRate::Max)
+        };
+        let mut crowd = Crowd::new(entry, answer);
+        crowd.stall = Nanos::from_secs(5)..Nanos::from_secs(7);
+        crowd.run(Nanos::from_millis(6_999));
+        let waiting = crowd.apps.late_requests(0, crowd.now);
+        assert!(if late { (1_970..=1_980).contains(&waiting) } else { waiting == 0 }, "{waiting} wait");
+        crowd.run(Nanos::from_secs(10));
+        let counts = crowd.counts();
+        let p99 = |times: &histogram::Timing| times.histogram.quantile(0.99).unwrap_or(0);
+        assert!(p99(&counts.ttlb) < 1_000_000, "{} ns", p99(&counts.ttlb));
+        if late {
+            assert!((9_990..=10_000).contains(&counts.requests), "{} requests", counts.requests);
+            assert_eq!(counts.ttlb_due.samples(), counts.transactions);
+            assert_eq!(counts.ttfb_due.samples(), counts.transactions);
+            assert!(
+                (p99(&counts.ttlb_due) as f64 / 1.9e9 - 1.0).abs() < 0.01,
+                "{} ns",
+                p99(&counts.ttlb_due)
+            );
+        } else {
+            assert!((7_990..=8_030).contains(&counts.requests), "{} requests", counts.requests);
+            assert_eq!(counts.ttlb_due.samples(), 0);
+        }
+    }
+}
+
+#[test]
+fn late_requests_in_a_pipeline_have_times_of_their_own() {
+    let (app, answer) = endless_http(4);
+    let mut entry = plan(app);
+    entry.verify = false;
+    entry.load = LoadPlan {
+        concurrent: Some(1),
+        request_rate: Some(Pps::new(100)),
+        late: true,
+        ..LoadPlan::at(OpenRate::Max)
+    };
+    let mut crowd = Crowd::new(entry, answer);
+    crowd.run(Nanos::from_secs(1));
+    let counts = crowd.counts();
+    assert_eq!((counts.requests, counts.ttlb_due.samples()), (100, 100));
+    assert!(counts.ttlb_due.max < 1_000_000, "{} ns", counts.ttlb_due.max);
+}
+
+#[test]
+fn so_many_requests_are_sent_and_no_more() {
+    for request_rate in [None, Some(Pps::new(1_000))] {
+        let (app, answer) = endless_http(1);
+        let mut entry = plan(app);
+        entry.verify = false;
+        let load = LoadPlan::at(OpenRate::Max);
+        entry.load = LoadPlan { concurrent: Some(3), request_rate, request_count: Some(100), ..load };
+        let mut crowd = Crowd::new(entry, answer);
+        crowd.run(Nanos::from_secs(1));
+        let counts = crowd.counts();
+        assert_eq!((counts.requests, counts.transactions), (100, 100));
+        assert_eq!((counts.completed, counts.active(), counts.stopped), (counts.attempted, 0, 0));
+        assert!(counts.attempted <= 3 && crowd.clients.is_done(crowd.now), "{} sessions", counts.attempted);
+    }
+}
+
+#[test]
+fn closings_and_requests_keep_their_rates_together() {
+    let raw = AppPlan::raw(Size::Fixed(100), Size::Fixed(1), None, Delay::NONE);
+    for (app, answer) in [(raw, &b"x"[..]), endless_http(1)] {
         let mut entry = plan(app);
         entry.verify = false;
         entry.load = LoadPlan {

@@ -38,7 +38,7 @@ struct Ready {
 impl Ready {
     fn new(request: &HttpRequest) -> Self {
         let body = match &request.body {
-            RequestBody::None => Size::Fixed(0),
+            RequestBody::None | RequestBody::Text(_) => Size::Fixed(0),
             RequestBody::Length(size) | RequestBody::Chunked { size, .. } => size.clone(),
         };
         Self {
@@ -72,6 +72,10 @@ fn message(request: &HttpRequest, last: bool) -> Message {
         RequestBody::Length(_) => {
             head.extend([Piece::text("\r\nContent-Length: "), Piece::BodyLength]);
             body.push(Piece::Body);
+        }
+        RequestBody::Text(text) => {
+            head.push(Piece::text(format!("\r\nContent-Length: {}", text.len())));
+            body.push(Piece::text(text.as_bytes()));
         }
         RequestBody::Chunked { chunk, .. } => {
             head.push(Piece::text("\r\nTransfer-Encoding: chunked"));
@@ -145,12 +149,13 @@ impl Client {
                 return;
             }
             let all_sent = self.plan.per_connection.is_some_and(|all| flow.sent >= all);
-            let shall_end = !all_sent && ctx.shall_end(flow);
+            let is_over = !all_sent && ctx.shall_end(flow);
+            let shall_end = is_over || !all_sent && ctx.has_asked_all();
             if all_sent || shall_end || flow.has(Flag::Last) || flow.has(Flag::PeerClosed) {
                 if flow.waiting == 0 {
-                    if shall_end {
+                    if is_over {
                         flow.set(Flag::Stopped);
-                    } else if !all_sent {
+                    } else if !all_sent && !shall_end {
                         let all = self.plan.per_connection.unwrap_or(flow.sent);
                         ctx.counts.unasked += u64::from(all.saturating_sub(flow.sent));
                     }
@@ -304,6 +309,7 @@ impl Client {
             ctx.ask.close = true;
             return Ok(());
         }
+        ctx.counts.error_responses += u64::from(ready.status.is_none() && head.status >= 400);
         let bodiless = ready.method == Method::Head || matches!(head.status, 204 | 304);
         flow.unset(Flag::ANY_BODY);
         if bodiless || ready.status.is_none() && head.status >= 400 {

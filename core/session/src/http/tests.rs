@@ -37,6 +37,18 @@ fn rule(path: HttpPath, status: u16, body: HttpBody) -> HttpRule {
 }
 
 #[test]
+fn a_text_is_a_body() {
+    let body = RequestBody::Text("{\"a\": 1}".to_owned());
+    let request = HttpRequest { method: Method::Post, body, ..sized(7) };
+    let mut wire = wire(http(vec![(request, 1)], 2), &[1460, 3]);
+    wire.open(0);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    let one = &b"POST /7 HTTP/1.1\r\nHost: h.example\r\nContent-Length: 8\r\n\r\n{\"a\": 1}"[..];
+    assert_eq!(wire.sent(0), [one, one].concat());
+}
+
+#[test]
 fn one_request_looks_like_this() {
     let mut wire = wire(http(vec![(sized(7), 1)], 1), &[1460]);
     wire.open(0);

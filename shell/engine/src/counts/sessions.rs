@@ -18,6 +18,8 @@ pub(crate) struct SessionCounts {
     pub(crate) unopened: i64,
     /// Sessions that were due and not opened because there were as many as there may be.
     pub(crate) withheld: u64,
+    /// Requests that were due and not sent because no session was free: of an interval, how many more.
+    pub(crate) unsent_requests: i64,
 }
 
 impl SessionCounts {
@@ -61,6 +63,7 @@ impl SessionCounts {
         self.frames.merge(&other.frames);
         self.unopened += other.unopened;
         self.withheld += other.withheld;
+        self.unsent_requests += other.unsent_requests;
     }
 
     pub(crate) fn clear(&mut self) {
@@ -68,6 +71,6 @@ impl SessionCounts {
         self.members.iter_mut().chain(&mut self.hosts).for_each(Counts::clear);
         self.tcp.clear();
         self.frames.clear();
-        (self.unopened, self.withheld) = (0, 0);
+        (self.unopened, self.withheld, self.unsent_requests) = (0, 0, 0);
     }
 }

@@ -483,6 +483,8 @@ impl Judge<'_> {
             ("handshake_ns", seen.handshake_ns.is_some()),
             ("ttfb_ns", seen.ttfb_ns.is_some()),
             ("ttlb_ns", seen.ttlb_ns.is_some()),
+            ("ttfb_due_ns", seen.ttfb_due_ns.is_some()),
+            ("ttlb_due_ns", seen.ttlb_due_ns.is_some()),
         ];
         // Pauses add to times. But sessions that were not opened, or failed for want of an answer, may have been the slow ones.
         let at_most = self.clock.is_none()

@@ -34,12 +34,20 @@ pub(crate) struct Opening {
     /// Of each of the clients' hosts: hardware address to send to for servers' addresses, where its groups have none for all.
     pub(crate) hops: Vec<ServerHops>,
     /// What was said of the load already.
-    told: (u64, u64),
+    told: Told,
+}
+
+/// What is said of a load.
+#[derive(Debug, Clone, Copy, Default)]
+struct Told {
+    unopened: u64,
+    withheld: u64,
+    unsent_requests: u64,
 }
 
 impl Opening {
     pub(crate) fn new(entry: usize, clients: Clients, carrier: Carrier, hops: Vec<ServerHops>) -> Self {
-        Self { entry, clients, transport: carrier.into(), hops, told: (0, 0) }
+        Self { entry, clients, transport: carrier.into(), hops, told: Told::default() }
     }
 }
 
@@ -172,6 +180,8 @@ pub(crate) struct Flows {
     stage: Stage,
     /// The last instant seen, since the start of traffic.
     at: Nanos,
+    /// The start of traffic, once it is known.
+    epoch: Nanos,
     /// When the last frame left, since the start of traffic.
     sent_at: Nanos,
     /// Whether it waits for clients elsewhere until its end: nobody here opens anything.
@@ -206,6 +216,7 @@ impl Flows {
             end,
             stage: Stage::Running,
             at: Nanos::ZERO,
+            epoch: Nanos::ZERO,
             sent_at: Nanos::ZERO,
             waits,
             spare: (counts, TcpCounts::default(), StackCounts::default()),
@@ -231,6 +242,7 @@ impl Flows {
             return false;
         }
         self.at = now - epoch;
+        self.epoch = epoch;
         let mut busy = false;
         if self.at < self.end {
             busy |= self.open(now, load.is_behind);
@@ -455,12 +467,16 @@ impl Flows {
         }
         for opening in &mut self.openings {
             let sum = &mut sessions[SessionCounts::index(opening.entry, Side::Client)];
-            let now = (
-                opening.clients.missed(self.at.min(Nanos(self.end.0.saturating_sub(1)))),
-                opening.clients.totals().withheld,
-            );
-            sum.unopened += now.0 as i64 - opening.told.0 as i64;
-            sum.withheld += now.1 - opening.told.1;
+            let at = self.at.min(Nanos(self.end.0.saturating_sub(1)));
+            let now = Told {
+                unopened: opening.clients.missed(at),
+                withheld: opening.clients.totals().withheld,
+                unsent_requests: self.apps.late_requests(opening.entry, self.epoch.saturating_add(at)),
+            };
+            let told = opening.told;
+            sum.unopened += now.unopened as i64 - told.unopened as i64;
+            sum.withheld += now.withheld - told.withheld;
+            sum.unsent_requests += now.unsent_requests as i64 - told.unsent_requests as i64;
             opening.told = now;
         }
     }

@@ -238,8 +238,13 @@ fn failures(rows: &[(&String, &SessionResult)]) -> Option<Markup> {
 fn session_times(rows: &[(&String, &SessionResult)]) -> Option<Markup> {
     let mut all: Vec<(String, &LatencyResult)> = Vec::new();
     for (name, s) in rows {
-        let times =
-            [(&s.seen.setup_ns, "set-up"), (&s.seen.ttfb_ns, "first byte"), (&s.seen.ttlb_ns, "last byte")];
+        let times = [
+            (&s.seen.setup_ns, "set-up"),
+            (&s.seen.ttfb_ns, "first byte"),
+            (&s.seen.ttlb_ns, "last byte"),
+            (&s.seen.ttfb_due_ns, "first byte, from when due"),
+            (&s.seen.ttlb_due_ns, "last byte, from when due"),
+        ];
         all.extend(
             times.into_iter().filter_map(|(times, what)| Some((format!("{name}: {what}"), times.as_ref()?))),
         );

@@ -137,7 +137,10 @@ impl Resolver<'_> {
             },
             host: common.host.clone(),
             fields: headers,
-            body: self.body(doc.body.as_ref(), common.chunk),
+            body: match &doc.body_text {
+                Some(text) => self.body_text(path, doc, text),
+                None => self.body(doc.body.as_ref(), common.chunk),
+            },
             head_bytes: self.head(&format!("{path}.request"), doc.request.as_ref()),
             status: doc.status,
             response_bytes: None,
@@ -297,6 +300,14 @@ impl Resolver<'_> {
             Some(chunk) => RequestBody::Chunked { size, chunk },
             None => RequestBody::Length(size),
         }
+    }
+
+    fn body_text(&mut self, path: &str, doc: &HttpDoc, text: &str) -> RequestBody {
+        let others = [("body", doc.body.is_some()), ("chunked", doc.chunked.is_some())];
+        if let Some((other, _)) = others.into_iter().find(|(_, is_there)| *is_there) {
+            self.reading.fail(format!("{path}.body_text"), format!("does not go with '{other}'"));
+        }
+        RequestBody::Text(text.to_owned())
     }
 
     fn headers(&mut self, path: &str, headers: &IndexMap<String, TextDoc>) -> Vec<(String, Content)> {

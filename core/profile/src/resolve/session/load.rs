@@ -1,9 +1,12 @@
 //! When sessions are opened and closed.
 
 use super::pool::Ends;
+use crate::document::app::{AppDoc, AppWord};
 use crate::document::pattern::ShapeDoc;
 use crate::document::quantity::{DelayText, SessionRate};
-use crate::document::session::{AtEndDoc, OpenCurveDoc, OpenDoc, OpenShape, RampDoc, SessionDoc};
+use crate::document::session::{
+    AtEndDoc, LateRequestsDoc, OpenCurveDoc, OpenDoc, OpenShape, RampDoc, SessionDoc,
+};
 use crate::document::session_text::OpenText;
 use crate::resolve::Resolver;
 use session::plan::{AtEnd, Delay, LoadPlan, OpenRate, RateCurve};
@@ -42,6 +45,7 @@ impl Resolver<'_> {
         if doc.bytes.as_ref().is_some_and(|bytes| bytes.0 == 0) {
             self.reading.fail(format!("{path}.bytes"), "must be at least 1B");
         }
+        self.check_requests(path, doc);
         LoadPlan {
             open,
             concurrent: doc.concurrent.map(|concurrent| self.multiplied(concurrent).max(1)),
@@ -56,7 +60,28 @@ impl Resolver<'_> {
                 .request_rate
                 .as_ref()
                 .map(|rate| self.session_rate(&format!("{path}.request_rate"), rate)),
+            late: doc.late_requests == LateRequestsDoc::Send,
+            request_count: doc.request_count,
             at_end: at_end(doc.at_end),
+        }
+    }
+
+    /// Keys about requests that only some applications have.
+    fn check_requests(&mut self, path: &str, doc: &SessionDoc) {
+        let is_http = match &doc.app {
+            AppDoc::Word(word) => *word == AppWord::Http,
+            AppDoc::Full(keys) => keys.http.is_some(),
+        };
+        let late = doc.late_requests == LateRequestsDoc::Send;
+        for (key, _) in [("late_requests", late), ("request_count", doc.request_count.is_some())]
+            .into_iter()
+            .filter(|(_, given)| *given && !is_http)
+        {
+            self.reading.fail(format!("{path}.{key}"), "applies to the application http only");
+        }
+        if late && doc.request_rate.is_none() && !self.reading.is_broken(&format!("{path}.request_rate")) {
+            let reason = "requests are late where they are due at a rate: set 'request_rate'";
+            self.reading.fail(format!("{path}.late_requests"), reason);
         }
     }
 
@@ -66,6 +91,8 @@ impl Resolver<'_> {
             ("open", doc.open.is_some()),
             ("close", doc.close.is_some()),
             ("request_rate", doc.request_rate.is_some()),
+            ("late_requests", doc.late_requests != LateRequestsDoc::Skip),
+            ("request_count", doc.request_count.is_some()),
             ("concurrent", doc.concurrent.is_some()),
             ("count", doc.count.is_some()),
             ("bytes", doc.bytes.is_some()),
