@@ -130,6 +130,7 @@ SAID_ELSEWHERE = {
     "core/methods/src/sessions.rs": "rows of findings, documents of their own",
     "core/methods/src/sweep.rs": "rows of findings, documents of their own",
     "core/methods/src/throughput.rs": "rows of findings, documents of their own",
+    "core/profile/src/flags/http.rs": "criteria of the profile that options make",
     "core/profile/src/resolve/lacp.rs": "keys of the profile",
     "core/profile/src/resolve/lldp.rs": "keys of the profile",
     "shell/campaign/src/drive.rs": "variables of hooks",

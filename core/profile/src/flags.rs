@@ -1,6 +1,10 @@
-//! A profile from a handful of options: what `eagre send`, `replay`, `capture` and `receive` run, and print on request.
+//! A profile from a handful of options: what `eagre send`, `http`, `replay`, `capture` and `receive` run, and print on request.
 //!
 //! The options become a [`Document`], and its text is loaded like any other profile.
+
+mod http;
+
+pub use http::{HttpOptions, HttpTls};
 
 use crate::document::{
     Bytes, CaptureDoc, Content, Document, Duration, FieldValue, FrameSizes, Ip, IpPrefix, LoadDoc, LoadPer,

@@ -25,7 +25,7 @@ mod yaml;
 pub use document::schema;
 pub use document::{GENOME, MIXES, Mix};
 pub use error::ProfileError;
-pub use flags::{ListenOptions, ReplayOptions, SendOptions, Transport};
+pub use flags::{HttpOptions, HttpTls, ListenOptions, ReplayOptions, SendOptions, Transport};
 pub use plan::Plan;
 pub use resolve::group_mac;
 

@@ -29,6 +29,7 @@ mod netlink;
 pub mod open_interface;
 pub mod peer;
 pub mod process;
+pub mod route;
 pub mod tap;
 pub mod xdp_features;
 

@@ -44,6 +44,16 @@ pub(crate) enum Command {
         #[command(flatten)]
         common: Common,
     },
+    /// Load a web server: HTTP/1.1 from one command line, with or without TLS
+    Http {
+        #[command(flatten)]
+        http: Box<crate::http::HttpArgs>,
+        /// Print the equivalent profile and exit
+        #[arg(long)]
+        print: bool,
+        #[command(flatten)]
+        run: RunArgs,
+    },
     /// Replay a capture file: with its own timing or at a given rate, with rewritten fields, from one port or two
     Replay {
         #[command(flatten)]
@@ -190,11 +200,27 @@ pub(crate) enum Command {
     },
 }
 
+/// Options of runs that may have streams.
 #[derive(ClapArgs)]
 pub(crate) struct Common {
     /// Rate of every stream (overrides the profile): 1Mpps, 2.5Gbps, 40%, max
     #[arg(long, value_name = "RATE")]
     pub rate: Option<Load>,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+impl std::ops::Deref for Common {
+    type Target = RunArgs;
+
+    fn deref(&self) -> &RunArgs {
+        &self.run
+    }
+}
+
+/// Options of all runs.
+#[derive(ClapArgs)]
+pub(crate) struct RunArgs {
     /// Duration (overrides the profile)
     #[arg(long, visible_alias = "for", value_name = "TIME", value_parser = words::time)]
     pub duration: Option<Nanos>,

@@ -5,7 +5,7 @@
 use clap::Command;
 
 /// Commands, and what is typed for what.
-const EXAMPLES: [(&str, &[(&str, &str)]); 19] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 20] = [
     (
         "demo",
         &[(
@@ -37,6 +37,19 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 19] = [
             (
                 "The profile that these options make, to go on from",
                 "eagre send --port veth0 --dst 10.0.0.9 --rate 1kpps --print",
+            ),
+        ],
+    ),
+    (
+        "http",
+        &[
+            (
+                "A web server for ten seconds, by 20 connections",
+                "eagre http http://10.0.0.1:8080/ -c 20 -z 10",
+            ),
+            (
+                "A thousand requests a second, and a bound for their times",
+                "eagre http https://10.0.0.1/ -k -r 1000 --max-p99 20ms",
             ),
         ],
     ),

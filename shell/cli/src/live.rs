@@ -1,6 +1,6 @@
 //! Progress and interval output while a trial runs.
 
-use crate::args::Common;
+use crate::args::RunArgs;
 use crate::output::Sinks;
 use crate::table::table;
 use crate::{Failure, control, interrupt};
@@ -24,10 +24,10 @@ pub(crate) struct Live {
 
 impl Live {
     /// The output, and the commands of Ctrl-C and, with `--control`, of standard input.
-    pub(crate) fn new(common: &Common, sinks: Sinks) -> Result<(Self, Commands), Failure> {
+    pub(crate) fn new(run: &RunArgs, sinks: Sinks) -> Result<(Self, Commands), Failure> {
         let (control, commands) = engine::channel();
         interrupt::stops(control.clone())?;
-        if common.control {
+        if run.control {
             control::listen(control);
         }
         let bar = std::io::stderr().is_terminal().then(|| {
@@ -36,8 +36,7 @@ impl Live {
             bar.set_style(ProgressStyle::with_template(BAR).unwrap_or(ProgressStyle::default_bar()));
             bar
         });
-        let every =
-            if sinks.wants_intervals() { common.interval.max(Nanos::from_millis(10)) } else { SNAPSHOT };
+        let every = if sinks.wants_intervals() { run.interval.max(Nanos::from_millis(10)) } else { SNAPSHOT };
         Ok((Self { bar, sinks, every, begins: None }, commands))
     }
 

@@ -18,6 +18,7 @@ mod examples;
 mod exit;
 mod flags;
 mod hints;
+mod http;
 mod init;
 mod interrupt;
 mod lab;
@@ -78,6 +79,7 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Demo { common } => run::demo(&common),
         Command::Run { profile, common } => run::run(&profile, &common),
         Command::Send { send, print, common } => run::send(&send, print, &common),
+        Command::Http { http, print, run } => http::http(&http, print, &run),
         Command::Replay { replay, print, common } => run::replay(&replay, print, &common),
         Command::Capture { listen, capture, common } => run::listen(&listen, Some(&capture), &common),
         Command::Receive { listen, profile: None, common } => run::listen(&listen, None, &common),

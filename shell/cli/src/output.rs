@@ -1,6 +1,6 @@
 //! Output files and JSON schemas.
 
-use crate::args::{Common, SchemaOf};
+use crate::args::{RunArgs, SchemaOf};
 use crate::verdicts::{VerdictFiles, suite_of_run};
 use crate::{Exit, Failure, results};
 use os::Draft;
@@ -99,34 +99,34 @@ fn lost(path: &Path, error: &dyn std::fmt::Display) -> Failure {
 }
 
 /// Whether standard output is reserved for JSON.
-pub(crate) fn is_stdout(common: &Common) -> bool {
-    common.json.as_deref() == Some(Path::new("-"))
+pub(crate) fn is_stdout(run: &RunArgs) -> bool {
+    run.json.as_deref() == Some(Path::new("-"))
 }
 
 impl Sinks {
-    /// Drafts the files `common` names; `text` is the profile's.
-    pub(crate) fn open(common: &Common, text: &str) -> Result<Self, Failure> {
+    /// Drafts the files `run` names; `text` is the profile's.
+    pub(crate) fn open(run: &RunArgs, text: &str) -> Result<Self, Failure> {
         let mut sinks = Self {
             results: Vec::new(),
-            to_stdout: is_stdout(common),
+            to_stdout: is_stdout(run),
             lines: Vec::new(),
-            verdicts: VerdictFiles::open(&common.verdicts)?,
+            verdicts: VerdictFiles::open(&run.verdicts)?,
             report: None,
             profile: None,
             text: text.to_owned(),
             lost: None,
             _folder: None,
         };
-        if let Some(path) = common.json.as_deref().filter(|_| !sinks.to_stdout) {
+        if let Some(path) = run.json.as_deref().filter(|_| !sinks.to_stdout) {
             sinks.results.push(NewFile::create(path)?);
         }
-        if let Some(path) = &common.report {
+        if let Some(path) = &run.report {
             sinks.report = Some(ReportFile { file: NewFile::create(path)?, intervals: Vec::new() });
         }
-        if let Some(path) = &common.jsonl {
+        if let Some(path) = &run.jsonl {
             sinks.lines.push(Lines::create(path, true)?);
         }
-        if let Some(dir) = &common.out {
+        if let Some(dir) = &run.out {
             std::fs::create_dir_all(dir)
                 .map_err(|e| Failure::bad_input(format!("{}: {e}", dir.display())))?;
             sinks._folder = Some(NewFolder(dir.clone()));

@@ -1,6 +1,6 @@
 //! `demo`, `run`, `send`, `replay`, `capture`, `receive` and `check`.
 
-use crate::args::{CaptureArgs, Common, ListenArgs, OnDisturbed, ReplayArgs, SendArgs};
+use crate::args::{CaptureArgs, Common, ListenArgs, OnDisturbed, ReplayArgs, RunArgs, SendArgs};
 use crate::live::Live;
 use crate::output::{self, Sinks};
 use crate::verdicts::Outcome;
@@ -14,9 +14,11 @@ use result::{Overall, OverallResult, ResultDocument};
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
-use units::Nanos;
+use units::{Load, Nanos};
 
 const DEMO: &str = include_str!("../../../examples/demo.yaml");
+/// Name of a profile made from options, in errors.
+pub(crate) const FLAGS: &str = "command line";
 /// How long a receiver waits for its sender to begin.
 const SENDER_WAIT: Nanos = Nanos::from_secs(30);
 /// Duration of the clock calibration where times of two processes are compared: ten times as exact.
@@ -90,7 +92,8 @@ fn run_or_print(name: &str, document: &Document, print: bool, common: &Common) -
         print!("{text}");
         return Ok(Exit::Done);
     }
-    let plan = resolved(&text, Path::new(""), common).map_err(|errors| flags::bad_options(name, &errors))?;
+    let plan = resolved(&text, Path::new(""), common.rate, common)
+        .map_err(|errors| flags::bad_options(name, &errors))?;
     let spoken = |failure: Failure| Failure { text: flags::spoken(&failure.text), ..failure };
     on_ports(&text, Shown::run(name), &plan, common).map_err(spoken)
 }
@@ -155,7 +158,7 @@ pub(crate) fn receive(listen: &ListenArgs, profile: &Path, common: &Common) -> R
         allow_default_route: listen.allow_default_route,
         ..ListenOptions::default()
     };
-    let port = resolved(&port.document().to_yaml(), Path::new(""), common);
+    let port = resolved(&port.document().to_yaml(), Path::new(""), common.rate, common);
     let port = port.map_err(|errors| flags::bad_options("receive", &errors))?.ports.remove(0);
     let time = common.duration.unwrap_or(sent.duration.saturating_add(SENDER_WAIT));
     on_ports(&text, Shown::run(&name_of(profile)), &sent.received_at(port, time), common)
@@ -215,15 +218,20 @@ pub(crate) fn read(path: &Path) -> Result<String, Failure> {
 
 /// Resolves a profile and the command line's overrides to a Plan; prints its warnings.
 pub(crate) fn load(text: &str, name: &Path, common: &Common) -> Result<Plan, Failure> {
-    resolved(text, name, common).map_err(|errors| bad_profile(&name.display().to_string(), &errors))
+    load_at(text, name, common.rate, common)
 }
 
-fn resolved(text: &str, name: &Path, common: &Common) -> Result<Plan, Vec<ProfileError>> {
+/// The same; `rate` is that of every stream.
+pub(crate) fn load_at(text: &str, name: &Path, rate: Option<Load>, run: &RunArgs) -> Result<Plan, Failure> {
+    resolved(text, name, rate, run).map_err(|errors| bad_profile(&name.display().to_string(), &errors))
+}
+
+fn resolved(text: &str, name: &Path, rate: Option<Load>, run: &RunArgs) -> Result<Plan, Vec<ProfileError>> {
     let overrides = Overrides {
-        rate: common.rate,
-        duration: common.duration,
-        polling: common.polling.map(Polling::from),
-        seed: common.seed,
+        rate,
+        duration: run.duration,
+        polling: run.polling.map(Polling::from),
+        seed: run.seed,
         default_seed: os::entropy::seed(),
         memory_bytes: Some(os::memory::available_bytes()),
         ..Overrides::default()
@@ -270,12 +278,13 @@ impl<'a> Shown<'a> {
     }
 }
 
-fn on_ports(text: &str, shown: Shown<'_>, plan: &Plan, common: &Common) -> Result<Exit, Failure> {
-    let cores = worker_cores(common.cores)?;
-    repeated(common, shown, || {
-        let sinks = Sinks::open(common, text)?;
-        let (mut live, mut commands) = Live::new(common, sinks)?;
-        let document = on_rig(plan.clone(), cores.clone(), !common.no_histograms, &mut commands, &mut live)?;
+/// Runs a plan, whose text is `text`, on its ports.
+pub(crate) fn on_ports(text: &str, shown: Shown<'_>, plan: &Plan, run: &RunArgs) -> Result<Exit, Failure> {
+    let cores = worker_cores(run.cores)?;
+    repeated(run, shown, || {
+        let sinks = Sinks::open(run, text)?;
+        let (mut live, mut commands) = Live::new(run, sinks)?;
+        let document = on_rig(plan.clone(), cores.clone(), !run.no_histograms, &mut commands, &mut live)?;
         Ok((document, live.finish()))
     })
 }
@@ -314,13 +323,13 @@ pub(crate) fn on_rig(
 /// # Errors
 /// A run can't start, or its output can't be written.
 pub(crate) fn repeated(
-    common: &Common,
+    options: &RunArgs,
     shown: Shown<'_>,
     mut once: impl FnMut() -> Result<(ResultDocument, Sinks), Failure>,
 ) -> Result<Exit, Failure> {
-    let on_disturbed = common.on_disturbed.unwrap_or(OnDisturbed::Fail);
+    let on_disturbed = options.on_disturbed.unwrap_or(OnDisturbed::Fail);
     let repeats = match on_disturbed {
-        OnDisturbed::Repeat(_) if common.control => {
+        OnDisturbed::Repeat(_) if options.control => {
             return Err(Failure::bad_input("--on-disturbed repeat: does not go with --control"));
         }
         OnDisturbed::Repeat(times) => times,
@@ -336,7 +345,7 @@ pub(crate) fn repeated(
         let again =
             overall.overall() == Overall::CannotJudge && !document.interrupted && !interrupt::is_requested();
         if !again || run > u64::from(repeats) {
-            return conclude(&document, sinks, common, shown);
+            return conclude(&document, sinks, options, shown);
         }
         let reason = document.overall.and_then(|overall| overall.reason).unwrap_or_default();
         eprintln!(
@@ -353,13 +362,13 @@ pub(crate) fn repeated(
 pub(crate) fn conclude(
     document: &ResultDocument,
     sinks: Sinks,
-    common: &Common,
+    options: &RunArgs,
     shown: Shown<'_>,
 ) -> Result<Exit, Failure> {
     sinks.result(document, shown.name)?;
     let flowed = shown.is_demo && document.streams.values().any(|stream| stream.rx.is_some_and(|rx| rx > 0));
     let text = if flowed { summary::render_demo(document) } else { summary::render(document) };
-    if output::is_stdout(common) {
+    if output::is_stdout(options) {
         eprint!("{text}")
     } else {
         print!("{text}")
@@ -371,8 +380,8 @@ pub(crate) fn conclude(
         return Err(Failure::refused(lost));
     }
     // What works here is what a demo shows.
-    let works = flowed && common.on_disturbed.is_none() && !document.interrupted;
-    Ok(if works { Exit::Done } else { exit(document, common.on_disturbed) })
+    let works = flowed && options.on_disturbed.is_none() && !document.interrupted;
+    Ok(if works { Exit::Done } else { exit(document, options.on_disturbed) })
 }
 
 /// The exit code of a run.

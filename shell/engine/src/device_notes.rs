@@ -142,12 +142,6 @@ fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {
             why.join(", ")
         ));
     }
-    let reset = counts.failed(Reason::Refused);
-    if plan.carrier == Carrier::Tcp && reset > 0 && counts.established == 0 {
-        notes.push(format!(
-            "sessions {name}: all connections were refused by a reset: nothing listens on the server's port, or a firewall rejects them"
-        ));
-    }
     if let Some((due, sent)) =
         counts.ttlb_due.histogram.quantile(0.99).zip(counts.ttlb.histogram.quantile(0.99))
         && due as f64 > sent as f64 * WAITED_MIN

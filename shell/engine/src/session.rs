@@ -8,10 +8,12 @@ mod machine;
 mod neighbours;
 mod placement;
 mod real;
+mod silence;
 mod simulated;
 mod start;
 
 pub use real::RunOptions;
+pub use silence::unanswered;
 
 use crate::achieved::achieved;
 use crate::containment::contain;
