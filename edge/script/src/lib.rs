@@ -113,6 +113,11 @@ pub struct Outcome {
     pub is_complete: bool,
 }
 
+/// Opens the libraries that scripts use, before the process is confined, which cannot open them later.
+pub fn prepare() {
+    filter::prepare();
+}
+
 /// Runs a script on open ports until it ends, with `engine` for its streams and sessions; a process can do this once. The caller
 /// has confined its process.
 ///

@@ -23,6 +23,7 @@ pub(super) fn run(args: &ScriptArgs, report: &Path) -> Result<Exit, Failure> {
         .map_err(|error| Failure::refused(format!("{name}: {error}")))?;
     let ports = open(args)?;
     let engine = Engine::new(&args.file, args.memory_bytes(), args.frame_len_max);
+    ::script::prepare();
     let confined = confine::confine(&rights(args)?);
     let confined = confined.map_err(|error| Failure::refused(format!("confining the script: {error}")))?;
     // Its thread is to be confined, too.

@@ -58,6 +58,10 @@ pub enum CaptureError {
 impl CaptureError {
     /// Whether the user's input was at fault, and not the machine.
     pub fn is_bad_input(&self) -> bool {
-        !matches!(self, Self::Thread(_))
+        match self {
+            Self::Filter(error) => error.is_bad_input,
+            Self::File { .. } => true,
+            Self::Thread(_) => false,
+        }
     }
 }
