@@ -4003,8 +4003,8 @@ export interface Version {
   version: string;
   /** Version of the API, the number in its paths. */
   api: string;
-  /** Version of DPDK. */
-  dpdk: string;
+  /** Version of DPDK; null until a port opens it. */
+  dpdk: string | null;
 }
 
 /** The caller. */

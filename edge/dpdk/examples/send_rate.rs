@@ -28,7 +28,7 @@ fn main() {
             std::process::exit(3);
         }
     };
-    eprintln!("{} opened after {:?}; resident {} MB", dpdk::version(), started.elapsed(), resident_mb());
+    eprintln!("{:?} opened after {:?}; resident {} MB", dpdk::version(), started.elapsed(), resident_mb());
     eprintln!("{:?}", dpdk::running());
     let mut tx = port.take_queues().tx.remove(0);
     let ours = std::thread::spawn(move || {

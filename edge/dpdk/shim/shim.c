@@ -1,7 +1,7 @@
 /* What Rust cannot call or should not know of DPDK: static inline functions, and structures whose layout moves between
  * releases. No policy, no allocation, no logging. The Rust side is src/ffi.rs; both must change together.
  *
- * Compiles against DPDK 22.11 to 25.11.
+ * Compiles against DPDK 22.11 to 25.11: once for each that the program is to know (build.rs), into a shared object.
  */
 
 #include <stddef.h>
@@ -10,6 +10,7 @@
 
 #include <rte_errno.h>
 #include <rte_ethdev.h>
+#include <rte_lcore.h>
 #include <rte_mbuf.h>
 #include <rte_memory.h>
 #include <rte_mempool.h>
@@ -39,6 +40,7 @@ _Static_assert(RTE_MBUF_F_TX_TCP_CKSUM == 1ULL << 52, "TX_FLAG_TCP_CHECKSUM");
 _Static_assert(RTE_MBUF_F_TX_UDP_CKSUM == 3ULL << 52, "TX_FLAG_UDP_CHECKSUM");
 _Static_assert(RTE_MBUF_F_RX_L4_CKSUM_NONE == (1ULL << 3 | 1ULL << 8), "RX_FLAG_CHECKSUM_UNFINISHED");
 
+_Static_assert(LCORE_ID_ANY == UINT32_MAX, "ffi.rs");
 _Static_assert(RTE_PKTMBUF_HEADROOM == 128, "pool.rs counts on it");
 _Static_assert(sizeof(struct rte_mempool_objhdr) <= RTE_CACHE_LINE_SIZE, "pool.rs counts on it");
 _Static_assert(RTE_MEMPOOL_F_NO_SPREAD == 0x0001, "ffi.rs");
@@ -52,17 +54,24 @@ int eagre_errno(void)
 	return rte_errno;
 }
 
-/* Hot path: one call for a burst. */
+/* Hot path: one call for a burst. The calling thread's lcore number is an argument: DPDK's own is a variable of the
+ * thread's in a library that is loaded late, which takes a call to find. */
 
 /* Frames as they were when they were last put back: nothing in them is reset. All n or none. */
-int eagre_frames_get(struct rte_mempool *pool, struct rte_mbuf **frames, unsigned int n)
+int eagre_frames_get(struct rte_mempool *pool, unsigned int lcore, struct rte_mbuf **frames, unsigned int n)
 {
-	return rte_mempool_get_bulk(pool, (void **)frames, n);
+	return rte_mempool_generic_get(pool, (void **)frames, n, rte_mempool_default_cache(pool, lcore));
 }
 
-void eagre_frames_put(struct rte_mempool *pool, struct rte_mbuf **frames, unsigned int n)
+void eagre_frames_put(struct rte_mempool *pool, unsigned int lcore, struct rte_mbuf **frames, unsigned int n)
 {
-	rte_mempool_put_bulk(pool, (void *const *)frames, n);
+	rte_mempool_generic_put(pool, (void *const *)frames, n, rte_mempool_default_cache(pool, lcore));
+}
+
+/* The number of the calling thread, UINT32_MAX if it has none. */
+unsigned int eagre_lcore(void)
+{
+	return rte_lcore_id();
 }
 
 uint16_t eagre_tx_burst(uint16_t port, uint16_t queue, struct rte_mbuf **frames, uint16_t n)

@@ -18,6 +18,11 @@ pub(crate) struct Device {
     pub wait: Duration,
 }
 
+/// Whether such a port is one of DPDK's.
+pub(crate) fn is_of_dpdk(kind: &Kind) -> bool {
+    !matches!(kind, Kind::Null | Kind::Ring(_) | Kind::AfPacket { .. })
+}
+
 impl Device {
     pub(crate) fn new(id: &PortId) -> Self {
         let name = id.name().clone();

@@ -15,7 +15,7 @@
 //! 128 driver plugins. `-d` cannot shorten that: a shared build always loads its default plugin directory too, and `-d`
 //! only adds to it.
 
-use crate::ffi;
+use crate::library::{self, Dpdk};
 use crate::thread::Awake;
 use port::{PortError, PortErrorKind};
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
@@ -49,7 +49,11 @@ pub struct Eal {
 
 enum State {
     Never,
-    Running(Eal, Log),
+    Running {
+        dpdk: Dpdk,
+        eal: Eal,
+        log: Log,
+    },
     /// It did not start, or it was ended; DPDK cannot be started twice.
     Ended(String),
 }
@@ -58,6 +62,7 @@ static STATE: Mutex<State> = Mutex::new(State::Never);
 
 /// Every change to EAL and its devices happens under this lock; workers never take it.
 pub(crate) struct Lease {
+    dpdk: Dpdk,
     /// Absent only while it rests.
     state: Option<MutexGuard<'static, State>>,
     _awake: Awake,
@@ -75,12 +80,13 @@ pub(crate) struct Needs {
 }
 
 impl Lease {
-    /// Starts EAL if it does not run yet.
+    /// Opens DPDK and starts EAL if it does not run yet.
     pub(crate) fn take(device: &str, needs: Needs) -> Result<Self, PortError> {
+        let dpdk = library::open_for(device)?;
         let mut state = lock();
         if let State::Never = *state {
-            *state = match start(device, needs) {
-                Ok((eal, log)) => State::Running(eal, log),
+            *state = match start(dpdk, device, needs) {
+                Ok((eal, log)) => State::Running { dpdk, eal, log },
                 Err(error) => {
                     *state = State::Ended(error.reason.clone());
                     return Err(error);
@@ -88,13 +94,13 @@ impl Lease {
             };
         }
         match &*state {
-            State::Running(eal, _) if needs.pci && !eal.pci => Err(PortError::new(
+            State::Running { eal, .. } if needs.pci && !eal.pci => Err(PortError::new(
                 device,
                 PortErrorKind::State,
                 "DPDK already runs in this process without the PCI bus",
                 "open the PCI ports together with the first others",
             )),
-            State::Running(..) => Ok(Self { state: Some(state), _awake: Awake::new() }),
+            State::Running { .. } => Ok(Self { dpdk, state: Some(state), _awake: Awake::new() }),
             State::Ended(reason) => Err(PortError::new(
                 device,
                 PortErrorKind::Resource,
@@ -106,8 +112,8 @@ impl Lease {
     }
 
     /// For closing ports: whatever the state.
-    pub(crate) fn closing() -> Self {
-        Self { state: Some(lock()), _awake: Awake::new() }
+    pub(crate) fn closing(dpdk: Dpdk) -> Self {
+        Self { dpdk, state: Some(lock()), _awake: Awake::new() }
     }
 
     /// Lets others have EAL for a while: whoever waits for somebody outside must not keep them from their ports.
@@ -121,6 +127,11 @@ impl Lease {
         }
     }
 
+    /// DPDK's functions.
+    pub(crate) fn dpdk(&self) -> Dpdk {
+        self.dpdk
+    }
+
     fn state(&mut self) -> &mut State {
         self.state.as_mut().expect("it rests only inside of rest()")
     }
@@ -128,7 +139,7 @@ impl Lease {
     /// How EAL was started; `None` if it does not run.
     pub(crate) fn eal(&self) -> Option<Eal> {
         match self.state.as_deref() {
-            Some(State::Running(eal, _)) => Some(*eal),
+            Some(State::Running { eal, .. }) => Some(*eal),
             _ => None,
         }
     }
@@ -136,7 +147,7 @@ impl Lease {
     /// What EAL and the drivers have logged since the last call: the lines, oldest first.
     pub(crate) fn log(&mut self) -> Vec<String> {
         match self.state() {
-            State::Running(_, log) => log.take(),
+            State::Running { log, .. } => log.take(),
             _ => Vec::new(),
         }
     }
@@ -154,29 +165,33 @@ impl Lease {
 
 /// How EAL runs in this process; `None` before the first port was opened and after [`cleanup`].
 pub fn running() -> Option<Eal> {
-    Lease::closing().eal()
+    match &*lock() {
+        State::Running { eal, .. } => Some(*eal),
+        _ => None,
+    }
 }
 
 /// Ends EAL. For programs that care about tidiness at their exit: all ports must have been dropped, and none can be
 /// opened afterwards.
 pub fn cleanup() {
-    let mut lease = Lease::closing();
-    if lease.eal().is_some() {
+    let _awake = Awake::new();
+    let mut state = lock();
+    if let State::Running { dpdk, .. } = *state {
         // SAFETY: EAL runs, and the caller dropped all ports; the lock keeps others from opening one.
-        unsafe { ffi::rte_eal_cleanup() };
+        unsafe { dpdk.rte_eal_cleanup() };
         // The log's file stays: EAL may still write to it from its exit handlers.
         let ended = State::Ended("it ran, and was ended".to_owned());
-        std::mem::forget(std::mem::replace(lease.state(), ended));
+        std::mem::forget(std::mem::replace(&mut *state, ended));
     }
 }
 
 /// DPDK's version, such as `DPDK 22.11.11`.
-pub fn version() -> String {
+pub(crate) fn version(dpdk: Dpdk) -> String {
     // SAFETY: returns a constant string.
-    unsafe { CStr::from_ptr(ffi::rte_version()) }.to_string_lossy().into_owned()
+    unsafe { CStr::from_ptr(dpdk.rte_version()) }.to_string_lossy().into_owned()
 }
 
-fn start(device: &str, needs: Needs) -> Result<(Eal, Log), PortError> {
+fn start(dpdk: Dpdk, device: &str, needs: Needs) -> Result<(Eal, Log), PortError> {
     let resource =
         |reason: String, remedy: &str| PortError::new(device, PortErrorKind::Resource, reason, remedy);
     let wanted = needs.bytes + EAL_OWN_BYTES;
@@ -188,8 +203,8 @@ fn start(device: &str, needs: Needs) -> Result<(Eal, Log), PortError> {
     let mut log = Log::open().map_err(|e| resource(format!("no file for DPDK's log: {e}"), ""))?;
     let stream = log.stream as usize;
     // SAFETY: the stream stays open as long as EAL may write to it (see `Log`).
-    unsafe { ffi::rte_openlog_stream(stream as *mut libc::FILE) };
-    let thread = std::thread::Builder::new().name("eal".to_owned()).spawn(move || init(&arguments));
+    unsafe { dpdk.rte_openlog_stream(stream as *mut libc::FILE) };
+    let thread = std::thread::Builder::new().name("eal".to_owned()).spawn(move || init(dpdk, &arguments));
     let code = thread
         .map_err(|e| resource(format!("no thread to start DPDK: {e}"), ""))?
         .join()
@@ -202,20 +217,20 @@ fn start(device: &str, needs: Needs) -> Result<(Eal, Log), PortError> {
             "set EAGRE_DPDK_LOG=debug to see all that DPDK says",
         ));
     }
-    tidy_runtime_directory();
+    tidy_runtime_directory(dpdk);
     quieten_bpf_libraries();
     Ok((eal, log))
 }
 
 /// Runs on the thread made for it. Returns a negative error number, or 0.
-fn init(arguments: &[CString]) -> c_int {
+fn init(dpdk: Dpdk, arguments: &[CString]) -> c_int {
     let mut pointers: Vec<*mut c_char> = arguments.iter().map(|a| a.as_ptr().cast_mut()).collect();
     pointers.push(std::ptr::null_mut());
     // SAFETY: argc strings and a null, which outlive the call; EAL permutes the pointers and writes no string.
-    let code = unsafe { ffi::rte_eal_init(arguments.len() as c_int, pointers.as_mut_ptr()) };
+    let code = unsafe { dpdk.rte_eal_init(arguments.len() as c_int, pointers.as_mut_ptr()) };
     if code < 0 {
         // SAFETY: reads this thread's error number.
-        let errno = unsafe { ffi::eagre_errno() };
+        let errno = unsafe { dpdk.eagre_errno() };
         return -errno.max(1);
     }
     0
@@ -258,9 +273,9 @@ fn arguments(eal: Eal, bytes: u64, prefix: &str) -> Vec<CString> {
 
 /// Whether EAL's memory lies in one piece, as zero-copy memif needs it: its driver tells the peer the sum of all pages as
 /// the size, and frames behind a gap would be beyond that, where the peer dies.
-pub(crate) fn memory_has_no_gaps() -> bool {
+pub(crate) fn memory_has_no_gaps(dpdk: Dpdk) -> bool {
     // SAFETY: EAL runs; it only looks.
-    unsafe { ffi::eagre_memory_gaps() == 0 }
+    unsafe { dpdk.eagre_memory_gaps() == 0 }
 }
 
 /// The processors this thread may run on, as EAL takes them: `0,1,4`.
@@ -290,9 +305,9 @@ const RUNTIME_PREFIX: &str = "eagre-";
 
 /// Removes the directory EAL made for this process, which stays empty, and those of our processes that were killed
 /// while they started.
-fn tidy_runtime_directory() {
+fn tidy_runtime_directory(dpdk: Dpdk) {
     // SAFETY: returns a string that lives as long as the process.
-    let ours = unsafe { CStr::from_ptr(ffi::rte_eal_get_runtime_dir()) };
+    let ours = unsafe { CStr::from_ptr(dpdk.rte_eal_get_runtime_dir()) };
     let ours = Path::new(OsStr::from_bytes(ours.to_bytes()));
     let _ = fs::remove_dir(ours);
     let Some(all) = ours.parent() else { return };
@@ -330,11 +345,11 @@ fn quieten_bpf_libraries() {
 
 /// The directory EAL loads its driver plugins from and the number of its ABI, such as `23`; `None` if this build of
 /// DPDK keeps them somewhere unusual.
-fn plugins() -> Option<(PathBuf, String)> {
+fn plugins(dpdk: Dpdk) -> Option<(PathBuf, String)> {
     // SAFETY: `dladdr` fills the structure for an address inside a loaded library.
     let library = unsafe {
         let mut info: libc::Dl_info = std::mem::zeroed();
-        if libc::dladdr(ffi::rte_eal_init as *const c_void, &mut info) == 0 || info.dli_fname.is_null() {
+        if libc::dladdr(dpdk.rte_eal_init as *const c_void, &mut info) == 0 || info.dli_fname.is_null() {
             return None;
         }
         PathBuf::from(OsStr::from_bytes(CStr::from_ptr(info.dli_fname).to_bytes()))
@@ -348,8 +363,8 @@ fn plugins() -> Option<(PathBuf, String)> {
 }
 
 /// Says so if the plugin `name` (such as `net_memif`) is not installed.
-pub(crate) fn check_plugin(device: &str, name: &str) -> Result<(), PortError> {
-    let Some((directory, abi)) = plugins() else { return Ok(()) };
+pub(crate) fn check_plugin(dpdk: Dpdk, device: &str, name: &str) -> Result<(), PortError> {
+    let Some((directory, abi)) = plugins(dpdk) else { return Ok(()) };
     if directory.join(format!("librte_{name}.so")).exists() {
         return Ok(());
     }

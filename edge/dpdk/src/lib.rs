@@ -2,11 +2,11 @@
 //!
 //! What it is: from a device string such as `afxdp:veth0` to a [`port::Port`] with its queues, for everything DPDK has
 //! a driver for. AF_PACKET ports and `null` are opened here too, after the same checks and under the same locks, and need no
-//! DPDK. Frames are DPDK's: [`port::FrameHead`] is `rte_mbuf` (shim/shim.c asserts every field), so a burst goes from the
+//! DPDK: its libraries are opened with the first port that does, and may be missing. Frames are DPDK's: [`port::FrameHead`] is `rte_mbuf` (shim/shim.c asserts every field), so a burst goes from the
 //! worker to the driver as an array of pointers and nothing is converted.
 //!
 //! What it is not: no flow rules, no hardware timestamps, no multi-process; one segment per frame; the shim decides
-//! nothing, and nothing outside `ffi.rs` calls C.
+//! nothing, and nothing outside `ffi.rs` declares what C has.
 //!
 //! Invariants:
 //! - DPDK starts with the first port, once per process, on a thread that ends at once (`eal.rs`): the caller is not
@@ -22,6 +22,7 @@
 //! open.rs    id → checks → EAL device → queues → Port
 //! checks.rs  what is wrong with a device, beforehand
 //! queue.rs   Port, TxQueue, RxQueue, close                             eal.rs      start, log, memory, plugins
+//! library.rs DPDK's libraries, opened when needed                      ffi.rs      their functions
 //! pool.rs    frames in memory; why AF_XDP needs whole pages            thread.rs   workers' lcore numbers
 //! memory_files.rs  what a zero-copy memif must not close
 //! listener.rs  what a memif server leaves open
@@ -37,6 +38,7 @@ mod eal;
 mod ffi;
 mod id;
 mod leftover;
+mod library;
 mod listener;
 mod live;
 mod memory_files;
@@ -48,14 +50,38 @@ mod sockets;
 mod thread;
 mod watchdog;
 
-pub use eal::{Eal, cleanup, running, version};
+pub use eal::{Eal, cleanup, running};
 pub use id::{Interface, PortId};
 
-use port::{Port, PortError, PortErrorKind, PortRequest};
+use port::{Port, PortError, PortErrorKind, PortName, PortRequest};
+
+/// The DPDKs this program can use, by the number in the names of their libraries, such as 23 for DPDK 22.11; the newest first.
+pub fn abis() -> Vec<u32> {
+    library::abis().collect()
+}
+
+/// Version of DPDK, such as `DPDK 22.11.11`; `None` until a port opens it.
+pub fn version() -> Option<String> {
+    library::opened().map(eal::version)
+}
+
+/// Opens DPDK, without starting it: its version, or why it can't be used.
+pub fn try_open() -> Result<String, String> {
+    match library::abis().next() {
+        Some(_) => library::open().map(eal::version),
+        None => Err("this program was built without it".to_owned()),
+    }
+}
+
+/// Version of DPDK if one of these ports needs it and it can be opened; opens it if so.
+pub fn version_for<'a>(mut devices: impl Iterator<Item = &'a str>) -> Option<String> {
+    let needs = |device: &str| PortName::parse(device).is_ok_and(|name| device::is_of_dpdk(&name.kind));
+    devices.any(needs).then(|| try_open().ok()).flatten()
+}
 
 /// What is wrong with the form of `device`, if anything; the error lists the forms there are.
 pub fn check(device: &str) -> Result<(), PortError> {
-    port::PortName::parse(device).map(drop)
+    PortName::parse(device).map(drop)
 }
 
 /// The kernel interface that `device` opens by AF_PACKET or AF_XDP, by its canonical name; `None` if it opens another kind

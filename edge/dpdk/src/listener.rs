@@ -7,7 +7,7 @@
 //! To take a callback from EAL one must name its function, which is private to the driver. EAL only compares it, so the
 //! functions of the driver's code are tried until one is it; that is a few thousand comparisons, once per process.
 
-use crate::ffi;
+use crate::library::Dpdk;
 use crate::watchdog;
 use rustix::net::{self, SocketType};
 use std::ffi::{CStr, c_int, c_void};
@@ -26,13 +26,13 @@ const ALIGNMENT: usize = if cfg!(target_arch = "x86_64") { 16 } else { 4 };
 static CALLBACK: AtomicUsize = AtomicUsize::new(0);
 
 /// Closes what a driver that has closed its last port at `socket` has left open. EAL must be locked.
-pub(crate) fn close_leftover(socket: &str) {
+pub(crate) fn close_leftover(dpdk: Dpdk, socket: &str) {
     // The driver removes the file together with the last port.
     if Path::new(socket).symlink_metadata().is_ok() {
         return;
     }
     for descriptor in watchdog::descriptors_at(Path::new(socket)) {
-        if is_listener(descriptor) && unregister(descriptor) {
+        if is_listener(descriptor) && unregister(dpdk, descriptor) {
             // SAFETY: the driver has forgotten it, and EAL has now.
             unsafe { libc::close(descriptor) };
         }
@@ -47,20 +47,20 @@ fn is_listener(descriptor: RawFd) -> bool {
 }
 
 /// Takes the descriptor from EAL's interrupt thread; whether that has forgotten it.
-fn unregister(descriptor: RawFd) -> bool {
+fn unregister(dpdk: Dpdk, descriptor: RawFd) -> bool {
     // SAFETY: makes a handle of EAL's with nothing but a descriptor, which is freed below.
-    let handle = unsafe { ffi::rte_intr_instance_alloc(0) };
+    let handle = unsafe { dpdk.rte_intr_instance_alloc(0) };
     if handle.is_null() {
         return false;
     }
     // SAFETY: a handle that was just made.
-    unsafe { ffi::rte_intr_fd_set(handle, descriptor) };
+    unsafe { dpdk.rte_intr_fd_set(handle, descriptor) };
     let take = |function: usize| {
         for _ in 0..100 {
             // SAFETY: EAL compares the address with those of callbacks it knows for this descriptor, and calls none. All
             // arguments (-1) are meant.
             let code = unsafe {
-                ffi::rte_intr_callback_unregister(
+                dpdk.rte_intr_callback_unregister(
                     handle,
                     function as *const c_void,
                     usize::MAX as *mut c_void,
@@ -83,7 +83,7 @@ fn unregister(descriptor: RawFd) -> bool {
         known => Some(known).filter(|function| is_it(*function)),
     };
     // SAFETY: as above; EAL keeps copies of handles only.
-    unsafe { ffi::rte_intr_instance_free(handle) };
+    unsafe { dpdk.rte_intr_instance_free(handle) };
     if let Some(function) = found {
         CALLBACK.store(function, Ordering::Relaxed);
     }

@@ -5,11 +5,12 @@
 //! have EAL meanwhile.
 
 use crate::checks::{check_interface, check_machine};
-use crate::device::{Device, EalDevice, Kind};
+use crate::device::{Device, EalDevice, Kind, is_of_dpdk};
 use crate::eal::{self, Lease, Needs};
 use crate::ffi;
 use crate::id::{Interface, PortId};
 use crate::leftover::Program;
+use crate::library;
 use crate::live;
 use crate::memory_files::MemoryFiles;
 use crate::pool::{Pool, Shape, XDP_FRAME_BYTES_MAX};
@@ -203,8 +204,9 @@ impl Plan {
     fn new(id: &PortId, request: PortRequest) -> Result<Self, PortError> {
         let device = Device::new(id);
         let locks = lock_interfaces(id)?;
-        if let Some(plugin) = device.plugin() {
-            eal::check_plugin(&device.text, &plugin)?;
+        if is_of_dpdk(&device.kind) {
+            let dpdk = library::open_for(&device.text)?;
+            device.plugin().map(|plugin| eal::check_plugin(dpdk, &device.text, &plugin)).transpose()?;
         }
         let interface = device.interface().map(|name| check_interface(&device, name, request)).transpose()?;
         let known = id.kernel_interface().and_then(|interface| interface.index);
@@ -318,7 +320,7 @@ impl Plan {
         })?;
         opened.on_interrupt_thread = self.device.driver() == "net_memif";
         if self.device.is_zero_copy_memif() {
-            if !eal::memory_has_no_gaps() {
+            if !eal::memory_has_no_gaps(lease.dpdk()) {
                 opened.close(lease);
                 return Err(Failure::Final(PortError::new(
                     &self.device.text,
@@ -343,16 +345,16 @@ impl Plan {
         let [bus, name, arguments] =
             [eal_device.bus, eal_device.name.as_str(), eal_device.arguments.as_str()]
                 .map(|part| CString::new(part).expect("a device string has no zero byte"));
-        let mut port = 0;
+        let (mut port, dpdk) = (0, lease.dpdk());
         // SAFETY: EAL runs and is locked; the strings outlive the calls.
         let code = unsafe {
-            let code = ffi::rte_eal_hotplug_add(bus.as_ptr(), name.as_ptr(), arguments.as_ptr());
-            if code == 0 { ffi::rte_eth_dev_get_port_by_name(name.as_ptr(), &mut port) } else { code }
+            let code = dpdk.rte_eal_hotplug_add(bus.as_ptr(), name.as_ptr(), arguments.as_ptr());
+            if code == 0 { dpdk.rte_eth_dev_get_port_by_name(name.as_ptr(), &mut port) } else { code }
         };
         if code != 0 {
             return Err(self.refusal(code, &lease.last_words()));
         }
-        let mut opened = Opened::new(port, bus, name, self.is_xdp());
+        let mut opened = Opened::new(dpdk, port, bus, name, self.is_xdp());
         if let Kind::Virtio { socket, .. } = &self.device.kind {
             opened.peer_socket = Some(socket.clone());
         }
@@ -411,17 +413,17 @@ impl Plan {
         sockets_before: &[Socket],
         cancelled: &mut dyn FnMut() -> bool,
     ) -> Result<(PortFacts, bool), Failure> {
-        let port = opened.port;
+        let (dpdk, port) = (opened.dpdk, opened.port);
         let mut info = ffi::DeviceInfo::new();
         // SAFETY: an open port and a structure to fill.
-        self.check(lease, "tell what it can do", unsafe { ffi::eagre_device_info(port, &mut info) })?;
+        self.check(lease, "tell what it can do", unsafe { dpdk.eagre_device_info(port, &mut info) })?;
         let queues = self.queues.min(info.rx_queues_max.max(1)).min(info.tx_queues_max.max(1));
         // SAFETY: both return constants.
-        let (checksums, rss) = unsafe { (ffi::eagre_checksum_offloads(), ffi::eagre_rss_types() & info.rss) };
+        let (checksums, rss) = unsafe { (dpdk.eagre_checksum_offloads(), dpdk.eagre_rss_types() & info.rss) };
         let offloads = if info.tx_offloads & checksums == checksums { checksums } else { 0 };
         let rss = if queues > 1 { rss } else { 0 };
         // SAFETY: an open, stopped port.
-        let code = unsafe { ffi::eagre_configure(port, queues, queues, offloads, rss) };
+        let code = unsafe { dpdk.eagre_configure(port, queues, queues, offloads, rss) };
         self.check(lease, &format!("take {queues} queues"), code)?;
         self.set_up_queues(lease, opened, queues, sockets_before)?;
         if !opened.is_xdp {
@@ -429,7 +431,7 @@ impl Plan {
             let mtu = (self.request.frame_len_max.max(1518) - ETHERNET_BYTES)
                 .min(u32::from(info.mtu_max.max(1500)));
             // SAFETY: an open, stopped port.
-            unsafe { ffi::rte_eth_dev_set_mtu(port, mtu as u16) };
+            unsafe { dpdk.rte_eth_dev_set_mtu(port, mtu as u16) };
         }
         if opened.is_xdp {
             // It needs CAP_NET_ADMIN, which AF_XDP needs as well.
@@ -442,10 +444,10 @@ impl Plan {
             // Ours alone, and gone with this process: the driver would set a flag of the interface's that stays.
             Some(interface) => opened.membership = Membership::join(interface.at_open.index).ok(),
             // SAFETY: an open port. Not all have such a mode.
-            None => opened.made_promiscuous = unsafe { ffi::rte_eth_promiscuous_enable(port) } == 0,
+            None => opened.made_promiscuous = unsafe { dpdk.rte_eth_promiscuous_enable(port) } == 0,
         }
         lease.log();
-        Ok((self.facts(port, &info, queues, rss != 0, offloads != 0), offloads != 0))
+        Ok((self.facts(opened, &info, queues, rss != 0, offloads != 0), offloads != 0))
     }
 
     fn set_up_queues(
@@ -455,7 +457,7 @@ impl Plan {
         queues: u16,
         sockets_before: &[Socket],
     ) -> Result<(), Failure> {
-        let (text, port) = (&self.device.text, opened.port);
+        let (text, dpdk, port) = (&self.device.text, opened.dpdk, opened.port);
         let xdp = matches!(self.device.kind, Kind::AfXdp { .. });
         let is_tap = matches!(self.device.kind, Kind::Tap { .. });
         let (mut rx, mut tx) =
@@ -464,9 +466,9 @@ impl Plan {
             (rx, tx) = (self.in_flight() as u16, self.in_flight() as u16);
         }
         // SAFETY: an open, configured port; it only lowers or raises the numbers to what it can do.
-        unsafe { ffi::rte_eth_dev_adjust_nb_rx_tx_desc(port, &mut rx, &mut tx) };
+        unsafe { dpdk.rte_eth_dev_adjust_nb_rx_tx_desc(port, &mut rx, &mut tx) };
         // SAFETY: as above.
-        let node = unsafe { ffi::rte_eth_dev_socket_id(port) } as u32;
+        let node = unsafe { dpdk.rte_eth_dev_socket_id(port) } as u32;
         for queue in 0..queues {
             let pool = Pool::new(text, lease, self.rx_shape())?;
             let pool_for_driver = pool.raw();
@@ -475,7 +477,7 @@ impl Plan {
             let taps_before = if is_tap { sockets::tap_queues_now() } else { Vec::new() };
             let none = std::ptr::null();
             // SAFETY: a queue below the number configured, and a pool that lives until the port is closed.
-            let code = unsafe { ffi::rte_eth_rx_queue_setup(port, queue, rx, node, none, pool_for_driver) };
+            let code = unsafe { dpdk.rte_eth_rx_queue_setup(port, queue, rx, node, none, pool_for_driver) };
             if opened.is_xdp {
                 let is_known =
                     |socket: &Socket| sockets_before.contains(socket) || opened.sockets.contains(socket);
@@ -490,7 +492,7 @@ impl Plan {
             }
             self.check_queue(lease, code)?;
             // SAFETY: as above.
-            let code = unsafe { ffi::rte_eth_tx_queue_setup(port, queue, tx, node, none) };
+            let code = unsafe { dpdk.rte_eth_tx_queue_setup(port, queue, tx, node, none) };
             self.check_queue(lease, code)?;
         }
         Ok(())
@@ -525,12 +527,12 @@ impl Plan {
         on_interrupt_thread: bool,
         cancelled: &mut dyn FnMut() -> bool,
     ) -> Result<(), PortError> {
-        let client = matches!(self.device.kind, Kind::Memif { server: false, .. });
+        let (dpdk, client) = (lease.dpdk(), matches!(self.device.kind, Kind::Memif { server: false, .. }));
         let deadline = Instant::now() + self.device.wait;
         loop {
             // SAFETY: an open, configured port.
-            let start = move || unsafe { ffi::rte_eth_dev_start(port) };
-            let code = if on_interrupt_thread { thread::on_interrupt_thread(start) } else { start() };
+            let start = move || unsafe { dpdk.rte_eth_dev_start(port) };
+            let code = if on_interrupt_thread { thread::on_interrupt_thread(dpdk, start) } else { start() };
             if code == 0 || !client {
                 return self.check(lease, "start", code);
             }
@@ -551,13 +553,20 @@ impl Plan {
         Err(PortError::new(&self.device.text, PortErrorKind::State, reason, ""))
     }
 
-    fn facts(&self, port: u16, info: &ffi::DeviceInfo, queues: u16, rss: bool, checksums: bool) -> PortFacts {
-        let mut mac = [0; 6];
+    fn facts(
+        &self,
+        opened: &Opened,
+        info: &ffi::DeviceInfo,
+        queues: u16,
+        rss: bool,
+        checksums: bool,
+    ) -> PortFacts {
+        let (mut mac, dpdk, port) = ([0; 6], opened.dpdk, opened.port);
         // SAFETY: an open port, six bytes, and a constant string.
         let (node, driver) = unsafe {
-            ffi::eagre_mac(port, mac.as_mut_ptr());
+            dpdk.eagre_mac(port, mac.as_mut_ptr());
             let driver = if info.driver.is_null() { c"" } else { CStr::from_ptr(info.driver) };
-            (ffi::rte_eth_dev_socket_id(port), driver.to_string_lossy().into_owned())
+            (dpdk.rte_eth_dev_socket_id(port), driver.to_string_lossy().into_owned())
         };
         let is_pci = matches!(self.device.kind, Kind::Pci { .. });
         let frame_len_max = match (&self.interface, &self.device.kind) {
@@ -646,10 +655,10 @@ impl Opening {
         let mut asked = Instant::now();
         loop {
             // SAFETY: the port is open as long as `opened` is.
-            let link = unsafe { ffi::eagre_link(self.opened.port) };
+            let link = unsafe { self.opened.dpdk.eagre_link(self.opened.port) };
             if link > 0 {
                 if self.opened.on_interrupt_thread {
-                    self.opened.shielded.get_or_init(Shielded::new);
+                    self.opened.shielded.get_or_init(|| Shielded::new(self.opened.dpdk));
                 }
                 if matches!(device.kind, Kind::Pci { .. }) && link > 1 {
                     self.facts.speed_bps = Some(link as u64 * 1_000_000);
@@ -661,11 +670,11 @@ impl Opening {
             }
             unless_cancelled(device, cancelled)?;
             if matches!(device.kind, Kind::Memif { server: false, .. }) && asked.elapsed() > ASK_AGAIN_AFTER {
-                let port = self.opened.port;
+                let (dpdk, port) = (self.opened.dpdk, self.opened.port);
                 // SAFETY: as above; no queue is in use yet.
-                thread::on_interrupt_thread(|| unsafe {
-                    ffi::rte_eth_dev_stop(port);
-                    ffi::rte_eth_dev_start(port);
+                thread::on_interrupt_thread(dpdk, || unsafe {
+                    dpdk.rte_eth_dev_stop(port);
+                    dpdk.rte_eth_dev_start(port);
                 });
                 asked = Instant::now();
             }

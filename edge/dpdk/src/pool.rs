@@ -22,6 +22,7 @@
 
 use crate::eal::Lease;
 use crate::ffi::{self, Mempool};
+use crate::library::Dpdk;
 use port::{HEAD_BYTES, PortError, PortErrorKind};
 use rustix::mm::{self, MapFlags, ProtFlags};
 use std::ffi::CString;
@@ -55,6 +56,7 @@ const POOL_BYTES: u64 = (128 * 8256) + (64 << 10);
 /// A pool of frames. Freed on drop; frames must not outlive it.
 #[derive(Debug)]
 pub(crate) struct Pool {
+    dpdk: Dpdk,
     raw: *mut Mempool,
     _block: Option<Block>,
 }
@@ -122,22 +124,31 @@ impl Pool {
             ));
         };
         let made = if shape.umem {
-            Block::new(shape.frames as usize * PAGE).and_then(|block| Self::in_pages(&name, shape, block))
+            Block::new(shape.frames as usize * PAGE)
+                .and_then(|block| Self::in_pages(lease.dpdk(), &name, shape, block))
         } else {
             let hardware = lease.eal().is_some_and(|eal| eal.huge_pages || eal.pci);
-            Self::in_eal(&name, shape, room, if hardware { 0 } else { ffi::MEMPOOL_NO_IOVA_CONTIG })
+            let flags = if hardware { 0 } else { ffi::MEMPOOL_NO_IOVA_CONTIG };
+            Self::in_eal(lease.dpdk(), &name, shape, room, flags)
         };
         made.ok_or_else(|| Self::out_of_memory(device, lease, shape))
     }
 
     /// A pool without frames.
-    fn empty(name: &CString, frames: u32, object_bytes: u32, flags: u32, room: u16) -> Option<Self> {
+    fn empty(
+        dpdk: Dpdk,
+        name: &CString,
+        frames: u32,
+        object_bytes: u32,
+        flags: u32,
+        room: u16,
+    ) -> Option<Self> {
         // `struct rte_pktmbuf_pool_private`: data room, private bytes of a frame, flags.
         let mut private = [room, 0, 0, 0];
         // SAFETY: plain values and strings that outlive the calls; EAL runs, which the caller's lease stands for. The
         // pool's private bytes are as large as what `rte_pktmbuf_pool_init` writes there.
         unsafe {
-            let raw = ffi::rte_mempool_create_empty(
+            let raw = dpdk.rte_mempool_create_empty(
                 name.as_ptr(),
                 frames,
                 object_bytes,
@@ -149,11 +160,11 @@ impl Pool {
             if raw.is_null() {
                 return None;
             }
-            let pool = Self { raw, _block: None };
-            if ffi::rte_mempool_set_ops_byname(raw, c"ring_mp_mc".as_ptr(), std::ptr::null_mut()) != 0 {
+            let pool = Self { dpdk, raw, _block: None };
+            if dpdk.rte_mempool_set_ops_byname(raw, c"ring_mp_mc".as_ptr(), std::ptr::null_mut()) != 0 {
                 return None;
             }
-            ffi::rte_pktmbuf_pool_init(raw, private.as_mut_ptr().cast());
+            dpdk.rte_pktmbuf_pool_init(raw, private.as_mut_ptr().cast());
             Some(pool)
         }
     }
@@ -161,29 +172,29 @@ impl Pool {
     /// Gives every frame's head DPDK's initial state.
     fn initialise(self) -> Self {
         // SAFETY: a populated pool nobody uses yet, and the callback DPDK has for this.
-        unsafe { ffi::rte_mempool_obj_iter(self.raw, ffi::rte_pktmbuf_init, std::ptr::null_mut()) };
+        unsafe { self.dpdk.rte_mempool_obj_iter(self.raw, self.dpdk.rte_pktmbuf_init, std::ptr::null_mut()) };
         self
     }
 
-    fn in_eal(name: &CString, shape: Shape, room: u16, flags: u32) -> Option<Self> {
+    fn in_eal(dpdk: Dpdk, name: &CString, shape: Shape, room: u16, flags: u32) -> Option<Self> {
         let object = HEAD_BYTES as u32 + u32::from(room);
-        let pool = Self::empty(name, shape.frames, object, flags, room)?;
+        let pool = Self::empty(dpdk, name, shape.frames, object, flags, room)?;
         // SAFETY: a fresh pool that nobody else knows.
-        let populated = unsafe { ffi::rte_mempool_populate_default(pool.raw) };
+        let populated = unsafe { dpdk.rte_mempool_populate_default(pool.raw) };
         (populated >= shape.frames as i32).then(|| pool.initialise())
     }
 
-    fn in_pages(name: &CString, shape: Shape, block: Block) -> Option<Self> {
+    fn in_pages(dpdk: Dpdk, name: &CString, shape: Shape, block: Block) -> Option<Self> {
         let object = (PAGE - OBJECT_HEADER) as u32;
         let room = (object as usize - HEAD_BYTES) as u16;
-        let mut pool = Self::empty(name, shape.frames, object, ffi::MEMPOOL_NO_SPREAD, room)?;
+        let mut pool = Self::empty(dpdk, name, shape.frames, object, ffi::MEMPOOL_NO_SPREAD, room)?;
         let (address, bytes) = (block.address, block.bytes);
         pool._block = Some(block);
         let mut layout = ffi::PoolLayout::default();
         // SAFETY: the pool is fresh and nobody else's; the block is as long as said, and outlives the pool because
         // `Pool` drops it after `Drop` has freed the pool. No hardware reads by the address given as I/O address.
         unsafe {
-            ffi::rte_mempool_populate_iova(
+            dpdk.rte_mempool_populate_iova(
                 pool.raw,
                 address.cast(),
                 address as u64,
@@ -191,7 +202,7 @@ impl Pool {
                 std::ptr::null(),
                 std::ptr::null_mut(),
             );
-            ffi::eagre_pool_layout(pool.raw, &mut layout);
+            dpdk.eagre_pool_layout(pool.raw, &mut layout);
         }
         let whole_pages = layout.object_bytes == PAGE as u64 && layout.chunks == 1;
         (whole_pages && layout.populated == shape.frames).then(|| pool.initialise())
@@ -231,7 +242,7 @@ impl Pool {
 impl Drop for Pool {
     fn drop(&mut self) {
         // SAFETY: made by us and freed once; the port that used it is closed, which its owner sees to.
-        unsafe { ffi::rte_mempool_free(self.raw) };
+        unsafe { self.dpdk.rte_mempool_free(self.raw) };
     }
 }
 

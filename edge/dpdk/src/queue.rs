@@ -8,6 +8,7 @@ use crate::device::Kind;
 use crate::eal::Lease;
 use crate::ffi;
 use crate::leftover::Program;
+use crate::library::Dpdk;
 use crate::listener;
 use crate::memory_files::MemoryFiles;
 use crate::pool::{HEADROOM, Pool};
@@ -25,6 +26,7 @@ use std::sync::{Arc, OnceLock};
 
 /// A device EAL knows. Closes it on drop.
 pub(crate) struct Opened {
+    pub dpdk: Dpdk,
     pub port: u16,
     bus: CString,
     name: CString,
@@ -65,8 +67,9 @@ pub(crate) struct Opened {
 }
 
 impl Opened {
-    pub(crate) fn new(port: u16, bus: CString, name: CString, is_xdp: bool) -> Self {
+    pub(crate) fn new(dpdk: Dpdk, port: u16, bus: CString, name: CString, is_xdp: bool) -> Self {
         Self {
+            dpdk,
             port,
             bus,
             name,
@@ -104,21 +107,22 @@ impl Opened {
             self.rx_pools.drain(..).for_each(std::mem::forget);
             return;
         }
-        let (port, started, promiscuous) = (self.port, self.started, self.made_promiscuous);
+        let (dpdk, port) = (self.dpdk, self.port);
+        let (started, promiscuous) = (self.started, self.made_promiscuous);
         let (bus, name) = (&self.bus, &self.name);
         // SAFETY: EAL runs, the port is open, and no queue of it exists any more: `self` is not shared.
         let close = || unsafe {
             if promiscuous {
-                ffi::rte_eth_promiscuous_disable(port);
+                dpdk.rte_eth_promiscuous_disable(port);
             }
             if started {
-                ffi::rte_eth_dev_stop(port);
+                dpdk.rte_eth_dev_stop(port);
             }
-            ffi::rte_eth_dev_close(port);
-            ffi::rte_eal_hotplug_remove(bus.as_ptr(), name.as_ptr());
+            dpdk.rte_eth_dev_close(port);
+            dpdk.rte_eal_hotplug_remove(bus.as_ptr(), name.as_ptr());
         };
         if self.on_interrupt_thread {
-            thread::on_interrupt_thread(close)
+            thread::on_interrupt_thread(dpdk, close)
         } else {
             watchdog::bounded(self.peer_socket.as_deref(), close)
         }
@@ -135,7 +139,7 @@ impl Opened {
             program.close_forgotten();
         }
         if let Some(socket) = self.listens_at.take() {
-            listener::close_leftover(&socket);
+            listener::close_leftover(dpdk, &socket);
         }
         lease.log();
     }
@@ -144,7 +148,7 @@ impl Opened {
 impl Drop for Opened {
     fn drop(&mut self) {
         if !self.closed {
-            self.close(&mut Lease::closing());
+            self.close(&mut Lease::closing(self.dpdk));
         }
     }
 }
@@ -195,7 +199,7 @@ impl DropCounts {
     fn read(&mut self, opened: &Opened) -> DriverDrops {
         let mut counters = ffi::Counters::default();
         // SAFETY: the port is open as long as `opened` is.
-        unsafe { ffi::eagre_counters(opened.port, &mut counters) };
+        unsafe { opened.dpdk.eagre_counters(opened.port, &mut counters) };
         let mut rx = vec![
             ("no_buffer", counters.rx_no_buffer),
             ("driver_errors", counters.rx_errors),
@@ -247,6 +251,7 @@ fn sum_xdp(sockets: &[Socket]) -> XdpStatistics {
 
 /// A queue to send from.
 pub(crate) struct DpdkTx {
+    dpdk: Dpdk,
     pool: *mut ffi::Mempool,
     port: u16,
     queue: u16,
@@ -272,6 +277,7 @@ impl DpdkTx {
     ) -> Self {
         let pool = opened.tx_pools[usize::from(queue)].raw();
         Self {
+            dpdk: opened.dpdk,
             pool,
             port: opened.port,
             queue,
@@ -291,21 +297,25 @@ impl DpdkTx {
             return heads.len() as u16;
         }
         // SAFETY: an open port, a queue of it, and as many heads as said.
-        unsafe { ffi::eagre_tx_prepare(self.port, self.queue, heads.as_mut_ptr(), heads.len() as u16) }
+        unsafe { self.dpdk.eagre_tx_prepare(self.port, self.queue, heads.as_mut_ptr(), heads.len() as u16) }
     }
 }
 
 impl TxQueue for DpdkTx {
     fn attach(&mut self) -> Result<(), PortError> {
-        thread::register(&self.device)
+        thread::register(self.dpdk, &self.device)
     }
 
     #[inline]
     fn alloc(&mut self, burst: &mut Burst, n: usize) -> usize {
         let spare = burst.spare();
-        let mut n = n.min(spare.len());
-        // SAFETY: the pool lives as long as `opened`; there is room for `n` heads.
-        while n > 0 && unsafe { ffi::eagre_frames_get(self.pool, spare.as_mut_ptr(), n as u32) } != 0 {
+        let (mut n, lcore) = (n.min(spare.len()), thread::lcore());
+        while n > 0 {
+            // SAFETY: the pool lives as long as `opened`; the number is this thread's; there is room for `n` heads.
+            let code = unsafe { self.dpdk.eagre_frames_get(self.pool, lcore, spare.as_mut_ptr(), n as u32) };
+            if code == 0 {
+                break;
+            }
             n /= 2;
         }
         if self.moves_data {
@@ -326,7 +336,7 @@ impl TxQueue for DpdkTx {
         let heads = unsafe { burst.heads() };
         let n = if self.prepares { self.prepare(heads) } else { heads.len() as u16 };
         // SAFETY: an open port, a queue of it, and as many heads as said; those it takes are forgotten below.
-        let n = unsafe { ffi::eagre_tx_burst(self.port, self.queue, heads.as_mut_ptr(), n) };
+        let n = unsafe { self.dpdk.eagre_tx_burst(self.port, self.queue, heads.as_mut_ptr(), n) };
         burst.forget_front(usize::from(n));
         usize::from(n)
     }
@@ -337,8 +347,9 @@ impl TxQueue for DpdkTx {
         let heads = unsafe { burst.heads() };
         let n = heads.len();
         if n > 0 {
-            // SAFETY: frames of this pool that no driver has: `alloc` is where the burst got them.
-            unsafe { ffi::eagre_frames_put(self.pool, heads.as_mut_ptr(), n as u32) };
+            let lcore = thread::lcore();
+            // SAFETY: frames of this pool that no driver has: `alloc` is where the burst got them. The number is this thread's.
+            unsafe { self.dpdk.eagre_frames_put(self.pool, lcore, heads.as_mut_ptr(), n as u32) };
             burst.forget_front(n);
         }
     }
@@ -346,6 +357,7 @@ impl TxQueue for DpdkTx {
 
 /// A queue to receive from.
 pub(crate) struct DpdkRx {
+    dpdk: Dpdk,
     port: u16,
     queue: u16,
     /// The driver may spread one frame over several buffers.
@@ -356,7 +368,8 @@ pub(crate) struct DpdkRx {
 
 impl DpdkRx {
     pub(crate) fn new(opened: &Arc<Opened>, queue: u16, may_chain: bool, device: &Arc<str>) -> Self {
-        Self { port: opened.port, queue, may_chain, opened: opened.clone(), device: device.clone() }
+        let dpdk = opened.dpdk;
+        Self { dpdk, port: opened.port, queue, may_chain, opened: opened.clone(), device: device.clone() }
     }
 
     /// Frames that came in by this queue; each knows the pool that it goes back to.
@@ -372,8 +385,8 @@ impl DpdkRx {
         for i in first..heads.len() {
             // SAFETY: heads the driver just handed over; each is looked at, and freed or kept, once.
             unsafe {
-                if ffi::eagre_first_chained(&heads[i], 1) == 0 {
-                    ffi::rte_pktmbuf_free_bulk(&mut heads[i], 1);
+                if self.dpdk.eagre_first_chained(&heads[i], 1) == 0 {
+                    self.dpdk.rte_pktmbuf_free_bulk(&mut heads[i], 1);
                     dropped += 1;
                 } else {
                     heads[kept] = heads[i];
@@ -388,7 +401,7 @@ impl DpdkRx {
 
 impl RxQueue for DpdkRx {
     fn attach(&mut self) -> Result<(), PortError> {
-        thread::register(&self.device)
+        thread::register(self.dpdk, &self.device)
     }
 
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
@@ -401,11 +414,13 @@ impl RxQueue for DpdkRx {
     fn recv(&mut self, burst: &mut Burst) -> usize {
         let spare = burst.spare();
         // SAFETY: an open port, a queue of it, and room for as many heads as said.
-        let n = unsafe { ffi::eagre_rx_burst(self.port, self.queue, spare.as_mut_ptr(), spare.len() as u16) };
+        let n = unsafe {
+            self.dpdk.eagre_rx_burst(self.port, self.queue, spare.as_mut_ptr(), spare.len() as u16)
+        };
         let mut n = usize::from(n);
         if self.may_chain && n > 0 {
             // SAFETY: the driver has just written `n` heads.
-            let first = unsafe { ffi::eagre_first_chained(spare.as_ptr(), n as u16) };
+            let first = unsafe { self.dpdk.eagre_first_chained(spare.as_ptr(), n as u16) };
             if usize::from(first) < n {
                 n = self.drop_chained(&mut spare[..n], usize::from(first));
             }
@@ -422,7 +437,7 @@ impl RxQueue for DpdkRx {
         let n = heads.len();
         if n > 0 {
             // SAFETY: frames this burst owns; each goes back to the pool it says it is from.
-            unsafe { ffi::rte_pktmbuf_free_bulk(heads.as_mut_ptr(), n as u32) };
+            unsafe { self.dpdk.rte_pktmbuf_free_bulk(heads.as_mut_ptr(), n as u32) };
             burst.forget_front(n);
         }
     }

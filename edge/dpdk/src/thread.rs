@@ -4,32 +4,41 @@
 //! share, and gives it back there, at several times the cost.
 
 use crate::ffi;
+use crate::library::Dpdk;
 use port::{PortError, PortErrorKind};
-use std::cell::OnceCell;
-use std::ffi::c_void;
+use std::cell::{Cell, OnceCell};
+use std::ffi::{c_uint, c_void};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 
-struct Registration;
+struct Registration(Dpdk);
 
 impl Drop for Registration {
     fn drop(&mut self) {
         // SAFETY: this thread was registered when the value was made; it ends now.
-        unsafe { ffi::rte_thread_unregister() };
+        unsafe { self.0.rte_thread_unregister() };
     }
 }
 
 thread_local! {
     static REGISTRATION: OnceCell<Registration> = const { OnceCell::new() };
+    /// The thread's lcore number, as DPDK has it: see `eagre_frames_get`.
+    static LCORE: Cell<c_uint> = const { Cell::new(ffi::LCORE_ID_ANY) };
+}
+
+/// The calling thread's lcore number, or that for none.
+#[inline(always)]
+pub(crate) fn lcore() -> c_uint {
+    LCORE.get()
 }
 
 /// Gives the calling thread an lcore number until it ends. Does nothing the second time.
-pub(crate) fn register(device: &str) -> Result<(), PortError> {
+pub(crate) fn register(dpdk: Dpdk, device: &str) -> Result<(), PortError> {
     REGISTRATION.with(|cell| {
         if cell.get().is_some() {
             return Ok(());
         }
         // SAFETY: EAL runs: the caller holds a queue.
-        if unsafe { ffi::rte_thread_register() } != 0 {
+        if unsafe { dpdk.rte_thread_register() } != 0 {
             return Err(PortError::new(
                 device,
                 PortErrorKind::Resource,
@@ -37,7 +46,9 @@ pub(crate) fn register(device: &str) -> Result<(), PortError> {
                 "use fewer workers",
             ));
         }
-        let _ = cell.set(Registration);
+        // SAFETY: reads a variable of this thread.
+        LCORE.set(unsafe { dpdk.eagre_lcore() });
+        let _ = cell.set(Registration(dpdk));
         Ok(())
     })
 }
@@ -46,7 +57,7 @@ pub(crate) fn register(device: &str) -> Result<(), PortError> {
 ///
 /// For the memif driver, which takes connections and disconnections on that thread without a lock against those who
 /// start or close the port: a port that is closed just when its peer leaves would be torn down twice at once.
-pub(crate) fn on_interrupt_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn on_interrupt_thread<T: Send>(dpdk: Dpdk, work: impl FnOnce() -> T + Send) -> T {
     struct Job<F, T> {
         work: Option<F>,
         done: mpsc::SyncSender<Option<T>>,
@@ -66,7 +77,7 @@ pub(crate) fn on_interrupt_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T
     let mut job = Job { work: Some(work), done };
     let callback = callback(&job);
     // SAFETY: EAL runs; the job lives until the callback has sent its result.
-    let set = unsafe { ffi::rte_eal_alarm_set(1, callback, (&raw mut job).cast()) };
+    let set = unsafe { dpdk.rte_eal_alarm_set(1, callback, (&raw mut job).cast()) };
     let result = if set == 0 { finished.recv().ok().flatten() } else { None };
     match (result, job.work.take()) {
         (Some(result), _) => result,
@@ -82,11 +93,14 @@ struct Interrupts {
     awake: usize,
     /// Ports that do not bear it: see [`Shielded`].
     shielded: usize,
+    /// DPDK, once there was such a port.
+    dpdk: Option<Dpdk>,
     /// A callback that holds it is under way.
     parked: bool,
 }
 
-static INTERRUPTS: Mutex<Interrupts> = Mutex::new(Interrupts { awake: 0, shielded: 0, parked: false });
+static INTERRUPTS: Mutex<Interrupts> =
+    Mutex::new(Interrupts { awake: 0, shielded: 0, dpdk: None, parked: false });
 static CHANGED: Condvar = Condvar::new();
 
 fn interrupts() -> MutexGuard<'static, Interrupts> {
@@ -99,9 +113,12 @@ impl Interrupts {
     }
 
     fn park_if_due(&mut self) {
-        if self.must_rest() && !self.parked {
+        if let Some(dpdk) = self.dpdk
+            && self.must_rest()
+            && !self.parked
+        {
             // SAFETY: a shielded port is open, so EAL runs; the callback takes no argument.
-            self.parked = unsafe { ffi::rte_eal_alarm_set(1, parked, std::ptr::null_mut()) } == 0;
+            self.parked = unsafe { dpdk.rte_eal_alarm_set(1, parked, std::ptr::null_mut()) } == 0;
         }
     }
 }
@@ -143,8 +160,10 @@ impl Drop for Awake {
 pub(crate) struct Shielded;
 
 impl Shielded {
-    pub(crate) fn new() -> Self {
-        interrupts().shielded += 1;
+    pub(crate) fn new(dpdk: Dpdk) -> Self {
+        let mut state = interrupts();
+        state.shielded += 1;
+        state.dpdk = Some(dpdk);
         Self
     }
 }

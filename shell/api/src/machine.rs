@@ -10,8 +10,8 @@ pub struct Version {
     pub version: String,
     /// Version of the API, the number in its paths.
     pub api: String,
-    /// Version of DPDK.
-    pub dpdk: String,
+    /// Version of DPDK; null until a port opens it.
+    pub dpdk: Option<String>,
 }
 
 /// How much a check of the doctor matters.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 /// The doctor's findings.
 pub fn findings() -> Value {
-    let rows = os::doctor::examine();
+    let rows = os::doctor::examine(&engine::dpdk_abis());
     let rows = rows.iter().map(|f| {
         json!({"check": f.check, "status": f.status.word(), "found": f.found, "why": f.why, "remedy": f.remedy})
     });
@@ -25,7 +25,7 @@ pub fn environment(plan: &Plan) -> Value {
     let ports = plan.ports.iter().map(|port| (port.name.clone(), Value::from(port.device.clone())));
     json!({
         "eagre": env!("CARGO_PKG_VERSION"),
-        "dpdk": engine::dpdk_version(),
+        "dpdk": engine::dpdk_version_for(plan.ports.iter().map(|port| port.device.as_str())),
         "kernel": line("/proc/sys/kernel/osrelease"),
         "host": line("/proc/sys/kernel/hostname"),
         "cpu": model,

@@ -18,6 +18,7 @@ pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
         let document = PortsDocument {
             interfaces: links.iter().map(|link| InterfaceDocument::new(link, &routes)).collect(),
             pci: cards.iter().map(CardDocument::new).collect(),
+            dpdk: dpdk::try_open().ok(),
         };
         return print_json(&document);
     }
@@ -34,10 +35,21 @@ pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
         vec![card.address.clone(), card.driver.clone().unwrap_or_else(|| "-".to_owned()), state]
     });
     print!("{}", table(&["address", "driver", "state"], rows.collect()));
-    println!(
-        "\nalways available: ring:a and ring:b (in-process pair), null, memif:SOCKET[,server], tap:NAME, vhost:SOCKET,"
-    );
-    println!("virtio:SOCKET, pcap:IN,OUT, vdev:ANYTHING");
+    println!("\nalways available: ring:a and ring:b (in-process pair), null");
+    match dpdk::try_open() {
+        Ok(version) => {
+            println!(
+                "with {version}: memif:SOCKET[,server], tap:NAME, vhost:SOCKET, virtio:SOCKET, pcap:IN,OUT,"
+            );
+            println!("vdev:ANYTHING");
+        }
+        Err(reason) => {
+            println!(
+                "not available: afxdp:, xdp:, memif:, tap:, vhost:, virtio:, pcap:, vdev: and network cards by PCI address,"
+            );
+            println!("which need DPDK: {reason}");
+        }
+    }
     Ok(Exit::Done)
 }
 
@@ -68,6 +80,8 @@ fn link_row(link: &LinkFacts, routes: &[String]) -> Vec<String> {
 struct PortsDocument<'a> {
     interfaces: Vec<InterfaceDocument<'a>>,
     pci: Vec<CardDocument<'a>>,
+    /// Version of DPDK, if it can be used.
+    dpdk: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -124,7 +138,7 @@ pub(crate) fn doctor(as_json: bool) -> Result<Exit, Failure> {
     if as_json {
         println!("{:#}", campaign::findings());
     } else {
-        print!("{}", os::doctor::render(&os::doctor::examine()));
+        print!("{}", os::doctor::render(&os::doctor::examine(&dpdk::abis())));
     }
     Ok(Exit::Done)
 }

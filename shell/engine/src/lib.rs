@@ -49,7 +49,17 @@ pub use session::{RunOptions, Session, unanswered};
 pub use trial::hosts::host_macs;
 pub use trial::rig::Rig;
 
-/// Version of DPDK, which opens the ports.
-pub fn dpdk_version() -> String {
+/// Version of DPDK, such as `DPDK 22.11.11`; `None` until a port opens it.
+pub fn dpdk_version() -> Option<String> {
     dpdk::version()
+}
+
+/// Version of DPDK if one of these ports needs it and it can be opened.
+pub fn dpdk_version_for<'a>(devices: impl Iterator<Item = &'a str>) -> Option<String> {
+    dpdk::version_for(devices)
+}
+
+/// The DPDKs this program can use, by the number in the names of their libraries, the newest first.
+pub fn dpdk_abis() -> Vec<u32> {
+    dpdk::abis()
 }

@@ -2730,8 +2730,8 @@ class Version:
     """Version of the program."""
     api: str
     """Version of the API, the number in its paths."""
-    dpdk: str
-    """Version of DPDK."""
+    dpdk: str | None = None
+    """Version of DPDK; null until a port opens it."""
 
 
 @dataclass(frozen=True, kw_only=True)

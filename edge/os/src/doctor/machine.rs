@@ -7,6 +7,7 @@ use super::system::{DpdkFiles, Host, TallPeer, parse_cpu_max};
 use crate::ethtool::{Offloads, Pause};
 use crate::link::{self, LinkFacts, Links};
 use crate::{clock, cpu, default_route, ethtool};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -61,7 +62,7 @@ pub(super) struct Machine {
     pub tall_peers: Vec<TallPeer>,
     pub bpf_jit: Option<String>,
     pub release: Option<String>,
-    pub dpdk: DpdkFiles,
+    pub dpdk: Vec<DpdkFiles>,
 }
 
 impl Machine {
@@ -370,18 +371,20 @@ fn nics(links: &[LinkFacts]) -> Vec<Nic> {
     entries(PCI_DEVICES).into_iter().filter_map(nic).collect()
 }
 
-/// Looks where distributions and `ninja install` put DPDK's libraries.
-fn dpdk_files() -> DpdkFiles {
+/// Looks where distributions and `ninja install` put DPDK's libraries: each ABI once.
+fn dpdk_files() -> Vec<DpdkFiles> {
     let roots = ["/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64"].map(PathBuf::from);
     let triplets = roots.iter().flat_map(entries).filter(|path| name_of(path).ends_with("-linux-gnu"));
     let folders: Vec<PathBuf> = roots.iter().cloned().chain(triplets).collect();
-    // The longest name has the version.
-    let is_eal = |path: &PathBuf| name_of(path).starts_with("librte_eal.so");
-    let library = folders.iter().flat_map(entries).filter(is_eal).max_by_key(|path| name_of(path).len());
-    let drivers = folders
-        .iter()
-        .flat_map(|folder| entries(folder.join("dpdk")))
-        .find(|path| name_of(path).starts_with("pmds-"));
-    let show = |path: PathBuf| path.display().to_string();
-    DpdkFiles { library: library.map(show), drivers: drivers.map(show) }
+    let abi = |path: PathBuf| -> Option<u32> {
+        name_of(&path).strip_prefix("librte_eal.so.")?.split('.').next()?.parse().ok()
+    };
+    let abis: BTreeSet<u32> = folders.iter().flat_map(entries).filter_map(abi).collect();
+    let drivers: Vec<PathBuf> = folders.iter().flat_map(|folder| entries(folder.join("dpdk"))).collect();
+    let of = |abi: u32| {
+        let of_abi = |path: &&PathBuf| name_of(path).starts_with(&format!("pmds-{abi}."));
+        let drivers = drivers.iter().find(of_abi).map(|path| path.display().to_string());
+        DpdkFiles { abi, drivers }
+    };
+    abis.into_iter().map(of).collect()
 }

@@ -112,8 +112,9 @@ pub const CHECKS: &[&str] = &[
     "dpdk",
 ];
 
-/// Looks at everything. Takes some ms.
-pub fn examine() -> Vec<Finding> {
+/// Looks at everything. Takes some ms. `dpdk_abis` are the DPDKs the program can use, by the number in the names of their
+/// libraries.
+pub fn examine(dpdk_abis: &[u32]) -> Vec<Finding> {
     let m = Machine::read();
     let guest = matches!(m.host, Host::Guest(_));
     vec![
@@ -152,7 +153,7 @@ pub fn examine() -> Vec<Finding> {
         network::iommu(&m.nics, &m.default_routes(), &m.vfio),
         system::bpf_jit(m.bpf_jit.as_deref()),
         system::xdp_ports(m.release.as_deref(), m.status_text.as_deref(), &m.tall_peers),
-        system::dpdk(&m.dpdk),
+        system::dpdk(&m.dpdk, dpdk_abis),
     ]
 }
 
@@ -211,7 +212,7 @@ mod tests {
 
     #[test]
     fn finds_something_for_every_check() {
-        let findings = examine();
+        let findings = examine(&[23]);
         let names: Vec<&str> = findings.iter().map(|finding| finding.check).collect();
         assert_eq!(names, CHECKS);
         for finding in &findings {

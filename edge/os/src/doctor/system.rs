@@ -282,42 +282,51 @@ fn parse_release(release: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-/// What of DPDK is installed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// A DPDK that is installed.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct DpdkFiles {
-    /// Path of the environment library, with its version, such as `/usr/lib64/librte_eal.so.23.0`.
-    pub library: Option<String>,
-    /// Folder of the drivers.
+    /// The number in the names of its libraries, such as 23 of `librte_eal.so.23`.
+    pub abi: u32,
+    /// Folder of its drivers.
     pub drivers: Option<String>,
 }
 
-pub(super) fn dpdk(files: &DpdkFiles) -> Finding {
+/// Whether one of the DPDKs that the program can use is installed.
+pub(super) fn dpdk(installed: &[DpdkFiles], usable: &[u32]) -> Finding {
     const CHECK: &str = "dpdk";
-    let why = "a tester that is not linked statically finds no drivers: only in-process ports work";
-    match files {
-        DpdkFiles { library: None, .. } => {
-            Finding::note(CHECK, "no shared libraries found", why).mend("sudo apt-get install dpdk")
+    const INSTALL: &str = "sudo apt-get install librte-meta-bus librte-meta-mempool librte-meta-net";
+    let why = "afxdp:, xdp:, memif:, tap:, vhost:, virtio:, pcap:, vdev: and PCI ports need it; afpacket:, ring: and null do not";
+    let note = |found: String| Finding::note(CHECK, found, why);
+    let releases = |abis: &mut dyn Iterator<Item = u32>| abis.map(release).collect::<Vec<_>>().join(" or ");
+    let wanted = releases(&mut usable.iter().copied());
+    if usable.is_empty() {
+        return note("this program was built without it".to_owned())
+            .mend("build it again after sudo apt-get install libdpdk-dev");
+    }
+    if installed.is_empty() {
+        return note(format!("not installed; this program can use {wanted}")).mend(INSTALL);
+    }
+    let found = usable.iter().find_map(|abi| installed.iter().find(|files| files.abi == *abi));
+    match found {
+        None => {
+            let others = releases(&mut installed.iter().map(|files| files.abi));
+            note(format!("{others} is installed; this program can use {wanted}")).mend(format!(
+                "install {wanted}, or build this program where libdpdk-dev is the one installed"
+            ))
         }
-        DpdkFiles { library: Some(library), drivers: None } => {
-            Finding::note(CHECK, format!("{} without a folder of drivers", version(library)), why)
-                .mend("sudo apt-get install dpdk")
+        Some(DpdkFiles { abi, drivers: None }) => {
+            note(format!("{} without a folder of drivers", release(*abi))).mend(INSTALL)
         }
-        DpdkFiles { library: Some(library), drivers: Some(drivers) } => Finding::good(
-            CHECK,
-            format!("{}, drivers in {drivers}", version(library)),
-            "ports on kernel interfaces and network cards can be opened",
-        ),
+        Some(DpdkFiles { abi, drivers: Some(drivers) }) => {
+            Finding::good(CHECK, format!("{}, drivers in {drivers}", release(*abi)), why)
+        }
     }
 }
 
-/// DPDK breaks its binary interface once a year; the library's number is the year since 2000 plus one until the
+/// DPDK breaks its binary interface once a year; the libraries' number is the year since 2000 plus one until the
 /// November release that sets it (doc/guides/contributing/abi_policy).
-fn version(library: &str) -> String {
-    let abi = library.split_once(".so.").and_then(|(_, abi)| abi.split('.').next()?.parse::<u32>().ok());
-    match abi {
-        Some(abi) if (20..100).contains(&abi) => format!("DPDK {}.11 or compatible (ABI {abi})", abi - 1),
-        _ => format!("DPDK ({library})"),
-    }
+fn release(abi: u32) -> String {
+    format!("DPDK {}.11 (ABI {abi})", abi.saturating_sub(1))
 }
 
 #[cfg(test)]
@@ -406,14 +415,29 @@ mod tests {
     }
 
     #[test]
-    fn dpdk_versions() {
-        assert_eq!(version("/usr/lib/librte_eal.so.23.0"), "DPDK 22.11 or compatible (ABI 23)");
-        assert_eq!(version("/usr/lib/librte_eal.so.26"), "DPDK 25.11 or compatible (ABI 26)");
-        assert_eq!(version("/usr/lib/librte_eal.so"), "DPDK (/usr/lib/librte_eal.so)");
-        let library = Some("/usr/lib/librte_eal.so.23.0".to_owned());
-        assert_eq!(dpdk(&DpdkFiles { library: library.clone(), drivers: None }).status, Status::Note);
-        assert_eq!(dpdk(&DpdkFiles { library, drivers: Some("/x".into()) }).status, Status::Good);
-        assert_eq!(dpdk(&DpdkFiles::default()).status, Status::Note);
+    fn dpdk_is_found_if_the_program_can_use_it() {
+        let files = |abi, drivers: Option<&str>| DpdkFiles { abi, drivers: drivers.map(str::to_owned) };
+        let both = [files(23, Some("/old")), files(25, Some("/new"))];
+        let finding = dpdk(&both, &[25, 23]);
+        assert_eq!(
+            (finding.status, finding.found.as_str()),
+            (Status::Good, "DPDK 24.11 (ABI 25), drivers in /new")
+        );
+        assert_eq!(dpdk(&both, &[23]).found, "DPDK 22.11 (ABI 23), drivers in /old");
+        assert_eq!(dpdk(&[files(23, None)], &[23]).status, Status::Note);
+        let finding = dpdk(&both[1..], &[23]);
+        assert_eq!(finding.status, Status::Note);
+        assert_eq!(
+            finding.found,
+            "DPDK 24.11 (ABI 25) is installed; this program can use DPDK 22.11 (ABI 23)"
+        );
+        let finding = dpdk(&[], &[23]);
+        assert_eq!(
+            (finding.status, finding.found.as_str()),
+            (Status::Note, "not installed; this program can use DPDK 22.11 (ABI 23)")
+        );
+        assert!(finding.remedy.unwrap().contains("apt-get install librte-"));
+        assert_eq!(dpdk(&both, &[]).found, "this program was built without it");
     }
 
     #[test]

@@ -39,7 +39,7 @@ const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Fa
 
 /// Families of the server, its jobs and what it derives.
 const OWN: &[Family] = &[
-    gauge("build_info", "", "Always 1; labels give the versions."),
+    gauge("build_info", "", "Always 1; labels give the versions. `dpdk` is empty until a port opens DPDK."),
     gauge("runs", "", "Listed runs, by state."),
     gauge("campaigns", "", "Listed campaigns, by state."),
     gauge("leases", "", "Active leases."),

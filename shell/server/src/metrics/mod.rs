@@ -72,7 +72,8 @@ pub(crate) async fn scrape(
 
 fn gather(service: &Service, caller: &Caller, streams: usize) -> Samples {
     let mut samples = Samples::default();
-    let version = [("version", env!("CARGO_PKG_VERSION")), ("dpdk", &engine::dpdk_version())];
+    let dpdk = engine::dpdk_version().unwrap_or_default();
+    let version = [("version", env!("CARGO_PKG_VERSION")), ("dpdk", &dpdk)];
     samples.value("eagre_build_info", &version, 1.0);
     let works = service.works();
     for (state, word) in STATES {

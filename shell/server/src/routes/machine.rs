@@ -53,7 +53,10 @@ async fn doctor(State(service): Known) -> Result<Json<Vec<DoctorCheck>>, Fault> 
         why: finding.why,
         remedy: finding.remedy,
     };
-    reading(service, move |_| Ok(Json(doctor::examine().into_iter().map(check).collect()))).await
+    reading(service, move |_| {
+        Ok(Json(doctor::examine(&engine::dpdk_abis()).into_iter().map(check).collect()))
+    })
+    .await
 }
 
 /// The latest 200 changes and the latest 200 refusals, newest first
