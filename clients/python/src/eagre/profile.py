@@ -1817,7 +1817,7 @@ class Http(Written):
     body: AmountOr | None = None
     """Size of a request's body."""
     body_text: str | None = None
-    """Text that is the body of every request, instead of 'body'."""
+    """Text that is the body of every request, instead of 'body'. 'verify' does not compare it."""
     chunked: str | None = None
     """Maximum chunk size for bodies of requests and responses. Default: not chunked."""
     status: int | None = None

@@ -32,7 +32,7 @@ pub struct HttpDoc {
     pub headers: IndexMap<String, TextDoc>,
     /// Size of a request's body.
     pub body: Option<SizeDoc>,
-    /// Text that is the body of every request, instead of 'body'.
+    /// Text that is the body of every request, instead of 'body'. 'verify' does not compare it.
     pub body_text: Option<String>,
     /// Maximum chunk size for bodies of requests and responses. Default: not chunked.
     pub chunked: Option<Bytes>,

@@ -207,12 +207,10 @@ ports:
 sessions:
   - name: http
     client: {port: http}
-    server: {addresses: 10.0.0.1, ports: 8080}
-    app:
-      http: {requests: endless, path: /a?b=c, host: \"10.0.0.1:8080\", errors_fail: false}
+    server: {addresses: 10.0.0.1, ports: \"8080\"}
+    app: {http: {requests: endless, path: \"/a?b=c\", host: 10.0.0.1:8080, errors_fail: false}}
     concurrent: 10
-load: {duration: 10s}
-criteria: {sessions.http.failed_requests_ratio: <= 50%}
+criteria: {sessions.http.failed_requests_ratio: \"<= 50%\"}
 ";
         assert_eq!(options().document().to_yaml(), expected);
     }
