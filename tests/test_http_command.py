@@ -162,7 +162,8 @@ def test_times_count_from_when_requests_were_due(host):
     assert abs(due["p90"] / 1.0e9 - 1) < 0.10, due
     assert sent["p99"] < 0.1e9 and abs(sent["max"] / 2e9 - 1) < 0.05, sent
     assert any("from when" in note or "their request was due" in note for note in done.json["verdict"]["notes"]), done.json["verdict"]
-    assert one["unsent_requests"] == 0
+    # What was due when time was up.
+    assert one["unsent_requests"] <= 10
 
 
 def test_late_requests_are_simulated(lab):

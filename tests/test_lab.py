@@ -320,7 +320,7 @@ def test_run_is_everything_in_one(labs):
     wrong = labs.eagre("run", "kernel-router", "--name", name, "--test", "ipv4", "--", "--rate", "fast")
     assert wrong.exit == 2, str(wrong)
     labs.gone(name, set())
-    labs.eagre("run", "kernel-router", "--name", name, "--test", "ipx").refused(2, "no test 'ipx'", "ipv4, ipv6")
+    labs.eagre("run", "kernel-router", "--name", name, "--test", "ipx").refused(2, "unknown test 'ipx'", "ipv4, ipv6")
     labs.gone(name, set())
 
 

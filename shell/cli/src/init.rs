@@ -124,7 +124,11 @@ fn with_devices(text: &str, devices: &[String]) -> Result<String, usize> {
             None => part.find([',', '}', '\n']).unwrap_or(part.len()),
         };
         match devices.next() {
-            Some(device) => made += &format!("{}{}", serde_json::Value::from(device.as_str()), &part[end..]),
+            // A string of JSON is one of YAML, too.
+            Some(device) => {
+                made += &serde_json::to_string(device).unwrap_or_default();
+                made += &part[end..];
+            }
             None => made += part,
         }
     }

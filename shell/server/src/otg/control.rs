@@ -19,6 +19,8 @@ use tokio::time::timeout;
 
 /// For a run to end once it is asked to.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// For a run that takes no change because it is ending by itself.
+const ENDING: Duration = Duration::from_secs(5);
 /// Late packets are waited for so long.
 const DRAIN: &str = "500ms";
 /// A flow that begins paused begins so much later, so that no packet of it leaves before it is paused.
@@ -85,7 +87,12 @@ impl Otg {
                 self.change(session, translation, &run, &meant, Transmit::Paused).await?;
             }
             ("stop", Some(run)) => {
-                self.change(session, translation, &run, &meant, Transmit::Stopped).await?;
+                if let Err(refused) = self.change(session, translation, &run, &meant, Transmit::Stopped).await
+                {
+                    // A run that is just ending by itself takes no change any more.
+                    timeout(ENDING, run.job.ended()).await.map_err(|_| refused)?;
+                    meant.iter().for_each(|flow| session.asked[*flow] = Transmit::Stopped);
+                }
                 if session.speaks() {
                     return Ok(Vec::new());
                 }
