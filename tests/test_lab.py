@@ -365,15 +365,18 @@ def test_run_gives_a_whole_report(labs, topology):
     store, page = folder / "results.db", folder / "report.html"
     where = ["--name", name, "--report", page, "--store", store]
     done = labs.eagre("run", topology, *where, "--test", "rfc2544", "--", *COARSE, timeout=120)
-    # Where the tester is the limit, it can't judge bursts at the line rate.
-    assert done.exit == 0 or (done.exit == CANNOT_JUDGE and "the tester limited the throughput" in done.out), str(done)
+    # Where the tester is the limit, it can't judge bursts at the line rate; without a throughput, nothing that is measured at it.
+    tester = re.search("the tester (limited|was disturbed)|can't be judged", done.out)
+    is_found = "Throughput at 128B: can't be judged" not in done.out
+    assert done.exit == 0 or (done.exit == CANNOT_JUDGE and tester), str(done)
     labs.gone(name, set())
-    assert all(word in done.out for word in ("Throughput at 128B", "Latency at", "Frame loss rate at", "Back-to-back"))
+    words = ("Throughput at 128B", "Frame loss rate at", *(("Latency at", "Back-to-back") if is_found else ()))
+    assert all(word in done.out for word in words), str(done)
     (campaign,) = campaigns(labs, store)
     assert (campaign["method"], campaign["state"]) == ("rfc2544", "done") and campaign["trials"] >= 4
     assert {tag.split("=")[0] for tag in campaign["tags"]} == {"dut", "config"}
     shown = labs.lab.eagre("results", "--store", store, "show", campaign["id"], "--json").ok().json
-    assert {"throughput", "latency_mean", "back_to_back"} <= {one["goal"] for one in shown["findings"]}
+    assert not is_found or {"throughput", "latency_mean", "back_to_back"} <= {one["goal"] for one in shown["findings"]}
     text = page.read_text()
     assert "<script" not in text and "Throughput" in text and "Frame loss" in text
 
