@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import threading
 import time
+from pathlib import Path
 
 import pytest
 from json_schema import errors
@@ -198,6 +199,16 @@ def test_folders_of_killed_runs_are_removed(lab):
     assert (again.folder / "serve" / "runs" / run["id"]).exists()
 
 
+def processes_that_name(path):
+    """Command lines of processes that have this path in theirs."""
+    lines = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            line = (process / "cmdline").read_bytes()
+            lines += [line] if str(path).encode() in line else []
+    return lines
+
+
 def test_reports_of_killed_scripts_are_removed(lab):
     """Not those of scripts that run."""
     folder = lab.folder()
@@ -222,8 +233,10 @@ def test_reports_of_killed_scripts_are_removed(lab):
     assert left in reports()
     third, own = start(reports())
     assert reports() == {its_own, own, users.name}
+    assert len(processes_that_name(script)) >= 2
     for process in (lives, third):
         process.send_signal(signal.SIGKILL)
+    wait_until(lambda: not processes_that_name(script), "the scripts' end with their supervisors", 10)
 
 
 def test_folders_of_killed_programs_are_removed(lab):

@@ -5,10 +5,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{PidfdFlags, Signal, getpid, getppid, pidfd_open, set_parent_process_death_signal};
 
 /// Where `ip netns` keeps namespaces by name.
 const NAMED: &str = "/run/netns";
@@ -57,14 +60,27 @@ pub fn separate_processes() -> io::Result<()> {
     Ok(())
 }
 
-/// Lets the program end, killed, when the thread that starts it does.
+/// Lets the program end, killed, when the thread that starts it does. It does not start if this process ended before the kernel
+/// knew of that.
 pub fn tie(command: &mut Command) -> &mut Command {
-    let tie = || {
-        let signal = rustix::process::Signal::KILL;
-        Ok(rustix::process::set_parent_process_death_signal(Some(signal))?)
+    let parent = getpid();
+    // A program with a table of processes of its own does not see its parent's number.
+    let handle = pidfd_open(parent, PidfdFlags::empty()).ok();
+    let tie = move || {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+        let another = getppid().is_some_and(|now| now != parent);
+        if another || handle.as_ref().is_some_and(has_ended) {
+            return Err(rustix::io::Errno::SRCH.into());
+        }
+        Ok(())
     };
-    // SAFETY: between fork and exec the closure makes one system call and nothing else.
+    // SAFETY: between fork and exec the closure makes three system calls and nothing else.
     unsafe { command.pre_exec(tie) }
+}
+
+fn has_ended(process: &OwnedFd) -> bool {
+    let mut asked = [PollFd::new(process, PollFlags::IN)];
+    poll(&mut asked, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
 }
 
 #[cfg(test)]
@@ -99,5 +115,43 @@ mod tests {
         let start = || tie(Command::new("sleep").arg("60")).spawn().unwrap();
         let mut child = std::thread::spawn(start).join().unwrap();
         assert!(!child.wait().unwrap().success());
+    }
+    /// The role of a process that `a_program_does_not_start_after_its_parent` starts and that its own child ends.
+    const ROLE: &str = "EAGRE_TEST_PARENT";
+
+    #[test]
+    fn a_program_does_not_start_after_its_parent() {
+        let name = "namespace::tests::a_program_does_not_start_after_its_parent";
+        let Ok(folder) = std::env::var(ROLE) else {
+            let folder = std::env::temp_dir().join(format!("eagre-tie-{}", std::process::id()));
+            std::fs::create_dir(&folder).unwrap();
+            let mut parent = Command::new(std::env::current_exe().unwrap());
+            let status = parent.args(["--exact", name]).env(ROLE, &folder).status().unwrap();
+            assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(libc::SIGKILL));
+            // The child held the lock until it gave up or became another program.
+            let lock = File::open(folder.join("lock")).unwrap();
+            rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+            assert!(!folder.join("started").exists());
+            std::fs::remove_dir_all(&folder).unwrap();
+            return;
+        };
+        let lock = File::create(Path::new(&folder).join("lock")).unwrap();
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive).unwrap();
+        let own = getpid();
+        let end_parent = move || {
+            rustix::process::kill_process(own, Signal::KILL)?;
+            while getppid() == Some(own) {
+                rustix::thread::sched_yield();
+            }
+            Ok(())
+        };
+        let mut command = Command::new("sh");
+        command.arg("-c").arg(format!("touch {folder}/started"));
+        // SAFETY: system calls alone.
+        unsafe { command.pre_exec(end_parent) };
+        // The descriptor of the lock is closed by the program that starts: its standard input stays.
+        command.stdin(lock);
+        let _ = tie(&mut command).spawn();
+        unreachable!("the child ends this process");
     }
 }
