@@ -30,6 +30,7 @@ pub mod open_interface;
 pub mod peer;
 pub mod process;
 pub mod route;
+pub mod sockets;
 pub mod tap;
 pub mod xdp_features;
 

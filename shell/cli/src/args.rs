@@ -54,6 +54,11 @@ pub(crate) enum Command {
         #[command(flatten)]
         run: RunArgs,
     },
+    /// Measure between two hosts through their kernels, with iperf3's protocol and options: client, and a server for many
+    Iperf3 {
+        #[command(flatten)]
+        iperf3: Box<crate::iperf3::IperfArgs>,
+    },
     /// Replay a capture file: with its own timing or at a given rate, with rewritten fields, from one port or two
     Replay {
         #[command(flatten)]

@@ -5,7 +5,7 @@
 use clap::Command;
 
 /// Commands, and what is typed for what.
-const EXAMPLES: [(&str, &[(&str, &str)]); 20] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 21] = [
     (
         "demo",
         &[(
@@ -50,6 +50,17 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 20] = [
             (
                 "A thousand requests a second, and a bound for their times",
                 "eagre http https://10.0.0.1/ -k -r 1000 --max-p99 20ms",
+            ),
+        ],
+    ),
+    (
+        "iperf3",
+        &[
+            ("A server, for any number of clients", "eagre iperf3 -s"),
+            ("Four streams to it for ten seconds, and four from it", "eagre iperf3 -c 10.0.0.1 -P 4 --bidir"),
+            (
+                "100 Mbit/s over UDP from the server, the report as JSON",
+                "eagre iperf3 -c 10.0.0.1 -u -b 100M -R -J",
             ),
         ],
     ),

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 const STOPS_WITHIN: Duration = Duration::from_secs(2);
 
 static CURRENT: Mutex<Option<Control>> = Mutex::new(None);
+static IS_INSTALLED: Mutex<bool> = Mutex::new(false);
 static REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
 /// Lets signals stop what `control` controls, instead of what came before.
@@ -17,10 +18,22 @@ static REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 /// # Errors
 /// The handler can't be installed.
 pub(crate) fn stops(control: Control) -> Result<(), Failure> {
-    let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_first = current.replace(control).is_none();
-    drop(current);
-    if !is_first {
+    *CURRENT.lock().unwrap_or_else(PoisonError::into_inner) = Some(control);
+    install()
+}
+
+/// Lets signals set the flag that is returned, for work that looks at it.
+///
+/// # Errors
+/// The handler can't be installed.
+pub(crate) fn sets_flag() -> Result<Arc<AtomicBool>, Failure> {
+    install()?;
+    Ok(flag())
+}
+
+fn install() -> Result<(), Failure> {
+    let mut is_installed = IS_INSTALLED.lock().unwrap_or_else(PoisonError::into_inner);
+    if *is_installed {
         return Ok(());
     }
     let mut first = None;
@@ -35,7 +48,9 @@ pub(crate) fn stops(control: Control) -> Result<(), Failure> {
             os::process::end_now(Exit::Interrupted as i32);
         }
     })
-    .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))
+    .map_err(|e| Failure::refused(format!("cannot install the Ctrl-C handler: {e}")))?;
+    *is_installed = true;
+    Ok(())
 }
 
 /// A flag that is set once a signal has asked for a stop.

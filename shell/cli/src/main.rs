@@ -21,6 +21,7 @@ mod hints;
 mod http;
 mod init;
 mod interrupt;
+mod iperf3;
 mod lab;
 mod lab_compare;
 mod live;
@@ -80,6 +81,7 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Run { profile, common } => run::run(&profile, &common),
         Command::Send { send, print, common } => run::send(&send, print, &common),
         Command::Http { http, print, run } => http::http(&http, print, &run),
+        Command::Iperf3 { iperf3 } => iperf3::iperf3(&iperf3),
         Command::Replay { replay, print, common } => run::replay(&replay, print, &common),
         Command::Capture { listen, capture, common } => run::listen(&listen, Some(&capture), &common),
         Command::Receive { listen, profile: None, common } => run::listen(&listen, None, &common),

@@ -62,6 +62,12 @@ pub(crate) fn out(text: Arguments<'_>) {
     let _ = Stdout.write_fmt(text);
 }
 
+/// Prints to standard output what somebody waits for, at once.
+pub(crate) fn now(text: &str) {
+    out(format_args!("{text}"));
+    let _ = Stdout.flush();
+}
+
 /// Prints to standard error. Nobody could be told of a failure.
 pub(crate) fn err(text: Arguments<'_>) {
     let _ = io::stderr().write_fmt(text);
