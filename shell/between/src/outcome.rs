@@ -84,12 +84,12 @@ pub(crate) fn own(test: &Test, streams: &[Stream], meter: &Meter, sent: Option<&
         } else if !is_sender && let Some(told) = sent.and_then(|sent| sent.streams.get(index)) {
             own.take_sent(told.packets.count());
         }
-        if extremes.looks > 0 {
+        if let Some(mean) = extremes.rtt_sum.checked_div(extremes.looks) {
             own.figures.max_snd_cwnd = Some(extremes.window);
             own.figures.max_snd_wnd = extremes.peer_window;
             own.figures.max_rtt = Some(extremes.rtt_max);
             own.figures.min_rtt = Some(extremes.rtt_min);
-            own.figures.mean_rtt = Some(extremes.rtt_sum / extremes.looks);
+            own.figures.mean_rtt = Some(mean);
         }
         own
     };

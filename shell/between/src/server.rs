@@ -460,7 +460,6 @@ impl Server {
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "the parts of one test")]
     fn watch(
         &self,
         control: &mut Control,
