@@ -7,7 +7,7 @@ BESIDE = env -u MAKEFLAGS chrt --idle 0
 TESTS_OF = env -u MAKEFLAGS CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$(CURDIR)/tools/floors $(1)" \
 	tools/linted test --workspace --locked --lib --bins --tests
 
-.PHONY: demo build web screenshots test checked unit tested blackbox soak fuzz miri audit bench lab deb clean
+.PHONY: demo build web screenshots test checked unit tested blackbox soak fuzz miri audit bench lab deb docs dist dist-test clean
 
 demo: build
 	./target/release/eagre demo
@@ -84,6 +84,18 @@ lab: build
 # Makes the Debian package in target/debian.
 deb: build
 	tools/package
+
+# Makes the documentation a site in target/site, with search, and checks its links.
+docs:
+	tools/site
+
+# Makes release archive, wheel and Debian package in target/dist.
+dist: build docs
+	tools/dist
+
+# Installs them on bare Debians in folders, without compiler and DPDK, and uses them there. Needs root and debootstrap.
+dist-test:
+	tools/dist-test
 
 # Checks licenses, sources and security advisories of all libraries with cargo-deny. Needs the network.
 audit:

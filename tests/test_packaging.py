@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from lab import REPO, call, need, pair, stream, sums
+from lab import REPO, call, need, pair, stream, sums, wait_until
 from server import Server
 
 UNIT = REPO / "packaging/systemd/eagre.service"
@@ -165,6 +165,52 @@ def test_the_units_rights_are_enough_for_ports(kind, drop_ins, lab, public_progr
     assert done.ended and sums(result, "rx") > 0, str(done)
 
 
+@pytest.fixture(scope="module")
+def archive(program, tmp_path_factory):
+    """A release archive of the program under test, and the folder it is in."""
+    folder = tmp_path_factory.mktemp("dist") / "made"
+    call(REPO / "tools/dist", "--program", program, "--output", folder, "--only", "archive", timeout=300)
+    (made,) = folder.glob("*.tar.gz")
+    return made
+
+
+def test_the_archive_is_an_installation(archive, eagre, pages, lab):
+    """Below one folder: the program, stripped, with manual pages, completions, licenses, documentation and examples."""
+    name = archive.name.removesuffix(".tar.gz")
+    version = tomllib.loads((REPO / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    assert name == f"eagre-{version}-{os.uname().machine}-unknown-linux-gnu"
+    call("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=archive.parent)
+    folder = lab.folder()
+    call("tar", "-C", folder, "-xf", archive)
+    root = folder / name
+    assert [path.name for path in folder.iterdir()] == [name]
+    expected = ["NOTICES", "LICENSE", "README.md", "CHANGELOG.md", "docs/tour.md", "examples/demo.yaml", "packaging/etc/serve.yaml"]
+    for path in expected:
+        assert (root / "share/doc/eagre" / path).stat().st_size, path
+    assert {page.name.removesuffix(".gz") for page in (root / "share/man/man1").iterdir()} == {page.name for page in pages.iterdir()}
+    for shell in ("bash-completion/completions/eagre", "zsh/site-functions/_eagre", "fish/vendor_completions.d/eagre.fish"):
+        assert (root / "share" / shell).stat().st_size
+    installed = root / "bin/eagre"
+    assert installed.stat().st_mode & 0o777 == 0o755
+    assert ".debug_info" not in call("readelf", "--sections", "--wide", installed)
+    assert lab.eagre("--version", binary=installed).ok().out == eagre("--version").ok().out
+    # Each library of others in the program is named, with its license.
+    notices = (root / "share/doc/eagre/NOTICES").read_text()
+    for library in ("rustls", "aws-lc-sys", "cranelift-codegen", "libsqlite3-sys", "luajit-src"):
+        assert re.search(rf"^  {library} \S+: \S", notices, re.MULTILINE), library
+
+
+def test_cargo_binstall_finds_the_archive(archive):
+    """What its metadata say, with the names in it replaced, is where the program is."""
+    package = tomllib.loads((REPO / "shell/cli/Cargo.toml").read_text())["package"]["metadata"]["binstall"]
+    name = archive.name.removesuffix(".tar.gz")
+    _, version, target = name.split("-", 2)
+    words = {"version": version, "target": target, "archive-suffix": ".tar.gz", "bin": "eagre", "binary-ext": ""}
+    said = {key: re.sub(r"\{ ([a-z-]+) \}", lambda found: words.get(found[1], found[0]), text) for key, text in package.items()}
+    assert said["pkg-fmt"] == "tgz" and said["pkg-url"].rsplit("/", 1)[1] == archive.name
+    assert said["bin-dir"] in call("tar", "-tf", archive).splitlines()
+
+
 def test_the_container_is_clean(linters):
     """hadolint has nothing to say about the Dockerfile."""
     done = subprocess.run(
@@ -180,6 +226,60 @@ def test_the_container_is_made_of_what_is_there():
     wanted = tomllib.loads((REPO / "Cargo.toml").read_text())["workspace"]["package"]["rust-version"]
     rust = re.search(r"^FROM rust:([\d.]+)-", text, re.MULTILINE)
     assert tuple(map(int, rust[1].split("."))) >= tuple(map(int, wanted.split(".")))
+    scripts = re.search(r"^COPY --chmod=755 (.*) /usr/lib/eagre/$", text, re.MULTILINE)[1].split()
+    assert all((REPO / script).is_file() for script in scripts)
+    started = {Path(path).name for path in re.findall(r'"/usr/lib/eagre/(\w+)"', text)}
+    assert started == {Path(script).name for script in scripts}
+
+
+@pytest.mark.parametrize("token", ["a secret, of 'more' than sixteen", None])
+def test_the_container_is_reached_with_a_token(token, lab, public_program):
+    """Its server listens on all addresses, wants a token (a new one is printed), and is healthy until it ends."""
+    need("ip", "curl", "unshare")
+    container, home = lab.netns("container"), lab.folder()
+    script = f"mount -t tmpfs none /run; exec {REPO}/packaging/container/entrypoint serve --store {home}/results.db"
+    given = {"EAGRE_TOKEN": token} if token else {}
+    env = {"PATH": f"{public_program.parent}:{os.environ['PATH']}", "HOME": str(home), **given}
+    server = lab.start("unshare", "--mount", "--propagation", "private", "bash", "-c", script, ns=container, env=env)
+    if not token:
+        token = re.fullmatch(r"eagre: the token of this container is ([0-9a-f]{32})\n", server.stdout.readline())[1]
+
+    def status(*words):
+        asked = ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}", *words, "http://127.0.0.1:8443/api/v1/version"]
+        return lab.finish(lab.start(*asked, ns=container)).out
+
+    def healthy():
+        return lab.finish(lab.start(REPO / "packaging/container/health", ns=container)).exit == 0
+
+    assert not healthy() or status() == "401"
+    wait_until(lambda: status() != "000", "a server that answers", 20)
+    assert healthy()
+    assert (status(), status("-H", f"Authorization: Bearer {token}")) == ("401", "200")
+    server.terminate()
+    done = lab.finish(server)
+    assert done.exit == 0 and "http://0.0.0.0:8443" in done.out, str(done)
+    assert not healthy()
+
+
+def test_the_container_runs_any_command(lab, public_program):
+    """As it is; and a server that is told where to listen gets nothing added."""
+    entrypoint = REPO / "packaging/container/entrypoint"
+    env = {"PATH": f"{public_program.parent}:{os.environ['PATH']}", "HOME": str(lab.folder())}
+    assert lab.finish(lab.start(entrypoint, "--version", env=env)).ok().out.startswith("eagre ")
+    lab.finish(lab.start(entrypoint, "serve", "--listen", "0.0.0.0:0", env=env)).refused(2, "tokens")
+
+
+@pytest.mark.parametrize("file", ["containerlab/router.clab.yml", "netlab/topology.yml", "kne/topology.pb.txt"])
+def test_topologies_name_the_image_of_this_version(file):
+    """And the profile of the netlab recipe is one."""
+    version = tomllib.loads((REPO / "Cargo.toml").read_text())["workspace"]["package"]["version"]
+    assert re.findall(r"\beagre:([\w.]+)", (REPO / "packaging" / file).read_text()) == [version]
+
+
+def test_profiles_of_topologies_are_profiles(eagre):
+    """What the recipes run."""
+    eagre("check", REPO / "packaging/netlab/router.yaml").ok()
+    eagre("check", REPO / "examples/router-ipv4.yaml").ok()
 
 
 def test_the_cluster_example_is_valid(linters):
@@ -202,12 +302,14 @@ def test_the_cluster_example_is_valid(linters):
 
 def test_the_package_is_made_of_what_is_there():
     """Each file the package names exists, or is made by the script that makes the package."""
-    made = (REPO / "tools/package").read_text()
+    made = (REPO / "tools/documents").read_text()
     for source, target, mode in DEB["assets"]:
         assert re.fullmatch(r"[0-7]{3}", mode) and not target.startswith("/")
+        if source == "target/release/eagre":
+            continue
         if source.startswith("target/release/"):
             name = Path(source).name.replace("*.1.gz", "*.1")
-            assert name in made, f"tools/package does not make {source}"
+            assert name in made, f"tools/documents does not make {source}"
             continue
         found = glob.glob(str(REPO / "shell/cli" / source), recursive=True)
         assert any(Path(path).is_file() for path in found), f"{source} is not there"
@@ -247,6 +349,7 @@ def test_the_package_installs_and_runs(program, lab):
         "/usr/share/bash-completion/completions/eagre",
         "/usr/share/zsh/vendor-completions/_eagre",
         "/usr/share/doc/eagre/copyright",
+        "/usr/share/doc/eagre/NOTICES",
         "/usr/share/doc/eagre/examples/demo.yaml",
         "/usr/share/doc/eagre/docs/reference.md",
         "/usr/share/doc/eagre/systemd/af-xdp.conf",

@@ -4,6 +4,8 @@ import contextlib
 import hashlib
 import json
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -85,6 +87,29 @@ def test_the_wheel_has_what_belongs_to_it(wheel):
     assert {name for name in names if name.startswith("eagre/")} == sources | {"eagre/py.typed"}
     (entries,) = (name for name in names if name.endswith("entry_points.txt"))
     assert b"eagre = eagre.pytest_plugin" in zipfile.ZipFile(wheel).read(entries)
+
+
+def test_a_wheel_brings_the_program(program, tools, tmp_path):
+    """For this platform; an environment has it on its PATH, and the package takes it rather than another."""
+    done(REPO / "tools/dist", "--program", program, "--output", tmp_path / "made", "--only", "wheel", "--python", tools)
+    (made,) = (tmp_path / "made").glob("*.whl")
+    found = re.fullmatch(r"eagre-([\d.]+)-py3-none-manylinux_2_(\d+)_(\w+)\.whl", made.name)
+    assert int(found[2]) <= int(platform.libc_ver()[1].split(".")[1]) and found[3] == platform.machine()
+    assert made.stat().st_size <= 20e6
+    names = zipfile.ZipFile(made).namelist()
+    assert f"eagre-{found[1]}.data/scripts/eagre" in names and "eagre/client.py" in names
+    assert any(name.endswith("share/man/man1/eagre-run.1.gz") for name in names)
+
+    python = environment(tmp_path / "fresh")
+    done(*PIP, "--python", python, "install", "--no-deps", "--no-index", made)
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    Path(done(python, "-c", where).strip(), "lent.pth").write_text(done(tools, "-c", where))
+    version = done(program, "--version")
+    assert done(python.parent / "eagre", "--version") == version
+    ask = "import os; {}; from eagre.server import program; print(program())"
+    assert done(python, "-c", ask.format("del os.environ['EAGRE']")).strip() == str(python.parent / "eagre")
+    assert done(python, "-c", ask.format("pass")).strip() == str(EAGRE.resolve())
+    assert done("env", "-u", "EAGRE", "PATH=/usr/bin:/bin", python, "-m", "eagre", "--version") == version
 
 
 def test_the_package_needs_httpx_alone(python, tools):

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -23,17 +24,30 @@ READY = re.compile(r"^eagre: serving at (\S+)$", re.MULTILINE)
 
 
 def program() -> Path:
-    """The `eagre` command: from the environment variable EAGRE, else from the PATH."""
+    """The `eagre` command: from the environment variable EAGRE, else of this package's wheel, else from the PATH."""
     named = os.environ.get("EAGRE")
     if named:
         path = Path(named)
         if not path.is_file():
             raise ServeError(f"EAGRE says {named}, and there is no such file")
         return path.resolve()
+    for folder in _script_folders():
+        if os.access(folder / "eagre", os.X_OK):
+            return folder / "eagre"
     found = shutil.which("eagre")
     if not found:
-        raise ServeError("there is no 'eagre' on the PATH; set the environment variable EAGRE to the program")
+        raise ServeError(
+            "this package came without the program (only wheels for Linux have it), and there is no 'eagre' on the PATH; "
+            "set the environment variable EAGRE to the program"
+        )
     return Path(found)
+
+
+def _script_folders() -> Iterator[Path]:
+    """Where an installer puts a package's programs: of this environment, of the user, beside packages of `pip --target`."""
+    yield Path(sysconfig.get_path("scripts"))
+    yield Path(sysconfig.get_path("scripts", scheme=sysconfig.get_preferred_scheme("user")))
+    yield Path(__file__).resolve().parents[1] / "bin"
 
 
 class Server:
