@@ -52,7 +52,7 @@ def commands(text):
 
 
 def targets():
-    return set(re.findall(r"^([a-z]+):", (REPO / "Makefile").read_text(), re.MULTILINE))
+    return set(re.findall(r"^([a-z-]+):", (REPO / "Makefile").read_text(), re.MULTILINE))
 
 
 @pytest.fixture
@@ -158,6 +158,13 @@ def test_every_page_is_linked_from_the_readme():
     """A reader finds each page of docs/ from the front page."""
     linked = re.findall(r"\]\((docs/[^)#]+\.md)", (REPO / "README.md").read_text())
     assert set(linked) == {str(page.relative_to(REPO)) for page in (REPO / "docs").rglob("*.md")}
+
+
+def test_every_page_is_in_the_sites_summary():
+    """`make docs` makes the site of these pages; a page that is missing there would be linked and not be there."""
+    listed = re.findall(r"\]\((.+?)\)$", (REPO / "packaging/site/SUMMARY.md").read_text(), re.MULTILINE)
+    assert len(listed) == len(set(listed)) and all((REPO / page).is_file() for page in listed)
+    assert {str(page.relative_to(REPO)) for page in (REPO / "docs").rglob("*.md")} <= set(listed)
 
 
 def test_paths_in_the_architecture_exist():
