@@ -28,6 +28,7 @@ pub use error::ProfileError;
 pub use flags::{HttpOptions, HttpTls, ListenOptions, ReplayOptions, SendOptions, Transport};
 pub use plan::Plan;
 pub use resolve::group_mac;
+pub use session::plan::HttpVersion;
 
 use document::Document;
 use error::Position;

@@ -151,6 +151,9 @@ part! {
         /// DNS responses by code; `truncated` ones, `retries`, and queries asked again `over_tcp`.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         dns: Counters = COUNT.by(&[Key::DnsCode]);
+        /// HTTP/2. Absent if no connection spoke it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        http2: Option<Http2Result> = PART;
         /// TLS handshakes by negotiated parameters.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tls: Vec<TlsResult> = PART;
@@ -201,6 +204,28 @@ part! {
 }
 
 part! {
+    /// HTTP/2 of one side.
+    pub struct Http2Result {
+        /// Connections that spoke HTTP/2.
+        connections: u64 = COUNT;
+        /// Streams opened: requests, those asked again included.
+        streams: u64 = COUNT;
+        /// Streams that the other end reset (RST_STREAM).
+        resets: u64 = COUNT;
+        /// Streams that servers reset because of what clients sent.
+        resets_sent: u64 = COUNT.servers();
+        /// GOAWAY frames received.
+        goaways: u64 = COUNT;
+        /// Requests that servers said they had not processed (GOAWAY, REFUSED_STREAM). They are asked again, and count once in
+        /// `requests`.
+        unprocessed: u64 = COUNT.clients();
+        /// Smallest number of concurrent streams that a server announced.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        peer_streams: Option<u64> = COUNT.clients();
+    }
+}
+
+part! {
     /// TLS handshakes with the same parameters.
     pub struct TlsResult {
         /// `1.2` or `1.3`.
@@ -209,6 +234,8 @@ part! {
         suite: Cow<'static, str> = TEXT;
         /// Key exchange; empty if there was none.
         group: Cow<'static, str> = TEXT;
+        /// Application protocol agreed on (ALPN), such as `h2`; empty if none, `other` if it is not a common one.
+        alpn: Cow<'static, str> = TEXT;
         /// Whether an earlier session was resumed.
         resumed: bool = FLAG;
         /// Number of handshakes.

@@ -6,9 +6,9 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
 
 use session::plan::{
-    AddressRange, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix,
-    OpenRate, PairOrder, Patience, PoolPlan, PortBegin, SelectionOrder, SessionPlan, SideHost, SidePlan,
-    Size,
+    AddressRange, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, HttpVersion,
+    LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin, SelectionOrder, SessionPlan, SideHost,
+    SidePlan, Size,
 };
 use session::{Apps, Clients, groups};
 use std::hint::black_box;
@@ -38,6 +38,8 @@ fn http(bytes: u64, requests: u32) -> AppPlan {
         order: SelectionOrder::Sequential,
         per_connection: Some(requests),
         pipeline: 1,
+        version: HttpVersion::One,
+        streams: 1,
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: false,

@@ -384,7 +384,7 @@ impl Apps {
         let Group { key, common, app, counts, .. } = &mut self.groups[usize::from(io.group().0)];
         let pacers = &mut self.pacers[key.session];
         let (udp, extras) = (io.is_for_datagrams(), &mut self.extras);
-        let mut ctx = Ctx { now, common, counts, pacers, extras, udp, ask: Default::default() };
+        let mut ctx = Ctx { now, common, counts, pacers, extras, udp, alpn: "", ask: Default::default() };
         let tls = if common.secured {
             flow.extra().and_then(|place| self.secured.get_mut(place)?.as_deref_mut())
         } else {
@@ -476,7 +476,7 @@ impl Apps {
         let pacers = &mut self.pacers[key.session];
         let place = self.extras.place(flow);
         let (udp, extras) = (false, &mut self.extras);
-        let mut ctx = Ctx { now, common, counts, pacers, extras, udp, ask: Default::default() };
+        let mut ctx = Ctx { now, common, counts, pacers, extras, udp, alpn: "", ask: Default::default() };
         let tls = tls::opened(side, &mut ctx, flow);
         ctx.ask.hand_to(io);
         if self.secured.len() <= place {

@@ -49,6 +49,14 @@ pub enum Reason {
     TlsProtocol,
     /// TLS: the handshake took too long.
     TlsTimeout,
+    /// The other end does not speak HTTP/2, or did not agree to.
+    NoHttp2,
+    /// HTTP/2: what the other end sent is none, or none this side takes.
+    Http2Protocol,
+    /// HTTP/2: the other end reset a request.
+    StreamReset,
+    /// HTTP/2: the other end said that it gives the connection up, because of an error.
+    GoAway,
     /// There was no free address and port to open it from, or no room for it.
     NoPort,
     /// The run ended before it was through and did not wait.
@@ -57,7 +65,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, in order.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 25] = [
         Self::SetupTimeout,
         Self::ResponseTimeout,
         Self::Timeout,
@@ -77,6 +85,10 @@ impl Reason {
         Self::TlsCertificate,
         Self::TlsProtocol,
         Self::TlsTimeout,
+        Self::NoHttp2,
+        Self::Http2Protocol,
+        Self::StreamReset,
+        Self::GoAway,
         Self::NoPort,
         Self::Aborted,
     ];
@@ -103,6 +115,10 @@ impl Reason {
             Self::TlsCertificate => "tls_certificate",
             Self::TlsProtocol => "tls_protocol",
             Self::TlsTimeout => "tls_timeout",
+            Self::NoHttp2 => "no_http2",
+            Self::Http2Protocol => "http2_protocol",
+            Self::StreamReset => "stream_reset",
+            Self::GoAway => "goaway",
             Self::NoPort => "no_port",
             Self::Aborted => "aborted",
         }
@@ -158,6 +174,8 @@ pub struct Counts {
     pub dns_retries: u64,
     /// Queries asked again over TCP because the answer was cut short.
     pub dns_over_tcp: u64,
+    /// HTTP/2.
+    pub http2: Http2Counts,
     /// TLS handshakes by what was agreed upon.
     pub tls: BTreeMap<Agreed, u64>,
     /// More about failures: names of alerts, what is wrong with certificates and responses.
@@ -174,6 +192,43 @@ pub struct Counts {
     pub ttfb_due: Timing,
     /// From when a request was due to the last byte of its response, where requests may be sent late. Clients only.
     pub ttlb_due: Timing,
+}
+
+/// What came of HTTP/2.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Http2Counts {
+    /// Connections that speak it.
+    pub connections: u64,
+    /// Requests, each of which has a stream.
+    pub streams: u64,
+    /// Streams that the other end reset.
+    pub resets: u64,
+    /// Streams reset here because of what the other end sent. Servers only.
+    pub resets_sent: u64,
+    /// GOAWAY frames received.
+    pub goaways: u64,
+    /// Requests that the server said it had not looked at (GOAWAY, REFUSED_STREAM): each is asked again, and counts once more in
+    /// [`Counts::requests`]. Clients only.
+    pub unprocessed: u64,
+    /// The least that a server announced to take at a time.
+    pub peer_streams: Option<u32>,
+}
+
+impl Http2Counts {
+    /// The other end takes so many requests at a time.
+    pub(crate) fn note_streams(&mut self, streams: Option<u32>) {
+        self.peer_streams = shorter(self.peer_streams, streams);
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.streams += other.streams;
+        self.resets += other.resets;
+        self.resets_sent += other.resets_sent;
+        self.goaways += other.goaways;
+        self.unprocessed += other.unprocessed;
+        self.note_streams(other.peer_streams);
+    }
 }
 
 /// Responses that a server has sent whole, in all and by status or code.
@@ -273,6 +328,7 @@ impl Counts {
         self.dns_truncated += other.dns_truncated;
         self.dns_retries += other.dns_retries;
         self.dns_over_tcp += other.dns_over_tcp;
+        self.http2.merge(&other.http2);
         for (agreed, count) in &other.tls {
             *self.tls.entry(*agreed).or_default() += count;
         }
@@ -316,6 +372,7 @@ impl Counts {
         ];
         numbers.into_iter().for_each(|number| *number = 0);
         self.kept_s = None;
+        self.http2 = Http2Counts::default();
         self.failures.fill(0);
         self.http.fill(0);
         self.dns.fill(0);
@@ -326,7 +383,7 @@ impl Counts {
     }
 }
 
-/// The shorter of two times, if there is any.
+/// The smaller of two numbers, if there is any.
 fn shorter(a: Option<u32>, b: Option<u32>) -> Option<u32> {
     a.into_iter().chain(b).min()
 }
@@ -384,6 +441,7 @@ mod tests {
             dns_truncated: 1,
             dns_retries: 1,
             dns_over_tcp: 1,
+            http2: Http2Counts { streams: 1, peer_streams: Some(1), ..Http2Counts::default() },
             ..a
         };
         full.clear();

@@ -5,6 +5,7 @@
 //! [`Flow`]: crate::flow::Flow
 
 use crate::flow::{EXTRA, Flag, Flow};
+use crate::http::h2::Link;
 use std::collections::VecDeque;
 use units::Nanos;
 
@@ -38,6 +39,8 @@ pub(crate) struct Extra {
     pub datagrams: VecDeque<Vec<u8>>,
     /// When the loop for a time began that it is in.
     pub began: Nanos,
+    /// The connection of HTTP/2.
+    pub link: Option<Box<Link>>,
 }
 
 /// What a request is answered by once it is whole.
@@ -136,6 +139,7 @@ impl Extras {
         extra.made.clear();
         extra.datagrams.clear();
         extra.echo_base = 0;
+        extra.link = None;
         if extra.input.capacity() > KEEP_MAX {
             let long = std::mem::take(&mut extra.input);
             if long.capacity() <= SPARE_MAX && self.spares.len() < SPARES {

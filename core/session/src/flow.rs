@@ -299,6 +299,8 @@ pub(crate) struct Ctx<'a> {
     pub pacers: &'a mut Pacers,
     pub extras: &'a mut Extras,
     pub udp: bool,
+    /// The application protocol that TLS has agreed on; empty without.
+    pub alpn: &'static str,
     pub ask: Ask,
 }
 

@@ -1,4 +1,4 @@
-//! What runs on flows: application programs, HTTP/1.1, DNS, conversations from captures; when sessions are opened and
+//! What runs on flows: application programs, HTTP/1.1 and HTTP/2, DNS, conversations from captures; when sessions are opened and
 //! closed; what came of them.
 //!
 //! A [`plan::SessionPlan`] is an entry of a profile. [`groups`] numbers the sides of its applications; [`Apps`] runs all
@@ -53,7 +53,7 @@ mod vary;
 pub use apps::{Apps, GroupKey, Move, groups};
 pub use clients::Clients;
 pub use conversation::{Conversation, ConversationOptions, Conversations, OtherPackets, conversations};
-pub use counts::{Counts, Reason};
+pub use counts::{Counts, Http2Counts, Reason};
 pub use flow::Flow;
 pub use load::{Opener, OpenerTotals, Opening};
 pub use pool::{Pool, Tuple, pairs_in_step};

@@ -172,6 +172,15 @@ impl Message {
         Self::new(pieces(content))
     }
 
+    /// All of it, if it is always the same bytes.
+    pub(crate) fn text(&self) -> Option<Arc<[u8]>> {
+        match &self.pieces[..] {
+            [] => Some(Arc::default()),
+            [Piece::Bytes(bytes)] => Some(bytes.clone()),
+            _ => None,
+        }
+    }
+
     /// Its length if that is always the same.
     #[inline]
     pub(crate) fn fixed_len(&self) -> Option<u64> {

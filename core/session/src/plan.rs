@@ -7,7 +7,8 @@
 
 pub use crate::dns::{DnsAnswer, DnsPlan, DnsQuery, DnsRule};
 pub use crate::http::{
-    HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, Method, RequestBody,
+    HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, HttpVersion, Method,
+    RequestBody,
 };
 pub use crate::program::{Expect, Op, Program, TIMED_MAX};
 pub use crate::tunnel::TunnelPlan;
@@ -237,7 +238,7 @@ pub enum AppPlan {
         /// The client's.
         client: Arc<Program>,
     },
-    /// HTTP/1.1.
+    /// HTTP.
     Http(Arc<HttpPlan>),
     /// DNS, over what carries the session.
     Dns(Arc<DnsPlan>),

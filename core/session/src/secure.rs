@@ -24,6 +24,8 @@ pub struct Agreed {
     pub suite: &'static str,
     /// The key exchange's name, such as `X25519`; empty if there was none.
     pub group: &'static str,
+    /// The application protocol's name, such as `h2`; empty if there was none, `other` if it is none of those known here.
+    pub alpn: &'static str,
     /// Whether an earlier session was resumed.
     pub resumed: bool,
 }

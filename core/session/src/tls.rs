@@ -97,6 +97,7 @@ pub(crate) fn received(app: &mut AnyApp, tls: &mut TlsFlow, ctx: &mut Ctx<'_>, f
     {
         ctx.counts.handshake.record(ctx.now.since(tls.since).0);
         *ctx.counts.tls.entry(agreed).or_default() += 1;
+        ctx.alpn = agreed.alpn;
         tls.open = true;
         // The time of the handshake is over; whoever wants to be woken says so.
         flow.unset(Flag::Armed);

@@ -5,8 +5,9 @@
 //! how long the pieces are (the others); the rest is what the end receives.
 
 use session::plan::{
-    AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, LoadPlan, Mix, OpenRate,
-    PairOrder, Patience, PoolPlan, PortBegin, SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
+    AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, HttpVersion, LoadPlan, Mix,
+    OpenRate, PairOrder, Patience, PoolPlan, PortBegin, SelectionOrder, SessionPlan, SideHost, SidePlan,
+    Size,
 };
 use session::{Apps, Counts, Flow, Reason};
 use std::sync::Arc;
@@ -48,6 +49,8 @@ fn plan(requests: u32) -> [SessionPlan; 1] {
         order: SelectionOrder::Sequential,
         per_connection: Some(requests),
         pipeline: 2,
+        version: HttpVersion::One,
+        streams: 1,
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: false,

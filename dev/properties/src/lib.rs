@@ -13,6 +13,7 @@ pub mod flows;
 pub mod fragments;
 pub mod host;
 pub mod http;
+pub mod http2;
 pub mod isis;
 pub mod mrt;
 pub mod order;

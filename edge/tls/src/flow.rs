@@ -118,6 +118,7 @@ where
             group: connection
                 .negotiated_key_exchange_group()
                 .map_or("", |group| names::of_group(group.name())),
+            alpn: connection.alpn_protocol().map_or("", names::of_protocol),
             resumed: connection.handshake_kind()? == HandshakeKind::Resumed,
         })
     }

@@ -91,6 +91,12 @@ pub(crate) fn number(version: ProtocolVersion) -> &'static str {
     if version == ProtocolVersion::TLSv1_3 { "1.3" } else { "1.2" }
 }
 
+/// An application protocol's name (IANA), if it is one that tests meet.
+pub(crate) fn of_protocol(name: &[u8]) -> &'static str {
+    const KNOWN: [&str; 6] = ["h2", "http/1.1", "http/1.0", "dot", "mqtt", "ftp"];
+    KNOWN.into_iter().find(|known| known.as_bytes() == name).unwrap_or("other")
+}
+
 fn suite(name: &str) -> Result<SupportedCipherSuite, TlsError> {
     ALL_CIPHER_SUITES
         .iter()

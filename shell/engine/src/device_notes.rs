@@ -114,6 +114,11 @@ const HINTS: [(Reason, &str); 3] = [
         "were answered with a status of 4xx: does the server have what is asked for? It goes by 'path' and the header Host",
     ),
     (
+        Reason::NoHttp2,
+        "found no HTTP/2: does the server speak it at that port, and over TLS? 'version: 1.1' speaks HTTP/1.1, 'auto' what the server chooses \
+         over TLS (eagre http: without --h2)",
+    ),
+    (
         Reason::TlsProtocol,
         "got no TLS that both ends know: does the port speak TLS, and which versions? A port of plain HTTP answers in HTTP",
     ),

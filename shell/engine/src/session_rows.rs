@@ -5,11 +5,11 @@ use crate::sums::{SessionProgress, Sums};
 use crate::trial::Trial;
 use histogram::Timing;
 use result::{
-    Counters, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, LatencyResult, Named, PartResult, PhaseResult,
+    Counters, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, Http2Result, LatencyResult, Named, PartResult, PhaseResult,
     SessionResult, SideDetails, SideResult, TlsResult,
 };
 use session::plan::{OpenRate, Phase, SessionPlan, Side, SidePlan};
-use session::{Counts, Reason};
+use session::{Counts, Http2Counts, Reason};
 use units::Nanos;
 
 /// Times that rates count over, s.
@@ -70,7 +70,7 @@ fn side(seen: &Seen, windows: Windows, is_client: bool) -> SideResult {
         active_max: app.active_max,
         active_max_at_least: *most_seen,
         open_per_s: app.established as f64 / windows.opening,
-        requests: app.requests,
+        requests: requests(app),
         failed_requests_ratio: Some(failed_requests(app)).filter(|_| is_client && app.requests > 0),
         unasked: Some(app.unasked).filter(|n| *n > 0),
         transactions: app.transactions,
@@ -89,10 +89,16 @@ fn side(seen: &Seen, windows: Windows, is_client: bool) -> SideResult {
     }
 }
 
+/// Requests, without those that servers said they had not looked at.
+fn requests(counts: &Counts) -> u64 {
+    counts.requests.saturating_sub(counts.http2.unprocessed)
+}
+
 /// Share of requests without a complete response of a good status. What is on its way counts as failed.
 fn failed_requests(counts: &Counts) -> f64 {
-    let good = counts.transactions.saturating_sub(counts.error_responses).min(counts.requests);
-    (counts.requests - good) as f64 / counts.requests.max(1) as f64
+    let requests = requests(counts);
+    let good = counts.transactions.saturating_sub(counts.error_responses).min(requests);
+    (requests - good) as f64 / requests.max(1) as f64
 }
 
 fn failed(counts: &Counts) -> Counters {
@@ -126,6 +132,7 @@ fn details(
         version: agreed.version.into(),
         suite: agreed.suite.into(),
         group: agreed.group.into(),
+        alpn: agreed.alpn.into(),
         resumed: agreed.resumed,
         handshakes: *handshakes,
     });
@@ -136,12 +143,27 @@ fn details(
         failure_details: app.details.clone(),
         http: present(HTTP_CLASSES.into_iter().zip(app.http)),
         dns: present(dns),
+        http2: http2(&app.http2),
         tls: tls.collect(),
         tcp: present(tcp.each()),
         rtt_ns: timing(&tcp.rtt),
         packet_max_bytes: Some(tcp.packet_max).filter(|bytes| *bytes > 0),
         frames: present(frames.each()),
     }
+}
+
+fn http2(counts: &Http2Counts) -> Option<Http2Result> {
+    let Http2Counts { connections, streams, resets, resets_sent, goaways, unprocessed, peer_streams } =
+        *counts;
+    (*counts != Http2Counts::default()).then_some(Http2Result {
+        connections,
+        streams,
+        resets,
+        resets_sent,
+        goaways,
+        unprocessed,
+        peer_streams: peer_streams.map(u64::from),
+    })
 }
 
 /// One application of a mix, or one host.
@@ -151,7 +173,7 @@ fn part_row(counts: &Counts) -> PartResult {
         completed: counts.completed,
         failed: failed(counts),
         active: counts.active(),
-        requests: counts.requests,
+        requests: requests(counts),
         transactions: counts.transactions,
         rx_bytes_goodput: counts.bytes_received,
         tx_bytes_goodput: counts.bytes_delivered,

@@ -1,18 +1,26 @@
-//! HTTP/1.1 of sessions, as written.
+//! HTTP of sessions, as written.
 
 use crate::document::app::{once, weight_one};
 use crate::document::content::{SizeDoc, TextDoc, TimesDoc};
-use crate::document::quantity::{Bytes, DelayText};
+use crate::document::quantity::{Bytes, DelayText, HttpVersionText};
 use crate::document::vary::{OrderDoc, Weight};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use session::plan::HttpVersion;
 
-/// HTTP/1.1.
+/// HTTP/1.1 and HTTP/2.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Http", extend("x-renamed" = {"close": "close_by"}))]
 pub struct HttpDoc {
+    /// Version of HTTP. '2' is HTTP/2: with 'tls' agreed on in the handshake (ALPN), otherwise from the first byte (prior
+    /// knowledge). 'auto': with 'tls' clients offer both and follow the server's choice, without it they speak 1.1; emulated
+    /// servers answer in the version of each client. Default: 1.1.
+    pub version: Option<HttpVersionText>,
+    /// Number of requests in flight on a connection with HTTP/2, or fewer if the server announces less. Default: 1.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub streams_per_connection: Option<u16>,
     /// Size of a request's head, padded with a field 'X-Padding'. Default: no padding.
     pub request: Option<Bytes>,
     /// Size of a response's body. Emulated servers send it; clients count any other length as the failure
@@ -34,7 +42,7 @@ pub struct HttpDoc {
     pub body: Option<SizeDoc>,
     /// Text that is the body of every request, instead of 'body'. 'verify' does not compare it.
     pub body_text: Option<String>,
-    /// Maximum chunk size for bodies of requests and responses. Default: not chunked.
+    /// Maximum chunk size for bodies of requests and responses. With HTTP/2: send no length. Default: not chunked.
     pub chunked: Option<Bytes>,
     /// Expected status; any other is the failure 'http_status'.
     #[schemars(range(min = 100, max = 599))]
@@ -45,7 +53,7 @@ pub struct HttpDoc {
     /// Order of objects, or of response sizes.
     #[serde(default)]
     pub order: OrderDoc,
-    /// Number of requests in flight on a connection. Default: 1.
+    /// Number of requests in flight on a connection with HTTP/1.1. Default: 1.
     #[schemars(range(min = 1, max = 255))]
     pub pipeline: Option<u8>,
     /// Think time: from a response to the next request.
@@ -60,6 +68,11 @@ pub struct HttpDoc {
 }
 
 impl HttpDoc {
+    /// Version of HTTP.
+    pub fn version(&self) -> HttpVersion {
+        self.version.as_ref().map_or(HttpVersion::One, |version| version.0)
+    }
+
     /// Requests on a connection; `None` is without end.
     pub fn times(&self) -> Option<u32> {
         self.requests.unwrap_or_else(once).times()
@@ -97,7 +110,7 @@ pub enum HttpCloseDoc {
     Fin,
     /// The client sends a reset.
     Reset,
-    /// The last request says 'Connection: close', and the server closes.
+    /// The last request says 'Connection: close', and the server closes. With HTTP/1.1 only.
     Server,
 }
 
@@ -137,7 +150,7 @@ pub struct HttpServerDoc {
     /// gets 'response'.
     #[serde(default)]
     pub rules: Vec<HttpRuleDoc>,
-    /// Number of requests answered on a connection before closing it. Default: no limit.
+    /// Number of requests answered on a connection before closing it, with HTTP/2 by GOAWAY. Default: no limit.
     #[schemars(range(min = 1))]
     pub keep_alive: Option<u32>,
     /// Send a Date field in every response.

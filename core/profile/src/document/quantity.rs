@@ -11,6 +11,7 @@ use crate::document::size::SizeText;
 use crate::plan::Address;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use session::plan::HttpVersion;
 use std::borrow::Cow;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -185,6 +186,8 @@ quantities! {
         ["1s", "skip"], time_wait, print_time_wait;
     TlsVersion(pub u8) = "tls-version", "1.2 or 1.3",
         ["1.2", "1.3"], tls_version, |minor| format!("1.{minor}");
+    HttpVersionText(pub HttpVersion) = "http-version", "1.1, 2 or auto",
+        ["1.1", "2", "auto"], http_version, print_http_version;
     Factor(pub u64) = "factor", "a factor above zero such as 2, 0.5 or 10",
         ["2", "0.5"], factor, |millionths| print_factor(*millionths);
     Socket(pub SocketAddr) = "socket-address", "an address with a port such as 127.0.0.1:8443 or [::1]:8443",
@@ -200,7 +203,35 @@ quantities! {
 
 /// Whether values of the schema's `format` may be written as plain numbers: they are read as the texts they were.
 pub(crate) fn is_numeric(format: &str) -> bool {
-    matches!(format, "port-range" | "factor" | "tls-version" | "setting" | "step" | "ospf-area" | "isis-area")
+    matches!(
+        format,
+        "port-range"
+            | "factor"
+            | "tls-version"
+            | "http-version"
+            | "setting"
+            | "step"
+            | "ospf-area"
+            | "isis-area"
+    )
+}
+
+fn http_version(text: &str) -> Option<HttpVersion> {
+    match text {
+        "1.1" => Some(HttpVersion::One),
+        "2" | "2.0" => Some(HttpVersion::Two),
+        "auto" => Some(HttpVersion::Auto),
+        _ => None,
+    }
+}
+
+fn print_http_version(version: &HttpVersion) -> String {
+    let text = match version {
+        HttpVersion::One => "1.1",
+        HttpVersion::Two => "2",
+        HttpVersion::Auto => "auto",
+    };
+    text.to_owned()
 }
 
 /// An area: a number, or one that is written like an address.

@@ -37,7 +37,7 @@ pub struct TlsDoc {
     pub suites: Option<OneOrMany<SuiteDoc>>,
     /// Key exchange groups in order of preference. Default: all supported.
     pub groups: Option<OneOrMany<CurveGroupDoc>>,
-    /// Application protocols (ALPN) in order of preference. Default: 'http/1.1' for http, else none.
+    /// Application protocols (ALPN) in order of preference. Default: for http those of its 'version', 'h2' and 'http/1.1', else none.
     pub alpn: Option<OneOrMany<String>>,
     /// Server name in the handshake (SNI). Default: the host of http if it is a name, otherwise 'eagre.test' with
     /// emulated servers.

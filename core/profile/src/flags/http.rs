@@ -5,13 +5,14 @@ use crate::document::app::{AppDoc, AppKeys};
 use crate::document::content::{EndlessDoc, TextDoc, TimesDoc};
 use crate::document::http::{HttpDoc, MethodDoc};
 use crate::document::quantity::{
-    Addresses, ConditionText, EndAddresses, PortRange, SessionRate, Share, TimeLimit,
+    Addresses, ConditionText, EndAddresses, HttpVersionText, PortRange, SessionRate, Share, TimeLimit,
 };
 use crate::document::session::{AddressesDoc, ClientDoc, LateRequestsDoc, ServerDoc, SessionDoc};
 use crate::document::session_text::EndText;
 use crate::document::tls::{RootsDoc, TlsDoc, TlsForm, TlsVerifyDoc};
 use crate::document::{Document, Ip, IpPrefix, LoadDoc, Mac, Name, OneOrMany, PortDoc};
 use indexmap::IndexMap;
+use session::plan::HttpVersion;
 use std::net::IpAddr;
 use units::Nanos;
 
@@ -49,6 +50,10 @@ pub struct HttpOptions {
     pub headers: Vec<(String, String)>,
     /// Body of each request.
     pub body: Option<String>,
+    /// Version of HTTP; without it 1.1.
+    pub version: Option<HttpVersion>,
+    /// Requests at a time on a connection of HTTP/2; without it 1.
+    pub streams: Option<u16>,
     /// Connections at a time.
     pub connections: u64,
     /// Requests on each connection; without it any number.
@@ -134,6 +139,8 @@ impl HttpOptions {
     fn http(&self) -> HttpDoc {
         let text = |text: &str| TextDoc::One(text.to_owned());
         HttpDoc {
+            version: self.version.map(HttpVersionText),
+            streams_per_connection: self.streams,
             method: self.method,
             host: Some(text(&self.host)),
             path: Some(text(&self.path)),
@@ -188,6 +195,8 @@ mod tests {
             method: None,
             headers: Vec::new(),
             body: None,
+            version: None,
+            streams: None,
             connections: 10,
             per_connection: None,
             requests: None,
@@ -229,6 +238,8 @@ criteria: {sessions.http.failed_requests_ratio: \"<= 50%\"}
             path: "/item/{1..1000}".to_owned(),
             method: Some(MethodDoc::Post),
             headers: vec![("X-A".to_owned(), "b: {session}".to_owned())],
+            version: Some(HttpVersion::Two),
+            streams: Some(100),
             body: Some("{\"a\": [1, 2]}\n".to_owned()),
             per_connection: Some(100),
             requests: Some(7),

@@ -463,6 +463,8 @@ fn endless_http(pipeline: u8) -> (AppPlan, &'static [u8]) {
         order: SelectionOrder::Sequential,
         per_connection: None,
         pipeline,
+        version: HttpVersion::One,
+        streams: 1,
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: true,

@@ -1,7 +1,8 @@
 //! Asks, and reads what comes back.
 
+use super::h2;
 use super::parse::{self, Framing, Remembered, ResponseHead, Step, state};
-use super::plan::{HttpClose, HttpPlan, HttpRequest, Method, RequestBody};
+use super::plan::{HttpClose, HttpPlan, HttpRequest, HttpVersion, Method, RequestBody};
 use crate::counts::Reason;
 use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow, tick};
@@ -21,6 +22,8 @@ pub(crate) struct Client {
     requests: Vec<Ready>,
     turns: Turns,
     remembered: Remembered<ResponseHead>,
+    /// What speaks HTTP/2, unless nothing does.
+    h2: Option<Box<h2::Client>>,
 }
 
 /// A request made ready.
@@ -95,7 +98,8 @@ impl Client {
         let requests = plan.requests.iter().map(|(request, _)| Ready::new(request)).collect();
         let weights: Vec<u32> = plan.requests.iter().map(|(_, weight)| *weight).collect();
         let turns = Turns::new(&weights, plan.order);
-        Self { requests, turns, plan, remembered: Remembered::default() }
+        let h2 = (plan.version != HttpVersion::One).then(|| h2::Client::new(plan.clone()).into());
+        Self { requests, turns, plan, remembered: Remembered::default(), h2 }
     }
 
     /// Request `number` of a session.
@@ -137,8 +141,15 @@ impl Client {
         message.fixed_len().unwrap_or_else(|| message.len(&self.vars(flow, ready, number)))
     }
 
-    pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+    pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.state = state::HEAD;
+        if let Some(h2) = &mut self.h2 {
+            match h2::is_chosen(self.plan.version, ctx) {
+                Ok(true) => return h2.opened(ctx, flow),
+                Ok(false) => {}
+                Err(reason) => return ctx.fail(flow, reason),
+            }
+        }
         self.pump(ctx, flow);
     }
 
@@ -203,6 +214,11 @@ impl Client {
 
     #[inline]
     pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        if let Some(h2) = &mut self.h2
+            && h2::speaks(flow)
+        {
+            return h2.received(ctx, flow, data);
+        }
         flow.set(Flag::Progress);
         input::feed(ctx, flow, data, |ctx, flow, data| self.process(ctx, flow, data));
     }
@@ -375,6 +391,11 @@ impl Client {
     }
 
     pub(crate) fn finished(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if let Some(h2) = &mut self.h2
+            && h2::speaks(flow)
+        {
+            return h2.finished(ctx, flow);
+        }
         flow.set(Flag::PeerClosed);
         if flow.has(Flag::Failed) {
             return;
@@ -398,7 +419,12 @@ impl Client {
     }
 
     #[inline]
-    pub(crate) fn acknowledged(&self, _: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
+    pub(crate) fn acknowledged(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
+        if let Some(h2) = &mut self.h2
+            && h2::speaks(flow)
+        {
+            return h2.acknowledged(ctx, flow, offset);
+        }
         while flow.unacked > 0 {
             let len = self.message_len(flow, flow.oldest());
             if flow.since_base(offset) < len {
@@ -409,6 +435,11 @@ impl Client {
     }
 
     pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if let Some(h2) = &mut self.h2
+            && h2::speaks(flow)
+        {
+            return h2.woke(ctx, flow);
+        }
         if flow.state == state::END && flow.has(Flag::Head) {
             // The server was to close, and did not.
             if ctx.has_run_out(flow, ctx.common.patience.response) {
@@ -424,7 +455,12 @@ impl Client {
         }
     }
 
-    pub(crate) fn stop(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+    pub(crate) fn stop(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if let Some(h2) = &mut self.h2
+            && h2::speaks(flow)
+        {
+            return h2.stop(ctx, flow);
+        }
         if flow.state != 0 && flow.waiting == 0 {
             flow.set(Flag::Stopped);
             flow.state = state::END;
@@ -440,7 +476,12 @@ impl Client {
         flow.has(Flag::Done)
     }
 
-    pub(crate) fn fill(&self, flow: &Flow, _: &Extras, offset: u64, out: &mut [u8]) {
+    pub(crate) fn fill(&self, flow: &Flow, extras: &Extras, offset: u64, out: &mut [u8]) {
+        if let Some(h2) = &self.h2
+            && h2::speaks(flow)
+        {
+            return h2.fill(flow, extras, offset, out);
+        }
         let mut number = flow.oldest();
         input::fill(flow.since_base(offset), out, || {
             let found = (number != flow.sent).then(|| self.message(flow, number));

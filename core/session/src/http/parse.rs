@@ -305,13 +305,13 @@ impl Method {
         }
     }
 
-    fn read(name: &[u8]) -> Option<Self> {
+    pub(crate) fn read(name: &[u8]) -> Option<Self> {
         let all = [Self::Get, Self::Head, Self::Post, Self::Put, Self::Delete, Self::Options, Self::Patch];
         all.into_iter().find(|method| method.name().as_bytes() == name)
     }
 }
 
-/// What a flow reads.
+/// What a flow reads, with HTTP/1.1; those of HTTP/2 follow in `h2`.
 pub(crate) mod state {
     pub(crate) const HEAD: u8 = 1;
     /// A body of `left` bytes.

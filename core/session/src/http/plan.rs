@@ -1,11 +1,13 @@
-//! What clients ask for and what servers answer. Pure data.
+//! What clients ask for and what servers answer, whatever the version. Pure data.
 
 use crate::vary::{Content, Delay, SelectionOrder, Size};
 use std::sync::Arc;
 
-/// HTTP/1.1, both ends.
+/// HTTP, both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HttpPlan {
+    /// What is spoken.
+    pub version: HttpVersion,
     /// What clients ask for, and how often in relation to the others (weights not zero).
     pub requests: Vec<(HttpRequest, u32)>,
     /// In which order requests come: by turns, spread out exactly by weight, or by chance. Each session begins one
@@ -13,8 +15,10 @@ pub struct HttpPlan {
     pub order: SelectionOrder,
     /// Requests on a connection; `None`: until it is closed from outside.
     pub per_connection: Option<u32>,
-    /// Requests sent before their responses have come, 1 to 255.
+    /// Requests sent before their responses have come, 1 to 255, with HTTP/1.1.
     pub pipeline: u8,
+    /// The same with HTTP/2, at least 1; no more than the server announces.
+    pub streams: u16,
     /// From a response's end to the next request.
     pub think: Delay,
     /// How a client ends a connection.
@@ -25,6 +29,18 @@ pub struct HttpPlan {
     pub server: Arc<HttpServer>,
 }
 
+/// Which version of HTTP is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum HttpVersion {
+    /// HTTP/1.1.
+    #[default]
+    One,
+    /// HTTP/2: in the clear without asking (RFC 9113 section 3.3), with TLS if the other end agrees.
+    Two,
+    /// Clients speak what the server chooses in the handshake of TLS, and HTTP/1.1 in the clear; servers what their clients begin with.
+    Auto,
+}
+
 /// How a client ends a connection after its last response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpClose {
@@ -32,7 +48,7 @@ pub enum HttpClose {
     Fin,
     /// It sends a reset.
     Reset,
-    /// Its last request says `Connection: close`, and the server closes first.
+    /// Its last request says `Connection: close`, and the server closes first. HTTP/2 has no such request: it sends a FIN.
     Server,
 }
 
@@ -69,7 +85,8 @@ pub struct HttpRequest {
     pub fields: Vec<(String, Content)>,
     /// What follows the head.
     pub body: RequestBody,
-    /// The head is filled up to so many bytes by a field `X-Padding`; 0 is as it is. A head that is longer stays so.
+    /// The head is filled up to so many bytes by a field `X-Padding`; 0 is as it is. A head that is longer stays so. With HTTP/2
+    /// they count as they are before compression (RFC 7541 section 4.1).
     pub head_bytes: u32,
     /// Status that must come back; `None`: any (but see [`HttpPlan::errors_fail`]).
     pub status: Option<u16>,

@@ -1,13 +1,15 @@
 //! Reads requests, and answers by rules.
 
+use super::h2;
 use super::parse::{self, Framing, Remembered, RequestHead, Step, state};
-use super::plan::{HttpBody, HttpPath, HttpPlan, HttpRule, HttpServer, Method, RequestBody};
+use super::plan::{HttpBody, HttpPath, HttpPlan, HttpRule, HttpServer, HttpVersion, Method, RequestBody};
 use crate::counts::Reason;
 use crate::extra::{Extras, Pending, Response};
 use crate::flow::{Ctx, Flag, Flow, instant, tick};
 use crate::input;
 use crate::message::{Message, Piece, Vars};
 use crate::vary::{Delay, Size};
+use http2::PREFACE;
 use std::sync::Arc;
 use tcp::End;
 use units::Nanos;
@@ -26,8 +28,9 @@ pub(crate) struct Server {
     /// What is said to clients that wait before they send a body; its number is behind those of all templates.
     go_on: Template,
     remembered: Remembered<Asked>,
-    /// Whether bodies of requests are patterns, which can be compared. A text is not known here.
-    knows_bodies: bool,
+    rules: Arc<Rules>,
+    /// What speaks HTTP/2, unless nothing does.
+    h2: Option<Box<h2::Server>>,
     /// Wall-clock time, since 1970-01-01 UTC, at instant zero.
     wall_zero: Nanos,
     /// The last instant seen.
@@ -175,24 +178,87 @@ impl HttpPath {
     }
 }
 
-impl Server {
-    pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
-        let refusals = REFUSALS.map(|(status, close)| HttpRule { close, ..refusal(status) });
-        let rules = plan.server.rules.iter().chain(&refusals);
-        let server = &*plan.server;
-        let of = |rule| (0..VARIANTS).map(move |variant| Template::new(rule, server, variant));
-        let templates = rules.flat_map(of).collect();
-        let message = Message::new([Piece::text("HTTP/1.1 100 Continue\r\n\r\n")]);
-        let go_on = Template { message, status: CONTINUE, close: false };
-        let remembered = Remembered::default();
+/// What is answered to what, whatever the version.
+#[derive(Debug)]
+pub(crate) struct Rules {
+    plan: Arc<HttpPlan>,
+    /// Whether bodies of requests are patterns, which can be compared. A text is not known here.
+    knows_bodies: bool,
+}
+
+impl Rules {
+    fn new(plan: Arc<HttpPlan>) -> Self {
         let knows_bodies =
             !plan.requests.iter().any(|(request, _)| matches!(request.body, RequestBody::Text(_)));
-        Self { templates, go_on, remembered, knows_bodies, wall_zero: Nanos::ZERO, seen: Nanos::ZERO, plan }
+        Self { plan, knows_bodies }
+    }
+
+    pub(crate) fn knows_bodies(&self) -> bool {
+        self.knows_bodies
+    }
+
+    /// All rules, then what is answered if none fits: numbers of answers are places in it.
+    pub(crate) fn all(&self) -> impl Iterator<Item = HttpRule> {
+        let refusals = REFUSALS.map(|(status, close)| HttpRule { close, ..refusal(status) });
+        self.plan.server.rules.iter().cloned().chain(refusals)
+    }
+
+    /// Whether an answer is none of a rule.
+    pub(crate) fn is_refusal(&self, answer: usize) -> bool {
+        answer >= self.plan.server.rules.len()
+    }
+
+    fn refuse(&self, which: u32) -> u32 {
+        self.plan.server.rules.len() as u32 + which
+    }
+
+    /// The answer to a head that is too long.
+    pub(crate) fn too_long(&self) -> u32 {
+        self.refuse(TOO_LONG)
+    }
+
+    /// The answer to a request, and what its path says about the size.
+    pub(crate) fn answer(&self, method: Option<Method>, target: &[u8]) -> (u32, u64) {
+        let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
+        let rules = &self.plan.server.rules;
+        let takes = |rule: &HttpRule, method| rule.methods.is_empty() || rule.methods.contains(&method);
+        let answer = match method {
+            None => self.refuse(NOT_IMPLEMENTED),
+            // About the server itself (RFC 9110 section 9.3.7).
+            Some(Method::Options) if path == b"*" => self.refuse(FINE),
+            Some(method) => {
+                let fits = |rule: &HttpRule| rule.path.fits(path);
+                match rules.iter().position(|rule| fits(rule) && takes(rule, method)) {
+                    Some(index) => index as u32,
+                    None if rules.iter().any(fits) => self.refuse(NOT_ALLOWED),
+                    None => self.refuse(NOT_FOUND),
+                }
+            }
+        };
+        let size = path.rsplit(|byte| *byte == b'/').next().and_then(parse::number).unwrap_or(0);
+        (answer, size)
+    }
+}
+
+impl Server {
+    pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
+        let rules = Arc::new(Rules::new(plan.clone()));
+        let server = &*plan.server;
+        let of = |rule: HttpRule| (0..VARIANTS).map(move |variant| Template::new(&rule, server, variant));
+        let templates = rules.all().flat_map(of).collect();
+        let message = Message::new([Piece::text("HTTP/1.1 100 Continue\r\n\r\n")]);
+        let go_on = Template { message, status: CONTINUE, close: false };
+        let h2 = (plan.version != HttpVersion::One).then(|| h2::Server::new(rules.clone(), server).into());
+        let remembered = Remembered::default();
+        Self { templates, go_on, remembered, rules, h2, wall_zero: Nanos::ZERO, seen: Nanos::ZERO, plan }
     }
 
     /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero.
     pub(crate) fn set_clock(&mut self, wall_zero: Nanos) {
         self.wall_zero = wall_zero;
+        if let Some(h2) = &mut self.h2 {
+            h2.set_clock(wall_zero);
+        }
     }
 
     #[inline]
@@ -200,21 +266,49 @@ impl Server {
         self.templates.get(index as usize).unwrap_or(&self.go_on)
     }
 
-    fn refuse(&self, which: u32) -> u32 {
-        self.plan.server.rules.len() as u32 + which
-    }
-
-    pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+    pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.state = state::HEAD;
+        if let Some(h2) = &self.h2 {
+            match self.plan.version {
+                HttpVersion::Auto if !ctx.common.secured => flow.state = h2::state::UNKNOWN,
+                HttpVersion::Auto if ctx.alpn != h2::ALPN => {}
+                _ => return h2.opened(ctx, flow),
+            }
+        }
         flow.mark(ctx.now);
         ctx.arm(flow, ctx.common.patience.idle);
     }
 
     #[inline]
     pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        if let Some(h2) = &mut self.h2 {
+            if h2::speaks(flow) {
+                return h2.received(ctx, flow, data);
+            }
+            if flow.state == h2::state::UNKNOWN {
+                return self.received_first(ctx, flow, data);
+            }
+        }
         flow.set(Flag::Progress);
         self.seen = ctx.now;
         input::feed(ctx, flow, data, |ctx, flow, data| self.process(ctx, flow, data));
+    }
+
+    /// Tells by a client's first bytes what it speaks.
+    #[cold]
+    fn received_first(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        let mut all = ctx.extras.unstash(flow);
+        all.extend_from_slice(data);
+        let known = all.len().min(PREFACE.len());
+        if all[..known] != PREFACE[..known] {
+            flow.state = state::HEAD;
+        } else if known < PREFACE.len() {
+            flow.set(Flag::Progress);
+            return ctx.extras.stash(flow, &all);
+        } else if let Some(h2) = &self.h2 {
+            h2.opened(ctx, flow);
+        }
+        self.received(ctx, flow, &all);
     }
 
     fn process(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) -> usize {
@@ -280,7 +374,7 @@ impl Server {
             "not HTTP/1" => VERSION,
             _ => BAD,
         };
-        let answer = self.refuse(which);
+        let answer = self.rules.refuse(which);
         self.respond(ctx, flow, answer * VARIANTS + CLOSE, 0);
         ctx.fail_softly(flow, Reason::BadRequest);
     }
@@ -316,23 +410,7 @@ impl Server {
 
     /// What is answered, by the rules.
     fn decide(&self, head: &RequestHead<'_>) -> Asked {
-        let path = head.target.split(|byte| *byte == b'?').next().unwrap_or_default();
-        let rules = &self.plan.server.rules;
-        let takes = |rule: &HttpRule, method| rule.methods.is_empty() || rule.methods.contains(&method);
-        let answer = match head.method {
-            None => self.refuse(NOT_IMPLEMENTED),
-            // About the server itself (RFC 9110 section 9.3.7).
-            Some(Method::Options) if path == b"*" => self.refuse(FINE),
-            Some(method) => {
-                let fits = |rule: &HttpRule| rule.path.fits(path);
-                match rules.iter().position(|rule| fits(rule) && takes(rule, method)) {
-                    Some(index) => index as u32,
-                    None if rules.iter().any(fits) => self.refuse(NOT_ALLOWED),
-                    None => self.refuse(NOT_FOUND),
-                }
-            }
-        };
-        let size = path.rsplit(|byte| *byte == b'/').next().and_then(parse::number).unwrap_or(0);
+        let (answer, size) = self.rules.answer(head.method, head.target);
         let head_only = head.method == Some(Method::Head);
         let RequestHead { framing, close, is_old, waits, .. } = *head;
         Asked { answer, size, head_only, framing, close, is_old, waits }
@@ -365,7 +443,7 @@ impl Server {
     }
 
     fn body(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
-        let verify = ctx.common.verify && self.knows_bodies;
+        let verify = ctx.common.verify && self.rules.knows_bodies;
         let number = u64::from(flow.sent);
         let pending = &mut ctx.extras.of(flow).pending;
         let offset = u64::from(pending.got);
@@ -467,6 +545,11 @@ impl Server {
 
     #[inline]
     pub(crate) fn acknowledged(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
+        if let Some(h2) = &mut self.h2
+            && h2::speaks(flow)
+        {
+            return h2.acknowledged(ctx, flow, offset);
+        }
         let held = flow.unacked >= UNACKED_MAX;
         while let Some(response) = Self::response(flow, ctx.extras, 0) {
             let template = self.template(response.template);
@@ -493,12 +576,18 @@ impl Server {
     }
 
     pub(crate) fn finished(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if let Some(h2) = &mut self.h2
+            && h2::speaks(flow)
+        {
+            return h2.finished(ctx, flow);
+        }
         flow.set(Flag::PeerClosed);
+        let at_boundary = matches!(flow.state, state::HEAD | h2::state::UNKNOWN);
         let held = flow.state == state::DELAY || flow.state == state::HEAD && flow.unacked >= UNACKED_MAX;
         if flow.has(Flag::Failed) || held && (flow.has(Flag::Stashed) || flow.state == state::DELAY) {
             return;
         }
-        if flow.state != state::END && (flow.state != state::HEAD || flow.has(Flag::Stashed)) {
+        if flow.state != state::END && (!at_boundary || flow.has(Flag::Stashed)) {
             ctx.fail_softly(flow, Reason::ClosedEarly);
         }
         flow.state = state::END;
@@ -506,6 +595,11 @@ impl Server {
     }
 
     pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if let Some(h2) = &mut self.h2
+            && h2::speaks(flow)
+        {
+            return h2.woke(ctx, flow);
+        }
         let state = flow.state;
         self.seen = ctx.now;
         match state {
@@ -521,8 +615,14 @@ impl Server {
         }
     }
 
-    pub(crate) fn stop(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        if flow.state == state::HEAD && !flow.has(Flag::Stashed) {
+    pub(crate) fn stop(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if let Some(h2) = &mut self.h2
+            && h2::speaks(flow)
+        {
+            return h2.stop(ctx, flow);
+        }
+        let at_boundary = matches!(flow.state, state::HEAD | h2::state::UNKNOWN);
+        if at_boundary && !flow.has(Flag::Stashed) {
             flow.set(Flag::Stopped);
             flow.state = state::END;
             ctx.close(flow);
@@ -530,11 +630,17 @@ impl Server {
     }
 
     pub(crate) fn is_complete(flow: &Flow, end: End) -> bool {
-        let at_boundary = flow.state == state::HEAD && !flow.has(Flag::Stashed);
+        let at_boundary = match flow.state {
+            h2::state::OPEN => flow.waiting == 0,
+            _ => matches!(flow.state, state::HEAD | h2::state::UNKNOWN) && !flow.has(Flag::Stashed),
+        };
         flow.has(Flag::Done) || at_boundary && (end == End::Closed || flow.sent > 0)
     }
 
     pub(crate) fn fill(&self, flow: &Flow, extras: &Extras, offset: u64, out: &mut [u8]) {
+        if h2::speaks(flow) {
+            return h2::Server::fill(flow, extras, offset, out);
+        }
         let mut index = 0;
         input::fill(flow.since_base(offset), out, || {
             let response = Self::response(flow, extras, index)?;

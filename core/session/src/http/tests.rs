@@ -16,6 +16,8 @@ fn http(requests: Vec<(HttpRequest, u32)>, per_connection: u32) -> HttpPlan {
         order: SelectionOrder::Sequential,
         per_connection: Some(per_connection),
         pipeline: 1,
+        version: HttpVersion::One,
+        streams: 1,
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: false,

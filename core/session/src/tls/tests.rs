@@ -107,7 +107,7 @@ impl Secure for Toy {
     }
 
     fn agreed(&self) -> Option<Agreed> {
-        let agreed = Agreed { version: "1.3", suite: "TOY", group: "none", resumed: false };
+        let agreed = Agreed { version: "1.3", suite: "TOY", group: "none", alpn: "", resumed: false };
         self.hello.then_some(agreed)
     }
 
@@ -145,6 +145,8 @@ fn http(bytes: u64, requests: u32) -> AppPlan {
         order: SelectionOrder::Sequential,
         per_connection: Some(requests),
         pipeline: 2,
+        version: HttpVersion::One,
+        streams: 1,
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: true,

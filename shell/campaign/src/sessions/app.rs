@@ -4,7 +4,7 @@ use super::entry::{app as own_app, is_ours, speaks_http};
 use methods::Application;
 use session::plan::{
     AppPlan, Carrier, Content, Delay, HttpBody, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer,
-    Method, Mix, RequestBody, SessionPlan, Size,
+    HttpVersion, Method, Mix, RequestBody, SessionPlan, Size,
 };
 use std::sync::Arc;
 
@@ -109,7 +109,9 @@ fn served_here(own: Option<&HttpPlan>, app: &Application) -> HttpPlan {
         requests: vec![(request, 1)],
         order: own.map_or(session::plan::SelectionOrder::Sequential, |own| own.order),
         per_connection: Some(1),
+        version: own.map_or(HttpVersion::One, |own| own.version),
         pipeline: own.map_or(1, |own| own.pipeline),
+        streams: own.map_or(1, |own| own.streams),
         think: Delay::NONE,
         close: own.map_or(session::plan::HttpClose::Fin, |own| own.close),
         errors_fail: true,

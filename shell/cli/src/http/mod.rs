@@ -10,7 +10,7 @@ use crate::run::{FLAGS, Shown, load_at, on_ports};
 use crate::{Exit, Failure, words};
 use clap::Args;
 use profile::document::{Addresses, Ip, IpPrefix, MethodDoc, SessionRate, Share, session_rate};
-use profile::{HttpOptions, HttpTls};
+use profile::{HttpOptions, HttpTls, HttpVersion};
 use std::path::Path;
 use units::Nanos;
 use url::Url;
@@ -27,6 +27,12 @@ pub(crate) struct HttpArgs {
     /// Number of connections at a time
     #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     connections: u64,
+    /// HTTP/2: https agrees on it in the handshake, http speaks it from the first byte [default: HTTP/1.1]
+    #[arg(long)]
+    h2: bool,
+    /// Number of requests at a time on each connection, with --h2 [default: 1]
+    #[arg(long, value_name = "N", requires = "h2", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    streams: Option<u16>,
     /// Number of requests in all [default: until the duration ends]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
@@ -121,6 +127,8 @@ fn options(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<HttpOptions, F
         method: args.method.or(body.is_some().then_some(MethodDoc::Post)),
         headers,
         body,
+        version: args.h2.then_some(HttpVersion::Two),
+        streams: args.streams,
         connections: args.connections,
         per_connection: args.per_connection,
         requests: args.requests,

@@ -9,8 +9,8 @@ use crate::document::session::{SessionDoc, TunnelDoc};
 use crate::resolve::Resolver;
 use indexmap::IndexMap;
 use session::plan::{
-    AppPlan, By, Content, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, Method,
-    Part, RequestBody, Size, TunnelPlan, Values,
+    AppPlan, By, Content, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer,
+    HttpVersion, Method, Part, RequestBody, Size, TunnelPlan, Values,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -21,6 +21,8 @@ pub(super) const OUR_NAME: &str = "eagre.test";
 const BODY: u64 = 1_000;
 /// Fields that are written without being told.
 const WRITTEN: [&str; 4] = ["host", "connection", "content-length", "transfer-encoding"];
+/// Fields that HTTP/2 does not have.
+const NOT_IN_HTTP2: [&str; 4] = ["keep-alive", "proxy-connection", "te", "upgrade"];
 /// Longest head of a request.
 const HEAD_MAX: u64 = 65_535;
 
@@ -53,6 +55,7 @@ impl Resolver<'_> {
             None => self.sized_requests(path, &common, &mut rules),
         };
         rules.extend(self.last_rules(&common));
+        self.check_version(path, doc, &requests);
         let close = match doc.close_by {
             HttpCloseDoc::Fin => HttpClose::Fin,
             HttpCloseDoc::Reset => HttpClose::Reset,
@@ -72,7 +75,9 @@ impl Resolver<'_> {
             requests,
             order: self.session_order(&format!("{path}.order"), doc.order),
             per_connection: doc.times(),
+            version: doc.version(),
             pipeline: doc.pipeline.unwrap_or(1),
+            streams: doc.streams_per_connection.unwrap_or(1),
             think: self.delay(&format!("{path}.think"), doc.think.as_ref()),
             close,
             errors_fail: doc.errors_fail.unwrap_or(true),
@@ -80,6 +85,46 @@ impl Resolver<'_> {
         };
         let tls = entry.tls.as_ref().is_some_and(|tls| tls.resolved().is_some());
         Some(Resolved { app: AppPlan::Http(Arc::new(plan)), port: Some(if tls { 443 } else { 80 }) })
+    }
+
+    /// That nothing is asked for that the version does not have.
+    fn check_version(&mut self, path: &str, doc: &HttpDoc, requests: &[(HttpRequest, u32)]) {
+        let version = doc.version();
+        if version == HttpVersion::One {
+            if doc.streams_per_connection.is_some() {
+                let reason = "HTTP/1.1 has no streams; set 'version: 2' or 'auto', or use 'pipeline'";
+                self.reading.fail(format!("{path}.streams_per_connection"), reason);
+            }
+            return;
+        }
+        if version == HttpVersion::Two && doc.pipeline.is_some() {
+            let reason = "HTTP/2 does not pipeline; use 'streams_per_connection'";
+            self.reading.fail(format!("{path}.pipeline"), reason);
+        }
+        if doc.close_by == HttpCloseDoc::Server {
+            let reason = "HTTP/2 has no 'Connection: close'; use fin or reset, or 'version: 1.1'";
+            self.reading.fail(format!("{path}.close_by"), reason);
+        }
+        let given = doc.objects.iter().flatten().filter_map(|object| object.headers.as_ref());
+        for name in std::iter::once(&doc.headers).chain(given).flat_map(IndexMap::keys) {
+            if NOT_IN_HTTP2.contains(&name.to_ascii_lowercase().as_str()) {
+                let reason = format!("HTTP/2 has no field '{name}' (RFC 9113 section 8.2.2); remove it");
+                self.reading.fail(format!("{path}.headers.{name}"), reason);
+            }
+        }
+        let begins = |request: &HttpRequest| {
+            let mut first = request.path.parts.first().into_iter().flat_map(|part| match part {
+                Part::Bytes(bytes) => vec![bytes.clone()],
+                Part::List { items, .. } => items.to_vec(),
+                _ => Vec::new(),
+            });
+            first.any(|bytes| bytes.starts_with(b"http"))
+        };
+        if requests.iter().any(|(request, _)| begins(request)) {
+            let reason =
+                "a whole URI is for explicit proxies, which are asked by HTTP/1.1: set 'version: 1.1'";
+            self.reading.fail(format!("{path}.path"), reason);
+        }
     }
 
     /// Requests where 'response' says how long the answers are.

@@ -10,7 +10,7 @@ use crate::document::session::SessionDoc;
 use crate::document::tls::{CertificateDoc, KeyDoc, TlsDoc, TlsVerifyDoc, TlsVerifyWord};
 use crate::resolve::Resolver;
 use session::plan::{
-    Content, Identity, KeyKind, Part, ServerIdentity, TlsClient, TlsPlan, TlsServer, TlsVerify,
+    Content, HttpVersion, Identity, KeyKind, Part, ServerIdentity, TlsClient, TlsPlan, TlsServer, TlsVerify,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -34,8 +34,7 @@ impl Resolver<'_> {
         let client_certificate = doc.client_certificate.as_ref();
         let alpn = match &doc.alpn {
             Some(_) => listed(&doc.alpn).cloned().collect(),
-            None if http_of(&entry.app).is_some() => vec!["http/1.1".to_owned()],
-            None => Vec::new(),
+            None => http_of(&entry.app).map(protocols).unwrap_or_default(),
         };
         Some(TlsPlan {
             tls12: has(2),
@@ -167,6 +166,16 @@ fn http_of(app: &AppDoc) -> Option<Option<&HttpDoc>> {
             .map(Some)
             .or_else(|| keys.mix.iter().flatten().find_map(|member| http_of(&member.app))),
     }
+}
+
+/// Names of the versions of HTTP that may be agreed on, the best first.
+fn protocols(http: Option<&HttpDoc>) -> Vec<String> {
+    let names: &[&str] = match http.map_or(HttpVersion::One, HttpDoc::version) {
+        HttpVersion::One => &["http/1.1"],
+        HttpVersion::Two => &["h2"],
+        HttpVersion::Auto => &["h2", "http/1.1"],
+    };
+    names.iter().map(|name| (*name).to_owned()).collect()
 }
 
 /// The texts a content can be, if they do not vary by numbers.

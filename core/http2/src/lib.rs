@@ -1,0 +1,41 @@
+//! HTTP/2 connections, both ends, sans-IO. Source: RFC 9113, header compression: RFC 7541.
+//!
+//! A [`Connection`] reads what its peer sent and says what it means ([`Event`]); what it sends is bytes that can be
+//! written as often as a carrier needs them, until they are acknowledged ([`Connection::fill`]). Bodies are not kept: they
+//! are written by whoever knows them.
+//!
+//! ```text
+//! let mut connection = Connection::new(Role::Client, &Announced::default());
+//! let stream = connection.open(data, false);               // a request: its head, and its body if it has one
+//! connection.send_head(stream, &block, true);
+//! let bytes = connection.asked();                          // so many bytes more are to be sent
+//! while let Some(event) = connection.read(second, &mut input)? { … }
+//! connection.fill(offset, &mut out, |body, offset, out| …);
+//! connection.acknowledged(offset, |tag| …);
+//! ```
+//!
+//! Not here: what requests and responses mean, TLS, TCP, any clock. Pushed responses are refused (RFC 9113 section 8.4);
+//! priorities are read and ignored (section 5.3).
+//!
+//! Invariants: no peer makes a connection hold more than the limits in [`limits`]; whatever a peer sends ends in an event
+//! or in a [`Fault`] with a reason.
+
+#![forbid(unsafe_code)]
+
+mod connection;
+mod fault;
+mod frame;
+mod head;
+pub mod hpack;
+pub mod limits;
+mod output;
+mod streams;
+
+pub use connection::{Announced, Connection, Event, Role};
+pub use fault::{Code, Fault};
+pub use frame::PREFACE;
+pub use head::Head;
+pub use output::Body;
+
+#[cfg(test)]
+mod tests;

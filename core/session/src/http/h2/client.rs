@@ -1,0 +1,571 @@
+//! Asks, several requests at a time, and reads what comes back.
+
+use super::{GENERATED, Items, Link, announced, hand_over, number, put_number, state, write_generated};
+use crate::counts::Reason;
+use crate::extra::Extras;
+use crate::flow::{Ctx, Flag, Flow, elapsed, instant_near, tick};
+use crate::http::plan::{HttpClose, HttpPlan, HttpRequest, Method, RequestBody};
+use crate::message::Vars;
+use crate::pattern;
+use crate::turns::Turns;
+use crate::vary::{Delay, Size, turn};
+use http2::hpack::{Field, Fields};
+use http2::{Body, Code, Connection, Event, Fault, Role};
+use std::sync::Arc;
+use units::Nanos;
+
+/// Requests in a row that a server may refuse before it answers one.
+const REFUSED_MAX: u32 = 1_000;
+
+/// A connection of a client.
+pub(crate) struct Asking {
+    connection: Connection<Asked>,
+    /// Requests that the server refused, and those in a row.
+    again: u32,
+    refused: u32,
+    /// When the streams were looked at for one that stands still.
+    checked: u32,
+    /// So much was on its way that no more was asked.
+    full: bool,
+    /// The server's settings have been counted.
+    noted: bool,
+}
+
+/// A request that is not answered whole.
+#[derive(Debug, Clone, Copy, Default)]
+struct Asked {
+    number: u32,
+    started: u32,
+    /// When it was due, where requests may be sent late.
+    due: u32,
+    /// When it was sent, or something of its response came.
+    touched: u32,
+    /// Bytes of the response's body so far, modulo 2^32.
+    got: u32,
+    first: bool,
+    /// Nothing is expected of the body: it is an error's, or there is none.
+    any_body: bool,
+}
+
+/// A client made ready.
+#[derive(Debug)]
+pub(crate) struct Client {
+    plan: Arc<HttpPlan>,
+    requests: Vec<Ready>,
+    turns: Turns,
+    schemes: [Field; 2],
+    length: Field,
+    padding: Field,
+    value: Vec<u8>,
+    block: Vec<u8>,
+}
+
+/// A request made ready.
+#[derive(Debug)]
+struct Ready {
+    method: Method,
+    /// `:method`, and what comes behind `:scheme`.
+    method_field: Field,
+    items: Items,
+    body: Size,
+    text: Option<Arc<[u8]>>,
+    has_body: bool,
+    /// Whether the body's length is said; if it is always the same, `items` say it.
+    says_length: bool,
+    head_bytes: u32,
+    status: Option<u16>,
+    response_bytes: Option<u64>,
+}
+
+impl Ready {
+    fn new(request: &HttpRequest, fields: &mut Fields) -> Self {
+        let mut items = Items::default();
+        items.content(fields, ":authority", &request.host);
+        // A method of `eagre bench` has put its sizes in the path already.
+        let path = request.response_bytes.and_then(|bytes| request.path.sized(bytes));
+        items.content(fields, ":path", path.as_ref().unwrap_or(&request.path));
+        let mut text = None;
+        let (body, says_length) = match &request.body {
+            RequestBody::None => (Size::Fixed(0), false),
+            RequestBody::Text(body) => {
+                text = Some(Arc::from(body.as_bytes()));
+                (Size::Fixed(body.len() as u64), true)
+            }
+            RequestBody::Length(size) => (size.clone(), true),
+            RequestBody::Chunked { size, .. } => (size.clone(), false),
+        };
+        request.fields.iter().for_each(|(name, value)| items.content(fields, name, value));
+        let says_length = match body {
+            Size::Fixed(bytes) if says_length => {
+                items.always(fields, "content-length", bytes.to_string().as_bytes());
+                false
+            }
+            _ => says_length,
+        };
+        Self {
+            method: request.method,
+            method_field: fields.always(":method", request.method.name().as_bytes()),
+            items,
+            body,
+            text,
+            has_body: request.body != RequestBody::None,
+            says_length,
+            head_bytes: request.head_bytes,
+            status: request.status,
+            response_bytes: request.response_bytes,
+        }
+    }
+}
+
+/// Does something with a flow's connection, and sends what comes of it.
+fn with(ctx: &mut Ctx<'_>, flow: &mut Flow, work: impl FnOnce(&mut Ctx<'_>, &mut Flow, &mut Asking)) {
+    let Some(mut link) = ctx.extras.find_mut(flow).and_then(|extra| extra.link.take()) else { return };
+    if let Link::Client(asking) = &mut *link {
+        work(ctx, flow, asking);
+        if ctx.ask.close && !ctx.ask.abort {
+            asking.connection.go_away(Code::NO_ERROR);
+        }
+        hand_over(ctx, flow, &mut asking.connection);
+    }
+    ctx.extras.of(flow).link = Some(link);
+}
+
+impl Client {
+    pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
+        let mut fields = Fields::default();
+        let requests = plan.requests.iter().map(|(request, _)| Ready::new(request, &mut fields)).collect();
+        let weights: Vec<u32> = plan.requests.iter().map(|(_, weight)| *weight).collect();
+        let schemes = ["http", "https"].map(|scheme| fields.always(":scheme", scheme.as_bytes()));
+        Self {
+            requests,
+            turns: Turns::new(&weights, plan.order),
+            plan,
+            schemes,
+            length: Fields::named("content-length"),
+            padding: Fields::named("x-padding"),
+            value: Vec::new(),
+            block: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn turn(&self, flow: &Flow, number: u32) -> u64 {
+        turn(flow.number.into(), number.into(), self.plan.per_connection.map(u64::from))
+    }
+
+    #[inline]
+    fn ready(&self, flow: &Flow, number: u32) -> &Ready {
+        &self.requests[self.turns.pick(self.turn(flow, number))]
+    }
+
+    pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.state = state::OPEN;
+        let asking = Asking {
+            connection: Connection::new(Role::Client, &announced()),
+            again: 0,
+            refused: 0,
+            checked: tick(ctx.now),
+            full: false,
+            noted: false,
+        };
+        ctx.counts.http2.connections += 1;
+        ctx.extras.of(flow).link = Some(Box::new(Link::Client(asking)));
+        with(ctx, flow, |ctx, flow, asking| self.pump(ctx, flow, asking, false));
+    }
+
+    /// Sends what may be sent. `has_turn`: the turn it waited for has come.
+    fn pump(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, has_turn: bool) {
+        loop {
+            if flow.has(Flag::Failed) || flow.has(Flag::Paused) || flow.state == state::END {
+                break;
+            }
+            let open = asking.connection.streams();
+            let sent = flow.sent.wrapping_sub(asking.again);
+            let waits = flow.has(Flag::Turn) && !has_turn;
+            let all_sent = self.plan.per_connection.is_some_and(|all| sent >= all);
+            let is_over = !all_sent && ctx.shall_end(flow);
+            let shall_end = is_over || !all_sent && ctx.has_asked_all();
+            let left = asking.connection.left().is_some() || flow.has(Flag::PeerClosed);
+            if all_sent || left || shall_end && (!waits || flow.has(Flag::Stopping)) {
+                if open == 0 {
+                    if is_over {
+                        flow.set(Flag::Stopped);
+                    } else if !all_sent && !shall_end {
+                        let all = self.plan.per_connection.unwrap_or(sent);
+                        ctx.counts.unasked += u64::from(all.saturating_sub(sent));
+                    }
+                    self.end(ctx, flow);
+                }
+                break;
+            }
+            asking.full = asking.connection.is_full();
+            if waits || asking.full || open >= usize::from(self.plan.streams.max(1)) {
+                break;
+            }
+            if !asking.connection.may_open() || !ctx.may_request(flow) {
+                break;
+            }
+            self.send(ctx, flow, asking);
+        }
+        asking.connection.flush();
+    }
+
+    #[inline]
+    fn send(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking) {
+        let now = tick(ctx.now);
+        let due = if ctx.common.late {
+            ctx.extras.find_mut(flow).and_then(|extra| extra.dues.pop_front())
+        } else {
+            None
+        };
+        let (number, turn) = (flow.sent, self.turn(flow, flow.sent));
+        let ready = &self.requests[self.turns.pick(turn)];
+        let asked = Asked { number, started: now, due: due.unwrap_or(now), touched: now, ..Asked::default() };
+        let connection = &mut asking.connection;
+        let stream = connection.open(asked, ready.method == Method::Head);
+        let request = u64::from(number);
+        let bytes = ready.body.value(request);
+        let vars = Vars { session: u64::from(flow.number), request, turn, body: bytes, seconds: 0 };
+        let (block, encoder) = (&mut self.block, connection.encoder());
+        block.clear();
+        encoder.begin(block);
+        encoder.put(&ready.method_field, block);
+        encoder.put(&self.schemes[usize::from(ctx.common.secured)], block);
+        let mut size = ready.items.size + ready.items.put(encoder, &vars, &mut self.value, block) + 96;
+        if ready.says_length {
+            put_number(encoder, &self.length, bytes, block);
+            size += 54;
+        }
+        if ready.head_bytes > size + 41 {
+            self.value.clear();
+            self.value.resize((ready.head_bytes - size - 41) as usize, b'x');
+            encoder.put_value(&self.padding, &self.value, block);
+            size = ready.head_bytes;
+        }
+        if size > connection.peer_list() {
+            ctx.counts
+                .detail("the request's fields are more than the server's SETTINGS_MAX_HEADER_LIST_SIZE");
+            return ctx.fail(flow, Reason::Http2Protocol);
+        }
+        let has_body = ready.has_body && bytes > 0;
+        connection.send_head(stream, block, !has_body, 0);
+        if has_body {
+            let source = match ready.text {
+                Some(_) => self.turns.pick(turn) as u16 + 1,
+                None => GENERATED,
+            };
+            connection.send_body(stream, Body { source, number }, bytes, 0);
+        }
+        flow.sent = flow.sent.wrapping_add(1);
+        ctx.counts.requests += 1;
+        ctx.counts.http2.streams += 1;
+        ctx.arm(flow, ctx.common.patience.response);
+    }
+
+    /// All was answered.
+    fn end(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.state = state::END;
+        if self.plan.close == HttpClose::Reset && !flow.has(Flag::PeerClosed) {
+            flow.set(Flag::Done);
+            ctx.ask.abort = true;
+        } else if flow.has(Flag::Turn) {
+            // The turn it waits for is another session's.
+            ctx.close(flow);
+        } else {
+            ctx.end_client(flow);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        flow.set(Flag::Progress);
+        let mut input = data;
+        with(ctx, flow, |ctx, flow, asking| {
+            loop {
+                match asking.connection.read((ctx.now.0 / 1_000_000_000) as u32, &mut input) {
+                    Ok(None) => break,
+                    Ok(Some(event)) => self.heard(ctx, flow, asking, event),
+                    Err(fault) => {
+                        Self::broken(ctx, flow, fault);
+                        break;
+                    }
+                }
+                if flow.has(Flag::Failed) {
+                    break;
+                }
+            }
+            if !asking.noted && asking.connection.is_settled() {
+                asking.noted = true;
+                ctx.counts.http2.note_streams(asking.connection.peer_streams());
+            }
+            self.pump(ctx, flow, asking, false);
+            if asking.connection.is_held() && !flow.has(Flag::Failed) {
+                ctx.ask.read = Some(false);
+            }
+        });
+    }
+
+    #[cold]
+    fn broken(ctx: &mut Ctx<'_>, flow: &mut Flow, fault: Fault) {
+        if flow.has(Flag::Done) {
+            return;
+        }
+        ctx.counts.detail(fault.why);
+        let reason = if fault.why == Fault::NO_SETTINGS { Reason::NoHttp2 } else { Reason::Http2Protocol };
+        Self::give_up(ctx, flow, reason);
+    }
+
+    /// Fails, and closes in good order.
+    fn give_up(ctx: &mut Ctx<'_>, flow: &mut Flow, reason: Reason) {
+        ctx.fail_softly(flow, reason);
+        flow.set(Flag::Closing);
+        ctx.ask.close = true;
+    }
+
+    #[inline]
+    fn heard(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, event: Event<'_, Asked>) {
+        match event {
+            Event::Head { stream, end } => self.head(ctx, flow, asking, stream, end),
+            Event::Data { stream, bytes, end } => {
+                let Some(asked) = asking.connection.data(stream) else { return };
+                asked.touched = tick(ctx.now);
+                if ctx.common.verify && !asked.any_body {
+                    let (number, got) = (u64::from(asked.number), u64::from(asked.got));
+                    let knows = self.ready(flow, asked.number).response_bytes.is_some();
+                    if knows && !pattern::matches(number, got, bytes) {
+                        return ctx.fail(flow, Reason::WrongContent);
+                    }
+                }
+                asked.got = asked.got.wrapping_add(bytes.len() as u32);
+                if end {
+                    self.complete(ctx, flow, asking, stream);
+                }
+            }
+            Event::Reset { code, data } => self.reset(ctx, flow, asking, code, data),
+            Event::Broken { why, .. } => {
+                ctx.counts.detail(why);
+                Self::give_up(ctx, flow, Reason::BadResponse);
+            }
+            Event::GoAway { last, code } => {
+                ctx.counts.http2.goaways += 1;
+                let above = asking.connection.forget_above(last);
+                above.into_iter().for_each(|asked| Self::ask_elsewhere(ctx, &asked));
+                if code != Code::NO_ERROR && !flow.has(Flag::Done) {
+                    ctx.counts.detail(&format!("GOAWAY: {}", code.name()));
+                    Self::give_up(ctx, flow, Reason::GoAway);
+                }
+            }
+            Event::Refused | Event::Room => {}
+        }
+    }
+
+    /// A request that the server did not look at: it counts as not sent, and is asked again.
+    #[cold]
+    fn ask_elsewhere(ctx: &mut Ctx<'_>, asked: &Asked) {
+        ctx.counts.http2.unprocessed += 1;
+        if let Some(left) = &mut ctx.pacers.left {
+            *left += 1;
+        }
+        if ctx.common.late
+            && let Some(pacer) = &mut ctx.pacers.requests
+        {
+            pacer.give_back(instant_near(asked.due, ctx.now));
+        }
+    }
+
+    #[cold]
+    fn reset(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, code: Code, asked: Asked) {
+        ctx.counts.http2.resets += 1;
+        asking.refused += 1;
+        if code == Code::REFUSED_STREAM && asking.refused <= REFUSED_MAX {
+            asking.again += 1;
+            return Self::ask_elsewhere(ctx, &asked);
+        }
+        ctx.counts.detail(&format!("RST_STREAM: {}", code.name()));
+        if self.plan.errors_fail || asking.refused > REFUSED_MAX {
+            Self::give_up(ctx, flow, Reason::StreamReset);
+        }
+    }
+
+    #[inline]
+    fn head(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, stream: u32, end: bool) {
+        let (status, length) = {
+            let head = asking.connection.head();
+            (head.status, head.length)
+        };
+        let Some(asked) = asking.connection.data(stream) else { return };
+        asked.touched = tick(ctx.now);
+        if !std::mem::replace(&mut asked.first, true) {
+            ctx.counts.ttfb.record(elapsed(asked.started, ctx.now).0);
+            if ctx.common.late {
+                ctx.counts.ttfb_due.record(elapsed(asked.due, ctx.now).0);
+            }
+        }
+        let Some(class) = ctx.counts.http.get_mut(usize::from(status / 100) - 1) else {
+            ctx.counts.detail("a status of 600 or more");
+            return Self::give_up(ctx, flow, Reason::BadResponse);
+        };
+        *class += 1;
+        if status < 200 {
+            return;
+        }
+        asking.refused = 0;
+        let ready = self.ready(flow, asked.number);
+        let reason = match ready.status {
+            Some(wanted) if wanted == status => None,
+            Some(_) => Some(Reason::HttpStatus),
+            None if !self.plan.errors_fail => None,
+            None => match status {
+                400..=499 => Some(Reason::Http4xx),
+                500..=599 => Some(Reason::Http5xx),
+                _ => None,
+            },
+        };
+        if let Some(reason) = reason {
+            return Self::give_up(ctx, flow, reason);
+        }
+        let is_error = ready.status.is_none() && status >= 400;
+        ctx.counts.error_responses += u64::from(is_error);
+        asked.any_body = is_error || ready.method == Method::Head || matches!(status, 204 | 304);
+        if !asked.any_body
+            && let (Some(length), Some(expected)) = (length, ready.response_bytes)
+            && length != expected
+        {
+            return ctx.fail(flow, Reason::WrongContent);
+        }
+        if end {
+            self.complete(ctx, flow, asking, stream);
+        }
+    }
+
+    /// A response is whole.
+    #[inline]
+    fn complete(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, stream: u32) {
+        let Some(asked) = asking.connection.take(stream) else { return };
+        if let Some(bytes) = self.ready(flow, asked.number).response_bytes
+            && !asked.any_body
+            && bytes as u32 != asked.got
+        {
+            return ctx.fail(flow, Reason::WrongContent);
+        }
+        ctx.counts.ttlb.record(elapsed(asked.started, ctx.now).0);
+        if ctx.common.late {
+            ctx.counts.ttlb_due.record(elapsed(asked.due, ctx.now).0);
+        }
+        ctx.counts.transactions += 1;
+        let sent = flow.sent.wrapping_sub(asking.again);
+        let done = self.plan.per_connection.is_some_and(|all| sent >= all);
+        let connection = &asking.connection;
+        if connection.streams() == 0 && self.plan.think != Delay::NONE && !done && connection.left().is_none()
+        {
+            let think = self.plan.think.value(u64::from(flow.number), u64::from(flow.sent));
+            let mut end = ctx.now.saturating_add(think);
+            if ctx.common.up.is_some() {
+                end = end.min(flow.up_end(ctx.now));
+            }
+            flow.set(Flag::Paused);
+            ctx.wake_at(flow, end);
+        }
+    }
+
+    pub(crate) fn finished(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.set(Flag::PeerClosed);
+        if flow.has(Flag::Failed) {
+            return;
+        }
+        with(ctx, flow, |ctx, flow, asking| {
+            if flow.state != state::END {
+                let sent = flow.sent.wrapping_sub(asking.again);
+                if asking.connection.streams() > 0 || flow.sent == 0 {
+                    ctx.fail_softly(flow, Reason::ClosedEarly);
+                } else if let Some(all) = self.plan.per_connection {
+                    ctx.counts.unasked += u64::from(all.saturating_sub(sent));
+                }
+            }
+            flow.state = state::END;
+            ctx.close(flow);
+        });
+    }
+
+    #[inline]
+    pub(crate) fn acknowledged(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, offset: u64) {
+        with(ctx, flow, |ctx, flow, asking| {
+            let was_held = asking.connection.is_held();
+            asking.connection.acknowledged(offset, |_| {});
+            if was_held && !asking.connection.is_held() {
+                ctx.ask.read = Some(true);
+            }
+            if asking.full && !asking.connection.is_full() {
+                self.pump(ctx, flow, asking, false);
+            } else {
+                asking.connection.flush();
+            }
+        });
+    }
+
+    pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        with(ctx, flow, |ctx, flow, asking| {
+            if flow.state == state::END {
+                return ctx.end_client(flow);
+            }
+            let patience = ctx.common.patience.response;
+            // With a rate it is woken for each request, and does not look at all of them each time.
+            let was_checked = Nanos(elapsed(asking.checked, ctx.now).0 * 4);
+            let has_turn = flow.has(Flag::Turn);
+            let stalled = patience.is_some_and(|patience| {
+                (!has_turn || was_checked >= patience) && asking.stands_still(ctx.now, patience)
+            });
+            if stalled {
+                return ctx.fail(flow, Reason::ResponseTimeout);
+            }
+            flow.unset(Flag::Paused);
+            self.pump(ctx, flow, asking, has_turn);
+            if let Some(patience) = patience
+                && asking.connection.streams() > 0
+                && !flow.has(Flag::Armed)
+            {
+                let oldest =
+                    asking.connection.open_streams().map(|(_, asked)| elapsed(asked.touched, ctx.now)).max();
+                let rest = patience.since(oldest.unwrap_or(Nanos::ZERO)).0.max(1 << 10);
+                ctx.wake_at(flow, ctx.now.saturating_add(Nanos(rest)));
+            }
+        });
+    }
+
+    pub(crate) fn stop(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        with(ctx, flow, |ctx, flow, asking| {
+            if asking.connection.streams() == 0 {
+                flow.set(Flag::Stopped);
+                flow.state = state::END;
+                ctx.close(flow);
+            }
+        });
+    }
+
+    pub(crate) fn fill(&self, flow: &Flow, extras: &Extras, offset: u64, out: &mut [u8]) {
+        let Some(Link::Client(asking)) = extras.find(flow).and_then(|extra| extra.link.as_deref()) else {
+            return out.fill(0);
+        };
+        asking.connection.fill(offset, out, |body, offset, out| {
+            let text = body
+                .source
+                .checked_sub(1)
+                .and_then(|index| self.requests.get(usize::from(index))?.text.as_ref());
+            match text {
+                Some(text) => out.copy_from_slice(&text[offset as usize..][..out.len()]),
+                None => write_generated(body, offset, out),
+            }
+        });
+    }
+}
+
+impl Asking {
+    /// Whether a response has said nothing for so long.
+    fn stands_still(&mut self, now: Nanos, patience: Nanos) -> bool {
+        self.checked = tick(now);
+        self.connection.open_streams().any(|(stream, asked)| {
+            debug_assert_eq!(number(stream), asked.number);
+            elapsed(asked.touched, now) >= patience
+        })
+    }
+}
