@@ -59,7 +59,9 @@ class Nginx(Process):
 
     LINE = re.compile(r"(\d+) (\S+) (\S+) (\d+) (\d+) (\S+) (\S+)$")
 
-    def __init__(self, lab, namespace, locations=""):
+    def __init__(self, lab, namespace, locations="", http2=False, keepalive=1_000_000):
+        """With `http2` it speaks HTTP/2: on port 443 if that is agreed on, and on port 80 from the first byte."""
+        version = " http2" if http2 else ""
         self.folder = lab.folder()
         root = self.folder / "root"
         root.mkdir()
@@ -85,14 +87,14 @@ http {{
     ' $ssl_protocol- $ssl_session_reused-';
   access_log {self.folder}/access short;
   default_type application/octet-stream;
-  keepalive_requests 1000000;
+  keepalive_requests {keepalive};
   client_max_body_size 64m;
   sendfile on;
   server {{
-    listen 80 backlog=4096;
-    listen [::]:80 backlog=4096;
-    listen 443 ssl backlog=4096;
-    listen [::]:443 ssl backlog=4096;
+    listen 80{version} backlog=4096;
+    listen [::]:80{version} backlog=4096;
+    listen 443 ssl{version} backlog=4096;
+    listen [::]:443 ssl{version} backlog=4096;
     ssl_certificate {chain};
     ssl_certificate_key {key};
     ssl_protocols TLSv1.2 TLSv1.3;
