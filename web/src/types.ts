@@ -1130,6 +1130,24 @@ export interface HoldsResult {
   remedy?: string | null;
 }
 
+/** HTTP/2 of one side. */
+export interface Http2Result {
+  /** Connections that spoke HTTP/2. */
+  connections: number;
+  /** Streams opened: requests, those asked again included. */
+  streams: number;
+  /** Streams that the other end reset (RST_STREAM). */
+  resets: number;
+  /** Streams that servers reset because of what clients sent. */
+  resets_sent: number;
+  /** GOAWAY frames received. */
+  goaways: number;
+  /** Requests that servers said they had not processed (GOAWAY, REFUSED_STREAM). They are asked again, and count once in `requests`. */
+  unprocessed: number;
+  /** Smallest number of concurrent streams that a server announced. */
+  peer_streams?: number | null;
+}
+
 /** Where a finding lies. */
 export interface Interval {
   /** Frames, or the application of sessions. */
@@ -3523,6 +3541,8 @@ export interface SideDetails {
   http?: Record<string, number>;
   /** DNS responses by code; `truncated` ones, `retries`, and queries asked again `over_tcp`. */
   dns?: Record<string, number>;
+  /** HTTP/2. Absent if no connection spoke it. */
+  http2?: Http2Result | null;
   /** TLS handshakes by negotiated parameters. */
   tls?: TlsResult[];
   /** TCP counters that are not zero. */
@@ -3903,6 +3923,8 @@ export interface TlsResult {
   suite: string;
   /** Key exchange; empty if there was none. */
   group: string;
+  /** Application protocol agreed on (ALPN), such as `h2`; empty if none, `other` if it is not a common one. */
+  alpn: string;
   /** Whether an earlier session was resumed. */
   resumed: boolean;
   /** Number of handshakes. */

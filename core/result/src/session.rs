@@ -213,15 +213,15 @@ part! {
         /// Streams that the other end reset (RST_STREAM).
         resets: u64 = COUNT;
         /// Streams that servers reset because of what clients sent.
-        resets_sent: u64 = COUNT.servers();
+        resets_sent: u64 = COUNT;
         /// GOAWAY frames received.
         goaways: u64 = COUNT;
         /// Requests that servers said they had not processed (GOAWAY, REFUSED_STREAM). They are asked again, and count once in
         /// `requests`.
-        unprocessed: u64 = COUNT.clients();
+        unprocessed: u64 = COUNT;
         /// Smallest number of concurrent streams that a server announced.
         #[serde(skip_serializing_if = "Option::is_none")]
-        peer_streams: Option<u64> = COUNT.clients();
+        peer_streams: Option<u64> = COUNT;
     }
 }
 

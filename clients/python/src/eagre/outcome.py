@@ -352,6 +352,28 @@ class HoldsResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Http2Result:
+    """HTTP/2 of one side."""
+
+    connections: int
+    """Connections that spoke HTTP/2."""
+    streams: int
+    """Streams opened: requests, those asked again included."""
+    resets: int
+    """Streams that the other end reset (RST_STREAM)."""
+    resets_sent: int
+    """Streams that servers reset because of what clients sent."""
+    goaways: int
+    """GOAWAY frames received."""
+    unprocessed: int
+    """Requests that servers said they had not processed (GOAWAY, REFUSED_STREAM). They are asked again, and count
+    once in `requests`.
+    """
+    peer_streams: int | None = None
+    """Smallest number of concurrent streams that a server announced."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class IntervalDocument:
     """Counts since the previous interval: one line of a `--jsonl` file."""
 
@@ -1413,6 +1435,8 @@ class SideDetails:
     """Responses by class of HTTP status: `2xx`."""
     dns: dict[str, int] = field(default_factory=dict)
     """DNS responses by code; `truncated` ones, `retries`, and queries asked again `over_tcp`."""
+    http2: Http2Result | None = None
+    """HTTP/2. Absent if no connection spoke it."""
     tls: list[TlsResult] = field(default_factory=list)
     """TLS handshakes by negotiated parameters."""
     tcp: dict[str, int] = field(default_factory=dict)
@@ -1541,6 +1565,8 @@ class TlsResult:
     """Cipher suite (IANA)."""
     group: str
     """Key exchange; empty if there was none."""
+    alpn: str
+    """Application protocol agreed on (ALPN), such as `h2`; empty if none, `other` if it is not a common one."""
     resumed: bool
     """Whether an earlier session was resumed."""
     handshakes: int

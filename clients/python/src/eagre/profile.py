@@ -1795,8 +1795,15 @@ class Echo(Written):
 
 @dataclass(kw_only=True)
 class Http(Written):
-    """HTTP/1.1."""
+    """HTTP/1.1 and HTTP/2."""
 
+    version: int | float | str | None = None
+    """Version of HTTP. '2' is HTTP/2: with 'tls' agreed on in the handshake (ALPN), otherwise from the first byte
+    (prior knowledge). 'auto': with 'tls' clients offer both and follow the server's choice, without it they speak
+    1.1; emulated servers answer in the version of each client. Default: 1.1.
+    """
+    streams_per_connection: int | None = None
+    """Number of requests in flight on a connection with HTTP/2, or fewer if the server announces less. Default: 1."""
     request: str | None = None
     """Size of a request's head, padded with a field 'X-Padding'. Default: no padding."""
     response: AmountOr | None = None
@@ -1819,7 +1826,7 @@ class Http(Written):
     body_text: str | None = None
     """Text that is the body of every request, instead of 'body'. 'verify' does not compare it."""
     chunked: str | None = None
-    """Maximum chunk size for bodies of requests and responses. Default: not chunked."""
+    """Maximum chunk size for bodies of requests and responses. With HTTP/2: send no length. Default: not chunked."""
     status: int | None = None
     """Expected status; any other is the failure 'http_status'."""
     objects: Sequence[Object | Mapping[str, Any]] | None = None
@@ -1827,7 +1834,7 @@ class Http(Written):
     order: Literal["sequential", "random"] | None = None
     """Order of objects, or of response sizes. Default: sequential."""
     pipeline: int | None = None
-    """Number of requests in flight on a connection. Default: 1."""
+    """Number of requests in flight on a connection with HTTP/1.1. Default: 1."""
     think: str | None = None
     """Think time: from a response to the next request."""
     close_by: Literal["fin", "reset", "server"] | None = None
@@ -1895,7 +1902,7 @@ class HttpServer(Written):
     gets 'response'.
     """
     keep_alive: int | None = None
-    """Number of requests answered on a connection before closing it. Default: no limit."""
+    """Number of requests answered on a connection before closing it, with HTTP/2 by GOAWAY. Default: no limit."""
     date: bool | None = None
     """Send a Date field in every response."""
     name: str | None = None
@@ -2296,7 +2303,9 @@ class Tls(Written):
     ) = None
     """Key exchange groups in order of preference. Default: all supported."""
     alpn: str | Sequence[str] | None = None
-    """Application protocols (ALPN) in order of preference. Default: 'http/1.1' for http, else none."""
+    """Application protocols (ALPN) in order of preference. Default: for http those of its 'version', 'h2' and
+    'http/1.1', else none.
+    """
     server_name: TextOr | None = None
     """Server name in the handshake (SNI). Default: the host of http if it is a name, otherwise 'eagre.test' with
     emulated servers.
