@@ -137,12 +137,16 @@ pub fn seeds() -> Vec<Vec<u8>> {
     ];
     let server = [
         [frame(1, 5, 1, &get), frame(1, 0x2d, 3, &padded), frame(2, 0, 5, &[0, 0, 0, 1, 9])].concat(),
-        [frame(1, 0, 1, &get[..3]), frame(9, 4, 1, &get[3..]), frame(0, 0, 1, b"abc"), frame(0, 1, 1, b"")].concat(),
+        [frame(1, 0, 1, &get[..3]), frame(9, 4, 1, &get[3..]), frame(0, 0, 1, b"abc"), frame(0, 1, 1, b"")]
+            .concat(),
         [frame(6, 0, 0, &[7; 8]), frame(4, 1, 0, &[]), settings.clone(), frame(1, 1, 1, &[0x40])].concat(),
         [frame(1, 4, 1, &get), frame(1, 5, 1, &[0x0f, 0x0d, 1, b'3']), frame(5, 4, 1, &get)].concat(),
     ];
     let blocks: [&[u8]; 4] = [
-        &[0x82, 0x86, 0x84, 0x41, 0x8c, 0xf1, 0xe3, 0xc2, 0xe5, 0xf2, 0x3a, 0x6b, 0xa0, 0xab, 0x90, 0xf4, 0xff],
+        &[
+            0x82, 0x86, 0x84, 0x41, 0x8c, 0xf1, 0xe3, 0xc2, 0xe5, 0xf2, 0x3a, 0x6b, 0xa0, 0xab, 0x90, 0xf4,
+            0xff,
+        ],
         &[0x20, 0x3f, 0x61, 0x40, 1, b'a', 1, b'b', 0xbe, 0x10, 1, b'c', 0],
         &[0x1f, 0x2f, 0x81, 0x1f],
         &[0x3f, 0xff, 0xff, 0xff, 0xff, 0x0f],

@@ -104,7 +104,7 @@ fn is_end_of(write: &Write, headers: &[Header], protocols: &[&str]) -> bool {
 }
 
 /// Reasons for which everything fails at once, and where to look then.
-const HINTS: [(Reason, &str); 3] = [
+const HINTS: [(Reason, &str); 4] = [
     (
         Reason::Refused,
         "were refused: does a server listen at that address and port, or does a device on the way refuse them?",

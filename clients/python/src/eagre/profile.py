@@ -1743,7 +1743,7 @@ class App(Written):
     echo: Echo | Mapping[str, Any] | None = None
     """The server returns what it receives."""
     http: Http | Mapping[str, Any] | None = None
-    """HTTP/1.1."""
+    """HTTP/1.1 and HTTP/2."""
     dns: Dns | Mapping[str, Any] | None = None
     """DNS, over UDP or TCP."""
     bulk: Bulk | Mapping[str, Any] | None = None

@@ -43,7 +43,7 @@ pub struct AppKeys {
     pub raw: Option<RawDoc>,
     /// The server returns what it receives.
     pub echo: Option<EchoDoc>,
-    /// HTTP/1.1.
+    /// HTTP/1.1 and HTTP/2.
     pub http: Option<HttpDoc>,
     /// DNS, over UDP or TCP.
     pub dns: Option<DnsDoc>,
