@@ -15,7 +15,7 @@ use crate::throughput::ThroughputConfig;
 use crate::trial::TrialKind;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{L1_OVERHEAD_BYTES, Nanos, Pps};
+use units::{L1_OVERHEAD_BYTES, Nanos, Pps, quantity};
 
 /// Bytes of the Ethernet header and FCS.
 const L2_BYTES: u32 = 18;
@@ -329,9 +329,9 @@ impl Procedure for TcpThroughput {
         let sentence = |run: &TcpRun| {
             let of = |figures: &TcpFigures| {
                 format!(
-                    "{} {:.1} Mbit/s (transfer time ratio {:.2}, efficiency {}, buffer delay {:.1}%)",
+                    "{} {} (transfer time ratio {:.2}, efficiency {}, buffer delay {:.1}%)",
                     figures.group,
-                    figures.achieved_bps / 1e6,
+                    quantity(figures.achieved_bps, "bps"),
                     figures.transfer_time_ratio,
                     percent(figures.efficiency_percent / 100.0),
                     figures.buffer_delay_percent

@@ -18,7 +18,7 @@ use crate::text::{AsText, AsTextOrNone, percent};
 use crate::trial::{ServiceLoad, TrialKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{BitRate, Layer, Nanos};
+use units::{BitRate, Layer, Nanos, quantity};
 
 /// Seconds in a row with severe loss that make a service unavailable, and without that make it available again (Y.1563).
 const IN_A_ROW: usize = 10;
@@ -107,7 +107,7 @@ impl Service {
                 }
             };
         };
-        let rate = format!("policed to {:.3} Mbit/s", policed.bps / 1e6);
+        let rate = format!("policed to {}", quantity(policed.bps, "bps"));
         if policed.bps > (self.cir.bps + self.eir_bps()) as f64 * (1.0 + margin) {
             return format!("{rate} only, from {:.1} s on", policed.from_s);
         }
@@ -368,11 +368,11 @@ impl ServiceRow {
             return format!("Service {name}: {verdict}. {}.", shortfalls.join("; "));
         }
         let Some(step) = self.performance() else { return format!("Service {name}: {verdict} so far.") };
-        let ms = |ns: Option<f64>| ns.map_or("unknown".to_owned(), |ns| format!("{:.3} ms", ns / 1e6));
+        let ms = |ns: Option<f64>| ns.map_or("unknown".to_owned(), |ns| quantity(ns, "ns"));
         format!(
-            "Service {name}: {verdict}. {} steps; with all services at once {:.3} Mbit/s, {} lost, delay {}, variation {}.",
+            "Service {name}: {verdict}. {} steps; with all services at once {}, {} lost, delay {}, variation {}.",
             self.steps.len() - 1,
-            step.received_bps / 1e6,
+            quantity(step.received_bps, "bps"),
             percent(step.flr),
             ms(step.ftd_ns),
             ms(step.fdv_ns)
@@ -484,8 +484,8 @@ impl Ask {
     /// What a service does not meet, of a step of so many seconds.
     fn unmet(self, service: &Service, step: &ServiceStep, margin: f64, seconds: f64) -> Vec<String> {
         let mut unmet = Vec::new();
-        let mbps = |bps: f64| format!("{:.3} Mbit/s", bps / 1e6);
-        let ms = |ns: f64| format!("{:.3} ms", ns / 1e6);
+        let mbps = |bps: f64| quantity(bps, "bps");
+        let ms = |ns: f64| quantity(ns, "ns");
         if let Some((least, what)) = self.least_bps(service, step) {
             if step.received_bps < least * (1.0 - service.flr_max) {
                 unmet.push(format!("{} received, less than the {what}", mbps(step.received_bps)));
@@ -763,9 +763,7 @@ mod tests {
         assert_eq!(verdicts[1].1.len(), 3, "{verdicts:?}");
         assert_eq!(
             verdicts[2].1,
-            [
-                "policing: 12.500 Mbit/s received, more than CIR + EIR: not policed, nothing was dropped in 10s"
-            ]
+            ["policing: 12.5 Mbps received, more than CIR + EIR: not policed, nothing was dropped in 10s"]
         );
         assert!(rows[1].has_failed() && !rows[0].has_failed());
         let slow = run(vec![named("slow")], |_| 10.05e6, Nanos::from_millis(30));
@@ -790,7 +788,7 @@ mod tests {
         assert_eq!((steps[5].passed, steps[6].passed), (Some(false), Some(true)));
         assert!(steps[5].because[0].starts_with("25% lost"), "{steps:?}");
         let rows = run(vec![service()], |_| 1.9e6, Nanos::from_millis(1));
-        assert_eq!(rows[0].steps[6].because, ["1.900 Mbit/s received, less than the CBS"]);
+        assert_eq!(rows[0].steps[6].because, ["1.9 Mbps received, less than the CBS"]);
     }
 
     /// nftables' `limit rate over 240 kbytes/second burst 6000 bytes`: its bucket is a second of the rate deeper than written.
