@@ -16,7 +16,9 @@ HOSTILE = "<script>document.title = 'taken'</script>\"'&"
 LOADS = ("200kpps", "800kpps", "1Mpps", "1200kpps", "1500kpps")
 
 # Texts of a chart that lie on each other, charts without a mark, texts outside their drawing, ids that are not unique.
+# Looks at what is folded, too.
 EXAMINE = """
+document.querySelectorAll('details').forEach(part => part.open = true);
 const faults = [];
 const box = e => e.getBoundingClientRect();
 for (const svg of document.querySelectorAll('.chart > svg')) {
@@ -165,9 +167,34 @@ def test_a_page_is_in_order(lab, kept, browser, which, width):
     wanted = ["sweep", "again"] if which == "several" else [which]
     browser.open(page(lab, kept, *(kept["ids"][name] for name in wanted)), width)
     assert browser.console() == []
+    if which != "several":
+        # The answer, the curves, and the names of what is folded: no more.
+        assert browser.run("return document.documentElement.scrollHeight") <= (2_500 if width > 1_000 else 4_000)
+        assert browser.run("return document.querySelector('.verdict').getBoundingClientRect().bottom") < 700
+        assert 2 <= browser.run("return document.querySelectorAll('.tiles dd').length") <= 6
     assert browser.run(EXAMINE) == []
     assert browser.run("return document.querySelectorAll('.chart > svg').length") >= 2
     assert browser.run("return document.title") != "taken"
+
+
+def test_rfc2544_of_one_length_is_short(lab, browser, tmp_path):
+    """A band, large figures, a table of the length by its figures, loss and latency over one axis; no table is cut off."""
+    profile = lab.profile(routed("1Gbps"), [stream("s", "west", "east")], sim={"router": {"capacity": "400kpps", "buffer": 64, "latency": "20us"}})
+    store, path = tmp_path / "results.db", tmp_path / "page.html"
+    options = ["--sim", "--sizes", "64B", "--quick", "--trial", "10ms", "--store", store, "--name", "one"]
+    lab.eagre("bench", "rfc2544", profile, *options).ok()
+    lab.eagre("results", "--store", store, "report", "one", "-o", path).ok()
+    for width in (1280, 390):
+        browser.open(path, width)
+        assert browser.run("return document.documentElement.scrollHeight") <= 4_000
+        band, table = browser.run("return ['.verdict', 'table'].map(which => document.querySelector(which).innerText)")
+        assert "Measured" in band and all(head in table for head in ("Throughput", "of line rate", "Latency, 99%", "Back-to-back frames")), table
+        assert browser.run("return document.querySelectorAll('#load path.mark').length") == 2, "the knee, in both plots"
+        boxes = "return [...document.querySelectorAll('.scroll')].filter(e => e.checkVisibility() && e.scrollWidth > e.clientWidth + 1).length"
+        assert width < 1_000 or browser.run(boxes) == 0
+        text = browser.run("return document.body.innerText")
+        assert "120%" not in text and "Mbit/s" not in text
+    assert browser.run(EXAMINE) == []
 
 
 def test_the_examination_would_notice(lab, kept, browser):
@@ -247,7 +274,10 @@ def test_a_pause_is_shaded_in_the_charts(lab, browser, tmp_path):
     lab.eagre("results", "report", "--run", out, "-o", tmp_path / "page.html").ok()
     text = body(browser, tmp_path / "page.html")
     assert "The tester was disturbed in" in text and f"stood still for {max(stood):.1f} ms" in text
-    assert "Not valid" in text and "worker 0 stood still" in text.split("Loss and latency")[0]
+    assert "worker 0 stood still" in text.split("Over time")[-2]
+    strip, axis = browser.run("const box = s => document.querySelector(s).getBoundingClientRect();"
+                              "return [box('#time .chart rect.band').top, Math.max(...[...document.querySelectorAll('#time path.g')].map(e => e.getBoundingClientRect().bottom))]")  # fmt: skip
+    assert strip >= axis - 8, "the strip lies over the plot"
     bands = browser.run("return [...document.querySelectorAll('.chart rect.band')].map(e => e.getBoundingClientRect().width)")
     assert len(bands) >= 2 and min(bands) >= 2, bands
     for head in ("back to back", "latest departure", "between arrivals, mean", "jitter, RFC 3550", "standard deviation"):
@@ -278,7 +308,7 @@ def test_repeats_are_points_and_the_faster_one_is_named(lab, browser, tmp_path):
     assert "single trials; the line is their median" in text
     marks = browser.run("const s = document.querySelector('.chart > svg');"
                         "return [s.querySelectorAll('circle.o').length, s.querySelectorAll('.m').length]")  # fmt: skip
-    assert marks == [6, 2]
+    assert marks == [30, 10], "loss and four latencies"
     shown = lab.eagre("results", "--store", store, "show", ids[0]).ok().out
     assert [line.split()[0] for line in shown.splitlines() if "kpps  " in line][:6] == list("123456"), shown
     # The same loads, so that what is found has a name in common: a device against itself, and against a faster one.
@@ -332,11 +362,11 @@ def test_a_session_search_shows_where_the_device_gave_up(lab, browser, tmp_path)
     assert all(unit == "connections/s" for _, _, unit, _ in trials), trials
     assert {frame for frame, _, _, failed in trials if failed} == {"http 1024B", "raw 64B"}, trials
     # A line for each application; every load is a point on it, those that failed, too.
-    points = "return [...document.getElementById('c-s-failed-0').closest('svg').querySelectorAll('.m')].map(e => e.textContent)"
+    points = "return [...document.getElementById('c-session-load-0').closest('svg').querySelectorAll('.m')].map(e => e.textContent).filter(t => t.endsWith('%'))"
     drawn = browser.run(points)
     assert len(drawn) == len({(frame, load) for frame, load, _, _ in trials}), drawn
     assert any("400/s" in point and not point.endswith(" 0%") for point in drawn), drawn
-    for head in ("attempted", "established", "load asked for", "Time to set up over load", "http 1024B: first byte"):
+    for head in ("attempted", "established", "load asked for", "Time to set up over load", "Time to the first byte over load"):
         assert head in text, head
     exported = results(lab, {"store": store}, "export").ok().out
     assert [int(row["trial"]) for row in csv.DictReader(io.StringIO(exported))] == list(range(1, len(trials) + 1))

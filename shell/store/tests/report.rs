@@ -91,20 +91,21 @@ fn a_campaign_has_every_section_it_has_data_for() {
     let page = report::campaign(&campaign("router"));
     let expected = [
         "Summary",
+        "Loss and latency over load",
         "Findings",
         "Throughput against line rate",
-        "Loss and latency over load",
+        "More figures over load",
         "Latency percentiles",
         "Trials",
         "Environment",
         "Reproduction",
+        "Terms",
     ];
     assert_eq!(headings(&page), expected);
     let expected = [
+        "Frame loss and latency over offered load",
         "Rates found and the theoretical maximum",
-        "Frame loss over offered load",
         "Median latency over offered load",
-        "Latency of 99% of the packets over offered load",
         "Standard deviation of latency over offered load",
         "Latency percentiles of the trial with the highest load and the least loss",
     ];
@@ -120,6 +121,11 @@ fn a_campaign_has_every_section_it_has_data_for() {
     ] {
         assert!(page.contains(text), "{text}");
     }
+    // What is not the answer is folded.
+    let (seen, folded) = page.split_once("<details><summary><h2").unwrap();
+    assert!(
+        seen.contains("id=\"load\"") && folded.contains("id=\"trials\"") && folded.contains("id=\"terms\"")
+    );
     // What is doubtful stands before what is good.
     assert!(page.find("governor").unwrap() < page.find(">cores<").unwrap());
 }
@@ -134,22 +140,18 @@ fn a_single_run_has_its_streams_and_intervals() {
         report::campaign(&Loaded::single(about("one"), result(1e5, 10), vec![interval(0.5), interval(1.0)]));
     let expected = [
         "Summary",
+        "Over time",
         "Latency percentiles",
         "Streams and ports",
         "Trials",
-        "Over time",
+        "More over time",
         "Environment",
         "Reproduction",
     ];
     assert_eq!(headings(&page), expected);
     assert_eq!(
         charts(&page),
-        [
-            "Latency percentiles by stream",
-            "Packets per second",
-            "Latency in each interval",
-            "Delay variation in each interval"
-        ]
+        ["Rates and times over time", "Latency percentiles by stream", "Delay variation in each interval"]
     );
     assert!(page.contains("100,000 packets were sent, at 100 kpps for 1 s."));
     assert!(page.contains("a frame loss rate of 0.01% (RFC 1242 section 3.6)"));
@@ -180,7 +182,8 @@ fn verdicts_come_first_with_their_reasons() {
     let bad =
         json!({"verdict": {"valid": false, "generator_limited": true, "reasons": ["the wire was cut"]}});
     let page = report::campaign(&Loaded::single(about("bad"), bad, Vec::new()));
-    assert!(page.contains("verdict bad") && page.contains("Not valid: do not use these figures."));
+    assert!(page.contains("verdict warn") && page.contains("Not valid: do not use these figures."));
+    assert!(page.contains("<strong>? Can't be judged here</strong>: the wire was cut."));
     assert!(page.find("the wire was cut").unwrap() < page.find("Nothing was measured").unwrap());
     assert!(charts(&page).is_empty());
 
@@ -197,7 +200,51 @@ fn verdicts_come_first_with_their_reasons() {
     some.campaign.reason = Some("no more wire".into());
     let page = report::campaign(&some);
     assert!(page.contains("1 of 8 trials are not valid") && page.contains("It failed: no more wire"));
+    assert!(page.contains("verdict bad") && page.contains("<strong>✕ Failed</strong>: no more wire."));
     assert!(page.contains("(trials 3, 6)"));
+}
+
+/// The table that every RFC 2544 report has: a row for each frame length, and its bounds.
+#[test]
+fn frame_lengths_by_figures_stand_on_the_first_screen() {
+    let mut loaded = campaign("matrix");
+    for (frame, bytes, ns) in [("64B", 64, 90_000.0), ("1518B", 1518, 120_000.0)] {
+        for (goal, value) in [("latency_p50", ns), ("latency_p99", 2.0 * ns), ("latency_max", 9.0 * ns)] {
+            let (frame, goal) = (frame.into(), goal.into());
+            let (frame_bytes, value) = (Some(bytes), Some(value));
+            loaded.findings.push(Finding {
+                frame,
+                frame_bytes,
+                goal,
+                unit: "ns".into(),
+                value,
+                ..Finding::default()
+            });
+        }
+    }
+    let page = report::campaign(&loaded);
+    let (seen, _) = page.split_once("<details><summary><h2").unwrap();
+    let table = seen.split_once("<table>").unwrap().1.split_once("</table>").unwrap().0;
+    assert_eq!(table.matches("<tr>").count(), 3, "{table}");
+    for text in ["frames", "Throughput", "of line rate", "40%", "below 202 kpps", "90 µs", "240 µs"] {
+        assert!(table.contains(text), "{text}: {table}");
+    }
+    assert!(!table.contains("810 µs"), "the longest is no first figure: {table}");
+    // The worst of all lengths, large; and of the rate the best, too.
+    let tiles = seen.split_once("<dl class=\"tiles\">").unwrap().1.split_once("</dl>").unwrap().0;
+    assert_eq!(tiles.matches("<dt>").count(), 4, "{tiles}");
+    for text in ["200 kpps<small>40% of the line rate, below 202 kpps", "250 kpps", "120 µs", "240 µs"] {
+        assert!(tiles.contains(text), "{text}: {tiles}");
+    }
+}
+
+#[test]
+fn the_knee_is_marked() {
+    let page = report::campaign(&campaign("knee"));
+    for text in ["64B: no loss up to 40%", "1518B: no loss up to 40%"] {
+        assert!(page.contains(text), "{text}");
+    }
+    assert!(!page.contains(">120%<"), "an axis ends beyond what was offered");
 }
 
 #[test]
@@ -348,10 +395,10 @@ fn trials_of_sessions_make_curves_up_to_failure() {
     assert!(headings(&page).contains(&"Sessions over load"));
     let drawn = charts(&page);
     for chart in [
-        "Failed sessions over load, connections opened per second",
+        "Failures, load reached and times over load, connections opened per second",
         "Sessions attempted and established over load, connections opened per second",
         "Time to set up over load, connections opened per second",
-        "Time to the first and to the last byte over load, connections opened per second",
+        "Time to the first byte over load, connections opened per second",
     ] {
         assert!(drawn.contains(&chart), "{chart}: {drawn:?}");
     }
@@ -401,9 +448,9 @@ fn intervals_in_which_the_tester_was_disturbed_are_shaded_and_explained() {
     document["streams"]["s"]["pacing_ns"] = json!({"error_p50": 10, "error_p99": 20, "error_p99_9": 30, "back_to_back_ratio": 0.55, "late_max": 35_000_000});
     let intervals = vec![interval(1, &[]), interval(2, &[why]), interval(3, &[])];
     let page = report::campaign(&Loaded::single(about("stalled"), document, intervals));
-    assert_eq!(page.matches("<rect class=\"band\"").count(), 8, "four charts and their legends");
+    assert_eq!(page.matches("<rect class=\"band\"").count(), 6, "three charts and their legends");
     for text in [
-        "The tester was disturbed in 1 of 3 intervals, shaded above:",
+        "The tester was disturbed in 1 of 3 intervals, marked below the axis",
         "until 2 s: worker 0 stood still for 35.2 ms",
         "Pacing: departures compared with the schedule",
         "Time between arrivals, and jitter",

@@ -91,7 +91,9 @@ impl Fitted<'_> {
     }
 
     fn thinned(&self, length: f64, room: impl Fn(&Tick) -> f64) -> Vec<Tick> {
-        let tick = |value: &f64| Tick { at: self.place(*value), text: (self.axis.format)(*value) };
+        // The origin has no unit: `0 ns` beside `5 s` would be two of them.
+        let text = |value: f64| if value == 0.0 { "0".to_owned() } else { (self.axis.format)(value) };
+        let tick = |value: &f64| Tick { at: self.place(*value), text: text(*value) };
         let all: Vec<Tick> = self.steps.iter().map(tick).collect();
         for every in 1..=all.len().max(1) {
             let some: Vec<Tick> = all.iter().step_by(every).cloned().collect();
@@ -112,13 +114,16 @@ fn span(values: impl Iterator<Item = f64>) -> (f64, f64) {
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| (low.min(value), high.max(value)))
 }
 
+/// A value that exceeds a step by less than this share of it adds none: a load of 100.001% of the line rate ends at 100%.
+const BEYOND: f64 = 0.02;
+
 /// From zero, in steps of 1, 2 or 5 times a power of ten.
 fn linear(low: f64, high: f64) -> (f64, f64, Vec<f64>) {
     let (low, high) = (low.min(0.0), if high > 0.0 { high } else { 1.0 });
-    let rough = (high - low) / 6.0;
+    let rough = (high - low) / 6.0 * (1.0 - BEYOND);
     let power = 10_f64.powf(rough.log10().floor());
     let step = [1.0, 2.0, 5.0, 10.0].map(|m| m * power).into_iter().find(|s| *s >= rough).unwrap_or(rough);
-    let (first, last) = ((low / step).floor() as i64, (high / step).ceil() as i64);
+    let (first, last) = ((low / step).floor() as i64, (high / step - BEYOND).ceil() as i64);
     let steps: Vec<f64> = (first..=last).map(|n| n as f64 * step).collect();
     (first as f64 * step, last as f64 * step, steps)
 }
@@ -160,6 +165,13 @@ mod tests {
         assert_eq!(texts(Scale::Log, &[3.0, 70_000.0]), ["1", "10", "100", "1000", "10000", "100000"]);
         assert_eq!(texts(Scale::Log, &[3.0, 3.0]), ["1", "2", "5", "10"]);
         assert_eq!(texts(Scale::Percentile, &[0.5, 0.999]), ["0", "0.5", "0.9", "0.99", "0.999"]);
+    }
+
+    #[test]
+    fn an_axis_ends_where_its_values_end() {
+        let percent = Axis { title: "x".to_owned(), scale: Scale::Linear, format: crate::percent };
+        let ticks = percent.fit([0.1, 1.0002].into_iter()).across(600.0);
+        assert_eq!((ticks[0].text.as_str(), ticks[ticks.len() - 1].text.as_str()), ("0", "100%"));
     }
 
     #[test]

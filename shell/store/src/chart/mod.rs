@@ -12,7 +12,7 @@ mod line;
 
 pub(crate) use axis::{Axis, Scale};
 pub(crate) use bar::{Bar, bars};
-pub(crate) use line::{Band, Series, lines, lines_over};
+pub(crate) use line::{Band, Mark, Panel, Series, lines, lines_over, panels};
 
 use maud::{Markup, html};
 
@@ -65,43 +65,52 @@ fn marker(index: usize, x: f64, y: f64, about: &str) -> Markup {
     html! { path class=(class) d=(path) { @if !about.is_empty() { title { (about) } } } }
 }
 
-/// Names of series with their colour, dash and marker, and what else is drawn. Nothing if there is nothing to tell apart.
-fn legend<'a>(
-    names: impl Iterator<Item = &'a str>,
-    has_singles: bool,
-    has_disturbed: bool,
-    has_bands: bool,
-) -> Markup {
-    let names: Vec<&str> = names.collect();
-    let named = names.iter().any(|name| !name.is_empty());
+/// What a legend explains besides the names of the series.
+struct Explained<'a> {
+    singles: bool,
+    disturbed: bool,
+    bands: bool,
+    marks: Vec<&'a str>,
+}
+
+/// Names of series, each with the number of its colour, dash and marker, and what else is drawn. Nothing if there is nothing
+/// to tell apart.
+fn legend(names: &[(usize, &str)], more: &Explained<'_>) -> Markup {
+    let named = names.iter().any(|(_, name)| !name.is_empty());
     html! {
-        @if named || has_singles || has_disturbed || has_bands {
+        @if named || more.singles || more.disturbed || more.bands || !more.marks.is_empty() {
             ul.legend {
-                @for (index, name) in names.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+                @for (look, name) in names.iter().filter(|(_, name)| !name.is_empty()) {
                     li {
                         svg viewBox="0 0 36 12" width="36" height="12" aria-hidden="true" {
-                            path class=(format!("l s{}", index % SERIES_MAX)) d="M0 6H36" {}
-                            (marker(index, 18.0, 6.0, ""))
+                            path class=(format!("l s{}", look % SERIES_MAX)) d="M0 6H36" {}
+                            (marker(*look, 18.0, 6.0, ""))
                         }
                         " " (name)
                     }
                 }
-                @if has_singles {
+                @for mark in &more.marks {
+                    li {
+                        svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true" { path.mark d="M6 0V12" {} }
+                        " " (mark)
+                    }
+                }
+                @if more.singles {
                     li {
                         svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true" { circle.o.s0 cx="6" cy="6" r="3" {} }
                         " single trials; the line is their median"
                     }
                 }
-                @if has_disturbed {
+                @if more.disturbed {
                     li {
                         svg viewBox="0 0 12 12" width="12" height="12" aria-hidden="true" { path.x d="M2 2l8 8m0 -8l-8 8" {} }
                         " tester disturbed"
                     }
                 }
-                @if has_bands {
+                @if more.bands {
                     li {
                         svg viewBox="0 0 24 12" width="24" height="12" aria-hidden="true" {
-                            rect.band x="1" y="1" width="22" height="10" {}
+                            rect.band x="1" y="2" width="22" height="8" {}
                         }
                         " tester disturbed"
                     }

@@ -1,13 +1,13 @@
 //! What a reader wants to know first: the answer in plain words, and whether to believe it.
 
+use super::front::{self, Band};
 use super::words;
 use crate::{Loaded, State, TrialRow, percent, quantity};
 use maud::{Markup, html};
-use result::{CriterionResult, Outcome, Overall, OverallResult, ResultDocument};
 use units::whole as count;
 
-/// Sentences more than these are in the table only.
-const SENTENCES_MAX: usize = 8;
+/// Sentences that are not folded.
+const SENTENCES_MAX: usize = 4;
 
 /// How good the news is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,26 +27,45 @@ impl Mood {
     }
 }
 
+/// The first screen.
 pub(super) fn answer(loaded: &Loaded) -> Markup {
     let sentences = sentences(loaded);
-    let goals: Vec<&str> = loaded.findings.iter().map(|finding| finding.goal.as_str()).collect();
+    let shown = sentences.len().min(SENTENCES_MAX);
+    let (tiles, matrix) = (front::tiles(loaded), front::matrix(loaded));
+    // The figures say the same.
+    let folded = (tiles.is_some() || matrix.is_some()) && !sentences.is_empty();
+    let cause = Band::of(loaded).cause;
+    html! {
+        (front::band(loaded))
+        @if let Some(tiles) = tiles { (tiles) }
+        @if let Some(matrix) = matrix { (matrix) }
+        @for sentence in where_lost(loaded) { p.answer { (sentence) } }
+        @if folded {
+            details { summary { "In words" } @for sentence in &sentences { p { (sentence) } } }
+        } @else {
+            @for sentence in &sentences[..shown] { p.answer { (sentence) } }
+            @if sentences.len() > shown {
+                details {
+                    summary { (sentences.len() - shown) " more" }
+                    @for sentence in &sentences[shown..] { p { (sentence) } }
+                }
+            }
+        }
+        (front::reasons_and_notes(loaded, cause.as_deref()))
+    }
+}
+
+/// What the goals on the page mean.
+pub(super) fn terms(loaded: &Loaded) -> Option<Markup> {
     let mut defined: Vec<(String, &str)> = Vec::new();
-    for goal in goals {
+    for goal in loaded.findings.iter().map(|finding| finding.goal.as_str()) {
         let definition =
             words::definition(goal).map(|definition| (words::name(words::plain(goal)), definition));
         defined.extend(definition.filter(|definition| !defined.contains(definition)));
     }
-    html! {
-        (verdict(loaded))
-        @for sentence in sentences.iter().take(SENTENCES_MAX) { p.answer { (sentence) } }
-        @for sentence in where_lost(loaded) { p.answer { (sentence) } }
-        @if sentences.len() > SENTENCES_MAX {
-            p.soft { "… and " (sentences.len() - SENTENCES_MAX) " more in the tables below." }
-        }
-        @if !defined.is_empty() {
-            ul.soft { @for (name, definition) in &defined { li { strong { (name) } ": " (definition) "." } } }
-        }
-    }
+    (!defined.is_empty()).then(|| {
+        html! { ul { @for (name, definition) in &defined { li { strong { (name) } ": " (definition) "." } } } }
+    })
 }
 
 fn sentences(loaded: &Loaded) -> Vec<String> {
@@ -153,82 +172,6 @@ fn of_trial(trial: &TrialRow) -> Vec<String> {
     all
 }
 
-/// The band on top: whether what was asked holds, with one cause and one remedy; below it the verdict with its reasons, and
-/// notes last.
-pub(super) fn verdict(loaded: &Loaded) -> Markup {
-    let (mut mood, headline) = headline(loaded);
-    let failed = failed_criteria(loaded);
-    // A method asks for more than a device can do, and says what it found.
-    let ResultDocument { achieved, verdict, overall, criteria, .. } = loaded.only().unwrap_or_default();
-    if failed > 0 || achieved.as_ref().is_some_and(|achieved| !achieved.success) {
-        mood = Mood::Bad;
-    }
-    let band = overall.as_ref().map(band);
-    if let Some(band) = &band {
-        mood = band.mood;
-    }
-    let summary = achieved.as_ref().map(|achieved| achieved.summary.as_str());
-    let summary = summary.filter(|summary| band.as_ref().is_none_or(|band| band.cause != Some(*summary)));
-    let reasons = reasons(&loaded.trials);
-    let cause = band.as_ref().and_then(|band| band.cause);
-    let reasons: Vec<&Shared<'_>> = reasons.iter().filter(|shared| Some(shared.reason) != cause).collect();
-    let remarks: Vec<&String> = loaded.method_results.iter().flat_map(|result| &result.remarks).collect();
-    let state = state_notes(loaded);
-    html! {
-        div class=(format!("verdict {}", mood.class())) role="note" {
-            @if let Some(band) = &band {
-                p.band { strong { (band.word) } @if let Some(cause) = band.cause { ": " (cause) } "." }
-                @if let Some(remedy) = band.remedy { p { "To judge it: " (remedy) "." } }
-            }
-            @if let Some(summary) = summary { p { (summary) "." } }
-            p { (headline) }
-            @if !criteria.is_empty() {
-                p { (criteria_met(&criteria)) " " a href="#criteria" { "Pass criteria" } }
-            }
-            @let has_items = !(state.is_empty() && verdict.notes.is_empty() && remarks.is_empty() && reasons.is_empty());
-            @if has_items { ul {
-                @for note in &state { li { (note) } }
-                @for shared in &reasons {
-                    li { (shared.reason) @if loaded.trials.len() > 1 { " " span.soft { "(" (in_trials(shared)) ")" } } }
-                }
-                @for remark in &remarks { li { (remark) } }
-                @for note in &verdict.notes { li.soft { "Note: " (note) } }
-            } }
-        }
-    }
-}
-
-/// Whether what was asked holds, in words.
-struct Band<'a> {
-    mood: Mood,
-    word: &'static str,
-    cause: Option<&'a str>,
-    remedy: Option<&'a str>,
-}
-
-fn band(overall: &OverallResult) -> Band<'_> {
-    let (mood, word) = match overall.overall() {
-        Overall::Passed => (Mood::Good, "Passed"),
-        Overall::Failed => (Mood::Bad, "Failed"),
-        Overall::CannotJudge => (Mood::Warn, "Can't be judged here"),
-    };
-    Band { mood, word, cause: overall.reason.as_deref(), remedy: overall.remedy.as_deref() }
-}
-
-/// `1 of 3 criteria is not met; 1 can't be judged.`
-fn criteria_met(criteria: &[CriterionResult]) -> String {
-    let with = |outcome| criteria.iter().filter(|criterion| criterion.outcome() == outcome).count();
-    let (not_met, unknown, all) = (with(Outcome::NotMet), with(Outcome::CannotJudge), criteria.len());
-    let verb = |n: usize| if n == 1 { "is" } else { "are" };
-    let word = if all == 1 { "criterion" } else { "criteria" };
-    match (not_met, unknown) {
-        (0, 0) => format!("{all} of {all} pass {word} {} met.", verb(all)),
-        (0, n) => format!("{n} of {all} pass {word} can't be judged."),
-        (n, 0) => format!("{n} of {all} pass {word} {} not met.", verb(n)),
-        (n, more) => format!("{n} of {all} pass {word} {} not met; {more} can't be judged.", verb(n)),
-    }
-}
-
 /// The verdict in a sentence, and its mood.
 pub(super) fn headline(loaded: &Loaded) -> (Mood, String) {
     let trials: Vec<&TrialRow> = loaded.trials.iter().filter(|trial| trial.counts()).collect();
@@ -259,13 +202,7 @@ pub(super) fn headline(loaded: &Loaded) -> (Mood, String) {
     }
 }
 
-/// Conditions the profile set that did not hold in its run. A method asks for more than a device can do.
-fn failed_criteria(loaded: &Loaded) -> usize {
-    let document = loaded.only().unwrap_or_default();
-    document.criteria.iter().filter(|criterion| criterion.outcome() == Outcome::NotMet).count()
-}
-
-fn state_notes(loaded: &Loaded) -> Vec<String> {
+pub(super) fn state_notes(loaded: &Loaded) -> Vec<String> {
     let campaign = &loaded.campaign;
     let mut notes = Vec::new();
     match campaign.state {
@@ -283,23 +220,23 @@ fn state_notes(loaded: &Loaded) -> Vec<String> {
 }
 
 /// A reason and the trials that have it.
-struct Shared<'a> {
+pub(super) struct Reason<'a> {
     kind: String,
-    reason: &'a str,
-    trials: Vec<u32>,
+    pub(super) reason: &'a str,
+    pub(super) trials: Vec<u32>,
     /// Whether its figures are not the same everywhere.
     differs: bool,
 }
 
 /// Reasons and the trials that have them, in order of appearance. Those that differ in figures only are one: the first
 /// stands for all.
-fn reasons(trials: &[TrialRow]) -> Vec<Shared<'_>> {
-    let mut all: Vec<Shared<'_>> = Vec::new();
+pub(super) fn reasons(trials: &[TrialRow]) -> Vec<Reason<'_>> {
+    let mut all: Vec<Reason<'_>> = Vec::new();
     for trial in trials {
         for reason in &trial.reasons {
             let kind = without_figures(reason);
             let Some(known) = all.iter_mut().find(|known| known.kind == kind) else {
-                all.push(Shared { kind, reason, trials: vec![trial.ordinal], differs: false });
+                all.push(Reason { kind, reason, trials: vec![trial.ordinal], differs: false });
                 continue;
             };
             known.differs |= known.reason != reason;
@@ -316,12 +253,15 @@ fn without_figures(sentence: &str) -> String {
     sentence.chars().filter(|c| !c.is_ascii_digit()).collect()
 }
 
-fn in_trials(shared: &Shared<'_>) -> String {
-    let numbers = &shared.trials;
-    let shown: Vec<String> = numbers.iter().take(10).map(u32::to_string).collect();
-    let more = numbers.len().saturating_sub(shown.len());
-    let word = if numbers.len() == 1 { "trial" } else { "trials" };
-    let first = if shared.differs { "; figures are the first one's" } else { "" };
-    let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
-    format!("{word} {}{rest}{first}", shown.join(", "))
+impl Reason<'_> {
+    /// Which trials have it.
+    pub(super) fn in_trials(&self) -> String {
+        let numbers = &self.trials;
+        let shown: Vec<String> = numbers.iter().take(10).map(u32::to_string).collect();
+        let more = numbers.len().saturating_sub(shown.len());
+        let word = if numbers.len() == 1 { "trial" } else { "trials" };
+        let first = if self.differs { "; figures are the first one's" } else { "" };
+        let rest = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("{word} {}{rest}{first}", shown.join(", "))
+    }
 }

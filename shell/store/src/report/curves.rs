@@ -1,7 +1,9 @@
 //! The charts of a report. Each is left out if there is nothing to draw.
 
 use super::words;
-use crate::chart::{Axis, Band, Bar, SERIES_MAX, Scale, Series, bars, lines, lines_over};
+use crate::chart::{
+    Axis, Band, Bar, Mark, Panel, SERIES_MAX, Scale, Series, bars, lines, lines_over, panels,
+};
 use crate::compare::answers;
 use crate::{Figures, Finding, Loaded, TrialRow, percent, quantity};
 use maud::{Markup, html};
@@ -150,114 +152,163 @@ pub(super) fn load_axis(share: bool) -> Axis {
     Axis { title: title.to_owned(), scale: Scale::Linear, format }
 }
 
-/// Loss and latency over load, by frame length (RFC 2544 section 26.3).
-pub(super) fn over_load(loaded: &Loaded) -> Option<Markup> {
-    let trials = meaningful(loaded);
-    let (share, frames) = (all_have_lines(&trials), frames(&trials));
-    let x = load_axis(share);
-    let series = |of: Of| -> Vec<Series> {
-        let one = |frame: &&str| {
-            let own: Vec<&TrialRow> = trials.iter().copied().filter(|trial| trial.frame == *frame).collect();
-            Series { name: (*frame).to_owned(), ..curve(&own, |trial| load(trial, share), of) }
-        };
-        // One load is no curve.
-        frames.iter().map(one).filter(is_curve).collect()
-    };
-    let chart = |id: &str, title: &str, y: &str, format, series: Vec<Series>| {
-        let values = || series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
-        lines(id, title, &x, &Axis::suited(y, format, values()), &series)
-    };
-    let latencies: [(&'static str, Of); 4] = [
-        ("median", |f| f.latency_p50_ns),
-        ("99%", |f| f.latency_p99_ns),
-        ("99.9%", |f| f.latency_p99_9_ns),
-        ("longest", |f| f.latency_max_ns),
-    ];
-    let variations: [(&'static str, Of); 3] = [
-        ("standard deviation of latency", |f| f.latency_stddev_ns),
-        ("jitter, mean", |f| f.jitter_mean_ns),
-        ("standard deviation between arrivals", |f| f.interarrival_stddev_ns),
-    ];
-    let named = |(name, of): (&'static str, Of)| {
-        series(of).into_iter().map(move |one| Series { name: name.to_owned(), ..one })
-    };
-    let loss =
-        chart("c-loss", "Frame loss over offered load", "frame loss", percent, series(|f| f.loss_ratio));
-    if frames.len() == 1 {
-        let own = latencies.into_iter().flat_map(named).collect();
-        let variation = variations.into_iter().flat_map(named).collect();
-        return all([
-            loss,
-            chart("c-latency", "Latency over offered load", "one-way delay", ns, own),
-            chart("c-variation", "Delay variation over offered load", "delay variation", ns, variation),
-        ]);
+/// A plot of a chart with several; its axis suits its series.
+fn panel(y: &str, format: fn(f64) -> String, look: usize, height: f64, series: Vec<Series>) -> Panel {
+    let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+    Panel { y: Axis::suited(y, format, values), series, look, height }
+}
+
+/// Trials over their load, by frame length.
+struct OverLoad<'a> {
+    trials: Vec<&'a TrialRow>,
+    frames: Vec<&'a str>,
+    /// Loads are shares of the line rate.
+    share: bool,
+}
+
+impl<'a> OverLoad<'a> {
+    fn new(loaded: &'a Loaded) -> Self {
+        let trials = meaningful(loaded);
+        Self { frames: frames(&trials), share: all_have_lines(&trials), trials }
     }
+
+    /// A figure, a series for each frame length that has more than one load.
+    fn series(&self, of: Of) -> Vec<Series> {
+        let one = |frame: &&str| {
+            let own: Vec<&TrialRow> = self.trials.iter().copied().filter(|t| t.frame == *frame).collect();
+            Series { name: (*frame).to_owned(), ..curve(&own, |trial| load(trial, self.share), of) }
+        };
+        self.frames.iter().map(one).filter(is_curve).collect()
+    }
+
+    /// Figures of the only frame length, under their own names.
+    fn named(&self, all: &[(&'static str, Of)]) -> Vec<Series> {
+        let named = |(name, of): &(&'static str, Of)| {
+            self.series(*of)
+                .into_iter()
+                .map(|one| Series { name: (*name).to_owned(), ..one })
+                .collect::<Vec<_>>()
+        };
+        all.iter().flat_map(named).collect()
+    }
+
+    /// The knee of each frame length: the highest load without loss, where a higher one lost packets.
+    fn knees(&self) -> Vec<Mark> {
+        let format = load_axis(self.share).format;
+        let knee = |one: Series| {
+            let first = one.points.iter().position(|(_, loss)| *loss > 0.0)?;
+            let (at, _) = *one.points.get(first.checked_sub(1)?)?;
+            let of = if self.frames.len() == 1 { String::new() } else { format!("{}: ", one.name) };
+            Some(Mark { at, about: format!("{of}no loss up to {}", format(at)) })
+        };
+        self.series(|f| f.loss_ratio).into_iter().filter_map(knee).take(SERIES_MAX).collect()
+    }
+}
+
+const LATENCIES: [(&str, Of); 4] = [
+    ("median", |f| f.latency_p50_ns),
+    ("99%", |f| f.latency_p99_ns),
+    ("99.9%", |f| f.latency_p99_9_ns),
+    ("longest", |f| f.latency_max_ns),
+];
+
+/// Loss and latency over the same load, with the knee marked (RFC 2544 section 26.3).
+pub(super) fn over_load(loaded: &Loaded) -> Option<Markup> {
+    let over = OverLoad::new(loaded);
+    let (loss, latency) = match over.frames.len() {
+        1 => {
+            let loss = over.named(&[("loss", |f| f.loss_ratio)]);
+            (
+                panel("frame loss", percent, 4, 110.0, loss),
+                panel("one-way delay", ns, 0, 150.0, over.named(&LATENCIES)),
+            )
+        }
+        _ => {
+            let delay = over.series(|f| f.latency_p99_ns);
+            let loss = over.series(|f| f.loss_ratio);
+            (panel("frame loss", percent, 0, 130.0, loss), panel("one-way delay, 99%", ns, 0, 130.0, delay))
+        }
+    };
+    let title = "Frame loss and latency over offered load";
+    panels("c-load", title, &load_axis(over.share), vec![loss, latency], &[], &over.knees())
+}
+
+/// The other figures over load.
+pub(super) fn variation_over_load(loaded: &Loaded) -> Option<Markup> {
+    let over = OverLoad::new(loaded);
+    let x = load_axis(over.share);
+    let chart = |id: &str, title: &str, y: &str, series: Vec<Series>| {
+        let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+        lines(id, title, &x, &Axis::suited(y, ns, values), &series)
+    };
+    if over.frames.len() == 1 {
+        let variations: [(&'static str, Of); 3] = [
+            ("standard deviation of latency", |f| f.latency_stddev_ns),
+            ("jitter, mean", |f| f.jitter_mean_ns),
+            ("standard deviation between arrivals", |f| f.interarrival_stddev_ns),
+        ];
+        return chart(
+            "c-variation",
+            "Delay variation over offered load",
+            "delay variation",
+            over.named(&variations),
+        );
+    }
+    let median = over.series(|f| f.latency_p50_ns);
+    let spread = over.series(|f| f.latency_stddev_ns);
     all([
-        loss,
-        chart(
-            "c-p50",
-            "Median latency over offered load",
-            "one-way delay, median",
-            ns,
-            series(latencies[0].1),
-        ),
-        chart(
-            "c-p99",
-            "Latency of 99% of the packets over offered load",
-            "one-way delay, 99%",
-            ns,
-            series(latencies[1].1),
-        ),
-        chart(
-            "c-stddev",
-            "Standard deviation of latency over offered load",
-            "standard deviation",
-            ns,
-            series(variations[0].1),
-        ),
+        chart("c-p50", "Median latency over offered load", "one-way delay, median", median),
+        chart("c-stddev", "Standard deviation of latency over offered load", "standard deviation", spread),
     ])
 }
 
-/// Failures, set-up and response times over the load that trials of sessions asked for, failed trials too: where a device
-/// gives up is what they are for.
-pub(super) fn sessions_over_load(loaded: &Loaded) -> Option<Markup> {
-    let trials: Vec<&TrialRow> =
-        loaded.trials.iter().filter(|t| t.load.is_some() && t.counts() && !t.interrupted).collect();
-    let mut units: Vec<&str> = Vec::new();
-    for unit in trials.iter().filter_map(|trial| trial.load_unit.as_deref()) {
-        if !units.contains(&unit) {
-            units.push(unit);
-        }
-    }
-    let of_unit = |(number, unit): (usize, &&str)| {
-        let own: Vec<&TrialRow> =
-            trials.iter().copied().filter(|trial| trial.load_unit.as_deref() == Some(*unit)).collect();
-        sessions_over(number, unit, &own)
-    };
-    all(units.iter().enumerate().map(of_unit))
+/// Trials of sessions whose load has one unit, failed trials too: where a device gives up is what they are for.
+struct SessionLoad<'a> {
+    unit: &'a str,
+    trials: Vec<&'a TrialRow>,
+    frames: Vec<&'a str>,
+    /// What the load is, and how it is written.
+    what: &'static str,
+    format: fn(f64) -> String,
 }
 
-/// The charts of trials whose load has one unit.
-fn sessions_over(number: usize, unit: &str, trials: &[&TrialRow]) -> Option<Markup> {
-    let (what, format): (&str, fn(f64) -> String) = match unit {
-        "times" => ("multiple of the profile's load", |value| quantity(value, "")),
-        "connections" => ("connections held at the same time", count),
-        "bits/s" => ("application data", |value| quantity(value, "bps")),
-        "transactions/s" => ("transactions per second", |value| quantity(value, "/s")),
-        _ => ("connections opened per second", |value| quantity(value, "/s")),
-    };
-    let x = Axis { title: format!("load asked for: {what}"), scale: Scale::Linear, format };
-    let frames = frames(trials);
-    let series = |names: &[(&str, Of)]| -> Vec<Series> {
+impl<'a> SessionLoad<'a> {
+    fn all(loaded: &'a Loaded) -> Vec<Self> {
+        let trials = loaded.trials.iter().filter(|t| t.load.is_some() && t.counts() && !t.interrupted);
+        let trials: Vec<&TrialRow> = trials.collect();
+        let mut units: Vec<&str> = Vec::new();
+        for unit in trials.iter().filter_map(|trial| trial.load_unit.as_deref()) {
+            if !units.contains(&unit) {
+                units.push(unit);
+            }
+        }
+        let of_unit = |unit: &&'a str| {
+            let own = trials.iter().copied().filter(|trial| trial.load_unit.as_deref() == Some(*unit));
+            let own: Vec<&TrialRow> = own.collect();
+            let (what, format): (_, fn(f64) -> String) = match *unit {
+                "times" => ("multiple of the profile's load", |value| quantity(value, "")),
+                "connections" => ("connections held at the same time", count),
+                "bits/s" => ("application data", |value| quantity(value, "bps")),
+                "transactions/s" => ("transactions per second", |value| quantity(value, "/s")),
+                _ => ("connections opened per second", |value| quantity(value, "/s")),
+            };
+            Self { unit, frames: frames(&own), trials: own, what, format }
+        };
+        units.iter().map(of_unit).collect()
+    }
+
+    fn axis(&self) -> Axis {
+        Axis { title: format!("load asked for: {}", self.what), scale: Scale::Linear, format: self.format }
+    }
+
+    fn series(&self, names: &[(&str, Of)]) -> Vec<Series> {
         let mut all = Vec::new();
-        for frame in &frames {
-            let own: Vec<&TrialRow> = trials
-                .iter()
-                .copied()
-                .filter(|trial| trial.frame == *frame && !trial.generator_limited)
-                .collect();
+        for frame in &self.frames {
+            let own =
+                self.trials.iter().copied().filter(|trial| trial.frame == *frame && !trial.generator_limited);
+            let own: Vec<&TrialRow> = own.collect();
             for (name, of) in names {
-                let name: Vec<&str> = [if frames.len() > 1 { frame } else { "" }, name]
+                let name: Vec<&str> = [if self.frames.len() > 1 { frame } else { "" }, name]
                     .into_iter()
                     .filter(|part| !part.is_empty())
                     .collect();
@@ -266,39 +317,82 @@ fn sessions_over(number: usize, unit: &str, trials: &[&TrialRow]) -> Option<Mark
         }
         all.retain(is_curve);
         all
+    }
+
+    /// What was reached of the load, and how it is written.
+    fn reached(&self) -> (Of, fn(f64) -> String) {
+        match self.unit {
+            "times" => (|f| f.goodput_bps, |value| quantity(value, "bps")),
+            "connections" => (|f| f.sessions_active_max, self.format),
+            "bits/s" => (|f| f.goodput_bps, self.format),
+            "transactions/s" => (|f| f.transactions_per_s, self.format),
+            _ => (|f| f.open_per_s, self.format),
+        }
+    }
+}
+
+/// Failures, what was reached and how long it took, over the load that trials of sessions asked for.
+pub(super) fn sessions_over_load(loaded: &Loaded) -> Option<Markup> {
+    let of_unit = |(number, load): (usize, &SessionLoad<'_>)| {
+        let (reached, format) = load.reached();
+        let single = load.frames.len() == 1;
+        let name = |text| if single { text } else { "" };
+        let times: &[(&str, Of)] = match single {
+            true => &[
+                ("set-up", |f| f.setup_p99_ns),
+                ("first byte", |f| f.ttfb_p99_ns),
+                ("last byte", |f| f.ttlb_p99_ns),
+            ],
+            false => &[("", |f| f.ttlb_p99_ns)],
+        };
+        let (failures, rest) = if single { (4, 3) } else { (0, 0) };
+        let failed = load.series(&[(name("failed"), failed_ratio)]);
+        let plots = vec![
+            panel("failed, share of attempted", percent, failures, 100.0, failed),
+            panel(
+                "reached, as a mean with ramps",
+                format,
+                rest,
+                100.0,
+                load.series(&[(name("reached"), reached)]),
+            ),
+            panel(
+                if single { "99% of the times" } else { "time to the last byte, 99%" },
+                ns,
+                0,
+                110.0,
+                load.series(times),
+            ),
+        ];
+        let title = format!("Failures, load reached and times over load, {}", load.what);
+        panels(&format!("c-session-load-{number}"), &title, &load.axis(), plots, &[], &[])
     };
-    let chart = |id: &str, title: &str, y: &str, format, names: &[(&str, Of)]| {
-        let series = series(names);
-        let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
-        let title = format!("{title} over load, {what}");
-        lines(&format!("c-{id}-{number}"), &title, &x, &Axis::suited(y, format, values), &series)
+    all(SessionLoad::all(loaded).iter().enumerate().map(of_unit))
+}
+
+/// The other figures over the load of sessions.
+pub(super) fn more_over_session_load(loaded: &Loaded) -> Option<Markup> {
+    let of_unit = |(number, load): (usize, &SessionLoad<'_>)| {
+        let x = load.axis();
+        let chart = |id: &str, title: &str, y: &str, format, names: &[(&str, Of)]| {
+            let series = load.series(names);
+            let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+            let title = format!("{title} over load, {}", load.what);
+            lines(&format!("c-{id}-{number}"), &title, &x, &Axis::suited(y, format, values), &series)
+        };
+        let opened: [(&str, Of); 2] =
+            [("attempted", |f| f.sessions_attempted), ("established", |f| f.sessions_established)];
+        let opened = chart("s-opened", "Sessions attempted and established", "sessions", count, &opened);
+        if load.frames.len() == 1 {
+            return opened;
+        }
+        all([
+            opened,
+            chart("s-setup", "Time to set up", "99%", ns, &[("", |f| f.setup_p99_ns)]),
+            chart("s-response", "Time to the first byte", "99%", ns, &[("", |f| f.ttfb_p99_ns)]),
+        ])
     };
-    let (reached, of_what): (Of, fn(f64) -> String) = match unit {
-        "times" => (|f| f.goodput_bps, |value| quantity(value, "bps")),
-        "connections" => (|f| f.sessions_active_max, format),
-        "bits/s" => (|f| f.goodput_bps, format),
-        "transactions/s" => (|f| f.transactions_per_s, format),
-        _ => (|f| f.open_per_s, format),
-    };
-    all([
-        chart("s-failed", "Failed sessions", "failed, share of attempted", percent, &[("", failed_ratio)]),
-        chart(
-            "s-opened",
-            "Sessions attempted and established",
-            "sessions",
-            count,
-            &[("attempted", |f| f.sessions_attempted), ("established", |f| f.sessions_established)],
-        ),
-        chart("s-reached", "Reached, as a mean with ramps,", "reached", of_what, &[("", reached)]),
-        chart("s-setup", "Time to set up", "99%", ns, &[("", |f| f.setup_p99_ns)]),
-        chart(
-            "s-response",
-            "Time to the first and to the last byte",
-            "99%",
-            ns,
-            &[("first byte", |f| f.ttfb_p99_ns), ("last byte", |f| f.ttlb_p99_ns)],
-        ),
-    ])
+    all(SessionLoad::all(loaded).iter().enumerate().map(of_unit))
 }
 
 /// What devices along the path received and sent, by their counters, while trials ran; the last trials first.
@@ -430,9 +524,9 @@ impl Quantiles {
     }
 }
 
-/// A percentile plot.
-pub(super) fn percentile_chart(id: &str, title: &str, series: &[Series]) -> Option<Markup> {
-    let x = Axis { title: "share of the packets".to_owned(), scale: Scale::Percentile, format: quantile };
+/// A percentile plot of packets or of sessions: `of` says which.
+pub(super) fn percentile_chart(id: &str, title: &str, of: &str, series: &[Series]) -> Option<Markup> {
+    let x = Axis { title: format!("share of the {of}"), scale: Scale::Percentile, format: quantile };
     let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
     let y = Axis::suited("not slower than", ns, values);
     lines(id, title, &x, &y, series)
@@ -445,7 +539,8 @@ pub(super) fn percentiles(loaded: &Loaded) -> Option<Markup> {
         None => (of_frames(loaded), "of the trial with the highest load and the least loss"),
     };
     let more = series.len().saturating_sub(SERIES_MAX);
-    let chart = percentile_chart("c-percentiles", &format!("Latency percentiles {about}"), &series)?;
+    let chart =
+        percentile_chart("c-percentiles", &format!("Latency percentiles {about}"), "packets", &series)?;
     Some(html! {
         (chart)
         @if more > 0 { p.soft { "The first " (SERIES_MAX) " are drawn; " (more) " more are in the tables." } }
@@ -502,105 +597,144 @@ pub(super) fn over_time(loaded: &Loaded) -> Option<Markup> {
 /// Disturbances listed beside the charts.
 const DISTURBANCES_MAX: usize = 20;
 
-fn timeline(loaded: &Loaded, trial: u32, intervals: &[Value]) -> Option<Markup> {
-    let read = intervals.iter().filter_map(|interval| IntervalDocument::deserialize(interval).ok());
-    let read: Vec<IntervalDocument> = read.filter(|interval| !interval.draining).collect();
-    let bands: Vec<Band> = read
-        .iter()
-        .filter(|interval| !interval.disturbances.is_empty())
-        .map(|interval| Band {
+/// The intervals of a trial in which it sent.
+struct Timeline {
+    trial: u32,
+    sending: Vec<(f64, Figures)>,
+    /// When the tester was disturbed.
+    bands: Vec<Band>,
+}
+
+impl Timeline {
+    fn new(trial: u32, intervals: &[Value]) -> Self {
+        let read = intervals.iter().filter_map(|interval| IntervalDocument::deserialize(interval).ok());
+        let read: Vec<IntervalDocument> = read.filter(|interval| !interval.draining).collect();
+        let disturbed = read.iter().filter(|interval| !interval.disturbances.is_empty());
+        let bands = disturbed.map(|interval| Band {
             from: (interval.at_s - interval.interval_s).max(0.0),
             to: interval.at_s,
             about: interval.disturbances.join("; "),
+        });
+        Self { trial, bands: bands.collect(), sending: read.into_iter().map(figures).collect() }
+    }
+
+    fn series(&self, all: &[(&str, Of)]) -> Vec<Series> {
+        let one = |(name, of): &(&str, Of)| Series {
+            name: (*name).to_owned(),
+            points: self.sending.iter().filter_map(|(at_s, figures)| Some((*at_s, of(figures)?))).collect(),
+            ..Series::default()
+        };
+        let all: Vec<Series> = all.iter().map(one).collect();
+        if all.iter().any(|one| one.points.len() > 1) { all } else { Vec::new() }
+    }
+
+    fn axis() -> Axis {
+        Axis { title: "time since traffic started".to_owned(), scale: Scale::Linear, format: seconds }
+    }
+
+    /// Rates and times of packets and of sessions over one axis, with the disturbances below it.
+    fn overview(&self) -> Option<Markup> {
+        let rates = self.series(&[("sent", |f| f.offered_pps), ("received", |f| f.rx_pps)]);
+        let delays = self.series(&[
+            ("median", |f| f.latency_p50_ns),
+            ("99%", |f| f.latency_p99_ns),
+            ("longest", |f| f.latency_max_ns),
+        ]);
+        let sessions = self.series(&[
+            ("opened per second", |f| f.open_per_s),
+            ("transactions per second", |f| f.transactions_per_s),
+        ]);
+        let times = self.series(&[
+            ("set-up", |f| f.setup_p99_ns),
+            ("first byte", |f| f.ttfb_p99_ns),
+            ("last byte", |f| f.ttlb_p99_ns),
+        ]);
+        let plots = vec![
+            panel("packets per second", pps, 0, 110.0, rates),
+            panel("one-way delay", ns, 2, 130.0, delays),
+            panel("sessions per second", |value| quantity(value, "/s"), 0, 110.0, sessions),
+            panel("times of sessions, 99%", ns, 5, 130.0, times),
+        ];
+        panels(
+            &format!("c-time-{}", self.trial),
+            "Rates and times over time",
+            &Self::axis(),
+            plots,
+            &self.bands,
+            &[],
+        )
+    }
+
+    /// Outcomes of sessions, and if `close` how evenly packets left and arrived.
+    fn rest(&self, close: bool) -> Option<Markup> {
+        let chart = |id: &str, title: &str, y: &str, format, series: Vec<Series>| {
+            let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
+            let y = Axis::suited(y, format, values);
+            lines_over(&format!("c-{id}-{}", self.trial), title, &Self::axis(), &y, &series, &self.bands)
+        };
+        let variations = self.series(&[
+            ("standard deviation of latency", |f| f.latency_stddev_ns),
+            ("jitter, mean", |f| f.jitter_mean_ns),
+            ("standard deviation between arrivals", |f| f.interarrival_stddev_ns),
+        ]);
+        let pacing = self
+            .series(&[("gap error, 99%", |f| f.gap_error_p99_ns), ("latest departure", |f| f.late_max_ns)]);
+        let outcomes = self.series(&[
+            ("attempted", |f| f.sessions_attempted),
+            ("established", |f| f.sessions_established),
+            ("failed", |f| f.sessions_failed),
+        ]);
+        let rises =
+            |series: &[Series]| close && series.iter().flat_map(|one| &one.points).any(|p| p.1 != 0.0);
+        let (varies, paced) = (rises(&variations), rises(&pacing));
+        all([
+            chart("outcomes", "Sessions in each interval", "sessions", count, outcomes),
+            chart("variation", "Delay variation in each interval", "time", ns, variations).filter(|_| varies),
+            chart("pacing", "Pacing: departures compared with the schedule", "time", ns, pacing)
+                .filter(|_| paced),
+        ])
+    }
+
+    /// When the tester was disturbed, and by what.
+    fn disturbances(&self) -> Option<Markup> {
+        let (bands, intervals) = (&self.bands, self.sending.len());
+        let word = if intervals == 1 { "interval" } else { "intervals" };
+        (!bands.is_empty()).then(|| {
+            html! {
+                details {
+                    summary { "The tester was disturbed in " (bands.len()) " of " (intervals) " " (word) ", marked below the axis" }
+                    ul {
+                        @for band in bands.iter().take(DISTURBANCES_MAX) {
+                            li { "until " (seconds(band.to)) ": " (band.about) }
+                        }
+                        @if bands.len() > DISTURBANCES_MAX { li { "and " (bands.len() - DISTURBANCES_MAX) " more" } }
+                    }
+                }
+            }
         })
-        .collect();
-    let sending: Vec<(f64, Figures)> = read.into_iter().map(figures).collect();
-    let series = |name: &str, of: Of| Series {
-        name: name.to_owned(),
-        points: sending.iter().filter_map(|(at_s, figures)| Some((*at_s, of(figures)?))).collect(),
-        ..Series::default()
-    };
-    let x = Axis { title: "time since traffic started".to_owned(), scale: Scale::Linear, format: seconds };
-    let chart = |id: String, title: &str, y: &str, format, series: &[Series]| {
-        if series.iter().all(|one| one.points.len() < 2) {
-            return None;
-        }
-        let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
-        lines_over(&id, title, &x, &Axis::suited(y, format, values), series, &bands)
-    };
-    let rates = [series("sent", |f| f.offered_pps), series("received", |f| f.rx_pps)];
-    let delays = [
-        series("median", |f| f.latency_p50_ns),
-        series("99%", |f| f.latency_p99_ns),
-        series("longest", |f| f.latency_max_ns),
-    ];
-    let variations = [
-        series("standard deviation of latency", |f| f.latency_stddev_ns),
-        series("jitter, mean", |f| f.jitter_mean_ns),
-        series("standard deviation between arrivals", |f| f.interarrival_stddev_ns),
-    ];
-    let pacing =
-        [series("gap error, 99%", |f| f.gap_error_p99_ns), series("latest departure", |f| f.late_max_ns)];
-    let sessions = [
-        series("opened per second", |f| f.open_per_s),
-        series("transactions per second", |f| f.transactions_per_s),
-    ];
-    let started = [
-        series("attempted", |f| f.sessions_attempted),
-        series("established", |f| f.sessions_established),
-        series("failed", |f| f.sessions_failed),
-    ];
-    let times = [
-        series("set-up", |f| f.setup_p99_ns),
-        series("first byte", |f| f.ttfb_p99_ns),
-        series("last byte", |f| f.ttlb_p99_ns),
-    ];
+    }
+}
+
+/// A single run over time: rates, times, and when the tester was disturbed.
+pub(super) fn run_over_time(loaded: &Loaded) -> Option<Markup> {
+    let [(trial, intervals)] = &loaded.intervals[..] else { return None };
+    let line = Timeline::new(*trial, intervals);
+    let chart = line.overview().filter(|_| loaded.trials.len() == 1)?;
+    Some(html! { (chart) @if let Some(list) = line.disturbances() { (list) } })
+}
+
+fn timeline(loaded: &Loaded, trial: u32, intervals: &[Value]) -> Option<Markup> {
+    let line = Timeline::new(trial, intervals);
+    let single = loaded.trials.len() == 1;
     let row = loaded.trials.iter().find(|row| row.number == trial);
     // Of several trials only a disturbed one needs to show how it was sent.
-    let is_close = loaded.trials.len() == 1 || row.is_some_and(|row| row.disturbed) || !bands.is_empty();
-    let close = |series: &[Series], chart: Option<Markup>| {
-        let is_flat = series.iter().flat_map(|one| &one.points).all(|point| point.1 == 0.0);
-        chart.filter(|_| is_close && !is_flat)
-    };
-    let charts = all([
-        chart(format!("c-rate-{trial}"), "Packets per second", "packets per second", pps, &rates),
-        chart(format!("c-delay-{trial}"), "Latency in each interval", "one-way delay", ns, &delays),
-        close(
-            &variations,
-            chart(
-                format!("c-variation-{trial}"),
-                "Delay variation in each interval",
-                "time",
-                ns,
-                &variations,
-            ),
-        ),
-        close(
-            &pacing,
-            chart(
-                format!("c-pacing-{trial}"),
-                "Pacing: departures compared with the schedule",
-                "time",
-                ns,
-                &pacing,
-            ),
-        ),
-        chart(format!("c-sessions-{trial}"), "Sessions", "per second", count, &sessions),
-        chart(format!("c-outcomes-{trial}"), "Sessions in each interval", "sessions", count, &started),
-        chart(format!("c-times-{trial}"), "Times of sessions, 99%, in each interval", "99%", ns, &times),
-    ])?;
+    let is_close = single || row.is_some_and(|row| row.disturbed) || !line.bands.is_empty();
+    let overview = line.overview().filter(|_| !single);
+    let list = line.disturbances().filter(|_| !single);
+    let charts = all([overview, line.rest(is_close), list])?;
     Some(html! {
-        @if let Some(row) = row.filter(|_| loaded.trials.len() > 1) { h3 { (row.title()) } }
+        @if let Some(row) = row.filter(|_| !single) { h3 { (row.title()) } }
         (charts)
-        @if !bands.is_empty() {
-            p { "The tester was disturbed in " (bands.len()) " of " (sending.len()) " intervals, shaded above:" }
-            ul {
-                @for band in bands.iter().take(DISTURBANCES_MAX) {
-                    li { "until " (seconds(band.to)) ": " (band.about) }
-                }
-                @if bands.len() > DISTURBANCES_MAX { li { "and " (bands.len() - DISTURBANCES_MAX) " more" } }
-            }
-        }
     })
 }
 

@@ -127,8 +127,7 @@ pub(super) fn reproduce(loaded: &Loaded) -> Markup {
             }
         }
         @if let Some(config) = config {
-            h3 { "Settings of the method" }
-            pre tabindex="0" { code { (config) } }
+            details { summary { "Settings of the method" } pre tabindex="0" { code { (config) } } }
         }
         @if !campaign.profile.is_empty() {
             details open[!folded] {

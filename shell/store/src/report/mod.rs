@@ -5,6 +5,7 @@
 
 mod answer;
 mod curves;
+mod front;
 mod machine;
 mod services;
 mod side_by_side;
@@ -25,33 +26,47 @@ struct Section {
     id: &'static str,
     title: &'static str,
     body: Markup,
+    /// Seen only when it is opened; in print it always is.
+    folded: bool,
 }
 
 impl Section {
     fn new(id: &'static str, title: &'static str, body: Option<Markup>) -> Option<Self> {
-        Some(Self { id, title, body: body? })
+        Some(Self { id, title, body: body?, folded: false })
+    }
+
+    fn folded(id: &'static str, title: &'static str, body: Option<Markup>) -> Option<Self> {
+        Some(Self { folded: true, ..Self::new(id, title, body)? })
     }
 }
 
-/// The report of a campaign, or of a single run ([`Loaded::single`]).
+/// The report of a campaign, or of a single run ([`Loaded::single`]): the answer, the curves, and everything else folded.
 pub fn campaign(loaded: &Loaded) -> String {
     let campaign = &loaded.campaign;
+    let more_over_load = both(curves::variation_over_load(loaded), curves::more_over_session_load(loaded));
     let sections = [
         Section::new("answer", "Summary", Some(answer::answer(loaded))),
-        Section::new("findings", "Findings", tables::findings(loaded)),
         Section::new("services", "Services", services::services(loaded)),
-        Section::new("criteria", "Pass criteria", tables::criteria(loaded)),
-        Section::new("throughput", "Throughput against line rate", curves::throughput(loaded)),
         Section::new("load", "Loss and latency over load", curves::over_load(loaded)),
-        Section::new("percentiles", "Latency percentiles", curves::percentiles(loaded)),
         Section::new("session-load", "Sessions over load", curves::sessions_over_load(loaded)),
-        Section::new("sessions", "Sessions", tables::sessions(loaded)),
-        Section::new("streams", "Streams and ports", tables::streams_and_ports(loaded)),
-        Section::new("path", "Losses along the path", path(loaded)),
-        Section::new("trials", "Trials", tables::trials(loaded)),
-        Section::new("time", "Over time", curves::over_time(loaded)),
-        Section::new("environment", "Environment", machine::environment(loaded)),
-        Section::new("reproduce", "Reproduction", Some(machine::reproduce(loaded))),
+        Section::new("time", "Over time", curves::run_over_time(loaded)),
+        Section::new(
+            "path",
+            "Losses along the path",
+            both(tables::path(loaded), curves::path_over_time(loaded)),
+        ),
+        Section::folded("findings", "Findings", tables::findings(loaded)),
+        Section::folded("criteria", "Pass criteria", tables::criteria(loaded)),
+        Section::folded("throughput", "Throughput against line rate", curves::throughput(loaded)),
+        Section::folded("more-load", "More figures over load", more_over_load),
+        Section::folded("percentiles", "Latency percentiles", curves::percentiles(loaded)),
+        Section::folded("sessions", "Sessions", tables::sessions(loaded)),
+        Section::folded("streams", "Streams and ports", tables::streams_and_ports(loaded)),
+        Section::folded("trials", "Trials", tables::trials(loaded)),
+        Section::folded("more-time", "More over time", curves::over_time(loaded)),
+        Section::folded("environment", "Environment", machine::environment(loaded)),
+        Section::folded("reproduce", "Reproduction", Some(machine::reproduce(loaded))),
+        Section::folded("terms", "Terms", answer::terms(loaded)),
     ];
     let name = if campaign.name.is_empty() { "Unnamed run" } else { campaign.name.as_str() };
     let about = html! {
@@ -63,15 +78,10 @@ pub fn campaign(loaded: &Loaded) -> String {
     page(name, &about, &sections.into_iter().flatten().collect::<Vec<_>>())
 }
 
-/// Where packets were lost, and what the devices along the path received and sent over time.
-fn path(loaded: &Loaded) -> Option<Markup> {
-    let (hops, rates) = (tables::path(loaded), curves::path_over_time(loaded));
-    (hops.is_some() || rates.is_some()).then(|| {
-        html! {
-            @if let Some(hops) = hops { (hops) }
-            @if let Some(rates) = rates { (rates) }
-        }
-    })
+/// One after the other, as far as they are there.
+fn both(first: Option<Markup>, second: Option<Markup>) -> Option<Markup> {
+    let all: Vec<Markup> = [first, second].into_iter().flatten().collect();
+    (!all.is_empty()).then(|| html! { @for one in &all { (one) } })
 }
 
 /// Method, times and names in a line.
@@ -83,14 +93,22 @@ fn about(loaded: &Loaded) -> String {
         State::Interrupted => "interrupted",
         State::Failed => "failed",
     };
-    let mut parts = vec![campaign.method.clone(), campaign.started.clone()];
-    parts.extend(campaign.ended.as_ref().map(|ended| format!("ended {ended}")));
+    let mut parts = vec![campaign.method.clone(), instant(&campaign.started)];
+    parts.extend(campaign.ended.as_ref().map(|ended| format!("ended {}", instant(ended))));
     parts.push(state.to_owned());
     parts.extend((campaign.resumed > 0).then(|| format!("resumed {} times", campaign.resumed)));
     parts.push(campaign.id.to_string());
     parts.push(format!("eagre {}", campaign.version));
     parts.retain(|part| !part.is_empty());
     parts.join(" · ")
+}
+
+/// An instant of RFC 3339 in UTC, to the second; another text as it is.
+fn instant(text: &str) -> String {
+    match (text.get(..10), text.get(10..11), text.get(11..19), text.ends_with('Z')) {
+        (Some(date), Some("T"), Some(time), true) => format!("{date} {time} UTC"),
+        _ => text.to_owned(),
+    }
 }
 
 /// The page of a report of counters along a path, `eagre.path/1`: the weakest link, rates over time, counts of each hop.
@@ -152,16 +170,22 @@ fn page(title: &str, about: &Markup, sections: &[Section]) -> String {
                 style { (PreEscaped(STYLE)) }
             }
             body {
-                a.skip href="#answer" { "Skip to the summary" }
+                a.skip href="#h-answer" { "Skip to the summary" }
                 header { h1 { (title) } (about) }
                 nav aria-label="Sections" {
                     ul { @for section in sections { li { a href=(format!("#{}", section.id)) { (section.title) } } } }
                 }
                 main {
                     @for section in sections {
-                        section id=(section.id) aria-labelledby=(format!("h-{}", section.id)) {
-                            h2 id=(format!("h-{}", section.id)) { (section.title) }
-                            (section.body)
+                        @let heading = html! { h2 id=(format!("h-{}", section.id)) { (section.title) } };
+                        section aria-labelledby=(format!("h-{}", section.id)) {
+                            @if section.folded {
+                                // A link to what is in a closed part opens it.
+                                details { summary { (heading) } div id=(section.id) { (section.body) } }
+                            } @else {
+                                (heading)
+                                div id=(section.id) { (section.body) }
+                            }
                         }
                     }
                 }

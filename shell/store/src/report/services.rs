@@ -4,6 +4,7 @@ use super::tables::{Column, table};
 use crate::{Loaded, percent, quantity};
 use maud::{Markup, html};
 use methods::{Service, ServiceRow, ServiceStep};
+use units::{BitRate, Layer};
 
 /// Both tables; `None` if no service was tested.
 pub(super) fn services(loaded: &Loaded) -> Option<Markup> {
@@ -16,23 +17,22 @@ fn rows_of(result: &crate::StoredResult) -> Vec<ServiceRow> {
     result.typed().map(|result| result.findings.services().to_vec()).unwrap_or_default()
 }
 
+/// A rate as it is written elsewhere on the page, with its layer unless it is that of frames with FCS.
+fn rate(rate: BitRate) -> String {
+    let layer = if rate.layer == Layer::L1 { " L1" } else { "" };
+    format!("{}{layer}", quantity(rate.bps as f64, "bps"))
+}
+
 fn agreed(rows: &[ServiceRow]) -> Option<Markup> {
-    let verdict = |row: &ServiceRow| {
-        let word = match row.passed {
-            Some(true) => "passed",
-            Some(false) => "FAILED",
-            None => "not decided",
-        };
-        Some(word.to_owned())
-    };
+    let verdicts = Column::verdicts("verdict", rows.iter().map(|row| row.passed));
     let bytes = |of: fn(&Service) -> Option<u64>| move |row: &ServiceRow| Some(of(&row.service)?.to_string());
     table(
         "What was agreed of each service. Information rates and bursts are of frames with FCS.",
         &[
             Column::text("service", rows, |row| Some(row.service.name.clone())),
-            Column::text("verdict", rows, verdict),
-            Column::new("CIR", rows, |row| Some(row.service.cir.to_string())),
-            Column::new("EIR", rows, |row| Some(row.service.eir?.to_string())),
+            verdicts,
+            Column::new("CIR", rows, |row| Some(rate(row.service.cir))),
+            Column::new("EIR", rows, |row| Some(rate(row.service.eir?))),
             Column::new("CBS, bytes", rows, bytes(|service| service.cbs)),
             Column::new("EBS, bytes", rows, bytes(|service| service.ebs)),
             Column::text("frames", rows, |row| Some(row.service.frames.as_ref()?.to_string())),
@@ -40,7 +40,7 @@ fn agreed(rows: &[ServiceRow]) -> Option<Markup> {
                 Some(if row.service.policing { "yes" } else { "no" }.to_owned())
             }),
             Column::new("most lost (FLR)", rows, |row| Some(percent(row.service.flr_max))),
-            Column::new("most delay (FTD)", rows, |row| Some(row.service.ftd_max.to_string())),
+            Column::new("most delay (FTD)", rows, |row| Some(quantity(row.service.ftd_max.0 as f64, "ns"))),
             Column::new("most delay variation (FDV)", rows, |row| Some(row.service.fdv_max.to_string())),
             Column::new("least availability", rows, |row| Some(percent(row.service.availability_min))),
         ],
@@ -56,21 +56,14 @@ fn steps(rows: &[ServiceRow]) -> Option<Markup> {
     type Step = (String, ServiceStep);
     let bps = |of: fn(&ServiceStep) -> f64| move |(_, step): &Step| Some(quantity(of(step), "bps"));
     let ns = |of: fn(&ServiceStep) -> Option<f64>| move |(_, step): &Step| Some(quantity(of(step)?, "ns"));
-    let verdict = |(_, step): &Step| {
-        let word = match step.passed {
-            Some(true) => "passed",
-            Some(false) => "FAILED",
-            None => "the tester was the limit or disturbed",
-        };
-        Some(word.to_owned())
-    };
+    let verdicts = Column::verdicts("verdict", steps.iter().map(|(_, step)| step.passed));
     table(
         "Configuration test, step by step, then the performance test with all services at once. Above the CIR only what passes \
          is judged.",
         &[
             Column::text("service", &steps, |(name, _)| Some(name.clone())),
             Column::text("step", &steps, |(_, step)| Some(step.step.clone())),
-            Column::text("verdict", &steps, verdict),
+            verdicts,
             Column::new("asked", &steps, bps(|step| step.asked_bps as f64)),
             Column::new("sent", &steps, bps(|step| step.offered_bps)),
             Column::new("received", &steps, bps(|step| step.received_bps)),

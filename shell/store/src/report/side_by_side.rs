@@ -28,8 +28,8 @@ pub fn comparison(campaigns: &[Loaded], down: &str, across: &str) -> String {
         Section::new("throughput", "Rates side by side", throughput(campaigns, &names)),
         Section::new("load", "Loss and latency over load", over_load(campaigns, &names)),
         Section::new("percentiles", "Latency percentiles", percentiles(campaigns, &names)),
-        Section::new("environment", "What differed", differences(campaigns, &names)),
-        Section::new("reproduce", "Reproduction", Some(reproduce(campaigns, &names))),
+        Section::folded("environment", "What differed", differences(campaigns, &names)),
+        Section::folded("reproduce", "Reproduction", Some(reproduce(campaigns, &names))),
     ];
     let about = html! { p.soft { (campaigns.len()) " campaigns; differences are from the first" } };
     page(&names.join(" · "), &about, &sections.into_iter().flatten().collect::<Vec<_>>())
@@ -201,7 +201,7 @@ fn percentiles(campaigns: &[Loaded], names: &[String]) -> Option<Markup> {
     };
     let series: Vec<Series> =
         campaigns.iter().zip(names).filter_map(one).filter(|series| !series.points.is_empty()).collect();
-    percentile_chart("c-percentiles", "Latency percentiles, the largest of the streams'", &series)
+    percentile_chart("c-percentiles", "Latency percentiles, the largest of the streams'", "packets", &series)
 }
 
 /// Facts about machines and runs that are not the same everywhere.

@@ -1,6 +1,7 @@
 //! The tables of a report. A column that no row has a value for is left out.
 
 use super::curves::{Quantiles, percentile_chart};
+use super::front;
 use super::words::{self, measured};
 use crate::chart::Series;
 use crate::{Finding, Loaded, StoredResult, TrialRow, percent, quantity};
@@ -14,6 +15,8 @@ use units::whole as count;
 
 /// Rows of streams shown; all are in the export.
 const STREAMS_MAX: usize = 200;
+/// A method's own figures that stand side by side.
+const ACROSS_MAX: usize = 10;
 /// Rows of trials shown.
 const TRIALS_MAX: usize = 2_000;
 
@@ -33,6 +36,19 @@ impl Column {
     pub(super) fn text<T>(head: &str, rows: &[T], cell: impl Fn(&T) -> Option<String>) -> Self {
         let cell = |row: &T| cell(row).filter(|text| !text.is_empty());
         Self { is_text: true, ..Self::new(head, rows, cell) }
+    }
+
+    /// Verdicts, each with its colour, its sign and its word.
+    pub(super) fn verdicts(head: &str, all: impl Iterator<Item = Option<bool>>) -> Self {
+        let cell = |passed| {
+            let (class, word) = match passed {
+                Some(true) => ("good", "✓ passed"),
+                Some(false) => ("bad", "✕ failed"),
+                None => ("warn", "? can't be judged: the tester was the limit or disturbed"),
+            };
+            Some(html! { span class=(class) { (word) } })
+        };
+        Self { head: head.to_owned(), is_text: true, cells: all.map(cell).collect() }
     }
 }
 
@@ -74,7 +90,7 @@ pub(super) fn findings(loaded: &Loaded) -> Option<Markup> {
          'below' the smallest that every trial failed at; 'indicative' is \
          what trials that can't be judged suggest; 'resolution' is how far apart they are at most where trials agree.",
         &[
-            Column::text("frames", rows, |f| Some(f.frame.clone())),
+            Column::text(front::first_column(rows), rows, |f| Some(f.frame.clone())),
             Column::text("goal", rows, |f| Some(words::name(&f.goal))),
             Column::new("found", rows, value(|f| f.value)),
             Column::new("of line rate", rows, share),
@@ -102,12 +118,21 @@ fn method_rows(result: &StoredResult) -> Option<Markup> {
             heads.push(head);
         }
     }
-    let cell = |head: &str| {
-        Column::text(head, &rows, |row| {
-            row.iter().find(|(name, _)| name == head).map(|(_, value)| value.clone())
-        })
+    let value = |row: &Vec<(String, String)>, head: &str| {
+        row.iter().find(|(name, _)| name == head).map(|(_, value)| value.clone())
     };
-    let columns: Vec<Column> = heads.iter().map(|head| cell(head)).collect();
+    // Many figures stand one below the other: no page is as wide as they are.
+    let columns: Vec<Column> = match heads.len() > ACROSS_MAX {
+        false => heads.iter().map(|head| Column::text(head, &rows, |row| value(row, head))).collect(),
+        true => {
+            let of_row = |(number, row)| {
+                let name = if rows.len() == 1 { "value".to_owned() } else { format!("row {number}") };
+                Column::text(&name, &heads, |head| value(row, head))
+            };
+            let names = Column::text("figure", &heads, |head| Some((*head).to_owned()));
+            std::iter::once(names).chain((1..).zip(&rows).map(of_row)).collect()
+        }
+    };
     let method = &result.method;
     let rows = table(&format!("All figures of {method}, under its own names"), &columns)?;
     Some(html! { details { summary { "All figures of " (method) } (rows) } })
@@ -158,16 +183,14 @@ pub(super) fn criteria(loaded: &Loaded) -> Option<Markup> {
         .flat_map(|(trial, document)| document.criteria.iter().map(|one| (trial.ordinal, one)))
         .collect();
     let trial = |(number, _): &(u32, &CriterionResult)| (loaded.trials.len() > 1).then(|| number.to_string());
-    let passed =
-        |(_, one): &(u32, &CriterionResult)| Some(if one.passed { "met" } else { "NOT MET" }.to_owned());
-    let failed = all.iter().filter(|(_, one)| !one.passed).count();
-    let caption = match failed {
-        0 => format!("All {} criteria were met.", all.len()),
-        n => format!(
-            "{n} of {} criteria were not met. A value that was not measured does not meet its criterion.",
-            all.len()
-        ),
-    };
+    let outcome = all.iter().map(|(_, one)| {
+        let (class, word) = front::outcome(one);
+        Some(html! { span class=(class) { (word) } })
+    });
+    let outcome = Column { head: "outcome".to_owned(), is_text: true, cells: outcome.collect() };
+    let known: Vec<CriterionResult> = all.iter().map(|(_, one)| (*one).clone()).collect();
+    let caption =
+        format!("{} A value that was not measured does not meet its criterion.", front::criteria_met(&known));
     table(
         &caption,
         &[
@@ -175,7 +198,7 @@ pub(super) fn criteria(loaded: &Loaded) -> Option<Markup> {
             Column::text("value", &all, |(_, one)| Some(one.path.clone())),
             Column::new("must be", &all, |(_, one)| Some(one.bound.clone())),
             Column::new("was", &all, |(_, one)| one.value.map(|value| measured(&one.path, value))),
-            Column::new("", &all, passed),
+            outcome,
         ],
     )
 }
@@ -258,7 +281,8 @@ fn session_times(rows: &[(&String, &SessionResult)]) -> Option<Markup> {
         })
         .filter(|series| !series.points.is_empty())
         .collect();
-    let chart = percentile_chart("c-sessions", "Time to set up, to first byte and to last byte", &series);
+    let chart =
+        percentile_chart("c-sessions", "Time to set up, to first byte and to last byte", "sessions", &series);
     let rows = latency_table("Times of sessions", "what", &all);
     (chart.is_some() || rows.is_some()).then(|| {
         html! {
