@@ -364,6 +364,10 @@ impl Loaded {
             generator_limited: count(|trial| trial.generator_limited),
             disturbed: count(|trial| trial.disturbed),
             reason: first(|trial| !trial.valid).or_else(|| first(|trial| trial.generator_limited)),
+            outcome: self
+                .only()
+                .filter(|_| self.method_results.is_empty())
+                .and_then(|run| Some(run.overall?.outcome.into_owned())),
         }
     }
 }

@@ -254,6 +254,9 @@ pub struct Summary {
     /// Why the first of the trials that are not valid is not; else why the first that was limited was.
     #[serde(default)]
     pub reason: Option<String>,
+    /// Of a single run: whether what was asked of it holds: `passed`, `failed` or `cannot_judge`.
+    #[serde(default)]
+    pub outcome: Option<String>,
 }
 
 /// Which campaigns; what is not set leaves all.

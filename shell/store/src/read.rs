@@ -31,7 +31,9 @@ impl Store {
                     (SELECT count(*) FROM trial WHERE campaign = id AND generator_limited),
                     (SELECT count(*) FROM trial WHERE campaign = id AND disturbed),
                     (SELECT reasons ->> '$[0]' FROM trial WHERE campaign = id AND (NOT valid OR generator_limited)
-                     ORDER BY valid, number LIMIT 1)
+                     ORDER BY valid, number LIMIT 1),
+                    (SELECT min(overall) FROM trial WHERE campaign = id
+                     AND NOT EXISTS (SELECT 1 FROM method_result WHERE campaign = id) HAVING count(*) = 1)
              FROM campaign WHERE {conditions} ORDER BY started DESC, rowid DESC LIMIT {limit}"
         );
         let mut query = self.connection.prepare(&sql)?;
@@ -49,6 +51,7 @@ impl Store {
                 generator_limited: row.get(8)?,
                 disturbed: row.get(9)?,
                 reason: row.get(10)?,
+                outcome: row.get(11)?,
             })
         })?;
         let mut all = rows.collect::<Result<Vec<_>, _>>()?;
