@@ -1,6 +1,7 @@
 //! Test methods and campaigns.
 
 use crate::State;
+use result::OverallResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -118,6 +119,9 @@ pub struct Campaign {
     pub points: Vec<Point>,
     /// Findings, one sentence each.
     pub found: Vec<String>,
+    /// Whether the method found what it looks for and, where it judges, passed; once it has ended.
+    #[serde(default)]
+    pub overall: Option<OverallResult>,
 }
 
 /// A completed trial, as a point of a curve.

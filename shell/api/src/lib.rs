@@ -25,7 +25,7 @@ pub use live::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neigh
 pub use machine::{CheckStatus, DoctorCheck, Version};
 pub use ports::{Lease, NewLease, Port, PortKind, PortLease, Renewal};
 pub use problems::{Problem, ProblemPlace};
-pub use profiles::{Check, CheckedPort, NewCheck, NewProfile, ProfileEntry, StoredProfile};
+pub use profiles::{Check, CheckedPort, NewCheck, NewProfile, ProfileEntry, ProfileKind, StoredProfile};
 pub use runs::{
     NewPing, NewProtocolChange, NewRate, NewRun, NewStreams, PingResult, ProtocolAction, ProtocolChange,
     RemovedStreams, Run, State,

@@ -52,6 +52,19 @@ pub struct CheckedPort {
     pub device: String,
 }
 
+/// A profile to start a common test from.
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
+pub struct ProfileKind {
+    /// Kind of device or test.
+    pub name: String,
+    /// What it is for.
+    pub about: String,
+    /// The profile, with comments: change devices, addresses and rates.
+    pub profile: String,
+    /// Test method to run it by; without one it is a run.
+    pub method: Option<String>,
+}
+
 /// A profile in the list.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ProfileEntry {

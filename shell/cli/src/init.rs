@@ -4,40 +4,11 @@
 
 use crate::{Exit, Failure, words};
 use clap::Args as ClapArgs;
+use server::{KINDS, Kind};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// A profile to start from.
-struct Kind {
-    name: &'static str,
-    about: &'static str,
-    text: &'static str,
-    /// What to type once devices and addresses are right; `{}` stands for the file.
-    next: &'static str,
-}
-
-macro_rules! kinds {
-    ($($name:literal: $about:literal, $example:literal, $next:literal;)*) => {[$(Kind {
-        name: $name,
-        about: $about,
-        text: include_str!(concat!("../../../examples/", $example, ".yaml")),
-        next: $next,
-    }),*]};
-}
-
-const KINDS: [Kind; 10] = kinds! {
-    "router": "a router, IPv4 in both directions", "router-ipv4", "eagre run {}";
-    "router6": "a router, IPv6 in both directions", "router-ipv6", "eagre run {}";
-    "router-both": "a router, IPv4 and IPv6 together", "router-both", "eagre run {}";
-    "firewall": "a firewall or NAT: HTTP, HTTPS and DNS through it", "firewall", "eagre run {}";
-    "web": "a web server: pages over HTTP and HTTPS", "web-server-test", "eagre run {}";
-    "sessions": "limits of sessions through a device: connections per second, open connections", "bench-sessions", "eagre bench sessions {}";
-    "servers": "servers for clients of others: echo, web, DNS", "echo-server", "eagre run {}";
-    "pppoe": "an access concentrator: a thousand PPPoE subscribers", "pppoe", "eagre run {}";
-    "convergence": "a router with two paths: time until traffic takes the other one", "convergence", "eagre bench convergence {}";
-    "multicast": "a switch with IGMP snooping: joins, leaves, groups", "multicast-members", "eagre bench multicast {}";
-};
 /// Name of the schema beside a profile.
 const SCHEMA: &str = "eagre.schema.json";
 
@@ -93,8 +64,16 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, Failure> {
     }
     println!("{shown}: {}", kind.about);
     println!("Set its devices and addresses ('eagre ports' lists devices), then:");
-    println!("  eagre check {shown}\n  {}", kind.next.replace("{}", &shown));
+    println!("  eagre check {shown}\n  {}", next(kind, &shown));
     Ok(Exit::Done)
+}
+
+/// What to type once devices and addresses are right.
+fn next(kind: &Kind, file: &str) -> String {
+    match kind.method {
+        Some(method) => format!("eagre bench {method} {file}"),
+        None => format!("eagre run {file}"),
+    }
 }
 
 /// Writes a file that is not there yet.

@@ -10,9 +10,10 @@ use campaign::{
 };
 use engine::{Commands, RunOptions, View};
 use lab::Variables;
-use methods::{Attributes, GroupOutcome, LatencySummary, Timing, TrialOutcome, TrialRequest};
+use methods::{Attributes, GroupOutcome, LatencySummary, MethodResult, Timing, TrialOutcome, TrialRequest};
 use os::TscClock;
 use profile::Plan;
+use result::{Overall, OverallResult};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use store::{CampaignId, Store};
@@ -34,6 +35,7 @@ struct Progress {
     label: Option<String>,
     points: Vec<Arc<Point>>,
     found: Vec<String>,
+    overall: Option<OverallResult>,
     /// Names of the running trial.
     names: Arc<Names>,
 }
@@ -79,6 +81,7 @@ impl CampaignJob {
             label: progress.label.clone(),
             points: points.collect(),
             found: progress.found.clone(),
+            overall: progress.overall.clone(),
         }
     }
 
@@ -149,6 +152,7 @@ impl CampaignJob {
         if let Ok((campaign, report)) = &played {
             let mut progress = lock(&self.progress);
             progress.found = report.results.iter().flat_map(|result| result.summary.clone()).collect();
+            progress.overall = overall(&report.results, &progress.points);
             if report.ended == Ended::Done {
                 (progress.fraction, progress.trials_left, progress.left_s) = (1.0, 0, 0.0);
             }
@@ -255,4 +259,27 @@ fn point_sessions(request: &TrialRequest, outcome: &TrialOutcome) -> Option<Poin
         ttfb_p99_ns: p99(&sessions.ttfb),
         ttlb_p99_ns: p99(&sessions.ttlb),
     })
+}
+/// Whether methods found what they look for, with one cause; `None` without a result.
+fn overall(results: &[MethodResult], points: &[Arc<Point>]) -> Option<OverallResult> {
+    results.first()?;
+    let says = |outcome: Overall, reason: Option<String>| {
+        let remedy = (outcome == Overall::CannotJudge)
+            .then(|| "repeat it where less disturbs the tester: the page Doctor says what does".to_owned());
+        let reason = reason.map(|reason| reason.trim_end_matches('.').to_owned());
+        Some(OverallResult { outcome: outcome.name().into(), reason, remedy, runs: None })
+    };
+    if let Some(failed) = results.iter().find(|result| result.findings.has_failed()) {
+        return says(Overall::Failed, failed.summary.first().cloned());
+    }
+    let doubted = points.iter().find(|point| !point.valid).and_then(|point| point.reasons.first().cloned());
+    let unjudged = results.iter().any(|result| result.findings.is_unjudged());
+    if unjudged || (!points.is_empty() && points.iter().all(|point| !point.valid)) {
+        return says(Overall::CannotJudge, doubted.or_else(|| results[0].summary.first().cloned()));
+    }
+    if results.iter().all(|result| result.findings.nothing_found()) {
+        let said = results[0].summary.first().cloned();
+        return says(Overall::Failed, said.or_else(|| Some("nothing was found".to_owned())));
+    }
+    says(Overall::Passed, None)
 }

@@ -20,6 +20,7 @@ mod connections;
 mod events;
 mod fault;
 mod jobs;
+mod kinds;
 mod leases;
 mod limits;
 mod links;
@@ -44,6 +45,7 @@ mod tls;
 
 pub use access::{Caller, Token, TokenError};
 pub use fault::Fault;
+pub use kinds::{KINDS, Kind};
 pub use limits::Limits;
 pub use listen::{ServeError, serve};
 pub use options::{Options, TlsOptions};

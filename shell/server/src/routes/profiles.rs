@@ -5,7 +5,7 @@ use super::{Known, blocking, reading};
 use crate::fault::Fault;
 use crate::profiles::{check as checked, refuse_broken, text};
 use crate::service::Service;
-use api::{Check, NewCheck, NewProfile, Problem, ProfileEntry, StoredProfile};
+use api::{Check, NewCheck, NewProfile, Problem, ProfileEntry, ProfileKind, StoredProfile};
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
@@ -14,11 +14,11 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
-    OpenApiRouter::new().routes(routes!(check)).routes(routes!(profiles)).routes(routes!(
-        profile,
-        put_profile,
-        remove_profile
-    ))
+    OpenApiRouter::new()
+        .routes(routes!(check))
+        .routes(routes!(profiles))
+        .routes(routes!(kinds))
+        .routes(routes!(profile, put_profile, remove_profile))
 }
 
 /// Check a profile: all errors at once
@@ -34,6 +34,19 @@ async fn check(State(service): Known, Body(new): Body<NewCheck>) -> Result<Json<
     responses((status = 200, body = Vec<ProfileEntry>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn profiles(State(service): Known) -> Result<Json<Vec<ProfileEntry>>, Fault> {
     blocking(service, |service| Ok(Json(service.profiles.list()?))).await
+}
+
+/// Profiles to start common tests from, as `eagre init` writes them
+#[utoipa::path(get, path = "/api/v1/kinds", tag = "profiles",
+    responses((status = 200, body = Vec<ProfileKind>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
+async fn kinds() -> Json<Vec<ProfileKind>> {
+    let kind = |kind: &crate::Kind| ProfileKind {
+        name: kind.name.to_owned(),
+        about: kind.about.to_owned(),
+        profile: kind.text.to_owned(),
+        method: kind.method.map(str::to_owned),
+    };
+    Json(crate::KINDS.iter().map(kind).collect())
 }
 
 /// Text of a profile
