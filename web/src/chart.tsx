@@ -43,7 +43,7 @@ interface Wanted {
   /** The least that the axis reaches up to. */
   least?: number;
   note?: string;
-  /** What is shaded. */
+  /** What is marked below the axis. */
   bands?: () => Band[];
 }
 
@@ -70,17 +70,19 @@ const logarithmic: uPlot.Range.Function = (_plot, min, max) => {
   return [10 ** low, 10 ** Math.max(high, low + 1)];
 };
 
-/** Shades what lies between two positions; what is too narrow to see is widened. */
-function shade(plot: uPlot, bands: Band[]): void {
+/** Height of the strip below the axis, in pixels of the page. */
+const STRIP = 6;
+
+/** Marks what lies between two positions in a strip below the axis; what is too narrow to see is widened. */
+function mark(plot: uPlot, bands: Band[]): void {
   if (!plot.data[0]?.length) return;
   const { left, top, width, height } = plot.bbox;
   plot.ctx.save();
-  plot.ctx.fillStyle = colour("--bad");
-  plot.ctx.globalAlpha = 0.18;
+  plot.ctx.fillStyle = colour("--warn");
   for (const band of bands) {
     const to = Math.min(plot.valToPos(band.to, "x", true), left + width);
     const from = Math.max(Math.min(plot.valToPos(band.from, "x", true), to - 3), left);
-    if (to > left) plot.ctx.fillRect(from, top, Math.max(to - from, 3), height);
+    if (to > left) plot.ctx.fillRect(from, top + height + devicePixelRatio, Math.max(to - from, 3), STRIP * devicePixelRatio);
   }
   plot.ctx.restore();
 }
@@ -100,7 +102,7 @@ function options(wanted: Wanted, width: number, bands: () => Band[], pointed: (i
       y: wanted.log ? { distr: 3, range: logarithmic } : { range: linear(wanted.least ?? 1) },
     },
     axes: [
-      { ...axis, grid, space: 80, size: 30, values: (_p, splits) => splits.map((v) => wanted.x(v)) },
+      { ...axis, grid, space: 80, size: 34, gap: 9, values: (_p, splits) => splits.map((v) => wanted.x(v)) },
       {
         ...axis,
         grid,
@@ -111,7 +113,7 @@ function options(wanted: Wanted, width: number, bands: () => Band[], pointed: (i
       },
     ],
     series: [{}, ...wanted.lines.map((one) => series(one, wanted.points ?? false))],
-    hooks: { drawClear: [(plot) => shade(plot, bands())], setCursor: [(plot) => pointed(plot.cursor.idx ?? null)], draw: [() => void drawn.charts++] },
+    hooks: { drawClear: [(plot) => mark(plot, bands())], setCursor: [(plot) => pointed(plot.cursor.idx ?? null)], draw: [() => void drawn.charts++] },
   };
 }
 
@@ -167,7 +169,7 @@ export function Swatch({ look, only }: { look: number; only?: Line["only"] | "ba
       <svg class="swatch" width="14" height="10" aria-hidden="true">
         {only === "singles" && <circle cx="7" cy="5" r="3" fill="none" stroke={`var(${line(look)})`} />}
         {only === "disturbed" && <path d="M3 1l8 8m0 -8l-8 8" fill="none" stroke="var(--bad)" stroke-width="2" />}
-        {only === "band" && <rect width="14" height="10" fill="var(--bad)" opacity="0.18" />}
+        {only === "band" && <rect y="2" width="14" height="6" fill="var(--warn)" />}
       </svg>
     );
   }

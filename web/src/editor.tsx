@@ -22,14 +22,11 @@ export const asked = (chosen: Chosen): object => (chosen.name !== null ? { profi
 
 const CHECK_AFTER_MS = 350;
 
-export function ProfileEditor({ chosen, choose }: { chosen: Chosen; choose: (next: Chosen) => void }) {
-  const profiles = usePoll<ProfileEntry[]>("profiles", 0);
-  const [picked, setPicked] = useState("");
+/** Has a text checked when nothing was typed for a moment; why it can't be, if it can't. */
+export function useChecked(chosen: Chosen, choose: (next: Chosen) => void): unknown {
   const [wrong, setWrong] = useState<unknown>(null);
-  const area = useRef<HTMLTextAreaElement>(null);
   const newest = useRef("");
   newest.current = chosen.text;
-
   useEffect(() => {
     if (!chosen.text.trim()) return undefined;
     const text = chosen.text;
@@ -44,6 +41,15 @@ export function ProfileEditor({ chosen, choose }: { chosen: Chosen; choose: (nex
     }, CHECK_AFTER_MS);
     return () => clearTimeout(timer);
   }, [chosen.text]);
+  return wrong;
+}
+
+export function ProfileEditor({ chosen, choose }: { chosen: Chosen; choose: (next: Chosen) => void }) {
+  const profiles = usePoll<ProfileEntry[]>("profiles", 0);
+  const [picked, setPicked] = useState("");
+  const [wrong, setWrong] = useState<unknown>(null);
+  const area = useRef<HTMLTextAreaElement>(null);
+  const trouble = useChecked(chosen, choose);
 
   const pick = async (name: string) => {
     setPicked(name);
@@ -71,7 +77,7 @@ export function ProfileEditor({ chosen, choose }: { chosen: Chosen; choose: (nex
       </label>
       {about && <p class="muted">{about}</p>}
       <TextWithLines text={chosen.text} edit={edit} errors={chosen.check?.errors ?? []} area={area} />
-      <Wrong problem={wrong ?? profiles.problem} />
+      <Wrong problem={wrong ?? trouble ?? profiles.problem} />
       <Findings chosen={chosen} show={(line) => select(area.current, line)} />
       <Keep chosen={chosen} kept={(name) => { choose({ ...chosen, name }); setPicked(name); profiles.again(); }} />
     </div>
@@ -100,7 +106,7 @@ interface Written {
 }
 
 /** The text with its line numbers; a line with a fault has a cross. */
-function TextWithLines({ text, edit, errors, area }: Written) {
+export function TextWithLines({ text, edit, errors, area }: Written) {
   const gutter = useRef<HTMLDivElement>(null);
   const at = new Set(errors.map((error) => error.line));
   const lines = text.split("\n").length;
@@ -128,7 +134,7 @@ function TextWithLines({ text, edit, errors, area }: Written) {
 }
 
 /** Puts the cursor on a line. */
-function select(area: HTMLTextAreaElement | null, line: number): void {
+export function select(area: HTMLTextAreaElement | null, line: number): void {
   if (!area) return;
   const lines = area.value.split("\n");
   const start = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);
@@ -138,7 +144,7 @@ function select(area: HTMLTextAreaElement | null, line: number): void {
 }
 
 /** What the check found, in words. */
-function Findings({ chosen, show }: { chosen: Chosen; show: (line: number) => void }) {
+export function Findings({ chosen, show }: { chosen: Chosen; show: (line: number) => void }) {
   const { check } = chosen;
   const text = !chosen.text.trim() ? "" : !check ? "Checking …" : check.good ? goodWords(check) : `${several(check.errors.length, "error")}:`;
   return (

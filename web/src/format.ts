@@ -108,6 +108,20 @@ export function inUnit(value: Figure, unit: string): string {
   }
 }
 
+/** A figure of a document in the unit that its name says: `streams.a.latency_ns.p99`, `loss_ratio`; as reports write it. */
+export function measured(path: string, value: number): string {
+  for (const name of path.split(".").reverse()) {
+    if (name.endsWith("_ns") || name === "ns") return time(value);
+    if (name.endsWith("ratio") || name === "share") return ratio(value);
+    if (name.endsWith("_pps")) return pps(value);
+    if (name.endsWith("_per_s")) return perSecond(value);
+    if (name.includes("_bps")) return bps(value);
+    if (name.endsWith("_bytes") || name.startsWith("bytes")) return `${count(value)} B`;
+    if (name.endsWith("_s")) return time(value * 1e9);
+  }
+  return inUnit(value, "");
+}
+
 /** An RFC 3339 instant in the reader's zone. */
 export function instant(text: string | null | undefined): string {
   if (!text) return NONE;

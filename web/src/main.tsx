@@ -10,6 +10,7 @@ import { Doctor } from "./pages/doctor";
 import { Now } from "./pages/now";
 import { Compare, ResultPage, Results } from "./pages/results";
 import { RunPage, shownFeed } from "./pages/run";
+import { StartPage } from "./pages/start";
 import { Title } from "./parts";
 import { usePoll } from "./poll";
 import { route, to } from "./route";
@@ -20,6 +21,7 @@ import { type Theme, theme } from "./theme";
 
 const PAGES: [string, string][] = [
   ["now", "Now"],
+  ["start", "Start"],
   ["campaigns", "Campaigns"],
   ["results", "Results"],
   ["doctor", "Doctor"],
@@ -32,6 +34,8 @@ function Page({ parts: [page, id] }: { parts: string[] }) {
       return <Now />;
     case "runs":
       return id ? <RunPage key={id} id={id} /> : <Now />;
+    case "start":
+      return <StartPage kind={id} />;
     case "campaigns":
       return id ? <CampaignPage key={id} id={id} /> : <Campaigns />;
     case "results":

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { measured } from "./format";
 import { Problem, sentence } from "./server";
 import type { AchievedResult, CriterionResult, OverallResult, State, Verdict } from "./types";
 
@@ -14,6 +15,11 @@ const STATES: Record<State, [string, string]> = {
   stopped: ["■ stopped", "warn"],
   interrupted: ["■ interrupted", "warn"],
 };
+
+/** The badge of a state and an outcome, where no more is known. */
+export function OutcomeBadge({ state, outcome }: { state: State; outcome: string | null | undefined }) {
+  return <Badge state={state} overall={outcome ? { outcome } : null} />;
+}
 
 /** A state in words, with a sign. A run that is done is green only if what was asked holds. */
 export function Badge({ state, achieved, overall }: { state: State; achieved?: AchievedResult | null; overall?: OverallResult | null }) {
@@ -74,8 +80,10 @@ const CRITERIA: Record<string, [string, Look]> = {
 };
 
 /** The band on top of an ended run: passed, failed or can't be judged, with one cause and one remedy, and the criteria. */
-export function OutcomeBand({ overall, criteria }: { overall: OverallResult; criteria: CriterionResult[] }) {
-  const { text, look } = overallWords(overall);
+/** `passed`: the word for it where nothing was judged. */
+export function OutcomeBand({ overall, criteria, passed }: { overall: OverallResult; criteria: CriterionResult[]; passed?: string }) {
+  const words = overallWords(overall);
+  const [text, look] = [overall.outcome === "passed" && passed ? `${passed}.` : words.text, words.look];
   return (
     <section class={`note band ${look}`} aria-label="Outcome">
       <p>
@@ -91,7 +99,7 @@ export function OutcomeBand({ overall, criteria }: { overall: OverallResult; cri
             return (
               <li key={`${one.path} ${one.bound}`}>
                 {SIGNS[colour]} <code>{one.path} {one.bound}</code>: {word}
-                {one.value == null ? ", not measured" : `, ${one.value}`}
+                {one.value == null ? ", not measured" : `, ${measured(one.path, one.value)}`}
               </li>
             );
           })}

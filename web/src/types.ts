@@ -468,6 +468,7 @@ export interface Campaign {
   points: Point[];
   /** Findings, one sentence each. */
   found: string[];
+  overall?: OverallResult | null;
 }
 
 /** What a campaign found, `eagre.campaign/1`. */
@@ -3789,6 +3790,7 @@ export interface Summary {
   disturbed: number;
   /** Why the first of the trials that are not valid is not; else why the first that was limited was. */
   reason: string | null;
+  outcome?: string | null;
 }
 
 /** A point of the curve. */
@@ -4068,3 +4070,5 @@ export interface WorkerResult {
   /** Longest time by which a sleep ended too late, ns; absent if it never slept. */
   overslept_max_ns?: number | null;
 }
+
+export interface ProfileKind { name: string; about: string; profile: string; method: string | null }

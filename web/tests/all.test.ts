@@ -1,7 +1,9 @@
 /** Unit tests of what needs no browser. */
 
 import "./curve.test";
+import "./disturbance.test";
 import "./events.test";
+import "./fields.test";
 import "./format.test";
 import "./history.test";
 import "./order.test";

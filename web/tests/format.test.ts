@@ -33,3 +33,11 @@ test("durations have a unit, or are seconds", () => {
 test("words agree with their number", () => {
   assert.deepEqual([format.several(1, "stream"), format.several(1000, "stream")], ["1 stream", "1,000 streams"]);
 });
+
+test("figures of documents have the unit of their name, as in reports", () => {
+  const all: [string, number, string][] = [
+    ["streams.a.latency_ns.p99", 12_500, "12.5 µs"], ["streams.a.loss_ratio", 0.0008, "0.08%"], ["sessions.web.open_per_s", 1_500, "1.5 k/s"],
+    ["ports.west.tx_bps_l1", 3.4e9, "3.4 Gbps"], ["duration_s", 0.25, "250 ms"], ["streams.a.tx_bytes", 64_000, "64,000 B"], ["streams.a.lost", 1_234, "1,234"],
+  ];
+  for (const [path, value, text] of all) assert.equal(format.measured(path, value), text, path);
+});

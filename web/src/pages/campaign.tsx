@@ -6,11 +6,12 @@ import { curve, isTrusted, type Of } from "../curve";
 import { total } from "../feed";
 import { bps, count, duration, inUnit, perSecond, pps, ratio, several, time } from "../format";
 import { Source, useSource } from "../frame";
-import { Action, Badge, Panel, Announcement, Title, Wrong } from "../parts";
+import { Action, Announcement, Badge, OutcomeBand, Panel, Title, Wrong } from "../parts";
 import { to } from "../route";
 import { call, follow, read, type Problem } from "../server";
 import { hasEnded } from "../state";
 import type { Campaign, Live, Point } from "../types";
+import { useMayRun } from "../who";
 
 /** State of a campaign, from its events. */
 class CampaignFeed extends Source {
@@ -92,9 +93,9 @@ export function CampaignPage({ id }: { id: string }) {
     <>
       <Head feed={feed} campaign={campaign} />
       <Found campaign={campaign} />
-      <Curves points={feed.points} version={feed.version} />
+      <Curves points={feed.points} version={feed.version} ended={hasEnded(campaign)} />
       <Panel title="Trials">
-        <Trials points={feed.points} />
+        <Trials points={feed.points} ended={hasEnded(campaign)} />
       </Panel>
     </>
   );
@@ -103,6 +104,7 @@ export function CampaignPage({ id }: { id: string }) {
 function Head({ feed, campaign }: { feed: CampaignFeed; campaign: Campaign }) {
   const [wrong, setWrong] = useState<unknown>(null);
   const ended = hasEnded(campaign);
+  const mayRun = useMayRun();
   const expected = campaign.trials_done + (campaign.trials_left ?? 0);
   const share = campaign.trials_left ? campaign.trials_done / expected : null;
   const now = [campaign.part, campaign.label].filter(Boolean).join(": ");
@@ -116,13 +118,13 @@ function Head({ feed, campaign }: { feed: CampaignFeed; campaign: Campaign }) {
         <div class="row">
           <Title name={`Campaign ${campaign.name || campaign.id}`}>{campaign.name || campaign.id}</Title>
           <span>{campaign.method}</span>
-          <Badge state={campaign.state} />
+          <Badge state={campaign.state} overall={campaign.overall} />
         </div>
         {ended ? (
           <a class="button" href={to("results", campaign.id)}>
             Stored result and report
           </a>
-        ) : (
+        ) : mayRun && (
           <Action look="stop" does={stop} failed={setWrong}>
             ■ Stop
           </Action>
@@ -136,7 +138,13 @@ function Head({ feed, campaign }: { feed: CampaignFeed; campaign: Campaign }) {
         {!ended && now && `. Now ${now}`}
         {!ended && feed.live && `, sends ${pps(total(feed.live.ports.tx_pps))}, receives ${pps(total(feed.live.ports.rx_pps))}`}
       </p>
-      {campaign.reason && <p class={`note ${campaign.state === "failed" ? "bad" : "warn"}`}>{campaign.reason}</p>}
+      {campaign.overall && <OutcomeBand overall={campaign.overall} criteria={[]} passed="Measured" />}
+      {campaign.reason && <p class={`note ${campaign.state === "failed" ? "bad" : "warn"}`}>{campaign.state === "failed" ? `✕ Failed: ${campaign.reason}` : campaign.reason}</p>}
+      {campaign.state === "failed" && mayRun && (
+        <p>
+          <a class="button" href={to("campaigns")}>Edit and start again</a>
+        </p>
+      )}
       <Wrong problem={wrong} />
       <Announcement text={`Campaign ${campaign.name}: ${campaign.state}. ${campaign.found.join(" ")}`} />
     </section>
@@ -177,7 +185,7 @@ const AXES: Record<string, { title: string; format: (value: number) => string }>
   times: { title: "multiple of the profile's load", format: (value) => inUnit(value, "") },
 };
 
-function Curves({ points, version }: { points: Point[]; version: number }) {
+function Curves({ points, version, ended }: { points: Point[]; version: number; ended: boolean }) {
   const streams = points.filter((point) => !point.sessions);
   const units = [...new Set(points.flatMap((point) => (point.sessions?.unit ? [point.sessions.unit] : [])))];
   const out = points.filter((point) => !isTrusted(point));
@@ -186,7 +194,7 @@ function Curves({ points, version }: { points: Point[]; version: number }) {
       {out.length > 0 && (
         <p class="note warn">⚠ {several(out.length, "trial")} do not count: not valid, or the tester was the limit. The reasons stand beside the trials below.</p>
       )}
-      {!points.length && <p class="empty">Each trial adds a point when it ends.</p>}
+      {!points.length && <p class="empty">{ended ? "No trial ended." : "Each trial adds a point when it ends."}</p>}
       {streams.length > 0 && <StreamCurves points={streams} version={version} />}
       {units.map((unit) => (
         <SessionCurves key={unit} unit={unit} points={points.filter((point) => point.sessions?.unit === unit)} version={version} />
@@ -253,8 +261,8 @@ function Verdict({ point }: { point: Point }) {
   );
 }
 
-function Trials({ points }: { points: Point[] }) {
-  if (!points.length) return <p class="empty">No trial has ended yet.</p>;
+function Trials({ points, ended }: { points: Point[]; ended: boolean }) {
+  if (!points.length) return <p class="empty">{ended ? "No trial ended." : "No trial has ended yet."}</p>;
   const sessions = points.some((point) => point.sessions);
   return (
     <div class="scroll">

@@ -1,16 +1,19 @@
 /** Test methods: starting one, and the list of campaigns. */
 
 import { useState } from "preact/hooks";
-import { asked, NOTHING, ProfileEditor } from "../editor";
+import { useDraft } from "../draft";
+import { asked, ProfileEditor } from "../editor";
 import { duration, instant, seconds } from "../format";
 import { Action, Badge, Panel, Title, Wrong } from "../parts";
 import { usePoll } from "../poll";
 import { go, to } from "../route";
 import { call } from "../server";
 import type { Campaign, Method } from "../types";
+import { useMayRun } from "../who";
 
 export function Campaigns() {
   const campaigns = usePoll<Campaign[]>("campaigns", 2_000);
+  const mayRun = useMayRun();
   return (
     <>
       <Title name="Campaigns" />
@@ -18,7 +21,7 @@ export function Campaigns() {
         <Wrong problem={campaigns.problem} />
         {campaigns.value && <List campaigns={campaigns.value} />}
       </Panel>
-      <Start />
+      {mayRun && <Start />}
     </>
   );
 }
@@ -47,7 +50,7 @@ function List({ campaigns }: { campaigns: Campaign[] }) {
               </td>
               <td>{campaign.method}</td>
               <td>
-                <Badge state={campaign.state} />
+                <Badge state={campaign.state} overall={campaign.overall} />
               </td>
               <td class="n">{campaign.trials_done}</td>
               <td class="n">{duration(campaign.left_s)}</td>
@@ -63,7 +66,7 @@ function List({ campaigns }: { campaigns: Campaign[] }) {
 function Start() {
   const methods = usePoll<Method[]>("methods", 0);
   const [method, setMethod] = useState("");
-  const [chosen, choose] = useState(NOTHING);
+  const [chosen, choose] = useDraft("campaigns");
   const [quick, setQuick] = useState(true);
   const [more, setMore] = useState({ sizes: "", trial_s: "", name: "" });
   const [settings, setSettings] = useState<Record<string, string>>({});

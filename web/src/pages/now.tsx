@@ -1,7 +1,8 @@
 /** Active runs and campaigns, ports, and starting a profile. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { asked, NOTHING, ProfileEditor } from "../editor";
+import { useDraft } from "../draft";
+import { asked, ProfileEditor } from "../editor";
 import { RunFeed, total } from "../feed";
 import { bpsL1, duration, pps, seconds, several, si } from "../format";
 import { useSource } from "../frame";
@@ -10,7 +11,8 @@ import { usePoll } from "../poll";
 import { go, to } from "../route";
 import { call } from "../server";
 import { hasEnded } from "../state";
-import type { Campaign, DoctorCheck, Port, Run } from "../types";
+import type { Campaign, DoctorCheck, Lease, Port, Run } from "../types";
+import { useMayRun } from "../who";
 
 /** Runs whose figures are followed here: browsers open few connections to one server. */
 const FOLLOWED_MAX = 2;
@@ -19,6 +21,7 @@ export function Now() {
   const runs = usePoll<Run[]>("runs", 1_500);
   const campaigns = usePoll<Campaign[]>("campaigns", 2_000);
   const ports = usePoll<Port[]>("ports", 2_000);
+  const mayRun = useMayRun();
   const active = (runs.value ?? []).filter((run) => !hasEnded(run));
   const followed = active.slice(0, FOLLOWED_MAX).map((run) => run.id);
   const feeds = useFeeds(followed);
@@ -29,7 +32,8 @@ export function Now() {
       <Warnings />
       <Panel title="Running">
         <Wrong problem={runs.problem ?? campaigns.problem} />
-        {runs.value && !active.length && !testing.length && <p class="empty">No active run. Start a profile below, or a test method under Campaigns.</p>}
+        {runs.value && !active.length && !testing.length && <p class="empty">No active run. Nothing sends.</p>}
+        {mayRun && <p><a class="button" href={to("start")}>▶ Start a test</a></p>}
         {active.map((run) => (
           <Running key={run.id} run={run} feed={feeds.get(run.id) ?? null} />
         ))}
@@ -43,9 +47,9 @@ export function Now() {
       </Panel>
       <Panel title="Ports">
         <Wrong problem={ports.problem} />
-        {ports.value && <Ports ports={ports.value} runs={active} feeds={feeds} />}
+        {ports.value && <Ports ports={ports.value} runs={active} feeds={feeds} mayRun={mayRun} />}
       </Panel>
-      <Start />
+      {mayRun && <Start />}
       <Panel title="Latest runs">
         <Latest runs={runs.value ?? []} />
       </Panel>
@@ -131,7 +135,29 @@ function rates(port: Port, runs: Run[], feeds: Map<string, RunFeed>): { tx: numb
   return null;
 }
 
-function Ports({ ports, runs, feeds }: { ports: Port[]; runs: Run[]; feeds: Map<string, RunFeed> }) {
+/** Gives a leased port back: what sends on it is stopped. Only its holder and admins know the lease. */
+function Release({ port, leases, again }: { port: Port; leases: Lease[]; again: () => void }) {
+  const [wrong, setWrong] = useState<unknown>(null);
+  const lease = leases.find((one) => one.ports.includes(port.name));
+  if (!lease?.id) return null;
+  const release = async () => {
+    if (!confirm(`Release ${lease.ports.join(", ")}? What sends there is stopped.`)) return;
+    await call("DELETE", `leases/${encodeURIComponent(lease.id!)}`);
+    again();
+  };
+  return (
+    <>
+      {" "}
+      <Action does={release} failed={setWrong} look="link">
+        Release
+      </Action>
+      <Wrong problem={wrong} />
+    </>
+  );
+}
+
+function Ports({ ports, runs, feeds, mayRun }: { ports: Port[]; runs: Run[]; feeds: Map<string, RunFeed>; mayRun: boolean }) {
+  const leases = usePoll<Lease[]>("leases", 2_000);
   const first = [...feeds.values()];
   useSource(first[0] ?? IDLE);
   useSource(first[1] ?? IDLE);
@@ -166,7 +192,10 @@ function Ports({ ports, runs, feeds }: { ports: Port[]; runs: Run[]; feeds: Map<
                   {rate && <div class="muted">{bpsL1(rate.bits)}</div>}
                 </td>
                 <td class="n">{pps(rate?.rx)}</td>
-                <td>{port.lease ? `${port.lease.holder}, ${duration(port.lease.seconds_left)} left` : <span class="muted">free</span>}</td>
+                <td>
+                  {port.lease ? `${port.lease.holder}, ${duration(port.lease.seconds_left)} left` : <span class="muted">free</span>}
+                  {port.lease && mayRun && <Release port={port} leases={leases.value ?? []} again={leases.again} />}
+                </td>
                 <td>
                   {!port.allowed && <span class="warn">not allowed: </span>}
                   {port.note}
@@ -181,7 +210,7 @@ function Ports({ ports, runs, feeds }: { ports: Port[]; runs: Run[]; feeds: Map<
 }
 
 function Start() {
-  const [chosen, choose] = useState(NOTHING);
+  const [chosen, choose] = useDraft("now");
   const [more, setMore] = useState({ name: "", rate: "", duration_s: "", seed: "", cores: "" });
   const [wrong, setWrong] = useState<unknown>(null);
   const field = (name: keyof typeof more, label: string, hint: string) => (

@@ -2,11 +2,12 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { change, inUnit, instant, several } from "../format";
-import { Action, Badge, Panel, Title, Wrong } from "../parts";
+import { Action, OutcomeBadge, Panel, Title, Wrong } from "../parts";
 import { usePoll } from "../poll";
 import { go, to } from "../route";
 import { call, openTab, readText, save } from "../server";
 import type { Comparison, Summary } from "../types";
+import { useMayRun } from "../who";
 
 const LIMIT = 100;
 
@@ -50,15 +51,15 @@ export function Results() {
         </div>
         <p class="muted">Select two or more to compare them with the first one selected.</p>
         <Wrong problem={results.problem} />
-        {results.value && <List results={results.value} picked={picked} toggle={toggle} />}
+        {results.value && <List results={results.value} picked={picked} toggle={toggle} filtered={Object.values(wanted).some((value) => value.trim())} />}
         {results.value?.length === LIMIT && <p class="muted">Only the newest {LIMIT} are listed. Use the filters to find older ones.</p>}
       </Panel>
     </>
   );
 }
 
-function List({ results, picked, toggle }: { results: Summary[]; picked: string[]; toggle: (id: string) => void }) {
-  if (!results.length) return <p class="empty">No matching result.</p>;
+function List({ results, picked, toggle, filtered }: { filtered: boolean; results: Summary[]; picked: string[]; toggle: (id: string) => void }) {
+  if (!results.length) return <p class="empty">{filtered ? "No matching result." : "No result is stored yet."}</p>;
   return (
     <div class="scroll">
       <table>
@@ -88,7 +89,7 @@ function List({ results, picked, toggle }: { results: Summary[]; picked: string[
               </td>
               <td>{result.method}</td>
               <td>
-                <Badge state={result.state} />
+                <OutcomeBadge state={result.state} outcome={result.outcome} />
               </td>
               <td class="n">{result.trials}</td>
               <td>
@@ -129,6 +130,7 @@ export function ResultPage({ id }: { id: string }) {
   const [wrong, setWrong] = useState<unknown>(null);
   const campaign = stored.value?.find((summary) => summary.id === id);
   const name = campaign?.name || id;
+  const mayRun = useMayRun();
   const remove = async () => {
     if (!confirm(`Delete ${name} (${id}) for good?`)) return;
     await call("DELETE", path);
@@ -140,7 +142,7 @@ export function ResultPage({ id }: { id: string }) {
         <div class="row">
           <Title name={`Result ${name}`}>{name}</Title>
           {campaign && <span>{campaign.method}</span>}
-          {campaign && <Badge state={campaign.state} />}
+          {campaign && <OutcomeBadge state={campaign.state} outcome={campaign.outcome} />}
         </div>
         <div class="row">
           <Action does={() => openTab(`${path}/report`)} failed={setWrong}>
@@ -151,9 +153,11 @@ export function ResultPage({ id }: { id: string }) {
               {title}
             </Action>
           ))}
-          <Action look="stop" does={remove} failed={setWrong}>
-            Delete
-          </Action>
+          {mayRun && (
+            <Action look="stop" does={remove} failed={setWrong}>
+              Delete
+            </Action>
+          )}
         </div>
       </div>
       <Wrong problem={wrong ?? stored.problem} />

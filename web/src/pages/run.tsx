@@ -5,16 +5,19 @@ import { type Band, Chart, type Line } from "../chart";
 import { Controls } from "../control";
 import { type Column, RunFeed, total } from "../feed";
 import { bps, bpsL1, clock, count, duration, instant, perSecond, pps, ratio, several, time } from "../format";
+import { heaviest } from "../disturbance";
 import { useSource } from "../frame";
 import { lossWords, underWay } from "../loss";
-import { achievedWords, Announcement, Badge, Note, Notes, OutcomeBand, overallWords, Panel, Tile, Title, verdictWords, Wrong } from "../parts";
+import { achievedWords, Action, Announcement, Badge, Note, Notes, OutcomeBand, overallWords, Panel, Tile, Title, verdictWords, Wrong } from "../parts";
 import { LiveProtocols, ProtocolResults } from "../protocols";
-import { to } from "../route";
-import { read, save } from "../server";
+import { go, to } from "../route";
+import { call, read, save } from "../server";
 import { fromLive, fromResult } from "../rows";
 import { Streams } from "../streams";
 import { Ports, Sessions, Variation, Workers } from "../tables";
-import type { IntervalDocument, ResultDocument, Run } from "../types";
+import type { Archive, IntervalDocument, ResultDocument, Run } from "../types";
+import { useMayRun } from "../who";
+import { edit } from "./start";
 
 /** The feed on the page, for measurements of the page itself. */
 export const shownFeed: { current: RunFeed | null } = { current: null };
@@ -76,12 +79,13 @@ function Shown({ feed, run }: { feed: RunFeed; run: Run }) {
   const { names } = run;
   const stream = chosen === null ? null : (names.streams[chosen] ?? null);
   const running = !feed.ended;
+  const mayRun = useMayRun();
   const about = useMemo(() => <About run={run} />, [run]);
   const table = feed.result ? fromResult(feed.result, names.streams) : feed.live ? fromLive(feed.live) : null;
   return (
     <>
       <Head feed={feed} run={run} />
-      {running && <Controls run={run} stream={stream} changed={(next) => feed.take("run", next)} />}
+      {running && mayRun && <Controls run={run} stream={stream} changed={(next) => feed.take("run", next)} />}
       <Figures feed={feed} />
       <Charts feed={feed} chosen={chosen} stream={stream} clear={() => setChosen(null)} />
       {names.sessions.length > 0 && (
@@ -115,11 +119,13 @@ function Shown({ feed, run }: { feed: RunFeed; run: Run }) {
 function Head({ feed, run }: { feed: RunFeed; run: Run }) {
   const at = feed.ended ? run.at_s : (feed.live?.at_s ?? run.at_s);
   const verdict = run.verdict ?? (feed.ended ? feed.result?.verdict : null);
-  const words = verdict ? verdictWords(verdict) : null;
+  const said = verdict ? verdictWords(verdict) : null;
   const achieved = run.achieved ?? (feed.ended ? feed.result?.achieved : null);
   const success = achieved ? achievedWords(achieved) : null;
   const overall = run.overall ?? (feed.ended ? feed.result?.overall : null);
   const criteria = (feed.ended && feed.result?.criteria) || [];
+  // The band has the colour of what was asked: beside it, figures in doubt are a warning.
+  const words = said && overall && said.look === "bad" ? { ...said, look: "warn" as const } : said;
   const state = run.state === "running" && feed.live?.draining ? "draining" : run.state;
   return (
     <section aria-label="State">
@@ -152,6 +158,9 @@ function Head({ feed, run }: { feed: RunFeed; run: Run }) {
   );
 }
 
+/** Time without its core from which on a worker has no room to speak of, s. */
+const TAKEN_S = 0.1;
+
 /** The most important figures, large. */
 function Figures({ feed }: { feed: RunFeed }) {
   const { live, result, run } = feed;
@@ -163,6 +172,8 @@ function Figures({ feed }: { feed: RunFeed }) {
   const loss = lossWords(lost, sent, result ? 0 : underWay(sum("tx_pps") ?? 0, live?.latency?.max_ns ?? null));
   const worst = (name: "p50" | "p99" | "max") => Math.max(...(streams ?? []).map((stream) => stream.latency_ns?.[name] ?? -Infinity));
   const busiest = Math.max(0, ...(result?.workers ?? live?.workers ?? []).map((worker) => worker.busy_ratio));
+  const taken = Math.max(0, ...(result?.workers ?? []).map((worker) => Math.max(worker.waited_s ?? 0, (worker.stall_max_ns ?? 0) / 1e9)));
+  const room = busiest >= 0.95 ? "near its limit" : taken >= TAKEN_S ? `was taken away for ${time(taken * 1e9)}` : "has room";
   const any = (run?.names.streams.length ?? 0) > 0;
   return (
     <dl class="tiles" aria-label="Figures now">
@@ -172,7 +183,7 @@ function Figures({ feed }: { feed: RunFeed }) {
       {any && <Tile name="Latency p50" value={time(streams ? worst("p50") : live?.latency?.p50_ns)} more={streams ? "largest of any stream" : "median now"} />}
       {any && <Tile name="Latency p99" value={time(streams ? worst("p99") : live?.latency?.p99_ns)} more={`max ${time(streams ? worst("max") : live?.latency?.max_ns)}`} />}
       {(run?.names.sessions.length ?? 0) > 0 && <SessionTile feed={feed} />}
-      <Tile name="Busiest core" value={ratio(busiest)} more={busiest >= 0.95 ? "near its limit" : "has room"} bad={busiest >= 0.95} />
+      <Tile name="Busiest core" value={ratio(busiest)} more={room} bad={busiest >= 0.95} />
     </dl>
   );
 }
@@ -256,20 +267,20 @@ function Charts({ feed, chosen, stream, clear }: Charted) {
 /** Disturbances that are listed. */
 const LISTED_MAX = 8;
 
-/** When the tester was disturbed, and how, the newest first. */
+/** When the tester was disturbed, and how, the longest first. */
 function Disturbances({ bands }: { bands: Band[] }) {
   if (!bands.length) return null;
-  const newest = bands.slice(-LISTED_MAX).reverse();
+  const worst = heaviest(bands).slice(0, LISTED_MAX);
   return (
     <details class="note warn">
-      <summary>⚠ The tester was disturbed {several(bands.length, "time")}: shaded in the charts.</summary>
+      <summary>⚠ The tester was disturbed {several(bands.length, "time")}: marked below the charts.</summary>
       <ul>
-        {newest.map((band) => (
+        {worst.map((band) => (
           <li key={band.to}>
             until {time(band.to * 1e9)}: {band.about}
           </li>
         ))}
-        {bands.length > newest.length && <li>and {count(bands.length - newest.length)} earlier</li>}
+        {bands.length > worst.length && <li>and {count(bands.length - worst.length)} shorter</li>}
       </ul>
     </details>
   );
@@ -285,6 +296,37 @@ function Choice({ label, value, set, yes, no }: { label: string; value: boolean;
       </select>
     </label>
   );
+}
+
+/** Doing it again: as it was, changed, or by the command line. */
+function Again({ run, failed }: { run: Run; failed: (problem: unknown) => void }) {
+  const mayRun = useMayRun();
+  const [copied, setCopied] = useState(false);
+  const id = encodeURIComponent(run.id);
+  const profile = async () => (await read<Archive>(`results/${id}`)).campaign.profile;
+  const again = async () => {
+    const body = { profile: await profile(), name: run.name, seed: run.seed, duration_s: run.duration_s || undefined, keep: true };
+    go("runs", (await call<Run>("POST", "runs", body)).id);
+  };
+  const copy = async () => {
+    await navigator.clipboard.writeText(command(run));
+    setCopied(true);
+  };
+  return (
+    <>
+      {mayRun && <Action does={again} failed={failed}>Run again</Action>}
+      {mayRun && <Action does={async () => edit(await profile())} failed={failed}>Edit and run</Action>}
+      <Action does={copy} failed={failed}>{copied ? "Copied" : "Copy as command"}</Action>
+      <Action does={() => save(`runs/${id}/result`, `${run.id}.json`)} failed={failed}>Download JSON</Action>
+    </>
+  );
+}
+
+/** What does the run again in a shell on the server's machine. */
+function command(run: Run): string {
+  const file = `${run.name.replace(/[^\w.-]+/g, "-") || "profile"}.yaml`;
+  const time = run.duration_s ? ` --duration ${run.duration_s}s` : "";
+  return `eagre results profile ${run.id} -o ${file} && eagre run ${file} --seed ${run.seed}${time}`;
 }
 
 /** Origin of the run and its rate changes. */
@@ -308,6 +350,7 @@ function About({ run }: { run: Run }) {
       )}
       <div class="row">
         {run.ended && <a class="button" href={to("results", run.id)}>Stored result and report</a>}
+        {run.ended && <Again run={run} failed={setWrong} />}
         {run.captures.map((port) => (
           <button type="button" key={port} onClick={() => save(`runs/${encodeURIComponent(run.id)}/captures/${encodeURIComponent(port)}`, `${run.id}-${port}.pcapng`).catch(setWrong)}>
             Save capture of {port}
