@@ -468,7 +468,8 @@ export interface Campaign {
   points: Point[];
   /** Findings, one sentence each. */
   found: string[];
-  overall?: OverallResult | null;
+  /** Whether the method found what it looks for and, where it judges, passed; once it has ended. */
+  overall: OverallResult | null;
 }
 
 /** What a campaign found, `eagre.campaign/1`. */
@@ -2900,6 +2901,18 @@ export interface ProfileEntry {
   changed: string | null;
 }
 
+/** A profile to start a common test from. */
+export interface ProfileKind {
+  /** Kind of device or test. */
+  name: string;
+  /** What it is for. */
+  about: string;
+  /** The profile, with comments: change devices, addresses and rates. */
+  profile: string;
+  /** Test method to run it by; without one it is a run. */
+  method: string | null;
+}
+
 /** What happens to the protocols of a run's hosts. */
 export type ProtocolAction = "advertise" | "withdraw" | "up" | "down" | "restart" | "renew" | "release" | "enable" | "disable";
 
@@ -3790,7 +3803,8 @@ export interface Summary {
   disturbed: number;
   /** Why the first of the trials that are not valid is not; else why the first that was limited was. */
   reason: string | null;
-  outcome?: string | null;
+  /** Of a single run: whether what was asked of it holds: `passed`, `failed` or `cannot_judge`. */
+  outcome: string | null;
 }
 
 /** A point of the curve. */
@@ -4070,5 +4084,3 @@ export interface WorkerResult {
   /** Longest time by which a sleep ended too late, ns; absent if it never slept. */
   overslept_max_ns?: number | null;
 }
-
-export interface ProfileKind { name: string; about: string; profile: string; method: string | null }

@@ -438,6 +438,8 @@ class CampaignInfo(HasState):
     """Running part."""
     label: str | None = None
     """Running trial."""
+    overall: OverallResult | None = None
+    """Whether the method found what it looks for and, where it judges, passed; once it has ended."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1931,6 +1933,20 @@ class ProfileEntry:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProfileKind:
+    """A profile to start a common test from."""
+
+    name: str
+    """Kind of device or test."""
+    about: str
+    """What it is for."""
+    profile: str
+    """The profile, with comments: change devices, addresses and rates."""
+    method: str | None = None
+    """Test method to run it by; without one it is a run."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ProtocolChange:
     """What a change came to."""
 
@@ -2516,6 +2532,8 @@ class Summary(HasState):
     """When it ended."""
     reason: str | None = None
     """Why the first of the trials that are not valid is not; else why the first that was limited was."""
+    outcome: str | None = None
+    """Of a single run: whether what was asked of it holds: `passed`, `failed` or `cannot_judge`."""
 
 
 @dataclass(frozen=True, kw_only=True)
