@@ -451,7 +451,7 @@ def test_pages_are_in_order(page, server, size):
     server.ended(start(server, profile=rings(duration="300ms"), name="other", tags=["dut=none"]))
     running = start(server, profile_name="demo", duration_s=60)
     newest, older = (result["id"] for result in server.get("/api/v1/results?limit=3")[1:])
-    routes = ["now", f"runs/{running['id']}", f"runs/{newest}", "campaigns", "results", f"results/{newest}", "doctor"]
+    routes = ["now", "start/firewall", f"runs/{running['id']}", f"runs/{newest}", "campaigns", "results", f"results/{newest}", "doctor"]
     for route in [*routes, f"compare/{newest}%2C{older}", "runs/none-like-this", "elsewhere"]:
         show(page, server, route, size)
         if route.startswith(("results/", "compare/")):
