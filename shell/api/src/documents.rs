@@ -53,7 +53,7 @@ macro_rules! documents {
 }
 
 documents!(Serialize: AuditEntry, Campaign, Check, DoctorCheck, Lease, Live, Method, PingResult, Port, Problem,
-    ProfileEntry, ProtocolChange, Role, Run, Script, Snapshot, StoredProfile, Version, Whoami);
+    ProfileEntry, ProfileKind, ProtocolChange, Role, Run, Script, Snapshot, StoredProfile, Version, Whoami);
 documents!(Deserialize: NewCampaign, NewCheck, NewLease, NewPing, NewProfile, NewProtocolChange, NewRate, NewRun, NewScript,
     NewStreams, RemovedStreams, Renewal);
 
