@@ -368,14 +368,14 @@ impl ServiceRow {
             return format!("Service {name}: {verdict}. {}.", shortfalls.join("; "));
         }
         let Some(step) = self.performance() else { return format!("Service {name}: {verdict} so far.") };
-        let ms = |ns: Option<f64>| ns.map_or("unknown".to_owned(), |ns| quantity(ns, "ns"));
+        let time = |ns: Option<f64>| ns.map_or("unknown".to_owned(), |ns| quantity(ns, "ns"));
         format!(
             "Service {name}: {verdict}. {} steps; with all services at once {}, {} lost, delay {}, variation {}.",
             self.steps.len() - 1,
             quantity(step.received_bps, "bps"),
             percent(step.flr),
-            ms(step.ftd_ns),
-            ms(step.fdv_ns)
+            time(step.ftd_ns),
+            time(step.fdv_ns)
         )
     }
 }
@@ -484,16 +484,17 @@ impl Ask {
     /// What a service does not meet, of a step of so many seconds.
     fn unmet(self, service: &Service, step: &ServiceStep, margin: f64, seconds: f64) -> Vec<String> {
         let mut unmet = Vec::new();
-        let mbps = |bps: f64| quantity(bps, "bps");
-        let ms = |ns: f64| quantity(ns, "ns");
+        let rate = |bps: f64| quantity(bps, "bps");
+        let time = |ns: f64| quantity(ns, "ns");
+        let most_time = |most: Nanos| time(most.0 as f64);
         if let Some((least, what)) = self.least_bps(service, step) {
             if step.received_bps < least * (1.0 - service.flr_max) {
-                unmet.push(format!("{} received, less than the {what}", mbps(step.received_bps)));
+                unmet.push(format!("{} received, less than the {what}", rate(step.received_bps)));
             }
             let most = service.most_bps(margin, seconds);
             if self == Self::Policing && step.received_bps > most {
                 let what = service.policed_to(step, margin, seconds);
-                unmet.push(format!("{} received, more than CIR + EIR: {what}", mbps(step.received_bps)));
+                unmet.push(format!("{} received, more than CIR + EIR: {what}", rate(step.received_bps)));
             }
             return unmet;
         }
@@ -503,10 +504,14 @@ impl Ask {
         match (step.ftd_ns, step.fdv_ns) {
             (Some(ftd), Some(fdv)) => {
                 if ftd > service.ftd_max.0 as f64 {
-                    unmet.push(format!("delay {}, at most {}", ms(ftd), service.ftd_max));
+                    unmet.push(format!("delay {}, at most {}", time(ftd), most_time(service.ftd_max)));
                 }
                 if fdv > service.fdv_max.0 as f64 {
-                    unmet.push(format!("delay variation {}, at most {}", ms(fdv), service.fdv_max));
+                    unmet.push(format!(
+                        "delay variation {}, at most {}",
+                        time(fdv),
+                        most_time(service.fdv_max)
+                    ));
                 }
             }
             _ => unmet.push("nothing arrived".into()),
@@ -768,7 +773,7 @@ mod tests {
         assert!(rows[1].has_failed() && !rows[0].has_failed());
         let slow = run(vec![named("slow")], |_| 10.05e6, Nanos::from_millis(30));
         assert!(
-            slow[0].sentence().contains("25% of CIR: delay 30.000 ms, at most 25ms"),
+            slow[0].sentence().contains("25% of CIR: delay 30 ms, at most 25 ms"),
             "{}",
             slow[0].sentence()
         );
