@@ -2705,6 +2705,8 @@ export interface PortResult {
   rx_bps_l1: number;
   /** Packets received that are not test packets of this run. */
   rx_other: number;
+  /** How an `afxdp:` or `xdp:` port works, such as 'native, copy': where its XDP program runs ('native': in the driver, 'generic': in the kernel's stack), whether the kernel copies frames ('copy' or 'zero-copy'), and whether a frame may have 'several buffers'. */
+  xdp_mode?: string | null;
   /** Test packets that the kernel took in by itself. Only of `xdp:` ports. */
   kernel_rx?: KernelRxResult | null;
   /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports of lags, BGP speakers, OSPF and IS-IS routers sent while traffic ran. */

@@ -78,6 +78,7 @@ impl SimPort {
             tells_unfinished_checksums: false,
             is_in_process: false,
             rx_spread: "none",
+            xdp_mode: None,
         };
         let bytes = request.frame_len_max as usize;
         let tx = (0..request.queues.max(1)).map(|_| {

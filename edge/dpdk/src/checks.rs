@@ -3,9 +3,7 @@
 //! Each check ends in a sentence and what to do; drivers only have numbers.
 
 use crate::device::{Device, Kind};
-use crate::leftover;
-use crate::open::{ETHERNET_BYTES, FCS_BYTES, LOOK_EVERY, VLAN_BYTES};
-use crate::pool::XDP_FRAME_BYTES_MAX;
+use crate::open::{ETHERNET_BYTES, LOOK_EVERY, VLAN_BYTES};
 use os::link::Links;
 use os::open_interface::OpenInterface;
 use port::{PortError, PortErrorKind, PortRequest};
@@ -76,14 +74,7 @@ pub(crate) fn check_interface(
         interface = links.by_name(name).map_err(resource)?;
     }
     if let Kind::AfXdp { .. } = device.kind {
-        if request.frame_len_max > XDP_FRAME_BYTES_MAX + FCS_BYTES {
-            return Err(error(
-                PortErrorKind::State,
-                format!("AF_XDP takes frames of up to {} bytes", XDP_FRAME_BYTES_MAX + FCS_BYTES),
-                format!("use afpacket:{name} for longer ones"),
-            ));
-        }
-        leftover::clear_leftover(text, &mut links, &interface)?;
+        afxdp::clear_leftover(text, &mut links, &interface)?;
     }
     OpenInterface::new(links, interface).map_err(resource)
 }

@@ -20,7 +20,7 @@ pub(crate) struct Device {
 
 /// Whether such a port is one of DPDK's.
 pub(crate) fn is_of_dpdk(kind: &Kind) -> bool {
-    !matches!(kind, Kind::Null | Kind::Ring(_) | Kind::AfPacket { .. })
+    !matches!(kind, Kind::Null | Kind::Ring(_) | Kind::AfPacket { .. } | Kind::AfXdp { .. })
 }
 
 impl Device {
@@ -29,17 +29,18 @@ impl Device {
         Self { text: id.text().to_owned(), kind: name.kind, options: name.options, wait: name.wait }
     }
 
-    /// The driver's name, such as `net_af_xdp`; empty for PCI, where the hardware decides.
+    /// The driver's name, such as `net_memif`; empty for PCI, where the hardware decides.
     pub(crate) fn driver(&self) -> String {
         match &self.kind {
-            Kind::AfXdp { .. } => "net_af_xdp".to_owned(),
             Kind::Memif { .. } => "net_memif".to_owned(),
             Kind::Tap { .. } => "net_tap".to_owned(),
             Kind::Vhost { .. } => "net_vhost".to_owned(),
             Kind::Virtio { .. } => "net_virtio_user".to_owned(),
             Kind::Pcap { .. } => "net_pcap".to_owned(),
             // All but the first are no ports of DPDK.
-            Kind::Pci { .. } | Kind::Null | Kind::Ring(_) | Kind::AfPacket { .. } => String::new(),
+            Kind::Pci { .. } | Kind::Null | Kind::Ring(_) | Kind::AfPacket { .. } | Kind::AfXdp { .. } => {
+                String::new()
+            }
             Kind::Vdev { name, .. } => driver_of(name),
         }
     }
@@ -83,9 +84,6 @@ impl Device {
             _ => format!("{}{number}", self.driver()),
         };
         let mut arguments = match &self.kind {
-            Kind::AfXdp { interface, .. } => {
-                pairs(&[("iface", interface), ("queue_count", &queues.to_string())])
-            }
             Kind::Memif { socket, server } => {
                 let role = if *server { "server" } else { "client" };
                 let buffer = frame_len_max.next_multiple_of(64).max(2048).to_string();
@@ -112,7 +110,9 @@ impl Device {
                 pairs(&files).into_iter().filter(|(_, file)| !file.is_empty()).collect()
             }
             Kind::Vdev { arguments, .. } => arguments.clone(),
-            Kind::Pci { .. } | Kind::Null | Kind::Ring(_) | Kind::AfPacket { .. } => Vec::new(),
+            Kind::Pci { .. } | Kind::Null | Kind::Ring(_) | Kind::AfPacket { .. } | Kind::AfXdp { .. } => {
+                Vec::new()
+            }
         };
         // What the user says goes before what we would say. What says which port it is cannot be said by an option.
         arguments.retain(|(key, _)| self.option(key).is_none());

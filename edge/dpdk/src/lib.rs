@@ -1,8 +1,9 @@
-//! The machine's ports: DPDK's by a thin C shim and safe Rust over EAL, ethdev, mempool and mbuf, and those of `packet`.
+//! The machine's ports: DPDK's by a thin C shim and safe Rust over EAL, ethdev, mempool and mbuf, and those of `packet` and
+//! `afxdp`.
 //!
-//! What it is: from a device string such as `afxdp:veth0` to a [`port::Port`] with its queues, for everything DPDK has
-//! a driver for. AF_PACKET ports and `null` are opened here too, after the same checks and under the same locks, and need no
-//! DPDK: its libraries are opened with the first port that does, and may be missing. Frames are DPDK's: [`port::FrameHead`] is `rte_mbuf` (shim/shim.c asserts every field), so a burst goes from the
+//! What it is: from a device string such as `memif:/run/x.sock` to a [`port::Port`] with its queues, for everything DPDK has
+//! a driver for. AF_PACKET and AF_XDP ports and `null` are opened here too, after the same checks and under the same locks, and
+//! need no DPDK: its libraries are opened with the first port that does, and may be missing. Frames are DPDK's: [`port::FrameHead`] is `rte_mbuf` (shim/shim.c asserts every field), so a burst goes from the
 //! worker to the driver as an array of pointers and nothing is converted.
 //!
 //! What it is not: no flow rules, no hardware timestamps, no multi-process; one segment per frame; the shim decides
@@ -27,7 +28,7 @@
 //! memory_files.rs  what a zero-copy memif must not close
 //! listener.rs  what a memif server leaves open
 //! watchdog.rs  bounds for what waits for a vhost-user peer
-//! sockets.rs sockets and TAP queues of drivers: losses, waking         leftover.rs XDP programs of killed processes
+//! sockets.rs sockets and TAP queues of drivers: losses, waking
 //! ```
 
 #![allow(unsafe_code)]
@@ -37,15 +38,12 @@ mod device;
 mod eal;
 mod ffi;
 mod id;
-mod leftover;
 mod library;
 mod listener;
-mod live;
 mod memory_files;
 mod open;
 mod pool;
 mod queue;
-mod refused;
 mod sockets;
 mod thread;
 mod watchdog;

@@ -9,18 +9,13 @@ use crate::device::{Device, EalDevice, Kind, is_of_dpdk};
 use crate::eal::{self, Lease, Needs};
 use crate::ffi;
 use crate::id::{Interface, PortId};
-use crate::leftover::Program;
 use crate::library;
-use crate::live;
 use crate::memory_files::MemoryFiles;
-use crate::pool::{Pool, Shape, XDP_FRAME_BYTES_MAX};
+use crate::pool::{Pool, Shape};
 use crate::queue::{DpdkPort, DpdkRx, DpdkTx, DropCounts, Opened};
-use crate::refused;
-use crate::sockets::{self, Membership, Socket};
+use crate::sockets::{self, Socket};
 use crate::thread::{self, Awake, Shielded};
 use crate::watchdog;
-use ::xdp::LiveCounts;
-use os::ethtool;
 use os::interface_lock::{InterfaceLock, LockError};
 use os::open_interface::OpenInterface;
 use port::null::NullPort;
@@ -28,7 +23,7 @@ use port::{Port, PortError, PortErrorKind, PortFacts, PortRequest, Queues, RxQue
 use std::ffi::{CStr, CString, c_int};
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Bytes of Ethernet header and FCS: a frame of L bytes needs an MTU of L − 18.
@@ -43,15 +38,11 @@ pub(crate) const FCS_BYTES: u32 = 4;
 /// Descriptors of a hardware or virtual queue.
 const DESCRIPTORS: u16 = 1024;
 
-/// Descriptors of an AF_XDP queue: the driver fills the kernel's ring with as many buffers (2,048) whatever it is told.
+/// Descriptors of a queue of DPDK's AF_XDP driver, which fills the kernel's ring with as many buffers whatever it is told.
 const XDP_DESCRIPTORS: u16 = 2048;
 
 /// Frames in a pool beside those in descriptors: two lcores' caches, and a few bursts under way.
 const FRAMES_BESIDE: u32 = 1024;
-
-/// How long the kernel may take to release an AF_XDP queue after its socket was closed: a work item does it, which waits for
-/// whoever changes interfaces, such as namespaces that end, and until then the queue counts as in use.
-const XDP_RELEASE_WAIT: Duration = Duration::from_secs(5);
 
 /// When a memif client asks its server again: one that listens but is not ready yet refuses, and the driver leaves it at
 /// that.
@@ -75,6 +66,10 @@ pub(crate) fn open(
     for mut plan in plans {
         match (&plan.device.kind, plan.interface.take()) {
             (Kind::AfPacket { .. }, Some(interface)) => ports.push(Some(plan.open_packet(interface)?)),
+            (Kind::AfXdp { live, .. }, Some(interface)) => {
+                let live = *live;
+                ports.push(Some(plan.open_xdp(live, interface, cancelled)?));
+            }
             (Kind::Null, _) => {
                 ports.push(Some(Box::new(NullPort::open(&plan.device.text, plan.request)?)));
             }
@@ -89,7 +84,8 @@ pub(crate) fn open(
     // Once all are open: the receiving end may be one of them.
     for (id, _) in devices {
         if let (Kind::AfXdp { live: true, .. }, Some(interface)) = (id.kind(), id.kernel_interface()) {
-            live::check_peer(id.text(), interface)?;
+            let index = interface.index.unwrap_or_default();
+            afxdp::check_peer(id.text(), &interface.name, index)?;
         }
     }
     Ok(ports.into_iter().filter_map(|port| port.or_else(|| others.next())).collect())
@@ -157,26 +153,8 @@ fn unless_cancelled(device: &Device, cancelled: &mut dyn FnMut() -> bool) -> Res
     }
 }
 
-/// The first queue of the interface that an AF_XDP port takes.
-fn first_queue(device: &Device) -> u16 {
-    device.option("start_queue").and_then(|queue| queue.parse().ok()).unwrap_or(0)
-}
-
-/// Queues that an interface has for an AF_XDP port.
-fn queues_of(device: &Device, interface: &str) -> Result<u16, PortError> {
-    let (all, first) = (ethtool::channels(interface), first_queue(device));
-    all.checked_sub(first).filter(|queues| *queues > 0).ok_or_else(|| {
-        let all = if all == 1 { "1 queue".to_owned() } else { format!("{all} queues") };
-        let reason = format!("there is no queue {first}: {interface} has {all}, numbered from 0");
-        let remedy = format!("lower start_queue, or ethtool -L {interface} combined {}", first + 1);
-        PortError::new(&device.text, PortErrorKind::State, reason, remedy)
-    })
-}
-
 /// Why a port did not start.
 enum Failure {
-    /// Perhaps only because the last owner of the queue has just left.
-    QueueInUse(PortError),
     /// Nobody has connected to the socket so far.
     NobodyCame,
     Final(PortError),
@@ -193,11 +171,10 @@ struct Plan {
     device: Device,
     request: PortRequest,
     queues: u16,
+    /// Of a port that needs no DPDK.
     interface: Option<OpenInterface>,
     /// Of all interfaces that the port takes over.
     locks: Vec<InterfaceLock>,
-    /// Whether the kernel was asked why AF_XDP can't be had.
-    asked_why: AtomicBool,
 }
 
 impl Plan {
@@ -217,12 +194,7 @@ impl Plan {
             return Err(PortError::new(id.text(), PortErrorKind::State, reason, "start again"));
         }
         check_machine(&device)?;
-        let wanted = request.queues.max(1);
-        let queues = match &device.kind {
-            Kind::AfXdp { interface, .. } => wanted.min(queues_of(&device, interface)?),
-            _ => wanted,
-        };
-        Ok(Self { device, request, queues, interface, locks, asked_why: AtomicBool::new(false) })
+        Ok(Self { device, request, queues: request.queues.max(1), interface, locks })
     }
 
     /// Longest frame without FCS, with a VLAN tag, bytes.
@@ -231,11 +203,11 @@ impl Plan {
     }
 
     fn rx_shape(&self) -> Shape {
-        match self.device.kind {
+        if self.is_xdp() {
             // Buffers in the kernel's fill ring, copies of what is to be sent, and those beside.
-            Kind::AfXdp { .. } => Shape::umem(2 * u32::from(XDP_DESCRIPTORS) + FRAMES_BESIDE),
-            _ => Shape::rx(self.in_flight() + FRAMES_BESIDE - 1, self.frame_bytes()),
+            return Shape::umem(2 * u32::from(XDP_DESCRIPTORS) + FRAMES_BESIDE);
         }
+        Shape::rx(self.in_flight() + FRAMES_BESIDE - 1, self.frame_bytes())
     }
 
     fn tx_shape(&self) -> Shape {
@@ -259,8 +231,9 @@ impl Plan {
         std::iter::repeat_n(both, usize::from(self.queues)).flatten()
     }
 
+    /// Whether its driver is DPDK's for AF_XDP, a virtual device like any other.
     fn is_xdp(&self) -> bool {
-        matches!(self.device.kind, Kind::AfXdp { .. })
+        self.device.driver() == "net_af_xdp"
     }
 
     /// Opens it without DPDK.
@@ -277,6 +250,23 @@ impl Plan {
         packet::open(&self.device.text, self.request, options, interface, self.locks)
     }
 
+    /// The same of an AF_XDP port, `live` if it is one of `xdp:`.
+    fn open_xdp(
+        self,
+        live: bool,
+        interface: OpenInterface,
+        cancelled: &mut dyn FnMut() -> bool,
+    ) -> Result<Box<dyn Port>, PortError> {
+        let number = |key: &str| self.device.option(key).and_then(|value| value.parse::<u32>().ok());
+        let options = afxdp::Options {
+            first_queue: number("start_queue").unwrap_or(0) as u16,
+            copies: number("force_copy") == Some(1),
+            busy_budget: number("busy_budget").filter(|budget| *budget > 0),
+            live,
+        };
+        afxdp::open(&self.device.text, self.request, options, interface, self.locks, cancelled)
+    }
+
     /// Makes EAL's device, configures and starts it.
     fn start(self, lease: &mut Lease, cancelled: &mut dyn FnMut() -> bool) -> Result<Opening, PortError> {
         let begun = Instant::now();
@@ -290,13 +280,12 @@ impl Plan {
                 Ok((opened, facts, prepares)) => {
                     return Ok(Opening { plan: self, opened: Arc::new(opened), facts, prepares });
                 }
-                Err(Failure::QueueInUse(_)) if begun.elapsed() < XDP_RELEASE_WAIT => {}
                 // The socket of the attempt before is dead, and goes.
                 Err(Failure::NobodyCame) if begun.elapsed() < self.device.wait => {
                     check_machine(&self.device)?
                 }
                 Err(Failure::NobodyCame) => return Err(no_peer(&self.device)),
-                Err(Failure::QueueInUse(error) | Failure::Final(error)) => return Err(error),
+                Err(Failure::Final(error)) => return Err(error),
             }
             lease.rest(&self.device.text, LOOK_EVERY)?;
         }
@@ -426,26 +415,19 @@ impl Plan {
         let code = unsafe { dpdk.eagre_configure(port, queues, queues, offloads, rss) };
         self.check(lease, &format!("take {queues} queues"), code)?;
         self.set_up_queues(lease, opened, queues, sockets_before)?;
+        let mtu =
+            (self.request.frame_len_max.max(1518) - ETHERNET_BYTES).min(u32::from(info.mtu_max.max(1500)));
         if !opened.is_xdp {
-            // An interface of the kernel keeps its MTU, which was checked; others may not support the call.
-            let mtu = (self.request.frame_len_max.max(1518) - ETHERNET_BYTES)
-                .min(u32::from(info.mtu_max.max(1500)));
+            // An interface of the kernel keeps its MTU; others may not support the call.
             // SAFETY: an open, stopped port.
             unsafe { dpdk.rte_eth_dev_set_mtu(port, mtu as u16) };
         }
-        if opened.is_xdp {
-            // It needs CAP_NET_ADMIN, which AF_XDP needs as well.
-            opened.sockets.iter().for_each(|socket| drop(socket.send_freely()));
-            opened.program = self.interface.as_ref().and_then(|interface| Program::on(&interface.at_open));
-        }
+        // It needs CAP_NET_ADMIN, which AF_XDP needs as well.
+        opened.sockets.iter().for_each(|socket| drop(socket.send_freely()));
         self.start_device(lease, port, opened.on_interrupt_thread, cancelled)?;
         opened.started = true;
-        match &self.interface {
-            // Ours alone, and gone with this process: the driver would set a flag of the interface's that stays.
-            Some(interface) => opened.membership = Membership::join(interface.at_open.index).ok(),
-            // SAFETY: an open port. Not all have such a mode.
-            None => opened.made_promiscuous = unsafe { dpdk.rte_eth_promiscuous_enable(port) } == 0,
-        }
+        // SAFETY: an open port. Not all have such a mode.
+        opened.made_promiscuous = unsafe { dpdk.rte_eth_promiscuous_enable(port) } == 0;
         lease.log();
         Ok((self.facts(opened, &info, queues, rss != 0, offloads != 0), offloads != 0))
     }
@@ -458,10 +440,9 @@ impl Plan {
         sockets_before: &[Socket],
     ) -> Result<(), Failure> {
         let (text, dpdk, port) = (&self.device.text, opened.dpdk, opened.port);
-        let xdp = matches!(self.device.kind, Kind::AfXdp { .. });
         let is_tap = matches!(self.device.kind, Kind::Tap { .. });
         let (mut rx, mut tx) =
-            if xdp { (XDP_DESCRIPTORS, XDP_DESCRIPTORS) } else { (DESCRIPTORS, DESCRIPTORS) };
+            if opened.is_xdp { (XDP_DESCRIPTORS, XDP_DESCRIPTORS) } else { (DESCRIPTORS, DESCRIPTORS) };
         if let Kind::Virtio { .. } = self.device.kind {
             (rx, tx) = (self.in_flight() as u16, self.in_flight() as u16);
         }
@@ -490,33 +471,12 @@ impl Plan {
                 let new = sockets::tap_queues_now().into_iter();
                 opened.wakers.push(only(new.filter(|queue| !taps_before.contains(queue))));
             }
-            self.check_queue(lease, code)?;
+            self.check(lease, "set a queue up", code)?;
             // SAFETY: as above.
             let code = unsafe { dpdk.rte_eth_tx_queue_setup(port, queue, tx, node, none) };
-            self.check_queue(lease, code)?;
+            self.check(lease, "set a queue up", code)?;
         }
         Ok(())
-    }
-
-    /// The AF_XDP driver does its real work when a receive queue is set up.
-    fn check_queue(&self, lease: &mut Lease, code: c_int) -> Result<(), Failure> {
-        if code < 0 && matches!(self.device.kind, Kind::AfXdp { .. }) {
-            let words = lease.last_words();
-            let error = |reason: String, remedy: &str| {
-                PortError::new(&self.device.text, PortErrorKind::State, reason, remedy)
-            };
-            // Once: it takes a card a while to put a program on.
-            let asks = !self.asked_why.swap(true, Ordering::Relaxed);
-            let interface = self.interface.as_ref().filter(|_| asks);
-            if let Some((reason, remedy)) = interface.and_then(|interface| refused::why(&interface.at_open)) {
-                return Err(Failure::Final(error(reason, &remedy)));
-            }
-            return Err(Failure::QueueInUse(error(
-                format!("an AF_XDP socket can't be had on its queue{words}"),
-                "another program may use the queue, or the kernel lacks AF_XDP; EAGRE_DPDK_LOG=debug shows more",
-            )));
-        }
-        Ok(self.check(lease, "set a queue up", code)?)
     }
 
     /// Starts the device. A memif client is started again and again until its server is there.
@@ -569,13 +529,6 @@ impl Plan {
             (dpdk.rte_eth_dev_socket_id(port), driver.to_string_lossy().into_owned())
         };
         let is_pci = matches!(self.device.kind, Kind::Pci { .. });
-        let frame_len_max = match (&self.interface, &self.device.kind) {
-            (Some(interface), Kind::AfXdp { .. }) => {
-                (interface.at_open.mtu + ETHERNET_BYTES).min(XDP_FRAME_BYTES_MAX + FCS_BYTES)
-            }
-            (Some(interface), _) => interface.at_open.mtu + ETHERNET_BYTES,
-            _ => self.request.frame_len_max,
-        };
         let rx_spread = match self.device.kind {
             _ if queues == 1 => "none",
             Kind::Memif { .. } | Kind::Vhost { .. } | Kind::Virtio { .. } | Kind::Pcap { .. } => "pair",
@@ -586,17 +539,18 @@ impl Plan {
             device: self.device.text.clone(),
             driver,
             mac,
-            frame_len_max,
+            frame_len_max: self.request.frame_len_max,
             speed_bps: None,
             netdev: match &self.device.kind {
                 Kind::Tap { interface } => Some(interface.clone()),
-                _ => self.device.interface().map(str::to_owned),
+                _ => None,
             },
             numa_node: u32::try_from(node).ok().filter(|_| is_pci),
             tx_checksum_offload: checksums,
             tells_unfinished_checksums: false,
             is_in_process: false,
             rx_spread,
+            xdp_mode: None,
         }
     }
 }
@@ -615,27 +569,15 @@ impl Opening {
         let device: Arc<str> = self.plan.device.text.as_str().into();
         let kind = &self.plan.device.kind;
         let moves_data = self.facts.driver.contains("virtio");
-        let may_chain = !matches!(kind, Kind::AfXdp { .. });
+        let may_chain = !self.opened.is_xdp;
         let queues = 0..self.opened.tx_pools.len() as u16;
         let tx = queues.clone().map(|queue| {
             Box::new(DpdkTx::new(&self.opened, queue, self.prepares, moves_data, &device)) as Box<dyn TxQueue>
         });
         let rx = queues
             .map(|queue| Box::new(DpdkRx::new(&self.opened, queue, may_chain, &device)) as Box<dyn RxQueue>);
-        let mut queues = Queues { tx: tx.collect(), rx: rx.collect() };
-        let mut live = None;
-        if let (Kind::AfXdp { live: true, .. }, Some(interface)) = (kind, &self.plan.interface) {
-            let (device, interface) = (&self.plan.device, &interface.at_open);
-            let first = u32::from(first_queue(device));
-            let program = self.opened.program.as_ref();
-            let intake = live::take_over(&device.text, interface, program, first, queues.rx.len() as u32)?;
-            let intake = self.opened.intake.get_or_init(|| intake);
-            let counts = Arc::new(LiveCounts::default());
-            queues = live::wrap(&device.text, interface, queues, intake.as_ref(), &counts)?;
-            live = Some(counts);
-            self.facts.driver = live::DRIVER.to_owned();
-        }
-        let drops = DropCounts::new(kind, self.plan.interface, live);
+        let queues = Queues { tx: tx.collect(), rx: rx.collect() };
+        let drops = DropCounts::new(kind);
         let _ = self.opened.locks.set(self.plan.locks);
         Ok(DpdkPort { facts: self.facts, queues, opened: self.opened, drops })
     }

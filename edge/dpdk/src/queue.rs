@@ -7,17 +7,14 @@
 use crate::device::Kind;
 use crate::eal::Lease;
 use crate::ffi;
-use crate::leftover::Program;
 use crate::library::Dpdk;
 use crate::listener;
 use crate::memory_files::MemoryFiles;
 use crate::pool::{HEADROOM, Pool};
-use crate::sockets::{Membership, Socket, XdpStatistics};
+use crate::sockets::{Socket, XdpStatistics};
 use crate::thread::{self, Shielded};
 use crate::watchdog;
-use ::xdp::{Intake, LiveCounts};
 use os::interface_lock::InterfaceLock;
-use os::open_interface::OpenInterface;
 use port::{Burst, DriverDrops, FrameHead, PoolId, Port, PortError, PortFacts, Queues, RxQueue, TxQueue};
 use std::ffi::CString;
 use std::os::fd::{BorrowedFd, RawFd};
@@ -34,8 +31,6 @@ pub(crate) struct Opened {
     pub started: bool,
     /// Whether it receives what is meant for others because we asked it to.
     pub made_promiscuous: bool,
-    /// The same for an interface of the kernel.
-    pub membership: Option<Membership>,
     /// Of its interfaces; given back after it is closed.
     pub locks: OnceLock<Vec<InterfaceLock>>,
     closed: bool,
@@ -43,10 +38,6 @@ pub(crate) struct Opened {
     pub peer_socket: Option<String>,
     /// Where its driver may listen for memif peers.
     pub listens_at: Option<String>,
-    /// What its driver attached to the interface.
-    pub program: Option<Program>,
-    /// What took that program's place, or why nothing did; of ports that may have it.
-    pub intake: OnceLock<Result<Intake, String>>,
     /// Starts and closes where its driver takes connections.
     pub on_interrupt_thread: bool,
     /// Whether its driver is that of AF_XDP.
@@ -75,13 +66,10 @@ impl Opened {
             name,
             started: false,
             made_promiscuous: false,
-            membership: None,
             locks: OnceLock::new(),
             closed: false,
             peer_socket: None,
             listens_at: None,
-            program: None,
-            intake: OnceLock::new(),
             on_interrupt_thread: false,
             sockets: Vec::new(),
             wakers: Vec::new(),
@@ -132,12 +120,6 @@ impl Opened {
         if self.is_xdp {
             self.sockets.iter().for_each(|socket| socket.close_if_forgotten());
         }
-        // Only now: the driver takes a program off that it finds, whoever's it is, unless a link holds it.
-        self.intake = OnceLock::new();
-        // Nor does it close its program and map.
-        if let Some(program) = self.program.take() {
-            program.close_forgotten();
-        }
         if let Some(socket) = self.listens_at.take() {
             listener::close_leftover(dpdk, &socket);
         }
@@ -180,23 +162,14 @@ pub(crate) struct DropCounts {
     /// Whether `oerrors` counts frames that were taken and lost. Most drivers count frames they refused there, which
     /// the worker sends again.
     tx_errors_are_losses: bool,
-    /// Whether the AF_XDP sockets' statistics stand for `imissed` too.
-    missed_is_counted_elsewhere: bool,
-    interface: Option<OpenInterface>,
-    live: Option<Arc<LiveCounts>>,
 }
 
 impl DropCounts {
-    pub(crate) fn new(kind: &Kind, interface: Option<OpenInterface>, live: Option<Arc<LiveCounts>>) -> Self {
-        Self {
-            tx_errors_are_losses: matches!(kind, Kind::Pcap { .. } | Kind::Pci { .. }),
-            missed_is_counted_elsewhere: matches!(kind, Kind::AfXdp { .. }),
-            interface,
-            live,
-        }
+    pub(crate) fn new(kind: &Kind) -> Self {
+        Self { tx_errors_are_losses: matches!(kind, Kind::Pcap { .. } | Kind::Pci { .. }) }
     }
 
-    fn read(&mut self, opened: &Opened) -> DriverDrops {
+    fn read(&self, opened: &Opened) -> DriverDrops {
         let mut counters = ffi::Counters::default();
         // SAFETY: the port is open as long as `opened` is.
         unsafe { opened.dpdk.eagre_counters(opened.port, &mut counters) };
@@ -206,7 +179,8 @@ impl DropCounts {
             ("too_long", opened.rx_too_long.load(Ordering::Relaxed)),
         ];
         let mut tx = Vec::new();
-        if !self.missed_is_counted_elsewhere {
+        // Of AF_XDP the sockets' statistics tell more.
+        if !opened.is_xdp {
             rx.push(("driver_missed", counters.rx_missed));
         }
         if self.tx_errors_are_losses {
@@ -222,15 +196,6 @@ impl DropCounts {
             rx.push(("xdp_ring_full", sum.rx_ring_full));
             rx.push(("xdp_invalid_buffers", sum.rx_invalid_descs));
             tx.push(("xdp_invalid_descriptors", sum.tx_invalid_descs));
-        }
-        if let Some(live) = &self.live {
-            tx.push(("xdp_refused", live.refused.load(Ordering::Relaxed)));
-        }
-        if let Some(Ok(intake)) = opened.intake.get() {
-            rx.push(("xdp_records_full", intake.refused()));
-        }
-        if let Some(dropped) = self.interface.as_mut().and_then(OpenInterface::dropped) {
-            tx.push(("interface_dropped", dropped));
         }
         DriverDrops { rx, tx, tx_joined: 0 }
     }

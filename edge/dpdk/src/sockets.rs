@@ -1,4 +1,4 @@
-//! The kernel sockets behind the AF_XDP driver, which keeps some of its losses to itself, and wakes nobody when frames come; nor
+//! The kernel sockets behind DPDK's AF_XDP driver, which keeps some of its losses to itself, and wakes nobody when frames come; nor
 //! does that of TAP interfaces.
 //!
 //! The drivers give what they open to nobody, so it is found among the process's descriptors: those of the right family, or of
@@ -7,11 +7,9 @@
 //! Invariant: a descriptor is only used after its inode was seen to be the one it had when it was found, or, to be polled, by a
 //! queue, which keeps the port open and so what its driver opened.
 
-use rustix::net::{self, AddressFamily, SocketFlags, SocketType};
 use std::ffi::{c_int, c_void};
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -106,40 +104,6 @@ impl Socket {
             // SAFETY: the driver that opened it is closed, and nobody else knew of it.
             unsafe { libc::close(self.descriptor) };
         }
-    }
-}
-
-/// What a packet socket asks of its interface: all frames, whoever they are for. The kernel takes it back with the socket,
-/// however this process ends.
-#[derive(Debug)]
-pub(crate) struct Membership {
-    _socket: OwnedFd,
-}
-
-impl Membership {
-    /// Joins the interface with this number, in the calling thread's network namespace.
-    pub(crate) fn join(index: u32) -> io::Result<Self> {
-        /// `struct packet_mreq`
-        #[repr(C)]
-        struct Request {
-            interface: c_int,
-            kind: u16,
-            address_bytes: u16,
-            address: [u8; 8],
-        }
-        // Without a protocol it receives nothing.
-        let flags = SocketFlags::CLOEXEC;
-        let socket = net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)?;
-        let kind = libc::PACKET_MR_PROMISC as u16;
-        let request = Request { interface: index as c_int, kind, address_bytes: 0, address: [0; 8] };
-        // SAFETY: the value is as long as said.
-        let code = unsafe {
-            let value: *const Request = &request;
-            let length = size_of::<Request>() as libc::socklen_t;
-            let (level, name) = (libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP);
-            libc::setsockopt(socket.as_raw_fd(), level, name, value.cast(), length)
-        };
-        if code == 0 { Ok(Self { _socket: socket }) } else { Err(io::Error::last_os_error()) }
     }
 }
 

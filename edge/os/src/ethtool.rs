@@ -74,15 +74,9 @@ pub fn offloads(name: &str) -> Option<Offloads> {
     })
 }
 
-/// Receive and transmit channels an interface has together ("combined"); at least 1.
-pub fn channels(name: &str) -> u16 {
-    // Command, then maximum and count of receive, transmit, other and combined channels.
-    match get(name, Get::Channels) {
-        Ok([_, _, _, _, combined_max, _, _, _, combined, ..]) if combined_max > 0 => {
-            combined.clamp(1, 1024) as u16
-        }
-        _ => 1,
-    }
+/// Receive and transmit queues in use of the interface `name`; `None` if its driver does not say.
+pub fn queues(name: &str) -> Option<(u32, u32)> {
+    Asker::open().ok()?.queues(name)
 }
 
 /// Asks in the network namespace of the thread that opened it, whichever thread uses it later.
@@ -103,7 +97,7 @@ impl Asker {
 
     /// Receive and transmit queues in use of the interface `name`; `None` if its driver does not say.
     pub(crate) fn queues(&self, name: &str) -> Option<(u32, u32)> {
-        // As in `channels`: the counts stand behind the maxima.
+        // Command, then maximum and count of receive, transmit, other and combined channels.
         let [_, _, _, _, _, rx, tx, _, combined, ..] = self.get(name, Get::Channels).ok()?;
         Some((rx + combined, tx + combined))
     }
@@ -181,10 +175,10 @@ mod tests {
     }
 
     #[test]
-    fn loopback_has_one_channel_and_no_pause_frames() {
-        assert_eq!((channels("lo"), pause("lo")), (1, None));
+    fn loopback_has_no_channels_and_no_pause_frames() {
+        assert_eq!((queues("lo"), pause("lo")), (None, None));
         for name in ["", "no-such-link", "a-name-that-is-far-too-long", "lo\0x"] {
-            assert_eq!((pause(name), offloads(name), channels(name)), (None, None, 1), "{name:?}");
+            assert_eq!((pause(name), offloads(name), queues(name)), (None, None, None), "{name:?}");
         }
     }
 }

@@ -19,17 +19,15 @@
 //!
 //! ```text
 //! open.rs     sockets and queues of a port          ring.rs    slots of the receive ring; no system call
-//! socket.rs   system calls                          loose.rs   frames that have a buffer of their own
-//! queue.rs    Port, TxQueue, RxQueue                cut.rs     long UDP packets into datagrams
-//! sum.rs      words of headers, and their sums      join.rs    TCP segments into long packets
-//! tx_ring.rs  slots to send from, without an address
+//! socket.rs   system calls                          cut.rs     long UDP packets into datagrams
+//! queue.rs    Port, TxQueue, RxQueue                join.rs    TCP segments into long packets
+//! sum.rs      words of headers, and their sums      tx_ring.rs slots to send from, without an address
 //! ```
 
 #![allow(unsafe_code)]
 
 mod cut;
 mod join;
-mod loose;
 mod open;
 mod queue;
 mod ring;

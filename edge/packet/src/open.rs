@@ -114,6 +114,7 @@ pub fn open(
         tells_unfinished_checksums: true,
         is_in_process: false,
         rx_spread: if count > 1 { "rss" } else { "none" },
+        xdp_mode: None,
     };
     Ok(Box::new(PacketPort { facts, queues, shared, interface, ring_full: 0 }))
 }

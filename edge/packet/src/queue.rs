@@ -4,13 +4,13 @@
 
 use crate::cut::Joined;
 use crate::join::{Front, data, join};
-use crate::loose::{self, BEFORE, Loose};
 use crate::ring::{Next, Ring, Tag, VIRTIO, flags, udp_part};
 use crate::socket::Socket;
 use crate::tx_ring::TxRing;
 use os::interface_lock::InterfaceLock;
 use os::open_interface::OpenInterface;
 use port::RX_FLAG_CHECKSUM_UNFINISHED;
+use port::loose::{self, BEFORE, Loose};
 use port::memory::FreeFrames;
 use port::{BURST, Burst, DriverDrops, FrameHead, PoolId, Port, PortFacts, Queues, RxQueue, TxQueue};
 use rustix::mm::munmap;

@@ -12,6 +12,7 @@ mod burst;
 pub mod bytes;
 mod error;
 mod frame;
+pub mod loose;
 pub mod memory;
 pub mod name;
 pub mod null;
@@ -72,6 +73,8 @@ pub struct PortFacts {
     pub is_in_process: bool,
     /// How received frames are spread over several receive queues: `rss`, `pair`, or `none` with one queue.
     pub rx_spread: &'static str,
+    /// How an AF_XDP port works, such as `native, copy`: where its program runs, and whether the kernel copies frames.
+    pub xdp_mode: Option<String>,
 }
 
 /// What to ask of a port when opening it.

@@ -38,6 +38,7 @@ impl NullPort {
             tells_unfinished_checksums: false,
             is_in_process: false,
             rx_spread: if count > 1 { "rss" } else { "none" },
+            xdp_mode: None,
         };
         let rx = free.iter().map(|_| Box::new(NullRx) as Box<dyn RxQueue>).collect();
         let tx = free.into_iter().map(|free| Box::new(NullTx { free }) as Box<dyn TxQueue>).collect();

@@ -116,6 +116,7 @@ impl RingPort {
             tells_unfinished_checksums: true,
             is_in_process: true,
             rx_spread: if rx.len() > 1 { "pair" } else { "none" },
+            xdp_mode: None,
         };
         let tx = tx.into_iter().map(|q| Box::new(q) as Box<dyn TxQueue>).collect();
         let rx = rx.into_iter().map(|q| Box::new(q) as Box<dyn RxQueue>).collect();

@@ -6,10 +6,9 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 const MAP_CREATE: i64 = 0;
+const MAP_UPDATE_ELEM: i64 = 2;
 const PROG_LOAD: i64 = 5;
 const PROG_TEST_RUN: i64 = 10;
-const MAP_GET_FD_BY_ID: i64 = 14;
-const OBJ_GET_INFO_BY_FD: i64 = 15;
 const LINK_CREATE: i64 = 28;
 
 const MAP_TYPE_ARRAY: u32 = 2;
@@ -19,12 +18,14 @@ const PROG_TYPE_XDP: u32 = 6;
 const ATTACH_TYPE_XDP: u32 = 37;
 /// The map's values can be mapped into a process.
 const F_MMAPABLE: u32 = 1 << 10;
+/// The program also takes frames in several buffers (Linux 5.18).
+const F_XDP_HAS_FRAGS: u32 = 1 << 5;
 /// A run's packets are frames that go where the program sends them.
 const F_TEST_XDP_LIVE_FRAMES: u32 = 1 << 1;
 
 /// Where an XDP program runs (linux/if_link.h, XDP_FLAGS_…_MODE).
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Mode {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
     /// In the kernel's stack.
     Stack = 1 << 1,
     /// In the driver.
@@ -58,9 +59,30 @@ pub(crate) fn array(label: &str, bytes: u32, entries: u32) -> io::Result<OwnedFd
 }
 
 /// A map from queues to AF_XDP sockets.
-#[cfg(test)]
 pub(crate) fn socket_map(queues: u32) -> io::Result<OwnedFd> {
-    map("sockets", MAP_TYPE_XSKMAP, 4, queues, 0)
+    map("eagre_sockets", MAP_TYPE_XSKMAP, 4, queues, 0)
+}
+
+/// Puts a socket in the map's place for `queue`. It is bound, and goes from the map with itself.
+pub(crate) fn set_socket(map: BorrowedFd<'_>, queue: u32, socket: BorrowedFd<'_>) -> io::Result<()> {
+    #[repr(C)]
+    struct Attributes {
+        map: u32,
+        padding: u32,
+        key: u64,
+        value: u64,
+        flags: u64,
+    }
+    let value = socket.as_raw_fd();
+    let mut attributes = Attributes {
+        map: map.as_raw_fd() as u32,
+        padding: 0,
+        key: (&raw const queue) as u64,
+        value: (&raw const value) as u64,
+        flags: 0,
+    };
+    // SAFETY: key and value have four bytes, as the map says, and outlive the call.
+    unsafe { call(MAP_UPDATE_ELEM, &mut attributes).map(drop) }
 }
 
 fn map(label: &str, kind: u32, bytes: u32, entries: u32, flags: u32) -> io::Result<OwnedFd> {
@@ -82,48 +104,6 @@ fn map(label: &str, kind: u32, bytes: u32, entries: u32, flags: u32) -> io::Resu
     unsafe { call(MAP_CREATE, &mut attributes).map(|fd| OwnedFd::from_raw_fd(fd)) }
 }
 
-/// Of the maps with these numbers the first from queues to AF_XDP sockets.
-///
-/// # Errors
-/// There is none, or the process may not look at maps of others (CAP_SYS_ADMIN).
-pub fn socket_map_of(numbers: &[u32]) -> io::Result<OwnedFd> {
-    for number in numbers {
-        // `union bpf_attr` for MAP_GET_FD_BY_ID: the number, the next number, flags.
-        let mut by_id = [*number, 0, 0];
-        // SAFETY: no addresses in it; the descriptor is fresh.
-        let map = unsafe { OwnedFd::from_raw_fd(call(MAP_GET_FD_BY_ID, &mut by_id)?) };
-        // The start of `struct bpf_map_info`: the kind, and the number.
-        let mut info = [0u32; 2];
-        #[repr(C)]
-        struct InfoByFd {
-            descriptor: u32,
-            bytes: u32,
-            info: u64,
-        }
-        let mut ask = InfoByFd {
-            descriptor: map.as_raw_fd() as u32,
-            bytes: size_of_val(&info) as u32,
-            info: info.as_mut_ptr() as u64,
-        };
-        // SAFETY: the kernel writes at most `bytes` to `info`, which outlives the call.
-        unsafe { call(OBJ_GET_INFO_BY_FD, &mut ask)? };
-        if info[0] == MAP_TYPE_XSKMAP {
-            return Ok(map);
-        }
-    }
-    Err(io::Error::new(io::ErrorKind::NotFound, "the driver's program has no map of AF_XDP sockets"))
-}
-
-/// A program that lets every frame pass: to try whether an interface takes XDP programs.
-///
-/// # Errors
-/// The kernel has no such programs, or the process may not load them.
-pub fn passing() -> io::Result<OwnedFd> {
-    // r0 = XDP_PASS; exit.
-    let instruction = |opcode, immediate| Instruction { opcode, registers: 0, offset: 0, immediate };
-    load("eagre_passing", &[instruction(0xb7, 2), instruction(0x95, 0)])
-}
-
 /// One instruction (RFC 9669 section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(C)]
@@ -137,6 +117,11 @@ pub(crate) struct Instruction {
 
 /// Loads an XDP program. The error has the verifier's last words.
 pub(crate) fn load(label: &str, program: &[Instruction]) -> io::Result<OwnedFd> {
+    load_with(label, program, false)
+}
+
+/// The same; `is_for_long`: the program also takes frames in several buffers, of which it sees the first.
+pub(crate) fn load_with(label: &str, program: &[Instruction], is_for_long: bool) -> io::Result<OwnedFd> {
     #[repr(C)]
     struct Attributes {
         kind: u32,
@@ -161,7 +146,7 @@ pub(crate) fn load(label: &str, program: &[Instruction]) -> io::Result<OwnedFd> 
         log_bytes: 0,
         log: 0,
         kernel_version: 0,
-        flags: 0,
+        flags: if is_for_long { F_XDP_HAS_FRAGS } else { 0 },
         name: name(label),
     };
     // SAFETY: the program has as many instructions as said, and outlives the call as the license does.

@@ -5,7 +5,7 @@
 //! So whatever a port can send goes this way: streams with any field, sessions, captures.
 //!
 //! And receiving with another such program: of test packets it leaves a record ([`Intake`]), which costs a fraction of a frame
-//! by AF_XDP. Everything else goes to the AF_XDP socket.
+//! by AF_XDP. Everything else goes to the AF_XDP socket, as all frames do with a third ([`Redirect`]).
 
 #![allow(unsafe_code)]
 
@@ -16,7 +16,10 @@ mod intake_program;
 mod live;
 mod program;
 mod queue;
+mod redirect;
 
+pub use bpf::Mode;
 pub use intake::{Intake, Records};
 pub use live::LiveFrames;
 pub use queue::{LiveCounts, pair};
+pub use redirect::{Redirect, SocketMap};

@@ -45,7 +45,7 @@ pub(crate) fn ports(as_json: bool) -> Result<Exit, Failure> {
         }
         Err(reason) => {
             println!(
-                "not available: afxdp:, xdp:, memif:, tap:, vhost:, virtio:, pcap:, vdev: and network cards by PCI address,"
+                "not available: memif:, tap:, vhost:, virtio:, pcap:, vdev: and network cards by PCI address,"
             );
             println!("which need DPDK: {reason}");
         }

@@ -149,6 +149,7 @@ pub(crate) fn ports(
             tx_bps_l1: l1_bits(n.tx_bytes, n.tx_packets) / seconds,
             rx_bps_l1: l1_bits(n.rx_bytes, n.rx_packets) / seconds,
             rx_other: n.rx_other,
+            xdp_mode: end.and_then(|end| end.xdp_mode.clone()),
             kernel_rx: end.and_then(|end| end.recording.as_ref()).map(|recording| KernelRxResult {
                 packets: n.rx_recorded,
                 clock_error_max_ns: (n.rx_recorded > 0).then_some(n.rx_clock_error_ns),
@@ -202,6 +203,8 @@ pub(crate) struct PortEnd {
     pub(crate) moves: Vec<NeighbourMove>,
     /// Whether the kernel recorded its test packets, or why not; `None` if its ports have no such thing.
     pub(crate) recording: Option<Result<(), String>>,
+    /// How AF_XDP works there; `None` if it is not used.
+    pub(crate) xdp_mode: Option<String>,
 }
 
 fn neighbour_move(step: &NeighbourMove) -> NeighbourMoveResult {

@@ -296,6 +296,7 @@ fn assemble(
         punts_dropped: punts.next().unwrap_or_default(),
         links: links.next().unwrap_or_default(),
         recording: recording.next().flatten(),
+        xdp_mode: facts[port].xdp_mode.clone(),
     };
     let ends: Vec<PortEnd> = results.unsent.iter().zip(drops).enumerate().map(end).collect();
     let span = sending_time(plan, results);

@@ -1035,6 +1035,11 @@ class PortResult:
     """Frames the driver accepted but did not send, by reason."""
     tx_unsent: int | None = None
     """Packets due but not sent."""
+    xdp_mode: str | None = None
+    """How an `afxdp:` or `xdp:` port works, such as 'native, copy': where its XDP program runs ('native': in the
+    driver, 'generic': in the kernel's stack), whether the kernel copies frames ('copy' or 'zero-copy'), and whether
+    a frame may have 'several buffers'.
+    """
     kernel_rx: KernelRxResult | None = None
     """Test packets that the kernel took in by itself. Only of `xdp:` ports."""
     rx_punted: int | None = None

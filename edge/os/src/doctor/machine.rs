@@ -166,7 +166,7 @@ pub(super) fn text(path: impl AsRef<Path>) -> Option<String> {
     fs::read_to_string(path).ok()
 }
 
-/// Of the interfaces, those whose other end has an MTU that is too long for XDP.
+/// Of the interfaces, those whose other end has an MTU that is too long for a program for short frames.
 fn tall_peers(links: &[&LinkFacts]) -> Vec<TallPeer> {
     let Ok(mut all) = Links::open() else { return Vec::new() };
     let tall = |link: &&LinkFacts| {

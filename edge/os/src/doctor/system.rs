@@ -217,7 +217,7 @@ pub(super) fn bpf_jit(setting: Option<&str>) -> Finding {
 }
 
 /// `release`: the kernel's, such as `6.1.0-28-amd64`; `status`: `/proc/self/status`. See `edge/xdp` for what they need.
-/// `tall`: interfaces that take no XDP program because the MTU of the other end is too long.
+/// `tall`: interfaces that take no XDP program for short frames alone because the MTU of the other end is too long.
 pub(super) fn xdp_ports(release: Option<&str>, status: Option<&str>, tall: &[TallPeer]) -> Finding {
     const CHECK: &str = "xdp ports";
     const OLDEST: (u32, u32) = (5, 18);
@@ -267,12 +267,14 @@ fn tall_peers(check: &'static str, tall: &[TallPeer]) -> Finding {
         let TallPeer { name, mtu, peer, peer_mtu, .. } = tall;
         format!("the other end of {name} (MTU {mtu}), {peer}, has an MTU of {peer_mtu}")
     };
-    let found =
-        format!("{}; XDP takes at most {most} there", tall.iter().map(one).collect::<Vec<_>>().join("; "));
+    let found = format!(
+        "{}; a program for short frames takes at most {most} there",
+        tall.iter().map(one).collect::<Vec<_>>().join("; ")
+    );
     let place = |tall: &TallPeer| if tall.is_elsewhere { " (in its namespace)" } else { "" };
     let commands =
         tall.iter().map(|tall| format!("sudo ip link set {} mtu {most}{}", tall.peer, place(tall)));
-    Finding::note(check, found, "neither xdp: nor afxdp: ports can be opened on such an interface")
+    Finding::note(check, found, "an xdp: port on such an interface records no test packets in the kernel, which costs three times as much")
         .mend(commands.collect::<Vec<_>>().join("; "))
 }
 
@@ -295,7 +297,7 @@ pub(super) struct DpdkFiles {
 pub(super) fn dpdk(installed: &[DpdkFiles], usable: &[u32]) -> Finding {
     const CHECK: &str = "dpdk";
     const INSTALL: &str = "sudo apt-get install librte-meta-bus librte-meta-mempool librte-meta-net";
-    let why = "afxdp:, xdp:, memif:, tap:, vhost:, virtio:, pcap:, vdev: and PCI ports need it; afpacket:, ring: and null do not";
+    let why = "memif:, tap:, vhost:, virtio:, pcap:, vdev: and PCI ports need it; afpacket:, afxdp:, xdp:, ring: and null do not";
     let note = |found: String| Finding::note(CHECK, found, why);
     let releases = |abis: &mut dyn Iterator<Item = u32>| abis.map(release).collect::<Vec<_>>().join(" or ");
     let wanted = releases(&mut usable.iter().copied());

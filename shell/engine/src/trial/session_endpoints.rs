@@ -24,7 +24,8 @@ use units::Nanos;
 const PAIRED: &str = "pair";
 /// Drivers of ports whose frames come from a kernel or a program, and that can not tell which of them came by no card: Linux leaves
 /// checksums to one.
-const VIRTUAL: [&str; 9] = [
+const VIRTUAL: [&str; 10] = [
+    "af_xdp",
     "net_af_packet",
     "net_af_xdp",
     "xdp_live_frames",

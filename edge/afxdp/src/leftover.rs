@@ -1,26 +1,30 @@
 //! XDP programs that are on an interface before an AF_XDP port is opened on it.
 //!
-//! A process that is killed leaves its program attached, and the next AF_XDP socket then gets no frame, or is refused.
-//! A program is removed if it is the one that libxdp loads for AF_XDP sockets and no process holds it or a map of its
-//! any more: such a program can only pass frames on. Everything else is somebody's and stays, libxdp's dispatcher
-//! included, which may run other people's programs beside ours.
+//! Ours goes with its process; a moment may pass. Others that use AF_XDP, such as DPDK's driver, leave the program of libxdp
+//! attached when they are killed: it is removed if no process holds it or a map of its any more, as it can only pass frames on.
+//! Everything else is somebody's and stays, libxdp's dispatcher included, which may run other people's programs.
 
 use os::link::{AttachedProgram, LinkFacts, Links};
 use port::{PortError, PortErrorKind};
 use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::time::{Duration, Instant};
 use xdp::bpf;
 
 /// What libxdp attaches for AF_XDP.
-const OURS: &str = "xsk_def_prog";
+const OF_LIBXDP: &str = "xsk_def_prog";
+/// How the names of our programs begin.
+const OURS: &str = "eagre_";
+/// How long the kernel may take to detach the program of a process that has ended.
+const DETACH_WAIT: Duration = Duration::from_secs(5);
+const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Makes `interface` free of what a dead process left on it, or says whose program it is.
-pub(crate) fn clear_leftover(
-    device: &str,
-    links: &mut Links,
-    interface: &LinkFacts,
-) -> Result<(), PortError> {
+///
+/// # Errors
+/// A program is on it that is somebody's.
+pub fn clear_leftover(device: &str, links: &mut Links, interface: &LinkFacts) -> Result<(), PortError> {
     let Some(AttachedProgram { id, mode }) = interface.xdp else { return Ok(()) };
     let name = &interface.name;
     let state = |reason: String, remedy: String| PortError::new(device, PortErrorKind::State, reason, remedy);
@@ -34,7 +38,16 @@ pub(crate) fn clear_leftover(
             ));
         }
     };
-    if program.name != OURS {
+    if program.name.starts_with(OURS) && holder(&program).is_none() {
+        let deadline = Instant::now() + DETACH_WAIT;
+        while Instant::now() < deadline {
+            if links.by_index(interface.index).is_ok_and(|now| now.xdp.is_none()) {
+                return Ok(());
+            }
+            std::thread::sleep(LOOK_EVERY);
+        }
+    }
+    if program.name != OF_LIBXDP {
         return Err(state(
             format!("another XDP program ('{}', {id}) is already on {name}", program.name),
             remedy,
@@ -53,7 +66,7 @@ pub(crate) fn clear_leftover(
 
 /// An XDP program.
 #[derive(Debug)]
-pub(crate) struct Program {
+struct Program {
     id: u32,
     name: String,
     maps: Vec<u32>,
@@ -84,28 +97,6 @@ const BPF_OBJ_GET_INFO_BY_FD: i64 = 15;
 const MAPS_MAX: usize = 16;
 
 impl Program {
-    /// The one that is on an interface now.
-    pub(crate) fn on(interface: &LinkFacts) -> Option<Self> {
-        let now = Links::open().ok()?.by_index(interface.index).ok()?;
-        Self::by_id(now.xdp?.id).ok()
-    }
-
-    /// The map from queues to AF_XDP sockets that it uses.
-    pub(crate) fn sockets(&self) -> io::Result<OwnedFd> {
-        bpf::socket_map_of(&self.maps)
-    }
-
-    /// Closes this process's descriptors of the program and its maps, which the driver that opened them has forgotten.
-    pub(crate) fn close_forgotten(&self) {
-        let descriptors = fs::read_dir("/proc/self/fdinfo").into_iter().flatten().flatten();
-        let number = |entry: fs::DirEntry| entry.file_name().to_str()?.parse::<i32>().ok();
-        for descriptor in descriptors.filter_map(number).filter(|&number| self.is_behind("self", number)) {
-            // SAFETY: numbers of programs and maps are never used twice while one is open: it is the driver's, which is
-            // closed.
-            unsafe { libc::close(descriptor) };
-        }
-    }
-
     /// Whether a process's descriptor is of the program or one of its maps.
     fn is_behind(&self, process: &str, descriptor: i32) -> bool {
         fs::read_link(format!("/proc/{process}/fd/{descriptor}"))

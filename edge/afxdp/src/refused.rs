@@ -1,33 +1,19 @@
-//! Why an interface does not take AF_XDP, by what the kernel says when it is tried without the driver.
+//! Why an interface does not take our program, in the kernel's words.
 //!
-//! The driver only says that it failed. The kernel has reasons in words, which it gives whoever asks by netlink.
+//! A link that can't be made has a number for a reason. Whoever asks by netlink gets words.
 
 use os::link::{LinkFacts, Links, XdpRefusal, veth_xdp_mtu_max};
-use std::os::fd::AsFd;
-use xdp::bpf;
+use std::os::fd::BorrowedFd;
 
 /// A reason, and what to do about it.
 pub(crate) type Reason = (String, String);
 
-/// Why an interface takes no XDP program, for good. `None` if it takes one, or has one: then something else is in the way,
+/// Why an interface does not take `program` in its driver. `None` if it takes it, or has one: then something else is in the way,
 /// perhaps only for now.
-pub(crate) fn why(interface: &LinkFacts) -> Option<Reason> {
-    let name = &interface.name;
+pub(crate) fn why(interface: &LinkFacts, program: BorrowedFd<'_>) -> Option<Reason> {
     let mut links = Links::open().ok()?;
     let now = links.by_index(interface.index).ok().filter(|now| now.xdp.is_none())?;
-    let program = match bpf::passing() {
-        Ok(program) => program,
-        Err(error) => {
-            let reason = format!("the kernel takes no XDP program from this process: {error}");
-            let remedy = format!("run as root, or with CAP_BPF and CAP_NET_ADMIN, or use afpacket:{name}");
-            return Some((reason, remedy));
-        }
-    };
-    let refusal = links.try_xdp(now.index, program.as_fd()).err()?;
-    // AF_XDP goes on without the driver, in the kernel's stack.
-    if refusal.error.raw_os_error() == Some(libc::EOPNOTSUPP) {
-        return None;
-    }
+    let refusal = links.try_xdp(now.index, program).err()?;
     Some(of_driver(&now, links.opposite(&now).ok().as_ref(), &refusal))
 }
 

@@ -1,13 +1,13 @@
-//! Frames with a buffer of their own, for what a slot of the ring cannot hold.
+//! Frames with a buffer of their own, for what no buffer of the kernel's can hold in one piece.
 //!
 //! Invariant: memory is given back only when all frames have come home; a frame that is lost keeps its own.
 
-use port::FrameHead;
+use crate::FrameHead;
 use std::alloc::{Layout, alloc, dealloc};
 use std::mem::offset_of;
 
-/// Bytes before a frame: the `virtio_net_hdr`, and room to put a VLAN tag back.
-pub(crate) const BEFORE: usize = 16;
+/// Bytes before a frame: what a driver puts there, such as a `virtio_net_hdr`, and room to put a VLAN tag back.
+pub const BEFORE: usize = 16;
 
 /// The longest frame: an IP packet of 65,535 bytes behind an Ethernet header with two tags.
 const LONGEST: usize = 65_535 + 22;
@@ -20,17 +20,17 @@ struct LooseFrame {
 }
 
 /// Bytes there are for a frame with what is before it.
-pub(crate) const ROOM: usize = BEFORE + LONGEST;
+pub const ROOM: usize = BEFORE + LONGEST;
 
 /// Free frames, last in, first out.
 #[derive(Default)]
-pub(crate) struct Loose {
+pub struct Loose {
     free: Vec<*mut FrameHead>,
 }
 
 impl Loose {
     /// A frame: its head and the first byte of its buffer. `None` if there is no memory.
-    pub(crate) fn take(&mut self) -> Option<(*mut FrameHead, *mut u8)> {
+    pub fn take(&mut self) -> Option<(*mut FrameHead, *mut u8)> {
         if let Some(head) = self.free.pop() {
             // SAFETY: a head of ours in nobody's hands.
             return Some((head, unsafe { (*head).buf }));
@@ -52,7 +52,7 @@ impl Loose {
     ///
     /// # Safety
     /// The head is from [`take`](Loose::take), nobody else has it, and the bytes are written.
-    pub(crate) unsafe fn set(head: *mut FrameHead, start: usize, len: usize, flags: u64) {
+    pub unsafe fn set(head: *mut FrameHead, start: usize, len: usize, flags: u64) {
         debug_assert!(start + len <= ROOM);
         // SAFETY: as the caller says.
         unsafe {
@@ -67,7 +67,7 @@ impl Loose {
     ///
     /// # Safety
     /// It is from [`take`](Loose::take), and nobody else has it.
-    pub(crate) unsafe fn give_back(&mut self, head: *mut FrameHead) {
+    pub unsafe fn give_back(&mut self, head: *mut FrameHead) {
         self.free.push(head);
     }
 }
