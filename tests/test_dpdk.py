@@ -65,23 +65,26 @@ def test_no_library_is_needed_that_a_machine_may_lack(program):
 
 
 def test_traffic_without_dpdk(lab, hidden):
-    """In-process ports and kernel interfaces need none."""
+    """In-process ports and kernel interfaces need none, whichever way their frames go."""
     result = lab.finish(lab.start(*hidden, EAGRE, "demo", "--duration", "300ms", "--json", "-")).json
     assert sums(result, "rx") > 0
     need("ip")
     tester = lab.netns("tester")
     lab.veth(tester, "veth0", tester, "veth1")
-    profile = lab.profile(
-        pair("afpacket:veth0", "afpacket:veth1"), [stream("one", "west", "east", rate="1kpps", size="128B")]
-    )
-    done = lab.finish(lab.start(*hidden, EAGRE, "run", profile, "--duration", "300ms", "--json", "-", ns=tester))
-    assert done.ended and sums(done.json, "rx") > 0, str(done)
+    for kind in ("afpacket", "afxdp", "xdp"):
+        profile = lab.profile(
+            pair(f"{kind}:veth0", f"{kind}:veth1"), [stream("one", "west", "east", rate="1kpps", size="128B")]
+        )
+        done = lab.finish(lab.start(*hidden, EAGRE, "run", profile, "--duration", "300ms", "--json", "-", ns=tester))
+        assert done.ended and sums(done.json, "rx") > 0, str(done)
+        modes = {port.get("xdp_mode") for port in done.json["ports"].values()}
+        assert modes == {None if kind == "afpacket" else "native, copy"}
 
 
 def test_users_are_told_that_dpdk_is_missing(lab, hidden):
     """The lists of ports and checks are whole, and say so."""
     told = lab.finish(lab.start(*hidden, EAGRE, "ports")).ok().out
-    assert re.search(r"not available: afxdp:.*which need DPDK: librte_eal\.so\.\d+: cannot open", told, re.DOTALL), told
+    assert re.search(r"not available: memif:.*which need DPDK: librte_eal\.so\.\d+: cannot open", told, re.DOTALL), told
     assert "\nalways available: ring:a" in told
     assert json.loads(lab.finish(lab.start(*hidden, EAGRE, "ports", "--json")).ok().out)["dpdk"] is None
     checks = json.loads(lab.finish(lab.start(*hidden, EAGRE, "doctor", "--json")).ok().out)
@@ -92,7 +95,7 @@ def test_users_are_told_that_dpdk_is_missing(lab, hidden):
     assert re.search(r"with DPDK \d+\.\d+.*: memif:", there), there
 
 
-@pytest.mark.parametrize("device", ["vdev:net_null0", "memif:/tmp/nobody.sock", "afxdp:nobody0", "0000:ff:1f.7"])
+@pytest.mark.parametrize("device", ["vdev:net_null0", "memif:/tmp/nobody.sock", "vdev:net_af_xdp0,iface=nobody0", "0000:ff:1f.7"])
 def test_a_port_of_dpdk_is_refused_without_it(lab, hidden, device):
     """The error names the port, the library, the releases it may be, and what to do."""
     profile = lab.folder() / "profile.yaml"

@@ -148,9 +148,9 @@ def as_the_unit(command, drop_ins):
     return ["setpriv", *user, *rights, *command]
 
 
-@pytest.mark.parametrize("kind, drop_ins", [("afpacket", []), ("afxdp", [UNIT.parent / "af-xdp.conf"])])
+@pytest.mark.parametrize("kind, drop_ins", [("afpacket", []), ("afxdp", []), ("xdp", [UNIT.parent / "af-xdp.conf"])])
 def test_the_units_rights_are_enough_for_ports(kind, drop_ins, lab, public_program):
-    """Interfaces open and carry packets with what the unit grants, and for AF_XDP the file that adds to it."""
+    """Interfaces open and carry packets with what the unit grants, and those of xdp: with the file that adds to it."""
     need("ip", "setpriv")
     tester = lab.netns("tester")
     lab.veth(tester, "veth0", tester, "veth1")
