@@ -267,6 +267,68 @@ def recorded(bench):
             yield against("P7", f"{what}, {where}", 3, *alternate(bench, *kinds))
 
 
+# DPDK's driver in the place of ours, for each end.
+DPDKS_DRIVER = {f"veth{end}": (f'"afxdp:veth{end}"', f'"vdev:net_af_xdp{end},iface=veth{end}"') for end in (0, 1)}
+
+
+def own_driver(bench):
+    """P7o: our AF_XDP driver against DPDK's, each Eagre's, in turn on one veth pair: sending, receiving, both at once; how soon the first
+    packet leaves, and in how much memory."""
+    what = "our AF_XDP driver against DPDK's, both Eagre's, on veth"
+
+    def kinds(profile, *ends):
+        return profile, changed("P7o", profile, *(DPDKS_DRIVER[end] for end in ends))
+
+    with VethPair() as pair:
+        near = pair.within(pair.near)
+
+        def sent(profile):
+            before = pair.arrived()
+            window = eagre("P7o", profile, seconds=bench.seconds, inside=near)
+            window.packets = pair.arrived() - before
+            return window
+
+        both = alternate(bench, *(lambda profile=profile: sent(profile) for profile in kinds("p7-afxdp", "veth0")))
+        yield against("P7o", f"{what}: sending", 1, *both)
+        yield against("P7o", f"{what}: sending, by wall clock", 1, *both, lambda w: w.wall)
+        yield from first_packet(bench, what, near, kinds("p7-afxdp", "veth0"))
+    with OwnPair() as pair:
+        near = pair.within(pair.near)
+
+        def received(profile):
+            window = eagre("P7o", profile, seconds=bench.seconds, inside=near)
+            window.packets = sum(stream["rx"] for stream in window.document["streams"].values())
+            return window
+
+        cases = (("receiving what live frames send", "p7-receive-afxdp", ["veth1"]), ("both ways", "p7-both-afxdp", ["veth0", "veth1"]))
+        for name, profile, ends in cases:
+            both = alternate(bench, *(lambda profile=profile: received(profile) for profile in kinds(profile, *ends)))
+            yield against("P7o", f"{what}: {name}", 1, *both)
+            yield against("P7o", f"{what}: {name}, by wall clock", 1, *both, lambda w: w.wall)
+
+
+def first_packet(bench, what, near, profiles):
+    """From the start of the program to traffic, and the most memory that it had: of each driver, in turn."""
+    soon, megabytes = ([], []), ([], [])
+    for _ in range(2 * bench.rounds):
+        for kind, profile in enumerate(profiles):
+            command = [*near, EAGRE, "run", PROFILES / f"{profile}.yaml", "--duration", "200ms", "--json", "-"]
+            COMMANDS.note("P7o", command)
+            begin = time.time()
+            process = subprocess.Popen([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            document = process.stdout.read()
+            _, _, usage = os.wait4(process.pid, 0)
+            process.returncode = 0
+            process.stdout.close()
+            soon[kind].append(datetime.fromisoformat(json.loads(document)["started"]).timestamp() - begin)
+            megabytes[kind].append(usage.ru_maxrss / 1024)
+    for name, unit, values, most, digits in (("start to traffic", "s", soon, 0.2, 3), ("resident memory", "MB", megabytes, None, 0)):
+        ours, theirs = (statistics.median(one) for one in values)
+        noise = "; peer ".join(f"{min(one):.{digits}f}–{max(one):.{digits}f}" for one in values)
+        target, reached = (f"≤ {most}×", ours / theirs <= most) if most else ("", None)
+        yield Row("P7o", f"{what}: {name}", f"{ours:.{digits}f} {unit}", f"{theirs:.{digits}f} {unit}", f"{ours / theirs:.2f}×", target, reached, noise)
+
+
 def peers(bench):
     """Other generators' floods of the same packet into the same veth pair, each on the worker's core, beside Eagre's."""
     missing = [tool for tool in ("trafgen", "hping3", "tcpreplay") if not shutil.which(tool)]
@@ -617,6 +679,7 @@ CASES = {
     "P5": measured,
     "P6": memif,
     "P7": veth,
+    "P7o": own_driver,
     "peers": peers,
     "P8": cores,
     "P9": pacing,

@@ -24,6 +24,9 @@ EXPLANATIONS = """
 - **P7** counts packets that leave the far end of the veth pair, for both tools. The sending thread does the kernel's work for the
   far end; it is part of its CPU time. Live frames and AF_XDP are both Eagre's, with P3's packets, into a far end that drops by XDP.
   (xdp-trafficgen needs a kernel with BTF of its tracepoints; the machines of RESULTS.md have none.)
+- **P7o**: Eagre with `afxdp:veth0` and Eagre with `vdev:net_af_xdp0,iface=veth0`, which is DPDK's driver, in ordinary pages. Both ways: one
+  worker sends at both ends as fast as it goes and receives what comes, so what is received counts. Start to traffic is from the start of
+  the process to the result's `started`.
 - **P2, P3, P4**: the peer's packets stay constant, as in P1. Eagre's packets vary, and the bench checks the IPv4 and UDP checksums
   of the first thousand itself before it measures.
 - **peers**: one process each, on the worker's core, with the same packet (hping3's through the kernel's IPv4). Packets are counted

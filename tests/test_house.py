@@ -123,6 +123,7 @@ def test_core_uses_no_dependency_that_touches_the_machine():
 # Files that say the name of a result's field as a text, and why.
 SAID_ELSEWHERE = {
     "core/methods/src/mrr.rs": "rows of findings, documents of their own",
+    "edge/afxdp/src/queue.rs": "the drivers' reason for a frame they refuse, which a stream's replay shares by chance",
     "edge/dpdk/src/queue.rs": "the drivers' reason for a frame they refuse, which a stream's replay shares by chance",
     "edge/packet/src/queue.rs": "the drivers' reason for a frame they refuse, which a stream's replay shares by chance",
     "shell/engine/src/trust/holds.rs": "which figures hold, by their paths",
