@@ -4,14 +4,17 @@ usage: python3 bpf.py INTERFACE [udp]    drops all its frames, or those of UDP o
                                          input ends: the cheapest receiver there is
 """
 
+import contextlib
 import ctypes
 import os
 import socket
 import struct
 import sys
+from pathlib import Path
 
 CALL = {"x86_64": 321, "aarch64": 280}
 PROG_LOAD, PROG_GET_NEXT_ID, PROG_GET_FD_BY_ID, OBJ_GET_INFO_BY_FD, LINK_CREATE = 5, 11, 13, 15, 28
+LINK_GET_FD_BY_ID, LINK_DETACH = 30, 34
 TYPE_XDP, ATTACH_XDP = 6, 37
 DRIVER_MODE = 1 << 2
 
@@ -42,6 +45,19 @@ def programs():
         call(OBJ_GET_INFO_BY_FD, struct.pack("=IIQ", descriptor, len(info), ctypes.addressof(info)))
         os.close(descriptor)
         found[number] = info.raw[64:80].split(b"\0")[0].decode()
+
+
+def detach(process, index):
+    """Takes the XDP program off that a process has on the interface with this number; returns whether it had one."""
+    for info in Path(f"/proc/{process}/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            said = dict(line.split(":\t", 1) for line in info.read_text().splitlines() if ":\t" in line)
+            if said.get("link_type") == "xdp" and said.get("ifindex") == str(index):
+                descriptor, _ = call(LINK_GET_FD_BY_ID, struct.pack("=III", int(said["link_id"]), 0, 0))
+                call(LINK_DETACH, struct.pack("=I", descriptor))
+                os.close(descriptor)
+                return True
+    return False
 
 
 # r0 = XDP_DROP; exit

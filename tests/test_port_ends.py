@@ -8,6 +8,7 @@ import threading
 import time
 from pathlib import Path
 
+import bpf
 import pytest
 from lab import CANNOT_JUDGE, pair, stream, wait_until
 from server import Server, rings
@@ -75,9 +76,17 @@ def test_a_moved_interface_is_said(lab, tester):
 
 
 @pytest.mark.unsteady(LOCKED)
-def test_an_xdp_program_that_is_taken_off_is_said(lab, tester):
-    """Without it AF_XDP receives nothing."""
-    reasons = disturbed(lab, tester, "afxdp", lambda: tester.ip("link", "set", "v1", "xdp", "off"))
+@pytest.mark.parametrize("kind", ["afxdp", "xdp"])
+def test_an_xdp_program_that_is_taken_off_is_said(lab, tester, kind):
+    """Without it AF_XDP receives nothing. `ip link` can't take it off."""
+
+    def take_off():
+        with pytest.raises(AssertionError):
+            tester.ip("link", "set", "v1", "xdp", "off")
+        index = tester.link("v1")["ifindex"]
+        assert any([bpf.detach(process, index) for process in tester.pids()])
+
+    reasons = disturbed(lab, tester, kind, take_off)
     assert "port east: v1 lost its XDP program" in reasons, reasons
 
 
