@@ -62,6 +62,8 @@ class Nginx(Process):
     def __init__(self, lab, namespace, locations="", http2=False, keepalive=1_000_000):
         """With `http2` it speaks HTTP/2: on port 443 if that is agreed on, and on port 80 from the first byte."""
         version = " http2" if http2 else ""
+        # Without TLS and with it, the header of an HTTP/2 response waits for its acknowledgement before the file follows.
+        sendfile = "off" if http2 else "on"
         self.folder = lab.folder()
         root = self.folder / "root"
         root.mkdir()
@@ -89,7 +91,7 @@ http {{
   default_type application/octet-stream;
   keepalive_requests {keepalive};
   client_max_body_size 64m;
-  sendfile on;
+  sendfile {sendfile};
   server {{
     listen 80{version} backlog=4096;
     listen [::]:80{version} backlog=4096;

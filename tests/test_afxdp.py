@@ -32,7 +32,7 @@ def test_jumbo_frames_are_sent_and_measured(lab, kind):
     lab.veth(tester, "v0", tester, "v1", mtu=9000)
     streams = [
         stream("long", "west", "east", 9001, rate="3kpps", count=1500, size="9018B"),
-        stream("all", "east", "west", 9002, rate="3kpps", count=1500, size={"from": 64, "to": 9018, "step": 331}),
+        stream("all", "east", "west", 9002, rate="3kpps", count=1500, size="64B..9018B step 331B"),
     ]
     profile = lab.profile(pair(f"{kind}:v0", f"{kind}:v1"), streams, load={"duration": "1s", "drain": "500ms"})
 

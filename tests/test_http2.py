@@ -69,7 +69,7 @@ def test_curl_gets_and_sends(host, scheme):
         "/dev/null",
         "-H",
         "Expect: 100-continue",
-        "-d",
+        "--data-binary",
         f"@{folder}/sent",
         url(host, scheme, "/slow"),
     )
@@ -230,10 +230,11 @@ def simulated(lab, seed, link):
         "server": {"port": "east", "ports": 80},
         "app": app,
         "open": "20/s",
+        "count": 20,
         "verify": True,
     }
     ports = {name: {"device": f"sim:{name}", "ip": f"10.0.0.{last}/24"} for name, last in (("west", 1), ("east", 2))}
-    load = {"duration": "1s", "drain": "20s"}
+    load = {"duration": "30s", "drain": "20s"}
     profile = lab.profile(
         ports,
         None,
