@@ -261,4 +261,4 @@ def test_a_report_says_so_first(host):
     page = host.lab.folder() / "page.html"
     host.lab.eagre("results", "report", "--run", folder, "--output", page).ok()
     text = page.read_text()
-    assert re.search(r'class="verdict bad"[^>]*><p class="band"><strong>Failed</strong>: Nothing succeeded: 0 of 50 sessions completed \(0%\), failed: 50 setup', text)
+    assert re.search(r'class="verdict bad"[^>]*><p class="band"><strong>✕ Failed</strong>: Nothing succeeded: 0 of 50 sessions completed \(0%\), failed: 50 setup', text)

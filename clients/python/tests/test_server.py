@@ -49,7 +49,7 @@ def test_every_call_of_the_api_is_there(eagre_client):
         "new_campaign": ("m",), "compare": ("a", "b"), "compare_report": ("a", "b"), "capture_path": ("{}", "{}"),
         "new_script": ("x", ["p"]), "script_file": ("{}", "{}"),
         **dict.fromkeys(("version", "openapi", "whoami", "doctor", "audit", "ports", "leases", "profiles", "runs"), ()),
-        **dict.fromkeys(("new_run", "methods", "campaigns", "results", "scripts"), ()),
+        **dict.fromkeys(("new_run", "kinds", "methods", "campaigns", "results", "scripts"), ()),
     }  # fmt: skip
     one_id = (
         "renew_lease", "release_lease", "profile", "delete_profile", "run_info", "delete_run", "stop_run", "snapshot",

@@ -945,6 +945,7 @@ impl<T: Default> Connection<T> {
         if !stream.local_ended {
             self.write_reset(id, Code::CANCEL);
         }
+        self.rest();
         Some(stream.data)
     }
 
@@ -1032,6 +1033,11 @@ impl<T: Default> Connection<T> {
     #[inline]
     pub fn acknowledged(&mut self, offset: u64, tell: impl FnMut(u8)) {
         self.out.acknowledged(offset, tell);
+        self.rest();
+    }
+
+    /// Gives memory back that an idle connection does not need.
+    fn rest(&mut self) {
         if self.streams.len() == 0 && self.out.pieces() == 0 && self.out.held() > IDLE {
             self.ready = VecDeque::new();
             self.streams.rest();

@@ -44,7 +44,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         common: Common,
     },
-    /// Load a web server: HTTP/1.1 from one command line, with or without TLS
+    /// Load a web server: HTTP/1.1 or HTTP/2 from one command line, with or without TLS
     Http {
         #[command(flatten)]
         http: Box<crate::http::HttpArgs>,

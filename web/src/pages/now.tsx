@@ -136,9 +136,8 @@ function rates(port: Port, runs: Run[], feeds: Map<string, RunFeed>): { tx: numb
 }
 
 /** Gives a leased port back: what sends on it is stopped. Only its holder and admins know the lease. */
-function Release({ port, leases, again }: { port: Port; leases: Lease[]; again: () => void }) {
+function Release({ lease, again }: { lease: Lease | undefined; again: () => void }) {
   const [wrong, setWrong] = useState<unknown>(null);
-  const lease = leases.find((one) => one.ports.includes(port.name));
   if (!lease?.id) return null;
   const release = async () => {
     if (!confirm(`Release ${lease.ports.join(", ")}? What sends there is stopped.`)) return;
@@ -161,6 +160,10 @@ function Ports({ ports, runs, feeds, mayRun }: { ports: Port[]; runs: Run[]; fee
   const first = [...feeds.values()];
   useSource(first[0] ?? IDLE);
   useSource(first[1] ?? IDLE);
+  const leased = leases.value ?? [];
+  const of = (port: Port) => leased.find((lease) => lease.ports.includes(port.name));
+  // In-process links are ports only while somebody has them.
+  const others = leased.filter((lease) => !ports.some((port) => lease.ports.includes(port.name)));
   return (
     <div class="scroll">
       <table>
@@ -194,7 +197,7 @@ function Ports({ ports, runs, feeds, mayRun }: { ports: Port[]; runs: Run[]; fee
                 <td class="n">{pps(rate?.rx)}</td>
                 <td>
                   {port.lease ? `${port.lease.holder}, ${duration(port.lease.seconds_left)} left` : <span class="muted">free</span>}
-                  {port.lease && mayRun && <Release port={port} leases={leases.value ?? []} again={leases.again} />}
+                  {port.lease && mayRun && <Release lease={of(port)} again={leases.again} />}
                 </td>
                 <td>
                   {!port.allowed && <span class="warn">not allowed: </span>}
@@ -203,6 +206,19 @@ function Ports({ ports, runs, feeds, mayRun }: { ports: Port[]; runs: Run[]; fee
               </tr>
             );
           })}
+          {others.map((lease) => (
+            <tr key={lease.ports.join()}>
+              <td class="id">{lease.ports.join(", ")}</td>
+              <td colSpan={4}>
+                <span class="muted">not of this machine's interfaces</span>
+              </td>
+              <td>
+                {lease.holder}, {duration(lease.seconds_left)} left
+                {mayRun && <Release lease={lease} again={leases.again} />}
+              </td>
+              <td></td>
+            </tr>
+          ))}
         </tbody>
       </table>
     </div>

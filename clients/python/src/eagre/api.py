@@ -40,6 +40,7 @@ class Calls:
     change_protocols = Endpoint(calls.change_protocols)
     snapshot = Endpoint(calls.snapshot)
     run_result = Endpoint(calls.run_result)
+    kinds = Endpoint(calls.kinds)
     methods = Endpoint(calls.methods)
     campaigns = Endpoint(calls.campaigns)
     new_campaign = Endpoint(calls.new_campaign)

@@ -294,6 +294,11 @@ def run_events_path(id: str) -> str:
 # Methods and campaigns.
 
 
+def kinds() -> Call[list[r.ProfileKind]]:
+    """Profiles to start common tests from, as of `eagre init`."""
+    return Call("GET", at("kinds"), kind_of(list[r.ProfileKind]))
+
+
 def methods() -> Call[list[r.Method]]:
     """Test methods and their settings."""
     return Call("GET", at("methods"), kind_of(list[r.Method]))

@@ -185,7 +185,7 @@ fn free(protocol: &Protocol) -> Vec<&'static Field> {
         name == protocol.real_length.map(|length| length.field)
             || protocol.fragment.iter().any(|(field, _)| name == Some(*field))
             || name == protocol.recognise.map(|(name, _)| name)
-            || (protocol.name, field.name) == ("icmpv6", "type")
+            || matches!((protocol.name, field.name), ("icmp" | "icmpv6", "type"))
     };
     protocol.fields.iter().filter(|field| field.auto == Auto::Default && !structure(field)).collect()
 }
