@@ -101,6 +101,7 @@ def test_h2load_with_a_hundred_streams(host, scheme):
     assert one["server"]["http2"]["connections"] == 5, one
 
 
+@pytest.mark.long
 @SCHEMES
 def test_h2spec(host, scheme, tmp_path_factory):
     """Summerwind's conformance tests of HTTP/2 and its header compression: none fails."""
