@@ -26,8 +26,9 @@ def kill(server):
 class Watcher(threading.Thread):
     """A client that watches a run until its server is gone."""
 
-    def __init__(self, server, run):
+    def __init__(self, server, run, streams=1):
         super().__init__(daemon=True)
+        self.streams = streams
         self.server, self.path, self.looks = server, f"/api/v1/runs/{run['id']}/events", []
         self.start()
 
@@ -35,20 +36,20 @@ class Watcher(threading.Thread):
         with contextlib.suppress(OSError, AssertionError, ValueError):
             for name, document in self.server.events(self.path, 120):
                 if name == "live":
-                    self.looks.append((document["at_s"], document["streams"]["tx"][0]))
+                    self.looks.append((document["at_s"], sum(document["streams"]["tx"][: self.streams])))
 
 
-def check_intervals(trial, looks, stream="s0"):
+def check_intervals(trial, looks, of=lambda interval: interval["streams"]["s0"]["tx"], in_all=lambda result: result["streams"]["s0"]["tx"]):
     """They leave nothing out, and add up to what a client saw; their number."""
     sent, at, compared, looks = 0, 0.0, 0, dict(looks)
     for interval in trial["intervals"]:
         assert interval["at_s"] - interval["interval_s"] == pytest.approx(at, abs=2e-6)
-        at, sent = interval["at_s"], sent + interval["streams"][stream]["tx"]
+        at, sent = interval["at_s"], sent + of(interval)
         if at in looks:
             compared += 1
             assert looks[at] == sent
     assert compared > len(trial["intervals"]) / 2, (compared, len(looks))
-    assert trial["result"]["streams"][stream]["tx"] == sent > 0
+    assert in_all(trial["result"]) == sent > 0
     assert trial["result"]["duration_s"] == pytest.approx(at)
     assert at > max(looks) - LOST_S
     return len(trial["intervals"])
@@ -86,6 +87,29 @@ def test_intervals_survive_kill_9(lab):
     assert "interrupted" in listed and "not the whole run" in listed
     (exported,) = lab.eagre("results", *store, "export", "--format", "json").ok().json["trials"]
     assert exported["intervals"] == trial["intervals"]
+
+
+@pytest.mark.parametrize("streams", [1_000, 4_000])
+def test_intervals_of_many_streams_survive_kill_9(lab, streams):
+    """They have the sum of all streams instead of rows. Rows of some thousand streams are stored at the end only."""
+    server = Server(lab)
+    run = server.start(profile=rings(f"{20_000 / streams:g}pps", "600s", streams), name="many")
+    watcher = Watcher(server, run, streams)
+    wait_until(lambda: len(watcher.looks) > 80, "eight seconds of traffic", 120, 0.1)
+    kill(server)
+    watcher.join(20)
+    shown = lab.eagre("results", "--store", server.folder / "results.db", "show", "latest", "--json").ok().json
+    (trial,) = shown["trials"]
+    has_rows = streams == 1_000
+    assert all(not interval.get("streams") for interval in trial["intervals"]) and len(trial["result"]["streams"]) == streams * has_rows
+    if has_rows:
+        in_all = lambda result: sum(row["tx"] for row in result["streams"].values())
+    else:
+        in_all = lambda result: result["ports"]["west"]["tx_packets"]
+    check_intervals(trial, watcher.looks, lambda interval: interval["all_streams"]["tx"], in_all)
+    assert errors(trial["intervals"][-1], json.loads(lab.eagre("schema", "interval").ok().out)) == []
+    report = Server(lab, folder=server.folder).ask("GET", f"/api/v1/results/{run['id']}/report")
+    assert report.status == 200 and b"packets per second" in report.body and b"one-way delay" in report.body
 
 
 def test_a_run_that_ends_has_its_own_result(lab):

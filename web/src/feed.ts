@@ -134,7 +134,7 @@ export class RunFeed extends Source {
     if (this.whole.length) return;
     let [tx, rx] = [0, 0];
     for (const interval of intervals) {
-      const streams = Object.values(interval.streams);
+      const streams = streamsOf(interval);
       this.disturb(interval.at_s, interval.interval_s, interval.disturbances ?? []);
       tx += total(streams.map((stream) => stream.tx)) ?? 0;
       rx += total(streams.map((stream) => stream.rx ?? null)) ?? 0;
@@ -168,10 +168,15 @@ export class RunFeed extends Source {
   }
 }
 
+/** Rows of an interval's streams, or their sum. */
+function streamsOf(interval: IntervalDocument) {
+  return interval.all_streams ? [interval.all_streams] : Object.values(interval.streams);
+}
+
 /** Sums of an interval; percentiles are the largest of any stream. */
 function sampleOf(interval: IntervalDocument): Sample {
   const ports = Object.values(interval.ports);
-  const latencies = Object.values(interval.streams).flatMap((stream) => stream.latency_ns ?? []);
+  const latencies = streamsOf(interval).flatMap((stream) => stream.latency_ns ?? []);
   const most = (name: "p50" | "p90" | "p95" | "p99" | "p99_9" | "max"): number | null => {
     let largest: number | null = null;
     for (const latency of latencies) if ((latency[name] ?? -1) > (largest ?? -1)) largest = latency[name] ?? null;

@@ -1186,6 +1186,8 @@ export interface IntervalDocument {
   ports: Record<string, PortResult>;
   /** Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost. */
   streams: Record<string, StreamResult>;
+  /** Streams added up, instead of `streams`: the store keeps no rows of each for runs with many. */
+  all_streams?: StreamResult | null;
   /** Sums of streams by group and row, as defined under `groups` of the profile. */
   groups?: Record<string, Record<string, StreamResult>>;
   /** Sessions by name of the entry under `sessions` of the profile. */

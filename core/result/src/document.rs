@@ -107,6 +107,9 @@ part! {
         ports: Named<PortResult> = PART.by(&[Key::Port]);
         /// Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost.
         streams: Named<StreamResult> = PART.by(&[Key::Stream]);
+        /// Streams added up, instead of `streams`: the store keeps no rows of each for runs with many.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        all_streams: Option<StreamResult> = PART;
         /// Sums of streams by group and row, as defined under `groups` of the profile.
         #[serde(skip_serializing_if = "Named::is_empty")]
         groups: Named<Named<StreamResult>> = PART.by(&[Key::Group, Key::Row]);

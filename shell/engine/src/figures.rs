@@ -95,6 +95,11 @@ impl View<'_> {
         view.collect()
     }
 
+    /// How many streams there are.
+    pub fn stream_count(&self) -> usize {
+        self.trial.streams.len()
+    }
+
     /// Each stream's rates and latencies since the last snapshot, and its packets since the start.
     pub fn streams(&self) -> impl Iterator<Item = StreamView<'_>> {
         let seconds = self.span.as_secs_f64().max(1e-9);
@@ -184,11 +189,21 @@ impl View<'_> {
 
     /// Everything about the time since the start. What is under way counts as lost until it arrives.
     pub fn total(&self) -> TotalDocument {
-        rows::total_document(self)
+        rows::total_document(self, true)
+    }
+
+    /// The same without rows of streams.
+    pub fn total_without_streams(&self) -> TotalDocument {
+        rows::total_document(self, false)
     }
 
     /// Everything about the time since the last snapshot.
     pub fn document(&self) -> IntervalDocument {
-        rows::interval_document(self)
+        rows::interval_document(self, true)
+    }
+
+    /// The same with the sum of all streams instead of their rows.
+    pub fn document_in_sum(&self) -> IntervalDocument {
+        rows::interval_document(self, false)
     }
 }

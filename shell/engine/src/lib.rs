@@ -44,7 +44,7 @@ pub use control::commands::{
 pub use error::EngineError;
 pub use figures::{NeighbourView, PortView, SessionView, StreamView};
 pub use footprint::memory_needed;
-pub use observer::{TrialObserver, View};
+pub use observer::{STREAMS_KEPT, TrialObserver, View};
 pub use session::{RunOptions, Session, unanswered};
 pub use trial::hosts::host_macs;
 pub use trial::rig::Rig;

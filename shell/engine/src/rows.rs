@@ -342,16 +342,17 @@ pub(crate) fn groups(
     final_counts: bool,
 ) -> Named<Named<StreamResult>> {
     let row = |(name, members): &(String, Vec<u32>)| {
-        (name.clone(), group_row(trial, sums, members, span, final_counts))
+        let members = members.iter().map(|member| *member as usize);
+        (name.clone(), sum(trial, sums, members, span, final_counts))
     };
     trial.plan.groups.iter().map(|group| (group.name.clone(), group.rows.iter().map(row).collect())).collect()
 }
 
 /// Streams added up.
-fn group_row(
+fn sum(
     trial: &Trial<'_>,
     sums: &Sums,
-    members: &[u32],
+    members: impl Iterator<Item = usize> + Clone,
     span: Nanos,
     final_counts: bool,
 ) -> StreamResult {
@@ -359,8 +360,8 @@ fn group_row(
     let (mut counts, mut latency) = (None::<Counts>, None::<SparseHistogram>);
     let (mut requested_pps, mut is_measured) = (Some(0.0), true);
     let (mut undisturbed, mut damaged) = (None::<Undisturbed>, None);
-    let is_split = members.iter().any(|i| sums.arrivals.streams[*i as usize].undisturbed.is_some());
-    for index in members.iter().map(|member| *member as usize) {
+    let is_split = members.clone().any(|index| sums.arrivals.streams[index].undisturbed.is_some());
+    for index in members {
         let (stream, totals) = (&trial.streams[index], &sums.arrivals.streams[index]);
         requested_pps = requested_pps.zip(requested(stream, span, final_counts)).map(|(sum, pps)| sum + pps);
         tx += sums.sent[index];
@@ -640,8 +641,10 @@ fn active(stream: &TrialStream, span: Nanos) -> Nanos {
     }
 }
 
-pub(crate) fn interval_document(view: &View<'_>) -> IntervalDocument {
+/// With a row of each stream if `each`, or else with their sum.
+pub(crate) fn interval_document(view: &View<'_>, each: bool) -> IntervalDocument {
     let seconds = view.span.as_secs_f64().max(1e-9);
+    let added = || sum(view.trial, view.interval, 0..view.trial.streams.len(), view.span, false);
     IntervalDocument {
         schema: INTERVAL_SCHEMA.into(),
         at_s: view.at.as_secs_f64(),
@@ -649,19 +652,27 @@ pub(crate) fn interval_document(view: &View<'_>) -> IntervalDocument {
         draining: view.draining,
         disturbances: view.disturbances(),
         ports: ports(view.trial, view.interval, seconds, None),
-        streams: streams(view.trial, view.interval, view.span, None, None, false),
+        streams: match each {
+            true => streams(view.trial, view.interval, view.span, None, None, false),
+            false => Named::new(),
+        },
+        all_streams: (!each).then(added),
         groups: groups(view.trial, view.interval, view.span, false),
         sessions: sessions(view.trial, view.interval, view.span, false),
     }
 }
 
-pub(crate) fn total_document(view: &View<'_>) -> TotalDocument {
+/// With rows of streams if `each`.
+pub(crate) fn total_document(view: &View<'_>, each: bool) -> TotalDocument {
     let span = view.at.min(view.duration());
     let mut ports = ports(view.trial, view.total, span.as_secs_f64().max(1e-9), None);
     view.emulation.fill(&mut ports);
     TotalDocument {
         ports,
-        streams: streams(view.trial, view.total, span, None, Some(view.instants), true),
+        streams: match each {
+            true => streams(view.trial, view.total, span, None, Some(view.instants), true),
+            false => Named::new(),
+        },
         groups: groups(view.trial, view.total, span, true),
         sessions: sessions(view.trial, view.total, span, true),
     }

@@ -31,8 +31,12 @@ const END_PATIENCE: Duration = Duration::from_secs(10);
 const ROWS_PER_LENGTH: usize = 20_000;
 /// Most intervals of one length.
 const MOST: usize = 1_000;
-/// Of runs with more streams nothing is stored before their end, and no intervals.
-pub(crate) const STREAMS_KEPT: usize = 200;
+/// Intervals of runs with more streams have the sum of all streams instead of their rows.
+pub(crate) const ROWS_OF_STREAMS_MAX: usize = 200;
+/// Of runs with more streams, rows of streams are stored at the end only.
+const STREAMS_SO_FAR_MAX: usize = 2_000;
+/// Streams that are added up in the time of the shortest interval.
+const STREAMS_PER_INTERVAL: usize = 2_000;
 
 /// Where a run is kept.
 pub(crate) struct StoredRun {
@@ -148,8 +152,10 @@ struct Lengths {
 }
 
 impl Lengths {
-    fn new() -> Self {
-        Self { length: EVERY, made: 0, rows: 0 }
+    /// Of a run with so many streams.
+    fn new(streams: usize) -> Self {
+        let times = streams.div_ceil(STREAMS_PER_INTERVAL).max(1).next_power_of_two();
+        Self { length: Nanos(EVERY.0.saturating_mul(times as u64)), made: 0, rows: 0 }
     }
 
     /// Whether an interval as long as `span` is whole. Snapshots come somewhat before or after their time.
@@ -174,6 +180,8 @@ impl Lengths {
 
 /// What is known of a run when it begins.
 pub(crate) struct Beginning {
+    /// How many streams it has.
+    pub(crate) streams: usize,
     pub(crate) seed: u64,
     pub(crate) profile_sha256: String,
     pub(crate) clock: os::ClockFacts,
@@ -194,7 +202,7 @@ impl Recorder {
         // Without a thread, all is stored at the end.
         let thread =
             spawned.inspect_err(|error| tracing::error!("nothing is stored before the end: {error}")).ok();
-        let Beginning { seed, profile_sha256, clock } = beginning;
+        let Beginning { streams, seed, profile_sha256, clock } = beginning;
         let about = ResultDocument {
             schema: result::SCHEMA.into(),
             version: env!("CARGO_PKG_VERSION").into(),
@@ -211,7 +219,7 @@ impl Recorder {
             timestamp_class: "software".into(),
             ..ResultDocument::default()
         };
-        Self { shared, thread, lengths: Lengths::new(), about }
+        Self { shared, thread, lengths: Lengths::new(streams), about }
     }
 
     /// Takes what was counted since this last returned true; `must` if nothing may be added to it.
@@ -224,13 +232,16 @@ impl Recorder {
         if !keeps && !is_wanted {
             return must;
         }
-        let interval = view.document();
+        let interval = match view.stream_count() <= ROWS_OF_STREAMS_MAX {
+            true => view.document(),
+            false => view.document_in_sum(),
+        };
         let batch = is_wanted.then(|| Box::new(self.batch(view, &interval, keeps)));
         let mut desk = lock(&self.shared.desk);
         if keeps {
             let groups = interval.groups.values().map(|rows| rows.len()).sum::<usize>();
             self.lengths
-                .count(interval.streams.len() + interval.sessions.len() + interval.ports.len() + groups);
+                .count(interval.streams.len() + interval.sessions.len() + interval.ports.len() + groups + 1);
             desk.intervals.push(interval);
         }
         if batch.is_some() {
@@ -246,7 +257,11 @@ impl Recorder {
             let started = SystemTime::now() - Duration::from_nanos(at.0);
             humantime::format_rfc3339_millis(started).to_string()
         });
-        let TotalDocument { ports, streams, groups, sessions } = view.total();
+        let total = match view.stream_count() <= STREAMS_SO_FAR_MAX {
+            true => view.total(),
+            false => view.total_without_streams(),
+        };
+        let TotalDocument { ports, streams, groups, sessions } = total;
         let seconds = at.min(view.duration()).as_secs_f64();
         let so_far = ResultDocument {
             started: Some(started.clone()),
@@ -351,7 +366,7 @@ mod tests {
 
     /// The lengths of the intervals of a run of so many seconds.
     fn lengths(rows: usize, seconds: f64) -> Vec<f64> {
-        let (mut lengths, mut all, mut at) = (Lengths::new(), Vec::new(), 0.0);
+        let (mut lengths, mut all, mut at) = (Lengths::new(rows), Vec::new(), 0.0);
         while at < seconds {
             let length = lengths.length.as_secs_f64();
             assert!(lengths.is_whole(lengths.length) && !lengths.is_whole(Nanos(lengths.length.0 / 3)));
@@ -368,8 +383,9 @@ mod tests {
         assert!(day.len() < 10_000, "{}", day.len());
         assert!(day[..MOST].iter().all(|length| *length == 0.1));
         assert!(day[day.len() - 1] < 86_400.0 / 500.0);
-        let of_many = lengths(2 * STREAMS_KEPT, 86_400.0);
-        assert!(of_many.len() * 2 * STREAMS_KEPT < 500_000, "{}", of_many.len());
+        let of_many = lengths(2 * ROWS_OF_STREAMS_MAX, 86_400.0);
+        assert!(of_many.len() * 2 * ROWS_OF_STREAMS_MAX < 500_000, "{}", of_many.len());
+        assert_eq!(lengths(engine::STREAMS_KEPT, 10.0)[0], 1.6, "adding up takes time");
         assert_eq!(lengths(4, 9.95).len(), 100);
     }
 }

@@ -5,7 +5,7 @@ use crate::fault::Fault;
 use crate::jobs::{CoresInUse, Ending, Job, lock};
 use crate::limits::Limits;
 use crate::pings::Pings;
-use crate::record::{Beginning, Recorder, STREAMS_KEPT, StoredRun};
+use crate::record::{Beginning, ROWS_OF_STREAMS_MAX, Recorder, StoredRun};
 use crate::snapshots::{EVERY, SnapshotPublisher};
 use crate::texts::{Text, Texts};
 use api::{Names, NewPing, Run, Snapshot, State};
@@ -505,8 +505,9 @@ impl RunJob {
         opened(Ok(()));
         let clock = TscClock::calibrate(CALIBRATION);
         let options = RunOptions { cores: cores.cores.clone(), histograms: true, spare: Vec::new() };
-        let recorder = kept.take_if(|_| plan.streams.len() <= STREAMS_KEPT).map(|kept| {
+        let recorder = kept.take_if(|_| plan.streams.len() <= engine::STREAMS_KEPT).map(|kept| {
             let beginning = Beginning {
+                streams: plan.streams.len(),
                 seed: plan.seed,
                 profile_sha256: plan.profile_sha256.clone(),
                 clock: clock.facts(),
@@ -604,7 +605,7 @@ impl RunJob {
 
     /// Lets go of what only an active run needs: a run of thousands of streams holds megabytes, and is listed for long.
     fn let_go(&self) {
-        let many = self.streams() > STREAMS_KEPT;
+        let many = self.streams() > ROWS_OF_STREAMS_MAX;
         let has_totals = lock(&self.end).totals.is_some();
         self.job.snapshots.shrink(has_totals, has_totals && many);
         self.full_texts.forget();

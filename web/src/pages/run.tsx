@@ -49,8 +49,8 @@ export function RunPage({ id }: { id: string }) {
   return <Shown feed={feed} run={feed.run} />;
 }
 
-/** Runs with more streams have large documents, or no stored intervals. */
-const INTERVALS_OF_STREAMS_MAX = 64;
+/** Runs with more streams have large documents. */
+const INTERVALS_OF_STREAMS_MAX = 2_000;
 
 /** A run that ended earlier: its result, and its intervals if they are stored. */
 async function readEnded(feed: RunFeed): Promise<void> {

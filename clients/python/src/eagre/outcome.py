@@ -391,6 +391,8 @@ class IntervalDocument:
     """Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost."""
     disturbances: list[str] = field(default_factory=list)
     """What disturbed the tester in this interval: a worker that stood still, packets that left back to back."""
+    all_streams: StreamResult | None = None
+    """Streams added up, instead of `streams`: the store keeps no rows of each for runs with many."""
     groups: dict[str, dict[str, StreamResult]] = field(default_factory=dict)
     """Sums of streams by group and row, as defined under `groups` of the profile."""
     sessions: dict[str, SessionResult] = field(default_factory=dict)

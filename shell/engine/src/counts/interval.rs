@@ -4,6 +4,7 @@
 //! streams there are.
 
 use super::sessions::SessionCounts;
+use crate::observer::STREAMS_KEPT;
 use fragment::FragmentCounts;
 use histogram::Scale;
 use measure::{DamageCounts, Damages, Egress, EgressCounts, Paths, Samples, Table};
@@ -221,7 +222,7 @@ impl Shape {
         Self { streams, ..self }
     }
 
-    /// Bytes that a trial's counters take: two tables for each worker, and two sums. Of buckets that are not made present
+    /// Bytes that a trial's counters take: two tables for each worker, and two sums, or a third for an observer that keeps intervals. Of buckets that are not made present
     /// a quarter is counted, and of those of sums: sixty-fold latency from the fastest packet to the slowest.
     pub(crate) fn bytes(self, workers: usize) -> u64 {
         let buckets = self.scale.map_or(0, Scale::buckets) as u64;
@@ -229,10 +230,11 @@ impl Shape {
         let fixed = 512 + paths + if self.has_samples { Samples::STREAM_BYTES } else { 0 };
         let in_table = if self.is_present() { 4 * buckets } else { buckets };
         let tables = workers as u64 * 2;
+        let sums = if self.streams <= STREAMS_KEPT { 3 } else { 2 };
         let rows =
             self.egress_rows * size_of::<EgressCounts>() + self.damage_rows * size_of::<DamageCounts>();
-        let rows = rows as u64 * (tables + 2);
-        self.streams as u64 * (tables * (in_table + fixed) + 2 * (2 * buckets + fixed)) + rows
+        let rows = rows as u64 * (tables + sums);
+        self.streams as u64 * (tables * (in_table + fixed) + sums * (2 * buckets + fixed)) + rows
     }
 
     /// Whether the buckets of a table are made present before they are used.

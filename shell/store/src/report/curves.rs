@@ -740,7 +740,9 @@ fn timeline(loaded: &Loaded, trial: u32, intervals: &[Value]) -> Option<Markup> 
 
 /// The end of an interval, and its figures: rates are over its length.
 fn figures(interval: IntervalDocument) -> (f64, Figures) {
-    let IntervalDocument { at_s, interval_s, ports, streams, groups, sessions, .. } = interval;
+    let IntervalDocument { at_s, interval_s, ports, mut streams, all_streams, groups, sessions, .. } =
+        interval;
+    streams.extend(all_streams.map(|sum| ("all streams".to_owned(), sum)));
     let rows = ResultDocument {
         duration_s: interval_s,
         ports,
