@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from bad_server import PORTS as BAD
 from bad_server import REFUSING
-from hosts import Host, Routed
+from hosts import PYTHON, TESTS, Host, Routed
 from lab import EAST4, LONG
 from servers import OBJECTS, Dnsmasq, Haproxy, Nginx, certificate
 from sessions import all_failed, all_through, check, hinted, no_resets, of
@@ -409,3 +409,16 @@ def test_a_server_that_is_ended_within_a_run(host):
     one = of(host.lab.finish(process))
     assert one["attempted"] == 900 and one["active"] == 0 and one["completed"] > 50
     assert set(one["failed"]) <= {"refused", "reset", "closed_early"} and one["failed"]["refused"] > 100, one["failed"]
+
+
+def test_a_server_that_waits_for_acknowledgements(host):
+    """With Nagle's algorithm a body waits until the head is acknowledged: at once on a new connection, as by Linux, which is as quick with
+    the first response only."""
+    server = host.lab.start(PYTHON, TESTS / "nagle_server.py", "80", ns=host.host)
+    assert server.stdout.readline() == "ready\n"
+    first = of(host.run(host.client({"http": {"response": "1000B"}}, open="50/s", count=100)))
+    all_through(first, 100, 100)
+    assert first["ttlb_ns"]["p50"] < 15e6, first["ttlb_ns"]
+    more = of(host.run(host.client({"http": {"response": "1000B", "requests": 5}}, open="20/s", count=40)))
+    all_through(more, 40, 200)
+    assert more["ttlb_ns"]["p50"] > 30e6 > more["ttlb_ns"]["min"], more["ttlb_ns"]

@@ -406,7 +406,9 @@ impl Group {
         secure: Option<Box<dyn SecureSide>>,
     ) -> Self {
         let is_client = key.side == Side::Client;
+        let app = AnyApp::new(&plan.mix.members[key.member].app, key.side, plan.carrier);
         let common = Common {
+            takes_turns: matches!(app, AnyApp::HttpClient(_) | AnyApp::HttpServer(_)),
             side: key.side,
             carrier: plan.carrier,
             patience: plan.patience,
@@ -419,7 +421,7 @@ impl Group {
         Self {
             key,
             common,
-            app: AnyApp::new(&plan.mix.members[key.member].app, key.side, plan.carrier),
+            app,
             counts: Counts::default(),
             at_end: plan.load.at_end,
             secure,
@@ -572,12 +574,15 @@ impl App for Apps {
         if self.is_tunnelling(flow, io.group()) {
             return self.tunnel_said(now, flow, io, data);
         }
-        self.tell(now, flow, io, |app, tls, ctx, flow| match tls {
-            Some(tls) => tls::received(app, tls, ctx, flow, data),
-            None => {
-                ctx.counts.bytes_received += data.len() as u64;
-                app.received(ctx, flow, data);
+        self.tell(now, flow, io, |app, tls, ctx, flow| {
+            match tls {
+                Some(tls) => tls::received(app, tls, ctx, flow, data),
+                None => {
+                    ctx.counts.bytes_received += data.len() as u64;
+                    app.received(ctx, flow, data);
+                }
             }
+            ctx.acknowledge_early(flow, data.len());
         });
         if flow.has(Flag::Stopping) {
             self.heard_late(now, flow, io);

@@ -41,6 +41,9 @@ const _: () = assert!(size_of::<Flow>() == 36 && align_of::<Flow>() == 4);
 /// The place of a flow's entry in [`Extras`] is told from a number of bytes by this.
 pub(crate) const EXTRA: u32 = 1 << 31;
 
+/// A segment that may be the last for which a peer with Nagle's algorithm has room: full ones are longer, over IPv6 too.
+const SHORT: usize = 1_220;
+
 /// Ticks of 256 ns: differences are right up to 18 minutes.
 const TICK_BITS: u32 = 8;
 /// Ticks of 65,536 ns: differences are right up to 39 hours.
@@ -235,6 +238,8 @@ pub(crate) struct Common {
     pub up: Option<Delay>,
     pub verify: bool,
     pub secured: bool,
+    /// Whether both sides take turns: HTTP.
+    pub takes_turns: bool,
     /// Whether there is a rate of requests to keep, or a number of them.
     pub paced: bool,
     /// Whether requests whose turn has passed are sent late, and their times counted from when they were due, too.
@@ -251,6 +256,8 @@ pub(crate) struct Ask {
     pub reset: bool,
     pub wake: Option<Nanos>,
     pub read: Option<bool>,
+    /// What has come is acknowledged at once.
+    pub acknowledge: bool,
     /// The session shall go on on a flow of this carrier.
     pub go_on: Option<Carrier>,
 }
@@ -278,6 +285,9 @@ impl Ask {
             Some(true) => io.resume(),
             Some(false) => io.pause(),
             None => {}
+        }
+        if self.acknowledge {
+            io.acknowledge();
         }
     }
 }
@@ -347,6 +357,17 @@ impl Ctx<'_> {
         {
             self.wake_at(flow, self.now.saturating_add(patience));
         }
+    }
+
+    /// Has a short segment acknowledged at once that is not the whole of what this side waits for, until this side has answered.
+    /// A peer with Nagle's algorithm that writes a message piece by piece waits for that, and kernels are as quick while a
+    /// connection is young.
+    #[inline]
+    pub(crate) fn acknowledge_early(&mut self, flow: &Flow, len: usize) {
+        let turns = if self.common.side == Side::Client { 2 } else { 1 };
+        let ask = &self.ask;
+        let is_quiet = ask.send == 0 && !ask.close && !ask.abort && !ask.reset && ask.read.is_none();
+        self.ask.acknowledge |= len < SHORT && flow.sent < turns && self.common.takes_turns && is_quiet;
     }
 
     /// For a flow that was woken while it waits: whether it has waited too long since `at`, and nothing came since it

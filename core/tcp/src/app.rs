@@ -46,6 +46,7 @@ pub struct Io {
     /// `Some(Nanos::MAX)` is no wake-up any more.
     pub(crate) wake: Option<Nanos>,
     pub(crate) read: Option<bool>,
+    pub(crate) acknowledge: bool,
     /// Lengths of datagrams, on UDP flows alone.
     pub(crate) datagrams: Option<Vec<u64>>,
 }
@@ -62,6 +63,7 @@ impl Io {
             reset: false,
             wake: None,
             read: None,
+            acknowledge: false,
             datagrams: None,
         }
     }
@@ -80,6 +82,7 @@ impl Io {
             && !self.reset
             && self.wake.is_none()
             && self.read.is_none()
+            && !self.acknowledge
     }
 
     /// Whether it is a UDP flow.
@@ -143,6 +146,11 @@ impl Io {
         self.read = Some(true);
     }
 
+    /// Acknowledges what has come at once, unless data goes with it, instead of after [`TcpOptions::ack_delay`](crate::TcpOptions::ack_delay).
+    pub fn acknowledge(&mut self) {
+        self.acknowledge = true;
+    }
+
     /// Bytes asked for in this call so far: for tests of applications.
     pub fn asked(&self) -> u64 {
         self.send
@@ -161,6 +169,11 @@ impl Io {
     /// Whether a reset behind the data was asked for in this call.
     pub fn asked_to_reset(&self) -> bool {
         self.reset
+    }
+
+    /// Whether an acknowledgement at once was asked for in this call.
+    pub fn asked_to_acknowledge(&self) -> bool {
+        self.acknowledge
     }
 
     /// The wake-up asked for in this call.

@@ -492,6 +492,9 @@ impl<A: App> Stack<A> {
             if io.send > 0 {
                 endpoint.send(&mut env, io.send);
             }
+            if io.acknowledge {
+                endpoint.acknowledge();
+            }
             if io.reset {
                 slot.set(RESETS, true);
                 return true;

@@ -100,6 +100,14 @@ impl Endpoint {
         }
     }
 
+    /// Acknowledges at once what was to wait.
+    pub fn acknowledge(&mut self) {
+        if self.has(bit::ACK_LATER) {
+            self.clear(bit::ACK_LATER);
+            self.set(bit::ACK_NOW);
+        }
+    }
+
     /// Acknowledges at once: a gap, a duplicate, or a segment out of the window (RFC 5681 section 4.2).
     fn owe_ack_now(&mut self, env: &mut Env<'_>) {
         env.counts.immediate_acks += 1;
