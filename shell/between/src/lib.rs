@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod capacity;
 mod client;
 mod control;
 mod limit;

@@ -59,6 +59,11 @@ pub(crate) enum Command {
         #[command(flatten)]
         iperf3: Box<crate::iperf3::IperfArgs>,
     },
+    /// Measure how much a path carries in each direction, by the UDP Speed Test Protocol (RFC 9946): client, and a server for many
+    Capacity {
+        #[command(flatten)]
+        capacity: Box<crate::capacity::CapacityArgs>,
+    },
     /// Replay a capture file: with its own timing or at a given rate, with rewritten fields, from one port or two
     Replay {
         #[command(flatten)]

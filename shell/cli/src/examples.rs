@@ -5,7 +5,7 @@
 use clap::Command;
 
 /// Commands, and what is typed for what.
-const EXAMPLES: [(&str, &[(&str, &str)]); 21] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 22] = [
     (
         "demo",
         &[(
@@ -50,6 +50,17 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 21] = [
             (
                 "A thousand requests a second, and a bound for their times",
                 "eagre http https://10.0.0.1/ -k -r 1000 --max-p99 20ms",
+            ),
+        ],
+    ),
+    (
+        "capacity",
+        &[
+            ("A server, for any number of clients", "eagre capacity --server"),
+            ("How much the path from it and to it carries", "eagre capacity 10.0.0.1"),
+            (
+                "Fail if less than 100 Mbit/s come from it",
+                "eagre capacity 10.0.0.1 --down --at-least 100Mbps",
             ),
         ],
     ),

@@ -11,6 +11,7 @@ mod print;
 mod args;
 mod bench;
 mod bisect;
+mod capacity;
 mod ci;
 mod confined;
 mod control;
@@ -81,6 +82,7 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Run { profile, common } => run::run(&profile, &common),
         Command::Send { send, print, common } => run::send(&send, print, &common),
         Command::Http { http, print, run } => http::http(&http, print, &run),
+        Command::Capacity { capacity } => capacity::capacity(&capacity),
         Command::Iperf3 { iperf3 } => iperf3::iperf3(&iperf3),
         Command::Replay { replay, print, common } => run::replay(&replay, print, &common),
         Command::Capture { listen, capture, common } => run::listen(&listen, Some(&capture), &common),
