@@ -9,7 +9,7 @@ import re
 import pytest
 import yaml
 from json_schema import errors
-from lab import EAGRE, REPO, pair, settled, stream, sums
+from lab import BAD_INPUT, EAGRE, REPO, pair, settled, stream, sums
 
 EXAMPLES = sorted((REPO / "examples").glob("*.yaml"))
 
@@ -391,3 +391,25 @@ def test_a_terminal_shows_progress(lab):
     assert process.wait(20) in (0, 1)
     text = seen.decode()
     assert "sending" in text and "pps" in text and "%" in text
+
+
+# In sentences.
+
+
+def test_a_result_is_explained(lab, tmp_path):
+    """A link that loses packets: how many, that it was not the tester, and what to do next; from a file, a folder and the store."""
+    store = ("--store", tmp_path / "results.db")
+    folder = tmp_path / "out"
+    done = lab.eagre("sim", "examples/impaired-link.yaml", "--duration", "1s", "--out", folder, "--json", "-", cwd=REPO).ok().json
+    lost = sum(one["lost"] for one in done["streams"].values())
+    assert lost > 0
+    lab.eagre("results", *store, "add", folder).ok()
+    texts = [lab.eagre("explain", *of).ok().out for of in ((folder,), (folder / "result.json",), store)]
+    assert texts[0] == texts[1] == texts[2]
+    for heading in ("What was measured", "How far it can be trusted", "What the limit was", "What to do next"):
+        assert f"{heading}\n  " in texts[0]
+    assert f"{lost:,} were lost" in texts[0] and "1 s of virtual time" in texts[0]
+    assert f"{lost:,} packets were lost between the tester's ports" in texts[0]
+    assert "eagre bench PROFILE throughput" in texts[0] and "Every figure holds" in texts[0]
+    lab.eagre("explain", REPO / "docs" / "openapi.json").refused(BAD_INPUT, "this is no result")
+    lab.eagre("explain", *store, "nothing").refused(BAD_INPUT, "nothing")

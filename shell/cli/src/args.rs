@@ -175,6 +175,11 @@ pub(crate) enum Command {
         #[command(flatten)]
         top: crate::top::TopArgs,
     },
+    /// Say in plain words what a result says: what was measured, how far to trust it, what the limit was, what to do next
+    Explain {
+        #[command(flatten)]
+        explain: crate::explain::ExplainArgs,
+    },
     /// List, show, compare, report and export stored results
     Results {
         #[command(flatten)]

@@ -5,7 +5,7 @@
 use clap::Command;
 
 /// Commands, and what is typed for what.
-const EXAMPLES: [(&str, &[(&str, &str)]); 22] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
     (
         "demo",
         &[(
@@ -177,6 +177,13 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 22] = [
     ),
     ("doctor", &[("What would be set, and how to set it back", "eagre doctor --fix --dry-run")]),
     ("top", &[("Another machine's server, once", "eagre top https://tester:8443 --once")]),
+    (
+        "explain",
+        &[
+            ("The last result in the store, in sentences", "eagre explain"),
+            ("That of a file", "eagre explain result.json"),
+        ],
+    ),
     (
         "results",
         &[

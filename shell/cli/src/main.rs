@@ -17,6 +17,7 @@ mod confined;
 mod control;
 mod examples;
 mod exit;
+mod explain;
 mod flags;
 mod hints;
 mod http;
@@ -105,6 +106,7 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Doctor { undo: true, dry_run, .. } => machine::undo(dry_run),
         Command::Doctor { json, .. } => machine::doctor(json),
         Command::Top { top } => top::top(&top),
+        Command::Explain { explain } => explain::explain(&explain),
         Command::Results { results } => results::results(&results),
         Command::Trex { trex } => trex::trex(&trex),
         Command::Script { script } => script::script(&script),

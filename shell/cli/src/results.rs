@@ -540,6 +540,17 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Failure> {
     serde_json::from_str(text).map_err(|error| wrong(path, &error))
 }
 
+/// The document of a run's folder, or of a file.
+pub(crate) fn document_of(path: &Path) -> Result<ResultDocument, Failure> {
+    let file = if path.is_dir() { path.join("result.json") } else { path.to_path_buf() };
+    let text = std::fs::read_to_string(&file).map_err(|e| wrong(&file, &e))?;
+    let document: ResultDocument = parse(&file, &text)?;
+    if document.schema != result::SCHEMA {
+        return Err(wrong(&file, &format!("this is no result: its 'schema' is not {}", result::SCHEMA)));
+    }
+    Ok(document)
+}
+
 impl RunFiles {
     fn read(run: &Path) -> Result<Self, Failure> {
         let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| wrong(path, &e));

@@ -334,7 +334,7 @@ impl Loaded {
     }
 
     /// The result document of its only trial; `None` if it has several.
-    pub(crate) fn only(&self) -> Option<ResultDocument> {
+    pub fn only(&self) -> Option<ResultDocument> {
         match &self.results[..] {
             [result] => ResultDocument::deserialize(result).ok(),
             _ => None,
