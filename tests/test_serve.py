@@ -2,12 +2,14 @@
 
 import json
 import re
+import shutil
 import signal
 import socket
 import threading
 import time
 
 import pytest
+import server as server_module
 from lab import REPO, call, need, pair, stream, undisturbed, wait_until
 from server import Server, rings
 
@@ -472,3 +474,29 @@ def test_the_servers_doctor_counts_the_cores_of_the_process(lab, eagre):
     cores = {check["check"]: check["found"] for check in server.get("/api/v1/doctor")}["cores"]
     told = {check["check"]: check["found"] for check in json.loads(eagre("doctor", "--json").out)}
     assert cores == told["cores"]
+
+
+def test_the_documentation_is_served_where_it_is_installed(lab, monkeypatch):
+    """Pages beside the program, as packages have them, and no other file."""
+    none = Server(lab).ask("GET", "/docs/")
+    prefix = lab.folder()
+    pages = prefix / "share" / "eagre" / "docs"
+    (prefix / "bin").mkdir()
+    pages.mkdir(parents=True)
+    (prefix / "secret.html").write_text("secret")
+    (pages / "index.html").write_text("<h1>First</h1>")
+    (pages / "part").mkdir()
+    (pages / "part" / "one.html").write_text("<h1>One</h1>")
+    (pages / "away.html").symlink_to(prefix / "secret.html")
+    program = prefix / "bin" / "eagre"
+    shutil.copy(server_module.EAGRE, program)
+    monkeypatch.setattr(server_module, "EAGRE", program)
+    server = Server(lab)
+    first = server.ask("GET", "/docs/")
+    assert (first.status, first.body) == (200, b"<h1>First</h1>") and first.headers["content-type"] == "text/html; charset=utf-8"
+    assert "script-src 'self' 'unsafe-inline'" in first.headers["content-security-policy"]
+    assert server.ask("GET", "/docs/", headers={"If-None-Match": first.headers["etag"]}).status == 304
+    assert server.ask("GET", "/docs").status == 308 and server.ask("GET", "/docs/part/one.html").body == b"<h1>One</h1>"
+    for name in ("none.html", "away.html", "../secret.html", "%2e%2e/secret.html", "part/../../secret.html", "part"):
+        assert server.ask("GET", f"/docs/{name}").status == 404, name
+    assert none.status == 200 or "'make docs' makes them" in none.detail

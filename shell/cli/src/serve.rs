@@ -244,7 +244,18 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
         grpc: args.grpc.or(config.grpc.map(|grpc| grpc.0)),
         store,
         state,
+        docs: docs(),
     })
+}
+
+/// The documentation's pages: where packages and archives have them relative to the program, or where `make docs` made them.
+fn docs() -> Option<PathBuf> {
+    let program = std::env::current_exe().ok()?;
+    let prefix = program.parent()?.parent()?;
+    ["share/eagre/docs", "site"]
+        .map(|folder| prefix.join(folder))
+        .into_iter()
+        .find(|folder| folder.join("index.html").is_file())
 }
 
 /// Tokens of a file. Errors never quote them.

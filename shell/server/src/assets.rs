@@ -1,9 +1,13 @@
-//! The dashboard's files, which are part of the program.
+//! Files for browsers: the dashboard's, which are part of the program, and the documentation's, from a folder beside it.
 
 use crate::fault::Fault;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use rust_embed::RustEmbed;
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
 
 /// What `make web` has made, when the program was built.
 #[derive(RustEmbed)]
@@ -14,6 +18,10 @@ struct Dist;
 /// Nothing from elsewhere, no script in a page.
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'self'; \
                       base-uri 'none'; form-action 'none'";
+
+/// The same for pages of the documentation, which have scripts of their own for search and folding.
+const PAGES_POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; \
+                            img-src 'self' data:; frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
 
 const NOT_BUILT: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Eagre</title>\
 <h1>Eagre</h1><p>This program was built without its dashboard; <code>make build</code> builds both. \
@@ -39,6 +47,74 @@ pub(crate) fn serve(path: &str, headers: &HeaderMap) -> Result<Response, Fault> 
     Ok(page(StatusCode::OK, kind(name), file.data.into_owned(), Some(&tag)))
 }
 
+/// The documentation's pages, as `tools/site` makes them. Only what was there when the server started is ever read, by its
+/// whole name: no path of a request reaches the file system.
+#[derive(Debug, Default)]
+pub(crate) struct Pages {
+    folder: PathBuf,
+    names: BTreeSet<String>,
+}
+
+/// Most files of the documentation, and how deep its folders are.
+const PAGES_MAX: usize = 10_000;
+const DEPTH_MAX: usize = 8;
+
+impl Pages {
+    /// The pages in a folder; none if it can't be read.
+    pub(crate) fn new(folder: Option<&Path>) -> Self {
+        let Some(folder) = folder else { return Self::default() };
+        let mut pages = Self { folder: folder.to_owned(), names: BTreeSet::new() };
+        // What can't be listed is not served.
+        let _unlisted = pages.list(folder, "", DEPTH_MAX);
+        pages
+    }
+
+    fn list(&mut self, folder: &Path, prefix: &str, depth: usize) -> io::Result<()> {
+        for entry in std::fs::read_dir(folder)? {
+            let entry = entry?;
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let kind = entry.file_type()?;
+            if kind.is_dir() && depth > 0 {
+                self.list(&entry.path(), &format!("{prefix}{name}/"), depth - 1)?;
+            } else if kind.is_file() && self.names.len() < PAGES_MAX {
+                self.names.insert(format!("{prefix}{name}"));
+            }
+        }
+        Ok(())
+    }
+
+    /// A page by its name below `/docs/`; a folder stands for its `index.html`.
+    pub(crate) fn serve(&self, name: &str, headers: &HeaderMap) -> Result<Response, Fault> {
+        let whole = if name.is_empty() || name.ends_with('/') {
+            format!("{name}index.html")
+        } else {
+            name.to_owned()
+        };
+        if self.names.is_empty() {
+            return Err(Fault::not_found(
+                "this program was installed without its documentation's pages; 'make docs' makes them",
+            ));
+        }
+        if !self.names.contains(&whole) {
+            return Err(Fault::not_found(format!("no such page: /docs/{name}")));
+        }
+        let file = self.folder.join(&whole);
+        let gone = |error: io::Error| Fault::machine(format!("{}: {error}", file.display()));
+        let metadata = std::fs::metadata(&file).map_err(gone)?;
+        let changed = metadata.modified().ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+        let tag = format!("\"{:x}-{:x}\"", metadata.len(), changed.unwrap_or_default().as_nanos());
+        if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
+            return Ok(with_policy(page(StatusCode::NOT_MODIFIED, kind(&whole), Vec::new(), Some(&tag))));
+        }
+        Ok(with_policy(page(StatusCode::OK, kind(&whole), std::fs::read(&file).map_err(gone)?, Some(&tag))))
+    }
+}
+
+fn with_policy(mut response: Response) -> Response {
+    response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(PAGES_POLICY));
+    response
+}
+
 fn page(status: StatusCode, kind: &'static str, bytes: Vec<u8>, tag: Option<&str>) -> Response {
     let mut response = (status, bytes).into_response();
     let headers = response.headers_mut();
@@ -59,7 +135,8 @@ fn kind(name: &str) -> &'static str {
         Some("svg") => "image/svg+xml",
         Some("png") => "image/png",
         Some("json" | "webmanifest") => "application/json",
-        Some("txt") => "text/plain; charset=utf-8",
+        Some("woff2") => "font/woff2",
+        Some("txt" | "md" | "yaml" | "py" | "lua") => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     }
 }

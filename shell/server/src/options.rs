@@ -32,6 +32,8 @@ pub struct Options {
     pub store: PathBuf,
     /// Folder for captures, kept profiles, certificates and the audit log.
     pub state: PathBuf,
+    /// Folder with the documentation's pages, if they are installed.
+    pub docs: Option<PathBuf>,
 }
 
 impl Options {

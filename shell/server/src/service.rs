@@ -2,6 +2,7 @@
 
 use crate::access::Caller;
 use crate::admission::Admission;
+use crate::assets::Pages;
 use crate::audit::Audit;
 use crate::budget::Budget;
 use crate::campaigns::CampaignJob;
@@ -75,6 +76,7 @@ pub struct Service {
     pub(crate) limits: Limits,
     pub(crate) admission: Admission,
     pub(crate) profiles: ProfileStore,
+    pub(crate) pages: Pages,
     pub(crate) audit: Audit,
     pub(crate) store: PathBuf,
     pub(crate) state: PathBuf,
@@ -123,6 +125,7 @@ impl Service {
             admission: Admission::new(&options.limits.ports, options.listens(), &options.state)
                 .map_err(failed)?,
             profiles: ProfileStore::new(&options.state).map_err(failed)?,
+            pages: Pages::new(options.docs.as_deref()),
             audit: Audit::open(&options.state).map_err(failed)?,
             store: options.store.clone(),
             state: options.state.clone(),

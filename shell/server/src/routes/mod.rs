@@ -21,7 +21,7 @@ use api::{Live, Problem, Role};
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderMap, Method, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -132,10 +132,17 @@ async fn not_allowed(method: Method, uri: Uri) -> Response {
         .into_response()
 }
 
-/// Files of the dashboard. They need no token; the data they show does.
-async fn elsewhere(method: Method, uri: Uri, headers: HeaderMap) -> Response {
+/// Files of the dashboard and the documentation. They need no token; the data they show does.
+async fn elsewhere(State(service): Known, method: Method, uri: Uri, headers: HeaderMap) -> Response {
     if method != Method::GET && method != Method::HEAD {
         return Fault::not_found(format!("no such path: {}", uri.path())).into_response();
+    }
+    if uri.path() == "/docs" {
+        return Redirect::permanent("/docs/").into_response();
+    }
+    if let Some(name) = uri.path().strip_prefix("/docs/").map(str::to_owned) {
+        let read = reading(service, move |service| service.pages.serve(&name, &headers)).await;
+        return read.unwrap_or_else(IntoResponse::into_response);
     }
     assets::serve(uri.path(), &headers).unwrap_or_else(IntoResponse::into_response)
 }
