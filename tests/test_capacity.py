@@ -354,4 +354,4 @@ def test_the_reference_implementation_is_the_other_end(lab, hosts, ours, key):
         for told in reports(process)[0]:
             found.append(told["capacity_bps_ip"])
     print([f"{rate / 1e6:.2f} Mbit/s" for rate in found])
-    assert len(found) == (2 if ours == "client" else 4) and all(near(rate, 20e6, 0.02) for rate in found), found
+    assert len(found) == (2 if ours == "client" else 4) and all(near(rate, 20e6, 0.05) for rate in found), found
