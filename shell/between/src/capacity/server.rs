@@ -59,14 +59,16 @@ pub enum Event<'a> {
 
 type Show = Arc<dyn Fn(Event<'_>) + Send + Sync>;
 
+/// Requests that were answered lately, by who asked and for which test; when, and what the answer was.
+type Answered = HashMap<(SocketAddr, u16), (Instant, Vec<u8>)>;
+
 struct Server {
     options: ServerOptions,
     show: Show,
     stop: Arc<AtomicBool>,
     tests: AtomicUsize,
     ended: AtomicUsize,
-    /// Requests that were answered lately, with the answers.
-    answered: Mutex<HashMap<(SocketAddr, u16), (Instant, Vec<u8>)>>,
+    answered: Mutex<Answered>,
 }
 
 /// A test that waits for its terms.
