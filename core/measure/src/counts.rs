@@ -20,14 +20,14 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// Adds a value.
+    /// Adds a value so many times, at least once.
     #[inline]
-    pub(crate) fn add(&mut self, value: u64) {
-        self.samples += 1;
+    pub(crate) fn add(&mut self, value: u64, times: u64) {
+        self.samples += times;
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        self.sum += u128::from(value);
-        self.squares += u128::from(value) * u128::from(value);
+        self.sum += u128::from(value) * u128::from(times);
+        self.squares += u128::from(value) * u128::from(value) * u128::from(times);
     }
 
     /// Adds what another has taken.
@@ -148,8 +148,33 @@ impl Compact {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.sum = self.sum.saturating_add(value);
-        let squares = self.squares() + u128::from(value) * u128::from(value);
+        self.add_squares(u128::from(value) * u128::from(value));
+    }
+
+    /// Adds a value so many times, at least once.
+    #[inline(always)]
+    pub(crate) fn add_times(&mut self, value: u64, times: u64) {
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        if let Some(sum) = value.checked_mul(times) {
+            self.sum = self.sum.saturating_add(sum);
+            self.add_squares(u128::from(sum) * u128::from(value));
+        } else {
+            self.sum = u64::MAX;
+            self.add_squares(u128::from(value) * u128::from(value) * u128::from(times));
+        }
+    }
+
+    #[inline(always)]
+    fn add_squares(&mut self, squares: u128) {
+        let squares = self.squares() + squares;
         self.squares = [squares as u64, (squares >> 64) as u64];
+    }
+
+    /// Adds zeros. What they add to sum and squares is nothing.
+    #[inline(always)]
+    pub(crate) fn add_zeros(&mut self, times: u64) {
+        self.min = if times > 0 { 0 } else { self.min };
     }
 
     pub(crate) fn sum(&self) -> u64 {
@@ -191,12 +216,12 @@ impl Row {
         self.bytes += u64::from(bytes);
     }
 
-    /// Takes a packet's delay.
+    /// Takes the delay of packets of one length.
     #[inline(always)]
-    pub(crate) fn arrived(&mut self, bytes: u16, latency: u64) {
-        self.received += 1;
-        self.bytes += u64::from(bytes);
-        self.latency.add(latency);
+    pub(crate) fn arrived(&mut self, packets: u64, bytes: u16, latency: u64) {
+        self.received += packets;
+        self.bytes += packets * u64::from(bytes);
+        self.latency.add_times(latency, packets);
     }
 
     /// Takes what sets a packet apart from the one before it.
@@ -206,6 +231,13 @@ impl Row {
         self.change_sum = self.change_sum.saturating_add(change);
         self.change_max = self.change_max.max(change);
         self.interarrival.add(interarrival);
+    }
+
+    /// Takes packets that arrived with the one before them and took as long.
+    #[inline(always)]
+    pub(crate) fn followed_at_once(&mut self, packets: u64) {
+        self.pairs += packets;
+        self.interarrival.add_zeros(packets);
     }
 
     /// Takes the instant of the first packet of all, ns.

@@ -27,10 +27,11 @@ impl EgressCounts {
     }
 
     fn take(&mut self, arrival: &Arrival, now: Nanos) {
-        self.bytes += u64::from(arrival.bytes);
+        let packets = u64::from(arrival.packets);
+        self.bytes += packets * u64::from(arrival.bytes);
         self.first_arrival = self.first_arrival.min(now);
         self.last_arrival = self.last_arrival.max(now);
-        self.latency.add(arrival.latency);
+        self.latency.add(arrival.latency, packets);
     }
 
     fn merge(&mut self, other: &Self) {

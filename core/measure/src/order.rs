@@ -111,13 +111,13 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Whether `low`, the low 32 bits of a sequence number, is the one expected and nothing is in doubt; then it is
-    /// taken.
+    /// Whether `low`, the low 32 bits of a sequence number, is the one expected and nothing is in doubt; then it is taken, and
+    /// those that follow it, so that they are `packets` in all.
     #[inline(always)]
-    pub(crate) fn is_next(&mut self, low: u32) -> bool {
-        let is_next = low == self.next as u32 && self.missing.as_ref().is_none_or(|m| m.is_quiet());
-        self.next += u64::from(is_next);
-        is_next
+    pub(crate) fn are_next(&mut self, low: u32, packets: u16) -> bool {
+        let are_next = low == self.next as u32 && self.missing.as_ref().is_none_or(|m| m.is_quiet());
+        self.next += if are_next { u64::from(packets) } else { 0 };
+        are_next
     }
 
     /// Numbers that were missing right before the newest; at most [`WINDOW`].
@@ -206,7 +206,7 @@ mod tests {
 
     /// What became of a number, and before it of a held one.
     fn take(lane: &mut Lane, low: u32) -> (Option<Settled>, ArrivalOrder) {
-        if lane.is_next(low) {
+        if lane.are_next(low, 1) {
             return (None, InOrder);
         }
         let settled = lane.settle(low);

@@ -72,7 +72,7 @@ impl Paths {
         if let Some(row) = self.rows.get_mut(arrival.stream as usize * self.ports + port) {
             let departure = now.since(Nanos(arrival.latency));
             row.merge(&PathCounts {
-                received: 1,
+                received: arrival.packets.into(),
                 first_arrival: now,
                 last_arrival: now,
                 first_departure: departure,

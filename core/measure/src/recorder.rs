@@ -6,21 +6,38 @@ use crate::totals::Jitter;
 use histogram::{Scale, SparseHistogram};
 use units::Nanos;
 
-/// A test packet that came in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+/// Test packets of one lane that came in together: in order, sent at one instant, of one length. Often it is a single one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Arrival {
-    /// Index of its stream.
+    /// Index of their stream.
     pub stream: u32,
-    /// Which worker sent it.
+    /// Which worker sent them.
     pub lane: u8,
-    /// Low 32 bits of its sequence number in the lane.
+    /// How many there are, at least 1. Their sequence numbers follow each other.
+    pub packets: u16,
+    /// Low 32 bits of the first one's sequence number in the lane.
     pub sequence: u32,
-    /// Its length, bytes.
+    /// Length of each, bytes.
     pub bytes: u16,
-    /// Row of [`crate::Egress`] that it counts in; 0: none.
+    /// Row of [`crate::Egress`] that they count in; 0: none.
     pub egress: u32,
     /// Arrival minus departure, ns.
     pub latency: u64,
+}
+
+impl Default for Arrival {
+    /// A single packet.
+    fn default() -> Self {
+        Self { stream: 0, lane: 0, packets: 1, sequence: 0, bytes: 0, egress: 0, latency: 0 }
+    }
+}
+
+impl Arrival {
+    /// Its packets one by one.
+    fn each(self) -> impl Iterator<Item = Self> {
+        let one = move |n: u16| Self { sequence: self.sequence.wrapping_add(n.into()), packets: 1, ..self };
+        (0..self.packets).map(one)
+    }
 }
 
 /// What was counted since the last swap: one row for each stream.
@@ -58,6 +75,16 @@ pub(crate) struct Latencies {
     used: Vec<bool>,
 }
 
+/// The bucket of a latency that was looked for last, and where its counts begin.
+///
+/// That of no time at all is the first of every scale.
+#[derive(Debug, Clone, Copy, Default)]
+struct Bucket {
+    latency: u64,
+    number: usize,
+    first: usize,
+}
+
 /// Streams whose counts are looked at together: those of a bucket are a page of memory.
 const TOGETHER: usize = 1024;
 
@@ -67,20 +94,33 @@ impl Latencies {
         Self { scale, streams, counts: vec![0; streams * buckets], used: vec![false; buckets] }
     }
 
+    /// The bucket of a latency. Packets of a burst often share theirs, and then it is not computed again.
     #[inline(always)]
-    fn count(&mut self, stream: usize, latency: u64) {
-        if let Some(scale) = self.scale {
-            let bucket = scale.index(latency);
-            self.used[bucket] = true;
-            self.counts[bucket * self.streams + stream] += 1;
+    fn find(&self, latency: u64, found: &mut Bucket) -> bool {
+        let Some(scale) = self.scale else { return false };
+        if found.latency != latency {
+            let number = scale.index(latency);
+            *found = Bucket { latency, number, first: number * self.streams };
+        }
+        true
+    }
+
+    /// Counts packets of a stream.
+    #[inline(always)]
+    fn count(&mut self, stream: usize, latency: u64, packets: u16, found: &mut Bucket) {
+        if self.find(latency, found) {
+            self.used[found.number] = true;
+            self.counts[found.first + stream] += u32::from(packets);
         }
     }
 
     /// Reads a count that will be needed.
     #[inline(always)]
-    fn touch(&self, stream: usize, latency: u64) -> u64 {
-        let at = |scale: Scale| scale.index(latency) * self.streams + stream;
-        self.scale.and_then(|scale| self.counts.get(at(scale))).copied().unwrap_or(0).into()
+    fn touch(&self, stream: usize, latency: u64, found: &mut Bucket) -> u64 {
+        if self.find(latency, found) {
+            return self.counts.get(found.first + stream).copied().unwrap_or(0).into();
+        }
+        0
     }
 
     /// The buckets that have counts, and those of all streams.
@@ -203,6 +243,45 @@ struct Last {
     seen: u64,
 }
 
+impl Last {
+    /// Goes on to the last of some packets that were counted.
+    #[inline(always)]
+    fn goes_on(&mut self, packets: u16, sent: Nanos, latency: u64, now: Nanos) {
+        // Several queues may tell of their arrivals one after the other: times between arrivals add up to the span all the same.
+        let arrival = now.max(self.arrival);
+        let seen = self.seen + u64::from(packets);
+        *self = Self { arrival, sent, latency, jitter_16: self.jitter_16, seen };
+    }
+
+    /// Takes a packet whose delay changed by so much because of a pause.
+    fn disturb(&mut self, excess: &mut Excess, change: u64) {
+        let without = self.jitter_16 as f64 - excess.at(self.seen);
+        self.jitter_16 = next_jitter(self.jitter_16, change);
+        self.seen += 1;
+        *excess = Excess { jitter_16: self.jitter_16 as f64 - without, seen: self.seen };
+    }
+}
+
+/// RFC 3550 appendix A.8: J += |D| − ((J + 8) >> 4), with J scaled by 16.
+#[inline(always)]
+fn next_jitter(jitter_16: u64, change: u64) -> u64 {
+    jitter_16 + change - ((jitter_16 + 8) >> 4)
+}
+
+/// The same after some packets whose delay did not change.
+#[inline(always)]
+fn still_jitter(mut jitter_16: u64, packets: u16) -> u64 {
+    // Below half of a nanosecond nothing is left to take away, however many come.
+    const STEPS: u16 = 4;
+    let mut left = packets;
+    while left >= STEPS && jitter_16 >= 8 {
+        (0..STEPS).for_each(|_| jitter_16 = next_jitter(jitter_16, 0));
+        left -= STEPS;
+    }
+    (0..left % STEPS).for_each(|_| jitter_16 = next_jitter(jitter_16, 0));
+    jitter_16
+}
+
 /// One worker's view of all streams.
 #[derive(Debug)]
 pub struct Recorder {
@@ -258,14 +337,15 @@ impl Recorder {
         self.touched_until = until;
     }
 
-    /// Counts a burst that arrived at `now`. Returns how many arrivals name a stream or lane there is not; they are
-    /// left out.
+    /// Counts a burst that arrived at `now`. Returns how many packets name a stream or lane there is not; they are left out.
+    ///
+    /// Packets of an arrival count as they would one by one, to the bit.
     #[inline]
     pub fn record(&mut self, arrivals: &[Arrival], now: Nanos) -> u64 {
         self.warm(arrivals);
-        let mut unknown = 0;
+        let (mut unknown, mut bucket) = (0, Bucket::default());
         for arrival in arrivals {
-            unknown += u64::from(!self.take(arrival, now));
+            unknown += self.take(arrival, now, &mut bucket);
         }
         unknown
     }
@@ -275,9 +355,9 @@ impl Recorder {
     pub fn record_each(&mut self, arrivals: &[Arrival], instants: &[Nanos]) -> u64 {
         debug_assert_eq!(arrivals.len(), instants.len());
         self.warm(arrivals);
-        let mut unknown = 0;
+        let (mut unknown, mut bucket) = (0, Bucket::default());
         for (arrival, now) in arrivals.iter().zip(instants) {
-            unknown += u64::from(!self.take(arrival, *now));
+            unknown += self.take(arrival, *now, &mut bucket);
         }
         unknown
     }
@@ -292,7 +372,7 @@ impl Recorder {
     /// Reads one word of everything the burst will need; the loads do not wait for one another.
     #[inline(always)]
     fn touch(&self, arrivals: &[Arrival]) -> u64 {
-        let mut sum = 0u64;
+        let (mut sum, mut bucket) = (0u64, Bucket::default());
         for a in arrivals {
             let stream = a.stream as usize;
             sum ^=
@@ -300,28 +380,42 @@ impl Recorder {
             if let Some(row) = self.table.rows.get(stream) {
                 sum ^= row.received ^ row.change_max;
             }
-            sum ^= self.table.latencies.touch(stream, a.latency);
+            sum ^= self.table.latencies.touch(stream, a.latency, &mut bucket);
         }
         sum
     }
 
+    /// Takes an arrival; returns how many packets of it are of a stream or lane there is not.
     #[inline(always)]
-    fn take(&mut self, a: &Arrival, now: Nanos) -> bool {
+    fn take(&mut self, a: &Arrival, now: Nanos, bucket: &mut Bucket) -> u64 {
         let stream = a.stream as usize;
         if stream >= self.table.rows.len() || usize::from(a.lane) >= self.lanes {
-            return false;
+            return a.packets.into();
         }
-        let is_next = self.states[stream * self.lanes + usize::from(a.lane)].lane.is_next(a.sequence);
-        if is_next || self.is_first_time(a, now) {
-            self.receive(stream, a.bytes, a.latency, now);
+        let state = &mut self.states[stream * self.lanes + usize::from(a.lane)];
+        if state.lane.are_next(a.sequence, a.packets) {
+            self.receive(stream, a.packets, a.bytes, a.latency, now, bucket);
+        } else {
+            self.take_each(a, now);
         }
-        true
+        0
+    }
+
+    /// Takes the packets of an arrival whose number is not the next one by one.
+    #[cold]
+    #[inline(never)]
+    fn take_each(&mut self, a: &Arrival, now: Nanos) {
+        let (stream, mut bucket) = (a.stream as usize, Bucket::default());
+        for one in a.each() {
+            let state = &mut self.states[stream * self.lanes + usize::from(one.lane)];
+            if state.lane.are_next(one.sequence, 1) || self.is_first_time(&one, now) {
+                self.receive(stream, 1, one.bytes, one.latency, now, &mut bucket);
+            }
+        }
     }
 
     /// Takes an arrival whose number is not the next, or while something is in doubt; whether it is received now, and
     /// for the first time.
-    #[cold]
-    #[inline(never)]
     fn is_first_time(&mut self, a: &Arrival, now: Nanos) -> bool {
         let stream = a.stream as usize;
         let at = stream * self.lanes + usize::from(a.lane);
@@ -330,7 +424,7 @@ impl Recorder {
                 if self.is_blameless(at, held.at.since(Nanos(held.latency))) {
                     self.table.rare[stream].missed += self.states[at].lane.last_gap() as i64;
                 }
-                self.receive(stream, held.bytes, held.latency, held.at);
+                self.receive(stream, 1, held.bytes, held.latency, held.at, &mut Bucket::default());
             }
             Some(Settled::Rejected) => self.table.rare[stream].rejected += 1,
             None => {}
@@ -369,63 +463,85 @@ impl Recorder {
     pub fn settle(&mut self) {
         for at in 0..self.states.len() {
             if let Some(held) = self.states[at].lane.settle_last() {
-                self.receive(at / self.lanes, held.bytes, held.latency, held.at);
+                self.receive(at / self.lanes, 1, held.bytes, held.latency, held.at, &mut Bucket::default());
             }
         }
     }
 
-    /// Counts a packet that is received for the first time.
+    /// Counts packets that are received for the first time, of one lane, in order.
     #[inline(always)]
-    fn receive(&mut self, stream: usize, bytes: u16, latency: u64, now: Nanos) {
-        let first = stream * self.lanes;
-        let last = &mut self.states[first].last;
+    fn receive(
+        &mut self,
+        stream: usize,
+        packets: u16,
+        bytes: u16,
+        latency: u64,
+        now: Nanos,
+        bucket: &mut Bucket,
+    ) {
+        let last = &mut self.states[stream * self.lanes].last;
         let sent = now.since(Nanos(latency));
         if sent.min(last.sent) < self.touched_until && self.table.touched.is_some() {
-            return self.receive_touched(stream, bytes, latency, now);
+            return self.receive_touched(stream, packets, bytes, latency, now, bucket);
         }
         let row = &mut self.table.rows[stream];
-        row.arrived(bytes, latency);
-        self.table.latencies.count(stream, latency);
+        row.arrived(packets.into(), bytes, latency);
+        self.table.latencies.count(stream, latency, packets, bucket);
         if last.seen > 0 {
             let change = latency.abs_diff(last.latency);
             row.followed(change, now.since(last.arrival).0);
-            // RFC 3550 appendix A.8: J += |D| − ((J + 8) >> 4), with J scaled by 16.
-            last.jitter_16 = last.jitter_16 + change - ((last.jitter_16 + 8) >> 4);
+            last.jitter_16 = next_jitter(last.jitter_16, change);
         } else {
             row.began(now.0);
         }
-        // Several queues may tell of their arrivals one after the other: times between arrivals add up to the span all the same.
-        let arrival = now.max(last.arrival);
-        *last = Last { arrival, sent, latency, jitter_16: last.jitter_16, seen: last.seen + 1 };
+        if packets > 1 {
+            row.followed_at_once(u64::from(packets - 1));
+            last.jitter_16 = still_jitter(last.jitter_16, packets - 1);
+        }
+        last.goes_on(packets, sent, latency, now);
     }
 
-    /// The same of a packet that a pause touched, or that follows one.
+    /// The same of packets that a pause touched, or that follow one.
     #[cold]
     #[inline(never)]
-    fn receive_touched(&mut self, stream: usize, bytes: u16, latency: u64, now: Nanos) {
-        let Some(touched) = &mut self.table.touched else { return };
-        let last = &mut self.states[stream * self.lanes].last;
+    fn receive_touched(
+        &mut self,
+        stream: usize,
+        packets: u16,
+        bytes: u16,
+        latency: u64,
+        now: Nanos,
+        bucket: &mut Bucket,
+    ) {
         let sent = now.since(Nanos(latency));
         let is_touched = sent < self.touched_until;
+        // Of packets that no pause touched only the first follows one.
+        let taken = if is_touched { packets } else { 1 };
+        let Some(touched) = &mut self.table.touched else { return };
+        let last = &mut self.states[stream * self.lanes].last;
         let (row, latencies) = match is_touched {
             true => (&mut touched.rows[stream], &mut touched.latencies),
             false => (&mut self.table.rows[stream], &mut self.table.latencies),
         };
-        row.arrived(bytes, latency);
-        latencies.count(stream, latency);
-        let mut jitter_16 = last.jitter_16;
+        row.arrived(taken.into(), bytes, latency);
+        latencies.count(stream, latency, taken, bucket);
+        let (between, excess) = (&mut touched.rows[stream], &mut self.excess[stream]);
         if last.seen > 0 {
-            let change = latency.abs_diff(last.latency);
-            touched.rows[stream].followed(change, now.since(last.arrival).0);
-            jitter_16 = jitter_16 + change - ((jitter_16 + 8) >> 4);
-            let excess = &mut self.excess[stream];
-            let without = last.jitter_16 as f64 - excess.at(last.seen);
-            *excess = Excess { jitter_16: jitter_16 as f64 - without, seen: last.seen + 1 };
+            between.followed(latency.abs_diff(last.latency), now.since(last.arrival).0);
+            last.disturb(excess, latency.abs_diff(last.latency));
         } else {
+            let row = if is_touched { &mut *between } else { &mut self.table.rows[stream] };
             row.began(now.0);
+            last.seen = 1;
         }
-        let arrival = now.max(last.arrival);
-        *last = Last { arrival, sent, latency, jitter_16, seen: last.seen + 1 };
+        if taken > 1 {
+            between.followed_at_once(u64::from(taken - 1));
+            (1..taken).for_each(|_| last.disturb(excess, 0));
+        }
+        last.goes_on(0, sent, latency, now);
+        if taken < packets {
+            self.receive(stream, packets - taken, bytes, latency, now, bucket);
+        }
     }
 
     /// Exchanges what was counted for `empty`. If that has more rows, there are so many streams from now on.
@@ -484,3 +600,6 @@ impl Recorder {
 fn apart(table: &Table) -> usize {
     table.touched.as_ref().map_or(0, |touched| touched.rows.len())
 }
+
+#[cfg(test)]
+mod tests;

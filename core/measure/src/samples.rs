@@ -74,7 +74,7 @@ impl Samples {
 
     fn take(&mut self, arrival: &Arrival, now: Nanos) {
         if let Some(sample) = self.at(arrival.stream, now.since(Nanos(arrival.latency))) {
-            sample.received = sample.received.saturating_add(1);
+            sample.received = sample.received.saturating_add(arrival.packets.into());
         }
     }
 

@@ -23,6 +23,8 @@ const AHEAD: u8 = 1;
 const BEHIND: u8 = 2;
 const FAR: u8 = 3;
 const RUN: u8 = 4;
+/// With this bit of its number, a run arrives as one, with one latency.
+const TOGETHER: u16 = 0x8000;
 const LATER: u8 = 5;
 const SWAP: u8 = 6;
 const STRANGER: u8 = 7;
@@ -104,6 +106,7 @@ impl Pair {
             BEHIND => self.arrive(stream, lane, next.wrapping_sub(n % (2 * WINDOW)), n),
             // So far ahead that 32 bits come round, but not so far that it could as well be behind.
             FAR => self.arrive(stream, lane, next + (n << 15), n << 30),
+            RUN if number & TOGETHER != 0 => self.arrive_together(stream, lane, next, n, n % 32),
             RUN => (0..n % 32).for_each(|i| self.arrive(stream, lane, next + i, n + i)),
             LATER => {
                 self.flush();
@@ -123,15 +126,25 @@ impl Pair {
     }
 
     fn arrive(&mut self, stream: usize, lane: usize, sequence: u64, latency: u64) {
+        self.arrive_together(stream, lane, sequence, latency, 1);
+    }
+
+    fn arrive_together(&mut self, stream: usize, lane: usize, sequence: u64, latency: u64, packets: u64) {
+        if packets == 0 {
+            return;
+        }
         let latency = latency & ((1 << LATENCY_BITS) - 1);
         self.burst.push(Arrival {
             stream: stream as u32,
             lane: lane as u8,
+            packets: packets as u16,
             sequence: sequence as u32,
             latency,
             ..Arrival::default()
         });
-        self.model[stream].arrive(lane, sequence as u32, latency, self.now.0);
+        for n in 0..packets {
+            self.model[stream].arrive(lane, (sequence + n) as u32, latency, self.now.0);
+        }
         if self.burst.len() == 64 {
             self.flush();
         }
@@ -271,8 +284,18 @@ fn check_jitter(found: Option<f64>, changes: &[u64]) {
 
 /// What networks do: nothing wrong, loss, reordering, duplication, long gaps, coming round.
 pub fn seeds() -> Vec<Vec<u8>> {
-    let scripts: [&[[u8; 4]]; 7] = [
+    let scripts: [&[[u8; 4]]; 8] = [
         &[[RUN, 0, 0, 100], [SWAP, 0, 0, 0], [LATER, 0, 1, 0], [NEXT, 0, 0, 50]],
+        // Together: in order, from a number that came already, and where one is missing.
+        &[
+            [RUN, 0, 0x80, 31],
+            [BEHIND, 0, 0, 9],
+            [AHEAD, 0, 0, 5],
+            [LATER, 0, 0, 9],
+            [RUN, 0, 0x90, 7],
+            [FAR, 0, 0, 9],
+            [RUN, 0, 0x80, 9],
+        ],
         &[
             [RUN, 0, 0, 9],
             [AHEAD, 0, 0, 3],

@@ -57,6 +57,7 @@ pub(super) fn seen(found: Signature, bytes: usize, sent: Nanos, now: Nanos) -> A
     Arrival {
         stream: found.stream,
         lane: found.lane,
+        packets: 1,
         sequence: found.sequence,
         bytes: (bytes + FCS_BYTES) as u16,
         egress: 0,

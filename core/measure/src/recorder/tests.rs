@@ -1,0 +1,190 @@
+use super::*;
+use crate::{Egress, Paths, Samples, Spans, Totals};
+use proptest::prelude::*;
+
+/// From here on a recorder looks ahead before it counts.
+const MANY: usize = WARM_FROM;
+const LANES: usize = 2;
+
+/// Packets that come in together, as a step from what the lane expects.
+#[derive(Debug, Clone)]
+struct Step {
+    stream: u32,
+    lane: u8,
+    packets: u16,
+    ahead: u32,
+    latency: u64,
+    bytes: u16,
+    egress: u32,
+    /// Time since the burst before; zero: it is of that burst. So many ns go back if the queue is another.
+    passes: i64,
+    /// A pause is told of that touched what left so long before now.
+    touched: Option<u64>,
+    swaps: bool,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let whom = (
+        prop_oneof![20 => 0u32..3, 1 => Just(MANY as u32)],
+        prop_oneof![20 => 0u8..2, 1 => Just(LANES as u8)],
+        prop_oneof![2 => Just(1u16), 4 => 1u16..70, 1 => 1u16..=300],
+        prop_oneof![9 => Just(0u32), 2 => 1u32..6, 2 => Just(u32::MAX), 1 => (0u32..9_000).prop_map(u32::wrapping_neg), 1 => any::<u32>()],
+    );
+    let what = (
+        prop_oneof![Just(500u64), 0u64..3_000, 0u64..1 << 40],
+        60u16..1_500,
+        0u32..4,
+        prop_oneof![2 => Just(0i64), 3 => 0i64..5_000, 1 => -500i64..0, 1 => Just(1 << 38)],
+        prop_oneof![6 => Just(None), 1 => (0u64..5_000).prop_map(Some)],
+        prop::bool::weighted(0.05),
+    );
+    (whom, what).prop_map(
+        |((stream, lane, packets, ahead), (latency, bytes, egress, passes, touched, swaps))| Step {
+            stream,
+            lane,
+            packets,
+            ahead,
+            latency,
+            bytes,
+            egress,
+            passes,
+            touched,
+            swaps,
+        },
+    )
+}
+
+/// Everything that counts arrivals.
+struct Counters {
+    recorder: Recorder,
+    table: Table,
+    totals: Totals,
+    spans: Spans,
+    paths: Paths,
+    samples: Samples,
+    egress: Egress,
+    unknown: u64,
+}
+
+impl Counters {
+    fn new(streams: usize, lanes: usize, scale: Option<Scale>) -> Self {
+        let table = Table::new(streams, scale);
+        Self {
+            recorder: Recorder::new(table.clone(), lanes),
+            table,
+            totals: Totals::new(streams, scale),
+            spans: Spans::new(streams, 1),
+            paths: Paths::new(streams, 2),
+            samples: Samples::new(3),
+            egress: Egress::new(3),
+            unknown: 0,
+        }
+    }
+
+    fn record(&mut self, arrivals: &[Arrival], now: Nanos) {
+        self.unknown += self.recorder.record(arrivals, now);
+        self.paths.record(1, arrivals, now);
+        self.samples.received(arrivals, now, &[2]);
+        self.egress.record(arrivals, now);
+    }
+
+    fn swap(&mut self) {
+        self.recorder.swap(&mut self.table);
+        self.totals.add(&self.table);
+        self.spans.add(0, &self.table);
+        self.table.clear();
+    }
+
+    /// All that can be found out, floating-point numbers to the last bit.
+    fn found(mut self) -> Vec<String> {
+        let states = format!("{:?}", &self.recorder.states[..3 * self.recorder.lanes]);
+        self.recorder.settle();
+        self.swap();
+        let recorder = &self.recorder;
+        let mut all =
+            vec![states, format!("{} {:?} {:?}", self.unknown, self.egress, self.totals.streams.len())];
+        for (stream, (jitter, undisturbed)) in
+            recorder.jitter().zip(recorder.undisturbed_jitter()).take(3).enumerate()
+        {
+            all.push(format!(
+                "{:?} {jitter:?} {undisturbed:?} {} {} {:?} {:?}",
+                self.totals.streams[stream],
+                recorder.is_quiet_since(stream),
+                recorder.expected(stream),
+                recorder.progress(stream),
+                self.spans.of(stream),
+            ));
+            all.push(format!("{:?}", self.paths.of(stream).collect::<Vec<_>>()));
+            all.push(format!("{:?}", self.samples.of(stream).collect::<Vec<_>>()));
+        }
+        all.push(format!("{:?}", recorder.excess.get(..3)));
+        all
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Packets that count together count as they would one by one: every figure is the same, to the bit.
+    #[test]
+    fn together_is_one_by_one(
+        steps in prop::collection::vec(step(), 1..60),
+        is_large in prop::bool::weighted(0.1),
+        lanes in 1..=LANES,
+        keeps_histograms: bool,
+    ) {
+        let (streams, scale) = match (is_large, keeps_histograms) {
+            (true, _) => (MANY, None),
+            (false, true) => (3, Some(Scale::COARSE)),
+            (false, false) => (3, None),
+        };
+        let [mut together, mut one_by_one] = [0, 1].map(|_| Counters::new(streams, lanes, scale));
+        let (mut next, mut now) = ([[0u32; LANES + 1]; 4], Nanos(1 << 41));
+        let mut burst: Vec<Arrival> = Vec::new();
+        for step in steps {
+            if step.passes != 0 || step.swaps || step.touched.is_some() {
+                together.record(&burst, now);
+                one_by_one.record(&burst.drain(..).flat_map(Arrival::each).collect::<Vec<_>>(), now);
+                now = Nanos(now.0.saturating_add_signed(step.passes));
+            }
+            if let Some(before) = step.touched {
+                let until = now.since(Nanos(before));
+                [&mut together, &mut one_by_one].into_iter().for_each(|one| one.recorder.touch_until(until));
+            }
+            if step.swaps {
+                [&mut together, &mut one_by_one].into_iter().for_each(Counters::swap);
+            }
+            let Step { stream, lane, packets, latency, bytes, egress, .. } = step;
+            let expected = &mut next[stream.min(3) as usize][usize::from(lane)];
+            let sequence = expected.wrapping_add(step.ahead);
+            *expected = sequence.wrapping_add(packets.into());
+            burst.push(Arrival { stream, lane, packets, sequence, bytes, egress, latency });
+        }
+        together.record(&burst, now);
+        one_by_one.record(&burst.into_iter().flat_map(Arrival::each).collect::<Vec<_>>(), now);
+        for (together, one_by_one) in together.found().into_iter().zip(one_by_one.found()) {
+            prop_assert_eq!(together, one_by_one);
+        }
+    }
+
+    /// What is left of the jitter after packets of which none changes its delay.
+    #[test]
+    fn jitter_fades_as_packet_by_packet(jitter_16 in prop_oneof![0u64..200, 0u64..1 << 40], packets in 0u16..200) {
+        let each = (0..packets).fold(jitter_16, |jitter_16, _| next_jitter(jitter_16, 0));
+        prop_assert_eq!(still_jitter(jitter_16, packets), each);
+    }
+
+    /// Sums that reach their end stay there, and squares are exact.
+    #[test]
+    fn sums_of_many_are_sums_of_each(values in prop::collection::vec((any::<u32>(), 0u32..33, 1u64..300), 0..20)) {
+        let (mut together, mut one_by_one) = (crate::counts::Compact::default(), crate::counts::Compact::default());
+        for (value, shift, times) in values {
+            let value = u64::from(value) << shift;
+            // Squares of all of them fit 128 bits.
+            let value = value >> 8;
+            together.add_times(value, times);
+            (0..times).for_each(|_| one_by_one.add(value));
+        }
+        prop_assert_eq!(format!("{together:?}"), format!("{one_by_one:?}"));
+    }
+}
