@@ -15,7 +15,8 @@
 //! once in 65,536 times: one product of two 64-bit numbers, its halves added without carry, the upper 16 bits kept.
 //!
 //! Not here: which number a packet gets and when it is sent. What a port does on each packet is [`read_at_end`] on the
-//! way in and [`Stamp::write`] on the way out; the latter touches only bytes that change.
+//! way in, or [`Followers::is_next`] behind one that was read, and [`Stamp::write`] on the way out; the latter touches
+//! only bytes that change.
 
 use crate::build::Packet;
 use crate::checksum;
@@ -192,23 +193,93 @@ fn check(a: u64, b: u64) -> u16 {
     (((product >> 64) as u64 ^ product as u64) >> 48) as u16
 }
 
+/// A signature that was read, as the numbers it consists of.
+#[derive(Debug, Clone, Copy)]
+struct Words {
+    /// The first eight bytes, without the check.
+    fixed: u64,
+    /// The middle eight bytes.
+    middle: u64,
+    /// The last two.
+    tail: u16,
+    /// The factors of its check.
+    factors: [u64; 2],
+}
+
+impl Words {
+    /// Those in the last bytes of `data`, if they begin with the run's `mark` and their check fits.
+    #[inline(always)]
+    fn read_at_end(data: &[u8], mark: &Mark) -> Result<Self, NoSignature> {
+        let Some((first, middle, tail)) = words_at_end(data) else { return Err(NoSignature::Foreign) };
+        if first as u32 & ((1 << MARK_BITS) - 1) != mark.bits {
+            return Err(NoSignature::Foreign);
+        }
+        let fixed = first & BEFORE_CHECK;
+        let factors = [middle ^ mark.keys[0], (fixed | u64::from(tail) << 48) ^ mark.keys[1]];
+        if u64::from(check(factors[0], factors[1])) != first >> 48 {
+            return Err(NoSignature::Damaged);
+        }
+        Ok(Self { fixed, middle, tail, factors })
+    }
+
+    #[inline(always)]
+    fn signature(&self) -> Signature {
+        Signature::from_words((self.fixed >> MARK_BITS) as u32, self.middle, self.tail)
+    }
+}
+
+/// The last 18 bytes of `data` as numbers: the first eight, the middle eight and the last two.
+#[inline(always)]
+fn words_at_end(data: &[u8]) -> Option<(u64, u64, u16)> {
+    let bytes = data.last_chunk::<LEN>()?;
+    let (first, rest) = bytes.split_first_chunk().expect("18 bytes hold 8");
+    let (middle, tail) = rest.split_first_chunk().expect("10 bytes hold 8");
+    Some((u64::from_le_bytes(*first), u64::from_le_bytes(*middle), u16::from_le_bytes([tail[0], tail[1]])))
+}
+
 /// The signature in the last bytes of `data`, if they begin with the run's `mark` and their check fits.
 #[inline(always)]
 pub fn read_at_end(data: &[u8], mark: &Mark) -> Result<Signature, NoSignature> {
-    let Some(bytes) = data.last_chunk::<LEN>() else { return Err(NoSignature::Foreign) };
-    let (first, rest) = bytes.split_first_chunk().expect("18 bytes hold 8");
-    let (middle, tail) = rest.split_first_chunk().expect("10 bytes hold 8");
-    let (first, middle) = (u64::from_le_bytes(*first), u64::from_le_bytes(*middle));
-    let tail = u16::from_le_bytes([tail[0], tail[1]]);
-    if first as u32 & ((1 << MARK_BITS) - 1) != mark.bits {
-        return Err(NoSignature::Foreign);
+    Words::read_at_end(data, mark).map(|words| words.signature())
+}
+
+/// The same, and what finds the packets that follow it.
+#[inline(always)]
+pub fn read_with_followers(data: &[u8], mark: &Mark) -> Result<(Signature, Followers), NoSignature> {
+    let words = Words::read_at_end(data, mark)?;
+    let found = words.signature();
+    Ok((found, Followers { words, next: found.sequence.wrapping_add(1) }))
+}
+
+/// Finds the packets that follow one in its lane and were sent at the same instant: all of their signatures is known but the
+/// check.
+#[derive(Debug, Clone, Copy)]
+pub struct Followers {
+    /// Of the one that they follow.
+    words: Words,
+    /// Number of the next one.
+    next: u32,
+}
+
+impl Followers {
+    /// Whether `data` ends with the signature of the next one, whose check fits as [`read_at_end`] asks for. If so, the one
+    /// after it is next.
+    #[inline(always)]
+    pub fn is_next(&mut self, data: &[u8]) -> bool {
+        let Some((first, middle, tail)) = words_at_end(data) else { return false };
+        let Words { fixed, middle: before, factors, .. } = self.words;
+        // The numbers differ in their lower halves alone.
+        let sequence = u64::from(self.next);
+        if middle != before >> 32 << 32 | sequence || tail != self.words.tail {
+            return false;
+        }
+        let check = check((factors[0] ^ before) ^ middle, factors[1]);
+        if first != fixed | u64::from(check) << 48 {
+            return false;
+        }
+        self.next = self.next.wrapping_add(1);
+        true
     }
-    let fixed = first & BEFORE_CHECK;
-    if u64::from(check(middle ^ mark.keys[0], (fixed | u64::from(tail) << 48) ^ mark.keys[1])) != first >> 48
-    {
-        return Err(NoSignature::Damaged);
-    }
-    Ok(Signature::from_words((fixed >> MARK_BITS) as u32, middle, tail))
 }
 
 /// The signature in `frame` wherever padding has left it: at the frame's end, or else at the end of its IP packet, as

@@ -77,6 +77,19 @@ impl Burst {
         }
     }
 
+    /// The bytes of the frames from the `first` on; of none if there are not as many.
+    #[inline(always)]
+    pub fn data_from(&self, first: usize) -> impl Iterator<Item = &[u8]> {
+        let heads = self.frames[..self.len].get(first..).unwrap_or_default();
+        heads.iter().map(|head| {
+            // SAFETY: as in `data`.
+            unsafe {
+                let head = &**head;
+                std::slice::from_raw_parts(head.buf.add(usize::from(head.data_off)), head.len as usize)
+            }
+        })
+    }
+
     /// Whether the port says of the `i`-th frame, which it received, that its TCP or UDP checksum is unfinished. Of a port that
     /// [can tell](crate::PortFacts::tells_unfinished_checksums).
     #[inline(always)]

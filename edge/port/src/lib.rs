@@ -166,6 +166,12 @@ pub trait RxQueue: Send {
     /// Takes looked-at frames back.
     fn free(&mut self, burst: &mut Burst);
 
+    /// Whether received frames are in the core's cache already, because the thread that receives them wrote them a moment ago:
+    /// loading them ahead is of no use.
+    fn is_warm(&self) -> bool {
+        false
+    }
+
     /// From now on, test packets may be taken in by the kernel, which delivers what [`RxQueue::recorded`] tells instead of their
     /// frames; `None`: all frames are delivered, as at first. Returns whether it will; `false` from a port without such a thing.
     ///

@@ -246,6 +246,11 @@ impl RxQueue for RingRx {
         debug_assert_eq!(n, burst.len(), "the way back holds every frame there is");
         burst.forget_front(n);
     }
+
+    /// A worker has both ends of a queue.
+    fn is_warm(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

@@ -236,6 +236,43 @@ proptest! {
         }
     }
 
+    /// A follower is what a reader of each packet would take for it: the next number, all else the same, and a check that fits.
+    #[test]
+    fn followers_are_those_that_are_read_so(
+        stream in 0u32..1 << 24,
+        lane: u8,
+        sequence in prop_oneof![any::<u32>(), u32::MAX - 3..=u32::MAX],
+        time in 0u64..1 << TIME_BITS,
+        changes in prop::collection::vec((0usize..8, any::<u8>(), 0usize..LEN * 8), 1..6),
+    ) {
+        let found = Signature { stream, lane, sequence, time };
+        let (read, mut followers) = read_with_followers(&found.bytes(&mark()), &mark()).unwrap();
+        prop_assert_eq!(read, found);
+        let mut next = Signature { sequence: sequence.wrapping_add(1), ..found };
+        for (what, by, bit) in changes {
+            let changed = match what {
+                0 => Signature { stream: (stream ^ u32::from(by)) & 0xff_ffff, ..next },
+                1 => Signature { lane: lane ^ by, ..next },
+                2 => Signature { sequence: next.sequence.wrapping_add(by.into()), ..next },
+                3 => Signature { time: (time + u64::from(by)) & TIME_MASK, ..next },
+                // The number's carry is nobody's.
+                4 => Signature { time: (time + 1) & TIME_MASK, ..next },
+                _ => next,
+            };
+            let mut bytes = changed.bytes(&mark());
+            if what == 5 {
+                bytes[bit / 8] ^= 1 << (bit % 8);
+            }
+            let is_next = read_at_end(&bytes, &mark()) == Ok(next);
+            prop_assert_eq!(is_next, what > 5 || what < 5 && changed == next);
+            prop_assert_eq!(followers.is_next(&bytes), is_next);
+            if is_next {
+                next.sequence = next.sequence.wrapping_add(1);
+            }
+        }
+        prop_assert!(!followers.is_next(&next.bytes(&mark())[1..]), "cut short");
+    }
+
     /// A checksum of zero comes up once in 65,536 packets.
     #[test]
     fn stamps_a_checksum_of_zero_as_its_protocol_says(

@@ -17,7 +17,7 @@ use port::{BURST, Burst, Clock, RxQueue};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use units::Nanos;
-use wire::signature::{self, Mark, NoSignature, Signature};
+use wire::signature::{self, Followers, Mark, NoSignature, Signature};
 
 /// One worker's receiving side of one port.
 pub(crate) struct Receiver<'a> {
@@ -25,6 +25,8 @@ pub(crate) struct Receiver<'a> {
     port: usize,
     mark: Mark,
     burst: Burst,
+    /// Whether frames are loaded ahead.
+    loads_ahead: bool,
     arrivals: [Arrival; BURST],
     /// The stream of each mark, and those of this burst's marked packets with their bytes.
     marks: Arc<[u32]>,
@@ -63,6 +65,7 @@ impl<'a> Receiver<'a> {
     /// `mtu`: the longest IP packet that hosts answer with.
     pub(crate) fn new(queue: &'a mut dyn RxQueue, port: usize, mark: Mark, mtu: usize) -> Self {
         Self {
+            loads_ahead: !queue.is_warm(),
             queue,
             port,
             mark,
@@ -275,41 +278,65 @@ impl<'a> Receiver<'a> {
         local.receive(now, &mut frames[..n], unfinished, &mut counts.rx_not_steered)
     }
 
-    /// Reads the signatures of those frames of the burst whose bit in `foreign` is set into `arrivals`; returns how many.
+    /// Reads the signatures of those frames of the burst whose bit in `foreign` is set into `arrivals`; returns how many arrivals.
     ///
-    /// As long as all are plain test packets nothing else is touched; from the first other one on, all are looked at closer.
+    /// As long as all are plain test packets nothing else is touched; from the first other one on, all are looked at closer. Most
+    /// packets follow the one before them in its lane, sent at the same instant and as long: they make one arrival together.
     #[inline]
     fn classify(&mut self, foreign: u64, around: Around<'_>) -> usize {
         let Around { now, expected, counts, damages, hosts, answers } = around;
         let n = self.burst.len();
-        for i in 0..AHEAD {
-            self.burst.prefetch_data(i, 0);
+        if self.loads_ahead {
+            (0..AHEAD).for_each(|i| self.burst.prefetch_data(i, 0));
         }
-        let (mut measured, mut bytes) = (0, 0);
+        let (mut i, mut measured, mut bytes) = (0, 0, 0);
         let (mark, port) = (self.mark, self.port);
         let looks_closer = !self.trackers.is_empty() || self.integrity.is_some();
+        let joins = !looks_closer && foreign == u64::MAX;
         counts.rx_packets += n as u64;
-        for i in 0..n {
-            self.burst.prefetch_head(i + 2 * AHEAD);
-            self.burst.prefetch_data(i + AHEAD, 0);
+        while i < n {
+            self.load_ahead(i);
             let data = self.burst.data(i);
-            if foreign >> i & 1 != 0 {
-                let Some((found, mut arrival)) = plain(port, &mark, data, now, expected) else {
-                    counts.rx_bytes += bytes + 4 * i as u64;
-                    let around = Around { now, expected, counts, damages, hosts, answers };
-                    return self.classify_rest(i, measured, foreign, around);
-                };
-                if looks_closer {
-                    arrival.egress = egress_row(&arrival, expected, &self.trackers, data);
-                    compare(self.integrity.as_deref(), &found, data, damages);
-                }
-                self.arrivals[measured] = arrival;
-                measured += 1;
+            if foreign >> i & 1 == 0 {
+                bytes += data.len() as u64;
+                i += 1;
+                continue;
             }
-            bytes += data.len() as u64;
+            let Some((found, mut followers, mut arrival)) = plain(port, &mark, data, now, expected) else {
+                counts.rx_bytes += bytes + 4 * i as u64;
+                let around = Around { now, expected, counts, damages, hosts, answers };
+                return self.classify_rest(i, measured, foreign, around);
+            };
+            let begun = i;
+            i += 1;
+            if joins {
+                for next in self.burst.data_from(i) {
+                    if next.len() != data.len() || !followers.is_next(next) {
+                        break;
+                    }
+                    self.load_ahead(i);
+                    i += 1;
+                }
+            } else if looks_closer {
+                arrival.egress = egress_row(&arrival, expected, &self.trackers, data);
+                compare(self.integrity.as_deref(), &found, data, damages);
+            }
+            arrival.packets = (i - begun) as u16;
+            bytes += ((i - begun) * data.len()) as u64;
+            self.arrivals[measured] = arrival;
+            measured += 1;
         }
         counts.rx_bytes += bytes + 4 * n as u64;
         measured
+    }
+
+    /// Loads frames into the cache that will be looked at soon after the `i`-th, where they are not there already.
+    #[inline(always)]
+    fn load_ahead(&self, i: usize) {
+        if self.loads_ahead {
+            self.burst.prefetch_head(i + 2 * AHEAD);
+            self.burst.prefetch_data(i + AHEAD, 0);
+        }
     }
 
     /// The same from the `first` frame on, which is not a plain test packet; `measured` before it are.
@@ -323,8 +350,7 @@ impl<'a> Receiver<'a> {
     ) -> usize {
         let Around { now, expected, counts, damages, hosts, answers } = around;
         for i in first..self.burst.len() {
-            self.burst.prefetch_head(i + 2 * AHEAD);
-            self.burst.prefetch_data(i + AHEAD, 0);
+            self.load_ahead(i);
             let data = self.burst.data(i);
             counts.rx_bytes += (data.len() + FCS_BYTES) as u64;
             if foreign >> i & 1 == 0 {
@@ -405,12 +431,12 @@ fn plain(
     data: &[u8],
     now: Nanos,
     expected: &[Expected],
-) -> Option<(Signature, Arrival)> {
-    let found = signature::read_at_end(data, mark).ok()?;
+) -> Option<(Signature, Followers, Arrival)> {
+    let (found, followers) = signature::read_with_followers(data, mark).ok()?;
     let is_right = |expected| is_as_expected(port, data.len(), expected) == (true, true);
     let sent = signature::unwrap_time(found.time, now);
     let is_plain = expected.get(found.stream as usize).is_none_or(is_right) & (sent <= now);
-    is_plain.then(|| (found, seen(found, data.len(), sent, now)))
+    is_plain.then(|| (found, followers, seen(found, data.len(), sent, now)))
 }
 
 /// The row that a packet counts in by the bits its stream tracks; 0 if it tracks none.
