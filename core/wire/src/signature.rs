@@ -15,7 +15,7 @@
 //! once in 65,536 times: one product of two 64-bit numbers, its halves added without carry, the upper 16 bits kept.
 //!
 //! Not here: which number a packet gets and when it is sent. What a port does on each packet is [`read_at_end`] on the
-//! way in, or [`Followers::is_next`] behind one that was read, and [`Stamp::write`] on the way out; the latter touches
+//! way in, or [`Followers::is_next`] behind one that was read, and [`Stamp::write_all`] on the way out; the latter touches
 //! only bytes that change.
 
 use crate::build::Packet;
@@ -179,11 +179,13 @@ impl LaneInstant {
     #[inline(always)]
     fn write(&self, varying: &mut [u8; VARYING], sequence: u32) -> u64 {
         let sequence = u64::from(sequence);
-        let check = check(self.factors[0] ^ sequence, self.factors[1]);
-        varying[..2].copy_from_slice(&check.to_le_bytes());
-        varying[2..10].copy_from_slice(&(self.middle | sequence).to_le_bytes());
-        varying[10..].copy_from_slice(&self.tail.to_le_bytes());
-        self.sum + sequence + u64::from(check)
+        let check = u64::from(check(self.factors[0] ^ sequence, self.factors[1]));
+        // Two stores: check, number and the lowest 16 bits of the time, and what all have in common.
+        let first = check | sequence << 16 | self.middle << 16;
+        let rest = (self.middle >> 48) as u32 | u32::from(self.tail) << 16;
+        varying[..8].copy_from_slice(&first.to_le_bytes());
+        varying[8..].copy_from_slice(&rest.to_le_bytes());
+        self.sum + sequence + check
     }
 }
 
@@ -446,6 +448,38 @@ impl Stamp {
             StampChecksum::Internet(sum) => sum.write(frame, added),
             StampChecksum::None => {}
             crc => crc.write_crc(frame, added),
+        }
+    }
+}
+
+impl Stamp {
+    /// Does so to all of `frames`, in order, with the numbers from `sequence` on.
+    ///
+    /// # Panics
+    /// If one of them is no such copy by its length.
+    #[inline(always)]
+    pub fn write_all<'f>(
+        &self,
+        frames: impl Iterator<Item = &'f mut [u8]>,
+        lane: &LaneInstant,
+        sequence: u32,
+    ) {
+        let len = usize::from(self.len);
+        let numbered = frames.zip(0u32..).map(|(frame, n)| {
+            assert!(frame.len() == len, "a stamp fits only copies of its packet");
+            (frame, sequence.wrapping_add(n))
+        });
+        match &self.checksum {
+            StampChecksum::Internet(sum) if sum.shift == 0 => {
+                // Known of all of them at once.
+                assert!(len >= VARYING && usize::from(sum.offset) + 2 <= len, "a frame with a signature");
+                for (frame, sequence) in numbered {
+                    let varying = frame.last_chunk_mut::<VARYING>().expect("a frame with a signature");
+                    let added = lane.write(varying, sequence);
+                    sum.write_sum(frame, u64::from(sum.base) + added);
+                }
+            }
+            _ => numbered.for_each(|(frame, sequence)| self.write(frame, lane, sequence)),
         }
     }
 }

@@ -90,6 +90,17 @@ impl Burst {
         })
     }
 
+    /// The bytes of the frames of `range`, to write.
+    ///
+    /// # Panics
+    /// If there are no such frames.
+    #[inline(always)]
+    pub fn data_mut(&mut self, range: Range<usize>) -> impl Iterator<Item = &mut [u8]> {
+        let heads = &self.frames[..self.len][range];
+        // SAFETY: as in `frame_mut`; each frame is in the burst once, so no two of the borrows are of the same one.
+        heads.iter().map(|head| FrameMut::new(unsafe { &mut **head }).into_data())
+    }
+
     /// Whether the port says of the `i`-th frame, which it received, that its TCP or UDP checksum is unfinished. Of a port that
     /// [can tell](crate::PortFacts::tells_unfinished_checksums).
     #[inline(always)]

@@ -126,6 +126,12 @@ impl<'a> FrameMut<'a> {
     /// The frame's bytes.
     #[inline(always)]
     pub fn data_mut(&mut self) -> &mut [u8] {
+        FrameMut::new(self.head).into_data()
+    }
+
+    /// The same for as long as the burst is lent.
+    #[inline(always)]
+    pub(crate) fn into_data(self) -> &'a mut [u8] {
         // SAFETY: a head in a burst points to a buffer of `room` bytes that nobody else uses while the burst owns it;
         // `set_len` and the drivers keep `data_off + len <= room`.
         unsafe {

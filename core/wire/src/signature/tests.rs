@@ -236,6 +236,28 @@ proptest! {
         }
     }
 
+    /// What is written to several frames is what is written to each.
+    #[test]
+    fn stamps_all_as_one_by_one(
+        spec in any_spec(Author::Honest),
+        extra in 0usize..20,
+        lane: u8,
+        time: u64,
+        sequence in prop_oneof![any::<u32>(), u32::MAX - 3..=u32::MAX],
+        frames in 0u32..5,
+    ) {
+        let mut packet = spec.build(spec.shortest(LEN + extra)).unwrap();
+        let lane_mark = mark().lane(5, lane);
+        let stamp = Stamp::prepare(&mut packet, &lane_mark).unwrap();
+        let mut all = vec![packet.bytes.clone(); frames as usize];
+        let mut each = all.clone();
+        stamp.write_all(all.iter_mut().map(|frame| &mut frame[..]), &lane_mark.at(time), sequence);
+        for (n, frame) in (0..).zip(&mut each) {
+            stamp.write(frame, &lane_mark.at(time), sequence.wrapping_add(n));
+        }
+        prop_assert_eq!(all, each);
+    }
+
     /// A follower is what a reader of each packet would take for it: the next number, all else the same, and a check that fits.
     #[test]
     fn followers_are_those_that_are_read_so(

@@ -359,13 +359,13 @@ impl<'a> Transmitter<'a> {
         let mut i = 0;
         for (slot, sequence) in self.slots[..self.filled].iter().zip(&self.sequences) {
             let end = (i + slot.run as usize).min(all);
-            let mut sequence = *sequence;
             let stream = &self.streams[slot.stream as usize];
             let lane = self.signer.lane_of(stream.index);
             let template = match &stream.content {
                 TxContent::Same(template) => template,
                 TxContent::Varied(varied) => {
                     let (frames, number, time) = (i..end, slot.number, departure.0);
+                    let sequence = *sequence;
                     let slice = Slice { frames, fresh: old, number, lane, sequence, time };
                     self.varied[*varied as usize].build(&mut self.burst, &self.blocks, &slice);
                     i = end;
@@ -374,11 +374,7 @@ impl<'a> Transmitter<'a> {
             };
             template.fill(&mut self.burst, &self.blocks, i.max(old)..end.max(old));
             if let Some(stamp) = &template.stamp {
-                let lane = lane.at(departure.0);
-                for i in i..end {
-                    stamp.write(self.burst.frame_mut(i).data_mut(), &lane, sequence);
-                    sequence = sequence.wrapping_add(1);
-                }
+                stamp.write_all(self.burst.data_mut(i..end), &lane.at(departure.0), *sequence);
             }
             i = end;
         }

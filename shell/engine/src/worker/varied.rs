@@ -132,11 +132,7 @@ impl Varied {
             match (&mut self.runner, &template.stamp) {
                 (Some(runner), _) => runner.run(burst, at..until, kind, number, sequence, slice.time),
                 (None, Some(stamp)) => {
-                    let lane = slice.lane.at(slice.time);
-                    for (k, i) in (at..until).enumerate() {
-                        let sequence = sequence.wrapping_add(k as u32);
-                        stamp.write(burst.frame_mut(i).data_mut(), &lane, sequence);
-                    }
+                    stamp.write_all(burst.data_mut(at..until), &slice.lane.at(slice.time), sequence);
                 }
                 (None, None) => {}
             }
