@@ -85,7 +85,16 @@ impl Histogram {
     /// Counts one value.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.counts[self.scale.index(value)] += 1;
+        self.record_at(self.scale.index(value));
+    }
+
+    /// Counts one value in the bucket that [`Scale::index`] has for it.
+    ///
+    /// # Panics
+    /// If there is no such bucket.
+    #[inline(always)]
+    pub fn record_at(&mut self, bucket: usize) {
+        self.counts[bucket] += 1;
         self.total += 1;
     }
 

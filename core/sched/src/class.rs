@@ -284,6 +284,9 @@ impl Class {
     /// Writes the slots due up to `until` into `out`, of at most `room` packets together; returns how many.
     #[inline(always)]
     pub(crate) fn fill(&mut self, until: Nanos, out: &mut [Slot], room: &mut u32) -> usize {
+        if self.group == 1 && self.members == self.streams.len() && self.cadence.is_some() {
+            return self.fill_singly(until, out, room);
+        }
         let (mut n, mut left, mut due) = (0, *room, self.due());
         while due <= until && n < out.len() && left > 0 {
             let slot = Slot { due, ..self.slot(left) };
@@ -294,6 +297,31 @@ impl Class {
             due = self.due();
         }
         *room = left;
+        n
+    }
+
+    /// The same of packets that are due one by one, each of them somebody's.
+    #[inline(always)]
+    fn fill_singly(&mut self, until: Nanos, out: &mut [Slot], room: &mut u32) -> usize {
+        let Self { streams, turn, number, stride, count, cadence: Some(cadence), .. } = self else {
+            return 0;
+        };
+        let most = out.len().min(*room as usize);
+        let mut n = 0;
+        for slot in &mut out[..most] {
+            if cadence.due > until.0 || *number >= *count {
+                break;
+            }
+            *slot = Slot { stream: streams[*turn], run: 1, number: *number, due: Nanos(cadence.due) };
+            n += 1;
+            *turn += *stride;
+            while *turn >= streams.len() {
+                *turn -= streams.len();
+                *number += 1;
+            }
+            cadence.advance();
+        }
+        *room -= n as u32;
         n
     }
 

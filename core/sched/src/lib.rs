@@ -30,5 +30,5 @@ mod train;
 
 pub use factor::Factor;
 pub use load::{Chain, CurvePoint, CurveShape, FlowLoops, FlowTurns, GapOrder, Link, Pace, StreamLoad};
-pub use pacing::{Pacing, PacingRecord};
+pub use pacing::{ErrorBucket, Pacing, PacingRecord};
 pub use schedule::{Schedule, Share, Slot};

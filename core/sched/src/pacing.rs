@@ -25,9 +25,29 @@ pub struct PacingRecord {
     pub late_max: u64,
 }
 
+/// How finely gap errors are told apart.
+const SCALE: Scale = Scale::COARSE;
+
+/// The bucket of the last gap error: those of a burst are often equal. That of none is the first.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct ErrorBucket {
+    error: u64,
+    bucket: usize,
+}
+
+impl ErrorBucket {
+    #[inline(always)]
+    fn of(&mut self, error: u64) -> usize {
+        if self.error != error {
+            *self = Self { error, bucket: SCALE.index(error) };
+        }
+        self.bucket
+    }
+}
+
 impl Default for PacingRecord {
     fn default() -> Self {
-        Self { errors: Histogram::new(Scale::COARSE), back_to_back: 0, late_max: 0 }
+        Self { errors: Histogram::new(SCALE), back_to_back: 0, late_max: 0 }
     }
 }
 
@@ -52,14 +72,20 @@ impl PacingRecord {
 }
 
 impl Pacing {
-    /// Notes that a packet due at `due` left at `departure`.
+    /// Notes that a packet due at `due` left at `departure`. `last` is that of the packet before, of whatever stream.
     #[inline(always)]
-    pub fn departed(&mut self, due: Nanos, departure: Nanos, record: &mut PacingRecord) {
+    pub fn departed(
+        &mut self,
+        due: Nanos,
+        departure: Nanos,
+        record: &mut PacingRecord,
+        last: &mut ErrorBucket,
+    ) {
         record.late_max = record.late_max.max(departure.since(due).0);
         if self.started {
             let planned = due.since(self.last_due).0;
             let actual = departure.since(self.last_departure).0;
-            record.errors.record(actual.abs_diff(planned));
+            record.errors.record_at(last.of(actual.abs_diff(planned)));
             record.back_to_back += u64::from(actual == 0 && planned > 0);
         }
         *self = Self { last_due: due, last_departure: departure, started: true };
@@ -72,16 +98,25 @@ mod tests {
 
     #[test]
     fn an_even_train_has_no_error_and_a_stall_shows() {
-        let (mut pacing, mut record) = (Pacing::default(), PacingRecord::default());
+        let (mut pacing, mut record, mut last) =
+            (Pacing::default(), PacingRecord::default(), ErrorBucket::default());
         for i in 0..10 {
-            pacing.departed(Nanos(i * 100), Nanos(i * 100 + 30), &mut record);
+            pacing.departed(Nanos(i * 100), Nanos(i * 100 + 30), &mut record, &mut last);
         }
         assert_eq!((record.errors.total(), record.errors.quantile(1.0), record.late_max), (9, Some(0), 30));
         // Packets due at 1000, 1100 and 1200 all leave at 1250.
         for due in [1_000, 1_100, 1_200] {
-            pacing.departed(Nanos(due), Nanos(1_250), &mut record);
+            pacing.departed(Nanos(due), Nanos(1_250), &mut record, &mut last);
         }
         assert_eq!((record.back_to_back, record.late_max), (2, 250));
         assert_eq!(record.back_to_back_ratio(), Some(2.0 / 12.0));
+    }
+
+    #[test]
+    fn an_error_has_its_own_bucket_whatever_came_before() {
+        let mut last = ErrorBucket::default();
+        for error in [0, 0, 7, 7, 100_000, 63, 64, 64, 0, u64::MAX, 5] {
+            assert_eq!(last.of(error), SCALE.index(error));
+        }
     }
 }

@@ -12,7 +12,7 @@ use crate::counts::interval::{Interval, PortCounts, Shape};
 use crate::punt::PuntExit;
 use measure::Samples;
 use port::{BURST, Burst, Clock, TxQueue};
-use sched::{Factor, Pacing, Schedule, Slot};
+use sched::{ErrorBucket, Factor, Pacing, Schedule, Slot};
 use units::Nanos;
 use wire::signature::{LaneMark, Mark};
 
@@ -411,9 +411,9 @@ impl<'a> Transmitter<'a> {
     /// Counts every packet and forgets the slots.
     #[inline]
     fn account_all(&mut self, departure: Nanos, interval: &mut Interval) {
-        let mut bytes = 0;
+        let (mut bytes, mut last) = (0, ErrorBucket::default());
         for i in 0..self.filled {
-            bytes += self.sent(self.slots[i], departure, interval);
+            bytes += self.sent(self.slots[i], departure, interval, &mut last);
         }
         interval.ports[self.port].tx_packets += self.packets as u64;
         interval.ports[self.port].tx_bytes += bytes;
@@ -422,7 +422,7 @@ impl<'a> Transmitter<'a> {
 
     /// Counts the packets of `slot`; returns their bytes with FCS.
     #[inline(always)]
-    fn sent(&mut self, slot: Slot, departure: Nanos, interval: &mut Interval) -> u64 {
+    fn sent(&mut self, slot: Slot, departure: Nanos, interval: &mut Interval, last: &mut ErrorBucket) -> u64 {
         let stream = &self.streams[slot.stream as usize];
         let index = stream.index as usize;
         interval.sent[index] += u64::from(slot.run);
@@ -430,7 +430,7 @@ impl<'a> Transmitter<'a> {
             let record = &mut interval.pacing[self.shape.pacing_index(index, self.port)];
             let pacing = &mut self.pacing[slot.stream as usize];
             for _ in 0..slot.run {
-                pacing.departed(slot.due, departure, record);
+                pacing.departed(slot.due, departure, record, last);
             }
         }
         match &stream.content {
@@ -446,12 +446,12 @@ impl<'a> Transmitter<'a> {
     /// Counts the first `taken` packets and forgets their slots.
     fn account_some(&mut self, taken: usize, departure: Nanos, interval: &mut Interval) {
         self.packets -= taken;
-        let (mut left, mut whole, mut bytes) = (taken as u32, 0, 0);
+        let (mut left, mut whole, mut bytes, mut last) = (taken as u32, 0, 0, ErrorBucket::default());
         while left > 0 {
             let slot = self.slots[whole];
             let run = slot.run.min(left);
             left -= run;
-            bytes += self.sent(Slot { run, ..slot }, departure, interval);
+            bytes += self.sent(Slot { run, ..slot }, departure, interval, &mut last);
             if run < slot.run {
                 self.slots[whole].run -= run;
                 self.slots[whole].number += u64::from(run);
