@@ -7,7 +7,7 @@ BESIDE = env -u MAKEFLAGS chrt --idle 0
 TESTS_OF = env -u MAKEFLAGS CARGO_TARGET_X86_64_UNKNOWN_LINUX_GNU_RUNNER="$(CURDIR)/tools/floors $(1)" \
 	tools/linted test --workspace --locked --lib --bins --tests
 
-.PHONY: demo build web screenshots test checked unit tested blackbox soak fuzz miri audit bench lab deb docs dist dist-test clean
+.PHONY: demo build web screenshots test checked unit tested blackbox soak fuzz miri audit bench bench-versus lab deb docs dist dist-test clean
 
 demo: build
 	./target/release/eagre demo
@@ -106,6 +106,11 @@ audit:
 bench: build
 	@tools/setup bench
 	/usr/bin/python3 bench/run.py
+
+# Compares this build with that of the commit BASE, in turn; ROWS are those of bench/versus.py, all by default.
+bench-versus: build
+	@tools/setup bench
+	/usr/bin/python3 bench/versus.py $(BASE) $(ROWS)
 
 clean:
 	cargo clean

@@ -155,18 +155,26 @@ def generated(case, what, target, most_ns):
 
 def measured(bench):
     """P5: transmit and measure on one core, with one stream and with many."""
-    kinds = [(n, lambda n=n: eagre("P5", f"p5-{n}", seconds=bench.seconds)) for n in (1, 1000, 10000)]
-    one, thousand, ten_thousand = alternate(bench, *(kind for _, kind in kinds))
+    kinds = [lambda n=n: eagre("P5", f"p5-{n}", seconds=bench.seconds) for n in (1, 1000, 10000, 100000)]
+    one, thousand, ten_thousand, hundred_thousand = alternate(bench, *kinds)
     rate = one.median()
     what = "transmit and measure every packet, `ring`, "
     yield Row("P5", what + "1 stream", mpps(rate), "", mpps(rate), "≥ 25", rate >= 25, one.noise())
-    for streams, series, target in (("1,000", thousand, None), ("10,000", ten_thousand, 0.7)):
+    for streams, series, target in (("1,000", thousand, None), ("10,000", ten_thousand, 0.7), ("100,000", hundred_thousand, None)):
         ratio = series.median() / rate
         reached = None if target is None else ratio >= target
         yield Row(
             "P5", what + f"{streams} streams", mpps(series.median()), "", f"{ratio:.2f} × 1 stream",
             f"≥ {target} × 1 stream" if target else "", reached, series.noise(),
         )  # fmt: skip
+
+
+def paced(bench):
+    """P5p: the same with a slot of its own for each packet, which is of another stream than the one before, where there are several."""
+    counts = (1, 10000, 100000)
+    for n, series in zip(counts, alternate(bench, *(lambda n=n: eagre("P5p", f"p5p-{n}", seconds=bench.seconds) for n in counts)), strict=True):
+        what = f"transmit and measure every packet, `ring`, {n:,} stream{'s' * (n > 1)}, paced"
+        yield Row("P5p", what, mpps(series.median()), "", mpps(series.median()), "", None, series.noise())
 
 
 def memif(bench):
@@ -677,6 +685,7 @@ CASES = {
     "P3": generated("P3", "4 varying fields, 2 of them random, checksums right, `null`", 1.2, 15),
     "P4": generated("P4", "P2 with the signature in every packet, `null`", 1.2, None),
     "P5": measured,
+    "P5p": paced,
     "P6": memif,
     "P7": veth,
     "P7o": own_driver,

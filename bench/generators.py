@@ -58,9 +58,9 @@ class Commands:
 COMMANDS = Commands()
 
 
-def eagre(case, profile, *flags, seconds, inside=(), timeout=120, watch=None):
+def eagre(case, profile, *flags, seconds, inside=(), timeout=120, watch=None, program=EAGRE):
     """One run of a profile; the window is the time in which traffic was sent. `watch` sees the process while it runs."""
-    command = [*inside, EAGRE, "run", PROFILES / f"{profile}.yaml", *flags, "--duration", f"{seconds}s", "--json", "-"]
+    command = [*inside, program, "run", PROFILES / f"{profile}.yaml", *flags, "--duration", f"{seconds}s", "--json", "-"]
     COMMANDS.note(case, command)
     process = machine.start(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     if watch:

@@ -6,6 +6,9 @@ from generators import COMMANDS, SHARE_MIN
 
 HEADS = ["", "what", "Eagre", "peer", "figure", "target", "reached", "lowest–highest window"]
 
+# Behind it in RESULTS.md is what `make bench-versus` found when something was made faster.
+BUILDS = "\n# Two builds in turn\n"
+
 INTRODUCTION = f"""# What `make bench` found
 
 Eagre and dpdk-testpmd on the same machine, alternating window by window. Rates are in Mpps per CPU-second of the worker thread

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 
@@ -76,8 +77,10 @@ def main():
     for note in notes:
         print(f"note: {note}")
     if chosen.results:
-        with open(chosen.results, "w") as file:
-            file.write(report.document(rows, facts, notes, failures))
+        # What was written by hand stays at the end.
+        file = Path(chosen.results)
+        _, mark, written = file.read_text().partition(report.BUILDS) if file.exists() else ("", "", "")
+        file.write_text(report.document(rows, facts, notes, failures) + mark + written)
         print(f"bench: results are in {chosen.results}", file=sys.stderr)
     sys.exit(1 if failures else 0)
 
