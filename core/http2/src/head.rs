@@ -1,4 +1,4 @@
-//! What the fields of a request or a response say, and whether they may (RFC 9113 section 8).
+//! What the fields of a request or a response say, and whether they may (RFC 9113 section 8, RFC 9114 section 4).
 
 /// Bytes of buffers that are kept for the next head.
 const KEPT: usize = 512;
@@ -32,7 +32,8 @@ const AUTHORITY: u8 = 8;
 const STATUS: u8 = 16;
 
 impl Head {
-    pub(crate) fn begin(&mut self, is_response: bool, is_trailer: bool) {
+    /// Forgets what it said: the fields of a response or of a request follow, or those behind a body.
+    pub fn begin(&mut self, is_response: bool, is_trailer: bool) {
         self.method.clear();
         self.path.clear();
         self.path.shrink_to(KEPT);
@@ -41,8 +42,9 @@ impl Head {
             (is_response, is_trailer, 0, false, None);
     }
 
+    /// The next field.
     #[inline]
-    pub(crate) fn field(&mut self, name: &[u8], value: &[u8]) {
+    pub fn field(&mut self, name: &[u8], value: &[u8]) {
         if self.wrong.is_none() {
             self.wrong = self.take(name, value).err();
         }
@@ -104,7 +106,7 @@ impl Head {
         }
         match name {
             b"connection" | b"keep-alive" | b"proxy-connection" | b"transfer-encoding" | b"upgrade" => {
-                return Err("a field of the connection, which HTTP/2 does not have");
+                return Err("a field of the connection, which only HTTP/1 has");
             }
             b"te" if value != b"trailers" => return Err("a TE other than trailers"),
             b"content-length" if !self.is_trailer => {
@@ -121,7 +123,7 @@ impl Head {
     }
 
     /// What is wrong with a head that is whole.
-    pub(crate) fn wrong(&self) -> Option<&'static str> {
+    pub fn wrong(&self) -> Option<&'static str> {
         let missing = |which| self.has & which != which;
         self.wrong.or_else(|| match (self.is_trailer, self.is_response) {
             (true, _) => None,
