@@ -35,9 +35,9 @@ def certificate(folder, name="a.test"):
 
 
 class Process:
-    """A server in a namespace, started when it listens on a port of TCP."""
+    """A server in a namespace, started when it listens on a port of TCP, or of UDP."""
 
-    def start(self, lab, namespace, port, *command):
+    def start(self, lab, namespace, port, *command, udp=False):
         need(command[0])
         self.log = self.folder / "log"
         with self.log.open("w") as log:
@@ -45,7 +45,7 @@ class Process:
 
         def listens():
             assert self.process.poll() is None, f"{command[0]} has ended: {self.log.read_text()}"
-            return namespace.run("ss", "-H", "-l", "-t", "-n", f"sport = :{port}").strip()
+            return namespace.run("ss", "-H", "-l", "-u" if udp else "-t", "-n", f"sport = :{port}").strip()
 
         wait_until(listens, f"{command[0]} listens")
 
@@ -244,3 +244,50 @@ class Unbound(Process):
         count = lambda name: int(re.search(rf"^{name}=(\d+)", said, re.MULTILINE).group(1))
         tcp = count("num.query.tcp")
         return count("total.num.queries") - tcp, tcp
+
+
+class Files(Process):
+    """A server of files by HTTP/3, whose bytes follow from their place."""
+
+    OBJECTS = {"/1": 1, "/1k": 1_000, "/1m": 1_000_000, "/10m": 10_000_000}
+
+    def prepare(self, lab):
+        self.folder = lab.folder()
+        self.files = self.folder / "root"
+        self.files.mkdir()
+        for path, size in self.OBJECTS.items():
+            (self.files / path[1:]).write_bytes((bytes(range(251)) * (size // 251 + 1))[:size])
+        self.chain, self.key, self.root = certificate(self.folder)
+
+
+class Caddy(Files):
+    """Caddy, which is quic-go's HTTP/3, on port 443."""
+
+    def __init__(self, lab, namespace, protocols="h1 h2 h3"):
+        self.prepare(lab)
+        config = self.folder / "Caddyfile"
+        config.write_text(f"""
+{{
+    admin off
+    auto_https off
+    storage file_system {self.folder}
+    servers {{
+        protocols {protocols}
+    }}
+}}
+https://:443 {{
+    tls {self.chain} {self.key}
+    root * {self.files}
+    file_server
+}}
+""")
+        self.start(lab, namespace, 443, "env", f"HOME={self.folder}", "caddy", "run", "--adapter", "caddyfile", "--config", config)
+
+
+class Gtlsserver(Files):
+    """ngtcp2's server with GnuTLS, on port 443."""
+
+    def __init__(self, lab, namespace, *flags):
+        self.prepare(lab)
+        program = "/usr/sbin/gtlsserver"
+        self.start(lab, namespace, 443, program, "-q", *flags, "-d", self.files, "*", 443, self.key, self.chain, udp=True)

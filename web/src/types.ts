@@ -1150,6 +1150,20 @@ export interface Http2Result {
   peer_streams?: number | null;
 }
 
+/** HTTP/3 of one side. */
+export interface Http3Result {
+  /** Streams of requests, those asked again included. */
+  streams: number;
+  /** Streams that the other end reset, or wanted no more of (RESET_STREAM, STOP_SENDING). */
+  resets: number;
+  /** Streams that servers reset because of what clients sent. */
+  resets_sent: number;
+  /** GOAWAY frames received. */
+  goaways: number;
+  /** Requests that servers said they had not processed (GOAWAY, H3_REQUEST_REJECTED). They are asked again, and count once in `requests`. */
+  unprocessed: number;
+}
+
 /** Where a finding lies. */
 export interface Interval {
   /** Frames, or the application of sessions. */
@@ -3002,6 +3016,24 @@ export interface ProtocolStates {
   groups: GroupState[];
 }
 
+/** QUIC of one side. Packets and datagrams are those of sessions that are over. */
+export interface QuicResult {
+  /** Handshakes completed. */
+  connections: number;
+  /** Retry packets received: servers that had clients prove their address. */
+  retries: number;
+  /** Version Negotiation packets received: servers that do not speak version 1. */
+  version_negotiations: number;
+  /** Packets sent. */
+  packets_sent: number;
+  /** Packets declared lost; what was in them was sent again. */
+  packets_lost: number;
+  /** Datagrams received. */
+  datagrams_received: number;
+  /** Times a congestion window was reduced. */
+  congestion_events: number;
+}
+
 /** A rate change during a trial. */
 export interface RateChange {
   /** When it took effect, s since traffic started. */
@@ -3561,6 +3593,10 @@ export interface SideDetails {
   dns?: Record<string, number>;
   /** HTTP/2. Absent if no connection spoke it. */
   http2?: Http2Result | null;
+  /** HTTP/3. Absent if no connection spoke it. */
+  http3?: Http3Result | null;
+  /** QUIC. Absent if no session goes over it. */
+  quic?: QuicResult | null;
   /** TLS handshakes by negotiated parameters. */
   tls?: TlsResult[];
   /** TCP counters that are not zero. */

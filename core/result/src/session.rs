@@ -154,6 +154,12 @@ part! {
         /// HTTP/2. Absent if no connection spoke it.
         #[serde(skip_serializing_if = "Option::is_none")]
         http2: Option<Http2Result> = PART;
+        /// HTTP/3. Absent if no connection spoke it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        http3: Option<Http3Result> = PART;
+        /// QUIC. Absent if no session goes over it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        quic: Option<QuicResult> = PART;
         /// TLS handshakes by negotiated parameters.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tls: Vec<TlsResult> = PART;
@@ -222,6 +228,43 @@ part! {
         /// Smallest number of concurrent streams that a server announced.
         #[serde(skip_serializing_if = "Option::is_none")]
         peer_streams: Option<u64> = COUNT;
+    }
+}
+
+part! {
+    /// HTTP/3 of one side.
+    pub struct Http3Result {
+        /// Streams of requests, those asked again included.
+        streams: u64 = COUNT;
+        /// Streams that the other end reset, or wanted no more of (RESET_STREAM, STOP_SENDING).
+        resets: u64 = COUNT;
+        /// Streams that servers reset because of what clients sent.
+        resets_sent: u64 = COUNT;
+        /// GOAWAY frames received.
+        goaways: u64 = COUNT;
+        /// Requests that servers said they had not processed (GOAWAY, H3_REQUEST_REJECTED). They are asked again, and count once in
+        /// `requests`.
+        unprocessed: u64 = COUNT;
+    }
+}
+
+part! {
+    /// QUIC of one side. Packets and datagrams are those of sessions that are over.
+    pub struct QuicResult {
+        /// Handshakes completed.
+        connections: u64 = COUNT;
+        /// Retry packets received: servers that had clients prove their address.
+        retries: u64 = COUNT;
+        /// Version Negotiation packets received: servers that do not speak version 1.
+        version_negotiations: u64 = COUNT;
+        /// Packets sent.
+        packets_sent: u64 = COUNT;
+        /// Packets declared lost; what was in them was sent again.
+        packets_lost: u64 = COUNT;
+        /// Datagrams received.
+        datagrams_received: u64 = COUNT;
+        /// Times a congestion window was reduced.
+        congestion_events: u64 = COUNT;
     }
 }
 

@@ -1,5 +1,6 @@
 //! All applications behind one face.
 
+use crate::counts::Counts;
 use crate::dns;
 use crate::echo::Echo;
 use crate::extra::Extras;
@@ -95,6 +96,27 @@ impl AnyApp {
         waits && !flow.has(Flag::FirstByte)
     }
 
+    /// Whether a session of QUIC shakes hands, or has not begun to.
+    pub(crate) fn is_opening(flow: &Flow) -> bool {
+        http::h3::is_opening(flow)
+    }
+
+    /// Does what a session over QUIC has asked of its carrier, and sends what its connection has to say.
+    #[inline]
+    pub(crate) fn settle(ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        http::h3::settle(ctx, flow);
+    }
+
+    /// Counts what a connection of QUIC has counted whose flow ends before it does.
+    pub(crate) fn note_lost(extras: &Extras, flow: &Flow, counts: &mut Counts) {
+        http::h3::note_lost(extras, flow, counts);
+    }
+
+    /// The session is over, and its flow goes on without it.
+    pub(crate) fn set_gone(flow: &mut Flow) {
+        flow.state = http::h3::state::GONE;
+    }
+
     /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero.
     pub(crate) fn set_clock(&mut self, wall_zero: Nanos) {
         if let Self::HttpServer(app) = self {
@@ -116,7 +138,11 @@ impl AnyApp {
     /// Whether the session of a flow goes on on another.
     #[inline]
     pub(crate) fn is_gone(&self, flow: &Flow) -> bool {
-        matches!(self, Self::DnsClient(_)) && dns::Client::is_gone(flow)
+        match self {
+            Self::DnsClient(_) => dns::Client::is_gone(flow),
+            Self::HttpClient(_) | Self::HttpServer(_) => http::h3::is_gone(flow),
+            _ => false,
+        }
     }
 
     /// What a session takes to a flow of another carrier, if it waits for that.

@@ -11,8 +11,9 @@ use crate::extra::Extras;
 use crate::flow::{Common, Ctx, Flag, Flow, Pacers, failure, instant_near};
 use crate::pace::Pacer;
 use crate::plan::{AtEnd, Carrier, SessionPlan, Side};
+use crate::quic::QuicSide;
 use crate::scale::Scale;
-use crate::secure::SecureSide;
+use crate::secure::{Layer, SecureSide};
 use crate::tls::{self, TlsFlow};
 use crate::tunnel::{Said, Tunnel};
 use std::collections::VecDeque;
@@ -86,6 +87,7 @@ struct Group {
     counts: Counts,
     at_end: AtEnd,
     secure: Option<Box<dyn SecureSide>>,
+    quic: Option<Box<dyn QuicSide>>,
     /// What clients ask for before anything else.
     tunnel: Option<Tunnel>,
     /// Sessions there are.
@@ -108,6 +110,8 @@ pub struct Apps {
     secured: Vec<Option<Box<TlsFlow>>>,
     /// Sessions that wait to go on on another flow.
     moves: Vec<Move>,
+    /// Memory to work in.
+    scratch: Vec<u8>,
 }
 
 impl std::fmt::Debug for Apps {
@@ -126,12 +130,12 @@ impl Apps {
         plans: &[SessionPlan],
         worker: usize,
         workers: usize,
-        mut secure: impl FnMut(GroupKey) -> Box<dyn SecureSide>,
+        mut secure: impl FnMut(GroupKey) -> Layer,
     ) -> Self {
         assert!(worker < workers, "worker {worker} of {workers}");
         let make = |key: GroupKey| {
             let plan = &plans[key.session];
-            let secure = (plan.tls.is_some() && plan.carrier == Carrier::Tcp).then(|| secure(key));
+            let secure = plan.tls.is_some().then(|| secure(key));
             Group::new(plan, key, (worker as u64, workers as u64), secure)
         };
         let pacers = |plan: &SessionPlan| {
@@ -150,6 +154,7 @@ impl Apps {
             extras: Extras::default(),
             secured: Vec::new(),
             moves: Vec::new(),
+            scratch: Vec::new(),
         }
     }
 
@@ -278,7 +283,8 @@ impl Apps {
         {
             return if tls.is_open() { Step::Open } else { Step::Securing };
         }
-        if flow.state == 0 { Step::Opening } else { Step::Open }
+        let opens = if group.common.quic { AnyApp::is_opening(flow) } else { flow.state == 0 };
+        if opens { Step::Opening } else { Step::Open }
     }
 
     /// Gives a session an outcome that is still open at the end of the run: to be called within the stack's `with`, once
@@ -309,7 +315,7 @@ impl Apps {
     /// Gives a server's session an outcome that is still open at the end of the run although no client of its entry has a
     /// session any more: to be called within the stack's `with`. One that has done all it had to stays.
     pub fn judge_left(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
-        if flow.has(Flag::Done) {
+        if flow.has(Flag::Done) || self.groups[usize::from(io.group().0)].app.is_gone(flow) {
             return;
         }
         let reason = match self.step(flow, &self.groups[usize::from(io.group().0)]) {
@@ -334,7 +340,8 @@ impl Apps {
 
     /// Whether a group's sessions are encrypted.
     pub fn is_secured(&self, group: GroupId) -> bool {
-        self.groups[usize::from(group.0)].common.secured
+        let common = &self.groups[usize::from(group.0)].common;
+        common.secured || common.quic
     }
 
     /// Sessions of a group there are now.
@@ -381,40 +388,62 @@ impl Apps {
         io: &mut Io,
         tell: impl FnOnce(&mut AnyApp, Option<&mut TlsFlow>, &mut Ctx<'_>, &mut Flow),
     ) {
-        let Group { key, common, app, counts, .. } = &mut self.groups[usize::from(io.group().0)];
-        let pacers = &mut self.pacers[key.session];
-        let (udp, extras) = (io.is_for_datagrams(), &mut self.extras);
-        let mut ctx = Ctx { now, common, counts, pacers, extras, udp, alpn: "", ask: Default::default() };
+        let Group { key, common, app, counts, quic, .. } = &mut self.groups[usize::from(io.group().0)];
+        let mut ctx = Ctx {
+            now,
+            common,
+            counts,
+            pacers: &mut self.pacers[key.session],
+            extras: &mut self.extras,
+            udp: io.is_for_datagrams(),
+            alpn: "",
+            quic: quic.as_mut(),
+            sent: io.sent(),
+            scratch: &mut self.scratch,
+            ask: Default::default(),
+        };
         let tls = if common.secured {
             flow.extra().and_then(|place| self.secured.get_mut(place)?.as_deref_mut())
         } else {
             None
         };
         tell(app, tls, &mut ctx, flow);
-        ctx.ask.hand_to(io);
-        if let Some(to) = ctx.ask.go_on {
+        if ctx.common.quic {
+            AnyApp::settle(&mut ctx, flow);
+        }
+        let ask = std::mem::take(&mut ctx.ask);
+        ask.hand_to(io);
+        if let Some(to) = ask.go_on {
             self.moves.push(Move { from: io.flow(), group: io.group(), to });
+        }
+        if ask.begun {
+            self.groups[usize::from(io.group().0)].begin(flow);
+        }
+        if ask.over {
+            self.conclude(now, flow, io.group(), End::Closed);
+            AnyApp::set_gone(flow);
         }
     }
 }
 
 impl Group {
-    fn new(
-        plan: &SessionPlan,
-        key: GroupKey,
-        (worker, workers): (u64, u64),
-        secure: Option<Box<dyn SecureSide>>,
-    ) -> Self {
+    fn new(plan: &SessionPlan, key: GroupKey, (worker, workers): (u64, u64), layer: Option<Layer>) -> Self {
+        let (secure, quic) = match layer {
+            Some(Layer::Tls(side)) => (Some(side), None),
+            Some(Layer::Quic(side)) => (None, Some(side)),
+            None => (None, None),
+        };
         let is_client = key.side == Side::Client;
         let app = AnyApp::new(&plan.mix.members[key.member].app, key.side, plan.carrier);
         let common = Common {
-            takes_turns: matches!(app, AnyApp::HttpClient(_) | AnyApp::HttpServer(_)),
+            takes_turns: quic.is_none() && matches!(app, AnyApp::HttpClient(_) | AnyApp::HttpServer(_)),
             side: key.side,
             carrier: plan.carrier,
             patience: plan.patience,
             up: plan.load.up.filter(|_| is_client),
             verify: plan.verify,
             secured: secure.is_some(),
+            quic: quic.is_some(),
             paced: is_client && (plan.load.request_rate.is_some() || plan.load.request_count.is_some()),
             late: is_client && plan.load.late && plan.load.request_rate.is_some(),
         };
@@ -425,6 +454,7 @@ impl Group {
             counts: Counts::default(),
             at_end: plan.load.at_end,
             secure,
+            quic,
             tunnel: plan.tunnel.as_deref().filter(|_| is_client).map(Tunnel::new),
             active: 0,
             bytes: 0,
@@ -477,8 +507,19 @@ impl Apps {
         let Group { key, common, counts, .. } = group;
         let pacers = &mut self.pacers[key.session];
         let place = self.extras.place(flow);
-        let (udp, extras) = (false, &mut self.extras);
-        let mut ctx = Ctx { now, common, counts, pacers, extras, udp, alpn: "", ask: Default::default() };
+        let mut ctx = Ctx {
+            now,
+            common,
+            counts,
+            pacers,
+            extras: &mut self.extras,
+            udp: false,
+            alpn: "",
+            quic: None,
+            sent: 0,
+            scratch: &mut self.scratch,
+            ask: Default::default(),
+        };
         let tls = tls::opened(side, &mut ctx, flow);
         ctx.ask.hand_to(io);
         if self.secured.len() <= place {
@@ -535,6 +576,41 @@ impl Apps {
         }
     }
 
+    /// A session is over: counts what came of it.
+    #[inline]
+    fn conclude(&mut self, now: Nanos, flow: &mut Flow, group: GroupId, end: End) {
+        let group = &mut self.groups[usize::from(group.0)];
+        if !flow.has(Flag::Counted) {
+            group.begin(flow);
+        }
+        group.active -= 1;
+        if group.common.late
+            && flow.has(Flag::Turn)
+            && let Some(pacer) = &mut self.pacers[group.key.session].requests
+            && let Some(due) = self.extras.find(flow).and_then(|extra| extra.dues.back())
+        {
+            pacer.give_back(instant_near(*due, now));
+        }
+        let tls = match group.common.secured {
+            true => flow.extra().and_then(|place| self.secured.get_mut(place)?.take()),
+            false => None,
+        };
+        // What TLS itself says at the end need not arrive.
+        let end = match (end, tls) {
+            (End::Reset, Some(tls)) if tls.is_delivered() => End::ResetAcknowledged,
+            (end, _) => end,
+        };
+        let complete = group.app.is_complete(flow, &self.extras, group.common.side, end);
+        let udp = group.common.carrier == Carrier::Udp && !group.app.is_by_tcp(flow);
+        match failure(flow, end, complete, udp) {
+            Some(reason) => group.counts.fail(reason),
+            None => {
+                group.counts.completed += 1;
+                group.counts.stopped += u64::from(flow.has(Flag::Stopped));
+            }
+        }
+    }
+
     /// Bytes that lie before what is said in a flow's tunnel.
     #[inline]
     fn before_tunnel(&self, flow: &Flow, group: GroupId) -> u64 {
@@ -555,6 +631,12 @@ impl App for Apps {
         if group.common.side == Side::Server {
             flow.number = group.accepted.wrapping_mul(group.workers).wrapping_add(group.worker) as u32;
             group.accepted += 1;
+        }
+        if group.common.quic {
+            // A session begins with a connection, and is established when hands are shaken.
+            return self.tell(now, flow, io, |app, _, ctx, flow| app.opened(ctx, flow));
+        }
+        if group.common.side == Side::Server {
             group.begin(flow);
         } else {
             group.counts.setup.record(flow.elapsed(now).0);
@@ -578,7 +660,9 @@ impl App for Apps {
             match tls {
                 Some(tls) => tls::received(app, tls, ctx, flow, data),
                 None => {
-                    ctx.counts.bytes_received += data.len() as u64;
+                    if !ctx.common.quic {
+                        ctx.counts.bytes_received += data.len() as u64;
+                    }
                     app.received(ctx, flow, data);
                 }
             }
@@ -622,7 +706,7 @@ impl App for Apps {
 
     fn woke(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
         flow.unset(Flag::Armed);
-        if flow.has(Flag::Failed) {
+        if flow.has(Flag::Failed) && !self.groups[usize::from(io.group().0)].common.quic {
             return;
         }
         if self.is_tunnelling(flow, io.group()) {
@@ -636,38 +720,12 @@ impl App for Apps {
 
     #[inline]
     fn closed(&mut self, now: Nanos, flow: &mut Flow, _: FlowId, group: GroupId, end: End) {
-        let group = &mut self.groups[usize::from(group.0)];
-        if group.app.is_gone(flow) {
-            return self.extras.release(flow);
-        }
-        if !flow.has(Flag::Counted) {
-            group.begin(flow);
-        }
-        group.active -= 1;
-        if group.common.late
-            && flow.has(Flag::Turn)
-            && let Some(pacer) = &mut self.pacers[group.key.session].requests
-            && let Some(due) = self.extras.find(flow).and_then(|extra| extra.dues.back())
-        {
-            pacer.give_back(instant_near(*due, now));
-        }
-        let tls = match group.common.secured {
-            true => flow.extra().and_then(|place| self.secured.get_mut(place)?.take()),
-            false => None,
-        };
-        // What TLS itself says at the end need not arrive.
-        let end = match (end, tls) {
-            (End::Reset, Some(tls)) if tls.is_delivered() => End::ResetAcknowledged,
-            (end, _) => end,
-        };
-        let complete = group.app.is_complete(flow, &self.extras, group.common.side, end);
-        let udp = group.common.carrier == Carrier::Udp && !group.app.is_by_tcp(flow);
-        match failure(flow, end, complete, udp) {
-            Some(reason) => group.counts.fail(reason),
-            None => {
-                group.counts.completed += 1;
-                group.counts.stopped += u64::from(flow.has(Flag::Stopped));
+        let own = &mut self.groups[usize::from(group.0)];
+        if !own.app.is_gone(flow) {
+            if own.common.quic {
+                AnyApp::note_lost(&self.extras, flow, &mut own.counts);
             }
+            self.conclude(now, flow, group, end);
         }
         self.extras.release(flow);
     }

@@ -53,10 +53,18 @@ pub enum Reason {
     NoHttp2,
     /// HTTP/2: what the other end sent is none, or none this side takes.
     Http2Protocol,
-    /// HTTP/2: the other end reset a request.
+    /// HTTP/2 and HTTP/3: the other end reset a request.
     StreamReset,
     /// HTTP/2: the other end said that it gives the connection up, because of an error.
     GoAway,
+    /// The other end does not speak HTTP/3, or QUIC of this version, or did not agree to.
+    NoHttp3,
+    /// HTTP/3: what the other end sent is none, or none this side takes.
+    Http3Protocol,
+    /// QUIC: what the other end sent is none, or none this side takes.
+    QuicProtocol,
+    /// QUIC: the other end closed the connection because of an error.
+    QuicClosed,
     /// There was no free address and port to open it from, or no room for it.
     NoPort,
     /// The run ended before it was through and did not wait.
@@ -65,7 +73,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, in order.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 29] = [
         Self::SetupTimeout,
         Self::ResponseTimeout,
         Self::Timeout,
@@ -89,6 +97,10 @@ impl Reason {
         Self::Http2Protocol,
         Self::StreamReset,
         Self::GoAway,
+        Self::NoHttp3,
+        Self::Http3Protocol,
+        Self::QuicProtocol,
+        Self::QuicClosed,
         Self::NoPort,
         Self::Aborted,
     ];
@@ -119,6 +131,10 @@ impl Reason {
             Self::Http2Protocol => "http2_protocol",
             Self::StreamReset => "stream_reset",
             Self::GoAway => "goaway",
+            Self::NoHttp3 => "no_http3",
+            Self::Http3Protocol => "http3_protocol",
+            Self::QuicProtocol => "quic_protocol",
+            Self::QuicClosed => "quic_closed",
             Self::NoPort => "no_port",
             Self::Aborted => "aborted",
         }
@@ -176,6 +192,10 @@ pub struct Counts {
     pub dns_over_tcp: u64,
     /// HTTP/2.
     pub http2: Http2Counts,
+    /// HTTP/3.
+    pub http3: Http3Counts,
+    /// QUIC.
+    pub quic: QuicCounts,
     /// TLS handshakes by what was agreed upon.
     pub tls: BTreeMap<Agreed, u64>,
     /// More about failures: names of alerts, what is wrong with certificates and responses.
@@ -228,6 +248,63 @@ impl Http2Counts {
         self.goaways += other.goaways;
         self.unprocessed += other.unprocessed;
         self.note_streams(other.peer_streams);
+    }
+}
+
+/// What came of HTTP/3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Http3Counts {
+    /// Requests, each of which has a stream.
+    pub streams: u64,
+    /// Streams that the other end reset, or wanted no more of.
+    pub resets: u64,
+    /// Streams reset here because of what the other end sent. Servers only.
+    pub resets_sent: u64,
+    /// GOAWAY frames received.
+    pub goaways: u64,
+    /// Requests that the server said it had not looked at (GOAWAY, H3_REQUEST_REJECTED): each is asked again, and counts once more in
+    /// [`Counts::requests`]. Clients only.
+    pub unprocessed: u64,
+}
+
+impl Http3Counts {
+    fn merge(&mut self, other: &Self) {
+        self.streams += other.streams;
+        self.resets += other.resets;
+        self.resets_sent += other.resets_sent;
+        self.goaways += other.goaways;
+        self.unprocessed += other.unprocessed;
+    }
+}
+
+/// What came of connections of QUIC. Packets are counted when a session is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicCounts {
+    /// Handshakes done.
+    pub connections: u64,
+    /// Retry packets received. Clients only.
+    pub retries: u64,
+    /// Version Negotiation packets received. Clients only.
+    pub version_negotiations: u64,
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Packets declared lost, whose contents were sent again.
+    pub packets_lost: u64,
+    /// Datagrams received.
+    pub datagrams_received: u64,
+    /// Times a congestion window was reduced.
+    pub congestion_events: u64,
+}
+
+impl QuicCounts {
+    fn merge(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.retries += other.retries;
+        self.version_negotiations += other.version_negotiations;
+        self.packets_sent += other.packets_sent;
+        self.packets_lost += other.packets_lost;
+        self.datagrams_received += other.datagrams_received;
+        self.congestion_events += other.congestion_events;
     }
 }
 
@@ -329,6 +406,8 @@ impl Counts {
         self.dns_retries += other.dns_retries;
         self.dns_over_tcp += other.dns_over_tcp;
         self.http2.merge(&other.http2);
+        self.http3.merge(&other.http3);
+        self.quic.merge(&other.quic);
         for (agreed, count) in &other.tls {
             *self.tls.entry(*agreed).or_default() += count;
         }
@@ -373,6 +452,8 @@ impl Counts {
         numbers.into_iter().for_each(|number| *number = 0);
         self.kept_s = None;
         self.http2 = Http2Counts::default();
+        self.http3 = Http3Counts::default();
+        self.quic = QuicCounts::default();
         self.failures.fill(0);
         self.http.fill(0);
         self.dns.fill(0);
@@ -442,6 +523,8 @@ mod tests {
             dns_retries: 1,
             dns_over_tcp: 1,
             http2: Http2Counts { streams: 1, peer_streams: Some(1), ..Http2Counts::default() },
+            http3: Http3Counts { streams: 1, ..Http3Counts::default() },
+            quic: QuicCounts { connections: 1, ..QuicCounts::default() },
             ..a
         };
         full.clear();

@@ -6,6 +6,7 @@
 
 use crate::flow::{EXTRA, Flag, Flow};
 use crate::http::h2::Link;
+use crate::http::h3;
 use std::collections::VecDeque;
 use units::Nanos;
 
@@ -41,6 +42,8 @@ pub(crate) struct Extra {
     pub began: Nanos,
     /// The connection of HTTP/2.
     pub link: Option<Box<Link>>,
+    /// The connection of HTTP/3.
+    pub quic: Option<Box<h3::Link>>,
 }
 
 /// What a request is answered by once it is whole.
@@ -140,6 +143,7 @@ impl Extras {
         extra.datagrams.clear();
         extra.echo_base = 0;
         extra.link = None;
+        extra.quic = None;
         if extra.input.capacity() > KEEP_MAX {
             let long = std::mem::take(&mut extra.input);
             if long.capacity() <= SPARE_MAX && self.spares.len() < SPARES {

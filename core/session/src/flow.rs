@@ -4,6 +4,7 @@ use crate::counts::{Counts, Reason};
 use crate::extra::Extras;
 use crate::pace::Pacer;
 use crate::plan::{Carrier, Patience, Side};
+use crate::quic::QuicSide;
 use crate::vary::Delay;
 use tcp::{End, Io};
 use units::Nanos;
@@ -240,6 +241,8 @@ pub(crate) struct Common {
     pub secured: bool,
     /// Whether both sides take turns: HTTP.
     pub takes_turns: bool,
+    /// Sessions go over QUIC.
+    pub quic: bool,
     /// Whether there is a rate of requests to keep, or a number of them.
     pub paced: bool,
     /// Whether requests whose turn has passed are sent late, and their times counted from when they were due, too.
@@ -247,9 +250,11 @@ pub(crate) struct Common {
 }
 
 /// What an application asks for: [`Io`], as a layer can see it.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Ask {
     pub send: u64,
+    /// Lengths of datagrams, each sent for itself.
+    pub datagrams: Vec<u64>,
     pub close: bool,
     pub abort: bool,
     /// A reset behind what was sent.
@@ -260,12 +265,17 @@ pub(crate) struct Ask {
     pub acknowledge: bool,
     /// The session shall go on on a flow of this carrier.
     pub go_on: Option<Carrier>,
+    /// A session has begun on a flow that had none.
+    pub begun: bool,
+    /// The session is over, and its flow goes on without it.
+    pub over: bool,
 }
 
 impl Ask {
     /// Asks for the same of the stack.
     #[inline]
-    pub(crate) fn hand_to(self, io: &mut Io) {
+    pub(crate) fn hand_to(&self, io: &mut Io) {
+        self.datagrams.iter().for_each(|bytes| io.send(*bytes));
         if self.send > 0 {
             io.send(self.send);
         }
@@ -311,6 +321,12 @@ pub(crate) struct Ctx<'a> {
     pub udp: bool,
     /// The application protocol that TLS has agreed on; empty without.
     pub alpn: &'static str,
+    /// What makes connections of QUIC, if sessions go over it.
+    pub quic: Option<&'a mut Box<dyn QuicSide>>,
+    /// Bytes of datagrams that the flow has sent.
+    pub sent: u64,
+    /// Memory to work in.
+    pub scratch: &'a mut Vec<u8>,
     pub ask: Ask,
 }
 

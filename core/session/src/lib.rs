@@ -1,4 +1,4 @@
-//! What runs on flows: application programs, HTTP/1.1 and HTTP/2, DNS, conversations from captures; when sessions are opened and
+//! What runs on flows: application programs, HTTP/1.1, HTTP/2 and HTTP/3, DNS, conversations from captures; when sessions are opened and
 //! closed; what came of them.
 //!
 //! A [`plan::SessionPlan`] is an entry of a profile. [`groups`] numbers the sides of its applications; [`Apps`] runs all
@@ -18,7 +18,7 @@
 //! // at the end: clients.stop(), and for each flow stack.with(now, &mut apps, id, |apps, flow, io| apps.stop(now, flow, io))
 //! ```
 //!
-//! Not here: TCP (`tcp`), encryption itself (`tls`), any clock or frame.
+//! Not here: TCP (`tcp`), encryption and QUIC themselves (`tls`, `quic`), any clock or frame.
 //!
 //! Invariants: what is sent follows from the plan, the session's and the request's number, so any byte can be written
 //! again; a session is counted once when it begins and once when it ends, with a reason if it failed.
@@ -43,6 +43,7 @@ mod pattern;
 pub mod plan;
 mod pool;
 mod program;
+pub mod quic;
 mod scale;
 pub mod secure;
 mod tls;
@@ -53,7 +54,7 @@ mod vary;
 pub use apps::{Apps, GroupKey, Move, groups};
 pub use clients::Clients;
 pub use conversation::{Conversation, ConversationOptions, Conversations, OtherPackets, conversations};
-pub use counts::{Counts, Http2Counts, Reason};
+pub use counts::{Counts, Http2Counts, Http3Counts, QuicCounts, Reason};
 pub use flow::Flow;
 pub use load::{Opener, OpenerTotals, Opening};
 pub use pool::{Pool, Tuple, pairs_in_step};

@@ -70,7 +70,7 @@ pub struct SessionPlan {
     pub mix: Mix,
     /// A tunnel through the server, which is a proxy, before anything else: below the encryption. TCP only, for clients.
     pub tunnel: Option<Arc<TunnelPlan>>,
-    /// Encryption around every application; `None` is in the clear. TCP only.
+    /// Encryption around every application; `None` is in the clear. Over UDP it is that of QUIC.
     pub tls: Option<Arc<TlsPlan>>,
     /// When sessions are opened and closed; without meaning if the clients are someone else's.
     pub load: LoadPlan,
@@ -81,6 +81,13 @@ pub struct SessionPlan {
     pub verify: bool,
     /// Seed of what follows no seed of its own: which member of a mix a session runs, ports, contents.
     pub seed: u64,
+}
+
+impl SessionPlan {
+    /// Whether its sessions are connections of QUIC.
+    pub fn is_quic(&self) -> bool {
+        self.carrier == Carrier::Udp && self.tls.is_some()
+    }
 }
 
 /// One end of a session, played here.

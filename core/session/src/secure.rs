@@ -2,6 +2,7 @@
 //!
 //! It is a seam because encryption draws randomness and reads certificates, which no core room does.
 
+use crate::quic::QuicSide;
 use units::Nanos;
 
 /// Why a secured flow failed.
@@ -50,6 +51,20 @@ pub trait Secure: Send {
 
     /// Whether the peer said that it sends nothing more (`close_notify`).
     fn peer_closed(&self) -> bool;
+}
+
+/// What encrypts one side of one session entry.
+pub enum Layer {
+    /// TLS around what TCP carries.
+    Tls(Box<dyn SecureSide>),
+    /// QUIC, which is the carrier, too.
+    Quic(Box<dyn QuicSide>),
+}
+
+impl std::fmt::Debug for Layer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if matches!(self, Self::Tls(_)) { "Tls" } else { "Quic" })
+    }
 }
 
 /// Makes the encryption of one side of one session entry.

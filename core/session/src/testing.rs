@@ -4,7 +4,7 @@ use crate::apps::{Apps, groups};
 use crate::counts::Counts;
 use crate::flow::Flow;
 use crate::plan::*;
-use crate::secure::SecureSide;
+use crate::secure::{Layer, SecureSide};
 use std::collections::VecDeque;
 use std::ops::RangeInclusive;
 use tcp::{App, End, FlowId, GroupId, Io, TcpOptions, UdpOptions};
@@ -81,10 +81,10 @@ struct Half {
 impl Half {
     fn new(plans: &[SessionPlan], group: GroupId, secure: Option<Box<dyn SecureSide>>) -> Self {
         let mut secure = secure;
-        let none = || -> Box<dyn SecureSide> { Box::new(NoSide) };
+        let none = || Layer::Tls(Box::new(NoSide));
         let apps = Apps::new(plans, 0, 1, |key| {
             let own = (key.side == Side::Server) == (group == SERVER);
-            own.then(|| secure.take()).flatten().unwrap_or_else(none)
+            own.then(|| secure.take()).flatten().map_or_else(none, Layer::Tls)
         });
         Self {
             apps,
@@ -196,8 +196,10 @@ impl Wire {
     pub(crate) fn open(&mut self, number: u64) {
         let now = self.now;
         for half in &mut self.halves {
-            let (apps, group) =
-                (std::mem::replace(&mut half.apps, Apps::new(&[], 0, 1, |_| Box::new(NoSide))), half.group);
+            let (apps, group) = (
+                std::mem::replace(&mut half.apps, Apps::new(&[], 0, 1, |_| Layer::Tls(Box::new(NoSide)))),
+                half.group,
+            );
             *half = Half { apps, ..Half::new(&[], group, None) };
         }
         let client = &mut self.halves[0];

@@ -49,6 +49,8 @@ pub struct Io {
     pub(crate) acknowledge: bool,
     /// Lengths of datagrams, on UDP flows alone.
     pub(crate) datagrams: Option<Vec<u64>>,
+    /// Bytes of the datagrams that a UDP flow has sent.
+    pub(crate) sent: u64,
 }
 
 impl Io {
@@ -65,6 +67,7 @@ impl Io {
             read: None,
             acknowledge: false,
             datagrams: None,
+            sent: 0,
         }
     }
 
@@ -89,6 +92,17 @@ impl Io {
     #[inline]
     pub fn is_for_datagrams(&self) -> bool {
         self.datagrams.is_some()
+    }
+
+    /// The same, of a flow that has sent so many bytes of datagrams.
+    pub fn having_sent(self, bytes: u64) -> Self {
+        Self { sent: bytes, ..self }
+    }
+
+    /// Bytes of the datagrams that a UDP flow has sent so far: the offset of the next one. What was before it is not asked for again.
+    #[inline]
+    pub fn sent(&self) -> u64 {
+        self.sent
     }
 
     /// Which flow it is.
@@ -154,6 +168,11 @@ impl Io {
     /// Bytes asked for in this call so far: for tests of applications.
     pub fn asked(&self) -> u64 {
         self.send
+    }
+
+    /// Lengths of the datagrams asked for in this call.
+    pub fn datagrams_asked(&self) -> &[u64] {
+        self.datagrams.as_deref().unwrap_or_default()
     }
 
     /// Whether closing was asked for in this call.

@@ -536,6 +536,9 @@ impl<A: App> Stack<A> {
         let group = &mut self.groups[usize::from(slot.group)];
         let lengths = std::mem::take(&mut self.lengths);
         let mut io = Io::for_datagrams(FlowId(index), GroupId(slot.group), lengths);
+        if let FlowKind::Udp(udp) = &slot.kind {
+            io = io.having_sent(udp.offset());
+        }
         f(app, &mut slot.flow, &mut io);
         let mut lengths = io.datagrams.take().unwrap_or_default();
         set_wake(slot, now, io.wake);

@@ -14,6 +14,7 @@ pub mod fragments;
 pub mod host;
 pub mod http;
 pub mod http2;
+pub mod http3;
 pub mod isis;
 pub mod mrt;
 pub mod order;

@@ -17,9 +17,15 @@ use crate::trust::AcceptAnyCertificate;
 use crate::{TlsError, alpn, failure, identity, names};
 
 /// Makes the encryption of clients' flows.
-pub(crate) struct Client {
+pub struct Client {
     config: Arc<ClientConfig>,
     server: ServerNames,
+}
+
+impl std::fmt::Debug for Client {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Client").finish_non_exhaustive()
+    }
 }
 
 /// The server that flows ask for.
@@ -74,8 +80,18 @@ impl Client {
         Ok(client)
     }
 
+    /// What all flows are configured by: for a carrier that shakes hands itself.
+    pub fn config(&self) -> &Arc<ClientConfig> {
+        &self.config
+    }
+
+    /// The server that a flow asks for.
+    pub fn server_name(&self, number: u64) -> Result<ServerName<'static>, SecureError> {
+        self.server.name(number).map_err(|error| SecureError::Protocol(error.to_string()))
+    }
+
     fn flow(&self, number: u64) -> Result<Flow<ClientConnection>, SecureError> {
-        let name = self.server.name(number).map_err(|error| SecureError::Protocol(error.to_string()))?;
+        let name = self.server_name(number)?;
         ClientConnection::new(self.config.clone(), name).map(Flow::new).map_err(failure::of_library)
     }
 }

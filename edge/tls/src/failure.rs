@@ -4,7 +4,7 @@ use rustls::{AlertDescription, CertificateError, Error};
 use session::secure::SecureError;
 
 /// Why a flow failed.
-pub(crate) fn of_library(error: Error) -> SecureError {
+pub fn of_library(error: Error) -> SecureError {
     match error {
         Error::AlertReceived(alert) => SecureError::AlertReceived(alert_name(alert)),
         Error::InvalidCertificate(reason) => SecureError::Certificate(certificate_reason(&reason)),
@@ -35,7 +35,7 @@ fn certificate_reason(error: &CertificateError) -> String {
 }
 
 /// An alert's name as its RFC writes it (RFC 8446 section 6, RFC 5246 section 7.2, RFC 6066, RFC 7301).
-fn alert_name(alert: AlertDescription) -> &'static str {
+pub fn alert_name(alert: AlertDescription) -> &'static str {
     use AlertDescription as A;
     match alert {
         A::CloseNotify => "close_notify",

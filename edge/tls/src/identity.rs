@@ -12,6 +12,9 @@ use session::plan::{Identity, KeyKind, ServerIdentity};
 
 use crate::TlsError;
 
+/// Certificates made to find one of the usual greatest length.
+const ALIKE: usize = 32;
+
 /// What a generated certificate is good for if nothing is said.
 pub(crate) const LOCALHOST: &str = "localhost";
 
@@ -64,7 +67,14 @@ fn generated(
     }
     let mut parameters = CertificateParams::new(names).map_err(fail)?;
     parameters.distinguished_name.push(DnType::CommonName, "eagre");
-    let certificate = parameters.self_signed(&key).map_err(fail)?;
+    // Its signature is shorter at times, by lot; the packets of a handshake should have the same lengths in every run.
+    let mut certificate = parameters.self_signed(&key).map_err(fail)?;
+    for _ in 0..if kind == KeyKind::Rsa2048 { 0 } else { ALIKE } {
+        let other = parameters.self_signed(&key).map_err(fail)?;
+        if other.der().len() > certificate.der().len() {
+            certificate = other;
+        }
+    }
     let key = PrivateKeyDer::try_from(key.serialize_der())
         .map_err(|reason| TlsError::Library(reason.to_owned()))?;
     certified(vec![certificate.der().clone()], key, "the generated certificate", provider)

@@ -17,13 +17,14 @@ mod server;
 mod store;
 mod trust;
 
-pub use names::{groups, suites};
+pub use client::Client;
+pub use failure::{alert_name, of_library};
+pub use names::{groups, of_group, of_protocol, of_suite, suites};
+pub use server::Server;
 pub use trust::AcceptAnyCertificate;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use client::Client;
-use server::Server;
 use session::plan::TlsPlan;
 use session::secure::SecureSide;
 
@@ -44,20 +45,26 @@ impl Sides {
 
     /// The clients of one worker.
     pub fn client(&self) -> Result<Box<dyn SecureSide>, TlsError> {
-        Ok(Box::new(Client::new(&self.plan, || self.certificate())?))
+        Ok(Box::new(self.client_setup()?))
+    }
+
+    /// The same, not yet behind the seam: for a carrier that shakes hands itself.
+    pub fn client_setup(&self) -> Result<Client, TlsError> {
+        Client::new(&self.plan, || self.certificate())
     }
 
     /// The servers of one worker.
     pub fn server(&self) -> Result<Box<dyn SecureSide>, TlsError> {
-        Ok(Box::new(self.common_server()?))
+        Ok(Box::new(self.server_setup()?))
     }
 
     /// The certificate that servers made here show, DER: what a client elsewhere has to trust if it was generated.
     pub fn certificate(&self) -> Result<Vec<u8>, TlsError> {
-        Ok(self.common_server()?.certificate().to_vec())
+        Ok(self.server_setup()?.certificate().to_vec())
     }
 
-    fn common_server(&self) -> Result<Server, TlsError> {
+    /// The same, not yet behind the seam: for a carrier that shakes hands itself.
+    pub fn server_setup(&self) -> Result<Server, TlsError> {
         let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         match &*server {
             Some(server) => Ok(server.clone()),

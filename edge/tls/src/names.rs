@@ -12,7 +12,7 @@ use crate::p521::SECP521R1;
 use crate::{TlsError, list};
 
 /// A suite's IANA name. The library writes `TLS13_` where IANA has `TLS_`.
-pub(crate) fn of_suite(suite: CipherSuite) -> &'static str {
+pub fn of_suite(suite: CipherSuite) -> &'static str {
     match suite {
         CipherSuite::TLS13_AES_128_GCM_SHA256 => "TLS_AES_128_GCM_SHA256",
         CipherSuite::TLS13_AES_256_GCM_SHA384 => "TLS_AES_256_GCM_SHA384",
@@ -22,7 +22,7 @@ pub(crate) fn of_suite(suite: CipherSuite) -> &'static str {
 }
 
 /// A key exchange's name.
-pub(crate) fn of_group(group: NamedGroup) -> &'static str {
+pub fn of_group(group: NamedGroup) -> &'static str {
     match group {
         NamedGroup::secp256r1MLKEM768 => "SecP256r1MLKEM768",
         other => other.as_str().unwrap_or("unknown"),
@@ -92,8 +92,8 @@ pub(crate) fn number(version: ProtocolVersion) -> &'static str {
 }
 
 /// An application protocol's name (IANA), if it is one that tests meet.
-pub(crate) fn of_protocol(name: &[u8]) -> &'static str {
-    const KNOWN: [&str; 6] = ["h2", "http/1.1", "http/1.0", "dot", "mqtt", "ftp"];
+pub fn of_protocol(name: &[u8]) -> &'static str {
+    const KNOWN: [&str; 7] = ["h2", "h3", "http/1.1", "http/1.0", "dot", "mqtt", "ftp"];
     KNOWN.into_iter().find(|known| known.as_bytes() == name).unwrap_or("other")
 }
 

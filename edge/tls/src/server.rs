@@ -15,7 +15,7 @@ use crate::{TlsError, alpn, failure, identity, names};
 
 /// Makes the encryption of servers' flows. A clone shows the same certificate and takes the same tickets.
 #[derive(Clone)]
-pub(crate) struct Server {
+pub struct Server {
     config: Arc<ServerConfig>,
     identity: Arc<CertifiedKey>,
 }
@@ -51,9 +51,20 @@ impl Server {
         Ok(server)
     }
 
+    /// What all flows are configured by: for a carrier that shakes hands itself.
+    pub fn config(&self) -> &Arc<ServerConfig> {
+        &self.config
+    }
+
     /// The certificate it shows, DER.
     pub(crate) fn certificate(&self) -> &[u8] {
         self.identity.cert.first().map_or(&[], |certificate| certificate)
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").finish_non_exhaustive()
     }
 }
 

@@ -104,7 +104,7 @@ fn is_end_of(write: &Write, headers: &[Header], protocols: &[&str]) -> bool {
 }
 
 /// Reasons for which everything fails at once, and where to look then.
-const HINTS: [(Reason, &str); 4] = [
+const HINTS: [(Reason, &str); 5] = [
     (
         Reason::Refused,
         "were refused: does a server listen at that address and port, or does a device on the way refuse them?",
@@ -117,6 +117,10 @@ const HINTS: [(Reason, &str); 4] = [
         Reason::NoHttp2,
         "found no HTTP/2: does the server speak it at that port, and over TLS? 'version: 1.1' speaks HTTP/1.1, 'auto' what the server chooses \
          over TLS (eagre http: without --h2)",
+    ),
+    (
+        Reason::NoHttp3,
+        "found no HTTP/3: does the server speak it at that port of UDP? 'version: 2' and '1.1' go over TCP (eagre http: without --h3)",
     ),
     (
         Reason::TlsProtocol,
@@ -168,7 +172,7 @@ fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {
     let hint = HINTS
         .iter()
         .find(|(reason, _)| attempted > 0 && counts.failed(*reason) as f64 >= attempted as f64 * NEARLY_ALL);
-    if let Some((reason, hint)) = hint.filter(|_| plan.carrier == Carrier::Tcp) {
+    if let Some((reason, hint)) = hint.filter(|_| plan.carrier == Carrier::Tcp || plan.is_quic()) {
         notes.push(format!(
             "sessions {name}: {} of {} {hint}",
             count(counts.failed(*reason)),
@@ -176,7 +180,8 @@ fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {
         ));
     }
     let refused = counts.failed(Reason::Refused) + counts.failed(Reason::Unreachable);
-    let silent = counts.failed(Reason::ResponseTimeout);
+    let silent = counts.failed(Reason::ResponseTimeout)
+        + if plan.is_quic() { counts.failed(Reason::SetupTimeout) } else { 0 };
     if plan.carrier == Carrier::Udp && refused > 0 && silent > 0 {
         notes.push(format!(
             "sessions {name}: {} were refused by ICMP errors and {} got no response: hosts limit ICMP errors (Linux: 6 at once, then \

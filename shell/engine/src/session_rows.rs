@@ -5,11 +5,11 @@ use crate::sums::{SessionProgress, Sums};
 use crate::trial::Trial;
 use histogram::Timing;
 use result::{
-    Counters, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, Http2Result, LatencyResult, Named, PartResult, PhaseResult,
-    SessionResult, SideDetails, SideResult, TlsResult,
+    Counters, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, Http2Result, Http3Result, LatencyResult, Named, PartResult,
+    PhaseResult, QuicResult, SessionResult, SideDetails, SideResult, TlsResult,
 };
 use session::plan::{OpenRate, Phase, SessionPlan, Side, SidePlan};
-use session::{Counts, Http2Counts, Reason};
+use session::{Counts, Http2Counts, Http3Counts, QuicCounts, Reason};
 use units::Nanos;
 
 /// Times that rates count over, s.
@@ -91,7 +91,7 @@ fn side(seen: &Seen, windows: Windows, is_client: bool) -> SideResult {
 
 /// Requests, without those that servers said they had not looked at.
 fn requests(counts: &Counts) -> u64 {
-    counts.requests.saturating_sub(counts.http2.unprocessed)
+    counts.requests.saturating_sub(counts.http2.unprocessed + counts.http3.unprocessed)
 }
 
 /// Share of requests without a complete response of a good status. What is on its way counts as failed.
@@ -144,6 +144,8 @@ fn details(
         http: present(HTTP_CLASSES.into_iter().zip(app.http)),
         dns: present(dns),
         http2: http2(&app.http2),
+        http3: http3(&app.http3),
+        quic: quic(&app.quic),
         tls: tls.collect(),
         tcp: present(tcp.each()),
         rtt_ns: timing(&tcp.rtt),
@@ -163,6 +165,33 @@ fn http2(counts: &Http2Counts) -> Option<Http2Result> {
         goaways,
         unprocessed,
         peer_streams: peer_streams.map(u64::from),
+    })
+}
+
+fn http3(counts: &Http3Counts) -> Option<Http3Result> {
+    let Http3Counts { streams, resets, resets_sent, goaways, unprocessed } = *counts;
+    let any = *counts != Http3Counts::default();
+    any.then_some(Http3Result { streams, resets, resets_sent, goaways, unprocessed })
+}
+
+fn quic(counts: &QuicCounts) -> Option<QuicResult> {
+    let QuicCounts {
+        connections,
+        retries,
+        version_negotiations,
+        packets_sent,
+        packets_lost,
+        datagrams_received,
+        congestion_events,
+    } = *counts;
+    (*counts != QuicCounts::default()).then_some(QuicResult {
+        connections,
+        retries,
+        version_negotiations,
+        packets_sent,
+        packets_lost,
+        datagrams_received,
+        congestion_events,
     })
 }
 

@@ -374,6 +374,24 @@ class Http2Result:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Http3Result:
+    """HTTP/3 of one side."""
+
+    streams: int
+    """Streams of requests, those asked again included."""
+    resets: int
+    """Streams that the other end reset, or wanted no more of (RESET_STREAM, STOP_SENDING)."""
+    resets_sent: int
+    """Streams that servers reset because of what clients sent."""
+    goaways: int
+    """GOAWAY frames received."""
+    unprocessed: int
+    """Requests that servers said they had not processed (GOAWAY, H3_REQUEST_REJECTED). They are asked again, and
+    count once in `requests`.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class IntervalDocument:
     """Counts since the previous interval: one line of a `--jsonl` file."""
 
@@ -1185,6 +1203,26 @@ class ProtocolResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class QuicResult:
+    """QUIC of one side. Packets and datagrams are those of sessions that are over."""
+
+    connections: int
+    """Handshakes completed."""
+    retries: int
+    """Retry packets received: servers that had clients prove their address."""
+    version_negotiations: int
+    """Version Negotiation packets received: servers that do not speak version 1."""
+    packets_sent: int
+    """Packets sent."""
+    packets_lost: int
+    """Packets declared lost; what was in them was sent again."""
+    datagrams_received: int
+    """Datagrams received."""
+    congestion_events: int
+    """Times a congestion window was reduced."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class RateChange:
     """A rate change during a trial."""
 
@@ -1444,6 +1482,10 @@ class SideDetails:
     """DNS responses by code; `truncated` ones, `retries`, and queries asked again `over_tcp`."""
     http2: Http2Result | None = None
     """HTTP/2. Absent if no connection spoke it."""
+    http3: Http3Result | None = None
+    """HTTP/3. Absent if no connection spoke it."""
+    quic: QuicResult | None = None
+    """QUIC. Absent if no session goes over it."""
     tls: list[TlsResult] = field(default_factory=list)
     """TLS handshakes by negotiated parameters."""
     tcp: dict[str, int] = field(default_factory=dict)

@@ -1795,15 +1795,18 @@ class Echo(Written):
 
 @dataclass(kw_only=True)
 class Http(Written):
-    """HTTP/1.1 and HTTP/2."""
+    """HTTP/1.1, HTTP/2 and HTTP/3."""
 
     version: int | float | str | None = None
     """Version of HTTP. '2' is HTTP/2: with 'tls' agreed on in the handshake (ALPN), otherwise from the first byte
-    (prior knowledge). 'auto': with 'tls' clients offer both and follow the server's choice, without it they speak
-    1.1; emulated servers answer in the version of each client. Default: 1.1.
+    (prior knowledge). '3' is HTTP/3 over QUIC: UDP, always encrypted, whether 'tls' is there or not. 'auto': with
+    'tls' clients offer both and follow the server's choice, without it they speak 1.1; emulated servers answer in
+    the version of each client. Default: 1.1.
     """
     streams_per_connection: int | None = None
-    """Number of requests in flight on a connection with HTTP/2, or fewer if the server announces less. Default: 1."""
+    """Number of requests in flight on a connection with HTTP/2 or HTTP/3, or fewer if the server announces less.
+    Default: 1.
+    """
     request: str | None = None
     """Size of a request's head, padded with a field 'X-Padding'. Default: no padding."""
     response: AmountOr | None = None
@@ -1826,7 +1829,9 @@ class Http(Written):
     body_text: str | None = None
     """Text that is the body of every request, instead of 'body'. 'verify' does not compare it."""
     chunked: str | None = None
-    """Maximum chunk size for bodies of requests and responses. With HTTP/2: send no length. Default: not chunked."""
+    """Maximum chunk size for bodies of requests and responses. With HTTP/2 and HTTP/3: send no length. Default: not
+    chunked.
+    """
     status: int | None = None
     """Expected status; any other is the failure 'http_status'."""
     objects: Sequence[Object | Mapping[str, Any]] | None = None
@@ -2264,7 +2269,7 @@ class Tunnel(Written):
 
 @dataclass(kw_only=True)
 class Tls(Written):
-    """Encryption around the application: TLS 1.2 and 1.3."""
+    """Encryption around the application: TLS 1.2 and 1.3. That of HTTP/3 is QUIC's, of TLS 1.3 alone."""
 
     versions: int | float | str | Sequence[int | float | str] | None = None
     """Versions to offer and accept. Default: 1.2 and 1.3."""
@@ -2303,7 +2308,7 @@ class Tls(Written):
     ) = None
     """Key exchange groups in order of preference. Default: all supported."""
     alpn: str | Sequence[str] | None = None
-    """Application protocols (ALPN) in order of preference. Default: for http those of its 'version', 'h2' and
+    """Application protocols (ALPN) in order of preference. Default: for http those of its 'version', 'h3', 'h2' and
     'http/1.1', else none.
     """
     server_name: TextOr | None = None

@@ -9,16 +9,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use session::plan::HttpVersion;
 
-/// HTTP/1.1 and HTTP/2.
+/// HTTP/1.1, HTTP/2 and HTTP/3.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Http", extend("x-renamed" = {"close": "close_by"}))]
 pub struct HttpDoc {
     /// Version of HTTP. '2' is HTTP/2: with 'tls' agreed on in the handshake (ALPN), otherwise from the first byte (prior
-    /// knowledge). 'auto': with 'tls' clients offer both and follow the server's choice, without it they speak 1.1; emulated
+    /// knowledge). '3' is HTTP/3 over QUIC: UDP, always encrypted, whether 'tls' is there or not. 'auto': with 'tls' clients offer both and follow the server's choice, without it they speak 1.1; emulated
     /// servers answer in the version of each client. Default: 1.1.
     pub version: Option<HttpVersionText>,
-    /// Number of requests in flight on a connection with HTTP/2, or fewer if the server announces less. Default: 1.
+    /// Number of requests in flight on a connection with HTTP/2 or HTTP/3, or fewer if the server announces less. Default: 1.
     #[schemars(range(min = 1, max = 10_000))]
     pub streams_per_connection: Option<u16>,
     /// Size of a request's head, padded with a field 'X-Padding'. Default: no padding.
@@ -42,7 +42,7 @@ pub struct HttpDoc {
     pub body: Option<SizeDoc>,
     /// Text that is the body of every request, instead of 'body'. 'verify' does not compare it.
     pub body_text: Option<String>,
-    /// Maximum chunk size for bodies of requests and responses. With HTTP/2: send no length. Default: not chunked.
+    /// Maximum chunk size for bodies of requests and responses. With HTTP/2 and HTTP/3: send no length. Default: not chunked.
     pub chunked: Option<Bytes>,
     /// Expected status; any other is the failure 'http_status'.
     #[schemars(range(min = 100, max = 599))]
@@ -105,10 +105,10 @@ pub enum MethodDoc {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum HttpCloseDoc {
-    /// The client sends a FIN.
+    /// The client sends a FIN. With HTTP/3: it closes the connection.
     #[default]
     Fin,
-    /// The client sends a reset.
+    /// The client sends a reset. Not with HTTP/3.
     Reset,
     /// The last request says 'Connection: close', and the server closes. With HTTP/1.1 only.
     Server,

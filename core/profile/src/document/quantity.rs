@@ -186,8 +186,8 @@ quantities! {
         ["1s", "skip"], time_wait, print_time_wait;
     TlsVersion(pub u8) = "tls-version", "1.2 or 1.3",
         ["1.2", "1.3"], tls_version, |minor| format!("1.{minor}");
-    HttpVersionText(pub HttpVersion) = "http-version", "1.1, 2 or auto",
-        ["1.1", "2", "auto"], http_version, print_http_version;
+    HttpVersionText(pub HttpVersion) = "http-version", "1.1, 2, 3 or auto",
+        ["1.1", "2", "3", "auto"], http_version, print_http_version;
     Factor(pub u64) = "factor", "a factor above zero such as 2, 0.5 or 10",
         ["2", "0.5"], factor, |millionths| print_factor(*millionths);
     Socket(pub SocketAddr) = "socket-address", "an address with a port such as 127.0.0.1:8443 or [::1]:8443",
@@ -220,6 +220,7 @@ fn http_version(text: &str) -> Option<HttpVersion> {
     match text {
         "1.1" => Some(HttpVersion::One),
         "2" | "2.0" => Some(HttpVersion::Two),
+        "3" | "3.0" => Some(HttpVersion::Three),
         "auto" => Some(HttpVersion::Auto),
         _ => None,
     }
@@ -229,6 +230,7 @@ fn print_http_version(version: &HttpVersion) -> String {
     let text = match version {
         HttpVersion::One => "1.1",
         HttpVersion::Two => "2",
+        HttpVersion::Three => "3",
         HttpVersion::Auto => "auto",
     };
     text.to_owned()

@@ -26,7 +26,7 @@ impl TlsForm {
     }
 }
 
-/// Encryption around the application: TLS 1.2 and 1.3.
+/// Encryption around the application: TLS 1.2 and 1.3. That of HTTP/3 is QUIC's, of TLS 1.3 alone.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Tls")]
@@ -37,7 +37,7 @@ pub struct TlsDoc {
     pub suites: Option<OneOrMany<SuiteDoc>>,
     /// Key exchange groups in order of preference. Default: all supported.
     pub groups: Option<OneOrMany<CurveGroupDoc>>,
-    /// Application protocols (ALPN) in order of preference. Default: for http those of its 'version', 'h2' and 'http/1.1', else none.
+    /// Application protocols (ALPN) in order of preference. Default: for http those of its 'version', 'h3', 'h2' and 'http/1.1', else none.
     pub alpn: Option<OneOrMany<String>>,
     /// Server name in the handshake (SNI). Default: the host of http if it is a name, otherwise 'eagre.test' with
     /// emulated servers.

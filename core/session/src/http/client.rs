@@ -1,8 +1,8 @@
 //! Asks, and reads what comes back.
 
-use super::h2;
 use super::parse::{self, Framing, Remembered, ResponseHead, Step, state};
 use super::plan::{HttpClose, HttpPlan, HttpRequest, HttpVersion, Method, RequestBody};
+use super::{h2, h3};
 use crate::counts::Reason;
 use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow, tick};
@@ -24,6 +24,8 @@ pub(crate) struct Client {
     remembered: Remembered<ResponseHead>,
     /// What speaks HTTP/2, unless nothing does.
     h2: Option<Box<h2::Client>>,
+    /// What speaks HTTP/3, if that is what is spoken.
+    h3: Option<Box<h3::Client>>,
 }
 
 /// A request made ready.
@@ -98,8 +100,10 @@ impl Client {
         let requests = plan.requests.iter().map(|(request, _)| Ready::new(request)).collect();
         let weights: Vec<u32> = plan.requests.iter().map(|(_, weight)| *weight).collect();
         let turns = Turns::new(&weights, plan.order);
-        let h2 = (plan.version != HttpVersion::One).then(|| h2::Client::new(plan.clone()).into());
-        Self { requests, turns, plan, remembered: Remembered::default(), h2 }
+        let has_h2 = matches!(plan.version, HttpVersion::Two | HttpVersion::Auto);
+        let h2 = has_h2.then(|| h2::Client::new(plan.clone()).into());
+        let h3 = (plan.version == HttpVersion::Three).then(|| h3::Client::new(plan.clone()).into());
+        Self { requests, turns, plan, remembered: Remembered::default(), h2, h3 }
     }
 
     /// Request `number` of a session.
@@ -142,6 +146,9 @@ impl Client {
     }
 
     pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if let Some(h3) = &mut self.h3 {
+            return h3.opened(ctx, flow);
+        }
         flow.state = state::HEAD;
         if let Some(h2) = &mut self.h2 {
             match h2::is_chosen(self.plan.version, ctx) {
@@ -218,6 +225,9 @@ impl Client {
             && h2::speaks(flow)
         {
             return h2.received(ctx, flow, data);
+        }
+        if let Some(h3) = &mut self.h3 {
+            return h3.received(ctx, flow, data);
         }
         flow.set(Flag::Progress);
         input::feed(ctx, flow, data, |ctx, flow, data| self.process(ctx, flow, data));
@@ -312,13 +322,7 @@ impl Client {
             ctx.counts.keep_shorter_than_think(seconds);
         }
         flow.step = 0;
-        let reason = match (ready.status, head.status) {
-            (Some(wanted), status) if wanted == status => None,
-            (Some(_), _) => Some(Reason::HttpStatus),
-            (None, 400..=499) if self.plan.errors_fail => Some(Reason::Http4xx),
-            (None, 500..=599) if self.plan.errors_fail => Some(Reason::Http5xx),
-            _ => None,
-        };
+        let reason = self.plan.status_failure(ready.status, head.status);
         if let Some(reason) = reason {
             ctx.fail_softly(flow, reason);
             flow.set(Flag::Closing);
@@ -440,6 +444,9 @@ impl Client {
         {
             return h2.woke(ctx, flow);
         }
+        if let Some(h3) = &mut self.h3 {
+            return h3.woke(ctx, flow);
+        }
         if flow.state == state::END && flow.has(Flag::Head) {
             // The server was to close, and did not.
             if ctx.has_run_out(flow, ctx.common.patience.response) {
@@ -461,6 +468,9 @@ impl Client {
         {
             return h2.stop(ctx, flow);
         }
+        if let Some(h3) = &mut self.h3 {
+            return h3.stop(ctx, flow);
+        }
         if flow.state != 0 && flow.waiting == 0 {
             flow.set(Flag::Stopped);
             flow.state = state::END;
@@ -481,6 +491,9 @@ impl Client {
             && h2::speaks(flow)
         {
             return h2.fill(flow, extras, offset, out);
+        }
+        if self.h3.is_some() {
+            return h3::fill(flow, extras, offset, out);
         }
         let mut number = flow.oldest();
         input::fill(flow.since_base(offset), out, || {

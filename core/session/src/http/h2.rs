@@ -50,7 +50,7 @@ pub(crate) fn speaks(flow: &Flow) -> bool {
 /// Whether a client speaks HTTP/2 on a flow that was just opened; a reason if it can't.
 pub(crate) fn is_chosen(version: HttpVersion, ctx: &mut Ctx<'_>) -> Result<bool, Reason> {
     match version {
-        HttpVersion::One => Ok(false),
+        HttpVersion::One | HttpVersion::Three => Ok(false),
         HttpVersion::Auto => Ok(ctx.common.secured && ctx.alpn == ALPN),
         HttpVersion::Two if !ctx.common.secured || ctx.alpn == ALPN => Ok(true),
         HttpVersion::Two => {

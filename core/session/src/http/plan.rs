@@ -1,5 +1,6 @@
 //! What clients ask for and what servers answer, whatever the version. Pure data.
 
+use crate::counts::Reason;
 use crate::vary::{Content, Delay, SelectionOrder, Size};
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ pub struct HttpPlan {
     pub per_connection: Option<u32>,
     /// Requests sent before their responses have come, 1 to 255, with HTTP/1.1.
     pub pipeline: u8,
-    /// The same with HTTP/2, at least 1; no more than the server announces.
+    /// The same with HTTP/2 and HTTP/3, at least 1; no more than the server announces.
     pub streams: u16,
     /// From a response's end to the next request.
     pub think: Delay,
@@ -29,6 +30,20 @@ pub struct HttpPlan {
     pub server: Arc<HttpServer>,
 }
 
+impl HttpPlan {
+    /// Why a session fails because of a response's status, if it does; `wanted` is the one that must come back.
+    #[inline]
+    pub(crate) fn status_failure(&self, wanted: Option<u16>, status: u16) -> Option<Reason> {
+        match (wanted, status) {
+            (Some(wanted), status) if wanted == status => None,
+            (Some(_), _) => Some(Reason::HttpStatus),
+            (None, 400..=499) if self.errors_fail => Some(Reason::Http4xx),
+            (None, 500..=599) if self.errors_fail => Some(Reason::Http5xx),
+            _ => None,
+        }
+    }
+}
+
 /// Which version of HTTP is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum HttpVersion {
@@ -37,6 +52,8 @@ pub enum HttpVersion {
     One,
     /// HTTP/2: in the clear without asking (RFC 9113 section 3.3), with TLS if the other end agrees.
     Two,
+    /// HTTP/3: over QUIC, which has its own carrier and handshake.
+    Three,
     /// Clients speak what the server chooses in the handshake of TLS, and HTTP/1.1 in the clear; servers what their clients begin with.
     Auto,
 }
@@ -48,7 +65,8 @@ pub enum HttpClose {
     Fin,
     /// It sends a reset.
     Reset,
-    /// Its last request says `Connection: close`, and the server closes first. HTTP/2 has no such request: it sends a FIN.
+    /// Its last request says `Connection: close`, and the server closes first. HTTP/2 has no such request: it sends a FIN. HTTP/3
+    /// has neither: it closes the connection.
     Server,
 }
 

@@ -1,8 +1,8 @@
 //! Reads requests, and answers by rules.
 
-use super::h2;
 use super::parse::{self, Framing, Remembered, RequestHead, Step, state};
 use super::plan::{HttpBody, HttpPath, HttpPlan, HttpRule, HttpServer, HttpVersion, Method, RequestBody};
+use super::{h2, h3};
 use crate::counts::Reason;
 use crate::extra::{Extras, Pending, Response};
 use crate::flow::{Ctx, Flag, Flow, instant, tick};
@@ -19,6 +19,10 @@ const CONTINUE: u16 = 100;
 /// Responses on their way at most; no request is read then.
 const UNACKED_MAX: u16 = 256;
 
+/// Fields that only HTTP/1 has (RFC 9113 section 8.2.2, RFC 9114 section 4.2).
+pub(crate) const IS_OF_CONNECTION: [&str; 5] =
+    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
+
 /// A server made ready.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -31,6 +35,8 @@ pub(crate) struct Server {
     rules: Arc<Rules>,
     /// What speaks HTTP/2, unless nothing does.
     h2: Option<Box<h2::Server>>,
+    /// What speaks HTTP/3, if that is what is spoken.
+    h3: Option<Box<h3::Server>>,
     /// Wall-clock time, since 1970-01-01 UTC, at instant zero.
     wall_zero: Nanos,
     /// The last instant seen.
@@ -248,9 +254,11 @@ impl Server {
         let templates = rules.all().flat_map(of).collect();
         let message = Message::new([Piece::text("HTTP/1.1 100 Continue\r\n\r\n")]);
         let go_on = Template { message, status: CONTINUE, close: false };
-        let h2 = (plan.version != HttpVersion::One).then(|| h2::Server::new(rules.clone(), server).into());
+        let has_h2 = matches!(plan.version, HttpVersion::Two | HttpVersion::Auto);
+        let h2 = has_h2.then(|| h2::Server::new(rules.clone(), server).into());
+        let h3 = (plan.version == HttpVersion::Three).then(|| h3::Server::new(rules.clone(), server).into());
         let remembered = Remembered::default();
-        Self { templates, go_on, remembered, rules, h2, wall_zero: Nanos::ZERO, seen: Nanos::ZERO, plan }
+        Self { templates, go_on, remembered, rules, h2, h3, wall_zero: Nanos::ZERO, seen: Nanos::ZERO, plan }
     }
 
     /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero.
@@ -258,6 +266,9 @@ impl Server {
         self.wall_zero = wall_zero;
         if let Some(h2) = &mut self.h2 {
             h2.set_clock(wall_zero);
+        }
+        if let Some(h3) = &mut self.h3 {
+            h3.set_clock(wall_zero);
         }
     }
 
@@ -267,6 +278,10 @@ impl Server {
     }
 
     pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if self.h3.is_some() {
+            // It begins with the first datagram.
+            return;
+        }
         flow.state = state::HEAD;
         if let Some(h2) = &self.h2 {
             match self.plan.version {
@@ -281,6 +296,9 @@ impl Server {
 
     #[inline]
     pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
+        if let Some(h3) = &mut self.h3 {
+            return h3.received(ctx, flow, data);
+        }
         if let Some(h2) = &mut self.h2 {
             if h2::speaks(flow) {
                 return h2.received(ctx, flow, data);
@@ -600,6 +618,9 @@ impl Server {
         {
             return h2.woke(ctx, flow);
         }
+        if let Some(h3) = &mut self.h3 {
+            return h3.woke(ctx, flow);
+        }
         let state = flow.state;
         self.seen = ctx.now;
         match state {
@@ -621,6 +642,9 @@ impl Server {
         {
             return h2.stop(ctx, flow);
         }
+        if let Some(h3) = &mut self.h3 {
+            return h3.stop(ctx, flow);
+        }
         let at_boundary = matches!(flow.state, state::HEAD | h2::state::UNKNOWN);
         if at_boundary && !flow.has(Flag::Stashed) {
             flow.set(Flag::Stopped);
@@ -640,6 +664,9 @@ impl Server {
     pub(crate) fn fill(&self, flow: &Flow, extras: &Extras, offset: u64, out: &mut [u8]) {
         if h2::speaks(flow) {
             return h2::Server::fill(flow, extras, offset, out);
+        }
+        if self.h3.is_some() {
+            return h3::fill(flow, extras, offset, out);
         }
         let mut index = 0;
         input::fill(flow.since_base(offset), out, || {

@@ -42,6 +42,11 @@ fn raw(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan, 
     if app.request_bytes == 0 || app.response_bytes == 0 {
         return Err("'raw' needs requests and responses of at least one byte".to_owned());
     }
+    if session.is_quic() {
+        return Err(format!(
+            "sessions {name}: its sessions are HTTP/3, which does not carry 'raw'; use 'https'"
+        ));
+    }
     if session.carrier == Carrier::Udp {
         let mtu = session.client.iter().chain(&session.server).map(|side| side.mtu).min().unwrap_or(1500);
         // Headers of IPv6 and UDP.
@@ -61,7 +66,7 @@ fn raw(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan, 
 /// GETs of an object of so many bytes.
 fn http(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan, String> {
     let name = &session.name;
-    if session.carrier != Carrier::Tcp {
+    if session.carrier != Carrier::Tcp && !session.is_quic() {
         return Err(format!("sessions {name}: HTTP needs TCP, and this entry is UDP"));
     }
     if app.name == "https" && session.tls.is_none() {

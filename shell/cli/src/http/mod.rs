@@ -28,10 +28,13 @@ pub(crate) struct HttpArgs {
     #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     connections: u64,
     /// HTTP/2: https agrees on it in the handshake, http speaks it from the first byte [default: HTTP/1.1]
-    #[arg(long)]
+    #[arg(long, group = "version")]
     h2: bool,
-    /// Number of requests at a time on each connection, with --h2 [default: 1]
-    #[arg(long, value_name = "N", requires = "h2", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    /// HTTP/3, over QUIC: https only
+    #[arg(long, group = "version")]
+    h3: bool,
+    /// Number of requests at a time on each connection, with --h2 or --h3 [default: 1]
+    #[arg(long, value_name = "N", requires = "version", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     streams: Option<u16>,
     /// Number of requests in all [default: until the duration ends]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -106,6 +109,11 @@ pub(crate) fn http(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<Exit, 
 
 fn options(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<HttpOptions, Failure> {
     let url = &args.url;
+    if args.h3 && !url.is_secure {
+        return Err(Failure::bad_input(
+            "--h3: HTTP/3 is always encrypted; write https:// instead of http://",
+        ));
+    }
     let servers = url.addresses().map_err(Failure::bad_input)?;
     let body = args.data.as_deref().map(body).transpose()?;
     let (hosts, headers): (Vec<_>, Vec<_>) =
@@ -127,7 +135,7 @@ fn options(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<HttpOptions, F
         method: args.method.or(body.is_some().then_some(MethodDoc::Post)),
         headers,
         body,
-        version: args.h2.then_some(HttpVersion::Two),
+        version: if args.h3 { Some(HttpVersion::Three) } else { args.h2.then_some(HttpVersion::Two) },
         streams: args.streams,
         connections: args.connections,
         per_connection: args.per_connection,

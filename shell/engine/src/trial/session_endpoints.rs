@@ -11,12 +11,12 @@ use port::PortFacts;
 use profile::Plan;
 use profile::plan::ChecksumBy;
 use session::plan::{AppPlan, Carrier, SessionPlan, Side, SidePlan};
-use session::secure::SecureSide;
+use session::secure::Layer;
 use session::{Apps, Clients, GroupKey};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use tcp::{GroupConfig, GroupId, OwnMacs, Stack, Transport, UnfinishedChecksums};
+use tcp::{GroupConfig, GroupId, OwnMacs, Stack, Transport, UdpOptions, UnfinishedChecksums};
 use tls::Sides;
 use units::Nanos;
 
@@ -44,7 +44,7 @@ pub(crate) struct SessionEndpoints {
     plans: Vec<SessionPlan>,
     groups: Vec<GroupKey>,
     /// Encryption of each entry that has some.
-    secure: Vec<Option<Sides>>,
+    secure: Vec<Option<Encryption>>,
     /// Number of workers that have sessions; they are the first.
     workers: usize,
     /// Of each port which checksums are good that do not add up.
@@ -78,7 +78,10 @@ impl SessionEndpoints {
                 check_mtu(side, facts[side.port]).map_err(bad)?;
                 check_checksums(&trial.plan.ports[side.port], facts[side.port]).map_err(bad)?;
             }
-            secure.push(plan.tls.clone().map(Sides::new));
+            secure.push(plan.tls.as_ref().map(|tls| match plan.is_quic() {
+                true => Encryption::Quic(quic::Sides::new(tls)),
+                false => Encryption::Tls(Sides::new(tls.clone())),
+            }));
         }
         let groups = session::groups(&plans);
         let owners = owners(&plans, rig, workers);
@@ -137,8 +140,11 @@ impl SessionEndpoints {
             let Some(role) = role else { continue };
             self.settle_fallback(&mut stack, GroupId(number as u16), role.key);
         }
-        let mut secure =
-            self.groups.iter().map(|key| self.secured(*key)).collect::<Result<Vec<_>, EngineError>>()?;
+        let mut secure = self
+            .groups
+            .iter()
+            .map(|key| self.secured(*key, worker))
+            .collect::<Result<Vec<_>, EngineError>>()?;
         let mut apps = Apps::new(&self.plans, worker, self.workers, |key| {
             let place = self.groups.iter().position(|group| *group == key);
             let made = place.and_then(|place| secure[place].take());
@@ -178,7 +184,10 @@ impl SessionEndpoints {
         let tunnel = trial.tunnels.of(key.session, key.side);
         GroupConfig {
             tcp: side.tcp.clone(),
-            udp: side.udp.clone(),
+            udp: UdpOptions {
+                // A connection of QUIC ends by its own timer.
+                idle_timeout: side.udp.idle_timeout.filter(|_| !self.plans[key.session].is_quic()),
+            },
             ttl: side.ttl,
             tos: side.tos,
             vlans: side.hosts[key.host].vlans.clone(),
@@ -256,17 +265,39 @@ impl SessionEndpoints {
         usize::try_from(all).unwrap_or(usize::MAX)
     }
 
-    /// The encryption of a group, if its entry has some.
-    fn secured(&self, key: GroupKey) -> Result<Option<Box<dyn SecureSide>>, EngineError> {
+    /// The encryption of a group of a worker, if its entry has some.
+    fn secured(&self, key: GroupKey, worker: usize) -> Result<Option<Layer>, EngineError> {
         let Some(sides) = &self.secure[key.session] else { return Ok(None) };
-        let made = match key.side {
-            Side::Client => sides.client(),
-            Side::Server => sides.server(),
+        let plan = &self.plans[key.session];
+        let made = match (sides, key.side) {
+            (Encryption::Tls(sides), Side::Client) => sides.client().map(Layer::Tls),
+            (Encryption::Tls(sides), Side::Server) => sides.server().map(Layer::Tls),
+            (Encryption::Quic(sides), which) => {
+                let own = self.side(key);
+                let place = self.groups.iter().position(|group| *group == key).unwrap_or(0) as u64;
+                let settings = quic::Settings {
+                    mtu: own.mtu,
+                    is_v6: plan.servers.addresses.first().is_some_and(|range| range.first.is_ipv6()),
+                    idle_timeout: own.udp.idle_timeout,
+                    seed: random::word(random::key(plan.seed), place << 32 | worker as u64),
+                };
+                match which {
+                    Side::Client => sides.client(settings),
+                    Side::Server => sides.server(settings),
+                }
+                .map(Layer::Quic)
+            }
         };
-        let name = &self.plans[key.session].name;
+        let name = &plan.name;
         made.map(Some)
             .map_err(|error| EngineError::Sessions { name: name.clone(), reason: error.to_string() })
     }
+}
+
+/// The encryption of an entry.
+enum Encryption {
+    Tls(Sides),
+    Quic(quic::Sides),
 }
 
 /// Which checksums of frames of a port are good that do not add up.

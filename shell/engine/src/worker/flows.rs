@@ -450,9 +450,9 @@ impl Flows {
             self.stack.swap_counts(group, tcp, frames);
             let counts = &mut counts[number];
             counts.bytes_delivered += match self.apps.carrier(group) {
+                _ if self.apps.is_secured(group) => 0,
                 // DNS asks over TCP what UDP cut short.
                 Carrier::Udp => frames.datagram_bytes_out + tcp.bytes_acknowledged,
-                Carrier::Tcp if self.apps.is_secured(group) => 0,
                 Carrier::Tcp => tcp.bytes_acknowledged,
             };
             sum.app.merge(counts);

@@ -7,7 +7,7 @@ use crate::document::http::HttpDoc;
 use crate::document::quantity::BytesRange;
 use crate::document::session::{SessionDoc, TransportDoc};
 use crate::resolve::Resolver;
-use session::plan::{AppPlan, Carrier, Expect, Member, Op, Program, Side};
+use session::plan::{AppPlan, Carrier, Expect, HttpVersion, Member, Op, Program, Side};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -62,6 +62,9 @@ struct One<'a> {
     doc: &'a AppDoc,
     member: Option<&'a MemberDoc>,
 }
+
+/// The application whose carrier is QUIC.
+const HTTP3: &str = "HTTP/3";
 
 impl Resolver<'_> {
     /// The applications of an entry; `None` if something about them is wrong.
@@ -133,6 +136,11 @@ impl Resolver<'_> {
                 return None;
             }
             let (before, name) = *first.get_or_insert((carrier, goes.name));
+            if (goes.name == HTTP3) != (name == HTTP3) {
+                let reason = "HTTP/3 goes over QUIC, and not all of this mix does; make two entries";
+                self.reading.fail(&one.path, reason);
+                return None;
+            }
             if before != carrier {
                 let reason = format!(
                     "{} goes over {}, and {name} of the same mix over {}; make two entries, or give 'transport'",
@@ -158,6 +166,9 @@ impl Resolver<'_> {
             AppDoc::Full(keys) => match &**keys {
                 AppKeys { raw: Some(_), .. } => either("raw", Carrier::Tcp),
                 AppKeys { echo: Some(_), .. } => either("echo", Carrier::Tcp),
+                AppKeys { http: Some(http), .. } if http.version() == HttpVersion::Three => {
+                    Goes { name: HTTP3, tcp: false, udp: true, usually: Carrier::Udp }
+                }
                 AppKeys { http: Some(_), .. } => tcp("http"),
                 AppKeys { dns: Some(_), .. } => either("dns", Carrier::Udp),
                 AppKeys { bulk: Some(_), .. } => tcp("bulk"),

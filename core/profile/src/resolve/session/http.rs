@@ -21,7 +21,7 @@ pub(super) const OUR_NAME: &str = "eagre.test";
 const BODY: u64 = 1_000;
 /// Fields that are written without being told.
 const WRITTEN: [&str; 4] = ["host", "connection", "content-length", "transfer-encoding"];
-/// Fields that HTTP/2 does not have.
+/// Fields that HTTP/2 and HTTP/3 do not have.
 const NOT_IN_HTTP2: [&str; 4] = ["keep-alive", "proxy-connection", "te", "upgrade"];
 /// Longest head of a request.
 const HEAD_MAX: u64 = 65_535;
@@ -83,7 +83,8 @@ impl Resolver<'_> {
             errors_fail: doc.errors_fail.unwrap_or(true),
             server: Arc::new(server),
         };
-        let tls = entry.tls.as_ref().is_some_and(|tls| tls.resolved().is_some());
+        let tls = entry.tls.as_ref().is_some_and(|tls| tls.resolved().is_some())
+            || doc.version() == HttpVersion::Three;
         Some(Resolved { app: AppPlan::Http(Arc::new(plan)), port: Some(if tls { 443 } else { 80 }) })
     }
 
@@ -92,23 +93,27 @@ impl Resolver<'_> {
         let version = doc.version();
         if version == HttpVersion::One {
             if doc.streams_per_connection.is_some() {
-                let reason = "HTTP/1.1 has no streams; set 'version: 2' or 'auto', or use 'pipeline'";
+                let reason = "HTTP/1.1 has no streams; set 'version: 2', '3' or 'auto', or use 'pipeline'";
                 self.reading.fail(format!("{path}.streams_per_connection"), reason);
             }
             return;
         }
-        if version == HttpVersion::Two && doc.pipeline.is_some() {
-            let reason = "HTTP/2 does not pipeline; use 'streams_per_connection'";
+        let http = if version == HttpVersion::Three { "HTTP/3" } else { "HTTP/2" };
+        if version != HttpVersion::Auto && doc.pipeline.is_some() {
+            let reason = format!("{http} does not pipeline; use 'streams_per_connection'");
             self.reading.fail(format!("{path}.pipeline"), reason);
         }
-        if doc.close_by == HttpCloseDoc::Server {
+        if version == HttpVersion::Three && doc.close_by != HttpCloseDoc::Fin {
+            let reason = "HTTP/3 has one way to close a connection; remove 'close_by'";
+            self.reading.fail(format!("{path}.close_by"), reason);
+        } else if doc.close_by == HttpCloseDoc::Server {
             let reason = "HTTP/2 has no 'Connection: close'; use fin or reset, or 'version: 1.1'";
             self.reading.fail(format!("{path}.close_by"), reason);
         }
         let given = doc.objects.iter().flatten().filter_map(|object| object.headers.as_ref());
         for name in std::iter::once(&doc.headers).chain(given).flat_map(IndexMap::keys) {
             if NOT_IN_HTTP2.contains(&name.to_ascii_lowercase().as_str()) {
-                let reason = format!("HTTP/2 has no field '{name}' (RFC 9113 section 8.2.2); remove it");
+                let reason = format!("{http} has no field '{name}' (RFC 9110 section 7.6.1); remove it");
                 self.reading.fail(format!("{path}.headers.{name}"), reason);
             }
         }

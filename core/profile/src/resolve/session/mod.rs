@@ -190,7 +190,7 @@ impl Resolver<'_> {
                     .fail(format!("{path}.tunnel"), "a tunnel goes over TCP, and these sessions over UDP");
             }
             let has_tls = doc.tls.as_ref().is_some_and(|tls| tls.resolved().is_some());
-            if has_tls {
+            if has_tls && !tls::is_http3(&doc.app) {
                 self.reading.fail(format!("{path}.tls"), "TLS goes over TCP, and these sessions over UDP");
             }
             let side = |end: Option<bool>| end.unwrap_or(false);

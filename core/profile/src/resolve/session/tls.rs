@@ -7,7 +7,7 @@ use crate::document::app::{AppDoc, AppWord};
 use crate::document::content::TextDoc;
 use crate::document::http::HttpDoc;
 use crate::document::session::SessionDoc;
-use crate::document::tls::{CertificateDoc, KeyDoc, TlsDoc, TlsVerifyDoc, TlsVerifyWord};
+use crate::document::tls::{CertificateDoc, KeyDoc, SuiteDoc, TlsDoc, TlsForm, TlsVerifyDoc, TlsVerifyWord};
 use crate::resolve::Resolver;
 use session::plan::{
     Content, HttpVersion, Identity, KeyKind, Part, ServerIdentity, TlsClient, TlsPlan, TlsServer, TlsVerify,
@@ -22,12 +22,18 @@ const TICKETS: u8 = 2;
 
 impl Resolver<'_> {
     pub(super) fn tls(&mut self, path: &str, entry: &SessionDoc, around: &Surroundings) -> Option<TlsPlan> {
-        let doc = entry.tls.as_ref()?.resolved()?;
+        // HTTP/3 is always encrypted.
+        let is_quic = is_http3(&entry.app);
+        let written = entry.tls.as_ref().and_then(TlsForm::resolved);
+        let doc = written.or_else(|| is_quic.then(TlsDoc::default))?;
         let path = format!("{path}.tls");
         if self.reading.is_broken(&path) {
             return None;
         }
         let name = self.server_name(&path, &doc, entry, around);
+        if is_quic {
+            self.check_quic(&path, entry, &doc);
+        }
         let has = |minor| doc.versions.is_none() || listed(&doc.versions).any(|version| version.0 == minor);
         let identity = self.server_identity(&path, &doc, name.as_ref(), around)?;
         let verify = self.tls_verify(&path, &doc, around, &identity);
@@ -37,7 +43,7 @@ impl Resolver<'_> {
             None => http_of(&entry.app).map(protocols).unwrap_or_default(),
         };
         Some(TlsPlan {
-            tls12: has(2),
+            tls12: has(2) && !is_quic,
             tls13: has(3),
             suites: listed(&doc.suites).map(|suite| suite.name().to_owned()).collect(),
             groups: listed(&doc.groups).map(|group| group.name().to_owned()).collect(),
@@ -60,6 +66,24 @@ impl Resolver<'_> {
                 },
             },
         })
+    }
+
+    /// That nothing is asked for that QUIC does not have (RFC 9001 section 4.2).
+    fn check_quic(&mut self, path: &str, entry: &SessionDoc, doc: &TlsDoc) {
+        if matches!(entry.tls, Some(TlsForm::Default(false))) {
+            let reason = "HTTP/3 is always encrypted; remove 'tls: false', or use another 'version'";
+            self.reading.fail(path, reason);
+        }
+        if doc.versions.is_some() && !listed(&doc.versions).any(|version| version.0 == 3) {
+            self.reading.fail(format!("{path}.versions"), "HTTP/3 needs TLS 1.3; remove 'versions'");
+        }
+        let is_of_13 = |suite: &SuiteDoc| {
+            matches!(suite, SuiteDoc::Aes128Gcm | SuiteDoc::Aes256Gcm | SuiteDoc::Chacha20)
+        };
+        if doc.suites.is_some() && !listed(&doc.suites).any(is_of_13) {
+            let reason = "HTTP/3 needs a suite of TLS 1.3, such as TLS_AES_128_GCM_SHA256";
+            self.reading.fail(format!("{path}.suites"), reason);
+        }
     }
 
     /// The name in the handshake.
@@ -168,11 +192,17 @@ fn http_of(app: &AppDoc) -> Option<Option<&HttpDoc>> {
     }
 }
 
+/// Whether an application is HTTP/3, or all of a mix are.
+pub(super) fn is_http3(app: &AppDoc) -> bool {
+    http_of(app).flatten().is_some_and(|http| http.version() == HttpVersion::Three)
+}
+
 /// Names of the versions of HTTP that may be agreed on, the best first.
 fn protocols(http: Option<&HttpDoc>) -> Vec<String> {
     let names: &[&str] = match http.map_or(HttpVersion::One, HttpDoc::version) {
         HttpVersion::One => &["http/1.1"],
         HttpVersion::Two => &["h2"],
+        HttpVersion::Three => &["h3"],
         HttpVersion::Auto => &["h2", "http/1.1"],
     };
     names.iter().map(|name| (*name).to_owned()).collect()

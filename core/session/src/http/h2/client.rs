@@ -411,17 +411,7 @@ impl Client {
         }
         asking.refused = 0;
         let ready = self.ready(flow, asked.number);
-        let reason = match ready.status {
-            Some(wanted) if wanted == status => None,
-            Some(_) => Some(Reason::HttpStatus),
-            None if !self.plan.errors_fail => None,
-            None => match status {
-                400..=499 => Some(Reason::Http4xx),
-                500..=599 => Some(Reason::Http5xx),
-                _ => None,
-            },
-        };
-        if let Some(reason) = reason {
+        if let Some(reason) = self.plan.status_failure(ready.status, status) {
             return Self::give_up(ctx, flow, reason);
         }
         let is_error = ready.status.is_none() && status >= 400;

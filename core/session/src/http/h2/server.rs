@@ -6,7 +6,7 @@ use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow};
 use crate::http::date;
 use crate::http::plan::{HttpBody, HttpRule, HttpServer, Method};
-use crate::http::server::Rules;
+use crate::http::server::{IS_OF_CONNECTION, Rules};
 use crate::message::Vars;
 use crate::pattern;
 use crate::vary::{Delay, Size};
@@ -81,10 +81,6 @@ impl Answer {
         Self { items, status: rule.status, body, bodiless, says_length, close, delay: rule.delay }
     }
 }
-
-/// Fields that HTTP/2 does not have (RFC 9113 section 8.2.2).
-const IS_OF_CONNECTION: [&str; 5] =
-    ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"];
 
 /// Does something with a flow's connection, and sends what comes of it.
 fn with(ctx: &mut Ctx<'_>, flow: &mut Flow, work: impl FnOnce(&mut Ctx<'_>, &mut Flow, &mut Serving)) {

@@ -1,0 +1,588 @@
+//! Asks, several requests at a time, and reads what comes back.
+
+use super::connection::{Body, Connection, Handler, Source, give_up, number, write_generated};
+use super::{GENERATED, Items, Link, note_goaways, state};
+use crate::counts::Reason;
+use crate::flow::{Ctx, Flag, Flow, elapsed, instant_near, tick};
+use crate::http::plan::{HttpPlan, HttpRequest, Method, RequestBody};
+use crate::message::Vars;
+use crate::pattern;
+use crate::quic::{QuicEnd, failure};
+use crate::secure::SecureError;
+use crate::turns::Turns;
+use crate::vary::{Delay, Size, turn};
+use http3::qpack::{self, Field};
+use http3::{Code, Fault, Role};
+use std::sync::Arc;
+use units::Nanos;
+
+/// Requests in a row that a server may refuse before it answers one.
+const REFUSED_MAX: u32 = 1_000;
+/// Bytes of a field that fills a head up, without its value.
+const PADDING: u32 = 41;
+
+/// What a client's connection has more than any.
+#[derive(Debug, Default)]
+pub(crate) struct Asking {
+    /// Requests that the server refused, and those in a row.
+    again: u32,
+    refused: u32,
+    /// When the streams were looked at for one that stands still.
+    checked: u32,
+    goaways: u64,
+}
+
+/// A request that is not answered whole.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Asked {
+    number: u32,
+    started: u32,
+    /// When it was due, where requests may be sent late.
+    due: u32,
+    /// When it was sent, or something of its response came.
+    touched: u32,
+    /// Bytes of the response's body so far, modulo 2^32.
+    got: u32,
+    first: bool,
+    /// Nothing is expected of the body: it is an error's, or there is none.
+    any_body: bool,
+}
+
+/// A client made ready.
+#[derive(Debug)]
+pub(crate) struct Client {
+    plan: Arc<HttpPlan>,
+    requests: Vec<Ready>,
+    turns: Turns,
+    scheme: Field,
+    length: Field,
+    padding: Field,
+    value: Vec<u8>,
+    block: Vec<u8>,
+}
+
+/// A request made ready.
+#[derive(Debug)]
+struct Ready {
+    method: Method,
+    /// `:method`, and what comes behind `:scheme`.
+    method_field: Field,
+    items: Items,
+    body: Size,
+    text: Option<Arc<[u8]>>,
+    has_body: bool,
+    /// Whether the body's length is said; if it is always the same, `items` say it.
+    says_length: bool,
+    head_bytes: u32,
+    status: Option<u16>,
+    response_bytes: Option<u64>,
+}
+
+impl Ready {
+    fn new(request: &HttpRequest) -> Self {
+        let mut items = Items::default();
+        items.content(":authority", &request.host);
+        // A method of `eagre bench` has put its sizes in the path already.
+        let path = request.response_bytes.and_then(|bytes| request.path.sized(bytes));
+        items.content(":path", path.as_ref().unwrap_or(&request.path));
+        let mut text = None;
+        let (body, says_length) = match &request.body {
+            RequestBody::None => (Size::Fixed(0), false),
+            RequestBody::Text(body) => {
+                text = Some(Arc::from(body.as_bytes()));
+                (Size::Fixed(body.len() as u64), true)
+            }
+            RequestBody::Length(size) => (size.clone(), true),
+            RequestBody::Chunked { size, .. } => (size.clone(), false),
+        };
+        request.fields.iter().for_each(|(name, value)| items.content(name, value));
+        let says_length = match body {
+            Size::Fixed(bytes) if says_length => {
+                items.always("content-length", bytes.to_string().as_bytes());
+                false
+            }
+            _ => says_length,
+        };
+        Self {
+            method: request.method,
+            method_field: Field::always(":method", request.method.name().as_bytes()),
+            items,
+            body,
+            text,
+            has_body: request.body != RequestBody::None,
+            says_length,
+            head_bytes: request.head_bytes,
+            status: request.status,
+            response_bytes: request.response_bytes,
+        }
+    }
+}
+
+type Asks = Connection<Asked>;
+
+/// What a client does with one connection.
+struct With<'a> {
+    client: &'a mut Client,
+    asking: &'a mut Asking,
+}
+
+/// Does something with a flow's connection.
+fn with(
+    ctx: &mut Ctx<'_>,
+    flow: &mut Flow,
+    work: impl FnOnce(&mut Ctx<'_>, &mut Flow, &mut Asks, &mut Asking),
+) {
+    let Some(mut link) = ctx.extras.find_mut(flow).and_then(|extra| extra.quic.take()) else { return };
+    if let Link::Client(connection, asking) = &mut *link {
+        work(ctx, flow, connection, asking);
+        if !flow.has(Flag::Failed) {
+            flow.waiting = connection.streams().min(255) as u8;
+        }
+    }
+    ctx.extras.of(flow).quic = Some(link);
+}
+
+impl Client {
+    pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
+        let requests = plan.requests.iter().map(|(request, _)| Ready::new(request)).collect();
+        let weights: Vec<u32> = plan.requests.iter().map(|(_, weight)| *weight).collect();
+        Self {
+            requests,
+            turns: Turns::new(&weights, plan.order),
+            plan,
+            scheme: Field::always(":scheme", b"https"),
+            length: Field::named("content-length"),
+            padding: Field::named("x-padding"),
+            value: Vec::new(),
+            block: Vec::new(),
+        }
+    }
+
+    #[inline]
+    fn turn(&self, flow: &Flow, number: u32) -> u64 {
+        turn(flow.number.into(), number.into(), self.plan.per_connection.map(u64::from))
+    }
+
+    #[inline]
+    fn ready(&self, flow: &Flow, number: u32) -> &Ready {
+        &self.requests[self.turns.pick(self.turn(flow, number))]
+    }
+
+    pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.state = state::CONNECTING;
+        let made = ctx.quic.as_mut().map(|side| side.connect(ctx.now, u64::from(flow.number)));
+        let quic = match made {
+            Some(Ok(quic)) => quic,
+            Some(Err(error)) => {
+                let why = match &error {
+                    SecureError::AlertReceived(why) => why,
+                    SecureError::Certificate(why) | SecureError::Protocol(why) => &**why,
+                };
+                ctx.counts.detail(why);
+                return ctx.fail(flow, Reason::TlsProtocol);
+            }
+            None => return ctx.fail(flow, Reason::NoHttp3),
+        };
+        let connection = Box::new(Connection::new(Role::Client, quic, ctx.now));
+        ctx.extras.of(flow).quic = Some(Box::new(Link::Client(connection, Asking::default())));
+        ctx.arm(flow, ctx.common.patience.response);
+    }
+
+    /// Sends what may be sent. `has_turn`: the turn it waited for has come.
+    fn pump(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        connection: &mut Asks,
+        asking: &mut Asking,
+        has_turn: bool,
+    ) {
+        loop {
+            if flow.has(Flag::Failed) || flow.has(Flag::Paused) || flow.state != state::OPEN {
+                break;
+            }
+            let open = connection.streams();
+            let sent = flow.sent.wrapping_sub(asking.again);
+            let waits = flow.has(Flag::Turn) && !has_turn;
+            let all_sent = self.plan.per_connection.is_some_and(|all| sent >= all);
+            let is_over = !all_sent && ctx.shall_end(flow);
+            let shall_end = is_over || !all_sent && ctx.has_asked_all();
+            let left = connection.goaway().0.is_some();
+            if all_sent || left || shall_end && (!waits || flow.has(Flag::Stopping)) {
+                if open == 0 {
+                    if is_over {
+                        flow.set(Flag::Stopped);
+                    } else if !all_sent && !shall_end {
+                        let all = self.plan.per_connection.unwrap_or(sent);
+                        ctx.counts.unasked += u64::from(all.saturating_sub(sent));
+                    }
+                    Self::end(ctx, flow);
+                }
+                break;
+            }
+            if waits || open >= usize::from(self.plan.streams.max(1)) {
+                break;
+            }
+            if !connection.may_open() || !ctx.may_request(flow) {
+                break;
+            }
+            self.send(ctx, flow, connection);
+        }
+    }
+
+    #[inline]
+    fn send(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks) {
+        let now = tick(ctx.now);
+        let due = if ctx.common.late {
+            ctx.extras.find_mut(flow).and_then(|extra| extra.dues.pop_front())
+        } else {
+            None
+        };
+        let (number, turn) = (flow.sent, self.turn(flow, flow.sent));
+        let ready = &self.requests[self.turns.pick(turn)];
+        let asked = Asked { number, started: now, due: due.unwrap_or(now), touched: now, ..Asked::default() };
+        let Some(stream) = connection.open(asked, ready.method == Method::Head) else { return };
+        debug_assert_eq!(super::connection::number(stream), number, "streams are opened in order");
+        let request = u64::from(number);
+        let bytes = ready.body.value(request);
+        let vars = Vars { session: u64::from(flow.number), request, turn, body: bytes, seconds: 0 };
+        let block = &mut self.block;
+        block.clear();
+        qpack::begin(block);
+        ready.method_field.put(block);
+        self.scheme.put(block);
+        let mut size = ready.items.size + ready.items.put(&vars, &mut self.value, block) + 96;
+        if ready.says_length {
+            self.length.put_value(bytes.to_string().as_bytes(), block);
+            size += 54;
+        }
+        if ready.head_bytes > size + PADDING {
+            self.value.clear();
+            self.value.resize((ready.head_bytes - size - PADDING) as usize, b'x');
+            self.padding.put_value(&self.value, block);
+            size = ready.head_bytes;
+        }
+        if u64::from(size) > connection.peer_list() {
+            ctx.counts
+                .detail("the request's fields are more than the server's SETTINGS_MAX_FIELD_SECTION_SIZE");
+            return give_up(ctx, flow, Reason::Http3Protocol);
+        }
+        let body = match ready.has_body {
+            false => Body::default(),
+            true => Body {
+                source: ready.text.as_ref().map_or(GENERATED, |_| self.turns.pick(turn) as u16 + 1),
+                number,
+                len: bytes,
+            },
+        };
+        connection.send(stream, block, body, true);
+        connection.write(ctx, stream, &Bodies(&self.requests));
+        flow.sent = flow.sent.wrapping_add(1);
+        ctx.counts.requests += 1;
+        ctx.counts.http3.streams += 1;
+        ctx.arm(flow, ctx.common.patience.response);
+    }
+
+    /// All was answered.
+    fn end(ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        flow.state = state::END;
+        if flow.has(Flag::Turn) {
+            // The turn it waits for is another session's.
+            ctx.close(flow);
+        } else {
+            ctx.end_client(flow);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, datagram: &[u8]) {
+        flow.set(Flag::Progress);
+        with(ctx, flow, |ctx, flow, connection, asking| {
+            connection.carried.receive(ctx, datagram);
+            self.go_on(ctx, flow, connection, asking, false);
+        });
+    }
+
+    /// Hears what has happened, and says what follows.
+    #[inline]
+    fn go_on(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        connection: &mut Asks,
+        asking: &mut Asking,
+        has_turn: bool,
+    ) {
+        connection.listen(ctx, flow, &mut With { client: self, asking });
+        if connection.carried.is_over() {
+            return;
+        }
+        let (first, goaways) = connection.goaway();
+        if goaways > asking.goaways {
+            note_goaways(ctx.counts, &mut asking.goaways, goaways);
+            let above = connection.forget_from(first.unwrap_or(u64::MAX));
+            above.into_iter().for_each(|asked| Self::ask_elsewhere(ctx, &asked));
+        }
+        self.pump(ctx, flow, connection, asking, has_turn);
+    }
+
+    /// A request that the server did not look at: it counts as not sent, and is asked again.
+    #[cold]
+    fn ask_elsewhere(ctx: &mut Ctx<'_>, asked: &Asked) {
+        ctx.counts.http3.unprocessed += 1;
+        if let Some(left) = &mut ctx.pacers.left {
+            *left += 1;
+        }
+        if ctx.common.late
+            && let Some(pacer) = &mut ctx.pacers.requests
+        {
+            pacer.give_back(instant_near(asked.due, ctx.now));
+        }
+    }
+
+    pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        with(ctx, flow, |ctx, flow, connection, asking| {
+            let is_due = connection.carried.woke(ctx, flow);
+            if !is_due || connection.carried.is_over() {
+                return self.go_on(ctx, flow, connection, asking, false);
+            }
+            match flow.state {
+                state::CONNECTING => {
+                    ctx.counts.detail("QUIC: the handshake was not answered");
+                    return give_up(ctx, flow, Reason::SetupTimeout);
+                }
+                state::END => return ctx.end_client(flow),
+                _ => {}
+            }
+            let patience = ctx.common.patience.response;
+            // With a rate it is woken for each request, and does not look at all of them each time.
+            let was_checked = Nanos(elapsed(asking.checked, ctx.now).0 * 4);
+            let has_turn = flow.has(Flag::Turn);
+            let stalled = patience.is_some_and(|patience| {
+                (!has_turn || was_checked >= patience) && asking.stands_still(connection, ctx.now, patience)
+            });
+            if stalled {
+                return give_up(ctx, flow, Reason::ResponseTimeout);
+            }
+            flow.unset(Flag::Paused);
+            self.go_on(ctx, flow, connection, asking, has_turn);
+            if let Some(patience) = patience
+                && connection.streams() > 0
+                && !flow.has(Flag::Armed)
+            {
+                let oldest = connection.each().map(|(_, asked)| elapsed(asked.touched, ctx.now)).max();
+                let rest = patience.since(oldest.unwrap_or(Nanos::ZERO)).0.max(1 << 10);
+                ctx.wake_at(flow, ctx.now.saturating_add(Nanos(rest)));
+            }
+        });
+    }
+
+    pub(crate) fn stop(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        with(ctx, flow, |ctx, flow, connection, _| {
+            if flow.state == state::OPEN && connection.streams() == 0 {
+                flow.set(Flag::Stopped);
+                flow.state = state::END;
+                ctx.close(flow);
+            }
+        });
+    }
+}
+
+/// The texts of requests' bodies.
+struct Bodies<'a>(&'a [Ready]);
+
+impl Source for Bodies<'_> {
+    fn fill(&self, body: Body, offset: u64, out: &mut [u8]) {
+        let index = body.source.checked_sub(1).map(usize::from);
+        match index.and_then(|index| self.0.get(index)?.text.as_ref()) {
+            Some(text) => out.copy_from_slice(&text[offset as usize..][..out.len()]),
+            None => write_generated(body, offset, out),
+        }
+    }
+}
+
+impl With<'_> {
+    /// A response is whole.
+    #[inline]
+    fn complete(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks, stream: u64) {
+        let Some(asked) = connection.take(ctx, stream) else { return };
+        if let Some(bytes) = self.client.ready(flow, asked.number).response_bytes
+            && !asked.any_body
+            && bytes as u32 != asked.got
+        {
+            return give_up(ctx, flow, Reason::WrongContent);
+        }
+        ctx.counts.ttlb.record(elapsed(asked.started, ctx.now).0);
+        if ctx.common.late {
+            ctx.counts.ttlb_due.record(elapsed(asked.due, ctx.now).0);
+        }
+        ctx.counts.transactions += 1;
+        let plan = &self.client.plan;
+        let sent = flow.sent.wrapping_sub(self.asking.again);
+        let done = plan.per_connection.is_some_and(|all| sent >= all);
+        if connection.streams() == 0 && plan.think != Delay::NONE && !done && connection.goaway().0.is_none()
+        {
+            let think = plan.think.value(u64::from(flow.number), u64::from(flow.sent));
+            let mut end = ctx.now.saturating_add(think);
+            if ctx.common.up.is_some() {
+                end = end.min(flow.up_end(ctx.now));
+            }
+            flow.set(Flag::Paused);
+            ctx.wake_at(flow, end);
+        }
+    }
+}
+
+impl Handler<Asked> for With<'_> {
+    fn connected(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, _: &mut Asks) {
+        flow.state = state::OPEN;
+        self.asking.checked = tick(ctx.now);
+    }
+
+    fn begun(&mut self, _: &mut Ctx<'_>, _: &mut Flow, _: u64) -> Option<Asked> {
+        None
+    }
+
+    #[inline]
+    fn head(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks, stream: u64) {
+        let (status, length) = (connection.head.status, connection.head.length);
+        if connection.head.is_too_large {
+            ctx.counts.detail("a header list that is too large");
+            return give_up(ctx, flow, Reason::BadResponse);
+        }
+        let Some(asked) = connection.data(stream) else { return };
+        asked.touched = tick(ctx.now);
+        if !std::mem::replace(&mut asked.first, true) {
+            ctx.counts.ttfb.record(elapsed(asked.started, ctx.now).0);
+            if ctx.common.late {
+                ctx.counts.ttfb_due.record(elapsed(asked.due, ctx.now).0);
+            }
+        }
+        let Some(class) = ctx.counts.http.get_mut(usize::from(status / 100) - 1) else {
+            ctx.counts.detail("a status of 600 or more");
+            return give_up(ctx, flow, Reason::BadResponse);
+        };
+        *class += 1;
+        if status < 200 {
+            return;
+        }
+        self.asking.refused = 0;
+        let ready = self.client.ready(flow, asked.number);
+        if let Some(reason) = self.client.plan.status_failure(ready.status, status) {
+            return give_up(ctx, flow, reason);
+        }
+        let is_error = ready.status.is_none() && status >= 400;
+        ctx.counts.error_responses += u64::from(is_error);
+        asked.any_body = is_error || ready.method == Method::Head || matches!(status, 204 | 304);
+        if !asked.any_body
+            && let (Some(length), Some(expected)) = (length, ready.response_bytes)
+            && length != expected
+        {
+            give_up(ctx, flow, Reason::WrongContent);
+        }
+    }
+
+    #[inline]
+    fn data(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks, stream: u64, bytes: &[u8]) {
+        let Some(asked) = connection.data(stream) else { return };
+        asked.touched = tick(ctx.now);
+        if ctx.common.verify && !asked.any_body {
+            let (number, got) = (u64::from(asked.number), u64::from(asked.got));
+            let knows = self.client.ready(flow, asked.number).response_bytes.is_some();
+            if knows && !pattern::matches(number, got, bytes) {
+                return give_up(ctx, flow, Reason::WrongContent);
+            }
+        }
+        asked.got = asked.got.wrapping_add(bytes.len() as u32);
+    }
+
+    fn end(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks, stream: u64) {
+        self.complete(ctx, flow, connection, stream);
+    }
+
+    fn delivered(&mut self, _: &mut Ctx<'_>, _: &mut Flow, _: &mut Asks, _: u64) {}
+
+    #[cold]
+    fn given_up(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        connection: &mut Asks,
+        stream: u64,
+        code: Code,
+        stops: bool,
+    ) {
+        if stops {
+            // Whatever its body was to be, the response may come (RFC 9114 section 4.1).
+            return;
+        }
+        let Some(asked) = connection.data(stream).copied() else { return };
+        connection.refuse(stream, Code::REQUEST_CANCELLED);
+        ctx.counts.http3.resets += 1;
+        self.asking.refused += 1;
+        if code == Code::REQUEST_REJECTED && self.asking.refused <= REFUSED_MAX {
+            self.asking.again += 1;
+            return Client::ask_elsewhere(ctx, &asked);
+        }
+        ctx.counts.detail(&format!("RESET_STREAM: {}", code.name()));
+        if self.client.plan.errors_fail || self.asking.refused > REFUSED_MAX {
+            give_up(ctx, flow, Reason::StreamReset);
+        }
+    }
+
+    #[cold]
+    fn malformed(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, _: &mut Asks, _: u64, fault: Fault) {
+        ctx.counts.detail(fault.why);
+        give_up(ctx, flow, Reason::BadResponse);
+    }
+
+    #[cold]
+    fn broken(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, fault: Fault) {
+        if !flow.has(Flag::Done) {
+            ctx.counts.detail(fault.why);
+            give_up(ctx, flow, Reason::Http3Protocol);
+        }
+    }
+
+    #[cold]
+    fn lost(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks, end: &QuicEnd) {
+        flow.set(Flag::PeerClosed);
+        let open = flow.state != state::CONNECTING;
+        let between = open && connection.streams() == 0 && flow.sent > 0;
+        let code_name = |code| Code(code).name().to_owned();
+        match failure(end, open, Code::NO_ERROR.0, code_name) {
+            _ if flow.has(Flag::Done) || flow.state == state::END => {}
+            // Whoever says nothing for long has gone, too, in good order: nothing was asked that was not answered.
+            None | Some((Reason::IdleTimeout, _)) if between => {
+                if let Some(all) = self.client.plan.per_connection {
+                    let sent = flow.sent.wrapping_sub(self.asking.again);
+                    ctx.counts.unasked += u64::from(all.saturating_sub(sent));
+                }
+            }
+            None => ctx.fail_softly(flow, Reason::ClosedEarly),
+            Some((reason, why)) => {
+                ctx.counts.detail(&why);
+                ctx.fail_softly(flow, reason);
+            }
+        }
+        flow.state = state::END;
+        ctx.close(flow);
+    }
+}
+
+impl Source for With<'_> {
+    fn fill(&self, body: Body, offset: u64, out: &mut [u8]) {
+        Bodies(&self.client.requests).fill(body, offset, out);
+    }
+}
+
+impl Asking {
+    /// Whether a response has said nothing for so long.
+    fn stands_still(&mut self, connection: &Asks, now: Nanos, patience: Nanos) -> bool {
+        self.checked = tick(now);
+        connection.each().any(|(stream, asked)| {
+            debug_assert_eq!(number(stream), asked.number);
+            elapsed(asked.touched, now) >= patience
+        })
+    }
+}

@@ -1,0 +1,470 @@
+//! The streams of a connection: what came on them is understood, and what is owed to them is written as far as they take it.
+
+use crate::counts::Reason;
+use crate::flow::{Ctx, Flag, Flow};
+use crate::pattern;
+use crate::quic::{Carried, Quic, QuicEnd, QuicEvent, QuicRead};
+use http3::{Code, Fault, Head, Peer, Piece, Reader, Role, Use};
+use std::collections::BTreeMap;
+use units::Nanos;
+
+/// Bytes of a body written at a time.
+const PIECE: u64 = 16 << 10;
+/// Bytes of header blocks that are not whole, of all streams.
+const HELD_MAX: usize = 256 << 10;
+
+/// A body: of which kind its bytes are, the message's number, and how many there are.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Body {
+    pub source: u16,
+    pub number: u32,
+    pub len: u64,
+}
+
+/// The stream of a request.
+struct Stream<T> {
+    reader: Reader,
+    data: T,
+    /// Frames to be sent before the body, and how much of them and of the body was.
+    head: Vec<u8>,
+    head_sent: usize,
+    body: Body,
+    body_sent: u64,
+    /// Bytes sent in all.
+    sent: u64,
+    /// Nothing more will be asked to be sent than what is.
+    whole: bool,
+    /// All was sent, or the other end wants no more.
+    done: bool,
+}
+
+/// A connection.
+pub(crate) struct Connection<T> {
+    pub(super) carried: Carried,
+    role: Role,
+    peer: Peer,
+    pub(super) head: Head,
+    streams: BTreeMap<u64, Stream<T>>,
+    /// Our control stream, and what is owed to it.
+    control: Option<u64>,
+    owed: Vec<u8>,
+    /// Bytes of header blocks that are not whole.
+    held: usize,
+    /// The first stream that was not looked at, once GOAWAY has said so; and the one behind the last that came.
+    left: Option<u64>,
+    next: u64,
+    /// A stream on which nothing was asked yet: nobody else knows of it.
+    spare: Option<u64>,
+    scratch: Vec<u8>,
+}
+
+/// What an end does with what comes.
+pub(super) trait Handler<T>: Source {
+    /// The handshake is done.
+    fn connected(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Connection<T>);
+    /// The other end has opened a stream for a request: what is kept of it, unless it is refused.
+    fn begun(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, stream: u64) -> Option<T>;
+    /// A head is in [`Connection::head`].
+    fn head(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Connection<T>, stream: u64);
+    /// A part of a body.
+    fn data(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        connection: &mut Connection<T>,
+        stream: u64,
+        bytes: &[u8],
+    );
+    /// A request or a response is whole.
+    fn end(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Connection<T>, stream: u64);
+    /// All that was sent on a stream was acknowledged.
+    fn delivered(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Connection<T>, stream: u64);
+    /// The other end has reset a stream, or wants no more of it (`stops`).
+    fn given_up(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        connection: &mut Connection<T>,
+        stream: u64,
+        code: Code,
+        stops: bool,
+    );
+    /// A request or a response is malformed; its stream was reset.
+    fn malformed(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        connection: &mut Connection<T>,
+        stream: u64,
+        fault: Fault,
+    );
+    /// What the other end sent ends the connection.
+    fn broken(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, fault: Fault);
+    /// The connection is over.
+    fn lost(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Connection<T>, end: &QuicEnd);
+}
+
+/// Knows the bytes of bodies.
+pub(super) trait Source {
+    /// Writes the bytes of a body from an offset on.
+    fn fill(&self, body: Body, offset: u64, out: &mut [u8]);
+}
+
+impl<T> Connection<T> {
+    pub(super) fn new(role: Role, quic: Box<dyn Quic>, now: Nanos) -> Self {
+        let mut carried = Carried::new(quic, now);
+        carried.close_by(Code::NO_ERROR.0);
+        Self {
+            carried,
+            role,
+            peer: Peer::new(role),
+            head: Head::default(),
+            streams: BTreeMap::new(),
+            control: None,
+            owed: http3::opening(),
+            held: 0,
+            left: None,
+            next: 0,
+            spare: None,
+            scratch: Vec::new(),
+        }
+    }
+
+    /// Streams of requests that are open.
+    pub(super) fn streams(&self) -> usize {
+        self.streams.len()
+    }
+
+    /// What is kept of a stream.
+    pub(super) fn data(&mut self, stream: u64) -> Option<&mut T> {
+        self.streams.get_mut(&stream).map(|stream| &mut stream.data)
+    }
+
+    /// All streams of requests, and what is kept of them.
+    pub(super) fn each(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.streams.iter().map(|(id, stream)| (*id, &stream.data))
+    }
+
+    /// Whether something is not answered, or not sent whole.
+    pub(super) fn owes(&self) -> bool {
+        self.streams.values().any(|stream| !stream.done)
+    }
+
+    /// The other end takes field sections of so many bytes.
+    pub(super) fn peer_list(&self) -> u64 {
+        self.peer.settings().map_or(u64::MAX, |settings| settings.field_section)
+    }
+
+    /// See [`Peer::goaway`].
+    pub(super) fn goaway(&self) -> (Option<u64>, u64) {
+        self.peer.goaway()
+    }
+
+    /// Whether this end has said that it looks at no more requests.
+    pub(super) fn is_leaving(&self) -> bool {
+        self.left.is_some()
+    }
+
+    /// Says that it looks at no more requests than have come.
+    pub(super) fn leave(&mut self) {
+        if self.left.is_none() {
+            self.left = Some(self.next);
+            http3::goaway(self.next, &mut self.owed);
+        }
+    }
+
+    /// Whether the other end takes another request for now.
+    pub(super) fn may_open(&mut self) -> bool {
+        if self.spare.is_none() {
+            self.spare = self.carried.quic.open(true);
+        }
+        self.spare.is_some()
+    }
+
+    /// Opens a stream for a request; none if the other end takes no more for now.
+    pub(super) fn open(&mut self, data: T, bodiless: bool) -> Option<u64> {
+        self.may_open();
+        let id = self.spare.take()?;
+        let mut stream = Stream::new(Role::Client, data);
+        if bodiless {
+            stream.reader.expect_no_body();
+        }
+        self.streams.insert(id, stream);
+        Some(id)
+    }
+
+    /// Sends frames on a stream, and behind them a body. `whole`: nothing follows.
+    pub(super) fn send(&mut self, id: u64, block: &[u8], body: Body, whole: bool) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        http3::headers(block, &mut stream.head);
+        if body.len > 0 {
+            http3::data(body.len, &mut stream.head);
+        }
+        (stream.body, stream.whole) = (body, whole);
+    }
+
+    /// Forgets a stream on which all has come that should, and what was sent has arrived; gives up what was not sent.
+    pub(super) fn take(&mut self, ctx: &mut Ctx<'_>, id: u64) -> Option<T> {
+        let stream = self.streams.remove(&id)?;
+        self.held -= stream.reader.held().min(self.held);
+        ctx.counts.bytes_delivered += stream.sent;
+        if !stream.done {
+            self.carried.quic.reset(id, Code::REQUEST_CANCELLED.0);
+        }
+        Some(stream.data)
+    }
+
+    /// Forgets the streams of requests from number `first` on, which the other end has not looked at.
+    pub(super) fn forget_from(&mut self, first: u64) -> Vec<T> {
+        let gone = self.streams.split_off(&first);
+        for (id, stream) in &gone {
+            self.held -= stream.reader.held().min(self.held);
+            self.carried.quic.stop(*id, Code::REQUEST_CANCELLED.0);
+            self.carried.quic.reset(*id, Code::REQUEST_CANCELLED.0);
+        }
+        gone.into_values().map(|stream| stream.data).collect()
+    }
+
+    /// Resets a stream both ways.
+    pub(super) fn refuse(&mut self, id: u64, code: Code) {
+        self.carried.quic.stop(id, code.0);
+        self.carried.quic.reset(id, code.0);
+        if let Some(stream) = self.streams.remove(&id) {
+            self.held -= stream.reader.held().min(self.held);
+        }
+    }
+
+    /// Writes what is owed to a stream as far as it takes it.
+    pub(super) fn write(&mut self, ctx: &mut Ctx<'_>, id: u64, source: &impl Source) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let quic = &mut self.carried.quic;
+        while !stream.done {
+            let head = &stream.head[stream.head_sent..];
+            let left = stream.body.len - stream.body_sent;
+            let taken = if !head.is_empty() {
+                quic.send(id, head)
+            } else if left > 0 {
+                let piece = left.min(PIECE) as usize;
+                self.scratch.resize(piece, 0);
+                source.fill(stream.body, stream.body_sent, &mut self.scratch);
+                quic.send(id, &self.scratch)
+            } else if stream.whole {
+                quic.finish(id);
+                stream.done = true;
+                break;
+            } else {
+                break;
+            };
+            let Some(taken) = taken else {
+                stream.done = true;
+                break;
+            };
+            ctx.counts.bytes_sent += taken as u64;
+            stream.sent += taken as u64;
+            if stream.head_sent < stream.head.len() {
+                stream.head_sent += taken;
+                if stream.head_sent == stream.head.len() {
+                    stream.head = Vec::new();
+                    stream.head_sent = 0;
+                }
+            } else {
+                stream.body_sent += taken as u64;
+            }
+            // Only one that takes nothing says when it takes more.
+            if taken == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Opens this end's control stream, and writes what is owed to it.
+    pub(super) fn write_control(&mut self) {
+        if self.control.is_none() {
+            self.control = self.carried.quic.open(false);
+        }
+        let Some(id) = self.control else { return };
+        while !self.owed.is_empty() {
+            let taken = self.carried.quic.send(id, &self.owed).unwrap_or(self.owed.len());
+            self.owed.drain(..taken);
+            if taken == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Lets `handler` know of all that has happened.
+    pub(super) fn listen(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, handler: &mut impl Handler<T>) {
+        while let Some(event) = self.carried.quic.poll() {
+            if flow.has(Flag::Failed) || self.carried.is_over() {
+                continue;
+            }
+            match event {
+                QuicEvent::Connected => {
+                    self.carried.connected(ctx, flow);
+                    self.write_control();
+                    handler.connected(ctx, flow, self);
+                }
+                QuicEvent::Readable(id) if id & 2 != 0 => self.read_control(ctx, flow, id, handler),
+                QuicEvent::Readable(id) => self.read(ctx, flow, id, handler),
+                QuicEvent::Writable(id) if Some(id) == self.control => self.write_control(),
+                QuicEvent::Writable(id) => self.write(ctx, id, &*handler),
+                QuicEvent::Delivered(id) if id & 2 == 0 => handler.delivered(ctx, flow, self, id),
+                QuicEvent::Stopped(id, _) if Some(id) == self.control => {
+                    let why = "the control stream was not wanted";
+                    self.end(
+                        ctx,
+                        flow,
+                        handler,
+                        Fault { code: Code::CLOSED_CRITICAL_STREAM, why, of_stream: false },
+                    );
+                }
+                QuicEvent::Stopped(id, code) => {
+                    if let Some(stream) = self.streams.get_mut(&id) {
+                        stream.done = true;
+                        handler.given_up(ctx, flow, self, id, Code(code), true);
+                    }
+                }
+                QuicEvent::Delivered(_) | QuicEvent::Available => {}
+                QuicEvent::Lost(end) => handler.lost(ctx, flow, self, &end),
+            }
+        }
+        self.write_control();
+    }
+
+    /// A fault of the connection: it is told to the other end.
+    #[cold]
+    fn end(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, handler: &mut impl Handler<T>, fault: Fault) {
+        self.carried.close_by(fault.code.0);
+        handler.broken(ctx, flow, fault);
+    }
+
+    /// A unidirectional stream.
+    fn read_control(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, id: u64, handler: &mut impl Handler<T>) {
+        let mut bytes = std::mem::take(&mut self.scratch);
+        bytes.clear();
+        let outcome = self.carried.quic.read(id, &mut |some| bytes.extend_from_slice(some));
+        let mut said = Ok(Use::Read);
+        if !bytes.is_empty() {
+            said = self.peer.read(id, &bytes);
+        }
+        if said == Ok(Use::Read) && matches!(outcome, QuicRead::Finished | QuicRead::Reset(_)) {
+            said = self.peer.finish(id).map(|()| Use::Read);
+        }
+        self.scratch = bytes;
+        match said {
+            Ok(Use::Read) => {}
+            Ok(Use::Stop(code)) => self.carried.quic.stop(id, code.0),
+            Err(fault) => self.end(ctx, flow, handler, fault),
+        }
+    }
+
+    /// The stream of a request.
+    #[inline]
+    fn read(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, id: u64, handler: &mut impl Handler<T>) {
+        if !self.streams.contains_key(&id) {
+            if self.role == Role::Client || id < self.next {
+                // One that is given up already.
+                return;
+            }
+            self.next = id + 4;
+            let kept = if self.left.is_some() { None } else { handler.begun(ctx, flow, id) };
+            match kept {
+                Some(data) => drop(self.streams.insert(id, Stream::new(Role::Server, data))),
+                None => return self.refuse(id, Code::REQUEST_REJECTED),
+            }
+        }
+        let mut bytes = std::mem::take(&mut self.scratch);
+        bytes.clear();
+        let outcome = self.carried.quic.read(id, &mut |some| bytes.extend_from_slice(some));
+        ctx.counts.bytes_received += bytes.len() as u64;
+        let understood = self.understand(ctx, flow, id, &bytes, handler);
+        self.scratch = bytes;
+        if flow.has(Flag::Failed) {
+            return;
+        }
+        let fault = match (understood, outcome) {
+            (Err(fault), _) => fault,
+            (Ok(()), QuicRead::Finished) => {
+                match self.streams.get(&id).map(|stream| stream.reader.finish()) {
+                    Some(Ok(())) => return handler.end(ctx, flow, self, id),
+                    Some(Err(fault)) => fault,
+                    None => return,
+                }
+            }
+            (Ok(()), QuicRead::Reset(code)) if self.streams.contains_key(&id) => {
+                return handler.given_up(ctx, flow, self, id, Code(code), false);
+            }
+            (Ok(()), _) => return,
+        };
+        if !fault.of_stream {
+            return self.end(ctx, flow, handler, fault);
+        }
+        self.carried.quic.stop(id, fault.code.0);
+        handler.malformed(ctx, flow, self, id, fault);
+    }
+
+    /// What came on the stream of a request, piece by piece.
+    #[inline]
+    fn understand(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        id: u64,
+        mut input: &[u8],
+        handler: &mut impl Handler<T>,
+    ) -> Result<(), Fault> {
+        while let Some(stream) = self.streams.get_mut(&id) {
+            let before = stream.reader.held();
+            let piece = stream.reader.read(&mut input, &mut self.head);
+            self.held = self.held + stream.reader.held() - before;
+            match piece? {
+                None if self.held > HELD_MAX => {
+                    let why = "too much of header blocks that are not whole";
+                    return Err(Fault { code: Code::EXCESSIVE_LOAD, why, of_stream: false });
+                }
+                None => break,
+                Some(Piece::Head) => handler.head(ctx, flow, self, id),
+                Some(Piece::Data(bytes)) => handler.data(ctx, flow, self, id, bytes),
+                Some(Piece::Trailers) => {}
+            }
+            if flow.has(Flag::Failed) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<T> Stream<T> {
+    fn new(role: Role, data: T) -> Self {
+        Self {
+            reader: Reader::new(role),
+            data,
+            head: Vec::new(),
+            head_sent: 0,
+            body: Body::default(),
+            body_sent: 0,
+            sent: 0,
+            whole: false,
+            done: false,
+        }
+    }
+}
+
+/// Writes generated bytes of a body.
+pub(super) fn write_generated(body: Body, offset: u64, out: &mut [u8]) {
+    pattern::write(u64::from(body.number), offset, out);
+}
+
+/// The number of the message of a stream.
+pub(super) fn number(stream: u64) -> u32 {
+    (stream >> 2) as u32
+}
+
+/// Fails, and closes in good order.
+#[cold]
+pub(super) fn give_up(ctx: &mut Ctx<'_>, flow: &mut Flow, reason: Reason) {
+    ctx.fail_softly(flow, reason);
+    flow.set(Flag::Closing);
+    ctx.ask.close = true;
+}

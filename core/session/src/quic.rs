@@ -1,0 +1,367 @@
+//! The seam to QUIC: what a session needs of a connection, whoever makes it; and how a connection goes over a UDP flow.
+//!
+//! It is a seam because QUIC encrypts, which draws randomness and reads certificates, and no core room does. Source: RFC 9000.
+//!
+//! Invariants: a connection's datagrams leave in the order in which they were made; they are kept until the stack has sent them.
+//! Whatever an application asks of the carrier, the connection says goodbye first ([`Carried::settle`]).
+
+use crate::counts::{QuicCounts, Reason};
+use crate::echo;
+use crate::flow::{Ctx, Flag, Flow};
+use crate::secure::{Agreed, SecureError};
+use std::collections::VecDeque;
+use units::Nanos;
+
+/// Bytes of datagrams that wait for the stack at which no more are made.
+const AHEAD_MAX: u64 = 64 << 10;
+/// When it is looked again whether they have left.
+const LOOK_AGAIN: Nanos = Nanos::from_micros(100);
+
+/// Unidirectional streams that are read of a connection at a time.
+pub const UNIDIRECTIONAL: u32 = http3::limits::UNIDIRECTIONAL;
+
+/// What happens on a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuicEvent {
+    /// The handshake is done.
+    Connected,
+    /// There is something to read on a stream, or its end; or the other end has just opened it.
+    Readable(u64),
+    /// A stream takes more, or the other end wants no more of it.
+    Writable(u64),
+    /// All of a stream was acknowledged.
+    Delivered(u64),
+    /// The other end asks that no more is sent on a stream, by this code.
+    Stopped(u64, u64),
+    /// More streams may be opened.
+    Available,
+    /// The connection is over.
+    Lost(QuicEnd),
+}
+
+/// Why a connection is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum QuicEnd {
+    /// The application at the other end closed it, by this code.
+    Application(u64),
+    /// The other end closed it with an error of QUIC: its name, and what it says about it.
+    Transport(String),
+    /// The other end does not want the connection (CONNECTION_REFUSED).
+    Refused,
+    /// What the other end sent is no QUIC, or none that is allowed: why.
+    Protocol(String),
+    /// The handshake failed.
+    Tls(SecureError),
+    /// There is no application protocol, or version of QUIC, that both ends speak.
+    NothingCommon(&'static str),
+    /// The other end has lost its state (stateless reset).
+    Reset,
+    /// Nothing came for too long.
+    TimedOut,
+}
+
+/// What came on a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuicRead {
+    /// Nothing more for now.
+    Blocked,
+    /// It has ended.
+    Finished,
+    /// The other end gave it up, by this code.
+    Reset(u64),
+    /// It is no stream that can be read, any more.
+    Closed,
+}
+
+/// What a connection has counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicStats {
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Packets declared lost.
+    pub packets_lost: u64,
+    /// Datagrams received.
+    pub datagrams_received: u64,
+    /// Times the congestion window was reduced.
+    pub congestion_events: u64,
+    /// Smoothed round-trip time.
+    pub rtt: Nanos,
+}
+
+/// One connection. Datagrams in, datagrams out; no socket, no waiting. Streams are named by their identifiers (RFC 9000 section 2.1).
+pub trait Quic: Send {
+    /// Takes a datagram.
+    fn receive(&mut self, now: Nanos, datagram: &[u8]);
+
+    /// What has happened since it was asked last, one after the other.
+    fn poll(&mut self) -> Option<QuicEvent>;
+
+    /// Opens a stream; none if the other end takes no more for now.
+    fn open(&mut self, bidirectional: bool) -> Option<u64>;
+
+    /// Sends bytes on a stream; returns how many it took. One that took none tells when it takes more ([`QuicEvent::Writable`]). `None`: it
+    /// takes no more, ever.
+    fn send(&mut self, stream: u64, bytes: &[u8]) -> Option<usize>;
+
+    /// Nothing more is sent on a stream.
+    fn finish(&mut self, stream: u64);
+
+    /// Gives up what is sent on a stream.
+    fn reset(&mut self, stream: u64, code: u64);
+
+    /// Wants no more of what is received on a stream.
+    fn stop(&mut self, stream: u64, code: u64);
+
+    /// Hands out what came on a stream, in order.
+    fn read(&mut self, stream: u64, take: &mut dyn FnMut(&[u8])) -> QuicRead;
+
+    /// Ends the connection, by a code of the application.
+    fn close(&mut self, now: Nanos, code: u64);
+
+    /// Appends some datagrams that are to be sent now to `out`, and their lengths to `lengths`. Returns whether there were any.
+    fn transmit(&mut self, now: Nanos, out: &mut Vec<u8>, lengths: &mut Vec<u64>) -> bool;
+
+    /// When it is to be woken.
+    fn timeout(&mut self) -> Option<Nanos>;
+
+    /// It may be time for something.
+    fn wake(&mut self, now: Nanos);
+
+    /// What was agreed upon, once the handshake is done.
+    fn agreed(&self) -> Option<Agreed>;
+
+    /// What it has counted.
+    fn stats(&self) -> QuicStats;
+
+    /// Whether it is over, and nothing need be said to the other end any more.
+    fn is_drained(&self) -> bool;
+}
+
+/// Makes the connections of one side of one session entry.
+pub trait QuicSide: Send {
+    /// A client's. `number` counts the side's flows: what varies from flow to flow (the server name) follows it.
+    fn connect(&mut self, now: Nanos, number: u64) -> Result<Box<dyn Quic>, SecureError>;
+
+    /// What a datagram begins that came on a flow without a connection.
+    fn accept(&mut self, now: Nanos, datagram: &[u8]) -> QuicAccepted;
+}
+
+/// What the first datagram of a flow begins.
+pub enum QuicAccepted {
+    /// A connection.
+    Connection(Box<dyn Quic>),
+    /// None, but this is to be answered.
+    Reply(Vec<u8>),
+    /// None.
+    Nothing,
+}
+
+impl std::fmt::Debug for QuicAccepted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Connection(_) => "Connection",
+            Self::Reply(_) => "Reply",
+            Self::Nothing => "Nothing",
+        })
+    }
+}
+
+/// A connection on its flow.
+pub(crate) struct Carried {
+    pub(crate) quic: Box<dyn Quic>,
+    /// Datagrams that the stack has not sent, and the offset of the first byte.
+    out: VecDeque<u8>,
+    base: u64,
+    /// When the application wants to be woken.
+    wake: Option<Nanos>,
+    /// By which code it is to be closed.
+    code: u64,
+    /// It was asked to close.
+    closed: bool,
+    /// The session is over; the connection stays until the other end can no longer need it.
+    over: bool,
+    since: Nanos,
+    /// Of the first packet that has one: the version.
+    seen: bool,
+}
+
+impl Carried {
+    pub(crate) fn new(quic: Box<dyn Quic>, now: Nanos) -> Self {
+        Self {
+            quic,
+            out: VecDeque::new(),
+            base: 0,
+            wake: None,
+            code: 0,
+            closed: false,
+            over: false,
+            since: now,
+            seen: false,
+        }
+    }
+
+    /// Takes a datagram.
+    #[inline]
+    pub(crate) fn receive(&mut self, ctx: &mut Ctx<'_>, datagram: &[u8]) {
+        if !self.seen {
+            self.look(ctx, datagram);
+        }
+        self.quic.receive(ctx.now, datagram);
+    }
+
+    /// Tells what a server answers before the handshake (RFC 9000 sections 17.2.1 and 17.2.5).
+    #[cold]
+    fn look(&mut self, ctx: &mut Ctx<'_>, datagram: &[u8]) {
+        let [first, a, b, c, d, ..] = *datagram else { return };
+        if first & 0x80 == 0 {
+            return self.seen = true;
+        }
+        match (u32::from_be_bytes([a, b, c, d]), first & 0x30) {
+            (0, _) => ctx.counts.quic.version_negotiations += 1,
+            (1, 0x30) => ctx.counts.quic.retries += 1,
+            _ => {}
+        }
+    }
+
+    /// The handshake is done.
+    pub(crate) fn connected(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        self.seen = true;
+        let took = ctx.now.since(self.since);
+        ctx.counts.established += 1;
+        ctx.counts.handshake.record(took.0);
+        if ctx.is_client() {
+            ctx.counts.setup.record(took.0);
+            if let Some(up) = ctx.common.up {
+                flow.set_up_end(ctx.now.saturating_add(up.value(u64::from(flow.number), 0)));
+            }
+        }
+        ctx.counts.quic.connections += 1;
+        if let Some(agreed) = self.quic.agreed() {
+            ctx.alpn = agreed.alpn;
+            *ctx.counts.tls.entry(agreed).or_default() += 1;
+        }
+        // The time of the handshake is over; whoever wants to be woken says so.
+        flow.unset(Flag::Armed);
+        self.wake = None;
+    }
+
+    /// By which code the connection is closed, once it is.
+    pub(crate) fn close_by(&mut self, code: u64) {
+        self.code = code;
+    }
+
+    /// Whether the application is to be woken now: not only the connection.
+    pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) -> bool {
+        self.quic.wake(ctx.now);
+        let is_due = self.wake.is_some_and(|at| at <= ctx.now);
+        if is_due {
+            self.wake = None;
+        } else if self.wake.is_some() {
+            flow.set(Flag::Armed);
+        }
+        is_due
+    }
+
+    /// Whether the session is over, and only the connection is left.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Does what was asked for in this call, and sends what the connection has to say. `sent`: bytes of datagrams that the stack has
+    /// sent so far. Returns whether the session is over with it.
+    #[inline]
+    pub(crate) fn settle(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) -> bool {
+        let ask = &mut ctx.ask;
+        if let Some(at) = ask.wake.take() {
+            self.wake = (at != Nanos::MAX).then_some(at);
+        }
+        let mut ends = false;
+        if std::mem::take(&mut ask.close) | std::mem::take(&mut ask.abort) | std::mem::take(&mut ask.reset)
+            && !self.closed
+        {
+            self.closed = true;
+            self.quic.close(ctx.now, self.code);
+        }
+        if self.closed && !self.over {
+            (self.over, ends) = (true, true);
+            self.wake = None;
+            flow.unset(Flag::Armed);
+            ctx.counts.quic.add(&self.quic.stats());
+        }
+        self.flush(ctx);
+        if self.over && self.quic.is_drained() {
+            ctx.ask.close = true;
+            return ends;
+        }
+        let waits = self.ahead() >= AHEAD_MAX;
+        let again = waits.then(|| ctx.now.saturating_add(LOOK_AGAIN));
+        ctx.ask.wake = [self.wake, self.quic.timeout(), again].into_iter().flatten().min();
+        ends
+    }
+
+    /// Bytes that wait for the stack.
+    fn ahead(&self) -> u64 {
+        self.out.len() as u64
+    }
+
+    #[inline]
+    fn flush(&mut self, ctx: &mut Ctx<'_>) {
+        let gone = ctx.sent.saturating_sub(self.base).min(self.ahead());
+        self.out.drain(..gone as usize);
+        self.base += gone;
+        let scratch = &mut *ctx.scratch;
+        while self.ahead() < AHEAD_MAX {
+            scratch.clear();
+            if !self.quic.transmit(ctx.now, scratch, &mut ctx.ask.datagrams) {
+                break;
+            }
+            self.out.extend(&*scratch);
+        }
+    }
+
+    /// Writes datagrams.
+    pub(crate) fn fill(&self, offset: u64, out: &mut [u8]) {
+        if let Some(skip) = offset.checked_sub(self.base) {
+            echo::copy(&self.out, skip as usize, out);
+        }
+    }
+}
+
+/// Why a session fails whose connection was lost, and more about it; `None` if the other end closed it in good order (`good`: the
+/// code that says so).
+pub(crate) fn failure(
+    end: &QuicEnd,
+    is_open: bool,
+    good: u64,
+    name: impl Fn(u64) -> String,
+) -> Option<(Reason, String)> {
+    Some(match end {
+        // An application that has no code for it says 0.
+        QuicEnd::Application(code) if *code == good || *code == 0 && is_open => return None,
+        QuicEnd::Application(code) => (Reason::QuicClosed, format!("CONNECTION_CLOSE: {}", name(*code))),
+        QuicEnd::Transport(why) => (Reason::QuicClosed, format!("CONNECTION_CLOSE: {why}")),
+        QuicEnd::Refused => (Reason::Refused, "CONNECTION_CLOSE: CONNECTION_REFUSED".to_owned()),
+        QuicEnd::Protocol(why) => (Reason::QuicProtocol, why.clone()),
+        QuicEnd::Tls(SecureError::AlertReceived(name)) => (Reason::TlsAlert, (*name).to_owned()),
+        QuicEnd::Tls(SecureError::Certificate(why)) => (Reason::TlsCertificate, why.clone()),
+        QuicEnd::Tls(SecureError::Protocol(why)) => (Reason::TlsProtocol, why.clone()),
+        QuicEnd::NothingCommon(why) => (Reason::NoHttp3, (*why).to_owned()),
+        QuicEnd::Reset => {
+            (Reason::Reset, "stateless reset: the other end has lost the connection".to_owned())
+        }
+        QuicEnd::TimedOut if is_open => {
+            (Reason::IdleTimeout, "QUIC: nothing received for the idle timeout".to_owned())
+        }
+        QuicEnd::TimedOut => (Reason::SetupTimeout, "QUIC: the handshake was not answered".to_owned()),
+    })
+}
+
+impl QuicCounts {
+    /// A connection is over.
+    pub(crate) fn add(&mut self, stats: &QuicStats) {
+        self.packets_sent += stats.packets_sent;
+        self.packets_lost += stats.packets_lost;
+        self.datagrams_received += stats.datagrams_received;
+        self.congestion_events += stats.congestion_events;
+    }
+}

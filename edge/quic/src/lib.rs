@@ -1,0 +1,78 @@
+//! Connections of QUIC version 1 for flows of sessions: quinn-proto behind the seam of `session::quic`.
+//!
+//! Datagrams in, datagrams out. Not here: sockets, UDP, what is said on streams. Source: RFC 9000, RFC 9001, RFC 9002.
+//!
+//! One endpoint makes all connections of a group of a worker. A flow is one pair of addresses and ports, which the stack tells apart, so
+//! the endpoint need not know them: each flow has a name in place of the peer's address, and a connection that comes from another
+//! flow (a client that migrates) is not followed.
+//!
+//! It is an edge room because its handshakes draw randomness and read the wall clock, as `tls` does. Everything else – connection
+//! identifiers, skipped packet numbers, the order of transport parameters – follows from a seed, and the lengths of what a handshake
+//! says do not follow from chance ([`identity`]). So in virtual time a seed gives the same packets, of the same lengths, at the same instants.
+
+#![forbid(unsafe_code)]
+
+mod connection;
+mod crypto;
+mod identity;
+mod ids;
+mod side;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
+use session::plan::TlsPlan;
+use session::quic::QuicSide;
+use tls::TlsError;
+use units::Nanos;
+
+use crate::side::Side;
+
+/// What one side's connections have in common.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Longest IP packet, and whether it is one of IPv6.
+    pub mtu: u16,
+    /// See `mtu`.
+    pub is_v6: bool,
+    /// Silence after which a connection is over; `None` is never.
+    pub idle_timeout: Option<Nanos>,
+    /// Seed of everything that is drawn by lot outside of the encryption.
+    pub seed: u64,
+}
+
+/// Both sides of one entry's QUIC, for all workers of a run.
+pub struct Sides {
+    tls: tls::Sides,
+    /// The instant zero of the workers' clock, as the library knows instants.
+    zero: Instant,
+}
+
+impl fmt::Debug for Sides {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Sides").finish_non_exhaustive()
+    }
+}
+
+impl Sides {
+    /// From the plan of what its handshakes may agree upon: of TLS 1.3 (RFC 9001 section 4.2).
+    pub fn new(plan: &TlsPlan) -> Self {
+        let plan = TlsPlan { tls12: false, tls13: true, ..plan.clone() };
+        // Only differences to it matter: time itself comes from the workers' clock.
+        Self { tls: tls::Sides::new(Arc::new(plan)), zero: Instant::now() }
+    }
+
+    /// The clients of one worker.
+    pub fn client(&self, settings: Settings) -> Result<Box<dyn QuicSide>, TlsError> {
+        Ok(Box::new(Side::client(self.tls.client_setup()?, settings, self.zero)?))
+    }
+
+    /// The servers of one worker.
+    pub fn server(&self, settings: Settings) -> Result<Box<dyn QuicSide>, TlsError> {
+        Ok(Box::new(Side::server(&self.tls.server_setup()?, settings, self.zero)?))
+    }
+}
+
+#[cfg(test)]
+mod tests;

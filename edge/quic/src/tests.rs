@@ -1,0 +1,223 @@
+mod sessions;
+
+use session::plan::{Content, KeyKind, ServerIdentity, TlsClient, TlsPlan, TlsServer, TlsVerify};
+use session::quic::{Quic, QuicAccepted, QuicEnd, QuicEvent, QuicRead, QuicSide};
+use units::Nanos;
+
+use crate::{Settings, Sides};
+
+fn plan(alpn: &str) -> TlsPlan {
+    TlsPlan {
+        tls12: true,
+        tls13: true,
+        suites: Vec::new(),
+        groups: Vec::new(),
+        alpn: vec![alpn.to_owned()],
+        client: TlsClient {
+            server_name: Some(Content::bytes("a.test")),
+            resumption: None,
+            identity: None,
+            verify: TlsVerify::Off,
+        },
+        server: TlsServer {
+            identity: ServerIdentity::Generated { names: vec!["a.test".to_owned()], key: KeyKind::EcdsaP256 },
+            tickets: 2,
+            client_roots: None,
+        },
+    }
+}
+
+const SETTINGS: Settings =
+    Settings { mtu: 1_500, is_v6: false, idle_timeout: Some(Nanos::from_secs(5)), seed: 7 };
+
+/// Two ends and what lies between them: every datagram takes a millisecond, and some are lost.
+struct World {
+    now: Nanos,
+    client: Box<dyn Quic>,
+    servers: Box<dyn QuicSide>,
+    server: Option<Box<dyn Quic>>,
+    /// What is under way, to the server or to the client, and when it arrives.
+    under_way: Vec<(Nanos, bool, Vec<u8>)>,
+    lost: fn(usize) -> bool,
+    /// Instants and lengths of all datagrams.
+    log: Vec<(Nanos, bool, usize)>,
+    client_events: Vec<QuicEvent>,
+    server_events: Vec<QuicEvent>,
+}
+
+impl World {
+    fn new(clients: &TlsPlan, servers: &TlsPlan, lost: fn(usize) -> bool) -> Self {
+        let now = Nanos::from_secs(1);
+        let mut side = Sides::new(clients).client(SETTINGS).unwrap();
+        Self {
+            now,
+            client: side.connect(now, 0).unwrap(),
+            servers: Sides::new(servers).server(Settings { seed: 8, ..SETTINGS }).unwrap(),
+            server: None,
+            under_way: Vec::new(),
+            lost,
+            log: Vec::new(),
+            client_events: Vec::new(),
+            server_events: Vec::new(),
+        }
+    }
+
+    fn send(&mut self) {
+        let Self { client, server, .. } = self;
+        let ends =
+            std::iter::once((true, &mut **client)).chain(server.as_deref_mut().map(|end| (false, end)));
+        let mut sent = Vec::new();
+        for (to_server, end) in ends {
+            let (mut out, mut lengths) = (Vec::new(), Vec::new());
+            while end.transmit(self.now, &mut out, &mut lengths) {
+                let mut rest = &out[..];
+                for len in lengths.drain(..) {
+                    let (datagram, more) = rest.split_at(len as usize);
+                    sent.push((to_server, datagram.to_vec()));
+                    rest = more;
+                }
+                assert!(rest.is_empty());
+                out.clear();
+            }
+        }
+        for (to_server, datagram) in sent {
+            assert!(datagram.len() <= 1_472, "{}", datagram.len());
+            self.log.push((self.now, to_server, datagram.len()));
+            if !(self.lost)(self.log.len()) {
+                self.under_way.push((self.now + Nanos::from_millis(1), to_server, datagram));
+            }
+        }
+    }
+
+    /// Goes on to the next instant at which something happens; returns whether there is one before `end`.
+    fn step(&mut self, end: Nanos) -> bool {
+        self.send();
+        let timers = [self.client.timeout(), self.server.as_mut().and_then(|server| server.timeout())];
+        let arrivals = self.under_way.iter().map(|(at, ..)| *at);
+        let Some(next) = arrivals.chain(timers.into_iter().flatten()).min().filter(|at| *at <= end) else {
+            return false;
+        };
+        self.now = self.now.max(next);
+        let due: Vec<_> = self.under_way.extract_if(.., |(at, ..)| *at <= next).collect();
+        for (_, to_server, datagram) in due {
+            match (to_server, &mut self.server) {
+                (false, _) => self.client.receive(self.now, &datagram),
+                (true, Some(server)) => server.receive(self.now, &datagram),
+                (true, None) => match self.servers.accept(self.now, &datagram) {
+                    QuicAccepted::Connection(server) => self.server = Some(server),
+                    QuicAccepted::Reply(reply) => self.under_way.push((self.now, false, reply)),
+                    QuicAccepted::Nothing => {}
+                },
+            }
+        }
+        self.client.wake(self.now);
+        self.client_events.extend(std::iter::from_fn(|| self.client.poll()));
+        if let Some(server) = &mut self.server {
+            server.wake(self.now);
+            self.server_events.extend(std::iter::from_fn(|| server.poll()));
+        }
+        true
+    }
+
+    fn run(&mut self, time: Nanos) {
+        let end = self.now + time;
+        while self.step(end) {}
+        self.now = end;
+    }
+}
+
+fn transfer(lost: fn(usize) -> bool) -> World {
+    let mut world = World::new(&plan("h3"), &plan("h3"), lost);
+    world.run(Nanos::from_secs(3));
+    assert_eq!(world.client_events.first(), Some(&QuicEvent::Connected));
+    let agreed = world.client.agreed().unwrap();
+    assert_eq!((agreed.alpn, agreed.version, agreed.resumed), ("h3", "1.3", false));
+    assert_eq!(world.server.as_ref().unwrap().agreed(), Some(agreed));
+    let stream = world.client.open(true).unwrap();
+    let bytes: Vec<u8> = (0..300_000u32).map(|n| n as u8).collect();
+    assert_eq!(world.client.send(stream, &bytes), Some(bytes.len()));
+    world.client.finish(stream);
+    let mut got = Vec::new();
+    let mut end = QuicRead::Blocked;
+    let until = world.now + Nanos::from_secs(10);
+    while end == QuicRead::Blocked && world.step(until) {
+        world.server_events.clear();
+        end = world.server.as_mut().unwrap().read(stream, &mut |some| got.extend_from_slice(some));
+        if end == QuicRead::Closed {
+            end = QuicRead::Blocked;
+        }
+    }
+    assert!(end == QuicRead::Finished && got == bytes, "{end:?}, {} bytes", got.len());
+    world.run(Nanos::from_millis(500));
+    assert!(world.client_events.contains(&QuicEvent::Delivered(stream)));
+    world
+}
+
+#[test]
+fn a_stream_arrives_with_and_without_losses() {
+    let world = transfer(|_| false);
+    assert_eq!(world.client.stats().packets_lost, 0);
+    assert!(world.log.iter().any(|(_, _, len)| *len == 1_472), "datagrams fill the frame");
+    let mut world = transfer(|number| number % 17 == 3);
+    assert!(world.client.stats().packets_lost > 0);
+    // Whoever closes is heard, and both ends are forgotten after a while.
+    world.client.close(world.now, 0x100);
+    world.run(Nanos::from_secs(4));
+    assert_eq!(world.server_events.last(), Some(&QuicEvent::Lost(QuicEnd::Application(0x100))));
+    assert!(world.client.is_drained() && world.server.unwrap().is_drained());
+}
+
+#[test]
+fn a_seed_says_when_packets_leave_and_how_long_they_are() {
+    let lossy = |number: usize| number % 17 == 3;
+    let logs: Vec<_> = (0..3).map(|_| transfer(lossy).log).collect();
+    assert!(logs[0] == logs[1] && logs[1] == logs[2]);
+}
+
+#[test]
+fn who_has_nothing_in_common_is_told() {
+    let mut world = World::new(&plan("h3"), &plan("doq"), |_| false);
+    world.run(Nanos::from_secs(3));
+    let lost = world.client_events.iter().find(|event| matches!(event, QuicEvent::Lost(_)));
+    assert!(matches!(lost, Some(QuicEvent::Lost(QuicEnd::NothingCommon(_)))), "{lost:?}");
+}
+
+#[test]
+fn silence_ends_a_handshake() {
+    let mut world = World::new(&plan("h3"), &plan("h3"), |_| true);
+    world.run(Nanos::from_secs(20));
+    assert_eq!(world.client_events, [QuicEvent::Lost(QuicEnd::TimedOut)]);
+    assert!(world.client.is_drained());
+}
+
+#[test]
+fn certificates_are_verified_if_asked() {
+    let verified =
+        TlsPlan { client: TlsClient { verify: TlsVerify::Generated, ..plan("h3").client }, ..plan("h3") };
+    // The certificate that this client trusts was made for other servers.
+    let mut world = World::new(&verified, &plan("h3"), |_| false);
+    world.run(Nanos::from_secs(3));
+    let lost = world.client_events.iter().find(|event| matches!(event, QuicEvent::Lost(_)));
+    assert!(matches!(lost, Some(QuicEvent::Lost(QuicEnd::Tls(_)))), "{lost:?}");
+    let told = world.server_events.iter().find(|event| matches!(event, QuicEvent::Lost(_)));
+    assert!(matches!(told, Some(QuicEvent::Lost(QuicEnd::Tls(_)))), "{told:?}");
+}
+
+#[test]
+fn what_is_no_quic_begins_nothing() {
+    let mut servers = Sides::new(&plan("h3")).server(SETTINGS).unwrap();
+    let mut version = vec![0xc0, 0xfa, 0xce, 0xb0, 0x0c, 8];
+    version.extend([1; 8]);
+    version.push(0);
+    let now = Nanos::from_secs(1);
+    for bytes in [&[][..], &[0x40; 60][..9], &version, b"GET / HTTP/1.1\r\n\r\n"] {
+        assert!(matches!(servers.accept(now, bytes), QuicAccepted::Nothing), "{bytes:x?}");
+    }
+    // Version Negotiation, if the datagram is as long as a client's first must be (RFC 9000 section 6).
+    version.resize(1_200, 0);
+    let QuicAccepted::Reply(reply) = servers.accept(now, &version) else { panic!("no reply") };
+    assert_eq!((reply[0] & 0x80, &reply[1..5]), (0x80, &[0; 4][..]));
+    // A packet of a connection that nobody knows: a stateless reset, shorter than it (RFC 9000 section 10.3).
+    let QuicAccepted::Reply(reply) = servers.accept(now, &[0x41; 60]) else { panic!("no reply") };
+    assert!(reply.len() < 60);
+}
