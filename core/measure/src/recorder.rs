@@ -473,17 +473,21 @@ impl Recorder {
     fn receive(
         &mut self,
         stream: usize,
-        packets: u16,
+        mut packets: u16,
         bytes: u16,
         latency: u64,
         now: Nanos,
         bucket: &mut Bucket,
     ) {
-        let last = &mut self.states[stream * self.lanes].last;
         let sent = now.since(Nanos(latency));
-        if sent.min(last.sent) < self.touched_until && self.table.touched.is_some() {
-            return self.receive_touched(stream, packets, bytes, latency, now, bucket);
+        let last_sent = self.states[stream * self.lanes].last.sent;
+        if sent.min(last_sent) < self.touched_until && self.table.touched.is_some() {
+            packets -= self.receive_touched(stream, packets, bytes, latency, now, bucket);
+            if packets == 0 {
+                return;
+            }
         }
+        let last = &mut self.states[stream * self.lanes].last;
         let row = &mut self.table.rows[stream];
         row.arrived(packets.into(), bytes, latency);
         self.table.latencies.count(stream, latency, packets, bucket);
@@ -501,7 +505,7 @@ impl Recorder {
         last.goes_on(packets, sent, latency, now);
     }
 
-    /// The same of packets that a pause touched, or that follow one.
+    /// The same of packets that a pause touched, or of the first that follows one; of how many.
     #[cold]
     #[inline(never)]
     fn receive_touched(
@@ -512,12 +516,12 @@ impl Recorder {
         latency: u64,
         now: Nanos,
         bucket: &mut Bucket,
-    ) {
+    ) -> u16 {
         let sent = now.since(Nanos(latency));
         let is_touched = sent < self.touched_until;
         // Of packets that no pause touched only the first follows one.
         let taken = if is_touched { packets } else { 1 };
-        let Some(touched) = &mut self.table.touched else { return };
+        let Some(touched) = &mut self.table.touched else { return 0 };
         let last = &mut self.states[stream * self.lanes].last;
         let (row, latencies) = match is_touched {
             true => (&mut touched.rows[stream], &mut touched.latencies),
@@ -539,9 +543,7 @@ impl Recorder {
             (1..taken).for_each(|_| last.disturb(excess, 0));
         }
         last.goes_on(0, sent, latency, now);
-        if taken < packets {
-            self.receive(stream, packets - taken, bytes, latency, now, bucket);
-        }
+        taken
     }
 
     /// Exchanges what was counted for `empty`. If that has more rows, there are so many streams from now on.

@@ -276,6 +276,11 @@ impl Schedule {
         if next < self.end { next } else { Nanos::MAX }
     }
 
+    /// When the next slot of streams with a rate is due; streams without one are never late. [`Nanos::MAX`] if there is none.
+    pub fn next_paced_due(&self) -> Nanos {
+        Some(self.first_due()).filter(|due| *due < self.end).unwrap_or(Nanos::MAX)
+    }
+
     /// Whether streams without a rate want all the room there is; not while they are held.
     pub fn is_greedy(&self) -> bool {
         !self.greedy_over && self.greedy.iter().any(|c| !c.is_finished() && !c.is_held())

@@ -101,6 +101,7 @@ fn a_stream_without_a_rate_has_nothing_due_after_the_end() {
     let mut out = [Slot::default(); 8];
     assert!(schedule.poll(Nanos(999), &mut out, 64) > 0);
     assert!(schedule.next_due() <= Nanos(999) && !schedule.is_finished() && schedule.is_greedy());
+    assert_eq!(schedule.next_paced_due(), Nanos::MAX, "a stream without a rate is never late");
     assert_eq!(schedule.poll(Nanos(1_000), &mut out, 64), 0);
     // Virtual time jumps to what is due next; something in the past would hold it for ever.
     assert_eq!(schedule.next_due(), Nanos::MAX);

@@ -41,10 +41,11 @@ pub use control::commands::{
     PingCommand, PingReply, ProtocolAction, ProtocolCommand, RateCommand, RemoveCommand, Reply, ReplyFuture,
     Speed, channel,
 };
+pub use counts::interval::STREAMS_KEPT;
 pub use error::EngineError;
 pub use figures::{NeighbourView, PortView, SessionView, StreamView};
 pub use footprint::memory_needed;
-pub use observer::{STREAMS_KEPT, TrialObserver, View};
+pub use observer::{TrialObserver, View};
 pub use session::{RunOptions, Session, unanswered};
 pub use trial::hosts::host_macs;
 pub use trial::rig::Rig;

@@ -7,9 +7,6 @@ use crate::trial::Trial;
 use std::net::IpAddr;
 use units::Nanos;
 
-/// Streams of a run up to which an observer may keep intervals of its own: of more, adding them up takes too long.
-pub const STREAMS_KEPT: usize = 20_000;
-
 /// Receives snapshots of a running trial.
 pub trait TrialObserver {
     /// Time from one snapshot to the next.

@@ -4,11 +4,13 @@
 //! streams there are.
 
 use super::sessions::SessionCounts;
-use crate::observer::STREAMS_KEPT;
 use fragment::FragmentCounts;
 use histogram::Scale;
 use measure::{DamageCounts, Damages, Egress, EgressCounts, Paths, Samples, Table};
 use sched::PacingRecord;
+
+/// Streams of a run up to which an observer may keep intervals of its own: of more, adding them up takes too long.
+pub const STREAMS_KEPT: usize = 20_000;
 
 /// Streams up to which each has a pacing record of its own.
 pub(crate) const PACING_RECORDS_MAX: usize = 256;

@@ -404,6 +404,9 @@ impl<'a> Transmitter<'a> {
 
     /// When the first packet that has not left was due, on the clock whose `epoch` is the schedule's 0.
     pub(crate) fn oldest_due(&self, epoch: Nanos) -> Nanos {
+        if self.schedule.is_greedy() {
+            return epoch.saturating_add(self.schedule.next_paced_due());
+        }
         let waiting = self.slots[..self.filled].first().map(|slot| slot.due);
         epoch.saturating_add(waiting.unwrap_or_else(|| self.schedule.next_due()))
     }
