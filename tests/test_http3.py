@@ -91,7 +91,7 @@ def test_a_client_that_leaves(host):
 
 
 @pytest.mark.parametrize("streams", [1, 50])
-def test_caddy_byte_by_byte(host, streams):
+def test_files_of_every_size_from_caddy(host, streams):
     """Files of every size from Go's QUIC, each compared by its length; 3 connections with their requests."""
     caddy = Caddy(host.lab, host.host)
     for path, size in caddy.OBJECTS.items():
@@ -198,7 +198,7 @@ def test_what_can_not_be_is_refused(lab):
     assert done.exit == 2, done
     for place in ("pipeline", "close_by", "headers.upgrade", "tls.versions", "tls.suites"):
         assert place in done.out + done.err, (place, done)
-    entry = {**entry, "app": {"mix": [{"name": "a", "http": {"version": 3}}, {"name": "b", "dns": {"queries": ["a.test"]}}]}}
+    entry = {**entry, "app": {"mix": [{"name": "a", "app": {"http": {"version": 3}}}, {"name": "b", "app": {"dns": {"names": "a.test"}}}]}}
     entry = {key: entry[key] for key in ("name", "client", "server", "app", "open")}
     done = lab.eagre("check", lab.profile(ports, None, sessions=[entry]))
     assert done.exit == 2 and "HTTP/3 goes over QUIC" in done.err, done
