@@ -477,12 +477,13 @@ def histograms(bench):
 
 
 def integrity(bench):
-    """P20: payloads that are compared against those that are not, in memory and where the kernel copies each packet."""
+    """P20: payloads that are compared against those that are not, where a device can be: there packets are copied. In memory nothing
+    else looks at a payload; it has no target."""
     for size in ("128B", "imix", "1518B"):
         sized = ("128B", size)
         run = lambda *changes: lambda: eagre("P20", changed("P20", "p20", sized, *changes), seconds=bench.seconds)
         full, signature = alternate(bench, run(), run(("full", "signature")))
-        yield against("P20", f"`integrity: full` against `signature`, `ring`, {size}", 0.5, full, signature)
+        yield against("P20", f"`integrity: full` against `signature`, `ring`, {size}", None, full, signature)
     with OwnPair() as pair:
         near = pair.within(pair.near)
         run = lambda *changes: lambda: eagre("P20", changed("P20", "p20-veth", *changes), seconds=bench.seconds, inside=near)
