@@ -75,7 +75,7 @@ function Top({ parts }: { parts: string[] }) {
             {name}
           </a>
         ))}
-        <Docs />
+        <a href="docs/">Docs</a>
       </nav>
       <div class="who">
         <Who />
@@ -83,15 +83,6 @@ function Top({ parts }: { parts: string[] }) {
       </div>
     </header>
   );
-}
-
-/** The documentation, if the program was installed with it. */
-function Docs() {
-  const [has, setHas] = useState(false);
-  useEffect(() => {
-    fetch("docs/", { method: "HEAD" }).then((answer) => setHas(answer.ok), () => undefined);
-  }, []);
-  return has ? <a href="docs/">Docs</a> : null;
 }
 
 function Who() {

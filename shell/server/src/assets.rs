@@ -27,6 +27,10 @@ const NOT_BUILT: &str = "<!doctype html><html lang=en><meta charset=utf-8><title
 <h1>Eagre</h1><p>This program was built without its dashboard; <code>make build</code> builds both. \
 The API is at <a href=\"/api/v1/openapi.json\">/api/v1</a>, metrics are at <a href=\"/metrics\">/metrics</a>.";
 
+const NOT_INSTALLED: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Eagre</title><h1>Eagre</h1>\
+<p>This program was installed without the pages of its documentation. Packages have them, and <code>make docs</code> \
+makes them. <a href=\"/\">Back to the dashboard</a>";
+
 /// A file of the dashboard; `/` is its page.
 pub(crate) fn serve(path: &str, headers: &HeaderMap) -> Result<Response, Fault> {
     let name = match path.trim_start_matches('/') {
@@ -91,9 +95,8 @@ impl Pages {
             name.to_owned()
         };
         if self.names.is_empty() {
-            return Err(Fault::not_found(
-                "this program was installed without its documentation's pages; 'make docs' makes them",
-            ));
+            let text = NOT_INSTALLED.as_bytes().to_vec();
+            return Ok(page(StatusCode::NOT_FOUND, "text/html; charset=utf-8", text, None));
         }
         if !self.names.contains(&whole) {
             return Err(Fault::not_found(format!("no such page: /docs/{name}")));
