@@ -356,7 +356,7 @@ mod tests {
             said.contains("One stream sent 1,000 packets in 2 s, 500 pps: 1,000 came back, none was lost."),
             "{said}"
         );
-        assert!(said.contains("median 1 us, 99% took 2 us or less, the longest 3 us."), "{said}");
+        assert!(said.contains("median 1 µs, 99% took 2 µs or less, the longest 3 µs."), "{said}");
         assert!(
             said.contains("Every figure holds. None was reached")
                 && said.contains("bench PROFILE throughput"),
