@@ -10,6 +10,7 @@ import browser as browsers
 import pytest
 from lab import REPO, missing, wait_until
 from server import Server, inside, rings
+from servers import Nginx
 
 TAB, ENTER, DOWN, END, SPACE = "\ue004", "\ue007", "\ue015", "\ue010", " "
 DESK, HAND = (1280, 1000), (360, 740)
@@ -659,6 +660,145 @@ def test_a_router_is_tested_by_a_form(lab):
             assert page.run(EXAMINE) == [] and page.console() == []
         finally:
             page.close()
+
+
+def test_a_web_server_is_tested_by_a_form(lab):
+    """nginx, by picking a port and typing a rate and a duration."""
+    if browsers.missing():
+        missing(f"needs {', '.join(browsers.missing())}")
+    tester, site = lab.netns("tester"), lab.netns("site")
+    lab.veth(tester, "veth0", site, "s0")
+    for address in ("10.0.0.1/24", "10.0.1.2/24"):
+        site.ip("address", "add", address, "dev", "s0")
+    nginx = Nginx(lab, site, 'location / { return 200 "hello\\n"; }')
+    server = Server(lab, ns=tester)
+    with inside(tester):
+        page = browsers.Browser()
+        try:
+            show(page, server, "start/web")
+            says(page, "Settings", "pages", "Good: ")
+            offered(page, "veth0")
+            set_field(page, "lab", "Port", "veth0")
+            set_field(page, "pages", "Opened", "40/s")
+            set_field(page, "load", "Duration", "3s")
+            says(page, "1 error", "ramp_up")
+            set_field(page, "load", "Duration", "11s")
+            says(page, "Good: ")
+            press_button(page, "Start")
+            run = {"id": address_of(page, "runs")}
+            server.ended(run)
+            rows = server.get(f"/api/v1/runs/{run['id']}/result")["sessions"]
+            assert all(row["completed"] > 50 and not any(row.get("failed", {}).values()) for row in rows.values()), rows
+            assert len(nginx.requests(1)) == sum(row["transactions"] for row in rows.values())
+            says(page, "Passed.", "sessions.pages.failed_ratio", "Sessions and transactions")
+            assert page.run(EXAMINE) == [] and page.console() == []
+        finally:
+            page.close()
+
+
+# Drags over a chart from one share of its width to another.
+DRAG = """
+const over = [...document.querySelectorAll('.u-over')][arguments[0]];
+const box = over.getBoundingClientRect();
+const at = share => ({bubbles: true, button: 0, buttons: 1, movementX: 9, clientX: box.left + share * box.width, clientY: box.top + box.height / 2});
+over.dispatchEvent(new MouseEvent('mouseenter', at(arguments[1])));
+over.dispatchEvent(new MouseEvent('mousedown', at(arguments[1])));
+document.dispatchEvent(new MouseEvent('mousemove', at(arguments[2])));
+over.dispatchEvent(new MouseEvent('mousemove', at(arguments[2])));
+document.dispatchEvent(new MouseEvent('mouseup', at(arguments[2])));
+over.dispatchEvent(new MouseEvent('mouseup', at(arguments[2])));
+"""
+
+# Points at the left and the right edge of a chart: what its legend says of them.
+EDGES = """
+const over = [...document.querySelectorAll('.u-over')][arguments[0]];
+const box = over.getBoundingClientRect();
+const x = box.left + arguments[1] * (box.width - 2) + 1;
+over.dispatchEvent(new MouseEvent('mouseenter', {clientX: x, clientY: box.top + 20}));
+over.dispatchEvent(new MouseEvent('mousemove', {clientX: x, clientY: box.top + 20}));
+"""
+
+
+def pointed(page, chart, share):
+    """The time that a chart's legend says when somebody points at a share of its width, s."""
+    page.run(EDGES, chart, share)
+    find = "return [...document.querySelectorAll('.chart')][arguments[0]].querySelector('.legend .muted')?.textContent ?? ''"
+    said = wait_until(lambda: page.run(find, chart), "what is pointed at")
+    return float(said.removeprefix("at ").removesuffix(" s"))
+
+
+def bounds(page):
+    return [float(page.run("return [...document.querySelectorAll('input[type=number]')].at(arguments[0]).value", n)) for n in (-2, -1)]
+
+
+def test_a_part_of_a_run_has_an_address(page, server):
+    """Dragged over in one chart, shown by all, typed, opened again from its address; with the stream that was chosen."""
+    run = start(server, profile_name="demo", duration_s=4, rate="2kpps", keep=True)
+    server.ended(run)
+    show(page, server, f"runs/{run['id']}")
+    wait_until(lambda: figures(page)["charts"] >= 3, "its charts")
+    whole = bounds(page)
+    assert whole[0] == 0 and whole[1] == pytest.approx(4, abs=1.5)
+    page.run(DRAG, 0, 0.25, 0.75)
+    says(page, "Whole run")
+    first, last = bounds(page)
+    assert 0 < first < last < whole[1] and last - first == pytest.approx(whole[1] / 2, abs=0.8)
+    address = page.run("return location.hash")
+    assert f"from={first:g}" in address and f"to={last:g}" in address
+    for chart in (0, 1):
+        assert first - 0.6 <= pointed(page, chart, 0) <= pointed(page, chart, 1) <= last + 0.6
+    # Another end by the keyboard's way, a stream, and the same address in another window.
+    choose_bound = "const i = [...document.querySelectorAll('input[type=number]')].at(-1); i.value = '3.5'; i.dispatchEvent(new Event('change', {bubbles: true}))"
+    page.run(choose_bound)
+    wait_until(lambda: "to=3.5" in page.run("return location.hash"), "the new end in the address")
+    page.run("[...document.querySelectorAll('.grid .line')].find(l => l.textContent.includes('west-ipv4')).click()")
+    says(page, "only stream west-ipv4")
+    address = page.run("return location.hash")
+    assert page.run(EXAMINE) == []
+    show(page, server, address.removeprefix("#/"))
+    says(page, "only stream west-ipv4", "Whole run")
+    assert bounds(page) == [first, 3.5]
+    press_button(page, "Whole run")
+    wait_until(lambda: "from" not in page.run("return location.hash"), "the whole run")
+    assert bounds(page)[0] == 0
+    # An address that makes no sense shows all.
+    show(page, server, f"runs/{run['id']}?from=9&to=2")
+    wait_until(lambda: figures(page)["charts"] >= 3, "its charts")
+    assert bounds(page)[0] == 0 and "Whole run" not in text(page)
+    assert page.console() == []
+
+
+def test_a_figure_is_followed_from_result_to_result(page, server):
+    """Three runs of a test: the page of the newest has a curve over all, and the address says of which figure."""
+    rates = (1000, 2000, 3000)
+    runs = []
+    for rate in rates:
+        runs.append(start(server, profile_name="demo", name="followed", duration_s=1, rate=f"{rate}pps", keep=True))
+        server.ended(runs[-1])
+    show(page, server, f"results/{runs[-1]['id']}")
+    says(page, "This result and earlier ones", "Compare all 3 results")
+    names = page.run("return [...[...document.querySelectorAll('label')].find(l => l.textContent.startsWith('Figure')).querySelectorAll('option')].map(o => o.value)")
+    assert any("received" in name for name in names) and any("latency" in name for name in names), names
+    received = next(name for name in names if "received" in name)
+    choose(page, "Figure", received)
+    wait_until(lambda: "figure=" in page.run("return location.hash"), "the figure in the address")
+    values = []
+    for share in (0.05, 0.5, 0.95):
+        page.run(EDGES, 0, share)
+        time.sleep(0.2)
+        values.append(page.run("return document.querySelector('.chart .legend .figure').textContent"))
+    # What each sent may be less on a busy machine; the page shows what is stored.
+    stored = server.get(f"/api/v1/compare?ids={','.join(run['id'] for run in runs)}")["rows"]
+    cells = next(row for row in stored if row["goal"] == received.rpartition(" · ")[2].replace(" ", "_"))["cells"]
+    assert [float(value.split()[0]) * 1e3 for value in values] == pytest.approx([cell["value"] for cell in cells], rel=1e-3), values
+    show(page, server, page.run("return location.hash").removeprefix("#/"))
+    says(page, "Compare all 3 results")
+    assert page.run("return [...document.querySelectorAll('label')].find(l => l.textContent.startsWith('Figure')).querySelector('select').value") == received
+    # The first of them has none before it.
+    show(page, server, f"results/{runs[0]['id']}")
+    says(page, "Report")
+    assert "earlier ones" not in text(page)
+    assert page.run(EXAMINE) == [] and page.console() == []
 
 
 def test_whoever_may_watch_sees_no_start(page, lab, tmp_path):

@@ -45,6 +45,10 @@ interface Wanted {
   note?: string;
   /** What is marked below the axis. */
   bands?: () => Band[];
+  /** The part of the x axis to show; null or absent is all. */
+  range?: [number, number] | null;
+  /** Called with the part of the x axis that somebody drags over. */
+  select?: (from: number, to: number) => void;
 }
 
 const DASHES: number[][] = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2], [12, 4, 4, 4], [3, 6]];
@@ -79,7 +83,9 @@ function mark(plot: uPlot, bands: Band[]): void {
   const { left, top, width, height } = plot.bbox;
   plot.ctx.save();
   plot.ctx.fillStyle = colour("--warn");
+  const { min, max } = plot.scales.x!;
   for (const band of bands) {
+    if (band.to < min! || band.from > max!) continue;
     const to = Math.min(plot.valToPos(band.to, "x", true), left + width);
     const from = Math.max(Math.min(plot.valToPos(band.from, "x", true), to - 3), left);
     if (to > left) plot.ctx.fillRect(from, top + height + devicePixelRatio, Math.max(to - from, 3), STRIP * devicePixelRatio);
@@ -87,7 +93,20 @@ function mark(plot: uPlot, bands: Band[]): void {
   plot.ctx.restore();
 }
 
-function options(wanted: Wanted, width: number, bands: () => Band[], pointed: (index: number | null) => void): uPlot.Options {
+/** Fewer pixels are a click. */
+const DRAGGED_MIN = 6;
+
+/** Hands on the part of the x axis that was dragged over. */
+function selected(plot: uPlot, select: Wanted["select"]): void {
+  const { left, width } = plot.select;
+  if (width < DRAGGED_MIN) return;
+  plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+  select?.(Math.max(0, plot.posToVal(left, "x")), plot.posToVal(left + width, "x"));
+}
+
+function options(latest: () => Wanted, width: number, pointed: (index: number | null) => void): uPlot.Options {
+  const wanted = latest();
+  const all: (min: number, max: number) => [number, number] = (min, max) => (wanted.points ? widen(min, max) : [min, max]);
   const axis = { stroke: () => colour("--muted"), font: "12px system-ui, sans-serif", ticks: { show: false } };
   const grid = { stroke: () => colour("--grid"), width: 1 };
   const decade = (_plot: uPlot, splits: number[]) => splits.map((v) => (Math.abs(Math.log10(v) % 1) < 1e-9 ? v : null));
@@ -96,9 +115,9 @@ function options(wanted: Wanted, width: number, bands: () => Band[], pointed: (i
     height: height(width),
     padding: [10, 14, 0, 0],
     legend: { show: false },
-    cursor: { y: false, drag: { setScale: false, x: false, y: false }, points: { size: 6 } },
+    cursor: { y: false, drag: { setScale: false, x: !!wanted.select, y: false }, points: { size: 6 } },
     scales: {
-      x: { time: false, ...(wanted.points ? { range: (_p, min, max) => widen(min, max) } : {}) },
+      x: { time: false, range: (_plot, min, max) => latest().range ?? all(min, max) },
       y: wanted.log ? { distr: 3, range: logarithmic } : { range: linear(wanted.least ?? 1) },
     },
     axes: [
@@ -113,7 +132,12 @@ function options(wanted: Wanted, width: number, bands: () => Band[], pointed: (i
       },
     ],
     series: [{}, ...wanted.lines.map((one) => series(one, wanted.points ?? false))],
-    hooks: { drawClear: [(plot) => mark(plot, bands())], setCursor: [(plot) => pointed(plot.cursor.idx ?? null)], draw: [() => void drawn.charts++] },
+    hooks: {
+      drawClear: [(plot) => mark(plot, latest().bands?.() ?? [])],
+      setCursor: [(plot) => pointed(plot.cursor.idx ?? null)],
+      setSelect: [(plot) => selected(plot, latest().select)],
+      draw: [() => void drawn.charts++],
+    },
   };
 }
 
@@ -200,7 +224,7 @@ export function Chart(wanted: Wanted) {
 
   useLayoutEffect(() => {
     const host = box.current!;
-    const made = new uPlot(options(latest.current, Math.max(host.clientWidth, 200), () => latest.current.bands?.() ?? [], setPointer), [[], ...wanted.lines.map(() => [])] as never, host);
+    const made = new uPlot(options(() => latest.current, Math.max(host.clientWidth, 200), setPointer), [[], ...wanted.lines.map(() => [])] as never, host);
     plot.current = made;
     const resized = new ResizeObserver(() => {
       const width = host.clientWidth;
@@ -219,7 +243,7 @@ export function Chart(wanted: Wanted) {
       plot.current = null;
     };
   }, [shape]);
-  useLayoutEffect(draw, [wanted.version, shape]);
+  useLayoutEffect(draw, [wanted.version, shape, wanted.range?.[0], wanted.range?.[1]]);
   useEffect(() => plot.current?.redraw(false, true), [paint]);
 
   return (

@@ -32,6 +32,11 @@ export class Track {
     return this.held;
   }
 
+  /** The newest sample's time, s; 0 without one. */
+  get end(): number {
+    return this.held ? this.at[this.slot(this.held - 1)]! : 0;
+  }
+
   /** How many samples as pushed one kept sample stands for. */
   get resolution(): number {
     return this.stride;

@@ -159,14 +159,25 @@ fn about(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn profiles(name: &str) -> ProfileStore {
-        let folder = std::env::temp_dir().join(format!("eagre-profiles-{}-{name}", std::process::id()));
-        ProfileStore::new(&folder).unwrap()
+    /// A folder that is removed with it.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Self {
+            Self(std::env::temp_dir().join(format!("eagre-profiles-{}-{name}", std::process::id())))
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
     }
 
     #[test]
     fn names_lead_nowhere_else() {
-        let profiles = profiles("names");
+        let folder = Scratch::new("names");
+        let profiles = ProfileStore::new(&folder.0).unwrap();
         for name in ["../x", "a/b", "", ".hidden", "ä", &"x".repeat(65)] {
             assert_eq!(profiles.text(name).unwrap_err().status(), 422, "{name}");
         }
@@ -177,7 +188,8 @@ mod tests {
 
     #[test]
     fn kept_profiles_come_back() {
-        let profiles = profiles("kept");
+        let folder = Scratch::new("kept");
+        let profiles = ProfileStore::new(&folder.0).unwrap();
         profiles.put("mine", "# what it does\nports: {}\n").unwrap();
         assert_eq!(profiles.text("mine").unwrap(), "# what it does\nports: {}\n");
         let entry = profiles.list().unwrap().into_iter().find(|entry| entry.name == "mine").unwrap();

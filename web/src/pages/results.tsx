@@ -2,6 +2,7 @@
 
 import { useEffect, useState } from "preact/hooks";
 import { change, inUnit, instant, several } from "../format";
+import { Across } from "../across";
 import { Action, OutcomeBadge, Panel, Title, Wrong } from "../parts";
 import { usePoll } from "../poll";
 import { go, to } from "../route";
@@ -171,9 +172,20 @@ export function ResultPage({ id }: { id: string }) {
           </p>
         </div>
       )}
+      {campaign && <Across id={id} ids={earlier(campaign, stored.value ?? [])} />}
       {stored.value && <Report path={`${path}/report`} title={`Report of ${name}`} />}
     </>
   );
+}
+
+/** Results that are compared at once. */
+const ACROSS_MAX = 20;
+
+/** This result and those before it of the same name and method, the oldest first. */
+function earlier(campaign: Summary, newestFirst: Summary[]): string[] {
+  const same = newestFirst.filter((one) => one.name === campaign.name && one.method === campaign.method && one.trials > 0).map((one) => one.id);
+  const own = Math.max(0, same.indexOf(campaign.id));
+  return same.slice(own, own + ACROSS_MAX).reverse();
 }
 
 /** A report page in a frame. Its text is fetched, so that the token stays in a header; its scripts do not run. */

@@ -10,8 +10,9 @@ import { useSource } from "../frame";
 import { lossWords, underWay } from "../loss";
 import { achievedWords, Action, Announcement, Badge, Note, Notes, OutcomeBand, overallWords, Panel, Tile, Title, verdictWords, Wrong } from "../parts";
 import { LiveProtocols, ProtocolResults } from "../protocols";
-import { go, to } from "../route";
+import { go, Options, show, to, written } from "../route";
 import { call, read, save } from "../server";
+import { useSignal } from "../signal";
 import { fromLive, fromResult } from "../rows";
 import { Streams } from "../streams";
 import { Ports, Sessions, Variation, Workers } from "../tables";
@@ -75,9 +76,12 @@ function NotHere({ id, problem }: { id: string; problem: unknown }) {
 }
 
 function Shown({ feed, run }: { feed: RunFeed; run: Run }) {
-  const [chosen, setChosen] = useState<number | null>(null);
   const { names } = run;
-  const stream = chosen === null ? null : (names.streams[chosen] ?? null);
+  const options = new Options(useSignal(written));
+  const found = names.streams.indexOf(options.text("stream") ?? "");
+  const chosen = found < 0 ? null : found;
+  const choose = (index: number | null) => show({ stream: index === null ? null : (names.streams[index] ?? null) });
+  const stream = chosen === null ? null : names.streams[chosen]!;
   const running = !feed.ended;
   const mayRun = useMayRun();
   const about = useMemo(() => <About run={run} />, [run]);
@@ -87,7 +91,7 @@ function Shown({ feed, run }: { feed: RunFeed; run: Run }) {
       <Head feed={feed} run={run} />
       {running && mayRun && <Controls run={run} stream={stream} changed={(next) => feed.take("run", next)} />}
       <Figures feed={feed} />
-      <Charts feed={feed} chosen={chosen} stream={stream} clear={() => setChosen(null)} />
+      <Charts feed={feed} chosen={chosen} stream={stream} clear={() => choose(null)} range={options.range()} />
       {names.sessions.length > 0 && (
         <Panel title="Sessions">
           <Sessions names={names} live={feed.live} result={feed.result} />
@@ -95,7 +99,7 @@ function Shown({ feed, run }: { feed: RunFeed; run: Run }) {
       )}
       {names.streams.length > 0 && table && (
         <Panel title="Streams">
-          <Streams names={names.streams} table={table} running={running} chosen={chosen} choose={setChosen} />
+          <Streams names={names.streams} table={table} running={running} chosen={chosen} choose={choose} />
         </Panel>
       )}
       {feed.result && names.streams.length > 0 && (
@@ -222,15 +226,18 @@ interface Charted {
   chosen: number | null;
   stream: string | null;
   clear: () => void;
+  /** The part of the time to show, s. */
+  range: [number, number] | null;
 }
 
-function Charts({ feed, chosen, stream, clear }: Charted) {
+function Charts({ feed, chosen, stream, clear, range }: Charted) {
   const [recent, setRecent] = useState(true);
   const [bits, setBits] = useState(false);
-  const recently = recent && !feed.ended;
+  const recently = recent && !feed.ended && !range;
   const view = (columns: Column[]) => () => (chosen === null ? feed.view(columns, recently) : feed.viewStream(chosen, columns, recently));
   const version = `${feed.version} ${recently} ${chosen}`;
-  const common = { version, x: clock, quiet: feed.ended, bands: () => feed.bands };
+  const select = (from: number, to: number) => show({ from, to });
+  const common = { version, x: clock, quiet: feed.ended, bands: () => feed.bands, range, select };
   const { streams, sessions } = feed.run!.names;
   const one = chosen !== null;
   const showBits = bits && !one;
@@ -238,8 +245,9 @@ function Charts({ feed, chosen, stream, clear }: Charted) {
     <Panel title={stream === null ? "Over time" : `Over time: only stream ${stream}`}>
       <div class="row spread">
         <div class="row">
-          {!feed.ended && <Choice label="Time" value={recent} set={setRecent} yes="last minute" no={one ? "all available" : "whole run"} />}
+          {!feed.ended && !range && <Choice label="Time" value={recent} set={setRecent} yes="last minute" no={one ? "all available" : "whole run"} />}
           {!one && <Choice label="Rates in" value={!bits} set={(packets) => setBits(!packets)} yes="packets" no="bits" />}
+          {(feed.ended ? feed.whole.length > 0 : range) && <Range range={range} end={feed.whole.end} />}
         </div>
         {one && (
           <button type="button" onClick={clear}>
@@ -283,6 +291,33 @@ function Disturbances({ bands }: { bands: Band[] }) {
         {bands.length > worst.length && <li>and {count(bands.length - worst.length)} shorter</li>}
       </ul>
     </details>
+  );
+}
+
+/** Which part of the time the charts show: typed here, or dragged over in a chart. It is in the address. */
+function Range({ range, end }: { range: [number, number] | null; end: number }) {
+  const bound = (name: "from" | "to", label: string, value: number) => (
+    <label class="small">
+      {label}
+      <input
+        type="number"
+        min="0"
+        step="any"
+        value={Math.round(value * 1000) / 1000}
+        onChange={(event) => show({ from: range?.[0] ?? 0, to: range?.[1] ?? end, [name]: Number(event.currentTarget.value) })}
+      />
+    </label>
+  );
+  return (
+    <>
+      {bound("from", "From, s", range?.[0] ?? 0)}
+      {bound("to", "to, s", range?.[1] ?? end)}
+      {range && (
+        <button type="button" onClick={() => show({ from: null, to: null })}>
+          Whole run
+        </button>
+      )}
+    </>
   );
 }
 
