@@ -1,0 +1,255 @@
+"""Prose is plain English in the field's terms: phrases that read as a translation are counted, and their number only falls.
+
+A debt is a phrase below in a doc comment, a text of a program or a page. tests/words.toml has the debt of each crate and page
+that has any: more fails, and so does less, until the table has the new number.
+"""
+
+import re
+import tomllib
+from collections import Counter
+from typing import NamedTuple
+
+import pytest
+from lab import REPO
+from rust_texts import Kind, texts
+
+# A clause begins here.
+BEGINS = r"(?:^|(?<=[.:;!?] ))"
+
+
+class Phrase(NamedTuple):
+    """Phrases to avoid, their replacement, and samples: found in the first, not in the second."""
+
+    pattern: str
+    instead: str
+    bad: str
+    good: str
+
+
+PHRASES = {
+    "what": Phrase(
+        BEGINS + r"What (?!if\b)(?!\w[^.]*\?)",
+        "a noun phrase for what it is: 'Frames dropped by the device', 'Reason for the refusal'",
+        "What was sent. And: What a trial found",
+        "Shows what a trial found. What is it?",
+    ),
+    "who": Phrase(
+        BEGINS + r"(?:Who|Whom|Whose|Whoever)\b(?![^.]*\?)",
+        "a noun phrase: 'Owner of the lease', 'Sender of a frame'",
+        "Whose it is. Who sent it",
+        "Users who sent it, and whose it is. Who is it?",
+    ),
+    "tell": Phrase(
+        r"\b(?:tells?|told|telling)\b",
+        "report, show, notify, instruct, distinguish; for a document: 'see'",
+        "it is told when; telling them apart",
+        "it reports when; until",
+    ),
+    "ask": Phrase(
+        r"\b(?:asks?|asked|asking)\b",
+        "request, query, poll, call, require",
+        "as it asked for; packets asked",
+        "as requested; tasks, masked",
+    ),
+    "answer": Phrase(
+        r"\b(?:answers?|answered|answering)\b(?! (?:section|count)\b)",
+        "reply, respond, response, return, result",
+        "it answers; an answer",
+        "it replies; the answer section",
+    ),
+    "say": Phrase(
+        r"\b(?:says?|said|saying)\b",
+        "state, specify, report, announce, define; for a document: 'according to', 'see'",
+        "the profile says so; as RFC 2544 says",
+        "as the profile specifies; essay",
+    ),
+    "speak": Phrase(
+        r"\b(?:speaks|spoke|spoken|hears?|heard|overhears?|overheard)\b",
+        "use, support, run (a protocol); receive, detect, capture",
+        "it speaks BGP; peers it heard of",
+        "it runs BGP; a BGP speaker",
+    ),
+    "person": Phrase(
+        r"\b(?:nobody|somebody|everybody|anybody|whoever|strangers?|she|her|his)\b",
+        "the thing's name; 'no process', 'any user', 'unknown senders'; 'they'",
+        "nobody sends; a stranger",
+        "no host sends; others",
+    ),
+    "stand": Phrase(
+        r"\b(?:stands?|stood)\b(?!-| (?:alone|for)\b)",
+        "is, is at, applies; 'stalled' for 'stood still'; 'unmodified' for 'as it stands'",
+        "as it stands; it stood still; where it stands",
+        "it stalled; X stands for a digit; a stand-alone program; understand",
+    ),
+    "own": Phrase(
+        r"\bof (?:its|their|one's|his|her|your|our|my) own\b",
+        "its own X, a separate X, a dedicated X",
+        "a core of its own",
+        "its own core, a dedicated core",
+    ),
+    "those": Phrase(
+        r"\b(?:those|these) of\b",
+        "the noun again, or a compound: 'the stream's counters'",
+        "with those of the stream",
+        "with the stream's counters; those offered",
+    ),
+    "so many": Phrase(
+        r"\bso many\b",
+        "number of, at most N, as many as",
+        "So many hosts; in so many turns",
+        "number of hosts; so that many",
+    ),
+    "go on": Phrase(
+        r"\b(?:goes|go|went|gone|going) on\b",
+        "continue, resume, proceed",
+        "it goes on; going on",
+        "it continues; ongoing",
+    ),
+    "shall": Phrase(
+        r"\bshall\b", "must, should, will", "it shall end", "it must end; shallow"
+    ),
+    "come of": Phrase(
+        r"\b(?:came|comes?) (?:of|to (?:an end|nothing|be))\b",
+        "result, outcome, end",
+        "what came of it; it comes to an end",
+        "it came from there; comes to port 1",
+    ),
+}
+FOUND = {
+    name: re.compile(phrase.pattern, re.IGNORECASE if name == "so many" else 0)
+    for name, phrase in PHRASES.items()
+}
+ANY = re.compile(
+    "|".join(f"(?:{phrase.pattern})" for phrase in PHRASES.values()), re.IGNORECASE
+)
+TABLE = REPO / "tests/words.toml"
+CRATES = sorted(
+    manifest.parent
+    for floor in ("core", "edge", "shell", "dev")
+    for manifest in (REPO / floor).glob("*/Cargo.toml")
+)
+# Pages that a program writes, from comments that are counted where they are.
+GENERATED = {"docs/reference.md", "docs/result-fields.md"}
+PAGES = sorted(
+    page
+    for page in [*REPO.glob("*.md"), *(REPO / "docs").rglob("*.md")]
+    if str(page.relative_to(REPO)) not in GENERATED
+)
+
+
+def phrases(text):
+    """Names of the phrases in a text, one for each place; what is quoted as code does not count."""
+    plain = re.sub(r"`[^`]*`", "`x`", text)
+    if not ANY.search(plain):
+        return []
+    return [name for name, pattern in FOUND.items() for _ in pattern.finditer(plain)]
+
+
+def paragraphs(page):
+    """The prose of a page: paragraphs, items, cells and headings, without code and the addresses of links."""
+    text = re.sub(r"^ *```.*?^ *```", "\n\n", page, flags=re.DOTALL | re.MULTILINE)
+    text = re.sub(r"<!--.*?-->|(?<=\])\([^)\s]*\)", "", text, flags=re.DOTALL)
+    for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.)\s?)", text):
+        for cell in (
+            re.split(r"(?<!\\)\|", block) if block.lstrip().startswith("|") else [block]
+        ):
+            yield re.sub(r"^[-*#>\d.\s]+", "", " ".join(cell.split()))
+
+
+def debts():
+    """Every debt: table of words.toml, crate or page, where, phrase, text."""
+    for crate in CRATES:
+        name = str(crate.relative_to(REPO))
+        for path in crate.rglob("*.rs"):
+            for kind, line, text in texts(path.read_text()):
+                for phrase in phrases(text):
+                    table = "comments" if kind is Kind.DOC else "strings"
+                    yield table, name, f"{path.relative_to(REPO)}:{line}", phrase, text
+    for page in PAGES:
+        name = str(page.relative_to(REPO))
+        for text in paragraphs(page.read_text()):
+            for phrase in phrases(text):
+                yield "pages", name, name, phrase, text
+
+
+@pytest.fixture(scope="module")
+def found():
+    return list(debts())
+
+
+def message(table, place, found):
+    """Where the phrases are, and what to write instead."""
+    lines = [
+        f"{where}: {phrase}: {text[:150]}\n    write {PHRASES[phrase].instead}"
+        for kind, name, where, phrase, text in found
+        if (kind, name) == (table, place)
+    ]
+    return "\n".join(lines[:40])
+
+
+@pytest.mark.parametrize("table", ["comments", "strings", "pages"])
+def test_debt_only_falls(found, table):
+    """The table has every crate's and page's debt as it is."""
+    written = {
+        place: count
+        for place, count in tomllib.loads(TABLE.read_text())[table].items()
+        if count
+    }
+    counted = Counter(place for kind, place, *_ in found if kind == table)
+    for place in sorted({*written, *counted}):
+        now, before = counted[place], written.get(place, 0)
+        assert now <= before, (
+            f"{place}: {now} phrases, and {before} in words.toml\n{message(table, place, found)}"
+        )
+        assert now >= before, (
+            f"{place}: only {now} phrases are left: write that instead of {before} into words.toml under {table}"
+        )
+
+
+@pytest.mark.parametrize("name", PHRASES)
+def test_a_phrase_is_found_and_its_replacement_is_not(name):
+    """Patterns find their samples, as often as the samples have them, and nothing in better ones."""
+    phrase = PHRASES[name]
+    assert set(phrases(phrase.bad)) == {name}
+    assert phrases(phrase.good) == []
+    assert phrases(f"see `{phrase.bad}`") == []
+
+
+def test_texts_of_a_program_are_read():
+    """Doc comments by paragraph, strings of more than one word; not other comments, tests, and strings that are code."""
+    source = """//! What it is:
+//! a *file*.
+// What does not count.
+
+/// One.
+///
+/// Another
+/// one.
+#[doc(alias = "a b")]
+fn f(name: &'static str) -> char {
+    let _ = "what \\"she\\" said"; // no "text of a program"
+    let _ = ("single", r#"raw "text" here"#, '"');
+    /* "a b c" */
+    'a'
+}
+#[cfg(test)]
+mod tests {
+    /// Counted.
+    fn g() { panic!("not counted here") }
+}
+"""
+    assert list(texts(source)) == [
+        (Kind.DOC, 1, "What it is: a *file*."),
+        (Kind.DOC, 5, "One."),
+        (Kind.DOC, 7, "Another one."),
+        (Kind.STRING, 11, 'what "she" said'),
+        (Kind.STRING, 12, 'raw "text" here'),
+        (Kind.DOC, 18, "Counted."),
+    ]
+
+
+def test_prose_of_a_page_is_read():
+    """Not code, addresses and comments."""
+    page = "# Head\n\nA [link](told.md)\nand more.\n\n```sh\nsay what\n```\n- item `said`\n  goes on\n\n| a | b c |\n|---|---|\n<!-- said -->\n"
+    prose = [text for text in paragraphs(page) if re.search(r"\w", text)]
+    assert prose == ["Head", "A [link] and more.", "item `said` goes on", "a", "b c"]
