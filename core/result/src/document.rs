@@ -8,7 +8,7 @@ use crate::{
 use std::borrow::Cow;
 
 part! {
-    /// What a trial found.
+    /// Result of a trial.
     pub struct ResultDocument {
         /// `eagre.result/1`.
         schema: Cow<'static, str> = TEXT;
@@ -37,19 +37,19 @@ part! {
         self_latency_ns: Option<LatencyResult> = PART;
         /// Whether the result can be trusted.
         verdict: Verdict = PART;
-        /// How much of what was asked succeeded. `verdict` says nothing about it.
+        /// Share of the requested load that succeeded. Independent of `verdict`.
         #[serde(skip_serializing_if = "Option::is_none")]
         achieved: Option<AchievedResult> = PART.judged();
-        /// Whether what was asked holds. It decides the exit code.
+        /// Outcome of the run as a whole. Decides the exit code.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         overall: Option<OverallResult> = PART.judged();
-        /// What happened to frames in a simulated trial.
+        /// Counts of the simulated links and device in a simulated trial.
         #[serde(skip_serializing_if = "Option::is_none")]
         sim: Option<SimResult> = PART;
-        /// What else the tester's machine did; absent in a simulated trial.
+        /// Load on the tester's machine from other processes; absent in a simulated trial.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         machine: Option<MachineResult> = PART;
-        /// Rate changes during the trial, in order. `requested_pps` stays what the profile says.
+        /// Rate changes during the trial, in order. `requested_pps` keeps the profile's value.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         rate_changes: Vec<RateChange> = PART;
         /// How varying fields were written: `compiled`, or `interpreted` (much slower) where the system forbids generated
@@ -59,7 +59,7 @@ part! {
         /// Captures by port.
         #[serde(skip_serializing_if = "Named::is_empty")]
         captures: Named<CaptureResult> = PART.by(&[Key::Port]);
-        /// Programs that spoke control protocols, in the order the profile names them.
+        /// Programs that ran control protocols, in the order of the profile.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         protocols: Vec<ProtocolResult> = PART;
         /// The criteria of the profile.
@@ -100,7 +100,7 @@ part! {
         interval_s: f64 = SECONDS;
         /// Whether sending is over and the tester waits for late packets.
         draining: bool = FLAG;
-        /// What disturbed the tester in this interval: a worker that stood still, packets that left back to back.
+        /// Disturbances of the tester in this interval: a stalled worker, packets sent back to back.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         disturbances: Vec<String> = TEXT;
         /// Ports by name.

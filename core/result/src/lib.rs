@@ -1,8 +1,8 @@
-//! Shapes of the documents that say what a trial found: the result, its intervals, and the totals of a running trial.
+//! Documents with the results of a trial: the result, its intervals, and the totals of a running trial.
 //!
-//! A field is defined once, in the struct that has it: name, type, unit, when it is present, and what it means. JSON,
-//! JSON Schema and the catalogue of numbers ([`Numbers`]) follow. Not here: constructors. `engine` makes documents from
-//! counts; whoever reads one deserializes it.
+//! A field is defined once, in its struct: name, type, unit, presence and meaning. JSON, JSON Schema and the catalogue
+//! of numbers ([`Numbers`]) are derived from it. Not here: constructors. `engine` builds documents from counters;
+//! readers deserialize them.
 //!
 //! Absent means not measured; zero means measured and zero. Byte counts include the FCS. Rates are over the time traffic
 //! was sent. A document of an older version may lack fields: they read as absent, or as zero where a field is always

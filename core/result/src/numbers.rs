@@ -13,7 +13,7 @@ pub type Named<T> = IndexMap<String, T>;
 /// Counters by name. One that is zero may be absent.
 pub type Counters = BTreeMap<String, u64>;
 
-/// What a number counts.
+/// Unit of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Unit {
     /// Things.
@@ -66,7 +66,7 @@ pub struct Series {
     pub grows: bool,
 }
 
-/// What the keys of a map or the places of a list are.
+/// Meaning of a map's keys or a list's indices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
     /// A port of the profile.
@@ -109,7 +109,7 @@ pub enum Key {
     RxError,
     /// Why a frame was not sent.
     TxError,
-    /// What is wrong with a packet.
+    /// Kind of damage to a packet.
     Damage,
 }
 
@@ -150,17 +150,17 @@ pub enum Segment {
 /// A number of a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Where it stands.
+    /// Path from the document's root.
     pub segments: Vec<Segment>,
-    /// What it counts.
+    /// Unit.
     pub unit: Unit,
     /// When it is present.
     pub presence: Presence,
-    /// What it means.
+    /// Description.
     pub about: &'static str,
     /// The series of monitoring it belongs to: its own or that of the part it is in, as a statistic of it.
     pub series: Option<Series>,
-    /// What the part that has the series means.
+    /// Description of the part that has the series.
     pub series_about: &'static str,
 }
 
@@ -190,7 +190,7 @@ impl Field {
 
 /// A part of a document, with numbers at paths below it.
 pub trait Numbers {
-    /// Adds the numbers of this part, which stands at `at`, to `all`.
+    /// Adds the numbers of this part, at path `at`, to `all`.
     fn list(at: Place<'_>, all: &mut Vec<Field>);
 
     /// The number at `path` below this part: `latency_ns.p99`. Counters that are absent are zero; a flag is 1 or 0.
@@ -219,7 +219,7 @@ pub fn fields<T: Numbers>() -> Vec<Field> {
     all
 }
 
-/// Where a part stands, and what is said of it there.
+/// Path of a part, and the attributes it inherits there.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     segments: &'a [Segment],
@@ -274,7 +274,7 @@ impl Place<'_> {
     }
 }
 
-/// What a struct says of one of its fields.
+/// Attributes of a field, as declared in its struct.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spec {
     unit: Unit,
@@ -338,9 +338,9 @@ pub(crate) const BITS_PER_S: Spec = of(Unit::BitRate);
 pub(crate) const PER_S: Spec = of(Unit::SessionRate);
 /// No number.
 pub(crate) const TEXT: Spec = of(Unit::Count);
-/// A part with numbers of its own.
+/// A part with its own numbers.
 pub(crate) const PART: Spec = of(Unit::Count);
-/// A part whose fields stand among those of the part it is in.
+/// A part whose fields are flattened into its parent.
 pub(crate) const FLAT: Spec = Spec { flat: true, ..PART };
 
 macro_rules! plain_numbers {

@@ -1,8 +1,8 @@
-//! Whether what was asked of a run holds: one answer for exit codes, summaries, reports, machine verdicts and the dashboard.
+//! Outcome of a run: one decision for exit codes, summaries, reports, machine verdicts and the dashboard.
 
 use crate::{CriterionResult, Outcome, OverallResult, ResultDocument};
 
-/// Whether what was asked of a run holds.
+/// Outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overall {
     /// It holds, whatever disturbed the tester.
@@ -29,7 +29,7 @@ impl OverallResult {
         Self { outcome: outcome.name().into(), reason, remedy: remedy.map(str::to_owned), runs: None }
     }
 
-    /// What came of the run.
+    /// Outcome of the run.
     pub fn overall(&self) -> Overall {
         match &*self.outcome {
             "passed" => Overall::Passed,
@@ -39,11 +39,12 @@ impl OverallResult {
     }
 }
 
-/// What to do where the tester, and not the device, is why less than half succeeded.
-const LOWER: &str = "lower the rate, use more cores (--cores), or give the workers cores of their own";
+/// Remedy where less than half succeeded because of the tester and not the device.
+const LOWER: &str = "lower the rate, use more cores (--cores), or give the workers dedicated cores";
 
 impl ResultDocument {
-    /// Whether what was asked holds: the criteria, or without any, that most succeeded and that losses and failures are known.
+    /// Decides the outcome: by the criteria, or without any, by whether most of the load succeeded and losses and
+    /// failures are known.
     pub fn decide(&self) -> OverallResult {
         let not_met: Vec<&CriterionResult> = self.criteria_with(Outcome::NotMet).collect();
         if let Some(first) = not_met.first() {
@@ -224,7 +225,7 @@ mod tests {
         assert_eq!(document.decide().overall(), Overall::Passed, "what was asked holds");
     }
 
-    /// What holds although the tester was disturbed holds no longer if a link went down, too.
+    /// A figure that holds despite a disturbance no longer holds if a link also went down.
     #[test]
     fn a_disturbance_hides_no_other_fault() {
         let mut document = disturbed(true);

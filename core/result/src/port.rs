@@ -31,22 +31,23 @@ part! {
         /// 'several buffers'.
         #[serde(skip_serializing_if = "Option::is_none")]
         xdp_mode: Option<String> = TEXT;
-        /// Test packets that the kernel took in by itself. Only of `xdp:` ports.
+        /// Test packets recorded in the kernel. Only of `xdp:` ports.
         #[serde(skip_serializing_if = "Option::is_none")]
         kernel_rx: Option<KernelRxResult> = PART;
-        /// ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports of lags,
-        /// BGP speakers, OSPF and IS-IS routers sent while traffic ran.
+        /// ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, multicast group members, LLDP
+        /// agents, LAG members, BGP speakers, OSPF and IS-IS routers sent while traffic ran.
         tx_answers: u64 = COUNT;
         /// Frames passed to the network namespace of the port's hosts. Absent if they have none.
         #[serde(skip_serializing_if = "Option::is_none")]
         rx_punted: Option<u64> = COUNT.counter("port_rx_punted_frames");
-        /// Frames for that namespace that were dropped: the tester's buffer was full, or the kernel did not take them.
+        /// Frames to that namespace that were dropped: the tester's buffer was full, or the kernel did not accept them.
         #[serde(skip_serializing_if = "Option::is_none")]
         rx_punt_dropped: Option<u64> = COUNT.counter("port_rx_punt_dropped_frames");
-        /// Frames of that namespace sent.
+        /// Frames from that namespace sent.
         #[serde(skip_serializing_if = "Option::is_none")]
         tx_punted: Option<u64> = COUNT.counter("port_tx_punted_frames");
-        /// Frames of that namespace that were dropped: the tester's buffer was full, or they are too long for the port.
+        /// Frames from that namespace that were dropped: the tester's buffer was full, or they were too long for the
+        /// port.
         #[serde(skip_serializing_if = "Option::is_none")]
         tx_punt_dropped: Option<u64> = COUNT.counter("port_tx_punt_dropped_frames");
         /// Frames received with errors, and frames lost in the tester, by reason.
@@ -56,8 +57,8 @@ part! {
         /// IP fragments received for the port's hosts, packets reassembled from them, and packets given up.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         fragments: Counters = COUNT.by(&[Key::PortCounter]);
-        /// What arrived at the ends of tunnels of sessions: 'received' (taken out of a tunnel), 'unknown' (another identifier),
-        /// 'malformed', 'unclaimed' (for nobody inside), 'echoes' (of GTP-U, answered).
+        /// Frames received at session tunnel endpoints: 'received' (decapsulated), 'unknown' (other identifier),
+        /// 'malformed', 'unclaimed' (no inner host), 'echoes' (GTP-U echo requests replied to).
         #[serde(skip_serializing_if = "Counters::is_empty")]
         tunnels: Counters = COUNT.by(&[Key::PortCounter]);
         /// The port's DHCP clients. Absent if it has none.
@@ -75,7 +76,7 @@ part! {
         /// LLDP agents of the port, and its neighbours. Absent if it has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         lldp: Option<LldpResult> = PART;
-        /// The port in its lag, by LACP. Absent if it belongs to none.
+        /// LACP state of the port. Absent if it belongs to no LAG.
         #[serde(skip_serializing_if = "Option::is_none")]
         lacp: Option<LacpResult> = PART;
         /// BGP sessions of the port's hosts. Absent if they have none.
@@ -87,8 +88,8 @@ part! {
         /// IS-IS routers of the port. Absent if it has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         isis: Option<IsisResult> = PART;
-        /// Neighbours that changed their hardware address while traffic ran, the first 64 of all ports. Frames follow them at once,
-        /// unless the profile gives the hardware address.
+        /// Neighbours that changed their MAC address while traffic ran, the first 64 of all ports. Frames use the new
+        /// address immediately, unless the profile specifies the MAC address.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         neighbour_moves: Vec<NeighbourMoveResult> = PART.by(&[Key::Index]);
         /// Departures of all paced streams compared with the schedule.
@@ -98,20 +99,21 @@ part! {
 }
 
 part! {
-    /// A neighbour that changed its hardware address.
+    /// A neighbour that changed its MAC address.
     pub struct NeighbourMoveResult {
-        /// Its IP address.
+        /// IP address.
         ip: String = TEXT;
-        /// The hardware address it had.
+        /// Old MAC address.
         from: String = TEXT;
-        /// The one it has now.
+        /// New MAC address.
         to: String = TEXT;
-        /// When the tester heard of it, s since traffic started.
+        /// When the tester learned of it, s since traffic started.
         at_s: f64 = SECONDS;
-        /// Whether the tester had to ask. False if the neighbour announced it, or said so in a question or an answer of its own.
+        /// Whether the tester had to send a request. False if the neighbour announced the move, or revealed it in its
+        /// own request or reply.
         asked: bool = FLAG;
-        /// From when the last packet left that arrived by way of the old address, until packets left for the new one. Absent if no
-        /// packet was lost, or nobody knows.
+        /// Time from sending the last packet that arrived through the old address until packets were sent to the new
+        /// one. Absent if no packet was lost, or if it is unknown.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         took_s: Option<f64> = SECONDS;
         /// Packets of measured streams that went to the old address and were lost. Absent if no measured stream uses the neighbour.
@@ -121,14 +123,14 @@ part! {
 }
 
 part! {
-    /// Test packets that a program in the kernel recorded, and dropped: no frame of theirs reached the tester.
+    /// Test packets that a program in the kernel recorded and dropped: their frames did not reach the tester.
     pub struct KernelRxResult {
-        /// Packets that were recorded. All others came as frames.
+        /// Packets recorded. All others reached the tester as frames.
         packets: u64 = COUNT;
-        /// Largest error of their arrival times on the tester's clock. Absent if none came.
+        /// Largest error of their arrival times on the tester's clock. Absent without packets.
         #[serde(skip_serializing_if = "Option::is_none")]
         clock_error_max_ns: Option<u64> = NANOS;
-        /// Why test packets came as frames. Absent if they need not.
+        /// Why test packets reached the tester as frames. Absent if the kernel records them.
         #[serde(skip_serializing_if = "Option::is_none")]
         off: Option<String> = TEXT;
     }
@@ -141,12 +143,12 @@ part! {
         clients: u64 = COUNT.gauge("dhcp_clients");
         /// Clients that had an address when traffic started.
         bound: u64 = COUNT;
-        /// Clients that had none.
+        /// Clients without an address when traffic started.
         failed: u64 = COUNT;
         /// Clients that have an address now; in a result, when traffic had ended.
         #[serde(default)]
         holding: u64 = COUNT.gauge("dhcp_leases");
-        /// Clients that began per second, from the first to the last.
+        /// Clients started per second, from the first to the last.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         begun_per_s: Option<f64> = PER_S;
         /// Leases per second, from the first DISCOVER to the last first lease.
@@ -157,34 +159,35 @@ part! {
         bind_ns: Option<LatencyResult> = PART;
         /// DISCOVER messages sent.
         discovers: u64 = COUNT.counter("dhcp_discovers");
-        /// OFFER messages received by clients that waited for one.
+        /// OFFER messages received by clients waiting for one.
         offers: u64 = COUNT.counter("dhcp_offers");
         /// REQUEST messages sent.
         requests: u64 = COUNT.counter("dhcp_requests");
-        /// ACK messages received that began or prolonged a lease.
+        /// ACK messages received that started or extended a lease.
         acks: u64 = COUNT.counter("dhcp_acks");
-        /// NAK messages received by clients that had asked.
+        /// NAK messages received by clients in reply to a request.
         naks: u64 = COUNT.counter("dhcp_naks");
         /// DECLINE messages sent.
         #[serde(default)]
         declines: u64 = COUNT.counter("dhcp_declines");
         /// RELEASE messages sent.
         releases: u64 = COUNT.counter("dhcp_releases");
-        /// OFFER and ACK messages with an address that no client can have: 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3, the first or
-        /// last of its network, that of the server or router.
+        /// OFFER and ACK messages with an unusable address: in 0.0.0.0/8, 127.0.0.0/8 or 224.0.0.0/3, the network's
+        /// first or last address, or the server's or router's address.
         #[serde(default)]
         refused: u64 = COUNT.counter("dhcp_refused");
-        /// Messages sent again because no answer came.
+        /// Messages retransmitted because no reply arrived.
         repeated: u64 = COUNT;
-        /// Leases prolonged by their server.
+        /// Leases renewed by their server.
         renewed: u64 = COUNT.counter("dhcp_renewed_leases");
-        /// Leases prolonged after their server kept silent.
+        /// Leases rebound because their server did not reply.
         rebound: u64 = COUNT.counter("dhcp_rebound_leases");
-        /// Leases that ended because nobody prolonged them, or by a NAK.
+        /// Leases that expired without renewal, or were ended by a NAK.
         lost: u64 = COUNT.counter("dhcp_lost_leases");
-        /// Leases of an address that another client here had. They are declined if clients check.
+        /// Leases of an address already leased to another client of the tester. Declined if clients check for
+        /// duplicates.
         conflicts: u64 = COUNT;
-        /// Leases of an address that a neighbour had, and that were declined.
+        /// Leases of an address already used by a neighbour; declined.
         #[serde(default)]
         duplicates: u64 = COUNT;
         /// Commands carried out: addresses renewed or released.
@@ -200,76 +203,77 @@ part! {
         clients: u64 = COUNT.gauge("pppoe_clients");
         /// Clients that had a session and an address when traffic started.
         up: u64 = COUNT;
-        /// Clients that had not.
+        /// Clients that were not up when traffic started.
         failed: u64 = COUNT;
         /// Clients that have a session and an address now; in a result, when traffic had ended.
         holding: u64 = COUNT.gauge("pppoe_sessions");
         /// Sessions per second, from the first PADI to the last first session.
         #[serde(skip_serializing_if = "Option::is_none")]
         up_per_s: Option<f64> = PER_S;
-        /// Time from a client's first PADI to its first session with all it asked for.
+        /// Time from a client's first PADI to its first session with all requested addresses.
         #[serde(skip_serializing_if = "Option::is_none")]
         setup_ns: Option<LatencyResult> = PART;
-        /// Time of discovery, from the first PADI of an attempt to its PADS.
+        /// Duration of discovery, from the first PADI of an attempt to its PADS.
         #[serde(skip_serializing_if = "Option::is_none")]
         discovery_ns: Option<LatencyResult> = PART;
-        /// Time of LCP, from there until the link was open.
+        /// Duration of LCP negotiation, from the PADS until the link was open.
         #[serde(skip_serializing_if = "Option::is_none")]
         link_ns: Option<LatencyResult> = PART;
-        /// Time of authentication, from there until the client was let in. Absent if nobody asked.
+        /// Duration of authentication, from link establishment until the client was accepted. Absent without
+        /// authentication.
         #[serde(skip_serializing_if = "Option::is_none")]
         authentication_ns: Option<LatencyResult> = PART;
-        /// Time of IPCP and IPV6CP, from there until the client had its address.
+        /// Duration of IPCP and IPV6CP negotiation, from authentication until the client had its address.
         #[serde(skip_serializing_if = "Option::is_none")]
         network_ns: Option<LatencyResult> = PART;
-        /// Sessions that came up, those of clients that came back among them.
+        /// Sessions established, including reconnected clients.
         sessions: u64 = COUNT.counter("pppoe_sessions_up");
         /// PADI packets sent.
         padis: u64 = COUNT.counter("pppoe_padis");
-        /// PADO packets received by clients that looked for an access concentrator.
+        /// PADO packets received by clients in discovery.
         pados: u64 = COUNT.counter("pppoe_pados");
-        /// Those of them from another access concentrator, or without the service.
+        /// Of these, packets from another access concentrator, or without the requested service.
         passed_over: u64 = COUNT;
         /// PADR packets sent.
         padrs: u64 = COUNT.counter("pppoe_padrs");
-        /// PADS packets received that began a session.
+        /// PADS packets received that started a session.
         padss: u64 = COUNT.counter("pppoe_padss");
         /// PADT packets sent.
         padts_sent: u64 = COUNT.counter("pppoe_padts_sent");
-        /// PADT packets received for sessions here.
+        /// PADT packets received for the clients' sessions.
         padts_received: u64 = COUNT.counter("pppoe_padts_received");
-        /// Messages of discovery and PPP sent again because no answer came.
+        /// Discovery and PPP messages retransmitted because no reply arrived.
         repeated: u64 = COUNT.counter("pppoe_repeated");
         /// Attempts that ended with an error in discovery.
         failed_discovery: u64 = COUNT.counter("pppoe_failed_discovery");
-        /// Attempts on which LCP came to no end.
+        /// Attempts in which LCP negotiation did not converge.
         failed_link: u64 = COUNT.counter("pppoe_failed_link");
-        /// Attempts on which user name or password were refused, or nobody asked for them or answered.
+        /// Attempts in which user name or password were rejected, or authentication was not requested or not completed.
         failed_authentication: u64 = COUNT.counter("pppoe_failed_authentication");
-        /// Attempts on which the client got no address.
+        /// Attempts in which the client got no address.
         failed_network: u64 = COUNT.counter("pppoe_failed_network");
         /// Attempts that the access concentrator ended.
         failed_ended: u64 = COUNT.counter("pppoe_failed_ended");
-        /// Sessions that ended without their client's doing.
+        /// Sessions that ended without a request of the client.
         lost: u64 = COUNT.counter("pppoe_lost_sessions");
-        /// Those of them that the access concentrator ended.
+        /// Of these, sessions ended by the access concentrator.
         lost_ended: u64 = COUNT;
-        /// Those of them that were given up because nobody answered echo requests.
+        /// Of these, sessions given up because echo requests had no reply.
         lost_silent: u64 = COUNT;
-        /// What an access concentrator last gave as a reason, in its words. Absent if it gave none.
+        /// Last reason given by an access concentrator, verbatim. Absent if none.
         #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<String> = TEXT;
-        /// LCP's Echo-Request packets sent.
+        /// LCP Echo-Request packets sent.
         echo_requests: u64 = COUNT.counter("pppoe_echo_requests");
-        /// Answers to them.
+        /// LCP Echo-Reply packets received.
         echo_replies: u64 = COUNT.counter("pppoe_echo_replies");
-        /// Echo-Request packets of access concentrators that were answered.
+        /// Echo-Requests of access concentrators that the clients replied to.
         echoes_answered: u64 = COUNT;
-        /// Packets of protocols or with codes that clients do not know; they were rejected.
+        /// Packets of unknown protocols or with unknown codes; rejected.
         rejected: u64 = COUNT;
-        /// Addresses that another client here had.
+        /// Addresses already assigned to another client of the tester.
         conflicts: u64 = COUNT;
-        /// Commands carried out: sessions begun or ended.
+        /// Commands carried out: sessions started or ended.
         commands: u64 = COUNT;
     }
 }
@@ -279,13 +283,13 @@ part! {
     pub struct Dhcpv6Result {
         /// Clients.
         clients: u64 = COUNT.gauge("dhcpv6_clients");
-        /// Clients that had what they asked for when traffic started.
+        /// Clients with all requested leases when traffic started.
         bound: u64 = COUNT;
-        /// Clients that had not.
+        /// Clients that were not up when traffic started.
         failed: u64 = COUNT;
-        /// Clients that have what they asked for now; in a result, when traffic had ended.
+        /// Clients with all requested leases now; in a result, when traffic had ended.
         holding: u64 = COUNT.gauge("dhcpv6_leases");
-        /// Clients that began per second, from the first to the last.
+        /// Clients started per second, from the first to the last.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         begun_per_s: Option<f64> = PER_S;
         /// Leases per second, from the first SOLICIT to the last first lease.
@@ -294,12 +298,12 @@ part! {
         /// Time from a client's first SOLICIT to its lease.
         #[serde(skip_serializing_if = "Option::is_none")]
         bind_ns: Option<LatencyResult> = PART;
-        /// Router that advertised itself, by its link-local address.
+        /// Link-local address of the router that sent advertisements.
         #[serde(skip_serializing_if = "Option::is_none")]
         router: Option<String> = TEXT;
         /// SOLICIT messages sent.
         solicits: u64 = COUNT.counter("dhcpv6_solicits");
-        /// ADVERTISE messages received by clients that looked for a server.
+        /// ADVERTISE messages received by clients looking for a server.
         advertises: u64 = COUNT.counter("dhcpv6_advertises");
         /// REQUEST messages sent.
         requests: u64 = COUNT.counter("dhcpv6_requests");
@@ -311,21 +315,21 @@ part! {
         releases: u64 = COUNT.counter("dhcpv6_releases");
         /// DECLINE messages sent.
         declines: u64 = COUNT.counter("dhcpv6_declines");
-        /// REPLY messages received by clients that had asked.
+        /// REPLY messages received by clients in reply to a request.
         replies: u64 = COUNT.counter("dhcpv6_replies");
-        /// ADVERTISE and REPLY messages that did not have what was asked for.
+        /// ADVERTISE and REPLY messages without the requested addresses or prefixes.
         refused: u64 = COUNT.counter("dhcpv6_refused");
-        /// Messages sent again because no answer came.
+        /// Messages retransmitted because no reply arrived.
         repeated: u64 = COUNT;
-        /// Leases prolonged by their server.
+        /// Leases renewed by their server.
         renewed: u64 = COUNT.counter("dhcpv6_renewed_leases");
-        /// Leases prolonged after their server kept silent.
+        /// Leases rebound because their server did not reply.
         rebound: u64 = COUNT.counter("dhcpv6_rebound_leases");
-        /// Leases that ended because nobody prolonged them, or by their server.
+        /// Leases that expired without renewal, or were ended by their server.
         lost: u64 = COUNT.counter("dhcpv6_lost_leases");
-        /// Leases of an address or a prefix that another client here had, and that were declined.
+        /// Leases of an address or a prefix already leased to another client of the tester; declined.
         conflicts: u64 = COUNT;
-        /// Leases of an address that a neighbour had, and that were declined.
+        /// Leases of an address already used by a neighbour; declined.
         duplicates: u64 = COUNT;
         /// Commands carried out: leases renewed or released.
         commands: u64 = COUNT;
@@ -339,20 +343,20 @@ part! {
         routers: u64 = COUNT.gauge("ospf_routers");
         /// Routers whose adjacency was full when traffic started.
         full: u64 = COUNT;
-        /// Routers without one then.
+        /// Routers without a full adjacency when traffic started.
         failed: u64 = COUNT;
         /// Routers whose adjacency is full now; in a result, when traffic had ended.
         full_at_end: u64 = COUNT.gauge("ospf_adjacencies");
-        /// Full adjacencies that ended while they should not have.
+        /// Full adjacencies that ended unexpectedly.
         flaps: u64 = COUNT.counter("ospf_flaps");
         /// Time from each router's first Hello packet to its first full adjacency.
         #[serde(skip_serializing_if = "Option::is_none")]
         full_ns: Option<LatencyResult> = PART;
-        /// Time from the first Hello packet until all adjacencies were full on both sides and all routes acknowledged. Absent if that
-        /// was not so before traffic.
+        /// Time from the first Hello packet until all adjacencies were full on both sides and all routes acknowledged.
+        /// Absent if this was not reached before traffic started.
         #[serde(skip_serializing_if = "Option::is_none")]
         announced_after_s: Option<f64> = SECONDS;
-        /// Routes advertised; those that were advertised again count again.
+        /// Routes advertised; repeated advertisements count again.
         advertised: u64 = COUNT.counter("ospf_advertised_routes");
         /// Routes withdrawn.
         withdrawn: u64 = COUNT.counter("ospf_withdrawn_routes");
@@ -362,21 +366,22 @@ part! {
         /// When the first routes were advertised while traffic ran, ns since it started.
         #[serde(skip_serializing_if = "Option::is_none")]
         first_advertisement_ns: Option<u64> = NANOS;
-        /// LSAs sent, by type; those that were sent again count again.
+        /// LSAs sent, by type; retransmissions count again.
         lsas_sent: OspfLsaCounts = PART;
-        /// LSAs received, by type; those that were received again count again.
+        /// LSAs received, by type; repetitions count again.
         lsas_received: OspfLsaCounts = PART;
-        /// LSAs of the device that the routers hold now, by type.
+        /// LSAs of the device in the routers' databases now, by type.
         database: OspfLsaCounts = PART;
-        /// LSAs of the device for which the routers' databases had no room: they hold 1,000,000 in all.
+        /// LSAs of the device that exceeded the capacity of the routers' databases, 1,000,000 in all.
         left_out: u64 = COUNT.counter("ospf_left_out_lsas");
-        /// LSAs received that were being flushed.
+        /// Flushed LSAs received (age MaxAge).
         received_flushed: u64 = COUNT;
-        /// LSAs sent again because they were not acknowledged in time.
+        /// LSAs retransmitted because they were not acknowledged in time.
         retransmitted: u64 = COUNT.counter("ospf_retransmitted_lsas");
-        /// LSAs originated again because they became old.
+        /// LSAs refreshed because of their age.
         refreshed: u64 = COUNT;
-        /// Own LSAs that came back newer than they are, as those of a run before: they were originated again, or flushed.
+        /// Own LSAs received in a newer instance than the router's, such as from an earlier run: originated again, or
+        /// flushed.
         outdated: u64 = COUNT;
         /// Hello packets sent.
         hellos_sent: u64 = COUNT;
@@ -417,29 +422,29 @@ part! {
         network: u64 = COUNT;
         /// Summaries of networks and border routers (types 3 and 4).
         summary: u64 = COUNT;
-        /// External ones (type 5; 0x4005 of OSPFv3).
+        /// AS-external LSAs (type 5; 0x4005 of OSPFv3).
         external: u64 = COUNT;
-        /// External ones of NSSAs (type 7; 0x2007 of OSPFv3).
+        /// NSSA LSAs (type 7; 0x2007 of OSPFv3).
         nssa: u64 = COUNT;
-        /// Opaque ones of a link (type 9).
+        /// Link-local opaque LSAs (type 9).
         opaque_link: u64 = COUNT;
-        /// Opaque ones of an area (type 10).
+        /// Area-local opaque LSAs (type 10).
         opaque_area: u64 = COUNT;
-        /// Opaque ones that go everywhere (type 11).
+        /// AS-wide opaque LSAs (type 11).
         opaque_domain: u64 = COUNT;
-        /// Prefixes of other areas (OSPFv3, type 0x2003).
+        /// Inter-area-prefix LSAs (OSPFv3, type 0x2003).
         #[serde(default)]
         inter_area_prefix: u64 = COUNT;
-        /// Border routers of other areas (OSPFv3, type 0x2004).
+        /// Inter-area-router LSAs (OSPFv3, type 0x2004).
         #[serde(default)]
         inter_area_router: u64 = COUNT;
-        /// Of links (OSPFv3, type 0x0008).
+        /// Link LSAs (OSPFv3, type 0x0008).
         #[serde(default)]
         link: u64 = COUNT;
-        /// Prefixes of routers and networks of the area (OSPFv3, type 0x2009).
+        /// Intra-area-prefix LSAs (OSPFv3, type 0x2009).
         #[serde(default)]
         intra_area_prefix: u64 = COUNT;
-        /// Of other types of OSPFv3.
+        /// OSPFv3 LSAs of other types.
         #[serde(default)]
         other: u64 = COUNT;
     }
@@ -450,22 +455,22 @@ part! {
     pub struct IsisResult {
         /// Routers.
         routers: u64 = COUNT.gauge("isis_routers");
-        /// Routers that had an adjacency at each of their levels when traffic started.
+        /// Routers with an adjacency at each of their levels when traffic started.
         up: u64 = COUNT;
-        /// Routers that had not.
+        /// Routers without all adjacencies when traffic started.
         failed: u64 = COUNT;
-        /// Routers that have one at each of their levels now; in a result, when traffic had ended.
+        /// Routers with an adjacency at each of their levels now; in a result, when traffic had ended.
         up_at_end: u64 = COUNT.gauge("isis_adjacencies");
-        /// Times that routers lost an adjacency while they should not have.
+        /// Adjacencies lost unexpectedly.
         flaps: u64 = COUNT.counter("isis_flaps");
         /// Time from each router's first hello until it first had an adjacency at each of its levels.
         #[serde(skip_serializing_if = "Option::is_none")]
         up_ns: Option<LatencyResult> = PART;
-        /// Time from the first hello until all adjacencies were up on both sides and the device had all LSPs. Absent if that was not so
-        /// before traffic.
+        /// Time from the first hello until all adjacencies were up on both sides and the device had all LSPs. Absent if
+        /// this was not reached before traffic started.
         #[serde(skip_serializing_if = "Option::is_none")]
         announced_after_s: Option<f64> = SECONDS;
-        /// Routes advertised; those that were advertised again count again, those at two levels once.
+        /// Routes advertised; repeated advertisements count again, routes at both levels count once.
         advertised: u64 = COUNT.counter("isis_advertised_routes");
         /// Routes withdrawn.
         withdrawn: u64 = COUNT.counter("isis_withdrawn_routes");
@@ -475,21 +480,22 @@ part! {
         /// When the first routes were advertised while traffic ran, ns since it started.
         #[serde(skip_serializing_if = "Option::is_none")]
         first_advertisement_ns: Option<u64> = NANOS;
-        /// LSPs sent, by level; those that were sent again count again.
+        /// LSPs sent, by level; retransmissions count again.
         lsps_sent: IsisLevelCounts = PART;
-        /// LSPs received, by level; those that were received again count again.
+        /// LSPs received, by level; repetitions count again.
         lsps_received: IsisLevelCounts = PART;
-        /// LSPs of the device that the routers hold now, by level.
+        /// LSPs of the device in the routers' databases now, by level.
         database: IsisLevelCounts = PART;
-        /// LSPs of the device for which the routers' databases had no room: they hold 1,000,000 of a level in all.
+        /// LSPs of the device that exceeded the capacity of the routers' databases, 1,000,000 per level in all.
         left_out: u64 = COUNT.counter("isis_left_out_lsps");
-        /// LSPs received that were being purged.
+        /// Purged LSPs received (remaining lifetime 0).
         received_purged: u64 = COUNT;
-        /// LSPs sent again because the device did not have them in time.
+        /// LSPs retransmitted because the device did not acknowledge them in time.
         retransmitted: u64 = COUNT.counter("isis_retransmitted_lsps");
-        /// LSPs originated again because they became old: every 15 minutes.
+        /// LSPs refreshed because of their age, every 15 minutes.
         refreshed: u64 = COUNT;
-        /// Own LSPs that came back newer than they are, as those of a run before: they were originated again, or purged.
+        /// Own LSPs received in a newer instance than the router's, such as from an earlier run: originated again, or
+        /// purged.
         outdated: u64 = COUNT;
         /// Hellos sent.
         hellos_sent: u64 = COUNT;
@@ -503,7 +509,7 @@ part! {
         psnps_sent: u64 = COUNT;
         /// Partial sequence numbers PDUs received.
         psnps_received: u64 = COUNT;
-        /// PDUs refused because their sender is no neighbour: another area or level, another kind of link, or other authentication.
+        /// PDUs rejected because of a mismatch with their sender: area, level, network type or authentication.
         mismatched: u64 = COUNT.counter("isis_mismatched_pdus");
         /// PDUs that could not be read, and LSPs with a wrong checksum.
         malformed: u64 = COUNT.counter("isis_malformed_pdus");
@@ -513,12 +519,12 @@ part! {
 }
 
 part! {
-    /// Things counted by level.
+    /// Counts by IS-IS level.
     #[derive(Copy)]
     pub struct IsisLevelCounts {
-        /// Of level 1.
+        /// Level 1.
         level_1: u64 = COUNT;
-        /// Of level 2.
+        /// Level 2.
         level_2: u64 = COUNT;
     }
 }
@@ -530,16 +536,16 @@ part! {
         peers: u64 = COUNT.gauge("bgp_peers");
         /// Sessions that were established when traffic started.
         established: u64 = COUNT;
-        /// Peers without a session then.
+        /// Peers without an established session when traffic started.
         failed: u64 = COUNT;
         /// Sessions that are established now; in a result, when traffic had ended.
         established_at_end: u64 = COUNT.gauge("bgp_sessions");
-        /// Sessions that ended while they should not have.
+        /// Sessions that ended unexpectedly.
         flaps: u64 = COUNT.counter("bgp_flaps");
-        /// Sessions that a command has ended to let them restart.
+        /// Sessions restarted by a command.
         #[serde(default)]
         restarts: u64 = COUNT;
-        /// Peers that said that they know graceful restart (RFC 4724), in their newest session.
+        /// Peers that announced graceful restart (RFC 4724) in their latest session.
         #[serde(default)]
         graceful_restart_peers: u64 = COUNT;
         /// Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic had ended.
@@ -548,13 +554,13 @@ part! {
         /// Time from the first attempt to the first session of each peer.
         #[serde(skip_serializing_if = "Option::is_none")]
         setup_ns: Option<LatencyResult> = PART;
-        /// Time from the first connection until all sessions were established and all routes acknowledged. Absent if that was not so
-        /// before traffic.
+        /// Time from the first connection until all sessions were established and all routes acknowledged. Absent if
+        /// this was not reached before traffic started.
         #[serde(skip_serializing_if = "Option::is_none")]
         announced_after_s: Option<f64> = SECONDS;
         /// Connections opened, and accepted.
         connections: u64 = COUNT;
-        /// Routes advertised; those that were advertised again count again.
+        /// Routes advertised; repeated advertisements count again.
         advertised: u64 = COUNT.counter("bgp_advertised_routes");
         /// Routes withdrawn.
         withdrawn: u64 = COUNT.counter("bgp_withdrawn_routes");
@@ -599,7 +605,7 @@ part! {
 }
 
 part! {
-    /// Multicast groups of a port's host, from before traffic until it has left them.
+    /// Multicast groups of a port's host, from before traffic until it leaves them.
     pub struct MulticastResult {
         /// Groups joined.
         joined: u64 = COUNT;
@@ -619,9 +625,9 @@ part! {
 }
 
 part! {
-    /// LLDP agents of a port, from before traffic until they have taken back what they said (IEEE 802.1AB clause 9.2.6).
+    /// LLDP agents of a port, from before traffic until their shutdown LLDPDUs (IEEE 802.1AB clause 9.2.6).
     pub struct LldpResult {
-        /// Neighbours that were known when traffic had ended, or so far.
+        /// Neighbours known now; in a result, when traffic had ended.
         known: u64 = COUNT;
         /// LLDPDUs sent.
         tx_frames: u64 = COUNT;
@@ -629,111 +635,111 @@ part! {
         rx_frames: u64 = COUNT;
         /// LLDPDUs received that are malformed.
         rx_errors: u64 = COUNT;
-        /// LLDPDUs of neighbours there was no room for: 1,024 are kept.
+        /// LLDPDUs of neighbours that exceeded the limit of 1,024.
         rx_discarded: u64 = COUNT;
-        /// TLVs received that were passed over: too short, or twice in an LLDPDU.
+        /// TLVs received that were discarded: too short, or repeated in an LLDPDU.
         tlvs_discarded: u64 = COUNT;
-        /// TLVs received of types that nobody defined.
+        /// TLVs received of unassigned types.
         tlvs_unknown: u64 = COUNT;
-        /// Neighbours that were new.
+        /// New neighbours.
         learnt: u64 = COUNT;
-        /// Neighbours that took back what they had said.
+        /// Neighbours that sent a shutdown LLDPDU.
         left: u64 = COUNT;
-        /// Neighbours that were silent for longer than they had said.
+        /// Neighbours whose TTL expired.
         aged_out: u64 = COUNT;
         /// Commands that disabled or enabled the agents.
         #[serde(default)]
         commands: u64 = COUNT;
-        /// What they said last.
+        /// Neighbours, by their last LLDPDUs.
         neighbours: Vec<LldpNeighbourResult> = PART.by(&[Key::Index]);
     }
 }
 
 part! {
-    /// A neighbour, in the words of its last LLDPDU.
+    /// A neighbour, by its last LLDPDU.
     pub struct LldpNeighbourResult {
-        /// MAC address it sent from.
+        /// Source MAC address.
         mac: String = TEXT;
-        /// Chassis identifier; in hexadecimal if it is no text.
+        /// Chassis identifier; in hexadecimal if it is not text.
         chassis_id: String = TEXT;
-        /// What kind of identifier it is: `mac`, `network_address`, `interface`, `local` …
+        /// Type of the chassis identifier: `mac`, `network_address`, `interface`, `local` …
         chassis_id_type: String = TEXT;
-        /// Port identifier, likewise.
+        /// Port identifier; in hexadecimal if it is not text.
         port_id: String = TEXT;
-        /// What kind of identifier it is.
+        /// Type of the port identifier.
         port_id_type: String = TEXT;
-        /// How long it is to be kept, s.
+        /// Time to live, s.
         ttl_s: u64 = SECONDS;
-        /// How long it had been known when traffic had ended, s.
+        /// Time since it was first detected when traffic had ended, s.
         known_for_s: f64 = SECONDS;
-        /// How long ago its last LLDPDU came then, s.
+        /// Time since its last LLDPDU when traffic had ended, s.
         age_s: f64 = SECONDS;
-        /// Description of its port.
+        /// Port description.
         #[serde(skip_serializing_if = "Option::is_none")]
         port_description: Option<String> = TEXT;
-        /// Its name.
+        /// System name.
         #[serde(skip_serializing_if = "Option::is_none")]
         system_name: Option<String> = TEXT;
-        /// What it is.
+        /// System description.
         #[serde(skip_serializing_if = "Option::is_none")]
         system_description: Option<String> = TEXT;
-        /// What it can do: `bridge`, `router` …
+        /// System capabilities: `bridge`, `router` …
         capabilities: Vec<String> = TEXT;
-        /// What of that is enabled.
+        /// Enabled capabilities.
         enabled: Vec<String> = TEXT;
-        /// IP addresses where it is managed.
+        /// Management IP addresses.
         management: Vec<String> = TEXT;
-        /// Its TLVs of organizations.
+        /// Organizationally specific TLVs.
         tlvs: Vec<LldpTlvResult> = PART.by(&[Key::Index]);
     }
 }
 
 part! {
-    /// An organization's TLV.
+    /// An organizationally specific TLV.
     pub struct LldpTlvResult {
-        /// Whose it is, in hexadecimal.
+        /// Organizationally unique identifier, in hexadecimal.
         oui: String = TEXT;
-        /// Its subtype.
+        /// Subtype.
         subtype: u64 = COUNT;
-        /// What it says, in hexadecimal.
+        /// Information string, in hexadecimal.
         value: String = TEXT;
     }
 }
 
 part! {
-    /// A port in its lag, as it stood when traffic had ended, or stands (IEEE 802.1AX clause 6.4).
+    /// LACP state of a LAG member, now; in a result, when traffic had ended (IEEE 802.1AX clause 6.4).
     pub struct LacpResult {
-        /// Its lag.
+        /// LAG.
         lag: String = TEXT;
-        /// How far it is on its way to carry traffic: `detached`, `waiting`, `attached`, `collecting` or `distributing`.
+        /// Mux state: `detached`, `waiting`, `attached`, `collecting` or `distributing`.
         state: String = TEXT;
-        /// What is known of the partner: `current`, `expired`, `defaulted` or `port_disabled`.
+        /// Receive state: `current`, `expired`, `defaulted` or `port_disabled`.
         receive: String = TEXT;
-        /// Why it does not distribute. Absent if it does.
+        /// Why the port is not distributing. Absent if it is.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String> = TEXT;
-        /// How long it took to distribute for the first time, s. Absent if it never did.
+        /// Time until the port was first distributing, s. Absent if it never was.
         #[serde(skip_serializing_if = "Option::is_none")]
         distributing_after_s: Option<f64> = SECONDS;
-        /// How often it stopped distributing before it left at the end.
+        /// Number of times the port stopped distributing before the shutdown at the end.
         flaps: u64 = COUNT.counter("lacp_flaps");
-        /// LACPDUs sent, until it had left.
+        /// LACPDUs sent, including the shutdown.
         tx_lacpdus: u64 = COUNT;
         /// LACPDUs received.
         rx_lacpdus: u64 = COUNT;
         /// PDUs received that are malformed.
         rx_errors: u64 = COUNT;
-        /// PDUs received of other slow protocols.
+        /// PDUs received of unknown slow protocols.
         rx_unknown: u64 = COUNT;
         /// Markers received.
         rx_markers: u64 = COUNT;
-        /// Answers to markers sent.
+        /// Marker responses sent.
         tx_marker_responses: u64 = COUNT;
         /// Commands that disabled or enabled LACP.
         commands: u64 = COUNT;
         /// This end of the link.
         actor: LacpEndResult = PART;
-        /// The other end, as it described itself last. Absent if nothing is known.
+        /// The other end, by its last LACPDU. Absent if none was received.
         #[serde(skip_serializing_if = "Option::is_none")]
         partner: Option<LacpEndResult> = PART;
     }
@@ -746,14 +752,14 @@ part! {
         system: String = TEXT;
         /// Priority of the system.
         system_priority: u64 = COUNT;
-        /// Key of the lag.
+        /// Key of the LAG.
         key: u64 = COUNT;
         /// Number of the port.
         port: u64 = COUNT;
         /// Priority of the port.
         port_priority: u64 = COUNT;
-        /// Its state: `activity`, `timeout`, `aggregation`, `synchronization`, `collecting`, `distributing`, `defaulted`,
-        /// `expired`.
+        /// State flags: `activity`, `timeout`, `aggregation`, `synchronization`, `collecting`, `distributing`,
+        /// `defaulted`, `expired`.
         state: Vec<String> = TEXT;
     }
 }

@@ -12,7 +12,7 @@ pub const DNS_CODES: [&str; 16] = [
     "notauth", "notzone", "11", "12", "13", "14", "15",
 ];
 
-/// Further keys of `dns`: responses cut off (RFC 2181 section 9), and questions asked again.
+/// Further keys of `dns`: truncated responses (RFC 2181 section 9), repeated queries, and queries repeated over TCP.
 pub const DNS_EXTRA: [&str; 3] = ["truncated", "retries", "over_tcp"];
 
 part! {
@@ -35,8 +35,8 @@ part! {
         /// Counts of that side.
         #[serde(flatten)]
         seen: SideResult = FLAT;
-        /// Counts of the clients by phase, of an entry whose rate goes up or down: `ramp_up`, `sustain`, `ramp_down`. What
-        /// came in the drain is in none.
+        /// Counts of the clients by phase, if the entry's rate ramps up or down: `ramp_up`, `sustain`, `ramp_down`.
+        /// Counts of the drain are in no phase.
         #[serde(skip_serializing_if = "Named::is_empty")]
         phases: Named<PhaseResult> = PART.by(&[Key::Phase]).clients();
         /// Counts of the clients, if they run here.
@@ -51,7 +51,7 @@ part! {
 part! {
     /// Counts of one side. `attempted` is always `completed` + `failed` + `active`.
     pub struct SideResult {
-        /// Sessions that clients began to open, or that servers were asked for.
+        /// Sessions that clients began to open, or that servers received a request for.
         attempted: u64 = COUNT;
         /// Sessions established.
         established: u64 = COUNT.counter("sessions_established");
@@ -65,10 +65,10 @@ part! {
         failed_ratio: f64 = RATIO;
         /// Sessions open at the end; in an interval or a phase, the change since its beginning.
         active: i64 = COUNT;
-        /// Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its maximum
-        /// at an instant of its own, and the sum is taken over spans of at most 50 ms.
+        /// Maximum number of open sessions. With several workers, or applications of a mix, an upper bound: each
+        /// reaches its maximum at a different instant, and the sum is taken over spans of at most 50 ms.
         active_max: u64 = COUNT;
-        /// At least so many sessions were open at one instant. Only with several workers, or applications of a mix.
+        /// Lower bound of the maximum number of open sessions. Only with several workers, or applications of a mix.
         #[serde(skip_serializing_if = "Option::is_none")]
         active_max_at_least: Option<u64> = COUNT;
         /// Sessions established per second.
@@ -117,8 +117,8 @@ part! {
 }
 
 part! {
-    /// One phase of an entry's load. What is counted belongs to the phase in which it happened: a session may be opened in one
-    /// and completed in another.
+    /// One phase of an entry's load. An event is counted in the phase in which it happened: a session may be opened in
+    /// one and completed in another.
     pub struct PhaseResult {
         /// When it began, since the start of traffic.
         from_s: f64 = SECONDS;
@@ -148,13 +148,13 @@ part! {
         /// Responses by class of HTTP status: `2xx`.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         http: Counters = COUNT.by(&[Key::HttpClass]);
-        /// DNS responses by code; `truncated` ones, `retries`, and queries asked again `over_tcp`.
+        /// DNS responses by code; `truncated` responses, `retries`, and queries repeated `over_tcp`.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         dns: Counters = COUNT.by(&[Key::DnsCode]);
-        /// HTTP/2. Absent if no connection spoke it.
+        /// HTTP/2. Absent if no connection used it.
         #[serde(skip_serializing_if = "Option::is_none")]
         http2: Option<Http2Result> = PART;
-        /// HTTP/3. Absent if no connection spoke it.
+        /// HTTP/3. Absent if no connection used it.
         #[serde(skip_serializing_if = "Option::is_none")]
         http3: Option<Http3Result> = PART;
         /// QUIC. Absent if no session goes over it.
@@ -181,7 +181,7 @@ part! {
 part! {
     /// One application of a mix, or one of several hosts, on one side.
     pub struct PartResult {
-        /// Sessions that clients began to open, or that servers were asked for.
+        /// Sessions that clients began to open, or that servers received a request for.
         attempted: u64 = COUNT;
         /// Sessions completed as planned.
         completed: u64 = COUNT;
@@ -212,9 +212,9 @@ part! {
 part! {
     /// HTTP/2 of one side.
     pub struct Http2Result {
-        /// Connections that spoke HTTP/2.
+        /// HTTP/2 connections.
         connections: u64 = COUNT;
-        /// Streams opened: requests, those asked again included.
+        /// Streams opened: requests, including repeated ones.
         streams: u64 = COUNT;
         /// Streams that the other end reset (RST_STREAM).
         resets: u64 = COUNT;
@@ -222,8 +222,8 @@ part! {
         resets_sent: u64 = COUNT;
         /// GOAWAY frames received.
         goaways: u64 = COUNT;
-        /// Requests that servers said they had not processed (GOAWAY, REFUSED_STREAM). They are asked again, and count once in
-        /// `requests`.
+        /// Requests that servers reported as not processed (GOAWAY, REFUSED_STREAM). They are repeated, and count once
+        /// in `requests`.
         unprocessed: u64 = COUNT;
         /// Smallest number of concurrent streams that a server announced.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -234,7 +234,7 @@ part! {
 part! {
     /// HTTP/3 of one side.
     pub struct Http3Result {
-        /// Streams of requests, those asked again included.
+        /// Request streams, including repeated requests.
         streams: u64 = COUNT;
         /// Streams that the other end reset, or wanted no more of (RESET_STREAM, STOP_SENDING).
         resets: u64 = COUNT;
@@ -242,14 +242,14 @@ part! {
         resets_sent: u64 = COUNT;
         /// GOAWAY frames received.
         goaways: u64 = COUNT;
-        /// Requests that servers said they had not processed (GOAWAY, H3_REQUEST_REJECTED). They are asked again, and count once in
-        /// `requests`.
+        /// Requests that servers reported as not processed (GOAWAY, H3_REQUEST_REJECTED). They are repeated, and count
+        /// once in `requests`.
         unprocessed: u64 = COUNT;
     }
 }
 
 part! {
-    /// QUIC of one side. Packets and datagrams are those of sessions that are over.
+    /// QUIC of one side. Packets and datagrams count once their session has ended.
     pub struct QuicResult {
         /// Handshakes completed.
         connections: u64 = COUNT;

@@ -1,29 +1,29 @@
 //! Trust by figure: which figures of a disturbed result hold, which have bounds, and which cannot be judged.
 //!
 //! A disturbance of the tester can only make some figures worse: with nothing lost, nothing is lost by the device. So a
-//! result that is not valid as a whole still has figures that hold. `engine` writes the entries ([`crate::Verdict::holds`]);
-//! everybody who decides by a figure (criteria, exit codes, reports, methods) reads them through
+//! result that is not valid as a whole still has figures that hold. `engine` writes the entries
+//! ([`crate::Verdict::holds`]); all consumers of a figure (criteria, exit codes, reports, methods) read them through
 //! [`ResultDocument::standing`] and [`Standing::decide`].
 
 use crate::{HoldsResult, Numbers, ResultDocument};
 
 /// Parts of a stream that are also measured over the packets that no pause touched.
 const TIMES: [&str; 3] = ["latency_ns", "jitter_ns", "interarrival_ns"];
-/// The cause where a figure has no entry of its own.
+/// The cause where a figure has no entry.
 const TOUCHED: Doubt<'static> = Doubt {
     reason: "pauses of the tester touched some of these packets",
-    remedy: "give the tester's workers cores of their own",
+    remedy: "give the tester's workers dedicated cores",
 };
 /// The cause where too few packets are left.
 const TOO_FEW: Doubt<'static> = Doubt {
     reason: "pauses of the tester touched too many packets: too few are left for this figure",
-    remedy: "give the tester's workers cores of their own, or run for longer",
+    remedy: "give the tester's workers dedicated cores, or run for longer",
 };
 
 /// One cause of doubt, and one remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Doubt<'a> {
-    /// Why the figure does not hold as it stands.
+    /// Why the figure does not hold.
     pub reason: &'a str,
     /// How to get one that holds.
     pub remedy: &'a str,
@@ -49,7 +49,7 @@ pub enum Standing<'a> {
         /// The cause.
         doubt: Doubt<'a>,
     },
-    /// Nothing can be said about the device.
+    /// The figure does not describe the device.
     CannotJudge(Doubt<'a>),
 }
 
@@ -86,7 +86,7 @@ impl HoldsResult {
         }
     }
 
-    /// Whether nothing can be said: no bounds, and no packets that were not touched.
+    /// Whether the figure is unusable: no bounds, and no undisturbed packets.
     fn is_void(&self) -> bool {
         let has_bounds = self.at_most || self.lower.is_some() || self.upper.is_some();
         !self.holds && !has_bounds && self.undisturbed_ratio.is_none()

@@ -1,4 +1,4 @@
-//! How the control protocols of a running trial's hosts stand, when somebody asks.
+//! Current state of the control protocols of a running trial's hosts.
 //!
 //! Not here: their counts since the start, which are part of the totals (`port`).
 
@@ -95,7 +95,7 @@ pub struct LldpPortState {
     pub port: String,
     /// Whether a command has disabled them.
     pub is_down: bool,
-    /// What they did and the neighbours that are known now.
+    /// Counts of the agents and the currently known neighbours.
     pub agents: LldpResult,
 }
 
@@ -106,7 +106,7 @@ pub struct LacpPortState {
     pub port: String,
     /// Whether a command has disabled LACP on it.
     pub is_down: bool,
-    /// How it stands now.
+    /// Current LACP state.
     pub lacp: LacpResult,
 }
 
@@ -125,28 +125,28 @@ pub struct GroupState {
     pub joined_for_s: f64,
 }
 
-/// What a BGP peer said of graceful restart (RFC 4724).
+/// Graceful restart capability of a BGP peer (RFC 4724).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GracefulRestartState {
-    /// Whether the peer said that it has restarted.
+    /// Whether the peer announced that it has restarted.
     pub restarted: bool,
-    /// How long it takes the peer at most to be back, s.
+    /// Restart time: longest time until the peer is back, s.
     pub time_s: u32,
-    /// Whether it keeps routes also when a session ends by a NOTIFICATION (RFC 8538).
+    /// Whether it also retains routes when a session ends with a NOTIFICATION (RFC 8538).
     #[serde(default)]
     pub notification: bool,
-    /// Families whose routes are to be kept while it restarts: `ipv4`, `ipv6`.
+    /// Address families whose routes are retained while it restarts: `ipv4`, `ipv6`.
     pub families: Vec<String>,
-    /// Those of them whose packets it forwards all the while.
+    /// Of these, address families whose forwarding state it preserves.
     pub forwarding: Vec<String>,
 }
 
-/// A BGP peer, and the speaker behind a port that talks to it.
+/// A BGP peer of a speaker behind a port.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BgpPeerState {
     /// Name of the port in the profile.
     pub port: String,
-    /// Name of the host behind the port that speaks.
+    /// Name of the BGP speaker's host behind the port.
     pub host: String,
     /// Name of the peer in the profile; empty if it has none.
     pub name: String,
@@ -167,18 +167,18 @@ pub struct BgpPeerState {
     pub is_down: bool,
     /// Why there is no session; null if there is one, or nothing has gone wrong so far.
     pub reason: Option<String>,
-    /// Sessions that ended while they should not have.
+    /// Sessions that ended unexpectedly.
     pub flaps: u64,
-    /// Sessions that a command has ended to let them restart.
+    /// Sessions restarted by a command.
     #[serde(default)]
     pub restarts: u64,
-    /// What the peer said of graceful restart in its newest session (RFC 4724); null if nothing.
+    /// Graceful restart capability of the peer in its latest session (RFC 4724); null if not announced.
     #[serde(default)]
     pub graceful_restart: Option<GracefulRestartState>,
     /// Whether a prefix can have several paths (RFC 7911): `send` to the peer, `receive` from it, `both`; null if not.
     #[serde(default)]
     pub add_path: Option<String>,
-    /// Routes advertised; those that were advertised again count again.
+    /// Routes advertised; repeated advertisements count again.
     pub advertised: u64,
     /// Routes withdrawn.
     pub withdrawn: u64,
@@ -206,11 +206,11 @@ pub struct BgpPeerState {
     pub notifications_sent: u64,
     /// NOTIFICATION messages received.
     pub notifications_received: u64,
-    /// Number of routes of the peer that are kept: advertised by it and not withdrawn, `keep` of the profile at most.
+    /// Number of stored routes of the peer: advertised and not withdrawn, at most `keep` of the profile.
     pub kept: u64,
-    /// Advertisements that found no room among them.
+    /// Advertised routes that exceeded this limit.
     pub left_out: u64,
-    /// The routes that are kept, by prefix, if they were asked for.
+    /// Stored routes by prefix, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<BgpRouteState>,
 }
@@ -227,7 +227,7 @@ pub struct OspfRouterState {
     /// Version of OSPF: 2 or 3.
     #[serde(default)]
     pub version: u8,
-    /// Its identifier.
+    /// Router ID.
     pub router_id: String,
     /// Area of its link.
     pub area: String,
@@ -236,52 +236,52 @@ pub struct OspfRouterState {
     pub instance: u8,
     /// Address of the host.
     pub local: String,
-    /// What its link is: `broadcast` or `point_to_point`.
+    /// Network type of its link: `broadcast` or `point_to_point`.
     pub network: String,
-    /// How far it is with its neighbour: `down`, `init`, `two_way`, `ex_start`, `exchange`, `loading` or `full` (RFC 2328 section 10.1).
-    /// Of several neighbours, the designated router's.
+    /// Neighbour state: `down`, `init`, `two_way`, `ex_start`, `exchange`, `loading` or `full` (RFC 2328 section 10.1).
+    /// With several neighbours, the designated router's.
     pub state: String,
-    /// Identifier of the neighbour; null if none was heard.
+    /// Identifier of the neighbour; null if none was detected.
     pub neighbour_id: Option<String>,
-    /// Address of the neighbour; null if none was heard.
+    /// Address of the neighbour; null if none was detected.
     pub neighbour: Option<String>,
     /// Address of the designated router, its identifier with version 3; null if there is none.
     pub designated: Option<String>,
-    /// The same of the backup designated router; null if there is none.
+    /// Address of the backup designated router, its identifier with version 3; null if there is none.
     pub backup: Option<String>,
     /// Time since the adjacency became full, s; null if it is not.
     pub full_for_s: Option<f64>,
-    /// Whether it is full, and the neighbour's LSAs say that it is on its side.
+    /// Whether the adjacency is full, and the neighbour's LSAs list it too.
     pub is_mutual: bool,
     /// Whether a command has taken the router down.
     pub is_down: bool,
     /// Why there is no full adjacency; null if there is one, or the router is down.
     pub reason: Option<String>,
-    /// Full adjacencies that ended while they should not have.
+    /// Full adjacencies that ended unexpectedly.
     pub flaps: u64,
-    /// Routes advertised; those that were advertised again count again.
+    /// Routes advertised; repeated advertisements count again.
     pub advertised: u64,
     /// Routes withdrawn.
     pub withdrawn: u64,
-    /// LSAs of routers that it has originated: its own, and those of routers generated behind it.
+    /// Router LSAs originated: its own, and those for the routers generated behind it.
     pub originated_routers: u64,
     /// Packets sent, by type.
     pub packets_sent: OspfPacketCounts,
     /// Packets received and accepted, by type.
     pub packets_received: OspfPacketCounts,
-    /// LSAs sent, by type; those that were sent again count again.
+    /// LSAs sent, by type; retransmissions count again.
     pub lsas_sent: OspfLsaCounts,
-    /// LSAs received, by type; those that were received again count again.
+    /// LSAs received, by type; repetitions count again.
     pub lsas_received: OspfLsaCounts,
-    /// LSAs sent again because they were not acknowledged in time.
+    /// LSAs retransmitted because they were not acknowledged in time.
     pub retransmitted: u64,
-    /// LSAs of neighbours that it holds, by type.
+    /// LSAs of neighbours in its database, by type.
     pub database: OspfLsaCounts,
-    /// Number of them that are kept to be shown, `keep` of the profile at most.
+    /// Number of stored LSAs, at most `keep` of the profile.
     pub kept: u64,
-    /// LSAs for which its database had no room.
+    /// LSAs that exceeded the capacity of its database.
     pub left_out: u64,
-    /// Those that are kept, by type, identifier and router, if they were asked for.
+    /// Stored LSAs by type, identifier and router, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lsas: Vec<OspfLsaState>,
 }
@@ -299,7 +299,7 @@ pub struct OspfPacketCounts {
     pub updates: u64,
     /// Link State Acknowledgment packets.
     pub acknowledgments: u64,
-    /// LSAs that those acknowledge.
+    /// LSAs that these packets acknowledge.
     pub acknowledged_lsas: u64,
 }
 
@@ -314,11 +314,11 @@ pub struct OspfLsaState {
     pub router_id: String,
     /// Options (RFC 2328 appendix A.2); 0 with version 3, whose headers have none.
     pub options: u8,
-    /// Sequence number, as it is on the wire.
+    /// Sequence number, as on the wire.
     pub sequence: u32,
     /// Age, s.
     pub age_s: u64,
-    /// What is behind its header, in hexadecimal digits.
+    /// Body after the header, in hexadecimal digits.
     pub body: String,
 }
 
@@ -331,29 +331,29 @@ pub struct IsisRouterState {
     pub host: String,
     /// Name of the router in the profile; empty if it has none.
     pub name: String,
-    /// Its system identifier.
+    /// System identifier.
     pub system_id: String,
-    /// Its area.
+    /// Area.
     pub area: String,
-    /// Its levels: `1`, `2` or `1-2`.
+    /// Levels: `1`, `2` or `1-2`.
     pub level: String,
     /// Address of the host.
     pub local: String,
-    /// What its link is: `broadcast` or `point_to_point`.
+    /// Network type of its link: `broadcast` or `point_to_point`.
     pub network: String,
-    /// How far it is with its neighbour: `down`, `initializing` or `up`. Of several neighbours, the designated system's.
+    /// Adjacency state: `down`, `initializing` or `up`. With several neighbours, the designated system's.
     pub state: String,
-    /// System identifier of the neighbour; null if none was heard.
+    /// System identifier of the neighbour; null if none was detected.
     pub neighbour_id: Option<String>,
-    /// Address of the neighbour; null if none was heard, or it says none.
+    /// Address of the neighbour; null if no neighbour was detected, or it advertises none.
     pub neighbour: Option<String>,
     /// The designated system's circuit; null if there is none.
     pub designated: Option<String>,
-    /// All neighbours that were heard; one of both levels on a LAN is there twice.
+    /// All detected neighbours; a neighbour of both levels on a LAN is listed twice.
     pub neighbours: Vec<IsisNeighbourState>,
     /// Adjacencies by level.
     pub adjacencies: IsisLevelCounts,
-    /// Time after which the device loses the router if it does not hear it, s.
+    /// Holding time: the device drops the adjacency if it receives no hello for this long, s.
     pub hold_s: u64,
     /// Time since the adjacency came up, s; null if the router lacks one.
     pub up_for_s: Option<f64>,
@@ -363,13 +363,13 @@ pub struct IsisRouterState {
     pub is_down: bool,
     /// Why an adjacency is missing; null if none is, or the router is down.
     pub reason: Option<String>,
-    /// Times that it lost an adjacency while it should not have.
+    /// Adjacencies lost unexpectedly.
     pub flaps: u64,
-    /// The same by level.
+    /// Adjacencies lost unexpectedly, by level.
     pub flaps_by_level: IsisLevelCounts,
-    /// Hellos sent, by level; those of a point-to-point link count at each of the router's levels.
+    /// Hellos sent, by level; hellos on a point-to-point link count at each of the router's levels.
     pub hellos_sent: IsisLevelCounts,
-    /// Hellos received, by level; those of a point-to-point link count at each level in common.
+    /// Hellos received, by level; hellos on a point-to-point link count at each common level.
     pub hellos_received: IsisLevelCounts,
     /// Complete sequence numbers PDUs sent, by level.
     pub csnps_sent: IsisLevelCounts,
@@ -379,25 +379,25 @@ pub struct IsisRouterState {
     pub psnps_sent: IsisLevelCounts,
     /// Partial sequence numbers PDUs received, by level.
     pub psnps_received: IsisLevelCounts,
-    /// Routes advertised; those that were advertised again count again.
+    /// Routes advertised; repeated advertisements count again.
     pub advertised: u64,
     /// Routes withdrawn.
     pub withdrawn: u64,
-    /// LSPs that are there of it and of routers generated behind it.
+    /// LSPs originated: its own, and those for the routers generated behind it.
     pub originated: u64,
-    /// LSPs sent, by level; those that were sent again count again.
+    /// LSPs sent, by level; retransmissions count again.
     pub lsps_sent: IsisLevelCounts,
-    /// LSPs received, by level; those that were received again count again.
+    /// LSPs received, by level; repetitions count again.
     pub lsps_received: IsisLevelCounts,
-    /// LSPs sent again because the device did not have them in time.
+    /// LSPs retransmitted because the device did not acknowledge them in time.
     pub retransmitted: u64,
-    /// LSPs of neighbours that it holds, by level.
+    /// LSPs of neighbours in its databases, by level.
     pub database: IsisLevelCounts,
-    /// Number of them that are kept to be shown, `keep` of the profile at most at each level.
+    /// Number of stored LSPs, at most `keep` of the profile per level.
     pub kept: u64,
-    /// LSPs for which its databases had no room.
+    /// LSPs that exceeded the capacity of its databases.
     pub left_out: u64,
-    /// Those that are kept, by level and identifier, if they were asked for.
+    /// Stored LSPs by level and identifier, if requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lsps: Vec<IsisLspState>,
 }
@@ -405,17 +405,17 @@ pub struct IsisRouterState {
 /// A neighbour of an IS-IS router.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct IsisNeighbourState {
-    /// Its system identifier.
+    /// System identifier.
     pub system_id: String,
-    /// Its address; null if it says none.
+    /// IP address; null if it advertises none.
     pub ip: Option<String>,
-    /// Levels that it and the router have in common: `1`, `2` or `1-2`.
+    /// Common levels: `1`, `2` or `1-2`.
     pub level: String,
-    /// How far the router is with it: `down`, `initializing` or `up`.
+    /// Adjacency state: `down`, `initializing` or `up`.
     pub state: String,
-    /// Its priority on a LAN.
+    /// Priority on a LAN.
     pub priority: u64,
-    /// Time until it is lost unless it is heard, s.
+    /// Remaining holding time, s.
     pub hold_s: u64,
 }
 
@@ -428,7 +428,7 @@ pub struct IsisLspState {
     pub id: String,
     /// Sequence number.
     pub sequence: u32,
-    /// Time until it is not valid any more, s.
+    /// Remaining lifetime, s.
     pub lifetime_s: u64,
     /// Its flags: levels (1 and 2), overload (4), attached (8 by the default metric), partition repair (128).
     pub flags: u8,
@@ -441,7 +441,7 @@ pub struct IsisLspState {
 pub struct BgpRouteState {
     /// Address of the prefix.
     pub address: String,
-    /// Its length, bits.
+    /// Prefix length, bits.
     pub prefix_len: u8,
     /// Path identifier, where a prefix can have several paths (RFC 7911).
     #[serde(default)]
@@ -478,21 +478,21 @@ pub struct DhcpClientState {
     pub client: u32,
     /// MAC address: `02:00:00:00:00:01`.
     pub mac: String,
-    /// Leased address; null without a lease. The others are null then, too.
+    /// Leased address; null without a lease. The other fields are null then, too.
     pub ip: Option<String>,
     /// Length of its network's prefix, bits.
     pub prefix_len: Option<u8>,
-    /// Router that the server named.
+    /// Router (option 3).
     pub router: Option<String>,
-    /// Server the lease is of.
+    /// Server that granted the lease.
     pub server: Option<String>,
     /// Duration of the lease, s.
     pub lease_s: Option<u32>,
-    /// Seconds of the lease until the client asks its server for more time.
+    /// Seconds of the lease until the client requests a renewal from its server (T1).
     pub renew_s: Option<u32>,
-    /// Seconds of the lease until the client asks any server.
+    /// Seconds of the lease until the client requests a rebind from any server (T2).
     pub rebind_s: Option<u32>,
-    /// Time since the lease began or was prolonged, s.
+    /// Time since the lease started or was extended, s.
     #[serde(default)]
     pub leased_for_s: Option<f64>,
     /// DISCOVER messages sent.
@@ -518,22 +518,22 @@ pub struct PppoeClientState {
     pub client: u32,
     /// MAC address: `02:00:00:00:00:01`.
     pub mac: String,
-    /// How far it is: `waiting`, `discovery`, `link`, `authentication`, `network`, `up`, `terminating`, `pausing` before another attempt,
-    /// or `down`.
+    /// Phase: `waiting`, `discovery`, `link`, `authentication`, `network`, `up`, `terminating`, `pausing` before
+    /// another attempt, or `down`.
     pub phase: String,
-    /// Number of its session; null if it is not up. The others are null then, too.
+    /// Session identifier; null if the session is not up. The other fields are null then, too.
     pub session: Option<u16>,
     /// MAC address of the access concentrator.
     pub ac: Option<String>,
     /// Address.
     pub ip: Option<String>,
-    /// The access concentrator's address; null if it did not say.
+    /// Address of the access concentrator; null if not announced.
     pub peer: Option<String>,
     /// Addresses of name servers.
     pub dns: Vec<String>,
-    /// Interface identifier of IPv6, in hexadecimal digits; null if none was agreed on.
+    /// IPv6 interface identifier, in hexadecimal digits; null if none was negotiated.
     pub interface: Option<String>,
-    /// Longest IP packet that the access concentrator takes, bytes.
+    /// Longest IP packet that the access concentrator accepts, bytes.
     pub mru: Option<u16>,
     /// Time since the session came up, s.
     pub up_for_s: Option<f64>,
@@ -544,7 +544,7 @@ pub struct PppoeClientState {
     pub sessions: u32,
     /// Attempts that failed.
     pub failed: u32,
-    /// Sessions that ended without its doing.
+    /// Sessions that ended without a request of the client.
     pub lost: u32,
 }
 
@@ -559,25 +559,25 @@ pub struct Dhcpv6ClientState {
     pub mac: String,
     /// Link-local address.
     pub link_local: String,
-    /// Leased address; null without a lease, or if none was asked for. The others are null without a lease, too.
+    /// Leased address; null without a lease, or if none was requested. The other fields are null without a lease, too.
     pub ip: Option<String>,
-    /// Delegated prefix; null if none was asked for.
+    /// Delegated prefix; null if none was requested.
     pub prefix: Option<String>,
-    /// Its length, bits.
+    /// Prefix length, bits.
     pub prefix_len: Option<u8>,
-    /// DUID of the server the lease is of, in hexadecimal digits.
+    /// DUID of the server that granted the lease, in hexadecimal digits.
     pub server: Option<String>,
     /// Duration of the lease, s.
     pub valid_s: Option<u32>,
-    /// Seconds of the lease until the client asks its server for more time.
+    /// Seconds of the lease until the client requests a renewal from its server (T1).
     pub renew_s: Option<u32>,
-    /// Seconds of the lease until the client asks any server.
+    /// Seconds of the lease until the client requests a rebind from any server (T2).
     pub rebind_s: Option<u32>,
     /// SOLICIT messages sent.
     pub solicits: u32,
     /// ADVERTISE messages received.
     pub advertises: u32,
-    /// ADVERTISE messages that did not have what was asked for.
+    /// ADVERTISE messages without the requested addresses or prefixes.
     pub passed_over: u32,
     /// REQUEST messages sent.
     pub requests: u32,
@@ -587,7 +587,7 @@ pub struct Dhcpv6ClientState {
     pub rebinds: u32,
     /// REPLY messages received.
     pub replies: u32,
-    /// REPLY messages that did not have what was asked for.
+    /// REPLY messages without the requested addresses or prefixes.
     pub refused: u32,
     /// RELEASE messages sent.
     pub releases: u32,

@@ -3,10 +3,10 @@
 use crate::{Counters, Named};
 use std::borrow::Cow;
 
-/// Numbers of streams that are known of packets counted by a mark.
+/// Stream numbers available for packets counted by a mark.
 pub const BY_MARK: [&str; 4] = ["rx", "rx_bytes", "lost", "loss_ratio"];
 
-/// Numbers of streams that are known of packets whose payloads are compared: these, and all below them.
+/// Stream numbers available for packets whose payloads are compared: these, and all below them.
 pub const DAMAGE: [&str; 2] = ["damaged", "damage"];
 
 part! {
@@ -28,14 +28,14 @@ part! {
         tx: u64 = COUNT.counter("stream_tx_packets");
         /// Bytes sent, with FCS.
         tx_bytes: u64 = BYTES;
-        /// Packets received, without duplicates; of packets counted by a mark with them.
+        /// Packets received, without duplicates; packets counted by a mark include duplicates.
         #[serde(skip_serializing_if = "Option::is_none")]
         rx: Option<u64> = COUNT.measured().counter("stream_rx_packets");
-        /// Their bytes, with FCS.
+        /// Bytes received, with FCS.
         #[serde(skip_serializing_if = "Option::is_none")]
         rx_bytes: Option<u64> = BYTES.measured();
-        /// Packets sent and not received. Of packets counted by a mark at least so many, as duplicates count as received; absent if
-        /// more were received than sent.
+        /// Packets sent and not received. For packets counted by a mark, a lower bound, as duplicates count as
+        /// received; absent if more were received than sent.
         #[serde(skip_serializing_if = "Option::is_none")]
         lost: Option<u64> = COUNT.measured().gauge("stream_lost_packets");
         /// `lost` / `tx`.
@@ -50,19 +50,20 @@ part! {
         /// Largest distance of a reordered packet, in packets of its stream.
         #[serde(skip_serializing_if = "Option::is_none")]
         reorder_distance_max: Option<u64> = COUNT.measured();
-        /// Packets too late to tell from duplicates; counted as lost.
+        /// Packets too late to be distinguished from duplicates; counted as lost.
         #[serde(skip_serializing_if = "Option::is_none")]
         stale: Option<u64> = COUNT.measured();
         /// Packets with a sequence number far ahead that no later packet confirmed; not counted as received.
         #[serde(skip_serializing_if = "Option::is_none")]
         rejected: Option<u64> = COUNT.measured();
-        /// What was compared of received packets: `signature`, its 18 bytes; `full`, the rest of the payload, too.
+        /// Scope of the comparison of received packets: `signature`, its 18 bytes; `full`, also the rest of the
+        /// payload.
         #[serde(skip_serializing_if = "Option::is_none")]
         integrity: Option<Cow<'static, str>> = TEXT;
         /// Packets received damaged, duplicates included; of streams with `integrity: full`. They are not lost.
         #[serde(skip_serializing_if = "Option::is_none")]
         damaged: Option<u64> = COUNT.measured().counter("stream_damaged_packets");
-        /// What was wrong with them.
+        /// Kinds of damage.
         #[serde(skip_serializing_if = "Option::is_none")]
         damage: Option<DamageResult> = PART.measured();
         /// One-way delay.
@@ -74,7 +75,7 @@ part! {
         /// Time between arrivals.
         #[serde(skip_serializing_if = "Option::is_none")]
         interarrival_ns: Option<SpreadResult> = PART.measured();
-        /// The times of packets that no pause of the tester touched; absent if none was touched.
+        /// Times of undisturbed packets, not affected by a pause of the tester; absent if no packet was affected.
         #[serde(skip_serializing_if = "Option::is_none")]
         undisturbed: Option<UndisturbedResult> = PART.measured();
         /// Arrival of the first packet, ns since traffic started.
@@ -86,25 +87,26 @@ part! {
         /// Arrivals by port, of a stream that may arrive at several (`also_to`).
         #[serde(default, skip_serializing_if = "Named::is_empty")]
         paths: Named<PathResult> = PART.by(&[Key::Port]);
-        /// When too few packets arrived, of a stream with `outages`; absent if others sent it.
+        /// Outages of a stream with `outages`; absent if another sender sends it.
         #[serde(skip_serializing_if = "Option::is_none")]
         outages: Option<OutagesResult> = PART.measured();
-        /// Arrivals by the value of the bits under `egress`, as decimal numbers in the order of the profile: `46`, or `46,5` of two
-        /// fields; `short` has frames that end before these bits. Values that did not come are absent.
+        /// Arrivals by the value of the bits under `egress`, as decimal numbers in the order of the profile: `46`, or
+        /// `46,5` for two fields; `short` counts frames that end before these bits. Values that did not occur are
+        /// absent.
         #[serde(default, skip_serializing_if = "Named::is_empty")]
         egress: Named<EgressResult> = PART.by(&[Key::Egress]);
         /// Departures compared with the schedule.
         #[serde(skip_serializing_if = "Option::is_none")]
         pacing_ns: Option<PacingResult> = PART;
-        /// What the capture of a stream with `replay` did not give as it stands; absent if all is sent as captured. Both directions of
-        /// a capture have the same.
+        /// Packets of the capture of a stream with `replay` that were not sent unmodified; absent if all were. Both
+        /// directions of a capture have the same counts.
         #[serde(skip_serializing_if = "Option::is_none")]
         replay: Option<ReplayResult> = PART;
     }
 }
 
 part! {
-    /// Packets of a capture file that are not sent, or not as they stand. All are counts of one pass through the file.
+    /// Packets of a capture file that are not sent, or not unmodified. All counts are for one pass through the file.
     pub struct ReplayResult {
         /// Packets in the file.
         packets: u64 = COUNT;
@@ -112,7 +114,7 @@ part! {
         unsendable: u64 = COUNT;
         /// Packets that are too long and left out.
         too_long: u64 = COUNT;
-        /// Packets cut to the longest length, those included of which the end was not captured.
+        /// Packets truncated to the maximum length, including packets whose end was not captured.
         cut: u64 = COUNT;
         /// Packets cut into TCP segments.
         segmented: u64 = COUNT;
@@ -122,9 +124,9 @@ part! {
         pieces: u64 = COUNT;
         /// Packets with an IP length of 0, which is filled in.
         lengths_filled: u64 = COUNT;
-        /// Wrong checksums of whole packets, those left to a network card included.
+        /// Wrong checksums of whole packets, including those left to a network card by offload.
         checksums_wrong: u64 = COUNT;
-        /// Those of them that are put right.
+        /// Of these, checksums that are corrected.
         checksums_repaired: u64 = COUNT;
         /// Pauses that are shortened.
         pauses_shortened: u64 = COUNT;
@@ -132,9 +134,10 @@ part! {
 }
 
 part! {
-    /// Times of packets that no pause of the tester touched: none was due, sent, under way or waiting to be received in one.
+    /// Times of packets not affected by a pause of the tester: none was due, sent, in flight or waiting to be received
+    /// during one.
     pub struct UndisturbedResult {
-        /// Their share of the packets received.
+        /// Share of the packets received.
         ratio: f64 = RATIO;
         /// One-way delay.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -168,25 +171,26 @@ part! {
     /// Outages of a stream: times in which the share of its packets that arrived was below a threshold. A packet counts at the
     /// time when it was sent.
     pub struct OutagesResult {
-        /// Sampling interval: the share is that of the packets sent in it. 1 ms, or so many that 20 packets are sent.
+        /// Sampling interval, to which the share of packets refers. 1 ms, or as long as it takes to send 20 packets.
         interval_ns: u64 = NANOS;
         /// Outages.
         count: u64 = COUNT.counter("stream_outages");
-        /// The time of all together; one that is not over counts until now.
+        /// Total duration; an outage in progress counts until now.
         total_ns: u64 = NANOS;
-        /// The time of the longest.
+        /// Duration of the longest outage.
         longest_ns: u64 = NANOS;
-        /// The last 100.
+        /// The last 100 outages.
         last: Vec<OutageResult> = PART.by(&[Key::Index]);
     }
 }
 
 part! {
-    /// An outage. Where it began or ended within a sampling interval, the share of that says where.
+    /// An outage. If it began or ended within a sampling interval, the exact time is interpolated from the share of
+    /// packets received in it.
     pub struct OutageResult {
-        /// Its beginning, ns since traffic started.
+        /// Start, ns since traffic started.
         from_ns: u64 = NANOS;
-        /// Its end, ns since traffic started; absent while it lasts.
+        /// End, ns since traffic started; absent while it lasts.
         #[serde(skip_serializing_if = "Option::is_none")]
         until_ns: Option<u64> = NANOS.measured();
         /// Packets sent in that time and not received.
@@ -195,7 +199,7 @@ part! {
 }
 
 part! {
-    /// What was wrong with damaged packets of a stream.
+    /// Kinds of damage in a stream's packets.
     pub struct DamageResult {
         /// Packets by what was wrong. `single_bit`: one bit. `burst`: several bits within 32. `scattered`: bits further apart.
         /// `shifted`: a part of the payload at another place in it. `other_packet`: payload of another packet of the run.
@@ -203,7 +207,7 @@ part! {
         kinds: Counters = COUNT.by(&[Key::Damage]);
         /// Wrong bits of packets with `single_bit`, `burst` or `scattered`.
         bit_errors: u64 = COUNT;
-        /// Where in the payload these bits were. Places without any are absent.
+        /// Position of these bits in the payload. Places without wrong bits are absent.
         places: Vec<DamagedPlace> = PART.by(&[Key::Index]);
     }
 }
@@ -211,21 +215,21 @@ part! {
 part! {
     /// A part of the payload.
     pub struct DamagedPlace {
-        /// Its first byte; 0 is the first behind the headers.
+        /// First byte; 0 is the first byte after the headers.
         from_byte: u64 = BYTES;
-        /// Its last byte. The signature is at the payload's end.
+        /// Last byte. The signature is at the payload's end.
         to_byte: u64 = BYTES;
-        /// Wrong bits in it.
+        /// Wrong bits in this part.
         bit_errors: u64 = COUNT;
     }
 }
 
 part! {
-    /// Arrivals of a stream that had one value.
+    /// Arrivals of a stream with one value.
     pub struct EgressResult {
         /// Packets received, duplicates included.
         rx: u64 = COUNT;
-        /// Their bytes, with FCS.
+        /// Bytes received, with FCS.
         rx_bytes: u64 = BYTES;
         /// Arrival of the first of them, ns since traffic started.
         #[serde(skip_serializing_if = "Option::is_none")]

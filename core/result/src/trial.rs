@@ -1,4 +1,4 @@
-//! What holds for a trial as a whole: clock, workers, captures, and how far to trust it.
+//! Data on a trial as a whole: clock, workers, captures, and how far to trust the result.
 
 use crate::Named;
 use std::borrow::Cow;
@@ -26,7 +26,7 @@ part! {
 }
 
 part! {
-    /// What simulated links and the simulated device did, as opposed to what was measured.
+    /// Counts of simulated links and the simulated device, as opposed to measurements.
     pub struct SimResult {
         /// Frames lost on links.
         lost_on_links: u64 = COUNT;
@@ -67,15 +67,15 @@ part! {
 }
 
 part! {
-    /// A program that spoke control protocols behind a port.
+    /// A program that ran control protocols behind a port.
     pub struct ProtocolResult {
         /// Name of the entry.
         name: String = TEXT;
         /// Folder with its configuration and sockets.
         folder: String = TEXT;
-        /// Files with what its programs said.
+        /// Log files with its programs' output.
         logs: Vec<String> = TEXT;
-        /// From its start until it was up, s.
+        /// Time from its start until it was up, s.
         #[serde(skip_serializing_if = "Option::is_none")]
         up_after_s: Option<f64> = SECONDS;
         /// Why it ended before the run did.
@@ -109,15 +109,15 @@ part! {
         disturbed: bool = FLAG;
         /// Why the result is not valid, why the tester was the limit, or what disturbed it.
         reasons: Vec<String> = TEXT;
-        /// What the test needed and did not get: addresses of clients, sessions of control protocols, packets of the sender. These
-        /// are among `reasons`, too.
+        /// Prerequisites of the test that were not met: addresses of clients, control-protocol sessions, packets of the
+        /// sender. Also listed in `reasons`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         lacks: Vec<String> = TEXT;
-        /// What else is wrong, whatever disturbed the tester: links that changed, packets of unknown streams, clocks that differ.
-        /// These are among `reasons`, too.
+        /// Faults other than disturbances of the tester: links that changed state, packets of unknown streams, clocks
+        /// that differ. Also listed in `reasons`.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         faults: Vec<String> = TEXT;
-        /// What to know about the figures that are valid all the same.
+        /// Notes on figures that are nevertheless valid.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String> = TEXT;
         /// How far single figures can be trusted, by path: `streams.a.lost`, or `streams.a.latency_ns` for all below it. A
@@ -131,7 +131,7 @@ part! {
     /// How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, is at most what was measured, or
     /// cannot be judged: then there is none of these.
     pub struct HoldsResult {
-        /// Whether the figure describes the device and the network as it stands.
+        /// Whether the measured figure describes the device and the network.
         holds: bool = FLAG;
         /// The true value is at least this.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -139,13 +139,13 @@ part! {
         /// The true value is at most this.
         #[serde(skip_serializing_if = "Option::is_none")]
         upper: Option<f64> = COUNT;
-        /// Share of packets that no pause of the tester touched. For these the figures under `undisturbed` hold.
+        /// Share of packets not affected by a pause of the tester. For these the figures under `undisturbed` hold.
         #[serde(skip_serializing_if = "Option::is_none")]
         undisturbed_ratio: Option<f64> = RATIO;
-        /// Of times of sessions: the true values are at most those that were measured, since disturbances only add to them.
+        /// For session times: the measured values are upper bounds, since disturbances only add to them.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         at_most: bool = FLAG;
-        /// Why it does not hold as it stands.
+        /// Why the measured figure does not hold.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String> = TEXT;
         /// How to get a figure that holds.
@@ -155,7 +155,7 @@ part! {
 }
 
 impl Verdict {
-    /// The test lacked something it needed: the result is not valid, whatever disturbed the tester.
+    /// Records a missing prerequisite of the test: the result is not valid, regardless of disturbances.
     pub fn lack(&mut self, reason: String) {
         self.valid = false;
         self.lacks.push(reason.clone());
@@ -164,39 +164,40 @@ impl Verdict {
 }
 
 part! {
-    /// How much of what was asked succeeded. Criteria that demand loss or failures take their stream or entry out.
+    /// Share of the requested load that succeeded. Streams and entries for which a criterion demands loss or failures
+    /// are left out.
     pub struct AchievedResult {
         /// Whether at least half of the sessions that ended, and half of the packets, succeeded.
         success: bool = FLAG;
-        /// The same in words: the first line of the summary.
+        /// First line of the summary.
         summary: String = TEXT;
-        /// Sessions completed of those attempted; absent without sessions.
+        /// Sessions completed and attempted; absent without sessions.
         #[serde(skip_serializing_if = "Option::is_none")]
         sessions: Option<AchievedPart> = PART;
-        /// Packets received of those sent to a port of the tester; absent without such streams.
+        /// Packets received and sent of streams to a port of the tester; absent without such streams.
         #[serde(skip_serializing_if = "Option::is_none")]
         packets: Option<AchievedPart> = PART;
     }
 }
 
 part! {
-    /// Whether what was asked holds: the criteria, or without any, that most succeeded and that losses are known.
+    /// Outcome of the run: by the criteria, or without any, by whether most of the load succeeded and losses are known.
     pub struct OverallResult {
         /// `passed`, `failed`, or `cannot_judge`: the tester was disturbed where it matters.
         outcome: Cow<'static, str> = TEXT;
         /// The cause, unless it passed.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String> = TEXT;
-        /// How to judge it.
+        /// How to get a result that can be judged.
         #[serde(skip_serializing_if = "Option::is_none")]
         remedy: Option<String> = TEXT;
-        /// Runs until it could be judged, if it ran more than once.
+        /// Number of runs until the outcome could be judged, if more than one.
         #[serde(skip_serializing_if = "Option::is_none")]
         runs: Option<u64> = COUNT;
     }
 }
 
-/// What it means if a number of a stream or of an entry of sessions is large.
+/// Meaning of a large value of a stream's or a session entry's number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
     /// Much succeeded.
@@ -206,7 +207,7 @@ pub enum Meaning {
 }
 
 impl Meaning {
-    /// That of the number at `path` below a stream or an entry; `None` if it says neither.
+    /// Meaning of the number at `path` below a stream or an entry; `None` if it is neither.
     pub fn of(path: &str) -> Option<Self> {
         match path {
             "rx" | "completed" | "established" | "transactions" => Some(Self::Success),
@@ -219,15 +220,15 @@ impl Meaning {
 part! {
     /// How much of one kind succeeded.
     pub struct AchievedPart {
-        /// How many were asked for.
+        /// Number of sessions or packets requested.
         asked: u64 = COUNT;
-        /// How many succeeded.
+        /// Number that succeeded.
         succeeded: u64 = COUNT;
         /// Sessions still in progress at the end; zero for packets.
         unfinished: u64 = COUNT;
         /// `succeeded` / `asked`.
         ratio: f64 = RATIO;
-        /// Streams or entries of which nothing succeeded.
+        /// Streams or entries without any success.
         dead: Vec<String> = TEXT;
     }
 }
@@ -244,7 +245,7 @@ part! {
         value: Option<f64> = COUNT;
         /// Whether it passed. A value that was not measured fails.
         passed: bool = FLAG;
-        /// `met`, `not_met`, or `cannot_judge`: what disturbed the tester decides.
+        /// `met`, `not_met`, or `cannot_judge`: a disturbance of the tester could have changed the outcome.
         #[serde(default)]
         outcome: Cow<'static, str> = TEXT;
         /// Why it cannot be judged, and what to do.
@@ -253,7 +254,7 @@ part! {
     }
 }
 
-/// What came of a criterion.
+/// Outcome of a criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// The figure meets it.
@@ -276,7 +277,7 @@ impl Outcome {
 }
 
 impl CriterionResult {
-    /// What came of it; of a document of an older version, whether it passed.
+    /// Outcome of the criterion; in a document of an older version, derived from whether it passed.
     pub fn outcome(&self) -> Outcome {
         match (self.passed, &*self.outcome) {
             (true, _) => Outcome::Met,
@@ -291,17 +292,17 @@ part! {
     pub struct CoreMove {
         /// When, s since traffic started.
         at_s: f64 = SECONDS;
-        /// The core it left.
+        /// Old core.
         from: usize = COUNT;
-        /// The core it went to.
+        /// New core.
         to: usize = COUNT;
-        /// Share of the time just before for which it waited for its core.
+        /// Share of the preceding interval in which it waited for its core.
         waited_ratio: f64 = RATIO;
     }
 }
 
 part! {
-    /// What else the tester's machine did during the trial.
+    /// Load on the tester's machine from other processes during the trial.
     pub struct MachineResult {
         /// Cores of the machine.
         cores: usize = COUNT;
@@ -311,10 +312,10 @@ part! {
         /// Load average of the last minute at its end.
         #[serde(skip_serializing_if = "Option::is_none")]
         load_after: Option<f64> = COUNT;
-        /// How many cores other processes and the kernel kept busy, on average.
+        /// Average number of cores used by other processes and the kernel.
         #[serde(skip_serializing_if = "Option::is_none")]
         others_cores: Option<f64> = COUNT;
-        /// Other processes that used most processor time, by name.
+        /// Other processes that used the most processor time, by name.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         others: Vec<ProcessUsage> = PART;
     }
@@ -350,15 +351,15 @@ part! {
         /// Time spent waiting for the core, s.
         #[serde(skip_serializing_if = "Option::is_none")]
         waited_s: Option<f64> = SECONDS;
-        /// Longest time between two turns of the loop, ns.
+        /// Longest time between two iterations of the loop, ns.
         stall_max_ns: u64 = NANOS;
-        /// Time in which the loop stood still for 5 ms and longer, s; absent in a simulated trial.
+        /// Total time of stalls of the loop of 5 ms and longer, s; absent in a simulated trial.
         #[serde(skip_serializing_if = "Option::is_none")]
         paused_s: Option<f64> = SECONDS;
-        /// Time asleep because nothing was due, s; absent if it never slept.
+        /// Time slept because nothing was due, s; absent if it never slept.
         #[serde(skip_serializing_if = "Option::is_none")]
         slept_s: Option<f64> = SECONDS;
-        /// Longest time by which a sleep ended too late, ns; absent if it never slept.
+        /// Longest delay of a wake-up from sleep, ns; absent if it never slept.
         #[serde(skip_serializing_if = "Option::is_none")]
         overslept_max_ns: Option<u64> = NANOS;
     }

@@ -18,7 +18,7 @@ fn path(field: &Field) -> String {
     field.segments.iter().map(step).collect::<Vec<_>>().join(".")
 }
 
-/// What `schema` stands for: itself, what it refers to, or of an option what may be there.
+/// Resolves `schema`: itself, the schema it refers to, or the inner schema of an option.
 fn resolved<'s>(root: &'s Value, schema: &'s Value) -> &'s Value {
     if let Some(name) = schema["$ref"].as_str() {
         return resolved(root, &root["$defs"][name.trim_start_matches("#/$defs/")]);

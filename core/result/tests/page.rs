@@ -1,4 +1,4 @@
-//! docs/result-fields.md is what the catalogue says.
+//! docs/result-fields.md matches the catalogue.
 //!
 //! After a deliberate change of a field, run with `UPDATE_GOLDEN=1` and read the difference.
 
@@ -80,7 +80,7 @@ fn the_page_of_numbers_is_up_to_date() {
         |_| true,
     );
     section::<PortResult>(&mut page, "Ports", "Below `ports.<port>`.", |_| true);
-    let sides = "Below `sessions.<entry>`. What is below `client` is below `server`, too.";
+    let sides = "Below `sessions.<entry>`. Everything below `client` is also below `server`.";
     section::<SessionResult>(&mut page, "Sessions", sides, |field| !is_below(field, "server"));
     section::<WorkerResult>(&mut page, "Workers", "Below `workers.<n>`, from 0.", |_| true);
     section::<CaptureResult>(&mut page, "Captures", "Below `captures.<port>`.", |_| true);
@@ -92,7 +92,7 @@ fn the_page_of_numbers_is_up_to_date() {
     let differs = page.lines().zip(found.lines()).position(|(expected, found)| expected != found);
     assert!(
         page == found,
-        "docs/result-fields.md is not what the types say, from line {}; run with UPDATE_GOLDEN=1",
+        "docs/result-fields.md differs from the types, from line {}; run with UPDATE_GOLDEN=1",
         differs.unwrap_or_else(|| page.lines().count().min(found.lines().count())) + 1
     );
 }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 pub struct Method {
     /// Name.
     pub name: String,
-    /// What it measures.
+    /// Purpose of the method.
     pub about: String,
     /// Parts, with their settings.
     pub parts: Vec<MethodPart>,
@@ -91,7 +91,7 @@ pub struct Campaign {
     pub state: State,
     /// Why it failed or was stopped.
     pub reason: Option<String>,
-    /// Who started it.
+    /// Name of the caller that started it.
     pub holder: String,
     /// Names of its ports, as they are leased.
     pub ports: Vec<String>,

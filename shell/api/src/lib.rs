@@ -1,7 +1,7 @@
 //! The native API's documents: what `eagre serve` and its clients exchange.
 //!
-//! Times are RFC 3339 in UTC. Fields that end in `_s` are seconds, in `_ns` nanoseconds, in `_bps_l1` bits per second at
-//! layer 1. Result, interval and total documents are those of `result`.
+//! Times are RFC 3339 in UTC. Fields that end in `_s` are seconds, in `_ns` nanoseconds, in `_bps_l1` bits per second
+//! at layer 1. Result, interval and total documents are defined in `result`.
 //!
 //! Not here: HTTP, the engine, the store.
 

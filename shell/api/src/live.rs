@@ -37,7 +37,7 @@ pub struct Live {
     pub latency: Option<Latency>,
     /// Workers.
     pub workers: Vec<WorkerLoad>,
-    /// What disturbed the tester in the interval.
+    /// Disturbances of the tester in the interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<String>,
     /// In events of a campaign: names of the running trial's columns. Those of a run are in the run.
@@ -123,7 +123,7 @@ pub struct Latency {
 pub struct WorkerLoad {
     /// Core; null if the worker is bound to none.
     pub core: Option<usize>,
-    /// Share of its time in which it was busy.
+    /// Share of time in which it was busy.
     pub busy_ratio: f64,
 }
 

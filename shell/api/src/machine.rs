@@ -14,7 +14,7 @@ pub struct Version {
     pub dpdk: Option<String>,
 }
 
-/// How much a check of the doctor matters.
+/// Severity of a finding of the doctor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CheckStatus {
@@ -22,7 +22,7 @@ pub enum CheckStatus {
     Good,
     /// Worth knowing.
     Note,
-    /// It spoils measurements.
+    /// Affects measurements.
     Bad,
 }
 
@@ -31,9 +31,9 @@ pub enum CheckStatus {
 pub struct DoctorCheck {
     /// Name of the check.
     pub check: String,
-    /// How much it matters.
+    /// Severity.
     pub status: CheckStatus,
-    /// What was found on this machine.
+    /// Finding on this machine.
     pub found: String,
     /// Effect on measurements.
     pub why: String,

@@ -87,7 +87,7 @@ pub struct Renewal {
 /// A lease of ports. When it ends, the runs and campaigns that use it are stopped.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Lease {
-    /// Secret id: who knows it may start traffic on the ports. Shown to the holder and to admins only.
+    /// Secret id: its bearer may start traffic on the ports. Shown only to the holder and to admins.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// Names of the ports.
@@ -98,7 +98,7 @@ pub struct Lease {
     pub begun: String,
     /// When it expires, unless it is renewed.
     pub expires: String,
-    /// Duration from each renewal on, s.
+    /// Duration after each renewal, s.
     pub ttl_s: f64,
     /// Time until it expires, s.
     pub seconds_left: f64,

@@ -6,14 +6,14 @@ use serde::{Deserialize, Serialize};
 /// A refused request (RFC 9457).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
-    /// `about:blank`: the status says what kind of problem it is.
+    /// Problem type: `about:blank`, as the status code identifies the problem.
     #[serde(rename = "type")]
     pub kind: String,
     /// Reason phrase of the status.
     pub title: String,
     /// HTTP status.
     pub status: u16,
-    /// What is wrong, one sentence.
+    /// Description of the problem, one sentence.
     pub detail: String,
     /// The wrong places of the document, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -28,6 +28,6 @@ pub struct ProblemPlace {
     /// Line in the text, from 1; absent if there is no text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub line: Option<usize>,
-    /// What is wrong and what is expected.
+    /// Description of the error and the expected value.
     pub reason: String,
 }

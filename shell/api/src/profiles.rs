@@ -57,7 +57,7 @@ pub struct CheckedPort {
 pub struct ProfileKind {
     /// Kind of device or test.
     pub name: String,
-    /// What it is for.
+    /// Purpose.
     pub about: String,
     /// The profile, with comments: change devices, addresses and rates.
     pub profile: String,

@@ -84,7 +84,7 @@ pub struct Run {
     pub state: State,
     /// Why it failed or was stopped.
     pub reason: Option<String>,
-    /// Who started it.
+    /// Name of the caller that started it.
     pub holder: String,
     /// Names of its ports, as they are leased.
     pub ports: Vec<String>,
@@ -102,18 +102,18 @@ pub struct Run {
     pub warnings: Vec<String>,
     /// The result's verdict, once there is one.
     pub verdict: Option<Verdict>,
-    /// How much of what was asked succeeded, once there is a result.
+    /// Share of the requested load that succeeded, once there is a result.
     pub achieved: Option<AchievedResult>,
-    /// Whether what was asked holds, once there is a result.
+    /// Outcome of the run, once there is a result.
     pub overall: Option<OverallResult>,
     /// The last 100 changes of rates and streams, one sentence each.
     pub rate_changes: Vec<String>,
-    /// How many such changes there were.
+    /// Total number of rate and stream changes.
     #[serde(default)]
     pub rate_changes_in_all: u64,
     /// The last 100 changes that were refused, with the reason.
     pub refused_changes: Vec<String>,
-    /// How many were refused.
+    /// Total number of refused changes.
     #[serde(default)]
     pub refused_changes_in_all: u64,
     /// Names of the columns of live figures.
@@ -155,7 +155,7 @@ pub struct RemovedStreams {
     /// Names of streams; the name of a stream with copies means all of them. Default: all streams there are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub streams: Vec<String>,
-    /// When, s since traffic started. Default: at once.
+    /// Time of removal, s since traffic started. Default: immediately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
     pub when_s: Option<f64>,
@@ -185,37 +185,39 @@ pub struct NewPing {
     pub timeout_s: Option<f64>,
 }
 
-/// What happens to the protocols of a run's hosts.
+/// Action on the protocols of a run's hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ProtocolAction {
-    /// BGP, OSPF and IS-IS routes are advertised, whatever their times in the profile say.
+    /// Advertises BGP, OSPF and IS-IS routes, regardless of their times in the profile.
     Advertise,
-    /// BGP, OSPF and IS-IS routes are withdrawn.
+    /// Withdraws BGP, OSPF and IS-IS routes.
     Withdraw,
-    /// BGP sessions, OSPF and IS-IS adjacencies that were taken down come up again.
+    /// Brings up BGP sessions, OSPF and IS-IS adjacencies that were taken down.
     Up,
-    /// BGP sessions, OSPF and IS-IS adjacencies end, and stay down.
+    /// Takes BGP sessions, OSPF and IS-IS adjacencies down until `up`.
     Down,
-    /// BGP sessions end without a NOTIFICATION, as those of a speaker that restarts, and come up again after `delay_s`.
+    /// Ends BGP sessions without a NOTIFICATION, like a restarting speaker, and establishes them again after `delay_s`.
     Restart,
-    /// DHCP clients ask for more time; those without an address ask for one, and PPPoE clients without a session for one.
+    /// Renews the leases of DHCP clients; DHCP clients without an address and PPPoE clients without a session try to
+    /// get one.
     Renew,
-    /// DHCP clients give their addresses back, PPPoE clients end their sessions.
+    /// Releases the leases of DHCP clients, ends the sessions of PPPoE clients.
     Release,
-    /// LLDP agents and ports of lags that were disabled speak again.
+    /// Enables LLDP agents, and LACP on LAG members, that were disabled.
     Enable,
-    /// LLDP agents take back what they said, forget their neighbours, and are silent; ports leave their lags.
+    /// Disables LLDP agents, which send a shutdown LLDPDU and forget their neighbours, and LACP on LAG members, which
+    /// leave their LAGs.
     Disable,
 }
 
-/// A change of what the hosts of a run do by themselves.
+/// A change to the control protocols of a run's hosts.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct NewProtocolChange {
-    /// What happens.
+    /// Action.
     pub action: ProtocolAction,
-    /// Name of the port in the profile. Default: every port that has to do with it.
+    /// Name of the port in the profile. Default: every port with a protocol that the action applies to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<String>,
     /// BGP peers, OSPF and IS-IS routers: their names in the profile, or addresses of their hosts. Default: all.
@@ -230,7 +232,7 @@ pub struct NewProtocolChange {
     pub delay_s: Option<f64>,
 }
 
-/// What a change came to.
+/// Outcome of a protocol change.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct ProtocolChange {
     /// Ranges of routes, sessions, clients or ports with agents that were changed.

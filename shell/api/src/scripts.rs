@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::RangeInclusive;
 
-/// What a script may have for the longest frame with FCS, bytes. The shortest of these is the default.
+/// Range of a script's longest frame with FCS, bytes. The lower bound is the default.
 pub const SCRIPT_FRAME_LENGTHS: RangeInclusive<u32> = 1_518..=9_600;
 
 /// A Lua script to run. It must have an end: `run_time_s`, `deadline_s` or both.
@@ -27,11 +27,11 @@ pub struct NewScript {
     /// Lease of the ports. Without one, the script leases them for itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
-    /// When to tell the script to stop, s.
+    /// Time after which the script is requested to stop, s.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.001))]
     pub run_time_s: Option<f64>,
-    /// When to end it whatever it does, s. Default: 5 s after it was told to stop.
+    /// Time after which the script is ended unconditionally, s. Default: 5 s after the request to stop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.001))]
     pub deadline_s: Option<f64>,
@@ -52,7 +52,7 @@ pub struct Script {
     pub state: State,
     /// Why it failed or was stopped.
     pub reason: Option<String>,
-    /// Who started it.
+    /// Name of the caller that started it.
     pub holder: String,
     /// Names of its ports, as they are leased.
     pub ports: Vec<String>,
