@@ -219,7 +219,7 @@ def test_the_profile_is_printed_and_runs(host):
     """`--print` asks nobody; the profile does the same."""
     Nginx(host.lab, host.host)
     done = http(host, url(host), "-n", 30, "--print").ok()
-    assert "not asked yet" in done.err and done.out.startswith("ports:\n  http: {device: veth0, ip: 10.0.0.254/24}\n"), str(done)
+    assert "not checked yet" in done.err and done.out.startswith("ports:\n  http: {device: veth0, ip: 10.0.0.254/24}\n"), str(done)
     profile = host.lab.folder() / "http.yaml"
     profile.write_text(done.out)
     one = entry(host.lab.eagre("run", profile, "--json", "-", ns=host.tester).ok())

@@ -85,7 +85,7 @@ def test_a_manual_page_reads_well(pages):
     text = call("man", "-l", pages / "eagre-run.1", env={**os.environ, "MANWIDTH": "100", "LC_ALL": "C.UTF-8"})
     assert "eagre-run - Run a profile on its ports" in text
     assert re.search(r"--jsonl <FILE>\s+Write one JSON line per interval", text)
-    assert re.search(r"EXIT STATUS\s+0\s+Done, and what was asked holds.*3\s+The machine refused", text, re.DOTALL)
+    assert re.search(r"EXIT STATUS\s+0\s+Done, with a successful outcome.*3\s+The machine refused", text, re.DOTALL)
     assert re.search(r"SEE ALSO\s+eagre\(1\)", text)
 
 

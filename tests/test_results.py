@@ -406,7 +406,7 @@ def test_a_result_is_explained(lab, tmp_path):
     lab.eagre("results", *store, "add", folder).ok()
     texts = [lab.eagre("explain", *of).ok().out for of in ((folder,), (folder / "result.json",), store)]
     assert texts[0] == texts[1] == texts[2]
-    for heading in ("What was measured", "How far it can be trusted", "What the limit was", "What to do next"):
+    for heading in ("Measurement", "Confidence", "Limiting factor", "Next steps"):
         assert f"{heading}\n  " in texts[0]
     assert f"{lost:,} were lost" in texts[0] and "1 s of virtual time" in texts[0]
     assert f"{lost:,} packets were lost between the tester's ports" in texts[0]

@@ -54,17 +54,19 @@ pub(crate) enum Command {
         #[command(flatten)]
         run: RunArgs,
     },
-    /// Measure between two hosts through their kernels, with iperf3's protocol and options: client, and a server for many
+    /// Measure between two hosts through their kernels, with iperf3's protocol and options: a client, and a server for
+    /// many clients
     Iperf3 {
         #[command(flatten)]
         iperf3: Box<crate::iperf3::IperfArgs>,
     },
-    /// Measure how much a path carries in each direction, by the UDP Speed Test Protocol (RFC 9946): client, and a server for many
+    /// Measure the capacity of a path in each direction, by the UDP Speed Test Protocol (RFC 9946): a client, and a
+    /// server for many clients
     Capacity {
         #[command(flatten)]
         capacity: Box<crate::capacity::CapacityArgs>,
     },
-    /// Replay a capture file: with its own timing or at a given rate, with rewritten fields, from one port or two
+    /// Replay a capture file: with its original timing or at a given rate, with rewritten fields, from one port or two
     Replay {
         #[command(flatten)]
         replay: ReplayArgs,
@@ -117,13 +119,13 @@ pub(crate) enum Command {
         #[command(flatten)]
         bench: Box<crate::bench::BenchArgs>,
     },
-    /// Compare two profiles, devices or labs by trials in turns: which is better, and how sure is that
+    /// Compare two profiles, devices or labs by interleaved trials: which is better, and with what confidence
     #[command(after_long_help = crate::versus::EXIT_CODES)]
     Versus {
         #[command(flatten)]
         versus: Box<crate::versus::VersusArgs>,
     },
-    /// Find the change that made a device slower, by comparing builds of it with a good one
+    /// Find the change that made a device slower, by comparing its builds with a good one
     #[command(after_long_help = crate::bisect::EXIT_CODES)]
     Bisect {
         #[command(flatten)]
@@ -160,10 +162,10 @@ pub(crate) enum Command {
         /// Print JSON
         #[arg(long, conflicts_with_all = ["fix", "undo"])]
         json: bool,
-        /// Set what helps and needs no more than a setting of the kernel: prints the changes, then makes them; old values are kept
+        /// Fix settings of the kernel: print the changes, then apply them; old values are saved
         #[arg(long, conflicts_with = "undo")]
         fix: bool,
-        /// Set back what --fix has changed
+        /// Undo the changes of --fix
         #[arg(long)]
         undo: bool,
         /// With --fix or --undo: print the changes only
@@ -175,7 +177,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         top: crate::top::TopArgs,
     },
-    /// Say in plain words what a result says: what was measured, how far to trust it, what the limit was, what to do next
+    /// Explain a result in sentences: what was measured, how far to trust it, what the limit was, what to do next
     Explain {
         #[command(flatten)]
         explain: crate::explain::ExplainArgs,
@@ -259,14 +261,15 @@ pub(crate) struct RunArgs {
     pub report: Option<PathBuf>,
     #[command(flatten)]
     pub verdicts: VerdictArgs,
-    /// What to do if the tester was disturbed so that what was asked can't be judged: fail (exit code 4), warn, or run again up
-    /// to N times [default: fail; of 'eagre demo': warn]
+    /// Action if a disturbance of the tester makes the outcome uncertain: fail (exit code 4), warn, or run again up to
+    /// N times [default: fail; of 'eagre demo': warn]
     #[arg(long, value_name = "fail|warn|repeat N", value_parser = on_disturbed)]
     pub on_disturbed: Option<OnDisturbed>,
     /// Number of worker cores
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub cores: u16,
-    /// What workers do while nothing is due (overrides the profile): sleep where they can, or look for frames all the time
+    /// Behaviour of workers while nothing is due (overrides the profile): sleep where possible, or poll for frames
+    /// continuously
     #[arg(long, value_name = "auto|busy", value_enum)]
     pub polling: Option<PollingArg>,
     /// Read commands from standard input: 'rate [NAME] 2Mpps', 'scale [NAME] 50%', 'pause', 'resume', 'stop'
@@ -372,7 +375,7 @@ pub(crate) struct ListenArgs {
     /// Port to listen on
     #[arg(long, value_name = "DEVICE")]
     pub port: String,
-    /// IP address of the port, with prefix length; the port then answers ARP, ND and ping
+    /// IP address of the port, with prefix length; the port then replies to ARP, ND and ping
     #[arg(long, value_name = "ADDRESS/LEN")]
     pub ip: Option<IpPrefix>,
     /// Allow the interface with the default route
@@ -417,8 +420,8 @@ pub(crate) struct SimArgs {
     /// Write sent packets with their departure times to a capture file; '.pcapng' has an interface for each port
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
-    /// What the capture file's times count from: the simulated clock, or the start of traffic, leaving out what was sent
-    /// before
+    /// Origin of the capture file's times: the simulated clock, or the start of traffic, which leaves out earlier
+    /// packets
     #[arg(long, value_name = "WHAT", default_value = "clock")]
     pub pcap_start: PcapStart,
     /// Maximum number of packets to write to the capture file
@@ -429,7 +432,7 @@ pub(crate) struct SimArgs {
     pub dut: Option<Dut>,
 }
 
-/// What times of a capture file count from.
+/// Origin of a capture file's times.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PcapStart {
     #[default]
@@ -444,16 +447,16 @@ pub(crate) enum Dut {
     Router { capacity: Option<Pps>, buffer: u32, latency: Nanos },
 }
 
-/// What to do if a run can't be judged because the tester was disturbed.
+/// Action if a run can't be judged because the tester was disturbed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OnDisturbed {
     Fail,
     Warn,
-    /// Run again up to so many times, then fail.
+    /// Run again up to this number of times, then fail.
     Repeat(u32),
 }
 
-/// Times that a run can be repeated.
+/// Maximum number of times a run is repeated.
 const REPEATS_MAX: u32 = 100;
 
 pub(crate) fn on_disturbed(text: &str) -> Result<OnDisturbed, String> {
@@ -469,8 +472,8 @@ pub(crate) fn on_disturbed(text: &str) -> Result<OnDisturbed, String> {
     }
 }
 
-/// The command line, with `--on-disturbed repeat N` as one value: an option with one value and another with two would take the
-/// word behind the first one.
+/// The command line, with `--on-disturbed repeat N` as one value: an option that takes one or two values would consume
+/// the argument after the first one.
 pub(crate) fn joined(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut all: Vec<OsString> = Vec::new();
     let mut is_open = true;
@@ -488,7 +491,7 @@ pub(crate) fn joined(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     all
 }
 
-/// What workers do while nothing is due.
+/// Behaviour of workers while nothing is due.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum PollingArg {
     Auto,

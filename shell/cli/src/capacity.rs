@@ -1,4 +1,5 @@
-//! `eagre capacity`: what a path carries in one direction, by the UDP Speed Test Protocol (RFC 9946): client and server.
+//! `eagre capacity`: the capacity of a path in each direction, by the UDP Speed Test Protocol (RFC 9946): client and
+//! server.
 
 use crate::{Exit, Failure, interrupt, print, words};
 use between::Wrong;
@@ -18,9 +19,9 @@ const MOST_KEY: usize = 64;
 #[derive(Args)]
 #[command(group(ArgGroup::new("role").args(["server", "host"]).required(true)))]
 pub(crate) struct CapacityArgs {
-    /// Server to measure with: 'eagre capacity --server' or 'udpst' there
+    /// Server to measure with, running 'eagre capacity --server' or 'udpst'
     host: Option<String>,
-    /// Be a server: for many clients at once
+    /// Run as a server, for many clients at the same time
     #[arg(short, long)]
     server: bool,
     /// Port of the server
@@ -32,7 +33,8 @@ pub(crate) struct CapacityArgs {
     /// Print JSON: one document, or a line for each test of a server
     #[arg(short = 'J', long)]
     json: bool,
-    /// File with shared keys, on each line a number, a comma and a key, as udpst's; a server then refuses clients without one
+    /// File with shared keys in udpst's format, on each line a number, a comma and a key; a server then refuses clients
+    /// without one
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
     /// Number of the key, if the file has several
@@ -41,10 +43,10 @@ pub(crate) struct CapacityArgs {
     /// Server: end after one test
     #[arg(short = '1', long, requires = "server")]
     one_off: bool,
-    /// Server: most tests at once
+    /// Server: maximum number of tests at the same time
     #[arg(long, value_name = "N", default_value_t = 16, requires = "server", value_parser = clap::value_parser!(u16).range(1..=1000))]
     max_tests: u16,
-    /// Server: longest test
+    /// Server: maximum duration of a test
     #[arg(long, value_name = "TIME", default_value = "60s", requires = "server", value_parser = seconds)]
     max_time: u16,
     /// Measure from the server only [default: from it, then to it]
@@ -56,34 +58,34 @@ pub(crate) struct CapacityArgs {
     /// Length of a test in whole seconds, 5 to 3600
     #[arg(short, long, value_name = "TIME", default_value = "10s", conflicts_with = "server", value_parser = seconds)]
     time: u16,
-    /// Length of an interval; the one that carries most is the result
+    /// Length of an interval; the interval with the highest rate is the result
     #[arg(short, long, value_name = "TIME", default_value = "1s", conflicts_with = "server", value_parser = words::time)]
     interval: Nanos,
-    /// Keep to a rate instead of searching: 20Mbps, up to 1Gbps in steps of 1 Mbps, at the IP layer
+    /// Use a fixed rate instead of searching: 20Mbps, up to 1Gbps in steps of 1 Mbps, at the IP layer
     #[arg(short, long, value_name = "RATE", conflicts_with_all = ["server", "begin_at"], value_parser = row)]
     rate: Option<u16>,
-    /// Begin the search at a rate: 100Mbps
+    /// Start the search at a rate: 100Mbps
     #[arg(long, value_name = "RATE", conflicts_with = "server", value_parser = row)]
     begin_at: Option<u16>,
-    /// Rise of the round trip below which the rate grows, and above which it falls, ms
+    /// Increase of the round-trip time below which the rate grows, and above which it falls, ms
     #[arg(long, value_name = "LOW,HIGH", default_value = "30,90", conflicts_with = "server", value_parser = thresholds)]
     delay: (u16, u16),
-    /// Go by the rise of the one-way delay instead of the round trip's
+    /// Use the increase of the one-way delay instead of the round-trip time
     #[arg(long, conflicts_with = "server")]
     one_way: bool,
-    /// Packets missing in 50 ms that do not yet mean congestion
+    /// Packets lost in 50 ms up to which there is no congestion
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "server")]
     loss: u16,
-    /// Count packets in another order, and duplicates, as missing
+    /// Count reordered and duplicate packets as lost
     #[arg(long, conflicts_with = "server")]
     strict_order: bool,
-    /// No datagrams above the usual MTU: a server must be told the same
+    /// No datagrams above the usual MTU: the server needs the same option
     #[arg(long)]
     no_jumbo: bool,
-    /// IP packets of 1,500 bytes instead of 1,250: a server must be told the same
+    /// IP packets of 1,500 bytes instead of 1,250: the server needs the same option
     #[arg(long, conflicts_with = "server")]
     full_mtu: bool,
-    /// Mbit/s that the server must have room for
+    /// Capacity to reserve on the server, Mbit/s
     #[arg(long, value_name = "N", conflicts_with = "server", value_parser = clap::value_parser!(u16).range(1..=32_767))]
     needs: Option<u16>,
     /// DSCP of the packets, 0 to 63
@@ -95,7 +97,7 @@ pub(crate) struct CapacityArgs {
     /// IPv6 only
     #[arg(short = '6', long, conflicts_with = "server")]
     version6: bool,
-    /// Fail, with exit code 1, if less than this is carried in a direction that is measured: 100Mbps
+    /// Fail, with exit code 1, if the capacity in a measured direction is lower: 100Mbps
     #[arg(long, value_name = "RATE", conflicts_with = "server", value_parser = rate)]
     at_least: Option<u64>,
 }
@@ -224,7 +226,7 @@ fn client(args: &CapacityArgs, host: &str, keys: Vec<SharedKey>, stop: &AtomicBo
     }
 }
 
-/// Whether what was asked for is carried. Less than that is no verdict on the path if this host was the limit.
+/// Whether the requested capacity is reached. A lower result is no verdict on the path if this host was the limit.
 fn judged(tests: &[Capacity], at_least: Option<u64>, json: bool) -> Exit {
     if tests.iter().any(|test| test.capacity_bps_ip.is_none()) {
         return Exit::NothingFound;

@@ -1,9 +1,8 @@
-//! What processes that are confined get from this one.
+//! Environment passed to confined processes.
 
 use std::ffi::OsString;
 
-/// Variables that say how to print, where libraries are, and which temporary folders a driver uses. No others: the environment may
-/// hold secrets.
+/// Variables for output, library paths, and a driver's temporary folders. No others: the environment may hold secrets.
 const KEPT: &[&str] = &[
     "LANG",
     "LANGUAGE",

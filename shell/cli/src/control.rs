@@ -7,14 +7,14 @@
 //! | `rate 500/s`, `rate NAME 500/s` | every entry of sessions, or one, opens at this rate |
 //! | `scale 50%`, `scale NAME 50%` | send, open sessions and send their requests at this share of the profile's rate; can exceed 100% |
 //! | `pause`, `pause NAME` | stop sending and opening until `resume` |
-//! | `resume`, `resume NAME` | go on at the profile's rate |
-//! | `withdraw`, `withdraw NAME …` | withdraw BGP, OSPF and IS-IS routes: all, or those of these names; `peer=NAME` and `port=NAME` say whose |
-//! | `advertise`, `advertise NAME …` | advertise them, whatever their times say |
-//! | `down`, `down PEER …` | end BGP sessions, OSPF and IS-IS adjacencies: all, or those of peers and routers by name or address of their host; `port=NAME` says where |
+//! | `resume`, `resume NAME` | resume the profile's rate |
+//! | `withdraw`, `withdraw NAME …` | withdraw BGP, OSPF and IS-IS routes: all, or the named ones; `peer=NAME` and `port=NAME` select their owner |
+//! | `advertise`, `advertise NAME …` | advertise them, regardless of their times |
+//! | `down`, `down PEER …` | end BGP sessions, OSPF and IS-IS adjacencies: all, or those with peers and routers by name or host address; `port=NAME` selects the port |
 //! | `up`, `up PEER …` | let them come up again |
 //! | `restart`, `restart PEER …` | end BGP sessions as speakers do that restart; they come up again by themselves, with `delay=30s` after that time |
-//! | `renew`, `release` | DHCP clients ask for more time, or give their addresses back, PPPoE clients begin or end their sessions; `port=NAME` says where |
-//! | `enable`, `disable` | LLDP agents and ports of lags speak again, or take back what they said and are silent; `port=NAME` says where |
+//! | `renew`, `release` | DHCP clients renew or release their leases, PPPoE clients start or end their sessions; `port=NAME` selects the port |
+//! | `enable`, `disable` | enable or disable LLDP agents and LACP of LAG members; `port=NAME` selects the port |
 //! | `stop` | end the run early and write the result |
 
 use engine::{Command, Control, ProtocolAction, ProtocolCommand, RateCommand, Reply, Speed};

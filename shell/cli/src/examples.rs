@@ -35,7 +35,7 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
                 "eagre send --port veth0 --to veth1 --ip 10.0.0.2/24 --to-ip 10.0.0.3/24 --rate 1Gbps --size 1518",
             ),
             (
-                "The profile that these options make, to go on from",
+                "Print the equivalent profile, to continue from there",
                 "eagre send --port veth0 --dst 10.0.0.9 --rate 1kpps --print",
             ),
         ],
@@ -113,7 +113,7 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
     (
         "init",
         &[
-            ("What there is", "eagre init"),
+            ("List the kinds of profiles", "eagre init"),
             (
                 "For a router between two interfaces, with a schema for the editor",
                 "eagre init router --port eth1 --port eth2 --schema",
@@ -144,7 +144,7 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
     (
         "ci",
         &[(
-            "Figures against those of the last good run",
+            "Compare the figures with the last good run's",
             "eagre ci router.yaml web.yaml --baseline baseline.json --junit verdicts.xml",
         )],
     ),
@@ -175,7 +175,7 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
             "eagre path path.yaml --for 60 --json path.json",
         )],
     ),
-    ("doctor", &[("What would be set, and how to set it back", "eagre doctor --fix --dry-run")]),
+    ("doctor", &[("Show the changes without making them, and how to undo them", "eagre doctor --fix --dry-run")]),
     ("top", &[("Another machine's server, once", "eagre top https://tester:8443 --once")]),
     (
         "explain",
@@ -188,13 +188,13 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
         "results",
         &[
             ("The newest result as a page", "eagre results report latest"),
-            ("What changed between two of them", "eagre results compare router-old router-new"),
+            ("Compare two of them", "eagre results compare router-old router-new"),
         ],
     ),
     (
         "script",
         &[(
-            "Two ports, and arguments of its own",
+            "Two ports, and the script's own arguments",
             "eagre script flood.lua --ports veth0,veth1 --for 10 -- 64",
         )],
     ),

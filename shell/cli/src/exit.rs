@@ -3,7 +3,7 @@
 /// Exit codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Exit {
-    /// Done, and what was asked holds.
+    /// Done, with a successful outcome.
     Done = 0,
     /// Done, but a criterion failed, or less than half succeeded.
     Failed = 1,
@@ -40,7 +40,7 @@ impl Exit {
     /// Meaning, as help, manual pages and docs/exit-codes.md have it.
     pub(crate) fn about(self) -> &'static str {
         match self {
-            Self::Done => "Done, and what was asked holds.",
+            Self::Done => "Done, with a successful outcome.",
             Self::Failed => "Done, but a pass criterion failed, or less than half succeeded.",
             Self::BadInput => "Bad input: an option, a profile, or an unreadable file.",
             Self::Refused => "The machine refused a port, memory or a privilege.",
@@ -65,7 +65,7 @@ impl Exit {
         if grade(other) > grade(self) { other } else { self }
     }
 
-    /// Whether the run did what it was started for, whatever came of it.
+    /// Whether the run completed, regardless of its outcome.
     pub(crate) fn is_an_outcome(self) -> bool {
         matches!(
             self,

@@ -1,5 +1,5 @@
-//! `eagre explain`: what a result says, in sentences: what was measured, how far it can be trusted, what the limit was, and what to do
-//! next.
+//! `eagre explain`: a result in sentences: what was measured, how far it can be trusted, what the limit was, and what
+//! to do next.
 //!
 //! Not here: whether figures hold (`engine` decides that), and figures in tables (`summary`).
 
@@ -24,7 +24,7 @@ pub(crate) struct ExplainArgs {
     store: Option<PathBuf>,
 }
 
-/// A heading, and what stands below it.
+/// A heading and its lines.
 type Part = (&'static str, Vec<String>);
 
 pub(crate) fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
@@ -90,11 +90,11 @@ fn of_stored(store: &Store, reference: &str) -> Result<Vec<Part>, Failure> {
         next.push("Give the tester more cores (--cores), or another kind of port: eagre doctor".to_owned());
     }
     Ok(vec![
-        ("What was measured", vec![measured]),
-        ("What was found", found),
-        ("How far it can be trusted", trust),
-        ("What the limit was", limit),
-        ("What to do next", next),
+        ("Measurement", vec![measured]),
+        ("Findings", found),
+        ("Confidence", trust),
+        ("Limiting factor", limit),
+        ("Next steps", next),
     ])
 }
 
@@ -102,10 +102,10 @@ fn of_stored(store: &Store, reference: &str) -> Result<Vec<Part>, Failure> {
 pub(crate) fn of_run(document: &ResultDocument) -> Vec<Part> {
     let seen = Seen::of(document);
     vec![
-        ("What was measured", measured(document, &seen)),
-        ("How far it can be trusted", trusted(document)),
-        ("What the limit was", limits(document, &seen)),
-        ("What to do next", next(document, &seen)),
+        ("Measurement", measured(document, &seen)),
+        ("Confidence", trusted(document)),
+        ("Limiting factor", limits(document, &seen)),
+        ("Next steps", next(document, &seen)),
     ]
 }
 
@@ -155,7 +155,7 @@ fn measured(document: &ResultDocument, seen: &Seen) -> Vec<String> {
         };
         let rate = quantity(seen.sent as f64 / seconds.max(1e-9), "pps");
         let came = match seen.received {
-            None => "nobody here received them".to_owned(),
+            None => "this tester did not receive them".to_owned(),
             Some(received) if seen.lost == 0 => format!("{} came back, none was lost", count(received)),
             Some(received) => format!(
                 "{} came back, {} were lost ({})",
@@ -282,7 +282,7 @@ fn limits(document: &ResultDocument, seen: &Seen) -> Vec<String> {
     if all.is_empty() && (seen.sent > 0 || seen.sessions.0 > 0) {
         let (asked, done) = seen.sessions;
         all.push(if asked == done {
-            "None was reached: everything that was asked for was carried".to_owned()
+            "None was reached: the whole requested load was carried".to_owned()
         } else {
             format!("{} of {} sessions were not completed", count(asked - done), count(asked))
         });

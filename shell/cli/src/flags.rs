@@ -1,13 +1,13 @@
-//! What is wrong with a profile that options made, in terms of these options: nobody has seen the profile.
+//! Errors of a profile made from options, in terms of these options: the user has not seen the profile.
 //!
-//! Not here: finding it. Places and reasons are those of [`profile`] and [`engine`].
+//! Not here: validation. Places and reasons come from [`profile`] and [`engine`].
 
 use crate::args::Args;
 use crate::{Exit, Failure};
 use clap::CommandFactory;
 use profile::ProfileError;
 
-/// What a profile's reasons suggest, and the options that do it.
+/// Suggestions in a profile's reasons, and the corresponding options.
 const SUGGESTIONS: [(&str, &str); 6] = [
     (", here or by --rate", ""),
     ("is not set, and port 'tx' has no IPv4 address to take it from", "is not set: give --src or --ip"),

@@ -1,4 +1,4 @@
-//! What helps somebody whose command line names an option that the command does not have: the option that is meant, or the commands
+//! Hints for a command line with an option that the command does not have: the option that is meant, or the commands
 //! that have it.
 //!
 //! Not here: misspelt options, which clap recognises itself.

@@ -68,7 +68,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What to type once devices and addresses are right.
+/// Next command to type once devices and addresses are right.
 fn next(kind: &Kind, file: &str) -> String {
     match kind.method {
         Some(method) => format!("eagre bench {method} {file}"),

@@ -53,12 +53,12 @@ fn install() -> Result<(), Failure> {
     Ok(())
 }
 
-/// A flag that is set once a signal has asked for a stop.
+/// A flag that is set once a signal has requested a stop.
 pub(crate) fn flag() -> Arc<AtomicBool> {
     REQUESTED.clone()
 }
 
-/// Whether a signal has asked for a stop.
+/// Whether a signal has requested a stop.
 pub(crate) fn is_requested() -> bool {
     REQUESTED.load(Ordering::Relaxed)
 }

@@ -1,5 +1,5 @@
-//! `eagre iperf3`: client and server of iperf3's protocol, with iperf3's options. A number without a unit means what it means
-//! there.
+//! `eagre iperf3`: client and server of iperf3's protocol, with iperf3's options. A number without a unit has iperf3's
+//! meaning.
 
 use crate::{Exit, Failure, interrupt, print, words};
 use between::{Client, Event, Order, ServerOptions, Wrong};
@@ -12,16 +12,16 @@ use std::sync::Arc;
 use std::time::Duration;
 use units::{BitRate, Layer, Nanos};
 
-/// Bits per second of a UDP stream, unless told otherwise.
+/// Default rate of a UDP stream, bits per second.
 const UDP_RATE: u64 = 1_000_000;
 
 #[derive(Args)]
 #[command(group(ArgGroup::new("role").args(["server", "client"]).required(true)))]
 pub(crate) struct IperfArgs {
-    /// Be a server: for many clients at once
+    /// Run as a server, for many clients at the same time
     #[arg(short, long)]
     server: bool,
-    /// Be a client of this server; 'iperf3 -s' and 'eagre iperf3 -s' are both understood
+    /// Run as a client of this server, 'iperf3 -s' or 'eagre iperf3 -s'
     #[arg(short, long, value_name = "HOST")]
     client: Option<String>,
     /// Port of the server
@@ -30,7 +30,7 @@ pub(crate) struct IperfArgs {
     /// Local address
     #[arg(short = 'B', long, value_name = "ADDRESS")]
     bind: Option<IpAddr>,
-    /// Time between two lines of figures, seconds; 0 for none
+    /// Time between two lines of figures, seconds; 0 for no lines
     #[arg(short, long, value_name = "TIME", default_value = "1", value_parser = words::time)]
     interval: Nanos,
     /// Print the report as JSON, with iperf3's names
@@ -39,54 +39,54 @@ pub(crate) struct IperfArgs {
     /// Server: end after one test
     #[arg(short = '1', long, requires = "server")]
     one_off: bool,
-    /// Server: most tests at once
+    /// Server: maximum number of tests at the same time
     #[arg(long, value_name = "N", default_value_t = 100, requires = "server", value_parser = clap::value_parser!(u16).range(1..=1000))]
     max_tests: u16,
-    /// Server: longest test
+    /// Server: maximum duration of a test
     #[arg(long, value_name = "TIME", default_value = "86400s", requires = "server", value_parser = words::time)]
     max_time: Nanos,
     /// UDP instead of TCP
     #[arg(short, long, conflicts_with = "server")]
     udp: bool,
-    /// Bits per second of each stream, 100M or 2.5Gbps, and blocks sent at once: 100M/10; 0 for as many as go [default: 1M over
+    /// Bits per second of each stream, 100M or 2.5Gbps, and blocks per burst: 100M/10; 0 for no limit [default: 1M over
     /// UDP, else 0]
     #[arg(short, long, value_name = "RATE[/BURST]", conflicts_with = "server", value_parser = bitrate)]
     bitrate: Option<(u64, u32)>,
-    /// Rate of each stream for the kernel to pace
+    /// Rate of each stream, paced by the kernel
     #[arg(long, value_name = "RATE", conflicts_with = "server", value_parser = rate)]
     fq_rate: Option<u64>,
-    /// Length of the test in whole seconds; 0 for until Ctrl-C [default: 10]
+    /// Duration of the test in whole seconds; 0 for until Ctrl-C [default: 10]
     #[arg(short, long, value_name = "TIME", conflicts_with_all = ["server", "bytes", "blockcount"], value_parser = seconds)]
     time: Option<Nanos>,
-    /// End when all streams together have sent so much: 50M, 2GB
+    /// End when all streams together have sent this number of bytes: 50M, 2GB
     #[arg(short = 'n', long, value_name = "SIZE", conflicts_with_all = ["server", "blockcount"], value_parser = size)]
     bytes: Option<u64>,
-    /// End when all streams together have sent so many blocks, or packets: 10K
+    /// End when all streams together have sent this number of blocks, or packets: 10K
     #[arg(short = 'k', long, value_name = "N", conflicts_with = "server", value_parser = size)]
     blockcount: Option<u64>,
-    /// Bytes of a write, or of a UDP packet's payload [default: 128K, or what the path takes in one packet]
+    /// Bytes of a write, or of a UDP packet's payload [default: 128K, or the largest payload for the path's MTU]
     #[arg(short, long, value_name = "SIZE", conflicts_with = "server", value_parser = size)]
     length: Option<u64>,
     /// Number of streams in each direction
     #[arg(short = 'P', long, value_name = "N", default_value_t = 1, conflicts_with = "server",
           value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_STREAMS)))]
     parallel: u32,
-    /// The server sends
+    /// Let the server send
     #[arg(short = 'R', long, conflicts_with_all = ["server", "bidir"])]
     reverse: bool,
-    /// Both send
+    /// Send in both directions
     #[arg(long, conflicts_with = "server")]
     bidir: bool,
-    /// Size of the sockets' buffers
+    /// Size of the socket buffers
     #[arg(short, long, value_name = "SIZE", conflicts_with = "server", value_parser = size)]
     window: Option<u64>,
-    /// Largest segment of TCP, bytes
+    /// Maximum TCP segment size, bytes
     #[arg(short = 'M', long, value_name = "BYTES", conflicts_with = "server", value_parser = clap::value_parser!(u32).range(88..=65_535))]
     set_mss: Option<u32>,
-    /// Send without Nagle's delay
+    /// Disable Nagle's algorithm
     #[arg(short = 'N', long, conflicts_with = "server")]
     no_delay: bool,
-    /// Congestion control of TCP: cubic, bbr, reno
+    /// TCP congestion control: cubic, bbr, reno
     #[arg(short = 'C', long, value_name = "NAME", conflicts_with = "server")]
     congestion: Option<String>,
     /// IPv4 only
@@ -101,25 +101,25 @@ pub(crate) struct IperfArgs {
     /// DSCP of the packets, 0 to 63
     #[arg(long, value_name = "N", conflicts_with = "server", value_parser = clap::value_parser!(u8).range(0..=63))]
     dscp: Option<u8>,
-    /// Whole seconds at the beginning that do not count
+    /// Number of seconds at the beginning to omit
     #[arg(short = 'O', long, value_name = "TIME", conflicts_with = "server", value_parser = seconds)]
     omit: Option<Nanos>,
-    /// A word for the report
+    /// Title for the report
     #[arg(short = 'T', long, value_name = "TEXT", conflicts_with = "server")]
     title: Option<String>,
-    /// Another word for the report
+    /// Additional text for the report
     #[arg(long, value_name = "TEXT", conflicts_with = "server")]
     extra_data: Option<String>,
-    /// Print what the server prints, too
+    /// Also print the server's output
     #[arg(long, conflicts_with = "server")]
     get_server_output: bool,
-    /// Number the packets of UDP with 64 bits, for more than 4 billion of them
+    /// Use 64-bit sequence numbers for UDP packets, for more than 4 billion packets
     #[arg(long, conflicts_with = "server")]
     udp_counters_64bit: bool,
-    /// Packets of UDP over IPv4 must not be fragmented
+    /// Set Don't Fragment on UDP over IPv4
     #[arg(long, conflicts_with = "server")]
     dont_fragment: bool,
-    /// Longest wait for the connection; a number alone is milliseconds
+    /// Timeout for the connection; a number alone is milliseconds
     #[arg(long, value_name = "TIME", default_value = "5s", conflicts_with = "server", value_parser = millis)]
     connect_timeout: Nanos,
 }
@@ -293,7 +293,7 @@ fn described(test: &Test) -> String {
     format!("{transport} {way}, {streams}{rate}, blocks of {} B, {until}", units::count(test.block.into()))
 }
 
-/// `100M`, as iperf3 has it, or with the unit: `100Mbps`.
+/// `100M`, in iperf3's notation, or with the unit: `100Mbps`.
 fn rate(text: &str) -> Result<u64, String> {
     scaled(text, 1000.0)
         .or_else(|| text.parse::<BitRate>().ok().filter(|rate| rate.layer == Layer::L2).map(|rate| rate.bps))
@@ -306,7 +306,7 @@ fn bitrate(text: &str) -> Result<(u64, u32), String> {
     Ok((rate(bits)?, burst.ok_or_else(|| format!("'{text}': a burst has 1 to 1000 blocks"))?))
 }
 
-/// `50M` are binary, as in iperf3; `50MB` are decimal, as elsewhere here.
+/// `50M` is binary, as in iperf3; `50MB` is decimal, as elsewhere in Eagre.
 fn size(text: &str) -> Result<u64, String> {
     scaled(text, 1024.0)
         .or_else(|| text.parse::<Bytes>().ok().map(|bytes| bytes.0))
@@ -314,7 +314,7 @@ fn size(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("'{text}' is not a size: 128K, 50M, 2GB"))
 }
 
-/// A number with K, M, G or T behind it, or nothing.
+/// A number with a suffix K, M, G or T, or without one.
 fn scaled(text: &str, step: f64) -> Option<u64> {
     let power = text
         .bytes()

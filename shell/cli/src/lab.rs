@@ -104,7 +104,7 @@ pub(crate) struct LabArgs {
     /// Command that starts the device of 'own', in its namespace; run by sh
     #[arg(long, value_name = "COMMAND")]
     dut_command: Option<String>,
-    /// Name of the device in tables of results [default: that of the topology]
+    /// Name of the device in tables of results [default: the topology's name]
     #[arg(long, value_name = "NAME")]
     dut_name: Option<String>,
     /// Use AF_PACKET instead of the faster AF_XDP on the tester's interfaces
@@ -389,7 +389,7 @@ fn words(test: &ChosenTest, program: &Path, more: &[OsString]) -> Vec<String> {
     test.words(program, more).iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// Words as a shell takes them.
+/// Words quoted for a shell.
 fn typed(words: &[String]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:,=+@%".contains(c);
     let quoted = |word: &String| match !word.is_empty() && word.chars().all(plain) {

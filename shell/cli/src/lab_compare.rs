@@ -142,7 +142,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     Ok(if stop.load(Ordering::Relaxed) { Exit::Interrupted } else { ended })
 }
 
-/// The test of a topology that `compare` runs, with a method of its own: the one whose profile has streams.
+/// The test of a topology that `compare` runs, with its own method: the one whose profile has streams.
 const TEST: &str = "rfc2544";
 
 /// Checks that a method can test the topology; returns its tags.
@@ -299,7 +299,7 @@ fn is_shown(goal: &str) -> bool {
     !["latency_mean", "latency_max", "latency_p99_9"].iter().any(|left_out| goal.starts_with(left_out))
 }
 
-/// The part of a finding that says what limits its value.
+/// The part of a finding that names the limit of its value.
 #[derive(Deserialize)]
 struct Bounded {
     limit: Option<Limit>,

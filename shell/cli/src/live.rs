@@ -18,7 +18,7 @@ pub(crate) struct Live {
     bar: Option<ProgressBar>,
     sinks: Sinks,
     every: Nanos,
-    /// Who else wants to know when traffic begins.
+    /// Callback for the start of traffic.
     begins: Option<Box<dyn FnMut(Nanos)>>,
 }
 

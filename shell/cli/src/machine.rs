@@ -75,7 +75,7 @@ fn link_row(link: &LinkFacts, routes: &[String]) -> Vec<String> {
     ]
 }
 
-/// What `ports --json` prints.
+/// Output of `ports --json`.
 #[derive(Serialize)]
 struct PortsDocument<'a> {
     interfaces: Vec<InterfaceDocument<'a>>,

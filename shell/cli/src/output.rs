@@ -142,7 +142,7 @@ impl Sinks {
         (!self.lines.is_empty() || self.report.is_some()) && self.lost.is_none()
     }
 
-    /// Writes one interval line. If that fails, the run goes on and [`Sinks::result`] fails.
+    /// Writes one interval line. If that fails, the run continues and [`Sinks::result`] fails.
     pub(crate) fn interval(&mut self, document: &IntervalDocument) {
         if let Some(report) = &mut self.report {
             report.keep(document);

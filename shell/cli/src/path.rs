@@ -111,7 +111,7 @@ pub(crate) fn read(file: &Path) -> Result<PathConfig, Failure> {
     profile::read_document(&text).map_err(|errors| bad_profile(&place, &errors))
 }
 
-/// What stands for a secret in a document that is kept.
+/// Placeholder for a secret in a stored document.
 const HIDDEN: &str = "hidden";
 
 /// A path document as it was written.

@@ -62,13 +62,13 @@ pub(crate) fn out(text: Arguments<'_>) {
     let _ = Stdout.write_fmt(text);
 }
 
-/// Prints to standard output what somebody waits for, at once.
+/// Prints to standard output and flushes.
 pub(crate) fn now(text: &str) {
     out(format_args!("{text}"));
     let _ = Stdout.flush();
 }
 
-/// Prints to standard error. Nobody could be told of a failure.
+/// Prints to standard error. A failure cannot be reported.
 pub(crate) fn err(text: Arguments<'_>) {
     let _ = io::stderr().write_fmt(text);
 }

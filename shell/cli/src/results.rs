@@ -372,7 +372,7 @@ fn compared(cell: Option<&Cell>, unit: &str) -> String {
     format!("{}{}{mark}", quantity(value, unit), ratio.unwrap_or_default())
 }
 
-/// What `compare --json` prints.
+/// Output of `compare --json`.
 #[derive(Serialize)]
 struct ComparisonDocument<'a> {
     comparison: &'a Comparison,

@@ -317,8 +317,8 @@ pub(crate) fn on_rig(
     Ok(Session::load(plan, rig).run(&options, &clock, commands, observer)?)
 }
 
-/// Runs `once`, and again as long as the tester was disturbed where it matters and `--on-disturbed` says so; concludes the last
-/// run.
+/// Runs `once`, and again while the tester was disturbed where it matters and `--on-disturbed` allows it; concludes the
+/// last run.
 ///
 /// # Errors
 /// A run can't start, or its output can't be written.

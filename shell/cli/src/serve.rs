@@ -28,8 +28,8 @@ pub(crate) struct ServeArgs {
     /// Tokens file: a YAML list of {name, role, token}; roles are watch, run and admin
     #[arg(long, value_name = "FILE")]
     pub tokens: Option<PathBuf>,
-    /// Host name by which clients call a server without tokens, as through a proxy or a tunnel; its own address and
-    /// localhost always are
+    /// Additional host name for a server without tokens, such as through a proxy or a tunnel; its own address and
+    /// localhost are always allowed
     #[arg(long, value_name = "NAME")]
     pub allow_host: Vec<String>,
     /// TLS certificate chain (PEM)
@@ -56,7 +56,7 @@ pub(crate) struct ServeArgs {
     /// How long to keep an idle Open Traffic Generator client's ports [default: 15m]
     #[arg(long, value_name = "TIME", value_parser = words::time)]
     pub otg_lease: Option<Nanos>,
-    /// Device that a port's location in Open Traffic Generator configurations stands for: localhost:5555=veth0
+    /// Device of a port's location in Open Traffic Generator configurations: localhost:5555=veth0
     #[arg(long, value_name = "LOCATION=DEVICE", value_parser = location)]
     pub otg_location: Vec<(String, String)>,
     /// Also serve Open Traffic Generator over gRPC at this address: 127.0.0.1:40051
@@ -106,14 +106,14 @@ struct Config {
     otlp: Option<String>,
 }
 
-/// A token as its file has it.
+/// An entry of a token file.
 #[derive(Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(extend("x-secret" = true))]
 struct TokenEntry {
-    /// Who uses it.
+    /// Name of the user.
     name: String,
-    /// What it allows.
+    /// Rights it grants.
     role: RoleWord,
     /// The token, at least 16 characters.
     #[schemars(extend("x-secret" = true))]
@@ -124,11 +124,11 @@ struct TokenEntry {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 enum RoleWord {
-    /// Look at everything.
+    /// Read everything.
     Watch,
-    /// Also reserve ports and send traffic.
+    /// Also lease ports and send traffic.
     Run,
-    /// Also end what others have started.
+    /// Also stop other users' runs.
     Admin,
 }
 
@@ -248,7 +248,8 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
     })
 }
 
-/// The documentation's pages: where packages and archives have them relative to the program, or where `make docs` made them.
+/// Folder of the documentation's pages: its place in packages and archives relative to the program, or the output of
+/// `make docs`.
 fn docs() -> Option<PathBuf> {
     let program = std::env::current_exe().ok()?;
     let prefix = program.parent()?.parent()?;

@@ -64,7 +64,7 @@ struct OpenFile {
     /// `None` once finished.
     writer: Option<Writer>,
     path: PathBuf,
-    /// What times count from; `None` until that is known, and nothing is written.
+    /// Origin of times; `None` until known, while nothing is written.
     zero: Option<Nanos>,
     /// Packets still to be written.
     left: u64,
@@ -128,7 +128,7 @@ impl PacketFile {
         }))))
     }
 
-    /// Takes the beginning of traffic as the beginning of time, unless that is the clock's.
+    /// Makes the start of traffic the origin of times, unless the clock is.
     fn beginning(&self) -> Box<dyn FnMut(Nanos)> {
         let file = self.0.clone();
         Box::new(move |epoch| {

@@ -28,7 +28,7 @@ pub(crate) fn render_demo(document: &ResultDocument) -> String {
     tables(document) + &trust::demo_verdict(document)
 }
 
-/// The last lines: whether what was asked holds, unless there is nothing to say.
+/// The last lines: the outcome, unless there is nothing to report.
 fn overall(document: &ResultDocument) -> String {
     let Some(overall) = &document.overall else { return String::new() };
     let reason = overall.reason.as_deref().unwrap_or_default();
@@ -160,7 +160,7 @@ fn machine(document: &ResultDocument) -> String {
     )
 }
 
-/// The first line: how much of what was asked succeeded.
+/// The first line: the share of the requested load that succeeded.
 fn achieved(document: &ResultDocument) -> String {
     document.achieved.as_ref().map_or_else(String::new, |achieved| format!("  {}\n\n", achieved.summary))
 }
@@ -335,7 +335,7 @@ fn session_row(name: &str, session: &SessionResult) -> Vec<String> {
     ]
 }
 
-/// Columns of a table of streams; the first says what of.
+/// Columns of a table of streams; the first names the kind of row.
 fn stream_columns(first: &str) -> [&str; 12] {
     [first, "offered", "lost", "ratio", "p50", "p95", "p99", "p99.9", "max", "jitter", "reordered", "dup"]
 }

@@ -44,12 +44,12 @@ pub(crate) fn demo_verdict(document: &ResultDocument) -> String {
     text + &notes(document)
 }
 
-/// What to know about figures that are right all the same.
+/// Notes on figures that are nevertheless right.
 fn notes(document: &ResultDocument) -> String {
     document.verdict.notes.iter().map(|note| format!("  note: {note}\n")).collect()
 }
 
-/// What to do about figures that do not hold, each once.
+/// Remedies for figures that do not hold, each once.
 fn remedies(document: &ResultDocument) -> Vec<&str> {
     let mut all: Vec<&str> = Vec::new();
     for remedy in document.verdict.holds.values().filter_map(|entry| entry.remedy.as_deref()) {
@@ -60,7 +60,7 @@ fn remedies(document: &ResultDocument) -> Vec<&str> {
     all
 }
 
-/// How figures of one kind stand.
+/// Trustworthiness of figures of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Holds,

@@ -10,7 +10,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 use units::{FrameLen, Nanos, QuantityError};
 
-/// A name that shells complete. One that is not known is refused by whoever takes it, in words of its own.
+/// A name with shell completion. An unknown name is rejected by its user, with its own message.
 #[derive(Clone)]
 pub(crate) struct Named(pub(crate) fn() -> Vec<&'static str>);
 

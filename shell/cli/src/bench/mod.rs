@@ -101,8 +101,8 @@ pub(crate) struct BenchArgs {
     pub report: Option<PathBuf>,
     #[command(flatten)]
     pub verdicts: VerdictArgs,
-    /// What to do if the tester was disturbed so that a search can't be judged: fail (exit code 4), warn, or start again up to N
-    /// times
+    /// Action if a disturbance of the tester makes a search's outcome uncertain: fail (exit code 4), warn, or start
+    /// again up to N times
     #[arg(long, value_name = "fail|warn|repeat N", value_parser = args::on_disturbed, default_value = "fail")]
     pub on_disturbed: OnDisturbed,
     /// Write the findings to a file; '-' writes to standard output
@@ -116,7 +116,7 @@ pub(crate) struct BenchArgs {
     pub resume: Option<String>,
 }
 
-/// What METHOD can be.
+/// Valid values of METHOD.
 fn methods() -> Vec<&'static str> {
     choices().iter().map(|choice| choice.name).chain(["list", series::METHOD]).collect()
 }
@@ -157,7 +157,7 @@ struct Setup {
     attributes: Attributes,
     #[serde(default)]
     resets: BTreeMap<String, String>,
-    /// Commands before and after each trial, in addition to those of a document.
+    /// Commands before and after each trial, in addition to the document's hooks.
     #[serde(default)]
     before_trial: Vec<String>,
     #[serde(default)]
@@ -239,7 +239,7 @@ fn settings(args: &BenchArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A setting's value as `--set` takes it. Untyped: each method has settings of its own types.
+/// A setting's value in the form of `--set`. Untyped: each method has its own types of settings.
 fn plain(value: &Value) -> String {
     let word = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match value {
@@ -459,7 +459,8 @@ fn about(estimate: &Estimate) -> String {
     )
 }
 
-/// The command that does this again, quoted for a shell: in a test of a lab, whose files are gone afterwards, the lab's.
+/// The command that repeats this, quoted for a shell: the lab's own in a lab's test, whose files are removed
+/// afterwards.
 pub(crate) fn command_line() -> String {
     if let Ok(command) = std::env::var(crate::lab::COMMAND) {
         return command;

@@ -1,6 +1,6 @@
 //! `eagre bench campaign`: runs several methods over several device configurations, unattended.
 //!
-//! Each run is a campaign of its own in the store; a tag groups the series. The store holds the progress, so a series is
+//! Each run is a separate campaign in the store; a tag groups the series. The store holds the progress, so a series is
 //! resumed like a campaign.
 
 use super::runner::{self, CampaignRunner, FinishedCampaign, Output};
@@ -319,7 +319,7 @@ fn suite(loaded: &Loaded) -> Suite {
     suite_of_methods(&name, &results, &ended)
 }
 
-/// What `--json` writes of a series.
+/// Output of `--json` for a series.
 #[derive(Serialize)]
 struct SeriesResult<'a, R> {
     schema: &'static str,

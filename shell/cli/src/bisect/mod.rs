@@ -1,8 +1,9 @@
-//! `eagre bisect`: finds the change that made a device slower. Each step is compared with the good one by trials in turns.
+//! `eagre bisect`: finds the change that made a device slower. Each step is compared with the good one by interleaved
+//! trials.
 //!
 //! Not here: which step is next ([`methods::Culprit`]), statistics ([`methods::Paired`]).
 //!
-//! Invariant: the repository's own checkout, index and branches stay as they are; builds happen in worktrees of their own.
+//! Invariant: the repository's own checkout, index and branches are not modified; builds run in separate worktrees.
 
 mod repository;
 
@@ -23,9 +24,9 @@ use std::path::PathBuf;
 pub(crate) const EXIT_CODES: &str = "Exit codes: 0 found; 4 can't be judged; 5 nothing found: the bad revision is not slower; \
                                      2 bad input; 3 refused by the machine, or a command failed; 130 interrupted";
 
-/// Steps that can't be judged, for which the confidence leaves room.
+/// Number of steps that can't be judged, allowed for in the confidence.
 const SPARE: u32 = 2;
-/// Steps, at most: what can be compared in a day or two.
+/// Maximum number of steps, which can be compared in a day or two.
 const STEPS_MAX: usize = 10_000;
 /// Name of the document's format.
 const SCHEMA: &str = "eagre.bisect/1";
@@ -86,7 +87,7 @@ impl StepDocument {
 /// A comparison of two steps.
 #[derive(Debug, Serialize)]
 struct TryDocument {
-    /// The step, and what it was compared with.
+    /// The step, and the step it was compared with.
     step: String,
     with: String,
     /// `good`, `bad` or `unknown`.
@@ -97,7 +98,7 @@ struct TryDocument {
     disturbed_pairs: u32,
 }
 
-/// What `--json` writes.
+/// Output of `--json`.
 #[derive(Debug, Serialize)]
 struct BisectDocument {
     schema: &'static str,
@@ -108,12 +109,12 @@ struct BisectDocument {
     answer: &'static str,
     sentence: String,
     interrupted: bool,
-    /// Probability that the answer is right, at least.
+    /// Minimum probability that the result is right.
     confidence: f64,
     /// The first step that is slower.
     #[serde(skip_serializing_if = "Option::is_none")]
     first_bad: Option<StepDocument>,
-    /// The last step before it that is known not to be.
+    /// The last step before it that is known to be good.
     #[serde(skip_serializing_if = "Option::is_none")]
     last_good: Option<StepDocument>,
     /// Steps between both, which can't be judged: one of them may be the first.
@@ -139,16 +140,16 @@ pub(crate) fn bisect(args: &BisectArgs) -> Result<Exit, Failure> {
     Ok(outcome.exit())
 }
 
-/// How a search ended.
+/// Outcome of a search.
 enum Outcome {
-    /// Slower from a step on: how the comparison with the last good one ended, in words.
+    /// Slower from a step on, with the result of the comparison with the last good one in words.
     Found {
         culprit: Culprit,
         sentence: String,
     },
     /// The last step is not slower than the first.
     Nothing(String),
-    /// The trials do not say.
+    /// The trials give no result.
     Unknown(String),
     Interrupted,
 }
@@ -190,14 +191,14 @@ impl BisectArgs {
 
 struct Search<'a> {
     args: &'a BisectArgs,
-    /// The profile's.
+    /// Text of the profile.
     text: String,
     steps: Vec<StepDocument>,
     /// Where the good step and the step to compare are built; `None` without a repository.
     trees: Option<[Worktree; 2]>,
     runner: TrialRunner,
     seed: u64,
-    /// What is compared, once the first step is ready.
+    /// The figure to compare, once the first step is ready.
     figure: Option<(Figure, Better)>,
     tries: Vec<TryDocument>,
 }
@@ -271,7 +272,7 @@ impl Search<'_> {
         Ok(Outcome::Found { culprit, sentence: words })
     }
 
-    /// Confidence of each comparison, so that all together are as sure as was asked for.
+    /// Confidence of each comparison, so that all together reach the requested confidence.
     fn config(&self, question: Question) -> methods::PairedConfig {
         let trials = &self.args.trials;
         let figure = self.figure.clone().unwrap_or((Figure::Received, Better::Higher));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-/// Variables by which git would look elsewhere than told.
+/// Variables that redirect git to another repository.
 const ELSEWHERE: [&str; 4] = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"];
 
 /// A repository.
@@ -102,7 +102,7 @@ impl Worktree {
         &self.folder
     }
 
-    /// Makes its files those of a commit. What builds made stays, so that the next one is quick.
+    /// Checks out the files of a commit. Build outputs are kept, so that the next build is quick.
     pub(super) fn check_out(&self, commit: &str) -> Result<(), Failure> {
         git(&self.folder, &["checkout", "--quiet", "--force", "--detach", commit]).map(drop)
     }

@@ -1,7 +1,7 @@
 //! Baselines: figures of earlier runs in a file, and the comparison with them.
 //!
-//! A figure is worse only if its interval lies beyond that of the baseline: intervals that overlap can't tell two devices
-//! apart.
+//! A figure is worse only if its interval lies beyond the baseline's: overlapping intervals do not distinguish two
+//! devices.
 
 use super::figures::{Better, Figure, Interval};
 use crate::Failure;

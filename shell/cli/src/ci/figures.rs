@@ -103,7 +103,7 @@ fn every_number(document: &ResultDocument) -> Vec<String> {
     all
 }
 
-/// Whether a path is what a pattern with `*` says.
+/// Whether a path matches a pattern with `*`.
 fn matches(pattern: &str, path: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| path.strip_prefix(first)) else { return false };

@@ -30,10 +30,10 @@ pub(crate) struct CiArgs {
     /// Baseline to compare with; a missing one is written, unless a profile fails
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Write the figures of these runs to the baseline, whatever the comparison says
+    /// Write the figures of these runs to the baseline, whatever the outcome of the comparison
     #[arg(long, requires = "baseline")]
     update_baseline: bool,
-    /// Runs of each profile: their spread is how far a figure may be off
+    /// Number of runs of each profile; their spread is the uncertainty of a figure
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     runs: u32,
     /// Figure to compare, with '*' for any text: 'streams.*.latency_ns.p99' [default: losses, latencies and rates]
@@ -54,8 +54,8 @@ pub(crate) struct CiArgs {
     /// Simulated device, as for 'eagre sim'
     #[arg(long, value_name = "MODEL", value_parser = args::dut, requires = "sim")]
     dut: Option<args::Dut>,
-    /// What to do if the tester was disturbed so that a profile can't be judged: fail (exit code 4), warn, or run it again up to
-    /// N times
+    /// Action if a disturbance of the tester makes a profile's outcome uncertain: fail (exit code 4), warn, or run it
+    /// again up to N times
     #[arg(long, value_name = "fail|warn|repeat N", value_parser = args::on_disturbed, default_value = "fail")]
     on_disturbed: OnDisturbed,
     #[command(flatten)]
@@ -70,7 +70,7 @@ pub(crate) struct CiArgs {
 
 /// A profile that was run.
 struct Tested {
-    /// Its name in the baseline: the path as it was given.
+    /// Name in the baseline: the path as given.
     key: String,
     text: String,
     documents: Vec<ResultDocument>,
@@ -142,7 +142,7 @@ impl Source {
         Ok(Self { path: path.to_owned(), text, plan })
     }
 
-    /// Runs the profile as often as `--runs` says, and again where it could not be judged.
+    /// Runs the profile `--runs` times, and again if it could not be judged.
     fn test(self, args: &CiArgs) -> Result<Tested, Failure> {
         let name = name_of(&self.path);
         let mut repeats = match args.on_disturbed {
@@ -229,7 +229,7 @@ fn joined(suites: Vec<Suite>) -> Suite {
     first
 }
 
-/// Whether what a case came to in another run stands for both.
+/// Whether the outcome of a case in another run applies to both.
 fn decides(known: Outcome, other: Outcome) -> bool {
     other == Outcome::Failed && known != Outcome::Failed
         || known == Outcome::CannotJudge && other == Outcome::Passed
@@ -288,7 +288,7 @@ fn report_page(all: &[Tested]) -> String {
     }
 }
 
-/// A suite as people read it.
+/// A suite as text.
 fn summary(suite: &Suite) -> String {
     let row = |case: &Case| vec![case.outcome.words().to_owned(), case.name.clone(), case.value.clone()];
     let (passed, others): (Vec<&Case>, Vec<&Case>) =

@@ -1,6 +1,6 @@
-//! `eagre http`: loads a web server, with no profile and no addresses to think of.
+//! `eagre http`: loads a web server, without a profile and with addresses chosen automatically.
 //!
-//! Its options become the profile that `--print` shows, which runs like any other.
+//! Its options are translated to the profile that `--print` shows, which runs like any other.
 
 mod place;
 mod url;
@@ -15,41 +15,41 @@ use std::path::Path;
 use units::Nanos;
 use url::Url;
 
-/// Where distributions keep the root certificates they trust.
+/// Files of trusted root certificates in common distributions.
 const ROOTS: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
 #[derive(Args)]
 pub(crate) struct HttpArgs {
-    /// Address of the page: http://10.0.0.1:8080/path; '{1..1000}' in it stands for numbers in turn
+    /// URL of the page: http://10.0.0.1:8080/path; '{1..1000}' in it is replaced by each number in turn
     #[arg(value_name = "URL")]
     url: Url,
-    /// Number of connections at a time
+    /// Number of concurrent connections
     #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     connections: u64,
-    /// HTTP/2: https agrees on it in the handshake, http speaks it from the first byte [default: HTTP/1.1]
+    /// HTTP/2: https negotiates it in the handshake, http starts with it [default: HTTP/1.1]
     #[arg(long, group = "version")]
     h2: bool,
     /// HTTP/3, over QUIC: https only
     #[arg(long, group = "version")]
     h3: bool,
-    /// Number of requests at a time on each connection, with --h2 or --h3 [default: 1]
+    /// Number of concurrent requests on each connection, with --h2 or --h3 [default: 1]
     #[arg(long, value_name = "N", requires = "version", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     streams: Option<u16>,
-    /// Number of requests in all [default: until the duration ends]
+    /// Total number of requests [default: until the duration ends]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
-    /// Duration, as --duration [default: 10s, with --requests until they are answered]
+    /// Duration, as --duration [default: 10s, with --requests until all responses arrived]
     #[arg(short = 'z', value_name = "TIME", conflicts_with = "duration", value_parser = words::time)]
     time: Option<Nanos>,
-    /// Requests per second, whatever the server does: 1000, 10k/s. Response times count from when each request was due
+    /// Requests per second, independent of the server: 1000, 10k/s. Response times count from when each request was due
     /// [default: each connection sends its next request after the response]
     #[arg(short, long, value_name = "RATE", value_parser = requests_per_s)]
     rate: Option<SessionRate>,
-    /// Number of requests on a connection; 1 opens a connection for each [default: as many as the server takes]
+    /// Number of requests on a connection; 1 opens a connection for each [default: as many as the server accepts]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     per_connection: Option<u32>,
-    /// Header field of the requests; 'Host: …' takes the place of the URL's host. May be repeated
+    /// Header field of the requests; 'Host: …' replaces the URL's host. May be repeated
     #[arg(short = 'H', long = "header", value_name = "NAME: VALUE", value_parser = field)]
     headers: Vec<(String, String)>,
     /// Method: GET, HEAD, POST, PUT, DELETE, OPTIONS or PATCH [default: GET, with --data POST]
@@ -58,10 +58,10 @@ pub(crate) struct HttpArgs {
     /// Body of the requests; '@FILE' reads it from a file
     #[arg(short, long, value_name = "TEXT|@FILE")]
     data: Option<String>,
-    /// Longest wait for the next byte of a response [default: 30s]
+    /// Timeout for the next byte of a response [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = words::time)]
     timeout: Option<Nanos>,
-    /// Take any certificate
+    /// Accept any certificate
     #[arg(short = 'k', long)]
     insecure: bool,
     /// File of the root certificates to trust (PEM) [default: the system's]
@@ -70,19 +70,20 @@ pub(crate) struct HttpArgs {
     /// Port to send from [default: the interface of the route to the server, by AF_PACKET]
     #[arg(long, value_name = "DEVICE")]
     port: Option<String>,
-    /// Address of the clients, with prefix length [default: the highest on the interface's network that nobody answers for]
+    /// Address of the clients, with prefix length [default: the highest unused one on the interface's network]
     #[arg(long, value_name = "ADDRESS/LEN")]
     ip: Option<IpPrefix>,
-    /// Router to the server [default: that of the route]
+    /// Router to the server [default: from the route]
     #[arg(long, value_name = "ADDRESS")]
     gateway: Option<Ip>,
-    /// Addresses of many clients: 10.0.0.100..10.0.0.199, or a network that is routed to here
+    /// Addresses of many clients: 10.0.0.100..10.0.0.199, or a network that is routed to this port
     #[arg(long, value_name = "ADDRESSES")]
     source: Option<Addresses>,
-    /// Fail (exit code 1) if the 99th percentile of the response times is longer; with --rate from when requests were due
+    /// Fail (exit code 1) if the 99th percentile of the response times is longer; with --rate measured from when
+    /// requests were due
     #[arg(long, value_name = "TIME", value_parser = words::time)]
     max_p99: Option<Nanos>,
-    /// Fail (exit code 1) if more of the requests fail: no complete response, or status 4xx or 5xx
+    /// Fail (exit code 1) if a larger share of requests fails: no complete response, or status 4xx or 5xx
     #[arg(long, value_name = "PERCENT", default_value = "50%")]
     max_failed: Share,
     /// Allow the interface with the default route
@@ -93,7 +94,7 @@ pub(crate) struct HttpArgs {
 pub(crate) fn http(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<Exit, Failure> {
     if args.connections.min(args.requests.unwrap_or(u64::MAX)) < u64::from(run.cores) {
         return Err(Failure::bad_input(format!(
-            "--cores {}: each worker needs connections and requests of its own; give more --connections, or fewer cores",
+            "--cores {}: each worker needs its own connections and requests; give more --connections, or fewer cores",
             run.cores
         )));
     }
@@ -148,7 +149,7 @@ fn options(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<HttpOptions, F
     })
 }
 
-/// Encryption; the certificate must be one for the Host field.
+/// TLS settings; the certificate must match the Host field.
 fn tls(args: &HttpArgs, host: &str) -> Result<HttpTls, Failure> {
     let roots = match (&args.cacert, args.insecure) {
         (_, true) => None,
@@ -167,7 +168,7 @@ fn tls(args: &HttpArgs, host: &str) -> Result<HttpTls, Failure> {
     Ok(HttpTls { server_name: name, roots })
 }
 
-/// The text, or that of the file behind an '@'.
+/// The text, or the content of the file after an '@'.
 fn body(data: &str) -> Result<String, Failure> {
     match data.strip_prefix('@') {
         None => Ok(data.to_owned()),

@@ -1,4 +1,4 @@
-//! Where the clients of `eagre http` are: a port, and an address on its network that nobody has.
+//! Placement of the clients of `eagre http`: a port, and an unused address on its network.
 //!
 //! Never an address of this machine: its kernel would reset the connections, which it does not know.
 
@@ -12,7 +12,7 @@ use profile::plan::Address;
 use profile::{ListenOptions, Overrides};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Addresses that are asked for at once, from the highest of the network down.
+/// Number of addresses to probe together, from the highest of the network down.
 const ASKED: usize = 16;
 /// The highest addresses of an IPv6 network are anycast addresses (RFC 2526 section 2).
 const ANYCAST: u128 = 128;
@@ -79,8 +79,8 @@ fn refuse_own(args: &HttpArgs) -> Result<(), Failure> {
     for (option, range) in given.chain(sources) {
         if let Some(own) = all.iter().find(|own| range.contains(*own)) {
             return Err(Failure::bad_input(format!(
-                "{option}: {own} is this machine's own address: its kernel would reset the clients' connections, which it does not \
-                 know; leave the option out, or give an address that nobody has"
+                "{option}: {own} is this machine's own address: its kernel would reset the clients' connections as unknown; leave \
+                 the option out, or give an unused address"
             )));
         }
     }
@@ -92,7 +92,7 @@ fn way(args: &HttpArgs, servers: &[IpAddr]) -> Result<(IpAddr, String, Option<Ip
     let interface = match &args.port {
         Some(port) => Some(dpdk::netdev(port).ok_or_else(|| {
             Failure::bad_input(format!(
-                "--port {port}: no interface of this machine's kernel, so nothing tells its network: give its address with --ip \
+                "--port {port}: no interface of this machine's kernel, so its network is unknown: give its address with --ip \
                  ADDRESS/LEN, and with --gateway the router to servers elsewhere; 'eagre ports' lists the interfaces"
             ))
         })?),
@@ -112,7 +112,7 @@ fn way(args: &HttpArgs, servers: &[IpAddr]) -> Result<(IpAddr, String, Option<Ip
 
 fn here(server: IpAddr) -> Failure {
     Failure::bad_input(format!(
-        "{server} is an address of this machine, which can't be loaded from itself: Eagre has a TCP of its own, and the kernel would \
+        "{server} is an address of this machine, which can't be loaded from itself: Eagre has its own TCP stack, and the kernel would \
          reset its connections; run the server in a container or network namespace ('ip netns'), or on another machine, and give its \
          address there"
     ))
@@ -125,7 +125,7 @@ fn nowhere(server: IpAddr, interface: Option<&str>, reason: &str) -> Failure {
     ))
 }
 
-/// The clients' address: the first of `--source` if it is on the interface's network, or one that nobody has.
+/// The clients' address: the first of `--source` if it is on the interface's network, or an unused one.
 fn address(
     args: &HttpArgs,
     port: &str,
@@ -145,7 +145,7 @@ fn address(
     let Some(own) = own.iter().find(is_near).or(own.first()).copied() else {
         let version = if server.is_ipv4() { "IPv4" } else { "IPv6" };
         return Err(Failure::refused(format!(
-            "{interface} has no {version} address, so nothing tells its network: give the clients' address with --ip ADDRESS/LEN"
+            "{interface} has no {version} address, so its network is unknown: give the clients' address with --ip ADDRESS/LEN"
         )));
     };
     if let Some(first) = args.source.as_ref().map(|source| source.0.first).filter(|first| has(&own, *first)) {
@@ -158,16 +158,16 @@ fn address(
     let (first, last) = own.network();
     let Some(ip) = free.first().copied() else {
         return Err(Failure::refused(format!(
-            "{interface}: no free address on {first}/{}: {}; give one that nobody has with --ip ADDRESS/LEN",
+            "{interface}: no free address on {first}/{}: {}; give an unused one with --ip ADDRESS/LEN",
             own.prefix_len,
             if candidates.is_empty() {
                 format!("it has none beside those known, up to {last}")
             } else {
-                format!("somebody answers for each of the {} highest", candidates.len())
+                format!("each of the {} highest is in use", candidates.len())
             }
         )));
     };
-    let why = if is_plan { "not asked yet whether anybody has it" } else { "nobody answers for it" };
+    let why = if is_plan { "not checked yet for use by another host" } else { "not in use by another host" };
     eprintln!(
         "eagre: the clients are {ip} on {interface}: {why}, and the machine's own {} would not do (--ip takes another)",
         own.ip
@@ -209,7 +209,7 @@ fn candidates(own: Address, others: &[IpAddr]) -> Vec<IpAddr> {
     }
 }
 
-/// Those of `candidates` that nobody on the network answers for.
+/// The `candidates` without a reply on the network.
 fn unanswered(
     args: &HttpArgs,
     port: &str,

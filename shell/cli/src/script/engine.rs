@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use units::Nanos;
 
-/// Time between counts that a script is told.
+/// Interval of count updates to a script.
 const EVERY: Nanos = Nanos::from_millis(50);
 /// They take at most one part in this many of the time.
 const COUNTS_SHARE: u32 = 10;
 
-/// The engine as scripts have it. What files of the system say is read before the process is confined.
+/// The engine as seen by scripts. System files are read before the process is confined.
 pub(super) struct Engine {
     script: PathBuf,
     cores: Vec<usize>,
@@ -28,8 +28,8 @@ pub(super) struct Engine {
 }
 
 impl Engine {
-    /// For a script, beside which files are that its streams name, which may take so much memory, and whose ports carry frames of so
-    /// many bytes.
+    /// For a script, which locates its streams' files, with a memory limit, and ports for frames of up to
+    /// `frame_len_max` bytes.
     pub(super) fn new(script: &Path, memory_bytes: u64, frame_len_max: u32) -> Self {
         Self {
             script: script.to_path_buf(),

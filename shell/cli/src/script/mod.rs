@@ -1,7 +1,7 @@
-//! `script`: runs a Lua script with MoonGen's API in a process of its own, which is ended when its time is up.
+//! `script`: runs a Lua script with MoonGen's API in a separate process, which is ended when its time is up.
 //!
-//! A script may do what a C program may, and compiled loops of LuaJIT cannot be interrupted: so the ports belong to a child, which
-//! the kernel confines, and this process has the deadline.
+//! A script has the powers of a C program, and compiled loops of LuaJIT cannot be interrupted: so the ports belong to a
+//! child, which the kernel confines, and this process enforces the deadline.
 
 mod child;
 mod engine;
@@ -22,9 +22,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 use units::Nanos;
 
-/// How long a script has to end after it was told to.
+/// Time for a script to end after a request to stop.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often to look whether it has ended.
+/// Interval of checks whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// A script and its ports.
@@ -35,13 +35,13 @@ pub(crate) struct ScriptArgs {
     /// Ports, as the script numbers them from 0: veth0,veth1
     #[arg(long, value_name = "DEVICE,…", value_delimiter = ',')]
     ports: Vec<String>,
-    /// One more port, after those of --ports; for device strings with a comma
+    /// One more port, after the --ports; for device strings with a comma
     #[arg(long = "port", value_name = "DEVICE")]
     more_ports: Vec<String>,
-    /// When to tell the script to stop, as Ctrl-C does
+    /// Time after which the script is requested to stop, as by Ctrl-C
     #[arg(long = "for", value_name = "TIME", value_parser = words::time)]
     run_time: Option<Nanos>,
-    /// When to end it whatever it does [default: 5s after it was told to stop]
+    /// Time after which the script is ended unconditionally [default: 5s after the request to stop]
     #[arg(long, value_name = "TIME", value_parser = words::time)]
     deadline: Option<Nanos>,
     /// Memory that the script may take
@@ -57,13 +57,13 @@ pub(crate) struct ScriptArgs {
     /// Use interfaces with the machine's default route
     #[arg(long)]
     allow_default_route: bool,
-    /// Arguments that name files give no right to read them
+    /// Deny access to files named in arguments
     #[arg(long, hide = true)]
     folder_only: bool,
     /// Write the result to a file; '-' is standard output
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Where the child writes what it knows: this process is the child
+    /// File for the child's report; this process is then the child
     #[arg(long, value_name = "FILE", hide = true)]
     report: Option<PathBuf>,
     /// The script's own arguments
@@ -81,7 +81,7 @@ impl ScriptArgs {
     }
 }
 
-/// How the child ended, seen from outside.
+/// How the child ended, as seen by its parent.
 enum Ending {
     Itself(ExitStatus),
     /// It was killed, for this reason.
@@ -90,7 +90,7 @@ enum Ending {
     Interrupted,
 }
 
-/// Whether a file is called as reports of children are.
+/// Whether a file has the name of a child's report.
 fn is_report(name: &str) -> bool {
     let number = name.strip_prefix("eagre-script-").and_then(|rest| rest.strip_suffix(".json"));
     number.is_some_and(|number| number.len() == 16 && number.bytes().all(|digit| digit.is_ascii_hexdigit()))
@@ -129,7 +129,8 @@ pub(crate) fn script(args: &ScriptArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Starts the child and waits until it has ended, or is to be ended; also returns whether it was interrupted, and its number.
+/// Starts the child and waits until it has ended, or must be ended; also returns whether it was interrupted, and its
+/// process id.
 fn supervise(args: &ScriptArgs, report: &Path) -> (Result<(Ending, bool), Failure>, Option<u32>) {
     match start(report) {
         Ok((mut child, signals)) => (wait(args, &mut child, &signals), Some(child.id())),
@@ -141,7 +142,7 @@ fn refused(error: std::io::Error) -> Failure {
     Failure::refused(format!("the script's process: {error}"))
 }
 
-/// Starts the child, and counts the signals that ask it to stop.
+/// Starts the child, and counts the signals that request it to stop.
 fn start(report: &Path) -> Result<(Child, Arc<AtomicU32>), Failure> {
     let program = std::env::current_exe().map_err(refused)?;
     let mut command = Command::new(program);
@@ -197,7 +198,7 @@ fn kill(child: &mut Child, ending: Ending) -> Result<Ending, Failure> {
     Ok(ending)
 }
 
-/// Completes the report with how the script ended, prints why if it did not end well, and returns the exit code.
+/// Completes the report with the script's ending, prints the reason of a failure, and returns the exit code.
 fn judge(args: &ScriptArgs, report: &mut Report, ending: Ending) -> Exit {
     let name = args.file.display();
     let status = match ending {

@@ -1,4 +1,5 @@
-//! The result document of a script, `eagre.script/1`. What the child knows it writes; the rest its parent adds, which may be all.
+//! The result document of a script, `eagre.script/1`. The child writes its part; its parent adds the rest, which may be
+//! all.
 
 use super::ScriptArgs;
 use ::script::{Outcome, PortCounts};
@@ -15,7 +16,7 @@ use std::time::Duration;
 /// Longest document that a child can leave.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// What a script did. Packets it makes itself are not measured, as they have no signature; streams and sessions are (`runs`).
+/// Result of a script. Its own packets are not measured, as they have no signature; streams and sessions are (`runs`).
 #[derive(Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "ScriptResult")]
 pub(super) struct Report {
@@ -41,19 +42,19 @@ pub(super) struct Report {
     /// Where times of packets are from.
     #[schemars(extend("const" = "software"))]
     timestamp_class: String,
-    /// What the kernel keeps from the script. Absent if the process ended before it could say.
+    /// Restrictions that the kernel enforces on the script. Absent if the process ended before reporting them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     confined: Option<ConfinedBy>,
-    /// Ports, as the script numbers them from 0; absent if the process ended before it could say.
+    /// Ports, as the script numbers them from 0; absent if the process ended before reporting them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     ports: Option<Vec<PortReport>>,
     /// Tasks that failed.
     #[serde(default)]
     failed_tasks: Vec<FailedTask>,
-    /// What did not hold of what the script expected with `eagre.expect`.
+    /// Expectations of the script (`eagre.expect`) that were not met.
     #[serde(default)]
     unmet: Vec<String>,
-    /// What the script set with `eagre.result`.
+    /// Value set by the script with `eagre.result`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
     /// Result documents of its runs of streams and sessions, as `eagre run` writes them.
@@ -79,11 +80,11 @@ struct PortReport {
     rx_bytes: u64,
     /// Received packets that no task took in time.
     rx_lost: u64,
-    /// What driver and kernel dropped, by direction and reason.
+    /// Frames dropped by driver and kernel, by direction and reason.
     driver_drops: BTreeMap<String, u64>,
 }
 
-/// What the kernel keeps from the script.
+/// Restrictions that the kernel enforces on the script.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "Confined")]
 struct ConfinedBy {
@@ -91,7 +92,7 @@ struct ConfinedBy {
     files: bool,
     /// Programs, sockets and settings of the machine.
     calls: bool,
-    /// Processes of others: the script has a user of its own. False if the command does not run as root.
+    /// Processes of other users: the script runs as a separate user. False if the command does not run as root.
     user: bool,
 }
 
@@ -105,18 +106,18 @@ struct FailedTask {
 }
 
 impl Report {
-    /// What the child knows before the script begins.
+    /// The child's report before the script starts.
     pub(super) fn begun(confined: Confined) -> Self {
         let confined = ConfinedBy { files: confined.files, calls: confined.calls, user: confined.user };
         Self { confined: Some(confined), ..Self::default() }
     }
 
-    /// Whether the script began, and its process ended before it could say how.
+    /// Whether the script started and its process ended before reporting an outcome.
     pub(super) fn is_cut_short(&self) -> bool {
         self.confined.is_some() && self.ports.is_none()
     }
 
-    /// What the child knows at its end.
+    /// The child's report at its end.
     pub(super) fn of(outcome: &Outcome, confined: Confined) -> Self {
         let failed =
             |(task, reason): &(String, String)| FailedTask { task: task.clone(), reason: reason.clone() };
@@ -130,7 +131,7 @@ impl Report {
         }
     }
 
-    /// What a child left behind, or nothing. A script can write anything there.
+    /// Reads the child's report, if there is one. A script can write anything there.
     pub(super) fn read(path: &Path) -> Self {
         let mut text = Vec::new();
         let read = File::open(path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut text));
@@ -154,7 +155,7 @@ impl Report {
         self.reason = reason;
     }
 
-    /// Why it failed, as far as it said.
+    /// Reason of the failure, as far as reported.
     pub(super) fn failure(&self) -> Option<String> {
         if let Some(failed) = self.failed_tasks.first() {
             return Some(format!(

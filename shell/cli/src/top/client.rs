@@ -51,7 +51,7 @@ impl std::fmt::Display for ClientError {
 pub(crate) enum Trust<'a> {
     /// The system's authorities.
     System,
-    /// Only those of a PEM file.
+    /// Only the certificates of a PEM file.
     File(&'a Path),
     /// Accept any certificate.
     Insecure,

@@ -1,6 +1,6 @@
 //! Draws the view: a pure function of the model, redrawn as a whole each time.
 //!
-//! Not here: keys, the server. Colour only repeats what the text says.
+//! Not here: keys, the server. Colour only repeats the text.
 
 use super::figures;
 use super::model::{Model, Overlay};
@@ -18,7 +18,7 @@ const HELP: &str = "\
 q        quit; runs continue
 p space  pause, resume
 + -      10% faster, slower
-s        stop (asks for confirmation)
+s        stop (needs confirmation)
 ← →      newer, older run or campaign
 ↑ ↓      scroll streams; also Page Up, Page Down, Home
 /        filter streams by name; Esc shows all

@@ -11,7 +11,7 @@ pub(crate) const HISTORY_MAX: usize = 120;
 /// Rate change of '+' and '-'.
 const STEP: f64 = 0.1;
 
-/// What is shown.
+/// The subject shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Subject {
     /// A run, by its id.
@@ -29,7 +29,7 @@ impl Subject {
     }
 }
 
-/// Live figures; those of a campaign include the trial's own names.
+/// Live figures; a campaign's include the running trial's names.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Snapshot {
     /// The columns' names, if they are not the run's.
@@ -62,7 +62,7 @@ pub(crate) enum Update {
     Message(String),
 }
 
-/// What a key requests.
+/// Command requested by a key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum UserCommand {
     /// Send at this share of the profile's rate.
@@ -135,7 +135,7 @@ impl Sort {
     }
 }
 
-/// What covers the view.
+/// Overlay over the view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Overlay {
     /// Nothing.
@@ -159,7 +159,7 @@ pub(crate) struct Model {
     pub(crate) runs: Vec<Run>,
     /// Campaigns, newest first.
     pub(crate) campaigns: Vec<Campaign>,
-    /// What the user chose; else the running or latest subject is shown.
+    /// The user's choice; else the running or latest subject is shown.
     pub(crate) pinned: Option<Subject>,
     /// The subject of the figures.
     pub(crate) shown: Option<Subject>,
@@ -175,7 +175,7 @@ pub(crate) struct Model {
     pub(crate) filter: String,
     /// The first stream shown, counted in the sorted list.
     pub(crate) first: usize,
-    /// What covers the view.
+    /// Overlay over the view.
     pub(crate) overlay: Overlay,
     /// The newest message for the bottom line.
     pub(crate) message: Option<String>,
@@ -211,7 +211,7 @@ impl Model {
         }
     }
 
-    /// What to show: the chosen subject, else a running one, else the latest.
+    /// Subject to show: the chosen one, else a running one, else the latest.
     pub(crate) fn wanted(&self) -> Option<Subject> {
         if let Some(pinned) = &self.pinned {
             return Some(pinned.clone());

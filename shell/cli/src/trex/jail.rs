@@ -1,7 +1,7 @@
 //! Where a profile's code runs: Python in a process that the kernel confines as it confines scripts.
 //!
-//! A profile is a program of somebody else's. It reads Python's own files, its own folder and what the command line names; it
-//! writes nothing, starts nothing and reaches nobody. It can print, and it makes a document, which is data.
+//! A profile is an untrusted program. It may read Python's files, its own folder and the files named on the command
+//! line; it cannot write, start processes or use the network. It can print, and it makes a document, which is data.
 
 use super::load::Request;
 use crate::{Exit, Failure, confined};
@@ -19,7 +19,7 @@ const MEMORY_BYTES: u64 = 4 << 30;
 /// Prints the interpreter, and where its modules are, a line each.
 const FACTS: &str =
     "import sys; print(sys.executable, sys.prefix, sys.base_prefix, sys.exec_prefix, *sys.path, sep='\\n')";
-/// What every program reads.
+/// Files readable by every program.
 const SYSTEM: &[&str] = &[
     "/lib",
     "/lib64",
@@ -51,7 +51,7 @@ const CAPTURES_MAX: usize = 1_000;
 /// Variables that Python has a use for.
 const VARIABLES: &[&str] = &["PYTHON", "VIRTUAL_ENV", "CONDA_PREFIX", "HOME"];
 
-/// What the confined process is told.
+/// Arguments of the confined process.
 #[derive(Args)]
 pub(crate) struct LoadArgs {
     /// Folders and files to read
@@ -89,7 +89,7 @@ pub(super) fn load(args: &LoadArgs) -> Result<Exit, Failure> {
     Err(refused(&program.to_string_lossy(), Command::new(program).args(words).exec()))
 }
 
-/// What Python needs.
+/// Files and limits that Python needs.
 pub(super) struct Jail {
     program: PathBuf,
     read: Vec<PathBuf>,
@@ -104,7 +104,7 @@ impl Jail {
         let text = String::from_utf8_lossy(&output.stdout);
         let mut lines = text.lines().filter(|line| !line.is_empty()).map(PathBuf::from);
         let program = lines.next().filter(|_| output.status.success());
-        let program = program.ok_or_else(|| io::Error::other("it does not say where it is"))?;
+        let program = program.ok_or_else(|| io::Error::other("it does not report its location"))?;
         let read = lines.filter(|path| path != Path::new("/")).chain(SYSTEM.iter().map(PathBuf::from));
         Ok(Self { program, read: read.collect() })
     }

@@ -1,4 +1,4 @@
-//! A profile of TRex as a document: JSON is read, all else is loaded by Python in a process of its own.
+//! A profile of TRex as a document: JSON is read, everything else is loaded by Python in a separate process.
 
 use super::facade;
 use super::jail::Jail;
@@ -18,7 +18,7 @@ const TIME_MAX: Duration = Duration::from_secs(60);
 /// Largest document.
 const BYTES_MAX: u64 = 256 << 20;
 
-/// What to load of a profile.
+/// Parameters for loading a profile.
 pub(super) struct Request<'a> {
     pub file: &'a Path,
     pub ports: Vec<u8>,
@@ -33,7 +33,7 @@ pub(super) struct Request<'a> {
     pub unconfined: bool,
 }
 
-/// Loads a profile; `None` if its own help was asked for, which it has printed.
+/// Loads a profile; `None` if it only printed its own help.
 ///
 /// # Errors
 /// The file, its code, or Python.

@@ -19,7 +19,7 @@ const SIM_SPEED: f64 = 10e9;
 /// Time after the last packet of a simulation, seconds.
 const DRAIN: f64 = 1e-3;
 
-/// What to do with a profile.
+/// Actions on a profile.
 #[derive(Subcommand)]
 pub(crate) enum TrexCommand {
     /// Check that a profile can be run, and report all that cannot
@@ -27,12 +27,12 @@ pub(crate) enum TrexCommand {
         #[command(flatten)]
         source: Source,
     },
-    /// Print the profile as one of Eagre, to keep
+    /// Print the equivalent Eagre profile
     Convert {
         #[command(flatten)]
         source: Source,
     },
-    /// Send it in virtual time, as TRex's simulator does: its MAC addresses, times from 0
+    /// Send it in virtual time, like TRex's simulator: the same MAC addresses, times from 0
     Sim {
         #[command(flatten)]
         source: Source,
@@ -71,7 +71,7 @@ pub(crate) struct Source {
     /// Duration in seconds
     #[arg(short = 'd', value_name = "SECONDS", value_parser = seconds)]
     seconds: Option<f64>,
-    /// Port: its number in TRex, its device, and more of its keys: 0=veth0,ip=10.0.0.2/24,gateway=10.0.0.1
+    /// Port: its number in TRex, its device, and further keys: 0=veth0,ip=10.0.0.2/24,gateway=10.0.0.1
     #[arg(long = "port", value_name = "N[=DEVICE][,KEY=VALUE]", value_parser = port)]
     ports: Vec<PortOptions>,
     /// Direction of all ports instead of the port's number modulo 2
@@ -89,21 +89,21 @@ pub(crate) struct Source {
     /// Run the profile's code even if the kernel cannot confine it
     #[arg(long)]
     unconfined: bool,
-    /// Groups of clients, each with VLAN, MAC addresses or next hop: a file as TRex has it (stateful profiles)
+    /// Groups of clients, each with VLAN, MAC addresses or next hop: a file in TRex's format (stateful profiles)
     #[arg(long = "cc", value_name = "FILE")]
     clients: Option<PathBuf>,
     #[command(flatten)]
     sides: SidesArgs,
-    /// Make packets of IPv4 IPv6 (templates of flows; stateful profiles that say 'src_msb' and 'dst_msb')
+    /// Make packets of IPv4 IPv6 (templates of flows; stateful profiles with 'src_msb' and 'dst_msb')
     #[arg(long)]
     ipv6: bool,
-    /// Number of TRex's cores; no effect: many cores send what one would
+    /// Number of TRex's cores; no effect: the packets do not depend on it
     #[arg(short = 'c', value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     trex_cores: Option<u16>,
-    /// Simulate both ends of a stateful profile, which is always done
+    /// Simulate both ends of a stateful profile; always enabled
     #[arg(long)]
     full: bool,
-    /// What names of streams begin with
+    /// Prefix of stream names
     #[arg(long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     prefix: String,
     /// The profile's own options as words, after '--'; '-- --help' prints them
@@ -115,7 +115,8 @@ pub(crate) struct Source {
 #[derive(Args)]
 #[group(multiple = false)]
 struct SidesArgs {
-    /// Send both directions of a flow from one port, the second for clients with an odd address (templates of flows)
+    /// Send both directions of a flow from one port: the second port for clients with an odd address (templates of
+    /// flows)
     #[arg(short = 'p')]
     together: bool,
     /// Send flows of clients with an odd address the other way: the client's packets from the second port (templates of flows)
@@ -208,7 +209,7 @@ fn sim(source: &Source, limit: Option<u64>, pcap: Option<PathBuf>, common: &Comm
     simulate::sim_text(&made.text, &source.file, &arguments, common)
 }
 
-/// The profile's document, and how to translate it; `None` if its own help was asked for.
+/// The profile's document, and how to translate it; `None` if it only printed its own help.
 fn prepared(source: &Source, default: &[u8]) -> Result<Option<(Document, Options)>, Failure> {
     let mut ports = source.ports.clone();
     if ports.is_empty() {

@@ -1,4 +1,4 @@
-//! Verdicts for machines: what was asked of runs and methods, case by case, as JUnit, CTRF, Markdown and annotations.
+//! Verdicts for machines: the criteria of runs and methods, case by case, as JUnit, CTRF, Markdown and annotations.
 //!
 //! A case is a criterion, a finding or a comparison. A case that can't be judged is neither passed nor failed: JUnit has it as
 //! skipped, CTRF as `other`.
@@ -38,7 +38,7 @@ pub(crate) struct VerdictArgs {
     pub summary_md: Option<PathBuf>,
 }
 
-/// What came of a case.
+/// Outcome of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Passed,
@@ -94,7 +94,7 @@ impl Number {
     }
 }
 
-/// One thing that was asked.
+/// A requested property.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Case {
     pub name: String,

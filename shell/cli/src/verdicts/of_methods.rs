@@ -1,4 +1,4 @@
-//! The cases of a campaign: one for each finding that was asked for.
+//! The cases of a campaign: one for each requested finding.
 
 use super::{Case, Number, Outcome, Suite};
 use campaign::Ended;

@@ -28,7 +28,7 @@ pub(crate) fn suite_of_run(name: &str, document: &ResultDocument) -> Suite {
     cases.insert(
         0,
         Case {
-            name: "what was asked succeeded".to_owned(),
+            name: "requested load succeeded".to_owned(),
             outcome: if is_whole { Outcome::Passed } else { outcome },
             message: (!is_whole).then_some(message),
             value: achieved.map_or_else(String::new, |achieved| achieved.summary.clone()),

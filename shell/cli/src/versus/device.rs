@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Longest time a command may take that must end before a trial goes on.
+/// Longest time for a command that must end before a trial continues.
 const TIMEOUT: Duration = Duration::from_secs(600);
 /// Longest time a device may take to be ready.
 const READY_WITHIN: Duration = Duration::from_secs(30);

@@ -90,7 +90,7 @@ impl fmt::Display for Figure {
 }
 
 impl Figure {
-    /// The figure that says most about a device under this load.
+    /// The most significant figure of a device under this load.
     pub(crate) fn of(plan: &Plan) -> Self {
         let streams = plan.streams.iter().any(|stream| stream.measure && stream.to.is_some());
         if plan.sessions.iter().any(|entry| entry.session.client.is_some()) && !streams {
@@ -108,7 +108,7 @@ impl Figure {
         }
     }
 
-    /// Which values are good; `None` if the name does not tell.
+    /// Which values are good; `None` if unknown from the name.
     pub(crate) fn better(&self) -> Option<Better> {
         match self {
             Self::Received | Self::Sessions => Some(Better::Higher),
@@ -176,7 +176,7 @@ impl Figure {
         }
     }
 
-    /// Its value, made of those of its parts; `None` if it was not measured.
+    /// Its value, computed from its parts' values; `None` if it was not measured.
     fn of_parts(&self, document: &ResultDocument, values: &[f64]) -> Option<f64> {
         let sum = || values.iter().sum::<f64>();
         let ratio = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
@@ -192,7 +192,7 @@ impl Figure {
         }
     }
 
-    /// Its value as it stands in a result; `None` if it was not measured.
+    /// Its value, read from a result; `None` if it was not measured.
     pub(crate) fn value(&self, document: &ResultDocument) -> Option<f64> {
         let values: Vec<f64> = self.parts(document).iter().filter_map(|path| document.number(path)).collect();
         self.of_parts(document, &values)

@@ -1,5 +1,5 @@
-//! `eagre versus`: compares two profiles, two devices or two labs by trials in turns, and says which is better, or that they
-//! differ by no more than a margin.
+//! `eagre versus`: compares two profiles, two devices or two labs by interleaved trials, and reports which is better,
+//! or that they differ by no more than a margin.
 //!
 //! Not here: statistics ([`methods::Paired`]), traffic.
 
@@ -82,10 +82,10 @@ pub(crate) struct TrialArgs {
     /// [default: received; sessions without streams]
     #[arg(long, value_name = "FIGURE")]
     pub figure: Option<Figure>,
-    /// Which values of the figure are better, if its name does not tell
+    /// Which values of the figure are better, if unknown from its name
     #[arg(long, value_name = "higher|lower")]
     pub better: Option<BetterArg>,
-    /// Probability that the answer is right, at least
+    /// Minimum probability that the result is right
     #[arg(long, value_name = "PERCENT", default_value = "99%", value_parser = percent)]
     pub confidence: f64,
     /// Maximum number of undisturbed pairs of trials in a comparison

@@ -9,7 +9,7 @@ use units::{percent, signed_percent};
 /// Name of the document's format.
 const SCHEMA: &str = "eagre.versus/1";
 
-/// What `--json` writes.
+/// Output of `--json`.
 #[derive(Debug, Serialize)]
 pub(crate) struct VersusDocument<'a> {
     /// `eagre.versus/1`.
@@ -24,23 +24,23 @@ pub(crate) struct VersusDocument<'a> {
     figure: String,
     /// `a` or `b` is better, `alike` (no difference larger than the margin), or `unknown`.
     answer: Answer,
-    /// The answer in words.
+    /// The result in words.
     sentence: String,
     /// Whether it was stopped before its end.
     interrupted: bool,
     /// Smallest difference of interest: a share; of ratios, a difference.
     margin: f64,
-    /// Probability that the answer is right, at least.
+    /// Minimum probability that the result is right.
     confidence: f64,
     /// B's advantage over A: a share of the lesser value; of ratios, a difference. Negative if A is better.
     #[serde(skip_serializing_if = "Option::is_none")]
     advantage: Option<AdvantageDocument>,
-    /// Pairs the answer rests on.
+    /// Pairs used for the result.
     pairs: u32,
     /// Pairs that were disturbed.
     disturbed_pairs: u32,
-    /// Whether the answer rests on disturbed pairs, too: as such pairs favour no side, they can show a difference, but never that
-    /// there is none.
+    /// Whether the result also uses disturbed pairs: as such pairs favour no side, they can show a difference, but
+    /// never that there is none.
     uses_disturbed_pairs: bool,
     /// The most frequent reason.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -135,7 +135,7 @@ fn disturbed(compared: &Compared) -> String {
         return String::new();
     };
     let fate = match (result.uses_disturbed, result.answer) {
-        (true, _) => "the answer rests on these too: they favour no side",
+        (true, _) => "the result uses these too: they favour no side",
         (false, Answer::Unknown) => "they do not count",
         (false, _) => "they do not count and were repeated",
     };
@@ -143,7 +143,7 @@ fn disturbed(compared: &Compared) -> String {
     format!("  {} of {all} pairs were disturbed; {fate}: {trouble}\n", result.disturbed)
 }
 
-/// The answer in words, with its interval and how sure it is.
+/// The result in words, with its interval and confidence.
 pub(crate) fn sentence(config: &PairedConfig, figure: &Figure, compared: &Compared) -> String {
     let result = &compared.result;
     let size = |share: f64| match config.scale {
@@ -153,7 +153,7 @@ pub(crate) fn sentence(config: &PairedConfig, figure: &Figure, compared: &Compar
     };
     let sure = format!("{} confidence, {} pairs of trials", percent(config.confidence), result.pairs);
     if compared.interrupted {
-        return "Interrupted: no answer yet.".to_owned();
+        return "Interrupted: no result yet.".to_owned();
     }
     let margin = match config.question {
         Question::Differ { margin } => margin,

@@ -18,7 +18,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 use units::{FrameLen, Load, Nanos};
 
-/// From one snapshot of a trial to the next; nobody looks at them.
+/// Time between two snapshots of a trial, which are not used.
 const SNAPSHOTS: Nanos = Nanos::from_secs(1);
 /// How often a waiting tester checks whether to stop.
 const TURN: Duration = Duration::from_millis(10);
@@ -32,7 +32,7 @@ pub(crate) struct SideSetup {
     pub(crate) device: DeviceCommands,
 }
 
-/// What is sent.
+/// Traffic of a trial.
 #[derive(Debug, Clone)]
 pub(crate) enum Traffic {
     /// A profile's text, and where it is.
@@ -41,7 +41,7 @@ pub(crate) enum Traffic {
     Lab(Box<ChosenTest>),
 }
 
-/// What all trials have in common.
+/// Settings common to all trials.
 #[derive(Debug, Clone)]
 pub(crate) struct TrialSettings {
     pub(crate) rate: Option<Load>,
