@@ -1,4 +1,4 @@
-//! Who asks, and what that name may do.
+//! Callers, and the rights of their names.
 
 use crate::fault::Fault;
 use crate::listen::From;
@@ -11,14 +11,14 @@ use sha2::{Digest, Sha256};
 use std::fmt;
 use std::net::SocketAddr;
 
-/// Whoever has the token is called by its name and has its role.
+/// A token: its bearer has its name and role.
 #[derive(Clone)]
 pub struct Token {
     /// Name, as leases and the audit log have it.
     pub name: String,
-    /// What it may do.
+    /// Rights.
     pub role: Role,
-    /// SHA-256 of the token: nobody learns from the time a comparison takes how much was right.
+    /// SHA-256 of the token, so that the duration of a comparison reveals nothing about a token.
     digest: [u8; 32],
 }
 
@@ -54,7 +54,7 @@ impl Token {
     /// Tokens from a JSON list of `{"name", "role", "token"}`.
     ///
     /// # Errors
-    /// What is wrong, without quoting a token.
+    /// The error in the file, without quoting a token.
     pub fn list(value: serde_json::Value) -> Result<Vec<Self>, TokenError> {
         let serde_json::Value::Array(entries) = value else {
             return Err(TokenError("expected a list of entries with 'name', 'role' and 'token'".to_owned()));
@@ -85,12 +85,12 @@ impl Token {
     }
 }
 
-/// Whoever asks.
+/// The sender of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Caller {
     /// Name of the token, or `local`.
     pub name: String,
-    /// What it may do.
+    /// Rights.
     pub role: Role,
     /// Where the request came from.
     pub from: SocketAddr,
@@ -113,7 +113,7 @@ impl Caller {
         )))
     }
 
-    /// Whether this is somebody's own, or anybody's for an admin.
+    /// Whether this belongs to the caller, or the caller is an admin.
     pub fn may_end(&self, owner: &str) -> bool {
         self.role == Role::Admin || self.name == owner
     }
@@ -135,7 +135,7 @@ impl Door {
         Self { tokens, listen, hosts, users: os::peer::own_users() }
     }
 
-    /// Whether a connection may make requests at all. Without tokens, those of this process's user and of root may: other
+    /// Whether a connection may make requests at all. Without tokens, only this process's user and root may: other
     /// users of this machine reach loopback addresses too.
     pub(crate) fn welcomes(&self, from: SocketAddr, own: SocketAddr) -> bool {
         if !self.tokens.is_empty() {
@@ -144,7 +144,7 @@ impl Door {
         match os::peer::user(from, own) {
             Ok(user) => user.is_some_and(|user| user == 0 || self.users.contains(&user)),
             Err(error) => {
-                tracing::error!(%from, "cannot ask the kernel whose connection this is: {error}");
+                tracing::error!(%from, "cannot determine the owner of the connection: {error}");
                 false
             }
         }
@@ -155,7 +155,7 @@ impl Door {
         let From { address: from, welcome } = from;
         if !welcome {
             return Err(Fault::forbidden(
-                "this server has no tokens, and so answers only to the user who started it and to root; start it with --tokens",
+                "without tokens, this server accepts only requests of the user who started it and of root; start it with --tokens",
             ));
         }
         if self.tokens.is_empty() {
@@ -181,14 +181,14 @@ impl Door {
             .ok_or_else(|| Fault::new(StatusCode::UNAUTHORIZED, "unknown token"))
     }
 
-    /// Without tokens, a page of somebody else's that is open in a browser here could ask in its user's name: by a name
-    /// of its own that leads to this machine, or across origins.
+    /// Without tokens, a foreign page open in a local browser could send requests in its user's name: through its own
+    /// name that resolves to this machine, or across origins.
     fn refuse_strange_pages(&self, headers: &HeaderMap) -> Result<(), Fault> {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
         let host = text(header::HOST).unwrap_or_default();
         if !host.is_empty() && !self.is_own(host) {
             return Err(Fault::forbidden(format!(
-                "'{host}' is not this server's address; without tokens it answers to its own only, and to names given with \
+                "'{host}' is not this server's address; without tokens it accepts only its own, and names given with \
                  --allow-host"
             )));
         }

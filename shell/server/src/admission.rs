@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 /// Kinds that must be allowed by their own name.
 const GUARDED: [&str; 2] = ["pcap:", "vdev:"];
 
-/// What decides about ports.
+/// Admission of ports.
 #[derive(Debug)]
 pub(crate) struct Admission {
     /// Names or devices, with `*` for any characters; empty: all that are not guarded.
@@ -100,7 +100,7 @@ impl Admission {
         }
         let reached = os::default_route::reached_by(&self.listens).map_err(|error| {
             Fault::machine(format!(
-                "port '{}': cannot tell whether this server is reached by it: {error}",
+                "port '{}': cannot determine whether this server is reached through it: {error}",
                 id.text()
             ))
         })?;
@@ -154,7 +154,7 @@ fn at(place: &str, fault: Fault) -> Fault {
     Fault::new(fault.status(), format!("{place}: {}", fault.problem().detail))
 }
 
-/// Whether a text is as a pattern says, in which `*` stands for any characters.
+/// Whether a text matches a pattern, in which `*` stands for any characters.
 fn matches(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

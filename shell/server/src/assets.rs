@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// What `make web` has made, when the program was built.
+/// Output of `make web` at the time the program was built.
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
 #[allow_missing = true]
@@ -19,7 +19,7 @@ struct Dist;
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'self'; \
                       base-uri 'none'; form-action 'none'";
 
-/// The same for pages of the documentation, which have scripts of their own for search and folding.
+/// The same for pages of the documentation, which have their own scripts for search and folding.
 const PAGES_POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; \
                             img-src 'self' data:; frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
 

@@ -1,7 +1,7 @@
-//! Who did what: a line of JSON for everything that changes something, and for everything that was refused.
+//! The audit log: a line of JSON for each change and for each refused request.
 //!
-//! Changes are in `audit.jsonl`, refusals in `refused.jsonl`, each with a size of its own: whoever is refused again and
-//! again, token or not, pushes no change out.
+//! Changes are in `audit.jsonl`, refusals in `refused.jsonl`, each with its own size limit: repeated refusals, with or
+//! without a token, displace no change.
 //!
 //! Invariants:
 //! - Only this user reads the files, and an entry has a bounded length.
@@ -16,7 +16,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Entries of each kind that can be asked for.
+/// Entries of each kind that can be requested.
 const RECENT: usize = 200;
 /// Bytes after which a new file of changes begins; the one before is kept.
 const CHANGES_MAX: u64 = 16 << 20;

@@ -2,8 +2,9 @@
 //!
 //! Not here: how much a job needs, which [`engine::memory_needed`] estimates.
 //!
-//! Invariant: reservations never add up to more than the total, and end with what they were made for. What the last job that was active
-//! has freed goes back to the system: allocators keep it, in small pieces between what stays, and would hold more with every job.
+//! Invariant: reservations never add up to more than the total, and end with the object they were made for. Memory
+//! freed by the last active job is returned to the system: allocators would retain it, in fragments between live
+//! blocks, and hold more with every job.
 
 use crate::fault::Fault;
 use crate::jobs::lock;
@@ -19,7 +20,7 @@ pub(crate) struct Budget {
     available: fn() -> u64,
 }
 
-/// What is reserved, bytes, and by how many.
+/// Reserved memory, bytes, and the number of reservations.
 #[derive(Default)]
 struct Reserved {
     bytes: u64,
@@ -43,7 +44,7 @@ impl Budget {
         Arc::new(Self { total: all - all / own_share, reserved: Mutex::default(), available })
     }
 
-    /// What is neither reserved nor used by others, bytes.
+    /// Memory neither reserved nor used by other processes, bytes.
     pub(crate) fn free(&self) -> u64 {
         (self.total - lock(&self.reserved).bytes).min((self.available)())
     }

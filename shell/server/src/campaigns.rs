@@ -1,4 +1,4 @@
-//! A campaign: a test method on a thread of its own.
+//! A campaign: a test method on a separate thread.
 
 use crate::jobs::{CoresInUse, Ending, Job, lock, now};
 use crate::runs::CALIBRATION;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use store::{CampaignId, Store};
 
-/// A campaign and what has come of it so far.
+/// A campaign and its results so far.
 pub(crate) struct CampaignJob {
     pub(crate) job: Job,
     pub(crate) method: String,
@@ -40,13 +40,13 @@ struct Progress {
     names: Arc<Names>,
 }
 
-/// What a campaign is made of.
+/// Parts of a campaign.
 pub(crate) struct Setup {
     pub(crate) plan: Plan,
     pub(crate) parts: Vec<Part>,
     pub(crate) timing: Timing,
     pub(crate) attributes: Attributes,
-    /// What reports call the profile.
+    /// Name of the profile in reports.
     pub(crate) profile: String,
     pub(crate) store: Store,
     pub(crate) id: CampaignId,
@@ -100,7 +100,7 @@ impl CampaignJob {
         lock(&self.result).clone()
     }
 
-    /// Opens the ports and runs all trials; the end is told when the ports are given back.
+    /// Opens the ports and runs all trials; announces the end once the ports are released.
     pub(crate) fn play(&self, setup: Setup, cores: &CoresInUse, commands: &mut Commands) -> Ending {
         let _span = tracing::info_span!("campaign", id = %self.job.about.id, method = %self.method).entered();
         tracing::info!("begins");
@@ -242,7 +242,7 @@ fn point(part: String, request: &TrialRequest, outcome: &TrialOutcome) -> Point 
     }
 }
 
-/// Sessions of a trial that asked for some; a transfer over TCP has its rates elsewhere.
+/// Sessions of a trial with sessions; a TCP transfer has its rates elsewhere.
 fn point_sessions(request: &TrialRequest, outcome: &TrialOutcome) -> Option<PointSessions> {
     let sessions = outcome.sessions.as_ref()?;
     let (load, unit) = request.session_load().unwrap_or_default();
@@ -265,7 +265,7 @@ fn overall(results: &[MethodResult], points: &[Arc<Point>]) -> Option<OverallRes
     results.first()?;
     let says = |outcome: Overall, reason: Option<String>| {
         let remedy = (outcome == Overall::CannotJudge)
-            .then(|| "repeat it where less disturbs the tester: the page Doctor says what does".to_owned());
+            .then(|| "repeat it on a machine with fewer disturbances: the page Doctor lists them".to_owned());
         let reason = reason.map(|reason| reason.trim_end_matches('.').to_owned());
         Some(OverallResult { outcome: outcome.name().into(), reason, remedy, runs: None })
     };

@@ -1,8 +1,8 @@
-//! Who is connected, and who must leave when there are too many.
+//! Open connections, and which to close when there are too many.
 //!
-//! A connection whose caller is not known yet – in a handshake, with half a head, after `/healthz` – gives way to a new one,
-//! the oldest of the address with the most of them first. So slow clients shut out neither others nor, for long, those of
-//! their own address. Connections of callers count for their name; of those the one that has asked for nothing longest
+//! A connection whose caller is not known yet – in a handshake, with an incomplete head, after `/healthz` – gives way
+//! to a new one, the oldest of the address with the most of them first. So slow clients shut out neither others nor,
+//! for long, clients at their own address. Connections of callers count for their name; of these, the longest idle one
 //! gives way.
 //!
 //! Not here: how long a head, a handshake or a write may take (`listen`).
@@ -26,7 +26,7 @@ const ADDRESS_MAX: usize = 256;
 const CALLER_MAX: usize = 256;
 /// Bytes of bodies that are being received from one caller.
 const BODIES_MAX: usize = 32 << 20;
-/// Bytes of bodies are counted in steps of so many.
+/// Step in which bytes of bodies are counted.
 const BODY_STEP: usize = 1 << 10;
 
 /// All connections.
@@ -159,7 +159,7 @@ impl Drop for Place {
     }
 }
 
-/// What requests know of their connection.
+/// Data on a request's connection.
 #[derive(Debug, Clone)]
 pub(crate) struct ConnectionHandle {
     connections: Arc<Connections>,

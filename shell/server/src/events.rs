@@ -130,7 +130,7 @@ fn unseen(seen: &mut Option<Text>, newest: Option<Text>) -> Option<Bytes> {
 struct RunEvents {
     run: Arc<RunJob>,
     form: Form,
-    /// What of the run's document has been sent.
+    /// Part of the run's document that has been sent.
     document: Option<RunChange>,
     seen: Option<Text>,
 }

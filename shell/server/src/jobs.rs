@@ -1,4 +1,4 @@
-//! What runs and campaigns have in common: a name, a state, somebody who may stop it, snapshots.
+//! Common parts of runs and campaigns: a name, a state, permission to stop, snapshots.
 
 use crate::fault::Fault;
 use crate::snapshots::Snapshots;
@@ -36,7 +36,7 @@ pub(crate) struct Job {
 pub(crate) struct About {
     pub(crate) id: String,
     pub(crate) name: String,
-    /// Name of whoever started it.
+    /// Name of the caller that started it.
     pub(crate) holder: String,
     /// The lease it depends on.
     pub(crate) lease: String,
@@ -60,7 +60,7 @@ pub(crate) struct Status {
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) state: State,
-    /// Why, unless whoever stopped it has said so.
+    /// Reason, unless the request to stop gave one.
     pub(crate) reason: Option<String>,
 }
 
@@ -167,7 +167,7 @@ impl Cores {
         Self { users: Mutex::new(cores.iter().map(|core| (*core, 0)).collect()) }
     }
 
-    /// The `n` cores with the fewest users; `None` if there are not so many.
+    /// The `n` cores with the fewest users; `None` if there are fewer cores.
     pub(crate) fn take(self: &Arc<Self>, n: usize) -> Option<CoresInUse> {
         let mut users = lock(&self.users);
         if n > users.len() {

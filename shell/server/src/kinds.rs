@@ -7,7 +7,7 @@
 pub struct Kind {
     /// Name.
     pub name: &'static str,
-    /// What it is for.
+    /// Purpose.
     pub about: &'static str,
     /// The profile, with comments.
     pub text: &'static str,

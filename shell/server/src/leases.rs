@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime};
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
     pub(crate) ports: Vec<PortId>,
-    /// Who has them, for others to read.
+    /// Name of the holder, for display.
     pub(crate) holder: String,
     /// Name of the caller that took it.
     pub(crate) owner: String,
@@ -119,7 +119,7 @@ impl Leases {
         self.forget_unused();
     }
 
-    /// Forgets leases that have ended and whose ports nobody uses.
+    /// Removes expired leases whose ports are unused.
     pub(crate) fn forget_unused(&mut self) {
         self.entries.retain(|_, entry| !entry.ended || entry.users > 0);
     }
@@ -141,7 +141,7 @@ impl Leases {
             .collect()
     }
 
-    /// One lease for whoever knows its name.
+    /// One lease, for callers that know its id.
     pub(crate) fn document(&self, id: &str, now: Instant) -> Result<api::Lease, Fault> {
         Ok(document(Some(id.to_owned()), self.get(id)?, now))
     }
@@ -153,7 +153,7 @@ impl Entry {
     }
 }
 
-/// What people call ports, sorted.
+/// Display names of ports, sorted.
 pub(crate) fn labels(ports: &[PortId]) -> Vec<String> {
     let mut labels: Vec<String> = ports.iter().map(PortId::label).collect();
     labels.sort();

@@ -1,4 +1,4 @@
-//! What an operator lets clients do: which ports (`admission` decides), how fast.
+//! Limits that the operator sets for clients: ports (decided in `admission`) and rates.
 
 use crate::fault::Fault;
 use os::link::LinkFacts;
@@ -6,13 +6,13 @@ use profile::Plan;
 use profile::plan::Pattern;
 use units::{Layer, Load};
 
-/// What may be used, and how much.
+/// Permitted ports and rates.
 #[derive(Debug, Clone, Default)]
 pub struct Limits {
     /// Ports that may be used: names or devices, with `*` for any characters. Empty: all but those that name files of
     /// this machine (`pcap:`) or arguments of a driver (`vdev:`). `admission` decides.
     pub ports: Vec<String>,
-    /// Most that may be asked of one port: a packet rate or a bit rate.
+    /// Maximum rate of one port: a packet rate or a bit rate.
     pub rate: Option<Load>,
     /// Whether admins may run scripts.
     pub scripts: bool,
@@ -59,7 +59,7 @@ impl Limits {
         Ok(())
     }
 
-    /// What a rate asks of a port, in the unit of the cap; `None` if that has no bound.
+    /// Load that a rate puts on a port, in the unit of the cap; `None` if unbounded.
     fn asked(&self, plan: &Plan, port: usize, mix: units::FrameMix, rate: Load, cap: Load) -> Option<f64> {
         let speed = speed(plan, port);
         if matches!(rate, Load::LinkShare(_)) && speed.is_none() {

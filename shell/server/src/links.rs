@@ -1,6 +1,6 @@
 //! Links of leased ports that clients have switched.
 //!
-//! Not here: who may; the service asks the lease.
+//! Not here: permission; the service checks the lease.
 //!
 //! Invariant: a link that was switched is as it was found once its lease has ended.
 
@@ -30,7 +30,7 @@ pub(crate) fn interface(port: &PortId) -> Result<String, Fault> {
     let interface = port.kernel_interface().map(|interface| interface.name.clone());
     interface.ok_or_else(|| {
         Fault::unprocessable(format!(
-            "'{}' is no interface that the kernel sets up and down; only those of afpacket:, afxdp: and xdp: are",
+            "'{}' is not an interface that the kernel sets up and down; only the interfaces of afpacket:, afxdp: and xdp: ports are",
             port.text()
         ))
     })

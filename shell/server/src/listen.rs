@@ -29,7 +29,7 @@ const READ_TIME: Duration = Duration::from_secs(30);
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 /// Bytes of a request's head.
 const HEAD_MAX: usize = 64 << 10;
-/// For the rest of a request that was answered before it had come.
+/// Time for the rest of a request whose response was sent before it arrived completely.
 const LINGER_TIME: Duration = Duration::from_secs(10);
 /// For the next bytes of it.
 const LINGER_PAUSE: Duration = Duration::from_secs(2);
@@ -47,13 +47,13 @@ const TICK: Duration = Duration::from_millis(100);
 /// Why the server does not serve.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Somewhere else than on this machine, without anybody being asked who they are.
+    /// The address is not a loopback address, and callers are not authenticated.
     #[error(
-        "{0} is not a loopback address: whoever reaches it could send traffic from this machine; give tokens with --tokens, or \
+        "{0} is not a loopback address: any host that reaches it could send traffic from this machine; give tokens with --tokens, or \
          listen on 127.0.0.1"
     )]
     Unguarded(SocketAddr),
-    /// The address can't be listened on: somebody else does, or it is not of this machine.
+    /// The address can't be listened on: it is in use, or not an address of this machine.
     #[error("{0}: {1}{hint}", hint = listen_hint(.1))]
     Listen(SocketAddr, io::Error),
     /// Certificate or key.
@@ -73,10 +73,10 @@ fn listen_hint(error: &io::Error) -> &'static str {
     }
 }
 
-/// Serves until SIGINT or SIGTERM comes. `ready` is told the address once requests are answered.
+/// Serves until SIGINT or SIGTERM. Calls `ready` with the address once requests are accepted.
 ///
 /// # Errors
-/// It can't begin; once it has, it goes on.
+/// It can't start; once started, it does not return an error.
 pub fn serve(options: &Options, ready: impl FnOnce(&Served)) -> Result<(), ServeError> {
     if options.tokens.is_empty() && !options.listen.ip().is_loopback() {
         return Err(ServeError::Unguarded(options.listen));
@@ -114,7 +114,7 @@ fn end_in(time: Duration) {
     }
 }
 
-/// What is served, for people.
+/// Addresses and features served, for display.
 #[derive(Debug, Clone)]
 pub struct Served {
     /// `http://127.0.0.1:8443`.
@@ -203,7 +203,7 @@ pub(crate) async fn accept(
     }
 }
 
-/// Until somebody wants the server to end.
+/// Waits for a signal to end the server.
 async fn signal() {
     use tokio::signal::unix::{SignalKind, signal};
     let (Ok(mut term), Ok(mut interrupt)) =

@@ -1,4 +1,4 @@
-//! What an operator decides.
+//! Options of an operator.
 
 use crate::access::Token;
 use crate::limits::Limits;
@@ -12,13 +12,13 @@ use std::time::Duration;
 pub struct Options {
     /// Where to listen.
     pub listen: SocketAddr,
-    /// Who may do what; none: everybody on this machine may do everything.
+    /// Tokens and their rights; none: every user of this machine has all rights.
     pub tokens: Vec<Token>,
     /// Names by which clients may call a server without tokens, besides its own address.
     pub hosts: Vec<String>,
     /// Encryption, if any.
     pub tls: Option<TlsOptions>,
-    /// What may be used, and how much.
+    /// Permitted ports and rates.
     pub limits: Limits,
     /// Worker cores for all runs together; the engine's choice if empty.
     pub cores: Vec<usize>,
@@ -43,7 +43,7 @@ impl Options {
     }
 }
 
-/// Whose certificate.
+/// Source of the certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsOptions {
     /// The operator's: chain and key, PEM.

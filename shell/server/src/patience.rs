@@ -26,7 +26,7 @@ impl<S> Patient<S> {
 }
 
 impl<S: AsyncWrite + Unpin> Patient<S> {
-    /// What came of a write, if it does not wait for too long.
+    /// Outcome of a write, unless it waits for too long.
     fn outcome<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
         if written.is_ready() {
             self.waiting = None;
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use std::future::poll_fn;
 
-    /// Takes so many bytes.
+    /// Accepts up to this number of bytes.
     struct Room(usize);
 
     impl AsyncWrite for Room {

@@ -11,13 +11,13 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use units::Nanos;
 
-/// Echo requests of a ping, unless it says how many.
+/// Default number of echo requests of a ping.
 const ATTEMPTS: u16 = 3;
-/// From one to the next, s, unless it says how long.
+/// Default time between echo requests, s.
 const TIMEOUT_S: f64 = 1.0;
 /// Pings of a run at a time.
 const AT_A_TIME: usize = 1024;
-/// For a run to begin, its neighbours to be asked, and the engine to look.
+/// Time for a run to start, its neighbours to be resolved, and the engine to poll.
 const BEFORE: Duration = Duration::from_secs(20);
 
 /// Pings of a run: how many more there may be at a time.
@@ -32,7 +32,7 @@ impl Default for Pings {
 }
 
 impl Pings {
-    /// Sends a ping from a port of `job`, and waits for its outcome. A ping nobody waits for any more is not sent.
+    /// Sends a ping from a port of `job`, and waits for its outcome. A ping whose caller has gone is not sent.
     pub(crate) async fn send(
         &self,
         new: &NewPing,

@@ -49,7 +49,7 @@ pub(crate) fn secret() -> String {
 
 /// One profile at a time is made a Plan, so that the memory it may take is there.
 static PLANNING: Mutex<()> = Mutex::new(());
-/// The part of the memory that is free a Plan may take. What runs on it needs several times as much.
+/// Inverse share of the free memory that a Plan may use. A run on it needs several times as much.
 const MEMORY_SHARE: u64 = 8;
 /// Profiles of fewer bytes and streams take too little memory to give it back.
 const SMALL_BYTES: usize = 64 << 10;
@@ -73,12 +73,12 @@ pub(crate) struct GivesBack {
 }
 
 impl GivesBack {
-    /// After anything that comes to nothing: what a profile with errors took is not known.
+    /// After a failure: the memory used by a profile with errors is unknown.
     pub(crate) fn after_refusal() -> Self {
         Self { is_due: true }
     }
 
-    /// What was made of the profile goes on, or was too small to matter.
+    /// The profile's plan remains in use, or was too small to matter.
     pub(crate) fn is_not_due(&mut self) {
         self.is_due = false;
     }

@@ -1,4 +1,4 @@
-//! Protocols of a run's hosts: changes that clients want, and how they stand.
+//! Protocols of a run's hosts: changes requested by clients, and their state.
 
 use crate::fault::Fault;
 use crate::runs::RunJob;
@@ -39,11 +39,11 @@ impl RunJob {
         let command = Command::Protocol(ProtocolCommand { action, port, peers, routes, delay });
         match self.asked(command).await? {
             Reply::Changed(changed) => Ok(ProtocolChange { changed }),
-            _ => Err(Fault::machine("the engine did not say what was changed".to_owned())),
+            _ => Err(Fault::machine("the engine did not report the changes".to_owned())),
         }
     }
 
-    /// How its hosts' protocols stand: at most `limit` of each kind, all without one.
+    /// State of its hosts' protocols: at most `limit` of each kind, all without one.
     pub(crate) async fn protocols(
         &self,
         routes: bool,
@@ -52,7 +52,7 @@ impl RunJob {
         let limit = limit.unwrap_or(usize::MAX);
         match self.asked(Command::AskProtocols { routes, limit }).await? {
             Reply::Protocols(states) => Ok(*states),
-            _ => Err(Fault::machine("the engine did not say how protocols stand".to_owned())),
+            _ => Err(Fault::machine("the engine did not report the state of protocols".to_owned())),
         }
     }
 

@@ -1,10 +1,10 @@
-//! A run's entry in the store, which is written while the run goes on: a server that is killed leaves what was counted until a few
-//! seconds before.
+//! A run's entry in the store, which is written while the run is active: if the server is killed, the counts until a
+//! few seconds before remain.
 //!
-//! A thread of its own writes. Not here: what is counted, and how a run ends (`runs`).
+//! A separate thread writes. Not here: counting, and how a run ends (`runs`).
 //!
-//! Invariants: a run never waits for the store. Intervals in the store leave nothing out: their counts add up to those of the run. As long
-//! as the store takes nothing, intervals get longer instead of more.
+//! Invariants: a run never waits for the store. Intervals in the store leave nothing out: their counts add up to the
+//! run's. While the store accepts nothing, intervals get longer instead of more.
 
 use crate::jobs::{lock, now};
 use crate::snapshots::EVERY;
@@ -42,7 +42,7 @@ const STREAMS_PER_INTERVAL: usize = 2_000;
 pub(crate) struct StoredRun {
     store: Store,
     pub(crate) id: CampaignId,
-    /// What equal runs have in common.
+    /// Key common to equal runs.
     key: String,
     /// Whether the store has its result.
     recorded: bool,
@@ -52,9 +52,9 @@ pub(crate) struct StoredRun {
     intervals: Vec<IntervalDocument>,
 }
 
-/// What the store is told of a run as far as it is.
+/// State of an unfinished run, for the store.
 struct Batch {
-    /// What was counted since the last whole interval.
+    /// Counts since the last whole interval.
     unfinished: IntervalDocument,
     so_far: ResultDocument,
 }
@@ -85,7 +85,7 @@ impl StoredRun {
         self.store.end(&self.id, state, Some(&now()), reason)
     }
 
-    /// Keeps what there is of a run that goes on.
+    /// Stores the current state of an active run.
     fn keep_batch(&mut self, batch: &Batch) -> Result<(), StoreError> {
         let trial = self.trial(&batch.so_far, Some(&batch.unfinished))?;
         self.store.extend(&self.id, &trial, self.stored)?;
@@ -112,7 +112,7 @@ impl StoredRun {
     }
 }
 
-/// What passes between a run and the thread that writes.
+/// Data passed between a run and the thread that writes.
 #[derive(Default)]
 struct Desk {
     /// Whole intervals that the thread has not taken yet.
@@ -133,16 +133,16 @@ struct Shared {
     run: Mutex<Option<StoredRun>>,
 }
 
-/// Writes a run to the store while it goes on.
+/// Writes an active run to the store.
 pub(crate) struct Recorder {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
     lengths: Lengths,
-    /// What the document of a run under way has from its beginning.
+    /// Part of an active run's document that is known from its start.
     about: ResultDocument,
 }
 
-/// How long intervals are: after so many rows of one length, twice the length.
+/// Length of intervals: doubled after a number of rows.
 struct Lengths {
     length: Nanos,
     /// Rows of intervals of this length.
@@ -152,7 +152,7 @@ struct Lengths {
 }
 
 impl Lengths {
-    /// Of a run with so many streams.
+    /// For a run with this number of streams.
     fn new(streams: usize) -> Self {
         let times = streams.div_ceil(STREAMS_PER_INTERVAL).max(1).next_power_of_two();
         Self { length: Nanos(EVERY.0.saturating_mul(times as u64)), made: 0, rows: 0 }
@@ -163,7 +163,7 @@ impl Lengths {
         span.saturating_add(Nanos(EVERY.0 / 2)) >= self.length
     }
 
-    /// Counts an interval of so many rows.
+    /// Counts an interval of this number of rows.
     fn count(&mut self, rows: usize) {
         self.rows = rows;
         self.made += rows.max(ROWS_PER_LENGTH / MOST);
@@ -178,7 +178,7 @@ impl Lengths {
     }
 }
 
-/// What is known of a run when it begins.
+/// Data known of a run at its start.
 pub(crate) struct Beginning {
     /// How many streams it has.
     pub(crate) streams: usize,
@@ -343,7 +343,7 @@ fn write(shared: &Shared, tell: &impl Fn(Option<String>)) {
 }
 
 impl Shared {
-    /// The next batch, asked for after `pause`; its whole intervals are the run's. None if the run is over.
+    /// The next batch, requested after `pause`; its whole intervals are the run's. None if the run is over.
     fn next_batch(&self, pause: Duration, run: &mut StoredRun) -> Option<Box<Batch>> {
         let desk = lock(&self.desk);
         let paused = self.changed.wait_timeout_while(desk, pause, |desk| !desk.is_over);
@@ -364,7 +364,7 @@ impl Shared {
 mod tests {
     use super::*;
 
-    /// The lengths of the intervals of a run of so many seconds.
+    /// The lengths of the intervals of a run of this duration.
     fn lengths(rows: usize, seconds: f64) -> Vec<f64> {
         let (mut lengths, mut all, mut at) = (Lengths::new(rows), Vec::new(), 0.0);
         while at < seconds {

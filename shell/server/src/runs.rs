@@ -1,4 +1,4 @@
-//! A run: an engine's session on a thread of its own.
+//! A run: an engine's session on a separate thread.
 
 use crate::budget::Reservation;
 use crate::fault::Fault;
@@ -29,9 +29,9 @@ use units::{Load, Nanos, Pps};
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
 /// How long to wait before a result is stored again that the store did not take.
 const STORE_AGAIN: Duration = Duration::from_secs(2);
-/// What a run that has ended holds whatever its result, bytes.
+/// Memory held by an ended run besides its result, bytes.
 const ENDED_BYTES: usize = 32 << 10;
-/// What a stream's name takes, bytes.
+/// Memory of a stream's name, bytes.
 const NAME_BYTES: usize = 100;
 /// A result's text and what is as large: its totals, and the last interval with the verdict.
 const DOCUMENTS: usize = 3;
@@ -42,7 +42,7 @@ const NAMES_MAX: usize = 10;
 /// How long to wait for a command to be carried out: one sent before traffic starts is carried out then.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// A run and what has come of it so far.
+/// A run and its results so far.
 pub(crate) struct RunJob {
     pub(crate) job: Job,
     pub(crate) duration: Nanos,
@@ -52,7 +52,7 @@ pub(crate) struct RunJob {
     pub(crate) adding: tokio::sync::Mutex<()>,
     /// Files captures are written to, by port name.
     pub(crate) captures: BTreeMap<String, PathBuf>,
-    /// As it stands, rates changed while it runs included.
+    /// Current plan, including rate changes of the run.
     plan: Mutex<Plan>,
     /// Whether a client attends it.
     attended: bool,
@@ -60,17 +60,17 @@ pub(crate) struct RunJob {
     /// For streams that were added, until the run ends.
     memory: Mutex<Vec<Reservation>>,
     pings: Pings,
-    /// What keeps the store from taking what is counted.
+    /// Why the store does not accept the counts.
     store_trouble: Mutex<Option<String>>,
     end: Mutex<End>,
     full_texts: Texts<FullKey>,
     documents: Texts<RunChange>,
 }
 
-/// What the text of a full snapshot is made of: its time, its state, and whether totals are the result's.
+/// Key of a full snapshot's text: its time, its state, and whether totals are the result's.
 type FullKey = (Option<u64>, State, bool);
 
-/// What can change of a run's document beside its time.
+/// Variable parts of a run's document, except its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RunChange {
     pub(crate) state: State,
@@ -82,10 +82,10 @@ pub(crate) struct RunChange {
     store_trouble: Option<String>,
 }
 
-/// How a run is to go on, beside what its profile says.
+/// Modes of a run, beside its profile.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunMode {
-    /// Whether a client attends it, as [`Session::attended`] says.
+    /// Whether a client attends it, see [`Session::attended`].
     pub(crate) attended: bool,
     /// Ports whose captures begin switched off.
     pub(crate) quiet: Vec<String>,
@@ -131,11 +131,11 @@ fn in_a_row(names: &[String]) -> String {
 /// A rate command, and what it changes of the plan.
 struct Change {
     command: RateCommand,
-    /// For each stream that gets a rate of its own, by index, its rate before and after.
+    /// For each stream with its own rate change, by index, its rate before and after.
     rates: Vec<(usize, Load, Load)>,
 }
 
-/// What came of it.
+/// Outcome.
 #[derive(Default, Clone)]
 struct End {
     verdict: Option<Verdict>,
@@ -257,7 +257,7 @@ impl RunJob {
         self.documents.newest(change.clone(), || serde_json::to_string(&self.document()).unwrap_or_default())
     }
 
-    /// What has changed last of its document.
+    /// Latest change of its document.
     pub(crate) fn latest_change(&self) -> RunChange {
         let (status, changes) = (self.job.status(), lock(&self.changes));
         RunChange {
@@ -313,7 +313,7 @@ impl RunJob {
         }
     }
 
-    /// Notes what the engine said to a change. A rate that was refused counts no longer for the limits.
+    /// Records the engine's reply to a change. A refused rate no longer counts against the limits.
     fn note(&self, change: &Change, reply: &Result<Reply, CommandError>) {
         if reply.is_err() {
             let mut plan = lock(&self.plan);
@@ -341,15 +341,15 @@ impl RunJob {
         self.job.snapshots.notify();
     }
 
-    /// What a plan of streams to add must be resolved with.
+    /// Overrides for resolving a plan of streams to add.
     pub(crate) fn for_more_streams(&self) -> Overrides {
         let marked = lock(&self.plan).streams.iter().filter(|stream| stream.mark.is_some()).count();
         let seed = Some(self.job.about.seed);
         Overrides { seed, first_mark: u16::try_from(marked).unwrap_or(u16::MAX), ..Overrides::default() }
     }
 
-    /// Adds the streams of a plan for the same ports; returns once workers have them, or the engine refuses. One caller at a
-    /// time: whoever has `adding`.
+    /// Adds the streams of a plan for the same ports; returns once workers have them, or the engine refuses. One caller
+    /// at a time: the holder of `adding`.
     pub(crate) async fn add_streams(
         &self,
         more: Plan,
@@ -427,7 +427,7 @@ impl RunJob {
         }
     }
 
-    /// Sends a ping from one of its ports, and waits for what comes of it.
+    /// Sends a ping from one of its ports, and waits for its outcome.
     pub(crate) async fn ping(&self, new: &NewPing) -> Result<api::PingResult, Fault> {
         if self.job.has_ended() {
             return Err(Fault::conflict("the run has ended"));
@@ -436,7 +436,7 @@ impl RunJob {
         self.pings.send(new, &ports, &self.job).await
     }
 
-    /// The change somebody wants, if it makes sense and is within the limits.
+    /// The requested change, if it is valid and within the limits.
     fn understood(&self, wanted: &api::NewRate, limits: &Limits) -> Result<Change, Fault> {
         let mut plan = lock(&self.plan);
         // Every plan has ports, until the run is over.
@@ -482,7 +482,8 @@ impl RunJob {
         Ok(Change { command: RateCommand { stream: wanted.stream.clone(), speed }, rates })
     }
 
-    /// Opens the ports, says whether that went well, and runs to the end, which is told when the ports are given back.
+    /// Opens the ports, reports whether that succeeded, and runs to the end, which is announced once the ports are
+    /// released.
     pub(crate) fn play(
         self: &Arc<Self>,
         plan: Plan,
@@ -535,8 +536,8 @@ impl RunJob {
         }
     }
 
-    /// Keeps what came of it: stored first, so that nobody is given a result that a crash takes back. One that the store does not take
-    /// is given nevertheless, with a reason, and stored as soon as that works.
+    /// Stores the outcome first, so that no client receives a result that a crash could take back. A result that the
+    /// store refuses is returned nevertheless, with a reason, and stored as soon as possible.
     fn concludes(
         self: &Arc<Self>,
         state: State,
@@ -560,7 +561,7 @@ impl RunJob {
             |sentence: String| Some(why.clone().map_or(sentence.clone(), |why| format!("{why}; {sentence}")));
         let reason = match (stored, kept.take()) {
             (Err(StoreError::NoCampaign { .. }), _) => also(
-                "the result is not stored: it was deleted from the store while the run went on".to_owned(),
+                "the result is not stored: it was deleted from the store during the run".to_owned(),
             ),
             (Err(error), Some(kept)) => {
                 let sentence = format!("the result is not stored yet, trying again: {error}");
@@ -575,7 +576,7 @@ impl RunJob {
         Ending { state, reason }
     }
 
-    /// Stores on a thread of its own what the store did not take, until it does.
+    /// Retries on a separate thread until the store accepts a result.
     fn store_later(
         self: &Arc<Self>,
         mut kept: StoredRun,
@@ -631,7 +632,7 @@ fn totals(document: &ResultDocument) -> TotalDocument {
     }
 }
 
-/// Snapshots at the run for everybody.
+/// Publishes a run's snapshots.
 struct Watcher<'a> {
     run: &'a RunJob,
     publisher: SnapshotPublisher,
@@ -654,7 +655,7 @@ impl TrialObserver for Watcher<'_> {
     }
 
     fn neighbours_silent(&mut self, port: &str, neighbours: &[IpAddr]) {
-        tracing::warn!(port, ?neighbours, "neighbours do not answer");
+        tracing::warn!(port, ?neighbours, "neighbours do not reply");
     }
 
     fn snapshot(&mut self, view: &View<'_>) {

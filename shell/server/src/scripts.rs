@@ -1,6 +1,6 @@
-//! A script: `eagre script` in a process of its own, which is confined and has a deadline.
+//! A script: `eagre script` in a separate process, which is confined and has a deadline.
 //!
-//! Invariant: what it prints and writes is bounded here in memory, and read only as regular files of its own folder.
+//! Invariant: its output and files are bounded in memory here, and read only as regular files in its folder.
 
 use crate::fault::Fault;
 use crate::jobs::{Ending, Job, lock};
@@ -27,16 +27,16 @@ const OUTPUT_MAX: usize = 256 << 10;
 const FILES_MAX: usize = 1_000;
 /// Longest result document, bytes.
 const RESULT_MAX: u64 = 16 << 20;
-/// From being told to stop until its process is killed: its own supervisor gives it 5 s.
+/// Time from the request to stop until its process is killed: its own supervisor gives it 5 s.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// From a script's deadline until its process is killed, which has one of its own.
+/// Time from a script's deadline until its supervising process is killed, which enforces the deadline itself.
 const SUPERVISOR_PATIENCE: Duration = Duration::from_secs(5);
 /// How long a script without a deadline has to end after its time: as its own supervisor gives it.
 const GRACE: Duration = Duration::from_secs(5);
 /// How often to look whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// A script and what has come of it so far.
+/// A script and its results so far.
 pub(crate) struct ScriptJob {
     pub(crate) job: Job,
     arguments: Vec<String>,
@@ -45,7 +45,7 @@ pub(crate) struct ScriptJob {
     result: Mutex<Option<Arc<str>>>,
 }
 
-/// What the server needs of a result document.
+/// Part of a result document that the server needs.
 #[derive(Deserialize)]
 struct Told {
     reason: Option<String>,
@@ -68,7 +68,7 @@ impl Output {
     }
 }
 
-/// What a script may ask for, and the command line that says so.
+/// Permitted parameters of a script, and its command line.
 pub(crate) struct Order {
     text: String,
     arguments: Vec<String>,
@@ -79,7 +79,7 @@ pub(crate) struct Order {
 
 impl Order {
     /// # Errors
-    /// What is wrong, with its place.
+    /// The invalid value, with its place.
     pub(crate) fn of(new: &NewScript) -> Result<Self, Fault> {
         if new.text.trim().is_empty() || new.text.len() > TEXT_MAX {
             return Err(Fault::value("text", format!("expected a script of at most {TEXT_MAX} bytes")));
@@ -227,7 +227,7 @@ impl ScriptJob {
             .ok_or_else(|| Fault::not_found(format!("this script wrote no file '{name}'")))
     }
 
-    /// Runs it to its end, which is told when its process is gone and its ports are free.
+    /// Runs it to its end, which is announced once its process is gone and its ports are free.
     pub(crate) fn play(self: &Arc<Self>, order: &Order, plan: &Plan) -> Ending {
         let _span =
             tracing::info_span!("script", id = %self.job.about.id, name = %self.job.about.name).entered();
@@ -291,7 +291,7 @@ impl ScriptJob {
         })
     }
 
-    /// Takes what it prints until nobody can print any more.
+    /// Reads its output until no process can write to it any more.
     fn read(&self, mut reader: impl Read) {
         let mut bytes = vec![0; 16 << 10];
         while let Ok(n @ 1..) = reader.read(&mut bytes) {

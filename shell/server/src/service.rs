@@ -88,13 +88,13 @@ pub struct Service {
     works: Mutex<Vec<Work>>,
     /// Runs that an earlier server left unfinished.
     unfinished: Vec<Run>,
-    /// What says that this server lives: to those on the same store, and to those with the same state.
+    /// Claims that mark this server as alive: to servers on the same store, and with the same state.
     claim: Claim,
     _state_in_use: SharedFolder,
 }
 
 impl Service {
-    /// A service with the folders it needs. What an earlier one left unfinished is marked so.
+    /// A service with the folders it needs. Jobs left unfinished by an earlier server are marked as interrupted.
     ///
     /// # Errors
     /// A folder can't be made, the store can't be opened.
@@ -140,7 +140,7 @@ impl Service {
         })
     }
 
-    /// What the store is told of who goes on with what begins.
+    /// Identity of the server that serves new jobs, for the store.
     pub(crate) fn served(&self) -> serde_json::Value {
         json!({"claim": self.claim.number()})
     }
@@ -206,14 +206,14 @@ impl Service {
         lock(&self.leases).list(caller, Instant::now())
     }
 
-    /// Who has a port.
+    /// Lease of a port.
     pub(crate) fn lease_of(&self, port: &str) -> Option<api::PortLease> {
         let port = &self.admission.resolve(port).ok()?;
         let leases = lock(&self.leases);
         leases.of_port(port).map(|entry| crate::leases::of_port(entry, Instant::now()))
     }
 
-    /// Sees to leases: called a few times a second. What runs on a lease that is over is stopped; once nothing does, its
+    /// Maintains leases: called a few times a second. Jobs on an expired lease are stopped; once none is active, its
     /// ports are free.
     pub(crate) fn tick(&self) {
         let works = lock(&self.works).clone();

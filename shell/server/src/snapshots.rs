@@ -25,7 +25,7 @@ pub(crate) struct LiveSnapshot {
 }
 
 impl LiveSnapshot {
-    /// Time since traffic started, s, as long as it goes on.
+    /// Time since traffic started, s, while the run is active.
     pub(crate) fn now_s(&self) -> f64 {
         self.live.at_s + self.taken.map_or(0.0, |taken| taken.elapsed().as_secs_f64())
     }
@@ -41,7 +41,7 @@ pub(crate) struct FullSnapshot {
     pub(crate) neighbours: Vec<Neighbour>,
 }
 
-/// The newest snapshots. Waiting readers are woken; slow ones delay nobody.
+/// The latest snapshots. Waiting readers are woken; slow ones delay no others.
 #[derive(Debug)]
 pub(crate) struct Snapshots {
     live: Mutex<Arc<LiveSnapshot>>,

@@ -2,7 +2,7 @@
 //!
 //! Not here: what they do then (`runs`, `campaigns`, `scripts`).
 //!
-//! Invariant: what a job holds is given back before its end is told, and when its beginning fails at any step.
+//! Invariant: resources of a job are released before its end is announced, and if its start fails at any step.
 
 use crate::access::Caller;
 use crate::budget::Reservation;
@@ -39,7 +39,7 @@ const AT_A_TIME: usize = 16;
 const GIVING_BACK_TIME: Duration = Duration::from_secs(5);
 /// For the ports of a run to open.
 const OPENING_TIME: Duration = Duration::from_secs(20);
-/// What a lease that was made for a run lasts from one renewal to the next.
+/// Duration of a lease made for a run, from one renewal to the next.
 const RUN_LEASE: Duration = Duration::from_secs(60);
 
 /// Says whether the ports of a run are open.
@@ -60,7 +60,7 @@ impl Drop for HeldPorts {
     }
 }
 
-/// What a job holds while it goes on. Cores go first: whoever gets the ports next finds them free.
+/// Resources of an active job. Cores are released first, so that the next holder of the ports finds them free.
 struct Held {
     cores: CoresInUse,
     #[expect(dead_code, reason = "it is held")]
@@ -89,7 +89,7 @@ impl Held {
     }
 }
 
-/// Goes on with a job on a thread of its own.
+/// Continues a job on a separate thread.
 fn go_on(
     work: Work,
     held: Held,
@@ -108,7 +108,7 @@ fn go_on(
     })
 }
 
-/// What the store is told of a job that begins.
+/// The store's record of a new job.
 fn entry(name: &str, method: &str, plan: &Plan, profile: &str, tags: &[String]) -> store::NewCampaign {
     let verb = if method == "run" { "run".to_owned() } else { format!("bench {method}") };
     store::NewCampaign {
@@ -158,7 +158,7 @@ impl Service {
         }
     }
 
-    /// Begins a run on a thread of its own; also returns what says whether its ports are open.
+    /// Starts a run on a separate thread; also returns a channel that reports whether its ports are open.
     fn begin(
         self: &Arc<Self>,
         new: &NewRun,
@@ -307,8 +307,8 @@ impl Service {
             .map_err(|errors| Fault::profile(&errors))
     }
 
-    /// What a job with this plan needs, if the limits allow it and nobody else has it. From then on the plan names its ports
-    /// as they were admitted and leased.
+    /// Reserves the resources of a job with this plan, if the limits allow it and they are free. From then on the plan
+    /// names its ports as admitted and leased.
     fn hold(
         self: &Arc<Self>,
         plan: &mut Plan,
@@ -348,7 +348,7 @@ impl Service {
         })
     }
 
-    /// The lease that has these ports for a job: one of its own, or the one it names.
+    /// The lease of these ports for a job: a new one, or the one it names.
     fn reserve(&self, ports: &[PortId], lease: Option<&str>, caller: &Caller) -> Result<String, Fault> {
         let works = self.works();
         let mut leases = lock(&self.leases);
@@ -379,7 +379,7 @@ impl Service {
         Ok(id)
     }
 
-    /// Begins a run in the store, if it is to be kept; its name there, or one nobody else has.
+    /// Creates a run in the store, if it is to be stored; returns its name there, or another unique one.
     fn keep_run(
         &self,
         plan: &Plan,
@@ -422,14 +422,14 @@ impl Service {
     }
 }
 
-/// A name nobody else has, of a job that is not stored.
+/// A unique name for a job that is not stored.
 fn fresh_id() -> String {
     let second: String = now().chars().filter(char::is_ascii_digit).take(14).collect();
     let (day, time) = second.split_at(8);
     format!("{day}-{time}-{}", &secret()[..6])
 }
 
-/// What a method is asked to do.
+/// The settings of a method.
 fn settings(new: &NewCampaign) -> Result<Settings, Fault> {
     let sizes = new.sizes.as_ref().map(|words| {
         let all: Result<Vec<_>, String> = words.iter().map(|word| campaign::sizes(word)).collect();
@@ -460,14 +460,14 @@ fn duration(path: &str, seconds: Option<f64>) -> Result<Option<Nanos>, Fault> {
     seconds.map(checked).transpose()
 }
 
-/// What to call it: as asked, as the profile is called, or what it is.
+/// Name of a job: as requested, else the profile's name, else its kind.
 fn name(asked: Option<&str>, written: &Written, what: &str) -> String {
     let name =
         asked.map(str::trim).filter(|name| !name.is_empty()).or(written.name.as_deref()).unwrap_or(what);
     cleaned(name)
 }
 
-/// A name that may stand in a line.
+/// A name that is safe in a line of text.
 fn cleaned(name: &str) -> String {
     name.chars().filter(|c| !c.is_control()).take(100).collect()
 }

@@ -1,8 +1,8 @@
 //! Texts of snapshots, each made once for all who watch.
 //!
-//! A reader keeps the text it is sending, so slow readers keep old ones. While too many are kept, no new one is made, and
-//! everybody gets the newest there is: memory is bounded by [`OLD_MAX`] texts, or [`OLD_BYTES`] if they are small, however
-//! many watch.
+//! A reader keeps the text it is sending, so slow readers keep old ones. While too many are kept, no new one is made,
+//! and all readers get the newest existing one: memory is bounded by [`OLD_MAX`] texts, or [`OLD_BYTES`] if they are
+//! small, regardless of the number of readers.
 
 use bytes::Bytes;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -51,7 +51,7 @@ struct Inner<K> {
 }
 
 impl<K> Inner<K> {
-    /// Lets the newest go, unless somebody reads it.
+    /// Releases the newest text, unless a reader uses it.
     fn retire(&mut self) {
         if let Some((_, text)) = self.newest.take() {
             self.old.push(Arc::downgrade(&text.0));
@@ -59,7 +59,7 @@ impl<K> Inner<K> {
         self.sweep();
     }
 
-    /// Forgets those that nobody reads: as long as it is known here, a text's bytes stay in memory.
+    /// Removes texts without readers: while a text is listed here, its bytes stay in memory.
     fn sweep(&mut self) {
         self.old.retain(|old| old.strong_count() > 0);
     }
@@ -78,7 +78,8 @@ impl<K: PartialEq> Texts<K> {
         inner.retire();
     }
 
-    /// The text of `key`, made if it is not there; or an older one while too many are kept. Who comes meanwhile waits.
+    /// The text of `key`, made if it does not exist; or an older one while too many are kept. Readers that arrive
+    /// meanwhile wait.
     pub(crate) fn newest(&self, key: K, make: impl FnOnce() -> String) -> Text {
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.sweep();

@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What connections are made with, and the certificate's SHA-256 for people to compare.
+/// TLS configuration of connections, and the certificate's SHA-256 for people to compare.
 pub(crate) struct Identity {
     pub(crate) config: Arc<ServerConfig>,
     pub(crate) fingerprint: String,

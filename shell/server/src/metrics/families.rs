@@ -1,7 +1,7 @@
 //! Names, types, units and meanings of all metrics: queries depend on them. A test compares `docs/metrics.md`.
 //!
-//! Base units: packets, bytes, seconds, ratios from 0 to 1. A field of a result that is exported says so where it is defined.
-//! Not here: where the figures come from.
+//! Base units: packets, bytes, seconds, ratios from 0 to 1. A field of a result is marked as exported in its
+//! definition. Not here: where the figures come from.
 
 use result::{Numbers, PortResult, Segment, Series, SessionResult, StreamResult, Unit, fields};
 use std::sync::LazyLock;
@@ -58,8 +58,8 @@ const OWN: &[Family] = &[
     counter("sessions_failed", "", "Failed sessions."),
 ];
 
-/// All families, in the order of the output: the server's own, then those of ports, streams and sessions, which the results'
-/// fields define.
+/// All families, in the order of the output: the server's own families, then the families of ports, streams and
+/// sessions, which the results' fields define.
 pub(crate) static FAMILIES: LazyLock<Vec<Family>> = LazyLock::new(|| {
     let of_results = [series::<PortResult>(), series::<StreamResult>(), series::<SessionResult>()];
     let mut all = OWN.to_vec();
@@ -81,7 +81,7 @@ pub(crate) struct Exported {
     pub(crate) by_reason: bool,
     /// Value of the label `statistic`, if it is one of several.
     pub(crate) statistic: Option<&'static str>,
-    /// What its samples are divided by to have the base unit.
+    /// Divisor that converts its samples to the base unit.
     pub(crate) divisor: f64,
     series: Series,
     about: &'static str,
@@ -106,7 +106,7 @@ impl Exported {
     }
 }
 
-/// What is exported of a part of a result. The numbers of its details, which belong to the same series, are not.
+/// Exported numbers of a part of a result. The numbers of its details, which belong to the same series, are left out.
 pub(crate) fn series<T: Numbers>() -> Vec<Exported> {
     let mut all: Vec<Exported> = Vec::new();
     for field in fields::<T>() {

@@ -26,7 +26,7 @@ use std::time::{Duration, SystemTime};
 
 /// How long an ended run is still exported: longer than usual scrape intervals.
 const RETENTION: Duration = Duration::from_secs(300);
-/// Streams of a run with series of their own, unless the query sets another limit.
+/// Streams of a run with their own series, unless the query sets another limit.
 const STREAMS: usize = 1_000;
 /// Label of the other streams' sum.
 const OTHERS: &str = "(others)";
@@ -45,7 +45,7 @@ const STATES: [(State, &str); 7] = [
 /// Query of a scrape.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Query {
-    /// Streams of a run with series of their own; the others are summed.
+    /// Streams of a run with their own series; the others are summed.
     streams: Option<usize>,
 }
 
@@ -118,7 +118,7 @@ fn leases(service: &Service, caller: &Caller, samples: &mut Samples) {
     }
 }
 
-/// What runs and campaigns have in common.
+/// Samples common to runs and campaigns.
 fn job(job: &Job, samples: &mut Samples) {
     let (run, now) = (("run", job.about.id.as_str()), job.status().state);
     for (state, word) in STATES {
@@ -229,7 +229,7 @@ fn sample(one: &Exported, labels: &Labels<'_>, number: f64, samples: &mut Sample
     }
 }
 
-/// What is exported of a row of a result; of counters by name, a sample for each reason.
+/// Samples of a row of a result; of counters by name, a sample for each reason.
 fn export(exported: &[Exported], labels: &Labels<'_>, row: &impl Numbers, samples: &mut Samples) {
     for one in exported {
         if one.by_reason {

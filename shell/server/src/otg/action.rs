@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tokio::sync::{Mutex, MutexGuard};
 
 impl Otg {
-    /// Carries out a `ControlAction`. It goes on if its client leaves, because what it began is to end.
+    /// Carries out a `ControlAction`. It continues if its client disconnects, because the run it started must be ended.
     pub(super) async fn act(self: &Arc<Self>, request: Value, caller: &Caller) -> Result<Value, Errors> {
         let (otg, caller) = (self.clone(), caller.clone());
         let task = tokio::spawn(async move { otg.carry_out(&request, &caller).await });
@@ -33,7 +33,8 @@ impl Otg {
         }
     }
 
-    /// Sends pings at once, in the run that goes on or in one that begins and ends with them. The session is free meanwhile.
+    /// Sends pings together, in the current run or in one that starts and ends with them. The session is unlocked
+    /// meanwhile.
     async fn pings(
         &self,
         own: &Mutex<OtgSession>,

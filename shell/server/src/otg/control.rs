@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// For a run to end once it is asked to.
+/// Time for a run to end after a request.
 const PATIENCE: Duration = Duration::from_secs(15);
 /// For a run that takes no change because it is ending by itself.
 const ENDING: Duration = Duration::from_secs(5);
@@ -53,7 +53,7 @@ impl Otg {
         Ok(json!({"warnings": warnings}))
     }
 
-    /// Returns what the run's verdict says against it, if it has ended.
+    /// Returns the objections of the run's verdict, if it has ended.
     async fn traffic(
         &self,
         session: &mut OtgSession,
@@ -409,7 +409,7 @@ impl OtgSession {
         let (over, others): (Vec<usize>, Vec<usize>) = meant.iter().copied().partition(is_over);
         match over.iter().find(|flow| !translation.may_join(**flow)) {
             Some(flow) => Err(Errors::invalid(format!(
-                "traffic.flow_transmit: flow '{}' was sent and cannot be sent again in a run that goes on, because it has several \
+                "traffic.flow_transmit: flow '{}' was sent and cannot be sent again in an active run, because it has several \
                  receivers, tags of 'egress_packet' or 'dp_events'; stop protocols and all flows first",
                 translation.flows[*flow].name
             ))),
@@ -446,7 +446,7 @@ fn no_lease() -> Errors {
 /// Ends a run.
 ///
 /// # Errors
-/// It goes on for too long after it was asked to end.
+/// It did not end in time after a request.
 pub(super) async fn end(run: &Arc<RunJob>, why: &str) -> Result<(), Errors> {
     run.job.stop(why);
     timeout(PATIENCE, run.job.ended()).await.map_err(|_| {
@@ -457,7 +457,7 @@ pub(super) async fn end(run: &Arc<RunJob>, why: &str) -> Result<(), Errors> {
     })
 }
 
-/// What the verdict of a run that has ended says against it, in the configuration's names.
+/// Objections of the verdict of an ended run, with the configuration's names.
 pub(super) fn objections(run: &RunJob, translation: &Translation) -> Vec<String> {
     let verdict = run.document().verdict;
     let reasons = verdict.map(|verdict| verdict.reasons).unwrap_or_default();
@@ -473,7 +473,7 @@ fn count(path: &Path) -> Result<usize, Errors> {
     }
 }
 
-/// Packets in the files of a capture that goes on.
+/// Packets in the files of a running capture.
 async fn packets(files: &[PathBuf]) -> Result<usize, Errors> {
     let files = files.to_vec();
     let count = move || files.iter().map(|file| count(file)).sum();

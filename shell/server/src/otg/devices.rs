@@ -1,6 +1,6 @@
 //! Protocols of devices and ports: BGP sessions and IS-IS routers with their routes, DHCP clients, LLDP agents, lags.
 //!
-//! They are those of the run that sends, which begins with them. It goes on without traffic, until protocols are stopped.
+//! They belong to the run that sends, which starts with them. It continues without traffic until protocols are stopped.
 
 use super::control::{end, objections};
 use super::{Otg, OtgSession, errors_of};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl Otg {
-    /// Carries out what a `ControlState` asks of protocols; returns what is to be said against a run that has ended with them.
+    /// Carries out the protocol part of a `ControlState`; returns the objections to a run that has ended with them.
     pub(super) async fn protocols(
         &self,
         session: &mut OtgSession,
@@ -106,7 +106,8 @@ impl Otg {
         Ok(())
     }
 
-    /// How protocols stand, with the routes that peers advertise or without; of a run that has ended, how they stood at its end.
+    /// State of protocols, with or without the routes advertised by peers; of a run that has ended, the state at its
+    /// end.
     pub(super) async fn protocol_states(
         &self,
         session: &mut OtgSession,
@@ -188,7 +189,7 @@ impl OtgSession {
         self.speaking().map_or(0.0, |run| run.job.snapshots.live().now_s())
     }
 
-    /// Notes what was asked of the control plane at `begin_s` and is done now, if that is wanted.
+    /// Records control-plane events requested at `begin_s` and completed now, if enabled.
     pub(super) fn note(
         &mut self,
         kind: ControlEventKind,
@@ -205,12 +206,12 @@ impl OtgSession {
         self.events.drain(..excess);
     }
 
-    /// The run whose hosts speak, while it goes on.
+    /// The run whose hosts run protocols, while it is active.
     fn speaking(&self) -> Option<Arc<RunJob>> {
         self.traffic.clone().filter(|run| !run.job.has_ended())
     }
 
-    /// Whether a run goes on without traffic, for its protocols.
+    /// Whether a run continues without traffic, for its protocols.
     pub(super) fn speaks(&self) -> bool {
         let has = |translation: &Arc<Translation>| translation.has_protocols();
         self.protocols && self.translation.as_ref().is_some_and(has) && self.speaking().is_some()

@@ -29,7 +29,7 @@ use tonic::{Code, Status};
 const REQUEST_MAX: usize = 16 << 20;
 /// Bytes of a response, with room for what is around a capture.
 const RESPONSE_MAX: usize = super::view::CAPTURE_MAX as usize + (1 << 20);
-/// What a call counts for among the bodies of its caller.
+/// Memory of a call's body, counted for its caller, bytes.
 const REQUEST_ROOM: usize = 1 << 20;
 /// For a call's request to arrive: a body sent byte by byte ends then.
 const ARRIVES: Duration = Duration::from_secs(60);
@@ -255,7 +255,7 @@ async fn respond(
     response
 }
 
-/// Returns if a request has not arrived in time. What is done about one that has takes the time it takes.
+/// Returns if a request has not arrived in time. The time to process a request is not limited.
 async fn late(arrived: &Notify) {
     if tokio::time::timeout(ARRIVES, arrived.notified()).await.is_ok() {
         std::future::pending::<()>().await;

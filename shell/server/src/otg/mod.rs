@@ -1,11 +1,11 @@
 //! Open Traffic Generator: for each caller one configuration of that model, which no other caller sees or touches.
 //!
-//! A client sets a configuration, which leases its ports; starts and stops traffic, captures and protocols; and asks for
-//! metrics. Traffic is a run of the service. While none is sent and protocols or captures are on, another run listens, so
-//! that the hosts on the ports answer. Where devices speak BGP or DHCP, one run does it all: it begins with the protocols, with all
-//! flows paused, and goes on when traffic is stopped.
+//! A client sets a configuration, which leases its ports; starts and stops traffic, captures and protocols; and
+//! requests metrics. Traffic is a run of the service. While none is sent and protocols or captures are on, another run
+//! listens, so that the hosts on the ports reply. Where devices run BGP or DHCP, one run does it all: it starts with
+//! the protocols, with all flows paused, and continues when traffic is stopped.
 //!
-//! Not here: what a configuration means (the crate `otg`), and HTTP and gRPC (`routes`, `grpc`), which both say the same.
+//! Not here: what a configuration means (the crate `otg`), and HTTP and gRPC (`routes`, `grpc`), which are equivalent.
 
 mod action;
 mod control;
@@ -33,7 +33,7 @@ use tokio::sync::{Mutex, MutexGuard};
 /// Names that a warning lists.
 const NAMED_MAX: usize = 8;
 
-/// What the model calls its methods.
+/// Methods of the model's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Method {
     SetConfig,
@@ -59,7 +59,7 @@ impl Method {
     }
 }
 
-/// An answer.
+/// A response.
 pub(crate) enum Answer {
     Document(Value),
     Bytes(Vec<u8>),
@@ -72,7 +72,7 @@ pub(crate) struct Otg {
     lease_time: Duration,
     /// Devices that locations stand for; any other location is a device.
     locations: BTreeMap<String, String>,
-    /// By the callers' names, which are those of the operator's tokens.
+    /// By the callers' names, which are the names of the operator's tokens.
     sessions: std::sync::Mutex<BTreeMap<String, Arc<Mutex<OtgSession>>>>,
 }
 
@@ -82,7 +82,7 @@ struct OtgSession {
     config: Option<Value>,
     translation: Option<Arc<Translation>>,
     lease: Option<String>,
-    /// What was asked of each flow.
+    /// Requested transmit state of each flow.
     asked: Vec<Transmit>,
     /// How long each flow was let send.
     clocks: Vec<FlowClock>,
@@ -93,13 +93,13 @@ struct OtgSession {
     /// The newest run that only listens.
     listening: Option<Arc<RunJob>>,
     protocols: bool,
-    /// How the protocols of devices stood last.
+    /// Last state of the devices' protocols.
     states: ProtocolStates,
-    /// What was asked of the control plane in the newest run that sends, if that is noted.
+    /// Control-plane events requested in the latest run that sends, if recorded.
     events: Vec<ControlEvent>,
     /// Requests under way that need a run: pings, and neighbours that are resolved.
     pinging: usize,
-    /// Neighbours that have answered in a run of this configuration, each once.
+    /// Neighbours that replied in a run of this configuration, each once.
     known: Vec<Neighbour>,
     /// Of each port.
     captures: Vec<Captured>,
@@ -108,7 +108,7 @@ struct OtgSession {
 /// How long a flow was let send: a flow that is limited by time has ended when that is over.
 #[derive(Debug, Clone, Copy, Default)]
 struct FlowClock {
-    /// Before it was let go on last, s.
+    /// Time used before it was last resumed, s.
     used_s: f64,
     /// When that was, s since the start of traffic; `None` while it is not.
     since_s: Option<f64>,
@@ -121,13 +121,13 @@ impl FlowClock {
         self.since_s = sends.then_some(at_s);
     }
 
-    /// What it shows at `at_s`.
+    /// Its value at `at_s`.
     fn at(&self, at_s: f64) -> f64 {
         self.used_s + self.since_s.map_or(0.0, |since| (at_s - since).max(0.0))
     }
 }
 
-/// What a port has captured since its capture was started.
+/// Packets captured on a port since its capture was started.
 #[derive(Debug, Clone, Default)]
 struct Captured {
     on: bool,
@@ -226,7 +226,7 @@ impl Otg {
         Ok(json!({"warnings": warnings}))
     }
 
-    /// Replaces the configuration by a changed one. What was started goes on if its traffic does not.
+    /// Replaces the configuration by a changed one. A started run continues if its traffic does not change.
     async fn replace(
         &self,
         session: &mut MutexGuard<'_, OtgSession>,
@@ -286,7 +286,7 @@ impl Otg {
             .map_err(|fault| errors_of(&fault))
     }
 
-    /// Gives the lease more time. One that has ended is taken anew, if nobody else has the ports.
+    /// Renews the lease. An expired lease is taken anew, if no other caller has the ports.
     fn keep_lease(&self, session: &mut OtgSession, caller: &Caller) -> Result<(), Errors> {
         let Some(id) = &session.lease else { return Ok(()) };
         if self.service.renew(id, Some(self.lease_time.as_secs_f64())).is_err() {
@@ -304,12 +304,12 @@ impl OtgSession {
         self.config.clone().unwrap_or_else(otg::config::empty)
     }
 
-    /// The run that goes on, if one does.
+    /// The active run, if there is one.
     fn running(&self) -> Option<Arc<RunJob>> {
         [&self.traffic, &self.listening].into_iter().flatten().find(|run| !run.job.has_ended()).cloned()
     }
 
-    /// What ends when another configuration takes this one's place, in words.
+    /// Runs and captures that end when another configuration replaces this one, in words.
     fn what_is_stopped(&self) -> Vec<String> {
         let Some(translation) = &self.translation else { return Vec::new() };
         let listed = |names: Vec<&str>| {
@@ -342,7 +342,7 @@ impl OtgSession {
         stopped
     }
 
-    /// Keeps the neighbours that have answered a run.
+    /// Stores the neighbours that replied in a run.
     fn learn(&mut self, run: &RunJob) {
         for found in run.snapshot().neighbours {
             let is_same =
@@ -362,7 +362,7 @@ impl OtgSession {
     }
 }
 
-/// What the service says against it, in the model's words.
+/// The service's refusal, in the model's terms.
 fn errors_of(fault: &Fault) -> Errors {
     let problem = fault.problem();
     let mut errors: Vec<String> =

@@ -42,7 +42,7 @@ pub(crate) fn routes(otg: &Arc<Otg>) -> Router<Arc<Service>> {
         .route("/capabilities/version", get(with(Method::GetVersion)))
 }
 
-/// Answers errors of the model's paths in its words, whoever found them.
+/// Translates errors on the model's paths into its format, regardless of their origin.
 pub(crate) async fn errors(request: Request, next: Next) -> Response {
     let is_own = {
         let path = request.uri().path();

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::{Mutex, MutexGuard, Semaphore};
 use tokio::time::timeout;
 
-/// For neighbours to answer, or not to.
+/// Time for neighbours to reply.
 const RESOLVING_TIME: Duration = Duration::from_secs(8);
 
 /// Bytes of a capture that is sent in one response; longer ones are streamed by the native API.
@@ -23,7 +23,7 @@ pub(super) const CAPTURE_MAX: u64 = 64 << 20;
 static CONVERSIONS: Semaphore = Semaphore::const_new(1);
 
 impl Otg {
-    /// Answers a `MetricsRequest`. What was counted stays until traffic is started again.
+    /// Handles a `MetricsRequest`. Counters are kept until traffic is started again.
     pub(super) async fn metrics(&self, session: &mut OtgSession, request: &Value) -> Result<Value, Errors> {
         let translation = session.translation()?;
         let protocols = self.protocol_states(session, false).await?;
@@ -59,7 +59,7 @@ impl Otg {
         otg::metrics(request, &input)
     }
 
-    /// Answers a `StatesRequest`. Gateways that have not answered yet are asked first, if nothing runs that has asked them.
+    /// Handles a `StatesRequest`. Unresolved gateways are resolved first, unless the active run has already tried.
     pub(super) async fn resolved_states(
         self: &Arc<Self>,
         request: Value,
@@ -85,7 +85,8 @@ impl Otg {
         })
     }
 
-    /// Asks gateways that have not answered, in a run that begins and ends with that. The session is free meanwhile.
+    /// Resolves gateways that have not replied, in a run that starts and ends with this. The session is unlocked
+    /// meanwhile.
     async fn resolve(
         &self,
         own: &Mutex<OtgSession>,
@@ -114,7 +115,8 @@ impl Otg {
         Ok(())
     }
 
-    /// Answers a `StatesRequest`: neighbours that have answered a run of the configuration, and what protocols have learned.
+    /// Handles a `StatesRequest`: neighbours that replied in a run of the configuration, and the state learned by
+    /// protocols.
     async fn states(&self, session: &mut OtgSession, request: &Value) -> Result<Value, Errors> {
         let runs = [session.traffic.clone(), session.listening.clone()];
         runs.into_iter().flatten().for_each(|run| session.learn(&run));
@@ -136,7 +138,7 @@ impl Otg {
         otg::states(request, &*session.translation()?, &known)
     }
 
-    /// What a port has captured since the capture was started.
+    /// Packets captured on a port since the capture was started.
     pub(super) async fn capture(&self, session: &mut OtgSession, request: &Value) -> Result<Vec<u8>, Errors> {
         otg::config::allowed(request, "CaptureRequest")?;
         if request["packets"]["choice"] == "slice" {
@@ -170,7 +172,7 @@ impl Otg {
 }
 
 impl OtgSession {
-    /// Whether every gateway has answered.
+    /// Whether every gateway is resolved.
     fn knows_all_of(&self, translation: &Translation) -> bool {
         let interfaces = |port: &otg::PortPlan| {
             let of = |interface: &otg::Interface| {
@@ -189,7 +191,7 @@ impl OtgSession {
     }
 }
 
-/// Waits until a run has asked its neighbours: its first figures are published then.
+/// Waits until a run has tried to resolve its neighbours: its first figures are published then.
 async fn asked(run: &RunJob) {
     let mut changes = run.job.snapshots.subscribe();
     while run.job.snapshots.full().is_none() && !run.job.has_ended() {

@@ -10,8 +10,8 @@ use axum::http::{StatusCode, header};
 use serde::de::DeserializeOwned;
 use std::time::Duration;
 
-/// How long a body may take to arrive. What is done about the request then takes the time it takes: a client that is told of a timeout
-/// believes that nothing was done.
+/// Time for a body to arrive. Processing the request is not limited: a client that receives a timeout assumes that
+/// nothing was done.
 const ARRIVES: Duration = Duration::from_secs(30);
 
 /// A JSON document.

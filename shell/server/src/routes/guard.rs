@@ -60,8 +60,8 @@ pub(crate) async fn guard(
     response
 }
 
-/// Room for the body of a caller's request, by its Content-Length, before it is received. One that does not say its length
-/// may be the longest.
+/// Room for the body of a caller's request, by its Content-Length, before it is received. A request without one may be
+/// of maximum length.
 fn room(request: &Request, caller: &Caller) -> Result<Option<OwnedSemaphorePermit>, Fault> {
     let length =
         request.headers().get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());

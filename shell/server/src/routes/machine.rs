@@ -38,7 +38,7 @@ async fn whoami(caller: Caller) -> Json<Whoami> {
     Json(Whoami { name: caller.name, role: caller.role })
 }
 
-/// What spoils measurements on this machine
+/// System checks that affect measurement quality
 #[utoipa::path(get, path = "/api/v1/doctor", tag = "machine",
     responses((status = 200, body = Vec<DoctorCheck>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn doctor(State(service): Known) -> Result<Json<Vec<DoctorCheck>>, Fault> {

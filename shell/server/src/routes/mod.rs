@@ -1,4 +1,5 @@
-//! Routes of the native API: each calls the service and answers in HTTP. The OpenAPI document is generated from them.
+//! Routes of the native API: each calls the service and converts its result to HTTP. The OpenAPI document is generated
+//! from them.
 
 mod body;
 mod campaigns;
@@ -50,7 +51,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
     })
 }
 
-/// Reads at a time, of all clients: the others wait, and whoever starts or stops something finds a thread.
+/// Concurrent reads of all clients: the others wait, so that requests to start or stop something find a thread.
 static READS: Semaphore = Semaphore::const_new(8);
 
 /// Runs blocking work that only reads.

@@ -128,7 +128,7 @@ async fn rate(
     Ok(Json(run.document()))
 }
 
-/// Add streams to a run. Answers once they are sent; what is sent already goes on as it would
+/// Add streams to a run. Returns once the streams are sending; running streams are not affected
 #[utoipa::path(post, path = "/api/v1/runs/{id}/streams", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")), request_body = NewStreams,
     responses((status = 200, body = Run), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn add_streams(
@@ -176,11 +176,12 @@ struct RoutesQuery {
     limit: Option<usize>,
 }
 
-/// BGP peers, OSPF and IS-IS routers, DHCP, DHCPv6 and PPPoE clients, LLDP neighbours, ports of lags and multicast groups of a run, as they stand
+/// State of a run's control protocols: BGP peers, OSPF and IS-IS routers, DHCP, DHCPv6 and PPPoE clients, LLDP
+/// neighbours, LAG members and multicast groups
 #[utoipa::path(get, path = "/api/v1/runs/{id}/protocols", tag = "runs",
     params(("id" = String, Path, description = "Id, or 'latest'"),
         ("routes" = Option<bool>, Query, description = "With the routes of BGP peers and the LSAs and LSPs of OSPF and IS-IS neighbours that are kept"),
-        ("limit" = Option<usize>, Query, description = "At most so many of each kind; 'counts' are of all")),
+        ("limit" = Option<usize>, Query, description = "Maximum number of entries of each kind; 'counts' cover all")),
     responses((status = 200, body = StatesBody), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn protocols(
     State(service): Known,
