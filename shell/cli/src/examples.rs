@@ -175,7 +175,10 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
             "eagre path path.yaml --for 60 --json path.json",
         )],
     ),
-    ("doctor", &[("Show the changes without making them, and how to undo them", "eagre doctor --fix --dry-run")]),
+    (
+        "doctor",
+        &[("Show the changes without making them, and how to undo them", "eagre doctor --fix --dry-run")],
+    ),
     ("top", &[("Another machine's server, once", "eagre top https://tester:8443 --once")]),
     (
         "explain",

@@ -560,9 +560,9 @@ impl RunJob {
         let also =
             |sentence: String| Some(why.clone().map_or(sentence.clone(), |why| format!("{why}; {sentence}")));
         let reason = match (stored, kept.take()) {
-            (Err(StoreError::NoCampaign { .. }), _) => also(
-                "the result is not stored: it was deleted from the store during the run".to_owned(),
-            ),
+            (Err(StoreError::NoCampaign { .. }), _) => {
+                also("the result is not stored: it was deleted from the store during the run".to_owned())
+            }
             (Err(error), Some(kept)) => {
                 let sentence = format!("the result is not stored yet, trying again: {error}");
                 tracing::error!("{sentence}");

@@ -66,7 +66,7 @@ macro_rules! figures {
 
 figures! {
     duration_s: Real = |r: &ResultDocument| Some(r.duration_s), "how long traffic was sent, s";
-    requested_pps: Real = |r: &ResultDocument| every(&r.streams, |s| s.requested_pps), "load asked for, packets/s; absent if a stream has none";
+    requested_pps: Real = |r: &ResultDocument| every(&r.streams, |s| s.requested_pps), "requested load, packets/s; absent if a stream has none";
     offered_pps: Real = |r: &ResultDocument| sum(&r.streams, |s| Some(s.offered_pps)), "load sent, packets/s";
     rx_pps: Real = received_pps, "test packets received, packets/s";
     tx: Integer = |r: &ResultDocument| sum(&r.streams, |s| whole(s.tx)), "test packets sent";
