@@ -1,4 +1,4 @@
-//! What is wrong with a profile, and where.
+//! Errors in a profile, with their places.
 
 use std::fmt;
 
@@ -25,7 +25,7 @@ pub struct ProfileError {
     pub line: usize,
     /// Column in the line, in characters, counted from 1.
     pub column: usize,
-    /// What is wrong and what was expected.
+    /// The error and the expected value.
     pub reason: String,
     /// Whether a larger machine would take it: nothing is wrong with the profile.
     pub is_of_machine: bool,

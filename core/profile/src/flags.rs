@@ -25,8 +25,8 @@ pub struct SendOptions {
     pub to: Option<String>,
     /// Address of the sending port with its prefix length.
     pub ip: Option<IpPrefix>,
-    /// Address of the receiving port with its prefix length. Without it the receiving port answers for `dst`, on a
-    /// network as large as that of `ip`.
+    /// Address of the receiving port with its prefix length. Without it the receiving port replies for `dst`, on a
+    /// network as large as the network of `ip`.
     pub to_ip: Option<IpPrefix>,
     /// Router for destinations outside the sending port's network.
     pub gateway: Option<Ip>,
@@ -61,7 +61,7 @@ pub struct SendOptions {
 pub struct ListenOptions {
     /// Device to listen on.
     pub port: String,
-    /// Address of the port with its prefix length; with one it answers ARP, neighbour discovery and ping.
+    /// Address of the port with its prefix length; with one it replies to ARP, neighbour discovery and ping.
     pub ip: Option<IpPrefix>,
     /// Capture file; `None` only counts.
     pub file: Option<String>,
@@ -158,7 +158,7 @@ impl SendOptions {
         PortDoc { ip: self.to_ip.clone().or_else(emulated).map(OneOrMany::One), ..self.port(device) }
     }
 
-    /// What both ports have in common.
+    /// Settings common to both ports.
     fn port(&self, device: &str) -> PortDoc {
         PortDoc {
             vlan: self.vlan.map(OneOrMany::One),

@@ -1,6 +1,6 @@
 //! A plan once its DHCP, DHCPv6 and PPPoE clients have their addresses.
 //!
-//! Invariant: afterwards nothing in the plan says `leased` or `to_clients`.
+//! Invariant: afterwards no part of the plan is `leased` or `to_clients`.
 
 use crate::plan::{
     Address, ClientsBy, HopBy, HostPlan, NextHop, Plan, PortPlan, SessionEntry, SessionHop, StreamPlan,
@@ -71,7 +71,7 @@ impl From<PppoeSession> for ClientAddress {
     }
 }
 
-/// What the addresses that a port's clients got in a family come to.
+/// Hosts and sources made from the addresses that a port's clients got in a family.
 struct Leased<'l> {
     leases: Vec<&'l ClientAddress>,
     /// The host of the first of them.
@@ -79,9 +79,9 @@ struct Leased<'l> {
 }
 
 impl Plan {
-    /// The plan with the addresses that the clients of each port got: the clients are hosts behind it, and the sources of its
-    /// streams and sessions. Clients with one hardware address are one host; PPPoE clients, who are on no common link, are none.
-    /// `Err` says, in a sentence about a stream or an entry, why that can't be.
+    /// The plan with the addresses that the clients of each port got: the clients are hosts behind it, and the sources
+    /// of its streams and sessions. Clients with one hardware address are one host; PPPoE clients, which share no link,
+    /// are not hosts. `Err` gives the reason of a failure, in a sentence about a stream or an entry.
     ///
     /// # Panics
     /// If there is no list for each port.

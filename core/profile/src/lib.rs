@@ -2,7 +2,7 @@
 //!
 //! The text (YAML or JSON) becomes a tree in which every value knows its line; the tree is read against the JSON Schema
 //! of the document, which is generated from the structs the document deserialises into; then names, defaults and
-//! everything a schema can't say are resolved. Each step goes on after an error where it can.
+//! everything a schema can't express are resolved. Each step continues after an error where it can.
 //!
 //! Not here: files, ports, time.
 //!
@@ -37,7 +37,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 use units::{Load, Nanos};
 
-/// What the command line says instead of the profile.
+/// Settings of the command line that override the profile.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Overrides {
     /// Rate of every stream, each by itself: two streams at `1Mpps` send 2 Mpps together. Of a stream with copies,
@@ -47,22 +47,23 @@ pub struct Overrides {
     pub default_rate: Option<Load>,
     /// How long traffic is sent.
     pub duration: Option<Nanos>,
-    /// What workers do while nothing is due.
+    /// Behaviour of workers while nothing is due.
     pub polling: Option<plan::Polling>,
     /// The seed.
     pub seed: Option<u64>,
-    /// The seed if neither [`Overrides::seed`] nor the profile gives one: this crate has no randomness of its own.
+    /// The seed if neither [`Overrides::seed`] nor the profile gives one: this crate has no source of randomness.
     pub default_seed: u64,
-    /// Number of the first mark of streams with `measure: mark`: those of a plan that streams are added to have the others.
+    /// Number of the first mark of streams with `measure: mark`: lower marks belong to the plan that streams are added
+    /// to.
     pub first_mark: u16,
     /// Memory the Plan may take; `None`: no limit. A profile that needs more is refused before it is taken.
     pub memory_bytes: Option<u64>,
 }
 
-/// Bytes that a file a profile names can have at most: whoever reads it looks at its length first.
+/// Maximum size of a file named in a profile, bytes: the caller checks its length before reading it.
 pub const FILE_MAX: u64 = bgp::TABLE_FILE_MAX as u64;
 
-/// Reads a file a profile names, or says why it can't be had: this crate opens none itself.
+/// Reads a file named in a profile, or returns the reason of a failure: this crate opens no files.
 pub type Files<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
 /// The Plan of a profile that names no files, or everything that is wrong with it, in the order of lines.
@@ -93,9 +94,9 @@ fn plan(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<Plan, Vec
     }
 }
 
-/// Reads a document, YAML or JSON, against the schema of `T`: the one reader of the project, for profiles, campaigns, paths and
-/// the server's files. A text with a meaning of its own has a `format` of ours such as `duration`. All errors at once, each
-/// with line and path.
+/// Reads a document, YAML or JSON, against the schema of `T`: the one reader of the project, for profiles, campaigns,
+/// paths and the server's files. A text with a special syntax has one of the project's `format`s such as `duration`.
+/// Returns all errors together, each with line and path.
 pub fn read_document<T: JsonSchema + DeserializeOwned>(text: &str) -> Result<T, Vec<ProfileError>> {
     let tree = yaml::parse(text).map_err(|error| vec![error])?;
     let (value, mut reading) = read::read(&tree, &document::schema_of::<T>());

@@ -1,4 +1,4 @@
-//! What the engine runs: a profile with nothing left to guess. Pure data.
+//! Input of the engine: a fully resolved profile. Pure data.
 
 pub use crate::leases::{ClientAddress, SessionLink};
 use bgp::PeerConfig;
@@ -40,7 +40,7 @@ pub struct Plan {
     pub protocols: Vec<ProtocolPlan>,
     /// Streams that follow each other.
     pub chains: Vec<ChainPlan>,
-    /// What streams are added up by, in the order the profile names it.
+    /// Fields that group streams for sums, in the order of the profile.
     pub groups: Vec<GroupPlan>,
     /// Whether the beginnings of evenly spaced streams are spread.
     pub stagger: bool,
@@ -51,17 +51,17 @@ pub struct Plan {
     pub sent_elsewhere: Option<Nanos>,
     /// How long late packets are waited for after the last one was sent (RFC 2544 section 23: 2 s).
     pub drain: Nanos,
-    /// What workers do while nothing is due.
+    /// Behaviour of workers while nothing is due.
     pub polling: Polling,
-    /// What is odd about the profile or a file it names, but no error: sentences for people.
+    /// Warnings about the profile or a file it names: sentences for people.
     pub warnings: Vec<String>,
-    /// What must hold for the run to pass.
+    /// Conditions for the run to pass.
     pub criteria: Vec<Criterion>,
     /// Links and device between the ports when the run is simulated.
     pub sim: SimPlan,
 }
 
-/// What a worker does while nothing is due.
+/// Behaviour of a worker while nothing is due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Polling {
@@ -73,8 +73,8 @@ pub enum Polling {
 }
 
 impl Plan {
-    /// The plan of whoever receives, at one port, the streams that another process sends by this plan: by the same seed and
-    /// the streams' places in it, it knows its packets. `time` is how long to listen at most.
+    /// The plan of a receiver, at one port, of streams that another process sends by this plan: the same seed and the
+    /// streams' positions identify its packets. `time` is the maximum time to listen.
     #[must_use]
     pub fn received_at(self, port: PortPlan, time: Nanos) -> Self {
         let received = |stream: StreamPlan| StreamPlan {
@@ -146,13 +146,13 @@ pub struct PortPlan {
     pub device: String,
     /// The hosts. The first is the port's own and always there, if only without addresses.
     pub hosts: Vec<HostPlan>,
-    /// Declared layer-1 speed of the link; `None` means what the port says.
+    /// Declared layer-1 speed of the link; `None` means the port's reported speed.
     pub speed_bps: Option<u64>,
-    /// Who computes checksums that change from packet to packet.
+    /// Where checksums that change from packet to packet are computed.
     pub checksum: ChecksumBy,
     /// Whether the interface with the machine's default route may be used.
     pub allow_default_route: bool,
-    /// What is written into a capture file while traffic runs.
+    /// Packets written into a capture file while traffic runs.
     pub capture: Option<CapturePlan>,
     /// The network namespace that is its hosts' control plane.
     pub punt: Option<PuntPlan>,
@@ -164,7 +164,7 @@ pub struct PortPlan {
     pub pppoe: Option<PppoePlan>,
     /// Multicast groups its own host is a member of.
     pub multicast: Option<MulticastPlan>,
-    /// What its hosts say of themselves.
+    /// Data that its hosts advertise.
     pub lldp: Option<LldpPlan>,
     /// The lag it belongs to.
     pub lacp: Option<LacpPlan>,
@@ -174,7 +174,7 @@ pub struct PortPlan {
     pub ospf: Option<OspfPlan>,
     /// IS-IS routers among its hosts.
     pub isis: Option<IsisPlan>,
-    /// Most that may leave the port, as packets or bits per second, whatever streams ask for. Set by whoever lends the
+    /// Maximum rate of the port, packets or bits per second, regardless of the streams' rates. Set by the owner of the
     /// port; no profile has it.
     pub rate_max: Option<Load>,
 }
@@ -204,7 +204,7 @@ impl PortPlan {
 /// DHCP clients behind a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DhcpPlan {
-    /// What they are; their hardware addresses only if they are given.
+    /// The clients; their hardware addresses only if they are given.
     pub config: DhcpConfig,
     /// Whether the hardware addresses in `config` are the profile's; if not, they are made of the port's.
     pub has_macs: bool,
@@ -215,18 +215,18 @@ pub struct DhcpPlan {
 /// DHCPv6 clients behind a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dhcp6Plan {
-    /// What they are; their hardware addresses only if they are given.
+    /// The clients; their hardware addresses only if they are given.
     pub config: Dhcp6Config,
     /// Whether the hardware addresses in `config` are the profile's; if not, they are made of the port's.
     pub has_macs: bool,
-    /// How long all may take to get what they ask for.
+    /// Maximum time until all have their requested leases.
     pub timeout: Nanos,
 }
 
 /// PPPoE clients behind a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PppoePlan {
-    /// What they are; their hardware addresses only if they are given.
+    /// The clients; their hardware addresses only if they are given.
     pub config: PppoeConfig,
     /// Whether the hardware addresses in `config` are the profile's; if not, they are made of the port's.
     pub has_macs: bool,
@@ -246,13 +246,13 @@ pub enum ClientsBy {
 /// The multicast groups of a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MulticastPlan {
-    /// Whether it speaks IGMPv2 only.
+    /// Whether it uses only IGMPv2.
     pub igmp_v2: bool,
-    /// Whether it speaks MLDv1 only.
+    /// Whether it uses only MLDv1.
     pub mld_v1: bool,
     /// Groups joined or left in a second, at most.
     pub rate: u32,
-    /// What it joins, and when.
+    /// Groups to join, and when.
     pub memberships: Vec<MembershipPlan>,
     /// Seed of the spread of its reports.
     pub seed: u64,
@@ -261,11 +261,11 @@ pub struct MulticastPlan {
 /// LLDP agents of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LldpPlan {
-    /// The agents: which host of the port each is, and what it says.
+    /// The agents: the index of each one's host, and its advertisement.
     pub agents: Vec<(usize, Advert)>,
     /// From one LLDPDU to the next.
     pub interval: Nanos,
-    /// How long neighbours keep what is said, s.
+    /// Time to live of advertised data, s.
     pub ttl_s: u16,
 }
 
@@ -276,7 +276,7 @@ pub struct LacpPlan {
     pub lag: usize,
     /// Name of its lag.
     pub name: String,
-    /// Who it is; without its hardware address, and its system only if that is given.
+    /// The LACP actor; without its hardware address, and its system only if that is given.
     pub config: LacpConfig,
     /// Whether the system in `config` is the profile's; if not, it is the hardware address of the lag's first port.
     pub has_system: bool,
@@ -293,11 +293,12 @@ pub struct BgpPlan {
     pub hops: Vec<IpAddr>,
     /// Connections opened in a second, at most.
     pub rate: u32,
-    /// How long all may take to be established and told all routes.
+    /// Maximum time until all sessions are established and all routes advertised.
     pub timeout: Nanos,
     /// How long to wait then.
     pub settle: Nanos,
-    /// Whether traffic starts also if there is no session, and at once when one has ended: whether the device keeps them is asked.
+    /// Whether traffic also starts without a session, and immediately when one has ended: the test examines whether the
+    /// device keeps them.
     pub may_fail: bool,
     /// Seed of what is random.
     pub seed: u64,
@@ -310,7 +311,7 @@ pub struct OspfPlan {
     pub routers: Vec<RouterConfig>,
     /// LSAs that a router floods in a second, at most.
     pub rate: u32,
-    /// How long all adjacencies may take to be full and told all routes.
+    /// Maximum time until all adjacencies are full and all routes advertised.
     pub timeout: Nanos,
     /// How long to wait then.
     pub settle: Nanos,
@@ -325,7 +326,7 @@ pub struct IsisPlan {
     pub routers: Vec<IsisRouterConfig>,
     /// LSPs that a router floods in a second at a level, at most.
     pub rate: u32,
-    /// How long all adjacencies may take to be up and told all routes.
+    /// Maximum time until all adjacencies are up and all routes advertised.
     pub timeout: Nanos,
     /// How long to wait then.
     pub settle: Nanos,
@@ -397,7 +398,7 @@ impl HostPlan {
 pub struct PuntPlan {
     /// Its name; `None` is one of the port's own.
     pub namespace: Option<String>,
-    /// What passes, besides ARP, ICMP and ICMPv6.
+    /// Frames to pass, besides ARP, ICMP and ICMPv6.
     pub rules: Vec<ControlRule>,
 }
 
@@ -408,7 +409,7 @@ pub struct ProtocolPlan {
     pub name: String,
     /// The port's number.
     pub port: usize,
-    /// What runs.
+    /// The program to run.
     pub program: ProtocolProgram,
     /// Its configuration.
     pub config: String,
@@ -420,7 +421,7 @@ pub struct ProtocolPlan {
     pub folder: Option<String>,
 }
 
-/// What runs.
+/// A program to run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProtocolProgram {
     /// A daemon that is known.
@@ -543,7 +544,7 @@ impl Address {
     }
 }
 
-/// Who computes checksums.
+/// Where checksums are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChecksumBy {
     /// The tester: right on every port.
@@ -559,7 +560,7 @@ pub struct StreamPlan {
     pub name: String,
     /// Index of the port it is sent from.
     pub from: usize,
-    /// Index of the port it should arrive at; `None` if nobody here receives it.
+    /// Index of the port it should arrive at; `None` if no port here receives it.
     pub to: Option<usize>,
     /// Indices of other ports at which it may arrive as well.
     pub also_to: Vec<usize>,
@@ -575,7 +576,7 @@ pub struct StreamPlan {
     pub leased: Option<ClientsBy>,
     /// Whether it goes to the PPPoE clients of `to`: destinations and next hop follow from what they get.
     pub to_clients: bool,
-    /// What is sent.
+    /// The packet to send.
     pub packet: Arc<PacketSpec>,
     /// Whether the packet's author set `ethernet.dst`; if not, the next hop is resolved and filled in.
     pub next_hop: NextHop,
@@ -583,15 +584,15 @@ pub struct StreamPlan {
     pub fill_source_mac: bool,
     /// Frame lengths.
     pub sizes: Arc<Sizes>,
-    /// What varies from packet to packet; `None` if nothing does.
+    /// Variable fields of the packet; `None` if there are none.
     pub vary: Option<Arc<Vary>>,
     /// Captured packets, which are sent in place of `packet`.
     pub replay: Option<Arc<Trace>>,
-    /// What the capture of `replay` did not give as it stands.
+    /// Packets of the capture of `replay` that are not sent unmodified.
     pub capture: Option<Arc<CaptureReport>>,
-    /// What becomes of packets of `replay` that are longer than the port carries; `None`: they refuse the stream.
+    /// Treatment of packets of `replay` that are longer than the port's maximum; `None`: they refuse the stream.
     pub too_long: Option<TooLong>,
-    /// Whose flows the packets of `replay` are sent for; without, they are sent as they are.
+    /// Flows that the packets of `replay` are sent for; without, they are sent unmodified.
     pub flows: Option<Arc<Flows>>,
     /// Lowest and highest destination address of the outermost IP header, if it has one.
     pub destinations: Option<(IpAddr, IpAddr)>,
@@ -742,7 +743,7 @@ impl GroupPlan {
 pub enum NextHop {
     /// It is in the packet.
     Given,
-    /// The hardware address of this neighbour (the destination itself, or a gateway), which the sending host asks for.
+    /// The hardware address of this neighbour (the destination itself, or a gateway), which the sending host resolves.
     Resolve(IpAddr),
     /// The hardware address of the host the stream goes to: nothing but a wire or a switch is between.
     PeerPort,
@@ -804,7 +805,7 @@ pub enum Pattern {
     },
     /// A direction of a capture at the stream's rate, which is that of both directions together.
     Interleaved {
-        /// The places of its packets among those of both.
+        /// The positions of its packets among the packets of both directions.
         places: Arc<[u64]>,
         /// Packets of both.
         of: u64,
@@ -826,7 +827,7 @@ pub enum Pattern {
     },
 }
 
-/// Which flows of a stream are sent: those of some of the clients.
+/// The flows of a stream to send: the flows of some of the clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FlowsTaken {
     /// Successive flows of one client.
@@ -858,7 +859,7 @@ impl FlowsTaken {
 /// An entry under `sessions:` and how its ends find each other.
 #[derive(Debug, Clone)]
 pub struct SessionEntry {
-    /// What is run.
+    /// The sessions to run.
     pub session: SessionPlan,
     /// Indices of the hosts, on the clients' port, that emulated clients are, in the order of their side's hosts.
     pub client_hosts: Vec<usize>,
@@ -867,8 +868,8 @@ pub struct SessionEntry {
     /// How emulated clients get their addresses, if they are the port's DHCP or PPPoE clients: addresses, host and hops, or sessions,
     /// follow from what those get ([`Plan::with_leases`]).
     pub leased: Option<ClientsBy>,
-    /// Where emulated clients send to: for each of their hosts every server's address is in one of these, and in one only. Empty
-    /// if the clients are external. Servers answer to the hardware address a session comes from.
+    /// Next hops of emulated clients: for each of their hosts every server's address is in exactly one of these. Empty
+    /// if the clients are external. Servers reply to the hardware address that a session comes from.
     pub hops: Vec<SessionHop>,
 }
 
@@ -898,7 +899,7 @@ pub struct SessionHop {
 pub enum HopBy {
     /// It is in the profile.
     Given([u8; 6]),
-    /// The hardware address of this neighbour (the server itself, or a gateway), which the clients' host asks for.
+    /// The hardware address of this neighbour (the server itself, or a gateway), which the clients' host resolves.
     Resolve(IpAddr),
     /// The hardware address of the servers' host: nothing but a wire or a switch is between.
     PeerPort,
@@ -914,7 +915,7 @@ impl HopBy {
 pub struct Criterion {
     /// Path of the value in the result document: `streams.small.loss_ratio`.
     pub path: String,
-    /// What the value counts as if the document has none.
+    /// Default of a value that is absent from the document.
     pub absent: Option<f64>,
     /// How to compare.
     pub comparison: Comparison,
@@ -939,7 +940,7 @@ pub enum Comparison {
     Equal,
 }
 
-/// What lies between the ports in a simulated run.
+/// The network between the ports in a simulated run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimPlan {
     /// Every link, in both directions.

@@ -14,7 +14,7 @@ use serde_json::{Map, Value as Json};
 use spelling::unknown;
 use std::collections::{HashMap, HashSet};
 
-/// What was read.
+/// Result of reading.
 #[derive(Default)]
 pub(crate) struct Reading {
     /// Everything that does not fit, in the order it was found.
@@ -322,7 +322,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What fits `schema`, in words.
+    /// Description of the values that fit `schema`.
     fn expected(&self, schema: &Json) -> String {
         if let Some(pointer) = schema.get("$ref").and_then(Json::as_str).and_then(|r| r.strip_prefix('#'))
             && let Some(schema) = self.root.pointer(pointer)

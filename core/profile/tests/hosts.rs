@@ -183,7 +183,7 @@ fn shared_out(addresses: &str) -> (Vec<String>, Vec<(String, usize)>) {
     shared_out_by(&format!("addresses: {addresses}"))
 }
 
-/// An end on port `west` that says this of its addresses: its hosts, and the addresses of each.
+/// An end on port `west` with these keys for its addresses: its hosts, and the addresses of each.
 fn shared_out_by(keys: &str) -> (Vec<String>, Vec<(String, usize)>) {
     let rest = "server: {addresses: 10.9.9.9, ports: 9}, open: 1/s, app: {bulk: {from: client}}";
     let entry =

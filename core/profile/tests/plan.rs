@@ -1,4 +1,4 @@
-//! What becomes of good profiles.
+//! Plans of good profiles.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -286,7 +286,7 @@ fn the_schema_describes_every_key() {
 }
 
 proptest! {
-    /// Whatever is done to a profile, it loads or says why, and every error has a place in it.
+    /// A mutated profile loads or gives a reason, and every error has a place in it.
     #[test]
     fn never_panics(
         cut in any::<prop::sample::Index>(),

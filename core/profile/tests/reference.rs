@@ -1,4 +1,4 @@
-//! docs/reference.md is what the schema and the catalogue say.
+//! docs/reference.md matches the schema and the catalogue.
 //!
 //! After a deliberate change of either, run with `UPDATE_GOLDEN=1` and read the difference.
 
@@ -70,7 +70,7 @@ fn shapes(schema: &Value, definitions: &Map<String, Value>) -> String {
     }
 }
 
-/// The table of an object's keys. The catalogue's headers have a section of their own.
+/// The table of an object's keys. The catalogue's headers have a separate section.
 fn keys(schema: &Value, definitions: &Map<String, Value>) -> String {
     let Some(properties) = schema["properties"].as_object() else { return String::new() };
     let required =
@@ -102,7 +102,7 @@ fn default_of(default: &Value) -> String {
     }
 }
 
-/// What a value is, in a few words.
+/// Type of a value, in a few words.
 fn kind(schema: &Value) -> String {
     if let Some(name) = definition(schema) {
         return link(name);
@@ -154,7 +154,7 @@ fn mapping(schema: &Value) -> String {
     }
 }
 
-/// The name of what stands elsewhere.
+/// The name of a referenced definition.
 fn definition(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.rsplit('/').next()
 }
@@ -279,13 +279,13 @@ fn headers_section() -> String {
     page
 }
 
-/// Parts of `whole`, each followed by parts of its own.
+/// Parts of `whole`, each followed by its own parts.
 fn parts_within<'a>(parts: &[&'a Protocol], whole: &Protocol) -> Vec<&'a Protocol> {
     let own = parts.iter().filter(|part| part.is_part_of(whole) && part.name != whole.name);
     own.flat_map(|part| std::iter::once(*part).chain(parts_within(parts, part))).collect()
 }
 
-/// Where a header can stand, and what it needs there.
+/// Valid positions of a header, and its requirements there.
 fn place(protocol: &Protocol) -> String {
     let mut said = String::new();
     let links = |names: Vec<&'static str>| names.into_iter().map(link).collect::<Vec<_>>().join(", ");

@@ -32,7 +32,7 @@ fn every_example_reads_back_as_it_was_printed() {
     assert!(examples >= 50, "only {examples} examples found");
 }
 
-/// What equals its default is not printed.
+/// A value equal to its default is not printed.
 #[test]
 fn a_small_profile_stays_small() {
     let text = "ports:\n  a: {device: veth0, ip: 10.0.0.1/24}\nstreams:\n  - {name: s, from: a, packet: [udp], rate: max}\n";

@@ -1,4 +1,4 @@
-//! What becomes of good entries under `sessions:`.
+//! Plans of good entries under `sessions:`.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -541,7 +541,7 @@ fn numbers_at_random_differ_from_each_other() {
 }
 
 proptest::proptest! {
-    /// Whatever is done to an entry, it loads or says why, and every error has a place in it.
+    /// A mutated entry loads or gives a reason, and every error has a place in it.
     #[test]
     fn never_panics(
         which in 0usize..4,

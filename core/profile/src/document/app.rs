@@ -178,7 +178,7 @@ pub struct OpKeys {
     pub repeat: Option<RepeatDoc>,
     /// A place that 'goto' leads to, in the same list of steps.
     pub label: Option<Name>,
-    /// Where to go on, always or on a condition.
+    /// Label to continue at, always or on a condition.
     pub goto: Option<GotoDoc>,
     /// Variables, each with the number it gets.
     #[schemars(extend("minProperties" = 1, "x-noun" = "variable"))]
@@ -188,7 +188,7 @@ pub struct OpKeys {
     pub add: Option<IndexMap<String, i64>>,
 }
 
-/// Where to go on: a label, or a mapping.
+/// Label to continue at: a label, or a mapping.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "Goto")]
@@ -198,7 +198,7 @@ pub enum GotoDoc {
     Full(Box<GotoKeys>),
 }
 
-/// Where to go on, on a condition.
+/// Label to continue at, on a condition.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline, extend("x-noun" = "jump"))]
@@ -241,7 +241,7 @@ pub struct ConversationDoc {
     /// Timing of the ends.
     #[serde(default)]
     pub timing: TimingDoc,
-    /// Time that the server waits before each of its answers, besides the pauses of the capture.
+    /// Time that the server waits before each of its responses, besides the pauses of the capture.
     pub answer_delay: Option<DelayText>,
     /// Longest payload of a datagram; longer ones are cut. Default: as captured.
     pub datagram_max: Option<Bytes>,
@@ -286,8 +286,8 @@ pub struct MemberDoc {
     pub weight: Weight,
     /// Application.
     pub app: AppDoc,
-    /// Server ports of this application, by which servers tell applications apart. Default: those of 'server', or the
-    /// application's own.
+    /// Server ports of this application, by which servers distinguish applications. Default: the ports of 'server', or
+    /// the application's own.
     pub ports: Option<PortRange>,
 }
 

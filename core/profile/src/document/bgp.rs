@@ -25,7 +25,7 @@ pub struct BgpDoc {
     /// How long to wait after that, for the device to install the routes.
     #[serde(default = "settle")]
     pub settle: Duration,
-    /// Number of routes of each peer that are kept, to be shown while the run goes on; 100,000 for all peers of a port at most.
+    /// Number of stored routes of each peer, to be shown during the run; 100,000 for all peers of a port at most.
     #[serde(default)]
     #[schemars(range(max = 100_000))]
     pub keep: u32,
@@ -36,10 +36,10 @@ pub struct BgpDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BgpPeer")]
 pub struct BgpPeerDoc {
-    /// What commands to a running trial call it. Several can have one name.
+    /// Name for commands to a running trial. Several can have one name.
     pub name: Option<Name>,
-    /// Host of the port that speaks. The name of an entry of 'hosts' with 'count' stands for all of its hosts. Default: the port's
-    /// first host.
+    /// Host of the port that is the speaker. The name of an entry of 'hosts' with 'count' means all of its hosts.
+    /// Default: the port's first host.
     pub host: Option<Name>,
     /// Address of the peer: the device's.
     pub peer: Ip,
@@ -63,10 +63,10 @@ pub struct BgpPeerDoc {
     pub retry: Duration,
     /// Offer graceful restart (RFC 4724): the peer is to keep the routes while a session restarts. Default: it is not offered.
     pub graceful_restart: Option<BgpRestartDoc>,
-    /// Let a prefix have several paths (RFC 7911): each entry of 'routes' is then a path of its own. Default: a prefix has one path, that
-    /// of the last entry that advertised it.
+    /// Allow several paths of a prefix (RFC 7911): each entry of 'routes' is then a separate path. Default: a prefix
+    /// has one path, from the last entry that advertised it.
     pub add_path: Option<BgpAddPathDoc>,
-    /// Families of routes to exchange. Default: that of the peer's address, and those of 'routes'.
+    /// Address families of routes to exchange. Default: the families of the peer's address and of 'routes'.
     #[serde(default)]
     pub families: Vec<BgpFamilyDoc>,
     /// Wait for the peer to connect.
@@ -87,8 +87,8 @@ pub struct BgpRestartDoc {
     /// How long the peer is to wait for the next session before it withdraws the routes: whole seconds, 4095s at most.
     #[serde(default = "restart_time")]
     pub time: Duration,
-    /// Let the peer keep the routes also when a session ends by a NOTIFICATION (RFC 8538), as by an expired hold time. When sessions end
-    /// for good, it is told to keep none (Hard Reset).
+    /// Let the peer also retain the routes when a session ends with a NOTIFICATION (RFC 8538), such as for an expired
+    /// hold time. When sessions end for good, it is instructed to retain none (Hard Reset).
     #[serde(default)]
     pub notification: bool,
     /// Say that packets are forwarded all the while: otherwise the peer withdraws the routes when the next session begins.
@@ -134,12 +134,13 @@ pub enum BgpFamilyDoc {
     Ipv6,
 }
 
-/// Routes with the same attributes, which are made when they are sent: a million take no memory. Or those of a file, with its attributes.
+/// Routes with the same attributes, which are generated when they are sent: a million take no memory. Or the routes of
+/// a file, with their attributes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BgpRoutes")]
 pub struct BgpRoutesDoc {
-    /// What commands to a running trial call them. Several can have one name.
+    /// Name for commands to a running trial. Several can have one name.
     pub name: Option<Name>,
     /// The first prefix. Either this or 'mrt'.
     pub prefixes: Option<Network>,
@@ -156,8 +157,8 @@ pub struct BgpRoutesDoc {
     /// Let all hosts of the entry advertise the same prefixes. Default: each has the next ones.
     #[serde(default)]
     pub same: bool,
-    /// Path identifier, which tells paths of a prefix apart where there can be several ('add_path'). Default: the number of this entry of
-    /// 'routes', from 1 on.
+    /// Path identifier, which distinguishes several paths of a prefix ('add_path'). Default: the number of this entry
+    /// of 'routes', from 1 on.
     pub path_id: Option<u32>,
     /// Next hop. Default: the host's address of the prefixes' family.
     pub next_hop: Option<Ip>,
@@ -189,9 +190,9 @@ pub struct BgpRoutesDoc {
     pub flap: Option<BgpFlapDoc>,
 }
 
-/// Routes of an MRT file, as route collectors publish them (RFC 6396, TABLE_DUMP_V2; unpacked). AS path, origin, MED, communities and
-/// large communities are those of the file, by the first peer of the collector that has the prefix. The host's AS number comes first,
-/// and the next hop is the host's.
+/// Routes of an MRT file, as route collectors publish them (RFC 6396, TABLE_DUMP_V2; unpacked). AS path, origin, MED,
+/// communities and large communities are taken from the file, from the first peer of the collector that has the prefix.
+/// The host's AS number comes first, and the next hop is the host's.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BgpMrt")]
@@ -233,14 +234,14 @@ pub enum BgpOriginDoc {
 }
 
 impl BgpDoc {
-    /// Speakers for which nothing more is said.
+    /// Speakers with default settings.
     pub fn new(peers: Vec<BgpPeerDoc>) -> Self {
         Self { peers, rate: connection_rate(), timeout: timeout(), settle: settle(), keep: 0 }
     }
 }
 
 impl BgpPeerDoc {
-    /// A peer of any AS but `asn`, for which nothing more is said.
+    /// A peer of any AS but `asn`, with default settings.
     pub fn new(peer: Ip, asn: u32) -> Self {
         Self {
             name: None,
@@ -263,7 +264,7 @@ impl BgpPeerDoc {
 }
 
 impl BgpRoutesDoc {
-    /// One prefix, of which nothing more is said.
+    /// One prefix, with default attributes.
     pub fn new(prefixes: Network) -> Self {
         Self {
             name: None,

@@ -1,13 +1,13 @@
-//! What hosts behind a port do by themselves: get addresses by DHCP, join multicast groups.
+//! Autonomous protocols of hosts behind a port: DHCP clients, membership of multicast groups.
 
 use super::{Duration, Groups, Ip, Mac, SessionRate, no_time};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// DHCP clients behind a port (RFC 2131), each with a MAC address of its own, in the VLANs of the port. They get their addresses
-/// before traffic starts, renew them while it runs, and release them at the end. Streams with 'from_host: dhcp' and sessions
-/// with 'addresses: dhcp' use the addresses. In texts, '{n}' is the number of the client, from 0.
+/// DHCP clients behind a port (RFC 2131), each with its own MAC address, in the VLANs of the port. They get their
+/// addresses before traffic starts, renew them while it runs, and release them at the end. Streams with 'from_host:
+/// dhcp' and sessions with 'addresses: dhcp' use the addresses. In texts, '{n}' is the number of the client, from 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Dhcp")]
@@ -26,13 +26,13 @@ pub struct DhcpDoc {
     /// without any, the run ends with an error.
     #[serde(default = "bind_timeout")]
     pub timeout: Duration,
-    /// Time until a message without an answer is repeated; doubled each time, up to 16 times, ± a quarter of it.
+    /// Time until a message without a reply is repeated; doubled each time, up to 16 times, ± a quarter of it.
     #[serde(default = "retry")]
     pub retry: Duration,
     /// MAC address of the first client; each other has the next. Default: made from the port's.
     pub mac: Option<Mac>,
-    /// Whether each asks its neighbours for a new address before it uses it (RFC 2131 section 4.4.1), and declines one that a
-    /// neighbour has. That takes 1 s. 'eagre bench dhcp' leaves it out.
+    /// Whether each client probes for a new address before it uses it (RFC 2131 section 4.4.1), and declines one that a
+    /// neighbour has. That takes 1 s. 'eagre bench dhcp' disables it.
     #[serde(default = "yes")]
     pub check: bool,
     /// Ask servers to broadcast their replies.
@@ -47,7 +47,7 @@ pub struct DhcpDoc {
     /// Client identifier to send (option 61). Default: none; servers know clients by MAC address.
     #[schemars(length(min = 1, max = 200))]
     pub client_id: Option<String>,
-    /// Options to ask for (option 55), besides subnet mask and router.
+    /// Options to request (option 55), besides subnet mask and router.
     #[serde(default)]
     pub parameters: Vec<OptionNumber>,
     /// Circuit identifier that an access node adds (option 82, RFC 3046).
@@ -59,7 +59,7 @@ pub struct DhcpDoc {
 }
 
 impl DhcpDoc {
-    /// Clients for which nothing more is said.
+    /// Clients with default settings.
     pub fn new(clients: u32) -> Self {
         Self {
             clients,
@@ -101,10 +101,11 @@ fn retry() -> Duration {
     Duration(Nanos::from_secs(4))
 }
 
-/// DHCPv6 clients behind a port (RFC 8415), each with a MAC address of its own, from which its DUID and its link-local address
-/// follow, in the VLANs of the port. They get their leases before traffic starts, renew them while it runs, and release them at
-/// the end. Streams with 'from_host: dhcp' and an ipv6 header, and sessions with 'addresses: dhcp' and servers of IPv6, use the
-/// addresses. Their router is the one that advertises itself; without any, the port's gateway.
+/// DHCPv6 clients behind a port (RFC 8415), each with its own MAC address, from which its DUID and its link-local
+/// address are derived, in the VLANs of the port. They get their leases before traffic starts, renew them while it
+/// runs, and release them at the end. Streams with 'from_host: dhcp' and an ipv6 header, and sessions with 'addresses:
+/// dhcp' and servers of IPv6, use the addresses. Their router is the one that advertises itself; without any, the
+/// port's gateway.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Dhcpv6")]
@@ -115,38 +116,38 @@ pub struct Dhcpv6Doc {
     /// Rate at which clients begin, and at which they release what they have at the end.
     #[serde(default = "client_rate")]
     pub rate: SessionRate,
-    /// Maximum number of clients that wait for an answer at a time.
+    /// Maximum number of clients that wait for a reply at a time.
     #[serde(default = "outstanding")]
     #[schemars(range(min = 1))]
     pub outstanding: u32,
-    /// How long to wait until all have what they ask for. Traffic then starts with those that have it, and the result is not
-    /// valid; without any, the run ends with an error.
+    /// Maximum time until all clients have the requested leases. Traffic then starts with the clients that have them,
+    /// and the result is not valid; without any, the run ends with an error.
     #[serde(default = "bind_timeout")]
     pub timeout: Duration,
     /// MAC address of the first client; each other has the next. Default: made from the port's; the clients of 'dhcp' have
     /// the same.
     pub mac: Option<Mac>,
-    /// Whether each asks for an address (IA_NA); 'slaac': each makes one from the prefix that a router advertises (RFC 4862), and
-    /// no server is asked.
+    /// Whether each client requests an address (IA_NA); 'slaac': each makes one from the prefix that a router
+    /// advertises (RFC 4862), without a server.
     #[serde(default = "asked")]
     pub address: AddressByDoc,
-    /// Length of the prefix each asks for (IA_PD). Default: none is asked for.
+    /// Length of the prefix that each client requests (IA_PD). Default: none is requested.
     #[schemars(range(min = 1, max = 64))]
     pub prefix: Option<u8>,
-    /// Whether servers may answer the first message with a lease at once (rapid commit).
+    /// Whether servers may reply to the first message with a lease (rapid commit).
     #[serde(default)]
     pub rapid_commit: bool,
-    /// Whether each asks its neighbours for its address before it uses it (RFC 4862 section 5.4), and declines one that a
+    /// Whether each client probes for its address before it uses it (RFC 4862 section 5.4), and declines one that a
     /// neighbour has. That takes 1 s.
     #[serde(default = "yes")]
     pub check: bool,
-    /// Options to ask for (option 6).
+    /// Options to request (option 6).
     #[serde(default)]
     pub options: Vec<u16>,
 }
 
 impl Dhcpv6Doc {
-    /// Clients for which nothing more is said.
+    /// Clients with default settings.
     pub fn new(clients: u32) -> Self {
         Self {
             clients,
@@ -190,8 +191,8 @@ fn yes() -> bool {
     true
 }
 
-/// Multicast groups that the port's first host is a member of. It joins them before traffic starts or while it runs, answers
-/// queries, and leaves them at the end (IGMP, MLD).
+/// Multicast groups that the port's first host is a member of. It joins them before traffic starts or while it runs,
+/// responds to queries, and leaves them at the end (IGMP, MLD).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Multicast")]

@@ -27,24 +27,24 @@ pub struct DnsDoc {
     pub order: OrderDoc,
     /// Number of queries in a session, one after the other. Default: 1.
     pub requests: Option<TimesDoc>,
-    /// Think time: from an answer to the next query.
+    /// Think time: from a response to the next query.
     pub think: Option<DelayText>,
     /// Set the flag 'recursion desired'. Default: true.
     pub recursion: Option<bool>,
-    /// Maximum size of UDP answers (EDNS); 512B sends no EDNS. Default: 1232B.
+    /// Maximum size of UDP responses (EDNS); 512B sends no EDNS. Default: 1232B.
     pub edns: Option<Bytes>,
     /// Maximum number of retries of a query over UDP. Default: 2.
     #[schemars(range(min = 0, max = 255))]
     pub retries: Option<u8>,
-    /// How long to wait for an answer before a retry. Default: 1s.
+    /// Time to wait for a response before a retry. Default: 1s.
     pub retry_after: Option<Duration>,
-    /// Ask again over TCP for an answer over UDP that was truncated. Default: true.
+    /// Repeat a query over TCP if its response over UDP was truncated. Default: true.
     pub tcp_fallback: Option<bool>,
-    /// Fail the session on an answer with a code other than 0, which is counted in any case.
+    /// Fail the session on a response with a code other than 0, which is counted in any case.
     #[serde(default)]
     pub errors_fail: bool,
-    /// Rules of servers; the first match answers, no match is 'no such name'. Default: every name has the addresses
-    /// 198.18.0.1 and 2001:2::1.
+    /// Rules of servers; the first match determines the response, no match is 'no such name'. Default: every name has
+    /// the addresses 198.18.0.1 and 2001:2::1.
     pub rules: Option<Vec<DnsRuleDoc>>,
 }
 
@@ -79,18 +79,18 @@ pub struct DnsRuleDoc {
     pub suffix: Option<String>,
     /// Types to match. Default: all.
     pub types: Option<OneOrMany<RecordType>>,
-    /// Code of the answer: 0 no error, 2 server failure, 3 no such name, 5 refused.
+    /// Code of the response: 0 no error, 2 server failure, 3 no such name, 5 refused.
     #[serde(default)]
     #[schemars(range(min = 0, max = 15))]
     pub code: u8,
-    /// Records; the answer has those of the queried type.
+    /// Records; the response has the ones of the queried type.
     #[serde(default)]
     pub answers: Vec<AnswerDoc>,
-    /// Time to live of answers. Default: 60s.
+    /// Time to live of records. Default: 60s.
     pub ttl: Option<Duration>,
-    /// Delay from the query to the answer.
+    /// Delay from the query to the response.
     pub delay: Option<DelayText>,
-    /// Do not answer.
+    /// Do not respond.
     #[serde(default)]
     pub silent: bool,
 }

@@ -4,8 +4,9 @@ use super::Ip;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A tunnel around all sessions of an end, from an address of the port to the device's. One of 'vxlan', 'geneve', 'gre', 'ipip' and
-/// 'gtpu' says which kind. What arrives is taken out of the tunnel; ARP, neighbor discovery and ping inside it are answered.
+/// A tunnel around all sessions of an end, from an address of the port to the device's. One of 'vxlan', 'geneve',
+/// 'gre', 'ipip' and 'gtpu' selects the kind. Received packets are decapsulated; ARP, neighbor discovery and ping
+/// inside the tunnel get replies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "EndTunnel")]
@@ -16,9 +17,10 @@ pub struct EndTunnelDoc {
     pub geneve: Option<OverlayDoc>,
     /// GRE (RFC 2784): IP, or Ethernet.
     pub gre: Option<GreDoc>,
-    /// IP in IP (RFC 2003, RFC 4213, RFC 2473): the versions outside and inside are those of 'to' and of the sessions.
+    /// IP in IP (RFC 2003, RFC 4213, RFC 2473): the outer version is the version of 'to', the inner one the sessions'
+    /// version.
     pub ipip: Option<IpIpDoc>,
-    /// GTP-U (3GPP TS 29.281): IP over UDP. Echo requests are answered.
+    /// GTP-U (3GPP TS 29.281): IP over UDP. Echo requests get responses.
     pub gtpu: Option<GtpuDoc>,
     /// Address of the other end of the tunnel: the device's.
     pub to: Ip,

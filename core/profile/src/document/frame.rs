@@ -12,9 +12,9 @@ pub struct FrameDoc {
     /// The bytes from the destination MAC address on, without FCS. Frames below 60 bytes are padded with zeros.
     pub hex: Hex,
     /// Checksums to compute in every packet, each by its header and the header's first byte: 'ipv4@14', 'udp@34',
-    /// 'tcp@34', 'icmp@34', 'icmpv6@54'. 'udp@58 over 38' also says where the IP header around it begins; without it, that
-    /// is the one behind Ethernet and VLAN tags. They cover what the IP packet's own length says. All others stay as
-    /// given, right or wrong.
+    /// 'tcp@34', 'icmp@34', 'icmpv6@54'. 'udp@58 over 38' also gives the offset of the IP header around it; without it,
+    /// that is the one after Ethernet and VLAN tags. They cover the length in the IP header. All others stay as given,
+    /// right or wrong.
     #[serde(default)]
     pub checksums: Vec<ChecksumAt>,
     /// Source MAC address: as given in 'hex', or the port's own.

@@ -14,9 +14,10 @@ use session::plan::HttpVersion;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Http", extend("x-renamed" = {"close": "close_by"}))]
 pub struct HttpDoc {
-    /// Version of HTTP. '2' is HTTP/2: with 'tls' agreed on in the handshake (ALPN), otherwise from the first byte (prior
-    /// knowledge). '3' is HTTP/3 over QUIC: UDP, always encrypted, whether 'tls' is there or not. 'auto': with 'tls' clients offer both and follow the server's choice, without it they speak 1.1; emulated
-    /// servers answer in the version of each client. Default: 1.1.
+    /// Version of HTTP. '2' is HTTP/2: with 'tls' negotiated in the handshake (ALPN), otherwise from the first byte
+    /// (prior knowledge). '3' is HTTP/3 over QUIC: UDP, always encrypted, with or without 'tls'. 'auto': with 'tls'
+    /// clients offer both and follow the server's choice, without it they use 1.1; emulated servers respond in the
+    /// version of each client. Default: 1.1.
     pub version: Option<HttpVersionText>,
     /// Number of requests in flight on a connection with HTTP/2 or HTTP/3, or fewer if the server announces less. Default: 1.
     #[schemars(range(min = 1, max = 10_000))]
@@ -31,7 +32,7 @@ pub struct HttpDoc {
     pub requests: Option<TimesDoc>,
     /// Method. Default: GET.
     pub method: Option<MethodDoc>,
-    /// Path and query, or a whole URI to ask an explicit proxy. Default: '/'.
+    /// Path and query, or a whole URI for an explicit proxy. Default: '/'.
     pub path: Option<TextDoc>,
     /// Host field. Default: 'eagre.test' with emulated servers, otherwise the first server's address.
     pub host: Option<TextDoc>,
@@ -63,7 +64,7 @@ pub struct HttpDoc {
     pub close_by: HttpCloseDoc,
     /// Fail the session on a status of 4xx or 5xx, which is counted in any case. Default: true.
     pub errors_fail: Option<bool>,
-    /// Behavior of servers. Default: answer every request with 'response'.
+    /// Behavior of servers. Default: send 'response' for every request.
     pub server: Option<HttpServerDoc>,
 }
 
@@ -110,7 +111,7 @@ pub enum HttpCloseDoc {
     Fin,
     /// The client sends a reset. Not with HTTP/3.
     Reset,
-    /// The last request says 'Connection: close', and the server closes. With HTTP/1.1 only.
+    /// The last request has 'Connection: close', and the server closes. With HTTP/1.1 only.
     Server,
 }
 
@@ -128,7 +129,7 @@ pub struct ObjectDoc {
     pub path: Option<TextDoc>,
     /// The Host field.
     pub host: Option<TextDoc>,
-    /// Header fields, instead of those of all requests.
+    /// Header fields, instead of the common ones of all requests.
     pub headers: Option<IndexMap<String, TextDoc>>,
     /// Size of the request's head.
     pub request: Option<Bytes>,
@@ -146,11 +147,11 @@ pub struct ObjectDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "HttpServer")]
 pub struct HttpServerDoc {
-    /// Rules; the first match answers. Without a match a path that is a number gets a body of that size, any other
-    /// gets 'response'.
+    /// Rules; the first match determines the response. Without a match a path that is a number gets a body of that
+    /// size, any other gets 'response'.
     #[serde(default)]
     pub rules: Vec<HttpRuleDoc>,
-    /// Number of requests answered on a connection before closing it, with HTTP/2 by GOAWAY. Default: no limit.
+    /// Number of requests on a connection before the server closes it, with HTTP/2 by GOAWAY. Default: no limit.
     #[schemars(range(min = 1))]
     pub keep_alive: Option<u32>,
     /// Send a Date field in every response.

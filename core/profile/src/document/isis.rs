@@ -25,8 +25,8 @@ pub struct IsisDoc {
     /// How long to wait after that, for the device to compute and install the routes.
     #[serde(default = "settle")]
     pub settle: Duration,
-    /// Number of LSPs of the device that each router keeps at each of its levels, to be shown while the run goes on; 100,000 for all
-    /// routers of a port at most.
+    /// Number of LSPs of the device that each router stores at each of its levels, to be shown during the run; 100,000
+    /// for all routers of a port at most.
     #[serde(default)]
     #[schemars(range(max = 100_000))]
     pub keep: u32,
@@ -37,7 +37,7 @@ pub struct IsisDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "IsisRouter")]
 pub struct IsisRouterDoc {
-    /// What commands to a running trial call it. Several can have one name.
+    /// Name for commands to a running trial. Several can have one name.
     pub name: Option<Name>,
     /// Host of the port that is the router. The name of an entry of 'hosts' with 'count' stands for all of its hosts. Default: the
     /// port's first host.
@@ -51,7 +51,7 @@ pub struct IsisRouterDoc {
     /// Levels of the router; it needs an adjacency at each.
     #[serde(default)]
     pub level: IsisLevelDoc,
-    /// What the link to the device is; the device must have the same.
+    /// Network type of the link to the device; the device must have the same.
     #[serde(default)]
     pub network: IsisNetworkDoc,
     /// Priority on a LAN. The designated system must be the device.
@@ -61,9 +61,10 @@ pub struct IsisRouterDoc {
     /// Time between hellos, in whole seconds.
     #[serde(default = "hello")]
     pub hello: Duration,
-    /// Time after which the device loses a router that it does not hear, in whole seconds. Default: ten times 'hello'.
+    /// Holding time: the device drops the adjacency of a router after this time without a hello, in whole seconds.
+    /// Default: ten times 'hello'.
     pub hold: Option<Duration>,
-    /// What the link to the device costs.
+    /// Metric of the link to the device.
     #[serde(default = "metric")]
     #[schemars(range(min = 1, max = 16_777_214))]
     pub metric: u32,
@@ -73,10 +74,11 @@ pub struct IsisRouterDoc {
     /// Pad hellos up to the MTU.
     #[serde(default = "yes")]
     pub padding: bool,
-    /// What the router is called (RFC 5301), and the routers of 'topology' with a number behind it. Default: name of its host.
+    /// Dynamic hostname of the router (RFC 5301), and with a number appended of the routers of 'topology'. Default:
+    /// name of its host.
     #[schemars(length(max = 50))]
     pub hostname: Option<String>,
-    /// Say that nothing shall be sent through the router: the overload bit.
+    /// Set the overload bit: no transit traffic through the router.
     #[serde(default)]
     pub overload: bool,
     /// Say at level 1 that the router knows other areas: the attached bit.
@@ -122,7 +124,7 @@ pub enum IsisLevelDoc {
     Both,
 }
 
-/// What the link of a router is.
+/// Network type of a router's link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -139,7 +141,7 @@ pub enum IsisNetworkDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "IsisRoutes")]
 pub struct IsisRoutesDoc {
-    /// What commands to a running trial call them. Several can have one name.
+    /// Name for commands to a running trial. Several can have one name.
     pub name: Option<Name>,
     /// The first prefix.
     pub prefixes: Network,
@@ -154,10 +156,10 @@ pub struct IsisRoutesDoc {
     /// Let all hosts of the entry advertise the same prefixes. Default: each has the next ones.
     #[serde(default)]
     pub same: bool,
-    /// What the routes are.
+    /// Kind of the routes.
     #[serde(default, rename = "type")]
     pub kind: IsisRouteDoc,
-    /// What a route costs at its router.
+    /// Metric of a route at its router.
     #[serde(default = "metric")]
     #[schemars(range(max = 4_261_412_864u32))]
     pub metric: u32,
@@ -173,7 +175,7 @@ pub struct IsisRoutesDoc {
     pub flap: Option<BgpFlapDoc>,
 }
 
-/// What routes are.
+/// Kind of routes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -187,8 +189,8 @@ pub enum IsisRouteDoc {
     Topology,
 }
 
-/// Routers that are generated behind a router, connected by point-to-point links. The first is connected to the router itself. One of
-/// 'grid', 'ring' and 'tree' says how the others are.
+/// Routers that are generated behind a router, connected by point-to-point links. The first is connected to the router
+/// itself. One of 'grid', 'ring' and 'tree' defines the other links.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "IsisTopology")]
@@ -200,7 +202,7 @@ pub struct IsisTopologyDoc {
     pub ring: Option<u32>,
     /// A tree of routers, whose root is the first.
     pub tree: Option<TreeDoc>,
-    /// What each link costs, in both directions.
+    /// Metric of each link, in both directions.
     #[serde(default = "metric")]
     #[schemars(range(min = 1, max = 16_777_214))]
     pub metric: u32,
@@ -210,14 +212,14 @@ pub struct IsisTopologyDoc {
 }
 
 impl IsisDoc {
-    /// Routers for which nothing more is said.
+    /// Routers with default settings.
     pub fn new(routers: Vec<IsisRouterDoc>) -> Self {
         Self { routers, rate: flood_rate(), timeout: timeout(), settle: settle(), keep: 0 }
     }
 }
 
 impl IsisRouterDoc {
-    /// A router of which nothing more is said.
+    /// A router with default settings.
     pub fn new(system_id: IsisSystemId) -> Self {
         Self {
             name: None,
@@ -248,7 +250,7 @@ impl IsisRouterDoc {
 }
 
 impl IsisRoutesDoc {
-    /// One prefix, of which nothing more is said.
+    /// One prefix, with default attributes.
     pub fn new(prefixes: Network) -> Self {
         Self {
             name: None,

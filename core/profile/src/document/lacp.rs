@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// Port of a link aggregation group that speaks LACP (IEEE 802.1AX). Hosts and traffic start when all such ports distribute. Streams name the port they leave by; they are not spread over the lag.
+/// Port of a link aggregation group that runs LACP (IEEE 802.1AX). Hosts and traffic start when all such ports are
+/// distributing. Streams name the port they leave by; they are not distributed over the LAG.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Lacp")]
@@ -26,7 +27,7 @@ pub struct LacpDoc {
     /// Priority of the port.
     #[serde(default = "priority")]
     pub port_priority: u16,
-    /// Whether the port speaks first.
+    /// Whether the port sends LACPDUs first (active) or only to an active partner (passive).
     #[serde(default)]
     pub activity: LacpActivityDoc,
     /// How soon a silent partner is given up: after 3 s or 90 s. It follows how often the partner is to send.
@@ -38,7 +39,7 @@ pub struct LacpDoc {
     pub wait: Duration,
 }
 
-/// Whether a port speaks first.
+/// LACP activity of a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]

@@ -1,21 +1,22 @@
-//! What a port and its hosts say of themselves by LLDP.
+//! Data that a port and its hosts advertise by LLDP.
 
 use super::{Duration, Hex, Ip};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// LLDP agent of a port's first host, or one for each host (IEEE 802.1AB). It advertises from before traffic until after it, and
-/// then takes back what it said; the result lists the neighbours. In texts, '{n}' is the number of the host, from 0. An
-/// identifier is a MAC address, an IP address, or a text; 'interface:' or 'local:' before a text says what it is.
+/// LLDP agent of a port's first host, or one for each host (IEEE 802.1AB). It advertises from before traffic until
+/// after it, and then sends a shutdown LLDPDU; the result lists the neighbours. In texts, '{n}' is the number of the
+/// host, from 0. An identifier is a MAC address, an IP address, or a text; 'interface:' or 'local:' before a text sets
+/// its type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Lldp")]
 pub struct LldpDoc {
-    /// Chassis identifier. A text is assigned locally unless it says otherwise. Default: the host's MAC address.
+    /// Chassis identifier. A text is locally assigned unless prefixed. Default: the host's MAC address.
     #[schemars(length(min = 1))]
     pub chassis_id: Option<String>,
-    /// Port identifier. A text is the name of an interface unless it says otherwise. Default: the host's name.
+    /// Port identifier. A text is the name of an interface unless prefixed. Default: the host's name.
     #[schemars(length(min = 1))]
     pub port_id: Option<String>,
     /// Description of the port.
@@ -40,18 +41,18 @@ pub struct LldpDoc {
     /// Time from one LLDPDU to the next. After the first of a new neighbour, four follow a second apart.
     #[serde(default = "interval")]
     pub interval: Duration,
-    /// Number of intervals that neighbours keep what is said; one second more is the time to live, at most 65,535 s.
+    /// Number of intervals that neighbours keep the information; one second more is the time to live, at most 65,535 s.
     #[serde(default = "hold")]
     #[schemars(range(min = 1, max = 100))]
     pub hold: u32,
-    /// Time that neighbours keep what is said, in whole seconds. Default: `hold` intervals and one second more.
+    /// Time that neighbours keep the information, in whole seconds. Default: `hold` intervals and one second more.
     pub hold_time: Option<Duration>,
     /// Whether each host of the port is an agent, with its own MAC address, and not just the first.
     #[serde(default)]
     pub each_host: bool,
 }
 
-/// What a system can do.
+/// System capabilities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -90,7 +91,7 @@ pub struct LldpTlvDoc {
     /// Subtype, of the organization.
     #[serde(default)]
     pub subtype: u8,
-    /// What it says; at most 507 bytes.
+    /// Information string; at most 507 bytes.
     pub value: Option<Hex>,
 }
 

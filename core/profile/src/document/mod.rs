@@ -116,7 +116,7 @@ pub struct PortDoc {
     #[schemars(length(min = 1))]
     pub device: String,
     /// Addresses of the host, with prefix length; the first of each family is the default source. A port with an
-    /// address answers ARP, neighbour discovery and ping, and resolves the MAC addresses of next hops.
+    /// address replies to ARP, neighbour discovery and ping, and resolves the MAC addresses of next hops.
     pub ip: Option<OneOrMany<IpPrefix>>,
     /// Gateways for destinations outside the host's networks, at most one for each network.
     pub gateway: Option<OneOrMany<Ip>>,
@@ -139,14 +139,14 @@ pub struct PortDoc {
     pub hosts: Vec<HostDoc>,
     /// Layer-1 speed of the link, for devices that do not report one. Rates such as '40%' refer to it.
     pub speed: Option<Speed>,
-    /// Where checksums are computed: those of streams that change from packet to packet, and those of TCP and UDP in sessions. In
-    /// tunnels, and while a port is captured, sessions compute theirs in software.
+    /// Where checksums are computed: for streams, checksums that change from packet to packet; for sessions, TCP and
+    /// UDP checksums. In tunnels, and while a port is captured, sessions compute theirs in software.
     #[serde(default)]
     pub checksum: ChecksumDoc,
     /// Capture the port's packets to a file while traffic runs.
     pub capture: Option<CaptureDoc>,
-    /// Let a network namespace be the control plane of the port's hosts: what runs there exchanges routes and leases with
-    /// the device through this port. '{}' is a namespace of its own and all control protocols.
+    /// Let a network namespace be the control plane of the port's hosts: programs in it exchange routes and leases with
+    /// the device through this port. '{}' is a new namespace and all control protocols.
     pub punt: Option<PuntDoc>,
     /// DHCP clients behind the port, besides its hosts.
     pub dhcp: Option<DhcpDoc>,
@@ -156,7 +156,8 @@ pub struct PortDoc {
     pub pppoe: Option<PppoeDoc>,
     /// Multicast groups that the port's first host joins.
     pub multicast: Option<MulticastDoc>,
-    /// What the port's hosts say of themselves by LLDP, and whether neighbours are listed. '{}' is an agent with all defaults.
+    /// Data that the port's hosts advertise by LLDP, and whether neighbours are listed. '{}' is an agent with all
+    /// defaults.
     pub lldp: Option<LldpDoc>,
     /// Lag the port belongs to by LACP. '{}' is the lag 'lag', with all defaults.
     pub lacp: Option<LacpDoc>,
@@ -173,12 +174,12 @@ pub struct PortDoc {
 }
 
 impl PortDoc {
-    /// A port that says no more than its device.
+    /// A port with default settings.
     pub fn new(device: impl Into<String>) -> Self {
         Self { device: device.into(), ..Self::default() }
     }
 
-    /// The same port with hosts that answer, and say nothing by themselves.
+    /// The same port with hosts that reply to requests, and send nothing by themselves.
     #[must_use]
     pub fn listening(self) -> Self {
         // Each field is named: one that makes hosts speak is not to be forgotten.
@@ -246,7 +247,7 @@ pub struct HostDoc {
 }
 
 impl HostDoc {
-    /// A host that says no more than its name and its addresses.
+    /// A host with only a name and addresses.
     pub fn new(name: Name, ip: Vec<IpPrefix>) -> Self {
         Self {
             name: Some(name),
@@ -380,16 +381,17 @@ pub struct StreamDoc {
     pub from: String,
     /// Port that receives the stream. Leave it out if the receiver is not a port of this profile.
     pub to: Option<String>,
-    /// Other ports at which its packets may arrive: other paths through the device, such as a backup or an equal-cost path. The
-    /// result says how many packets came by which port, and when ('paths').
+    /// Other ports at which its packets may arrive: other paths through the device, such as a backup or an equal-cost
+    /// path. The result shows how many packets came through which port, and when ('paths').
     pub also_to: Option<OneOrMany<String>>,
-    /// Notes when fewer than this share of the packets arrived, and until when ('outages' in the result). The share is that of
-    /// the packets sent in 1 ms, or in so many that 20 packets are sent. Needs 'to', and packets with a signature.
+    /// Report outages, in which fewer than this share of the packets arrived ('outages' in the result). The share
+    /// refers to the packets sent in 1 ms, or in as long as it takes to send 20 packets. Needs 'to', and packets with a
+    /// signature.
     pub outages: Option<Share>,
-    /// Bits by whose value received packets are counted apart, to see what the device did to them: fields of the packet, named as in
-    /// 'vary' ('ipv4.dscp', 'vlan.pcp'), or 'bits[120..126]' and 'bytes[15]' of the frame as it arrives. A field is looked for where
-    /// this packet has it; if headers come or go on the way, use 'bits'. At most 12 bits a stream; the result has a row for each
-    /// value that came ('egress').
+    /// Bits by whose value received packets are counted separately, to show how the device changed them: fields of the
+    /// packet, named as in 'vary' ('ipv4.dscp', 'vlan.pcp'), or 'bits[120..126]' and 'bytes[15]' of the frame as it
+    /// arrives. A field is looked for where this packet has it; if headers come or go on the way, use 'bits'. At most
+    /// 12 bits a stream; the result has a row for each value that came ('egress').
     pub egress: Option<OneOrMany<String>>,
     /// Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
     /// clients of the port in turn, each from its address, or 'pppoe': all PPPoE clients, each in its session. Default: the host
@@ -399,8 +401,8 @@ pub struct StreamDoc {
     /// Host of port 'to' that receives the stream, or 'pppoe': all PPPoE clients of the port in turn, each at its address. Default:
     /// the host with the packet's destination address, otherwise the first that fits.
     pub to_host: Option<String>,
-    /// Address whose owner takes the packets, which the sending host asks for its MAC address. Default: the destination, if it is on a
-    /// network of the host, otherwise the host's gateway.
+    /// Next hop that takes the packets, whose MAC address the sending host resolves. Default: the destination, if it is
+    /// on a network of the host, otherwise the host's gateway.
     pub next_hop: Option<Ip>,
     /// Headers from the outermost inwards, then optionally the first bytes of the payload. 'ethernet' is optional. An
     /// outermost ipv4 or ipv6 header takes its 'src' from port 'from' and its 'dst' from port 'to'; MAC addresses
@@ -418,8 +420,8 @@ pub struct StreamDoc {
     pub size: Option<SizesDoc>,
     /// Fields whose values vary from packet to packet: 'ipv4.src', 'vlan[1].id', 'vxlan.inner.ipv4.dst', or raw
     /// 'bytes[42..44]', 'payload[0..4]', 'bits[336..340]'. All advance together unless 'after' is set. Checksums stay
-    /// correct, but for those of a 'frame'. A name that begins with '$' is a variable for others to use, with 'same_as',
-    /// 'after' and 'size', and is itself written nowhere.
+    /// correct, except in a 'frame'. A name that begins with '$' is a variable for others to use, with 'same_as',
+    /// 'after' and 'size', and is not written itself.
     #[serde(default)]
     pub vary: IndexMap<String, VaryDoc>,
     /// State of the generator that all 'lcg' without a 'seed' draw from, in the order of 'vary'. Default: derived from
@@ -453,12 +455,14 @@ pub struct StreamDoc {
     /// How long to send, from the start delay on. Packets that are due by then and could not be sent are given up. Needs a
     /// rate other than 'max'. Default: until the duration of the run ends.
     pub duration: Option<Duration>,
-    /// What is measured. True: every packet carries the 18-byte signature, which tells loss, order and latency. 'mark': only
-    /// sent and received packets are counted, by a number in the ipv4 'id' or the ipv6 'flow_label' of the outermost IP header,
-    /// from 64512 on; payloads are not touched. False: nothing. Default: true, but false for a 'frame' and 'replay'.
+    /// Kind of measurement. True: every packet carries the 18-byte signature, which shows loss, order and latency.
+    /// 'mark': only sent and received packets are counted, by a number in the ipv4 'id' or the ipv6 'flow_label' of the
+    /// outermost IP header, from 64512 on; payloads are not touched. False: none. Default: true, but false for a
+    /// 'frame' and 'replay'.
     pub measure: Option<MeasureDoc>,
-    /// What is compared of every received packet. 'signature': its 18 bytes. 'full': the rest of the payload, too, which is filled with
-    /// a function of the packet's number behind the bytes given in 'packet'. Default: 'load.integrity'.
+    /// Scope of the comparison of every received packet. 'signature': its 18 bytes. 'full': also the rest of the
+    /// payload, which is filled with a function of the packet's number after the bytes given in 'packet'. Default:
+    /// 'load.integrity'.
     pub integrity: Option<IntegrityDoc>,
     /// Number of copies of the stream, named 'name[0]', 'name[1]', … Each has the full rate and its own results.
     #[schemars(range(min = 1, max = 16_777_216))]
@@ -468,7 +472,7 @@ pub struct StreamDoc {
 }
 
 impl StreamDoc {
-    /// A stream that says no more than its name and its port.
+    /// A stream with only a name and a port.
     pub fn new(name: Name, from: impl Into<String>) -> Self {
         Self {
             name,
@@ -511,13 +515,13 @@ impl StreamDoc {
         }
     }
 
-    /// Whether its packets are told apart by a number in their IP header.
+    /// Whether its packets are identified by a number in their IP header.
     pub fn is_marked(&self) -> bool {
         self.measure == Some(MeasureDoc::Word(MeasureWord::Mark))
     }
 }
 
-/// What is measured of a stream.
+/// Measurement of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
@@ -527,7 +531,7 @@ pub enum MeasureDoc {
     Word(MeasureWord),
 }
 
-/// What is compared of every received packet that carries a signature.
+/// Scope of the comparison of every received packet that carries a signature.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -539,7 +543,7 @@ pub enum IntegrityDoc {
     Full,
 }
 
-/// What is measured without a signature.
+/// Measurement without a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -559,7 +563,7 @@ pub struct LoadDoc {
     /// How long to wait for late packets (RFC 2544 section 23).
     pub drain: Duration,
     /// Time for sessions to reach each entry's 'open' rate, in a straight line. Does not affect entries with 'max' or
-    /// with a ramp or curve of their own, nor streams, which have patterns.
+    /// with their own ramp or curve, nor streams, which have patterns.
     pub ramp_up: Duration,
     /// Time for sessions to fall from each entry's 'open' rate to zero at the end of the run.
     pub ramp_down: Duration,
@@ -569,7 +573,7 @@ pub struct LoadDoc {
     /// Factor for 'concurrent' and the rates 'open', 'close' and 'request_rate' of all sessions. Does not affect
     /// streams: use '--rate'.
     pub multiply: Factor,
-    /// What workers do while nothing is due.
+    /// Behaviour of workers while nothing is due.
     pub polling: Polling,
     /// 'integrity' of streams that do not set it and carry a signature.
     pub integrity: IntegrityDoc,
@@ -665,7 +669,7 @@ pub(crate) fn no_time() -> Duration {
 
 /// JSON Schema (draft 2020-12) of the profile.
 ///
-/// Texts with a meaning of their own carry a `format`: `rate`, `duration`, `frame-length`, `ip-prefix` and so on.
+/// Texts with a special syntax carry a `format`: `rate`, `duration`, `frame-length`, `ip-prefix` and so on.
 pub fn schema() -> &'static Value {
     static SCHEMA: LazyLock<Value> = LazyLock::new(schema_of::<Document>);
     &SCHEMA
@@ -679,7 +683,7 @@ pub(crate) fn schema_of<T: JsonSchema>() -> Value {
     schema.to_value()
 }
 
-/// An absent value is left out of the document, never written as null. Descriptions have no lines of their own.
+/// An absent value is left out of the document, never written as null. Descriptions have no line breaks.
 fn tidy(schema: &mut Schema) {
     transform_subschemas(&mut tidy, schema);
     let Some(object) = schema.as_object_mut() else { return };

@@ -1,4 +1,5 @@
-//! TCP, UDP and IP of sessions, as written. What is left out is the default, or what the entry says for both ends.
+//! TCP, UDP and IP options of sessions, as written. A missing option has the entry's value for both ends, or the
+//! default.
 
 use crate::document::quantity::{Bytes, Duration, TimeLimit, TimeWaitText};
 use schemars::JsonSchema;

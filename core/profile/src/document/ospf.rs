@@ -25,7 +25,8 @@ pub struct OspfDoc {
     /// How long to wait after that, for the device to compute and install the routes.
     #[serde(default = "settle")]
     pub settle: Duration,
-    /// Number of LSAs of the device that each router keeps, to be shown while the run goes on; 100,000 for all routers of a port at most.
+    /// Number of LSAs of the device that each router stores, to be shown during the run; 100,000 for all routers of a
+    /// port at most.
     #[serde(default)]
     #[schemars(range(max = 100_000))]
     pub keep: u32,
@@ -36,7 +37,7 @@ pub struct OspfDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OspfRouter")]
 pub struct OspfRouterDoc {
-    /// What commands to a running trial call it. Several can have one name.
+    /// Name for commands to a running trial. Several can have one name.
     pub name: Option<Name>,
     /// Version of OSPF: 2 is for IPv4, 3 for IPv6. A host can be a router of both.
     #[serde(default = "version")]
@@ -54,15 +55,16 @@ pub struct OspfRouterDoc {
     #[serde(default)]
     #[schemars(range(max = 255))]
     pub instance: u32,
-    /// What the link to the device is.
+    /// Network type of the link to the device.
     #[serde(default)]
     pub network: OspfNetworkDoc,
     /// Time between Hello packets, in whole seconds; the device must have the same.
     #[serde(default = "hello")]
     pub hello: Duration,
-    /// Time after which a neighbour that is not heard is lost, in whole seconds; the device must have the same. Default: four times 'hello'.
+    /// Time after which a neighbour is lost without a Hello, in whole seconds; the device must have the same. Default:
+    /// four times 'hello'.
     pub dead: Option<Duration>,
-    /// What the link to the device costs.
+    /// Cost of the link to the device.
     #[serde(default = "cost")]
     #[schemars(range(min = 1, max = 65_535))]
     pub cost: u32,
@@ -152,7 +154,7 @@ pub struct OspfMd5Doc {
     pub key: String,
 }
 
-/// What the link of a router is.
+/// Network type of a router's link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -169,7 +171,7 @@ pub enum OspfNetworkDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OspfRoutes")]
 pub struct OspfRoutesDoc {
-    /// What commands to a running trial call them. Several can have one name.
+    /// Name for commands to a running trial. Several can have one name.
     pub name: Option<Name>,
     /// The first prefix: of IPv4 with version 2, of IPv6 with version 3.
     pub prefixes: Network,
@@ -184,10 +186,11 @@ pub struct OspfRoutesDoc {
     /// Let all hosts of the entry advertise the same prefixes. Default: each has the next ones.
     #[serde(default)]
     pub same: bool,
-    /// What the routes are.
+    /// Kind of the routes.
     #[serde(default, rename = "type")]
     pub kind: OspfRouteDoc,
-    /// Metric of external routes and those of other areas, at most 16,777,214; cost of internal ones at their router, at most 65,535.
+    /// Metric of external and inter-area routes, at most 16,777,214; cost of internal routes at their router, at most
+    /// 65,535.
     #[serde(default = "metric")]
     #[schemars(range(max = 16_777_214))]
     pub metric: u32,
@@ -203,7 +206,7 @@ pub struct OspfRoutesDoc {
     pub flap: Option<BgpFlapDoc>,
 }
 
-/// What routes are.
+/// Kind of routes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -221,8 +224,8 @@ pub enum OspfRouteDoc {
     Internal,
 }
 
-/// Routers that are generated behind a router, connected by point-to-point links. The first is connected to the router itself. One of
-/// 'grid', 'ring' and 'tree' says how the others are.
+/// Routers that are generated behind a router, connected by point-to-point links. The first is connected to the router
+/// itself. One of 'grid', 'ring' and 'tree' defines the other links.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OspfTopology")]
@@ -234,7 +237,7 @@ pub struct OspfTopologyDoc {
     pub ring: Option<u32>,
     /// A tree of routers, whose root is the first.
     pub tree: Option<TreeDoc>,
-    /// What each link costs, in both directions.
+    /// Cost of each link, in both directions.
     #[serde(default = "cost")]
     #[schemars(range(min = 1, max = 65_535))]
     pub cost: u32,

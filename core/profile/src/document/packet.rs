@@ -23,7 +23,7 @@ pub(crate) const FILLS: [&str; 4] = ["zeros", "counter", "prbs", "random"];
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum PacketElement {
-    /// A header nobody sets a field of.
+    /// A header with only default values.
     Bare(String),
     /// One header with fields set, or the payload, or its fill.
     Keyed(IndexMap<String, Content>),
@@ -41,7 +41,7 @@ impl PacketElement {
     }
 }
 
-/// What is behind the key of an element.
+/// Value of an element's key.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Content {

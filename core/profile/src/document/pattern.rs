@@ -15,9 +15,9 @@ pub enum PatternDoc {
     Continuous,
     /// Random gaps, exponentially distributed.
     Poisson,
-    /// One burst of so many packets.
+    /// One burst of this number of packets.
     Burst(u32),
-    /// Groups of so many packets back to back.
+    /// Groups of this number of packets back to back.
     Bursts(u32),
     /// Bursts with silence between them.
     MultiBurst(MultiBurstDoc),

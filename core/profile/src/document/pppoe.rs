@@ -5,10 +5,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// PPPoE clients behind a port (RFC 2516), each with a MAC address of its own, in the VLANs of the port. Before traffic starts each gets a
-/// session with an access concentrator: link (LCP), authentication (PAP, CHAP or MS-CHAP version 2), address (IPCP). They keep
-/// their sessions alive while it runs, and end them after it. Streams with 'from_host: pppoe' are sent in the sessions, streams with 'to_host:
-/// pppoe' to the clients' addresses; sessions whose clients have 'addresses: pppoe' run in them. In texts, '{n}' is the number of the client, from 0.
+/// PPPoE clients behind a port (RFC 2516), each with its own MAC address, in the VLANs of the port. Before traffic
+/// starts each gets a session with an access concentrator: link (LCP), authentication (PAP, CHAP or MS-CHAP version 2),
+/// address (IPCP). They keep their sessions alive while it runs, and end them after it. Streams with 'from_host: pppoe'
+/// are sent in the sessions, streams with 'to_host: pppoe' to the clients' addresses; sessions whose clients have
+/// 'addresses: pppoe' run in them. In texts, '{n}' is the number of the client, from 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Pppoe")]
@@ -27,16 +28,16 @@ pub struct PppoeDoc {
     /// valid; without any, the run ends with an error.
     #[serde(default = "timeout")]
     pub timeout: Duration,
-    /// Time until a message without an answer is repeated, ± a quarter. In discovery it is doubled each time, up to 16 times; in PPP a
-    /// message is sent 10 times at most.
+    /// Time until a message without a reply is repeated, ± a quarter. In discovery it is doubled each time, up to 16
+    /// times; in PPP a message is sent 10 times at most.
     #[serde(default = "retry")]
     pub retry: Duration,
     /// MAC address of the first client; each other has the next. Default: made from the port's.
     pub mac: Option<Mac>,
-    /// Service to ask for (Service-Name). Default: any.
+    /// Service to request (Service-Name). Default: any.
     #[serde(default)]
     pub service: String,
-    /// Name of the access concentrator to take (AC-Name). Default: the first that answers.
+    /// Name of the access concentrator to use (AC-Name). Default: the first that replies.
     pub ac: Option<String>,
     /// User's name.
     #[serde(default)]
@@ -44,14 +45,14 @@ pub struct PppoeDoc {
     /// Password.
     #[serde(default)]
     pub password: String,
-    /// Method by which clients prove who they are. If the access concentrator asks for another, they propose this one.
+    /// Authentication method of clients. If the access concentrator requests another one, they propose this one.
     #[serde(default)]
     pub authentication: PppoeAuthenticationDoc,
     /// Longest IP packet that clients take, bytes (MRU). More than 1492 is proposed to the access concentrator (RFC 4638).
     #[serde(default = "mtu")]
     #[schemars(range(min = 576, max = 9_000))]
     pub mtu: u16,
-    /// Whether to ask for addresses of name servers (RFC 1877).
+    /// Whether to request addresses of name servers (RFC 1877).
     #[serde(default = "yes")]
     pub dns: bool,
     /// Whether to agree on interface identifiers of IPv6 (IPV6CP), too. A client whose access concentrator has none does without.
@@ -60,7 +61,7 @@ pub struct PppoeDoc {
     /// Time from one LCP echo request of a client to its next; '0s' for none.
     #[serde(default = "keepalive")]
     pub keepalive: Duration,
-    /// Echo requests without an answer until a client gives its session up.
+    /// Number of unanswered echo requests after which a client gives its session up.
     #[serde(default = "misses")]
     #[schemars(range(min = 1, max = 100))]
     pub keepalive_misses: u8,
@@ -75,7 +76,7 @@ pub struct PppoeDoc {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum PppoeAuthenticationDoc {
-    /// Any of them, as the access concentrator asks.
+    /// Any of them, at the choice of the access concentrator.
     #[default]
     Any,
     /// The password itself (RFC 1334).
@@ -84,12 +85,12 @@ pub enum PppoeAuthenticationDoc {
     Chap,
     /// MS-CHAP version 2 (RFC 2759).
     MsChapV2,
-    /// None: an access concentrator that asks is refused.
+    /// None: an access concentrator that requests authentication is refused.
     None,
 }
 
 impl PppoeDoc {
-    /// Clients for which nothing more is said.
+    /// Clients with default settings.
     pub fn new(clients: u32) -> Self {
         Self {
             clients,

@@ -103,7 +103,7 @@ fn block(value: &Value, indent: usize, out: &mut String) {
     }
 }
 
-/// What is behind a key: on its line if it fits, else below. Lists and mappings of the document's top stand below.
+/// The value of a key: on its line if it fits, else below. Lists and mappings at the document's top level are below.
 fn entry(value: &Value, top: bool, indent: usize, out: &mut String) {
     let text = flow(value);
     let small = value.as_object().is_none_or(|map| !top || map.values().all(|v| !v.is_object()));

@@ -25,8 +25,8 @@ pub struct ProtocolDoc {
     pub config: Option<String>,
     /// File with the configuration, relative to the profile; instead of 'config'.
     pub config_file: Option<String>,
-    /// Shell command that succeeds when everything is up: sessions, adjacencies, routes. It is repeated until then; traffic
-    /// starts afterwards. Default: the daemon answers; a 'command' runs.
+    /// Shell command that succeeds when everything is up: sessions, adjacencies, routes. It is repeated until then;
+    /// traffic starts afterwards. Default: the daemon responds; a 'command' runs.
     pub ready: Option<String>,
     /// How long to wait for it.
     #[serde(default = "ready_timeout")]

@@ -89,7 +89,7 @@ macro_rules! quantities {
             }
         }
 
-        /// What a value of the schema's `format` looks like.
+        /// Example of a value of the schema's `format`.
         pub(crate) fn expected(format: &str) -> Option<&'static str> {
             match format {
                 $($format => Some($expected),)+
@@ -427,7 +427,7 @@ mod tests {
         }
     }
 
-    /// What is printed means the same, to the last digit.
+    /// A printed value reads back as the same, to the last digit.
     #[test]
     fn quantities_read_back_as_they_were_printed() {
         fn holds<T: FromStr<Err = QuantityError> + ToString + PartialEq + fmt::Debug>(texts: &[&str]) {

@@ -9,9 +9,8 @@ use serde::{Deserialize, Serialize};
 
 /// A capture file to send: pcap or pcapng, with micro- or nanoseconds, also compressed by gzip.
 ///
-/// Packets are sent at the stream's 'rate', or without one as captured. With 'split' rate and count are those of both directions
-/// together. They carry no signature: received packets are
-/// counted at the port but not measured.
+/// Packets are sent at the stream's 'rate', or without one as captured. With 'split', rate and count apply to both
+/// directions together. They carry no signature: received packets are counted at the port but not measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Replay")]
@@ -43,20 +42,20 @@ pub struct ReplayDoc {
     /// (only the pseudo-header's sum, or 0).
     #[serde(default)]
     pub checksums: ReplayChecksumsDoc,
-    /// What becomes of packets that are longer than 'mtu', or than what the port carries.
+    /// Treatment of packets that are longer than 'mtu', or than the port's maximum.
     #[serde(default)]
     pub too_long: TooLongDoc,
     /// Longest IP packet, bytes. Default: what the port carries.
     pub mtu: Option<Mtu>,
-    /// What becomes of packets that are no Ethernet frames and can't become one. Packets of loopback interfaces, Linux 'any', PPP
-    /// and Cisco HDLC that hold IP, and bare IP packets, get an Ethernet header.
+    /// Treatment of packets that are not Ethernet frames and can't be converted. Packets of loopback interfaces, Linux
+    /// 'any', PPP and Cisco HDLC that hold IP, and bare IP packets, get an Ethernet header.
     #[serde(default)]
     pub unsendable: UnsendableDoc,
     /// Whether IPv4 packets become IPv6: addresses in 64:ff9b::/96 until 'flows' or 'rewrite' give others; type of service and time
     /// to live stay. Packets with options, fragments and ICMP refuse the capture.
     #[serde(default)]
     pub to_ipv6: bool,
-    /// What becomes of bytes behind the IP packet of a frame: padding, and what devices append.
+    /// Treatment of bytes after the IP packet of a frame: padding, and data appended by devices.
     #[serde(default)]
     pub trailer: TrailerDoc,
     /// Longest time between two packets; longer pauses are shortened to it. Default: as captured.
@@ -106,7 +105,7 @@ pub enum ReplayChecksumsDoc {
     All,
 }
 
-/// What becomes of packets that are too long.
+/// Treatment of packets that are too long.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -116,13 +115,13 @@ pub enum TooLongDoc {
     /// They are left out and counted.
     #[default]
     Skip,
-    /// Their end is left out; lengths and checksums are those of what is left.
+    /// Truncated; lengths and checksums match the truncated packet.
     Cut,
     /// They are cut: TCP into segments, other IP packets into fragments.
     Segment,
 }
 
-/// What becomes of bytes behind an IP packet.
+/// Treatment of bytes after an IP packet.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -134,7 +133,7 @@ pub enum TrailerDoc {
     Cut,
 }
 
-/// What becomes of packets that can't be sent.
+/// Treatment of packets that can't be sent.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
@@ -147,8 +146,8 @@ pub enum UnsendableDoc {
 }
 
 /// Flows made from a capture of one conversation over TCP or UDP. Addresses and the client's port are rewritten;
-/// 'split' says who the client is, by default the sender of the first packet. The IPv4 checksum is computed, one of TCP or UDP
-/// that was right stays right.
+/// 'split' identifies the client, by default the sender of the first packet. The IPv4 checksum is computed, a correct
+/// TCP or UDP checksum stays correct.
 ///
 /// With several flows under way their packets leave in the order of time. All of a flow follows from its number: flow 0
 /// has the first client and the first server, flow 1 the next of both, each counted round its own pool.
@@ -230,7 +229,7 @@ pub enum FirstPortDoc {
     Spread,
 }
 
-/// How to tell the two directions of a capture apart.
+/// How to separate the two directions of a capture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]

@@ -47,7 +47,7 @@ pub struct SessionDoc {
     pub close: Option<SessionRate>,
     /// Rate of requests, or of a program's sends, all clients together; a session waits for its turn. Default: no limit.
     pub request_rate: Option<SessionRate>,
-    /// What becomes of a request for which no session is free when 'request_rate' has it due; http only.
+    /// Treatment of requests due by 'request_rate' while no session is free; http only.
     #[serde(default)]
     pub late_requests: LateRequestsDoc,
     /// Number of requests, all clients together: then sessions close, and no more are opened; http only. Default: until the
@@ -74,7 +74,7 @@ pub struct SessionDoc {
     /// Delay from the start of traffic to the first session.
     #[serde(default = "no_time")]
     pub start_delay: Duration,
-    /// What to do with open sessions when the run ends.
+    /// Treatment of open sessions when the run ends.
     #[serde(default)]
     pub at_end: AtEndDoc,
     /// How long clients wait for the next byte of a response, and for the TLS handshake. Exceeding it is the failure
@@ -98,12 +98,12 @@ pub struct SessionDoc {
     pub ip: Option<IpDoc>,
     /// MTU of both ends: largest IP packet, bytes.
     pub mtu: Option<Mtu>,
-    /// VLAN of both ends, or a list from the outermost inwards. Default: those of the ports.
+    /// VLAN of both ends, or a list from the outermost inwards. Default: the ports' VLANs.
     pub vlan: Option<OneOrMany<VlanId>>,
 }
 
 impl SessionDoc {
-    /// An entry that says no more than its name and application.
+    /// An entry with only a name and an application.
     pub fn new(name: Name, app: AppDoc) -> Self {
         Self {
             name,
@@ -168,7 +168,7 @@ pub struct ClientDoc {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "port_name")]
     pub port: Option<String>,
-    /// Addresses of clients; the port answers for all of them. Default: the port's own.
+    /// Addresses of clients; the port replies for all of them. Default: the port's own.
     pub addresses: Option<AddressesDoc>,
     /// Hosts of the port that the clients are: those whose own addresses they have, instead of 'addresses'; or the clients that are
     /// behind each, in its VLAN and by its gateway.
@@ -181,11 +181,11 @@ pub struct ClientDoc {
     pub first_port: FirstPortDoc,
     /// MAC address to send to, or one for each of 'hosts'. Default: the next hop's, resolved.
     pub mac: Option<NextHopDoc>,
-    /// TCP options of clients; override those of both ends.
+    /// TCP options of clients; override the options for both ends.
     pub tcp: Option<TcpDoc>,
-    /// UDP options of clients; override those of both ends.
+    /// UDP options of clients; override the options for both ends.
     pub udp: Option<UdpDoc>,
-    /// IP options of clients; override those of both ends.
+    /// IP options of clients; override the options for both ends.
     pub ip: Option<IpDoc>,
     /// MTU of clients: largest IP packet, bytes.
     pub mtu: Option<Mtu>,
@@ -208,7 +208,7 @@ pub struct ServerDoc {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(schema_with = "port_name")]
     pub port: Option<String>,
-    /// Addresses of servers; the port answers for all of them. Default: the port's own.
+    /// Addresses of servers; the port replies for all of them. Default: the port's own.
     pub addresses: Option<AddressesDoc>,
     /// Hosts of the port that the servers are: those whose own addresses they have, instead of 'addresses'; or the servers that are
     /// behind each. The same servers may be behind several hosts in different VLANs.
@@ -216,11 +216,11 @@ pub struct ServerDoc {
     /// Ports of servers. Default: the application's: 80 for http (443 with TLS), 53 for dns, 7 for echo, 9 for
     /// discard, 19 for chargen, the capture's for pcap.
     pub ports: Option<PortRange>,
-    /// TCP options of servers; override those of both ends.
+    /// TCP options of servers; override the options for both ends.
     pub tcp: Option<TcpDoc>,
-    /// UDP options of servers; override those of both ends.
+    /// UDP options of servers; override the options for both ends.
     pub udp: Option<UdpDoc>,
-    /// IP options of servers; override those of both ends.
+    /// IP options of servers; override the options for both ends.
     pub ip: Option<IpDoc>,
     /// MTU of servers: largest IP packet, bytes.
     pub mtu: Option<Mtu>,
@@ -239,7 +239,7 @@ fn port_name(_: &mut SchemaGenerator) -> Schema {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum AddressesDoc {
-    /// One, a range or a network; or those of DHCP clients.
+    /// One, a range or a network; or the addresses of DHCP clients.
     One(EndAddresses),
     /// Several of those.
     List(Vec<Addresses>),
@@ -373,7 +373,7 @@ pub enum PairOrderDoc {
     InStep,
 }
 
-/// What becomes of requests that are due while no session is free.
+/// Treatment of requests that are due while no session is free.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
@@ -385,7 +385,7 @@ pub enum LateRequestsDoc {
     Send,
 }
 
-/// What to do with open sessions when the run ends.
+/// Treatment of open sessions when the run ends.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

@@ -17,7 +17,7 @@ pub enum TlsForm {
 }
 
 impl TlsForm {
-    /// What is written out; `None` is no TLS.
+    /// The settings with defaults applied; `None` is no TLS.
     pub fn resolved(&self) -> Option<TlsDoc> {
         match self {
             Self::Default(yes) => yes.then(TlsDoc::default),
@@ -37,7 +37,8 @@ pub struct TlsDoc {
     pub suites: Option<OneOrMany<SuiteDoc>>,
     /// Key exchange groups in order of preference. Default: all supported.
     pub groups: Option<OneOrMany<CurveGroupDoc>>,
-    /// Application protocols (ALPN) in order of preference. Default: for http those of its 'version', 'h3', 'h2' and 'http/1.1', else none.
+    /// Application protocols (ALPN) in order of preference. Default: for http the protocols of its 'version', 'h3',
+    /// 'h2' and 'http/1.1', else none.
     pub alpn: Option<OneOrMany<String>>,
     /// Server name in the handshake (SNI). Default: the host of http if it is a name, otherwise 'eagre.test' with
     /// emulated servers.
@@ -52,7 +53,7 @@ pub struct TlsDoc {
     /// Key type of the generated certificate.
     #[serde(default)]
     pub key: KeyDoc,
-    /// Names in the generated certificate. Default: those of 'server_name'.
+    /// Names in the generated certificate. Default: the names of 'server_name'.
     pub names: Option<OneOrMany<String>>,
     /// Number of tickets servers issue to each client; 0 disables resumption. Default: 2.
     #[schemars(range(min = 0, max = 255))]

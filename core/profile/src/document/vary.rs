@@ -1,4 +1,4 @@
-//! What of a packet varies, as written: a generator for each field, and flows.
+//! Variable parts of a packet, as written: a generator for each field, and flows.
 
 use crate::document::packet::FieldValue;
 use indexmap::IndexMap;
@@ -32,7 +32,8 @@ pub struct GeneratorDoc {
     pub count: Option<u64>,
     /// Step between values. Default: 1.
     pub step: Option<FieldValue>,
-    /// First packet's value, in the middle of the range; the range goes on from there, in whole steps. Default: 'from'.
+    /// First packet's value, in the middle of the range; the range continues from there, in whole steps. Default:
+    /// 'from'.
     pub begin: Option<FieldValue>,
     /// Random values from a range such as '1024..65535', or 'all'.
     pub random: Option<FieldValue>,
@@ -41,9 +42,9 @@ pub struct GeneratorDoc {
     pub distinct: Option<u64>,
     /// Seed of this field. Default: derived from the profile's seed, the stream and the field.
     pub seed: Option<u64>,
-    /// Values from a range such as '1024..65535', or 'all', drawn by a 15-bit linear congruential generator as other tools
-    /// have it: with every packet, from the stream's 'lcg_seed' and in the order of 'vary', or with a 'seed' or 'limit'
-    /// from a generator of its own. Of 1, 2, 4 or 8 bytes.
+    /// Values from a range such as '1024..65535', or 'all', drawn by a 15-bit linear congruential generator, compatible
+    /// with other tools: with every packet, from the stream's 'lcg_seed' and in the order of 'vary', or with a 'seed'
+    /// or 'limit' from a separate generator. Of 1, 2, 4 or 8 bytes.
     pub lcg: Option<FieldValue>,
     /// Number of values after which its own generator begins again.
     #[schemars(range(min = 1))]
@@ -77,7 +78,7 @@ pub struct GeneratorDoc {
     /// Path of a varying field given before; advance when it has gone through all its values, so that both go through
     /// all pairs. Default: advance with every packet.
     pub after: Option<String>,
-    /// Number of packets after which the values, and those of fields 'after' this one, begin again.
+    /// Number of packets after which the values, and the values of fields 'after' this one, begin again.
     #[schemars(range(min = 1))]
     pub period: Option<u64>,
 }
@@ -158,8 +159,8 @@ pub struct FlowsDoc {
     /// Packets of a flow before a new one replaces it. Default: flows last as long as the stream.
     #[schemars(range(min = 1))]
     pub length: Option<u64>,
-    /// 'sequential': all packets of a flow, then those of the next. 'random': each packet belongs to a random flow;
-    /// after count × length packets all flows are new.
+    /// 'sequential': all packets of a flow, then all packets of the next. 'random': each packet belongs to a random
+    /// flow; after count × length packets all flows are new.
     #[serde(default)]
     pub order: OrderDoc,
 }

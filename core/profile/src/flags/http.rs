@@ -21,7 +21,7 @@ const NAME: &str = "http";
 /// Longer than any number of requests takes: the run ends with the last one.
 const ENDLESS: Nanos = Nanos::from_secs(24 * 3600);
 
-/// Options of `eagre http`: clients on one port, `http`, that ask a server of someone else's.
+/// Options of `eagre http`: clients on one port, `http`, of an external server.
 #[derive(Debug, Clone)]
 pub struct HttpOptions {
     /// Device to send from.
@@ -60,7 +60,8 @@ pub struct HttpOptions {
     pub per_connection: Option<u32>,
     /// Requests in all; without it until the time is over.
     pub requests: Option<u64>,
-    /// Requests per second, whatever the server does; without it each connection sends the next one when the last is answered.
+    /// Requests per second, independent of the server; without it each connection sends the next one after the last
+    /// response.
     pub rate: Option<SessionRate>,
     /// How long; without it and without `requests` the profile's default.
     pub duration: Option<Nanos>,

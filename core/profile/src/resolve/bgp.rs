@@ -282,7 +282,7 @@ fn segments(path: &[OneOrMany<u32>]) -> Vec<PathSegment> {
     all
 }
 
-/// One prefix, with what is said of the routes of an entry.
+/// One prefix, with the attributes of an entry's routes.
 fn range(doc: &BgpRoutesDoc, first: IpAddr) -> RouteRange {
     let mut range = RouteRange {
         name: doc.name.as_ref().map(|name| name.0.clone()).unwrap_or_default(),

@@ -5,7 +5,7 @@ use crate::document::{CaptureDoc, DirectionDoc};
 use crate::plan::{CapturePlan, CaptureStorage};
 use units::Nanos;
 
-/// Bytes kept of a packet unless said otherwise: all of any.
+/// Default number of captured bytes per packet: all.
 const WHOLE: u64 = 65_535;
 /// Least bytes between worker and disk, and least in a file or memory: room for a few of the longest packets.
 const LEAST: u64 = 1_000_000;

@@ -1,4 +1,4 @@
-//! Reading capture files: which packets of one are sent, and what is said of those that are not, or not as they stand.
+//! Reading capture files: the packets to send, and a report of packets that are left out or modified.
 
 use super::Resolver;
 use crate::document::replay::{ReplayChecksumsDoc, ReplayDoc, TooLongDoc, TrailerDoc, UnsendableDoc};
@@ -29,7 +29,7 @@ impl Resolver<'_> {
     }
 }
 
-/// What becomes of packets that can't be sent as they are.
+/// Treatment of packets that can't be sent unmodified.
 pub(crate) fn capture_options(replay: &ReplayDoc) -> CaptureOptions {
     CaptureOptions {
         skip_unsendable: replay.unsendable == UnsendableDoc::Skip,
@@ -45,7 +45,7 @@ pub(crate) fn capture_options(replay: &ReplayDoc) -> CaptureOptions {
     }
 }
 
-/// What becomes of packets that are too long.
+/// Treatment of packets that are too long.
 pub(super) fn too_long(written: TooLongDoc) -> TooLong {
     match written {
         TooLongDoc::Refuse => TooLong::Refuse,
@@ -60,7 +60,7 @@ fn packets(n: u64) -> String {
     format!("{} packet{}", count(n), if n == 1 { "" } else { "s" })
 }
 
-/// What a capture did not give as it stands, in sentences.
+/// Report of left-out and modified packets of a capture, in sentences.
 fn sentences(report: &CaptureReport, options: &CaptureOptions, of_kind: &dyn Fn(u16) -> u64) -> Vec<String> {
     let mut all = Vec::new();
     if report.left_out() > 0 {

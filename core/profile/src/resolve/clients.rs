@@ -77,7 +77,7 @@ impl Resolver<'_> {
         Dhcp6Plan { config, has_macs: first.is_some(), timeout: dhcp.timeout.0 }
     }
 
-    /// The hardware address of the first of so many clients, if it is given.
+    /// The hardware address of the first of this number of clients, if it is given.
     pub(super) fn first_mac(&mut self, path: &str, mac: Option<&Mac>, clients: u32) -> Option<units::Mac> {
         let first = mac.map(|mac| units::Mac(mac.0));
         if first.is_some_and(|mac| mac.0[0] & GROUP != 0) {
@@ -153,7 +153,7 @@ impl Resolver<'_> {
     }
 }
 
-/// What a group that no router forwards is for.
+/// Scope of a group that no router forwards.
 fn link_scope(group: IpAddr) -> Option<&'static str> {
     match group {
         IpAddr::V4(ip) if ip.octets()[..3] == [224, 0, 0] => Some("the link (224.0.0.0/24)"),

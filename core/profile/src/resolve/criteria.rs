@@ -25,7 +25,7 @@ struct Walk<'c, 'd, 'p> {
     /// The numbers it may lead to.
     fields: Vec<&'c Field>,
     depth: usize,
-    /// What is left of it.
+    /// The rest of the path.
     rest: &'p str,
     /// Depth and rest behind the last name of the profile's.
     named: (usize, &'p str),
@@ -375,7 +375,7 @@ fn names_in_plan(stream: &StreamDoc) -> Vec<String> {
     }
 }
 
-/// Whether a stream is a capture whose two directions are streams of their own.
+/// Whether a stream is a capture whose two directions are separate streams.
 fn has_directions(stream: &StreamDoc) -> bool {
     stream.replay.as_ref().is_some_and(|replay| replay.split.is_some())
 }

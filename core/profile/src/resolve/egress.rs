@@ -18,7 +18,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The tracked bits of a stream of these packets, where they are when nothing before them comes or goes on the way.
+    /// The tracked bits of a stream of these packets, at their offsets if no header before them is added or removed on
+    /// the way.
     pub(super) fn egress(&mut self, path: &str, stream: &StreamDoc, spec: &PacketSpec) -> Vec<EgressBits> {
         let Some(names) = &stream.egress else { return Vec::new() };
         // A packet that can't be built is an error of its own.

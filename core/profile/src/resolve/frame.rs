@@ -94,7 +94,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The gateway of the port, or whoever receives the stream.
+    /// The gateway of the port, or the receiver of the stream.
     pub(super) fn next_hop_of_port(&mut self, path: &str, plan: &StreamPlan) -> NextHop {
         let host = self.ports.get(plan.from).and_then(|port| port.hosts.get(plan.from_host));
         let gateway = host.and_then(|host| host.gateways.first());
@@ -108,7 +108,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Whether the checksums can be computed in frames of all lengths; if not, that is said.
+    /// Whether the checksums can be computed in frames of all lengths; reports an error if not.
     fn sums(&mut self, path: &str, plan: &StreamPlan) -> bool {
         let lengths = [plan.sizes.shortest(), plan.sizes.longest()];
         let error = lengths.into_iter().find_map(|length| plan.packet.build(length).err());
@@ -214,7 +214,7 @@ fn values(source: &Source) -> Option<BTreeSet<u128>> {
     }
 }
 
-/// Of bits that are written several times only the last write is left, and none of those of a checksum that is computed.
+/// Of bits that are written several times only the last write is kept, and no writes to a computed checksum.
 fn last_write_wins(varying: &mut Varying, plan: &StreamPlan) {
     let Ok(packet) = plan.packet.build(plan.sizes.longest()) else { return };
     let mut taken = vec![false; packet.bytes.len() * 8];

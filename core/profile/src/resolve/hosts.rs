@@ -18,9 +18,9 @@ const VLAN_MAX: u64 = 4_094;
 /// Says that a hardware address is a group's.
 const GROUP: u8 = 1;
 
-/// What the document says of a host.
+/// Keys of a host in the document.
 struct Keys<'a> {
-    /// What has them, in words.
+    /// Owner of the addresses, in words.
     whose: &'static str,
     ip: Option<&'a OneOrMany<IpPrefix>>,
     gateway: Option<&'a OneOrMany<Ip>>,
@@ -31,8 +31,8 @@ struct Keys<'a> {
 }
 
 impl Resolver<'_> {
-    /// Numbers of the hosts that `name` means, all of an entry with a count: without one, the port's first. `None` if there is no such
-    /// host, which is said of the key `host` at `path`.
+    /// Numbers of the hosts that `name` means, all of an entry with a count: without one, the port's first. `None` if
+    /// there is no such host, which is reported for the key `host` at `path`.
     pub(super) fn hosts_called(
         &mut self,
         path: &str,
@@ -123,7 +123,7 @@ impl Resolver<'_> {
         hosts
     }
 
-    /// A host as its keys at `path` say.
+    /// A host from its keys at `path`.
     fn host(&mut self, path: &str, name: String, keys: &Keys<'_>) -> HostPlan {
         let addresses: Vec<Address> =
             keys.ip.iter().flat_map(|ip| ip.with_paths()).map(|(_, address)| address.0).collect();
@@ -189,7 +189,7 @@ impl Resolver<'_> {
         gateways
     }
 
-    /// Names, addresses and hardware addresses that two hosts of a port have. Of each entry the first is said.
+    /// Names, addresses and hardware addresses that two hosts of a port have. Reports the first of each entry.
     fn refuse_clashes(&mut self, hosts: &[(String, HostPlan)]) {
         let mut names: HashSet<&str> = HashSet::new();
         let mut addresses: HashMap<(&[u16], IpAddr), &str> = HashMap::new();
@@ -231,7 +231,7 @@ pub(super) fn of(vlans: &[u16]) -> String {
     }
 }
 
-/// Host `number` of those that begin with `first`; the key that can't be gone on with, and why, if there is none.
+/// Host `number` of the range that starts with `first`; the key that prevents it, and the reason, if it can't be made.
 fn shifted(first: &HostPlan, doc: &HostDoc, number: u64) -> Result<HostPlan, (&'static str, String)> {
     let by = |steps: &Option<OneOrMany<Step>>, v4: bool, usual: u128| {
         let steps = steps.iter().flat_map(OneOrMany::with_paths).map(|(_, step)| step.0);

@@ -12,7 +12,7 @@ pub(super) type Taken = Vec<(u64, u64, String)>;
 
 /// A kind of identifiers.
 pub(super) struct Identifiers {
-    /// What one is called.
+    /// Kind of the identifier, in words.
     pub(super) what: &'static str,
     /// The last there is, as a number.
     pub(super) last: u64,
@@ -21,7 +21,7 @@ pub(super) struct Identifiers {
 }
 
 impl Resolver<'_> {
-    /// Takes so many identifiers from the first one on; `false` if somebody has one of them.
+    /// Takes this number of identifiers from the first one on; `false` if one of them is in use.
     pub(super) fn take_ids(
         &mut self,
         path: &str,

@@ -14,7 +14,7 @@ impl Resolver<'_> {
         signed && stream.integrity.unwrap_or(self.document.load.integrity) == IntegrityDoc::Full
     }
 
-    /// Whether there are packets to compare if a stream asks for it.
+    /// Checks that there are packets to compare if a stream enables the comparison.
     pub(super) fn check_integrity(&mut self, path: &str, stream: &StreamDoc) {
         if stream.integrity == Some(IntegrityDoc::Full) && !self.compares_payload(stream) {
             self.reading.fail(format!("{path}.integrity"), NEEDS_SIGNATURE);

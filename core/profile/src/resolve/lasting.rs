@@ -1,4 +1,4 @@
-//! Whether there is time for what is asked for by number: packets, loops of captures, flows, sessions.
+//! Checks that there is enough time for requested counts: packets, loops of captures, flows, sessions.
 
 use super::Resolver;
 use crate::plan::{Pattern, SessionEntry, StreamPlan};
@@ -6,7 +6,7 @@ use session::plan::OpenRate;
 use units::{Nanos, Pps, count};
 
 impl Resolver<'_> {
-    /// Warns of streams and entries that can't do by the end of `duration` what they are asked for by number.
+    /// Warns of streams and entries that can't reach their requested counts by the end of `duration`.
     pub(super) fn warn_of_too_much(
         &mut self,
         streams: &[StreamPlan],

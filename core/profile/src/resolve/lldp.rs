@@ -1,4 +1,4 @@
-//! What a port and its hosts say of themselves by LLDP.
+//! Data that a port and its hosts advertise by LLDP.
 
 use super::Resolver;
 use crate::document::{Duration, LldpCapabilityDoc, LldpDoc, LldpTlvDoc};
@@ -9,7 +9,7 @@ use units::Nanos;
 
 /// Bytes of an organization's TLV (IEEE 802.1AB clause 8.6.1.5).
 const ORGANIZATION_MAX: usize = 507;
-/// What an LLDPDU may have, so that it fits into an Ethernet frame.
+/// Maximum length of an LLDPDU that fits into an Ethernet frame.
 const MESSAGE_MAX: usize = 1_500;
 const SECOND: Nanos = Nanos::from_secs(1);
 /// Times between LLDPDUs (IEEE 802.1AB clause 9.2.5.6).
@@ -75,7 +75,8 @@ impl Resolver<'_> {
         })
     }
 
-    /// What one host says, but for the organizations' TLVs; `None` if that can't be said, which is told.
+    /// The advertisement of one host, without the organizationally specific TLVs; `None` if it can't be encoded, which
+    /// is reported.
     fn advert(&mut self, path: &str, lldp: &LldpDoc, host: &HostPlan, number: usize) -> Option<Advert> {
         let text = |text: &Option<String>| text.as_ref().map(|text| text.replace("{n}", &number.to_string()));
         let texts = [

@@ -1,4 +1,4 @@
-//! From the document to the Plan: names to indices, defaults to values, and everything the schema can't say.
+//! From the document to the Plan: names to indices, defaults to values, and checks that the schema can't express.
 //!
 //! Invariant: a value the reader already complained about is not complained about again.
 
@@ -110,14 +110,14 @@ struct Resolver<'a> {
     ports: Vec<PortPlan>,
     /// The hosts of each of them.
     indices: Vec<HostIndex>,
-    /// What is odd, but no error.
+    /// Warnings.
     warnings: Vec<String>,
     /// Streams that are counted by a mark.
     marks: u16,
 }
 
 impl Resolver<'_> {
-    /// The contents of a file the profile names at `path`; `None` if they can't be had, which is said.
+    /// The contents of a file the profile names at `path`; `None` if it can't be read, which is reported.
     fn file(&mut self, path: &str, name: &str) -> Option<Vec<u8>> {
         (self.files)(name).map_err(|reason| self.reading.fail(path, reason)).ok()
     }
@@ -129,7 +129,8 @@ impl Resolver<'_> {
         digest.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
     }
 
-    /// Without streams there must be sessions, a capture or hosts with a control plane, unless it is said that there are none.
+    /// Requires sessions, a capture or hosts with a control plane if there are no streams, unless the profile states
+    /// that there are none.
     fn something_to_do(&mut self) {
         let is_busy = |port: &PortDoc| {
             let hosts_act = port.dhcp.is_some()

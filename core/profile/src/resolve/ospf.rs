@@ -17,7 +17,7 @@ use units::{Flap, Nanos, Schedule};
 const ROUTERS_MAX: usize = 1_024;
 /// LSAs of all routers of a port that are kept.
 const KEPT_MAX: u64 = 100_000;
-/// What a network mask of a stub network may cost.
+/// Maximum cost of a stub network.
 const INTERNAL_METRIC_MAX: u32 = 65_535;
 
 /// Links that a router has itself: to its neighbour, and its network.
@@ -69,7 +69,7 @@ fn internal_networks(ranges: &[RouteRange], shape: Option<(Shape, u32)>) -> u32 
     internal.map(|range| range.count.div_ceil(among)).fold(0, u32::saturating_add)
 }
 
-/// Whose internal routes are, and what to do if they are too many.
+/// Owner of the internal routes, and the remedy if they are too many.
 fn whose(shape: Option<(Shape, u32)>) -> (&'static str, &'static str) {
     match shape {
         Some(_) => ("each generated router", "let there be more routers"),
@@ -399,7 +399,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// The same for OSPFv3, whose routers have their links and their prefixes in LSAs of their own, and whose LSAs of routes have numbers.
+    /// The same for OSPFv3, whose routers have their links and their prefixes in separate LSAs, and whose LSAs of
+    /// routes are numbered.
     fn ospf_room_v3(
         &mut self,
         path: &str,

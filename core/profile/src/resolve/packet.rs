@@ -15,7 +15,7 @@ pub(super) struct Draft {
     pub(super) spec: PacketSpec,
     /// For each header its index in the document; `None` for one its author left out.
     origins: Vec<Option<usize>>,
-    /// Whether the author says what fills the payload.
+    /// Whether the profile defines the payload's filling.
     pub(super) is_filled: bool,
     /// How many VLAN tags of the sending host were put in; `None` if the tags are the author's.
     pub(super) tags: Option<usize>,
@@ -85,7 +85,7 @@ pub(super) struct Route {
     pub(super) to: Option<usize>,
     /// The host it goes to, if the stream's author names it.
     pub(super) to_host: Option<usize>,
-    /// Who takes the packets, if the stream's author says so.
+    /// Next hop of the packets, if given for the stream.
     pub(super) next_hop: Option<IpAddr>,
 }
 
@@ -121,7 +121,7 @@ impl Resolver<'_> {
         draft
     }
 
-    /// `draft` with the VLAN tags of the host `host` behind the port `from`, if it has none of its own.
+    /// `draft` with the VLAN tags of the host `host` behind the port `from`, if it has no tags.
     pub(super) fn tagged(&self, draft: &Draft, from: usize, host: usize) -> Draft {
         let mut draft = draft.clone();
         let vlans = self.ports.get(from).map(|port| port.hosts[host].vlans.clone());
@@ -136,7 +136,7 @@ impl Resolver<'_> {
         draft
     }
 
-    /// Makes the tags that [`Resolver::tagged`] put in those of another host.
+    /// Replaces the tags that [`Resolver::tagged`] added by another host's.
     pub(super) fn retag(&mut self, path: &str, draft: &mut Draft, from: usize, host: usize) {
         let Some(tags) = draft.tags else { return };
         let host = &self.ports[from].hosts[host];
@@ -238,7 +238,7 @@ impl Resolver<'_> {
         NextHop::PeerPort
     }
 
-    /// Who on the link takes a packet from `src` for `dst`.
+    /// Next hop on the link for a packet from `src` to `dst`.
     fn next_hop(&mut self, path: &str, src: Option<IpAddr>, dst: IpAddr, route: Route) -> NextHop {
         let port = &self.ports[route.from];
         let (host, family) = (&port.hosts[route.from_host], family(dst));
@@ -315,7 +315,7 @@ fn payload(element: &PacketElement) -> Option<Vec<u8>> {
     }
 }
 
-/// What a fill element fills the payload with. Random bytes are the same in every run: the same profile sends the same.
+/// Filling of the payload by a fill element. Random bytes are the same in every run: the same profile sends the same.
 fn fill(element: &PacketElement) -> Option<Fill> {
     let PacketElement::Keyed(map) = element else { return None };
     match map.first()? {

@@ -269,7 +269,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// What every link of a chain needs.
+    /// Checks the requirements of every link of a chain.
     fn check_links(&mut self, chain: &[ChainLink], streams: &[StreamPlan], once: bool) -> Option<()> {
         let head = &streams[chain[0].stream];
         let mut sound = true;
@@ -317,7 +317,7 @@ impl Resolver<'_> {
     }
 }
 
-/// What a stream's author says of the next one.
+/// Settings of a stream for the next one.
 struct Then {
     to: usize,
     link: ChainLink,

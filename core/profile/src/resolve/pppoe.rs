@@ -142,7 +142,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Whose a field is that a stream must leave to its clients.
+/// Owner of a field that a stream must leave to its clients.
 pub(super) fn whose(by: ClientsBy) -> &'static str {
     match by {
         ClientsBy::Dhcp => "DHCP",

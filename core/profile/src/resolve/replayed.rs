@@ -123,7 +123,7 @@ impl Resolver<'_> {
         Some((traces, report))
     }
 
-    /// What came of a capture, or nothing, and why is said.
+    /// Result of reading a capture, or nothing after reporting the reason.
     pub(super) fn of_file<T>(
         &mut self,
         path: &str,
@@ -134,7 +134,7 @@ impl Resolver<'_> {
         made.map_err(fail).ok()
     }
 
-    /// The frames of a capture, and how its directions are told apart if they are sent from two ports.
+    /// The frames of a capture, and how its directions are separated if they are sent from two ports.
     fn frames_and_split(
         &mut self,
         path: &str,
@@ -226,7 +226,7 @@ impl Resolver<'_> {
         plans
     }
 
-    /// Keys that say how a capture is sent as it is.
+    /// Refuses keys that only apply to a capture sent unmodified.
     fn refuse_beside_flows(&mut self, path: &str, stream: &StreamDoc, replay: &ReplayDoc) {
         let own = path.trim_end_matches(".replay");
         let others = [
@@ -366,7 +366,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Applies what 'rewrite' says; returns which hardware addresses come from the ports: source, destination.
+    /// Applies 'rewrite'; returns which hardware addresses are taken from the ports: source, destination.
     fn rewritten(
         &mut self,
         path: &str,
@@ -471,18 +471,18 @@ impl Resolver<'_> {
     }
 }
 
-/// Packets per second of flows of so many packets of which some are taken.
+/// Packets per second of flows of this number of packets, if only some are taken.
 fn mean_rate(flows: Pps, packets: u64, take: &FlowsTaken) -> Pps {
     let round = take.clients.saturating_mul(take.each).max(1);
     let taken = u128::from(flows.micro()) * u128::from(packets) * u128::from(take.of(round));
     Pps::from_micro(u64::try_from(taken / u128::from(round)).unwrap_or(u64::MAX))
 }
 
-/// All packets of a capture, those of both directions together.
+/// All packets of a capture, of both directions together.
 struct Whole {
     packets: u64,
     sizes: Sizes,
-    /// Whether the directions are streams of their own.
+    /// Whether the directions are separate streams.
     is_split: bool,
 }
 
@@ -500,7 +500,7 @@ fn share(places: &[u64], of: u64, all: u64) -> u64 {
     loops.saturating_mul(places.len() as u64).saturating_add(last)
 }
 
-/// The stream of a capture, or those of its two directions.
+/// The stream of a capture, or the streams of its two directions.
 fn directions(plan: &StreamPlan, traces: usize) -> Vec<StreamPlan> {
     let plan = StreamPlan { measure: false, integrity: false, ..plan.clone() };
     if traces < 2 {
@@ -521,7 +521,7 @@ fn directions(plan: &StreamPlan, traces: usize) -> Vec<StreamPlan> {
     vec![StreamPlan { name: client, ..plan }, back]
 }
 
-/// What a value of 'rewrite' means: `new`, or `old -> new`.
+/// Parses a value of 'rewrite': `new`, or `old -> new`.
 fn rule(field: &str, text: &str) -> Result<Rewrite, String> {
     let map = text.split_once("->").map(|(from, to)| (from.trim().to_owned(), to.trim().to_owned()));
     let port =

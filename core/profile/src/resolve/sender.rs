@@ -7,7 +7,7 @@ use crate::plan::PortPlan;
 use std::collections::{BTreeSet, HashMap};
 use std::net::IpAddr;
 
-/// The hosts of a port by what is asked of them.
+/// The hosts of a port, indexed for lookups.
 #[derive(Default)]
 pub(super) struct HostIndex {
     by_name: HashMap<String, usize>,
@@ -112,7 +112,7 @@ impl Resolver<'_> {
         owner.or_else(near).unwrap_or_else(|| self.host_of_family(port, ip.is_ipv4()))
     }
 
-    /// Warns if `source`, which goes from one address to another from packet to packet, has those of several hosts.
+    /// Warns if the addresses of `source`, which vary from packet to packet, belong to several hosts.
     pub(super) fn warn_of_sources(
         &mut self,
         name: &str,

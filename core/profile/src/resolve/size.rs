@@ -84,7 +84,7 @@ impl Resolver<'_> {
         sizes(written, seed).map_err(|error| self.reading.fail(path, error.to_string())).ok()
     }
 
-    /// Whether a frame of `size` holds the packet; if not, that is said.
+    /// Whether a frame of `size` holds the packet; reports an error if not.
     fn holds(&mut self, path: String, size: FrameLen, draft: &Draft, signature: usize) -> bool {
         let (bare, whole) = (draft.spec.shortest(0), draft.spec.shortest(signature));
         if size < bare {

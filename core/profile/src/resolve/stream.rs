@@ -17,15 +17,15 @@ use wire::{PacketSpec, signature};
 /// Streams a run can have.
 const MOST: u64 = signature::STREAMS_MAX as u64;
 
-/// Copies that may differ: each has a packet of its own in memory.
+/// Maximum number of copies that differ: each has a separate packet in memory.
 const DIFFERING_MAX: u32 = 1 << 18;
 
-/// What is wrong with a stream that says more than its packets can tell.
+/// Error for settings that need packets with a signature.
 pub(super) const NEEDS_SIGNATURE: &str = "needs packets with a signature: 'measure: true', and no 'replay'";
 
 /// Memory of a copy that equals the others: its entry, its name, and its places in tables.
 const COPY_BYTES: u64 = 2 * size_of::<StreamPlan>() as u64;
-/// Memory of a copy with a packet of its own.
+/// Memory of a copy with a separate packet, bytes.
 const DIFFERING_BYTES: u64 = 4_096;
 /// Memory of a copy in each group and each criterion, which may name it.
 const NAME_BYTES: u64 = 96;
@@ -35,9 +35,9 @@ const NAME_BYTES: u64 = 96;
 pub(super) enum PortName {
     /// Index in the plan; nothing is wrong with the port.
     Sound(usize),
-    /// Index in the plan; something about the port is wrong and was said.
+    /// Index in the plan; an error about the port was reported.
     Broken(usize),
-    /// The plan has no such port; that was said.
+    /// The plan has no such port; an error was reported.
     Missing,
 }
 

@@ -1,4 +1,4 @@
-//! What varies: from generators as written to a field program's variables and writes.
+//! Variable fields: from generators as written to a field program's variables and writes.
 
 use super::Resolver;
 use crate::document::packet::FieldValue;
@@ -15,7 +15,7 @@ const LIST_MAX: usize = 16 << 20;
 /// Bits of the widest number that varies.
 const WIDTH_MAX: u16 = 128;
 
-/// What names in 'vary' can mean.
+/// Names valid in 'vary'.
 pub(super) struct Fields<'a> {
     /// The packet's headers.
     pub(super) headers: &'a [Header],
@@ -36,7 +36,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// What varies, and what it is called.
+/// Variable fields and their names.
 #[derive(Clone, Default)]
 pub(super) struct Varying {
     pub(super) vary: Vary,
@@ -60,7 +60,7 @@ struct Varied<'a> {
     field: Field,
 }
 
-/// What a generator makes.
+/// Output of a generator.
 struct Made {
     variable: Variable,
     /// Where it is written, if it is.
@@ -82,9 +82,9 @@ impl From<Source> for Values {
     }
 }
 
-/// What a variable's name begins with.
+/// First character of a variable's name.
 const SIGIL: char = '$';
-/// Bytes of a variable that says nothing of them.
+/// Default size of a variable, bytes.
 const VARIABLE_BYTES: u8 = 8;
 
 impl Resolver<'_> {
@@ -235,7 +235,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What draws with every packet has no turns of its own.
+    /// Refuses turns for a generator that draws with every packet.
     fn refuse_turns(&mut self, varied: &Varied<'_>, doc: &GeneratorDoc, is_shared: bool) -> Option<()> {
         let turns = [
             ("every", doc.every.is_some()),
@@ -248,7 +248,7 @@ impl Resolver<'_> {
         None
     }
 
-    /// What a single word stands for.
+    /// The generator for a single word.
     fn word(&mut self, varied: &Varied<'_>, word: &str) -> Option<GeneratorDoc> {
         let text = |text: &str| Some(FieldValue::Text(text.trim().to_owned()));
         let (range, step) = match word.split_once(" step ") {
@@ -431,7 +431,7 @@ impl Resolver<'_> {
         self.drawn(varied, "lcg", doc, pick)
     }
 
-    /// Numbers drawn for a value of the field's width, by a generator of its own until somebody says that it is shared.
+    /// Numbers drawn for a value of the field's width, by a separate generator unless it is declared as shared.
     fn drawn(&mut self, varied: &Varied<'_>, key: &str, doc: &GeneratorDoc, pick: Pick) -> Option<Source> {
         let bytes = match varied.field.width {
             width @ (8 | 16 | 32 | 64) => width as u8 / 8,
@@ -604,7 +604,7 @@ fn share(variables: &mut [Variable], shared: &[usize], generator: u32) {
     }
 }
 
-/// Draws for a number of so many bytes.
+/// Number of draws for a number of this size.
 fn random_draws(bytes: u8) -> u32 {
     u32::from(bytes).div_ceil(2)
 }
@@ -675,7 +675,7 @@ fn target(place: Place, headers: &[Header]) -> Target {
     }
 }
 
-/// Values of `source` from the smallest to the largest, as far as that can be said.
+/// Range of the values of `source`, as far as it can be determined.
 pub(super) fn bounds(source: &Source) -> Option<(u128, u128)> {
     match source {
         Source::Range { first, step, count, width } => {

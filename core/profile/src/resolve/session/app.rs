@@ -11,7 +11,7 @@ use session::plan::{AppPlan, Carrier, Expect, HttpVersion, Member, Op, Program, 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// What an application is asked for in.
+/// Context of an application.
 pub(super) struct Surroundings {
     /// Whether clients are emulated.
     pub(super) client: bool,
@@ -25,7 +25,7 @@ pub(super) struct Surroundings {
 pub(super) struct Apps {
     pub(super) members: Vec<Member>,
     pub(super) carrier: Carrier,
-    /// Of members that have none of their own.
+    /// Ports of members without their own.
     pub(super) server_ports: (u16, u16),
 }
 
@@ -46,13 +46,13 @@ pub(super) struct Resolved {
     pub(super) port: Option<u16>,
 }
 
-/// What an application can go over.
+/// Transports that an application can use.
 #[derive(Clone, Copy)]
 struct Goes {
     name: &'static str,
     tcp: bool,
     udp: bool,
-    /// What it goes over if nothing is said.
+    /// Default transport.
     usually: Carrier,
 }
 
@@ -119,7 +119,7 @@ impl Resolver<'_> {
         ones
     }
 
-    /// What carries all of them.
+    /// Transport of all of them.
     fn carrier(&mut self, path: &str, doc: &SessionDoc, ones: &[One<'_>]) -> Option<Carrier> {
         let wanted = doc.transport.map(|transport| match transport {
             TransportDoc::Tcp => Carrier::Tcp,
@@ -298,7 +298,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// That a datagram of so many bytes fits into a packet.
+    /// Checks that a datagram of this number of bytes fits into a packet.
     pub(super) fn fits_datagram(&mut self, path: &str, bytes: u64, room: Option<u64>) {
         if let Some(room) = room.filter(|room| bytes > *room) {
             let reason = format!("{bytes}B in one datagram; the most is {room}B");
@@ -339,7 +339,7 @@ impl Resolver<'_> {
         Some(Apps { members, carrier, server_ports: server_ports? })
     }
 
-    /// A server tells applications apart by its ports.
+    /// Checks that applications of a server have different ports.
     fn check_ports_apart(&mut self, ones: &[One<'_>], apps: &Apps) {
         let ports = apps.ports();
         for (index, one) in ports.iter().enumerate() {
@@ -356,7 +356,7 @@ impl Resolver<'_> {
     }
 }
 
-/// A program for an end that nobody plays here.
+/// A program for an external end.
 pub(super) fn nothing() -> Arc<Program> {
     Arc::new(Program { ops: vec![Op::Expect(Expect::End)] })
 }

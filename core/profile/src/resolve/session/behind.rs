@@ -79,7 +79,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The ranges of hosts, those of one VLAN together, in which no address is twice. Clients are in one VLAN each.
+    /// The ranges of hosts, grouped by VLAN, with no address twice. Clients are in one VLAN each.
     fn layers(
         &self,
         whose: Whose,

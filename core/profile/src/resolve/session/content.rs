@@ -1,4 +1,4 @@
-//! What sessions send: texts with numbers in them, bytes, sizes.
+//! Content of sessions: texts with numbers in them, bytes, sizes.
 
 use crate::document::content::{ByDoc, ContentDoc, OtherDoc, PartDoc, SizeDoc, TextDoc};
 use crate::document::quantity::bytes;
@@ -15,8 +15,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// A number of bytes. What is drawn follows from how it is written alone, so that both ends of a program, which
-    /// write the same, draw the same.
+    /// A number of bytes. Random values depend only on the text of the size, so that both ends of a program, which have
+    /// the same text, draw the same.
     pub(super) fn amount(&self, size: &SizeDoc) -> Size {
         let seed = self.seed_of(&format!("{size:?}"), "size");
         match size {
@@ -49,7 +49,7 @@ impl Resolver<'_> {
         Content { parts: vec![Part::List { items: items.into(), order, by: by_of(by) }] }
     }
 
-    /// What a program sends.
+    /// Content that a program sends.
     pub(super) fn content(&mut self, path: &str, doc: &ContentDoc) -> Content {
         match doc {
             ContentDoc::Text(text) => Content { parts: self.parts(path, text) },
@@ -125,7 +125,7 @@ fn what_braces_mean(inside: &str) -> String {
     )
 }
 
-/// What stands between two braces: `session`, `request`, `1..1000`, `random 1..1000`, `hex 0..255`.
+/// Parses the text between two braces: `session`, `request`, `1..1000`, `random 1..1000`, `hex 0..255`.
 fn number(inside: &str, seed: u64) -> Option<Part> {
     let words: Vec<&str> = inside.split_whitespace().collect();
     let (hex, words) = match &words[..] {
@@ -152,7 +152,7 @@ fn counted(range: &str, step: u64) -> Option<(Values, u8)> {
     Some((Values::Range { first, step, count, by: By::Each }, width))
 }
 
-/// The ends of a range, and how many digits its numbers have if it says so by a leading zero.
+/// The ends of a range, and the number of digits of its numbers if a leading zero fixes it.
 fn range_of(text: &str) -> Option<(u64, u64, u8)> {
     let (first, last) = text.split_once("..")?;
     let width = if first.len() > 1 && first.starts_with('0') { first.len() } else { 0 };

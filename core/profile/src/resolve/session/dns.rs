@@ -1,4 +1,4 @@
-//! DNS: queries of clients, and what emulated servers answer.
+//! DNS: queries of clients, and responses of emulated servers.
 
 use super::app::{Resolved, Surroundings};
 use crate::document::OneOrMany;
@@ -13,13 +13,13 @@ use units::Nanos;
 
 /// Where DNS is.
 const PORT: u16 = 53;
-/// Bytes of UDP answers clients can take unless said otherwise: what fits every path of IPv6 (DNS flag day 2020).
+/// Default size of UDP responses that clients accept, bytes: fits every path of IPv6 (DNS flag day 2020).
 const EDNS: u64 = 1_232;
-/// Bytes of UDP answers of which nothing is said (RFC 1035 section 2.3.4).
+/// Size of UDP responses without EDNS, bytes (RFC 1035 section 2.3.4).
 const EDNS_NONE: u64 = 512;
 const RETRIES: u8 = 2;
 const RETRY_AFTER: Nanos = Nanos::from_secs(1);
-/// Seconds answers may be remembered unless said otherwise.
+/// Default time to live of records, s.
 const TTL: u32 = 60;
 /// Longest name, in text.
 const NAME_MAX: usize = 253;

@@ -11,7 +11,7 @@ use session::plan::AddressRange;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Hosts of one end of an entry at most: each has a row of its own in the result.
+/// Maximum number of hosts of one end of an entry: each has a separate row in the result.
 pub(super) const MOST: usize = 256;
 
 /// Hosts that may play an end, as far as its addresses are theirs.
@@ -20,9 +20,9 @@ struct Candidates {
     owned: BTreeMap<u128, usize>,
     /// Networks of hosts, as far as addresses of the end are on them.
     networks: Vec<(Span, usize)>,
-    /// The host that has what is on nobody's network.
+    /// The host for addresses on no host's network.
     first: usize,
-    /// Whether it is the only one with addresses of its own there.
+    /// Whether it is the only one with its own addresses there.
     is_sole: bool,
 }
 
@@ -135,7 +135,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// Who may play an end with these addresses; in these VLANs if they are said, and somebody is there.
+    /// Hosts that may play an end with these addresses; in these VLANs if they are given and have hosts.
     fn candidates(
         &self,
         port: usize,
@@ -182,7 +182,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// The host on whose network an address is that is nobody's own, in these VLANs if they are said; or the first of the
+    /// The host whose network includes an address of no host, in these VLANs if they are given; or the first of the
     /// address's family.
     fn host_near(&self, port: usize, ip: Option<IpAddr>, vlans: Option<&[u16]>) -> usize {
         let Some(ip) = ip else { return 0 };

@@ -1,4 +1,4 @@
-//! HTTP: requests of clients, and what emulated servers answer.
+//! HTTP: requests of clients, and responses of emulated servers.
 
 use super::app::{Resolved, Surroundings};
 use super::content::{fixed, weights};
@@ -17,16 +17,16 @@ use std::sync::Arc;
 
 /// Name of emulated servers.
 pub(super) const OUR_NAME: &str = "eagre.test";
-/// Bytes of a response's body unless said otherwise.
+/// Default length of a response's body, bytes.
 const BODY: u64 = 1_000;
-/// Fields that are written without being told.
+/// Fields that are written automatically.
 const WRITTEN: [&str; 4] = ["host", "connection", "content-length", "transfer-encoding"];
 /// Fields that HTTP/2 and HTTP/3 do not have.
 const NOT_IN_HTTP2: [&str; 4] = ["keep-alive", "proxy-connection", "te", "upgrade"];
 /// Longest head of a request.
 const HEAD_MAX: u64 = 65_535;
 
-/// What the application says of all requests.
+/// Settings of the application for all requests.
 struct Common<'a> {
     doc: &'a HttpDoc,
     host: Content,
@@ -88,7 +88,7 @@ impl Resolver<'_> {
         Some(Resolved { app: AppPlan::Http(Arc::new(plan)), port: Some(if tls { 443 } else { 80 }) })
     }
 
-    /// That nothing is asked for that the version does not have.
+    /// Checks that no feature is used that the version lacks.
     fn check_version(&mut self, path: &str, doc: &HttpDoc, requests: &[(HttpRequest, u32)]) {
         let version = doc.version();
         if version == HttpVersion::One {
@@ -132,7 +132,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Requests where 'response' says how long the answers are.
+    /// Requests where 'response' defines the length of the responses.
     fn sized_requests(
         &mut self,
         path: &str,
@@ -175,7 +175,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The request that is said for all.
+    /// The common request.
     fn request(&mut self, path: &str, common: &Common<'_>) -> HttpRequest {
         let doc = common.doc;
         let headers = self.headers(&format!("{path}.headers"), &doc.headers);
@@ -197,7 +197,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Several requests, each with what is said for all where it says nothing.
+    /// Several requests, each with the common settings as defaults.
     fn objects(
         &mut self,
         path: &str,
@@ -247,7 +247,7 @@ impl Resolver<'_> {
         requests
     }
 
-    /// The rule by which an emulated server answers an object at a path of its own.
+    /// The rule by which an emulated server responds to an object at its own path.
     fn object_rule(
         &mut self,
         path: &str,
@@ -315,7 +315,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What is answered if no rule fits: paths that are a number by so many bytes, others by 'response'.
+    /// Responses if no rule fits: paths that are a number get that many bytes, others 'response'.
     fn last_rules(&self, common: &Common<'_>) -> [HttpRule; 2] {
         let otherwise = match &common.doc.response {
             Some(size) => self.amount(size),
@@ -412,7 +412,7 @@ impl Resolver<'_> {
         content
     }
 
-    /// What is asked of an explicit proxy.
+    /// Tunnel request to an explicit proxy.
     pub(super) fn tunnel(&mut self, path: &str, doc: &TunnelDoc) -> TunnelPlan {
         let path = format!("{path}.tunnel");
         let to = self.text(&format!("{path}.to"), &doc.to);
@@ -444,13 +444,13 @@ fn is_field_value(bytes: &[u8]) -> bool {
     bytes.iter().all(|b| *b == b'\t' || (*b >= b' ' && *b != 0x7f))
 }
 
-/// The request for so many bytes.
+/// The request for this number of bytes.
 fn sized(request: HttpRequest, bytes: u64) -> HttpRequest {
     let response_bytes = (request.method != Method::Head).then_some(bytes);
     HttpRequest { path: Content::bytes(format!("/{bytes}")), response_bytes, ..request }
 }
 
-/// The rule that answers the path of so many bytes in chunks, if they are wanted.
+/// The rule for the path of this number of bytes in chunks, if chunks are enabled.
 fn chunked_path(bytes: u64, chunk: Option<u32>) -> Option<HttpRule> {
     chunk.map(|chunk| {
         HttpRule::ok(HttpPath::Exact(format!("/{bytes}")), body(Size::Fixed(bytes), Some(chunk)))
@@ -464,7 +464,7 @@ fn body(size: Size, chunk: Option<u32>) -> HttpBody {
     }
 }
 
-/// The Host field if nothing is said.
+/// The default Host field.
 fn default_host(around: &Surroundings) -> String {
     match around.first_server {
         Some(IpAddr::V4(ip)) if !around.server => ip.to_string(),

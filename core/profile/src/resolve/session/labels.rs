@@ -22,7 +22,7 @@ pub(super) enum Step {
     Add(Vec<(String, i64)>),
 }
 
-/// What decides a jump: a variable compared with a number.
+/// Condition of a jump: a variable compared with a number.
 #[derive(Debug)]
 pub(super) struct Condition {
     variable: String,

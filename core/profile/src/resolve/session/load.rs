@@ -85,7 +85,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// Keys that say what clients do, beside clients that are external.
+    /// Refuses load keys of clients if the clients are external.
     fn refuse_clients_load(&mut self, path: &str, doc: &SessionDoc) {
         let given = [
             ("open", doc.open.is_some()),

@@ -172,7 +172,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What needs both ends, or TCP.
+    /// Checks settings that need both ends, or TCP.
     fn check_promises(&mut self, path: &str, doc: &SessionDoc, ends: Ends, carrier: Option<Carrier>) {
         if doc.verify && (ends.client.is_none() || ends.server.is_none()) {
             let who = if ends.client.is_none() { "clients" } else { "servers" };

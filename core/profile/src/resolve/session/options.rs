@@ -1,4 +1,4 @@
-//! What is set of TCP, UDP and IP: defaults, then what the entry says, then what the end says.
+//! Settings of TCP, UDP and IP: defaults, then the entry's, then the end's.
 
 use super::Whose;
 use crate::document::options::{CloseByDoc, CongestionDoc, IpDoc, TcpDoc, UdpDoc};
@@ -13,11 +13,11 @@ use units::Nanos;
 use wire::Vlans;
 use wire::tunnel::PppoeLinks;
 
-/// Bytes of IP packets unless said otherwise: those of Ethernet.
+/// Default maximum length of IP packets: Ethernet's, bytes.
 const MTU: u16 = 1_500;
 /// Least MTU of IPv6 (RFC 8200 section 5).
 const MTU_V6_MIN: u16 = 1_280;
-/// Time to live unless said otherwise.
+/// Default time to live.
 const TTL: u8 = 64;
 /// Largest window of TCP (RFC 7323 section 2.3: 2^14 times 65,535 bytes, rounded down to a power of two).
 const WINDOW_MAX: u64 = 1 << 30;
@@ -25,31 +25,31 @@ const WINDOW_MAX: u64 = 1 << 30;
 const TIMESTAMP_STEPS: RangeInclusive<Nanos> = Nanos::from_millis(1)..=Nanos::from_secs(1);
 /// Largest window without scaling.
 const WINDOW_UNSCALED: u64 = 65_535;
-/// Silence after which a session over UDP ends unless said otherwise.
+/// Default idle time after which a session over UDP ends.
 const UDP_IDLE: Nanos = Nanos::from_secs(30);
 
-/// What the entry and one of its ends say.
+/// Settings of the entry and one of its ends.
 struct Said<'a, T> {
     both: Option<&'a T>,
     one: Option<&'a T>,
 }
 
 impl<'a, T> Said<'a, T> {
-    /// What wins, if either says it.
+    /// The value that takes precedence, if either is set.
     fn value<V>(&self, pick: impl Fn(&'a T) -> Option<V>) -> Option<V> {
         self.one.and_then(&pick).or_else(|| self.both.and_then(&pick))
     }
 }
 
 impl Resolver<'_> {
-    /// Says a warning that is not said yet: a file may be named several times.
+    /// Adds a warning once: a file may be named several times.
     pub(super) fn warn_once(&mut self, warning: String) {
         if !self.warnings.contains(&warning) {
             self.warnings.push(warning);
         }
     }
 
-    /// What the entry says for both ends is complained about once.
+    /// Reports an error in the entry's settings for both ends once.
     pub(super) fn fail_once(&mut self, path: impl Into<String>, reason: impl Into<String>) {
         let (path, reason) = (path.into(), reason.into());
         if !self.reading.errors.iter().any(|error| error.path == path && error.reason == reason) {

@@ -16,10 +16,10 @@ use std::net::IpAddr;
 /// Servers on the clients' own network whose MAC addresses are resolved one by one.
 const NEIGHBOURS_MAX: u128 = 4_096;
 
-/// What addresses of an end must not be.
+/// Error for addresses of mixed families.
 pub(super) const TWO_FAMILIES: &str = "the addresses of an end are all IPv4 or all IPv6; make two entries";
 
-/// Ports clients open from unless said otherwise (RFC 4814 section 4.5).
+/// Default port range of clients (RFC 4814 section 4.5).
 const CLIENT_PORTS: (u16, u16) = (1_024, 65_535);
 
 /// Which ports play the ends of an entry.
@@ -41,7 +41,7 @@ pub(super) struct Pools {
     pub(super) client_hosts: Vec<usize>,
     /// Indices of the hosts that emulated servers are.
     pub(super) server_hosts: Vec<usize>,
-    /// Whose addresses the clients' stand for, if they are the port's DHCP or PPPoE clients.
+    /// Kind of clients that the addresses are placeholders for, if they are the port's DHCP or PPPoE clients.
     pub(super) leased: Option<ClientsBy>,
     pub(super) hops: Vec<SessionHop>,
 }
@@ -107,7 +107,7 @@ pub(super) fn shared(ours: &[AddressRange], theirs: &[AddressRange]) -> Option<I
 }
 
 impl Resolver<'_> {
-    /// The ports of both ends; `None` if that can't be told.
+    /// The ports of both ends; `None` if they can't be determined.
     pub(super) fn ends(&mut self, path: &str, doc: &SessionDoc) -> Option<Ends> {
         let client = doc.client.as_ref().and_then(|client| client.port.as_deref());
         let server = doc.server.as_ref().and_then(|server| server.port.as_deref());
@@ -256,7 +256,7 @@ impl Resolver<'_> {
         Some(Pools { clients, client_ports, servers, client_hosts, server_hosts, leased, hops })
     }
 
-    /// As many addresses as the port has DHCP clients, which no host has: they stand for those of the leases.
+    /// As many addresses as the port has DHCP clients, which no host has: placeholders for the leases' addresses.
     ///
     /// They are of IPv6 if the servers are, or if there are no others.
     fn places_of_leases(&mut self, path: &str, port: usize, server_v6: bool) -> Option<Vec<AddressRange>> {
@@ -282,7 +282,8 @@ impl Resolver<'_> {
         Some(vec![AddressRange { first: ip(1), last: ip(count.1), weight: 1, host: 0 }])
     }
 
-    /// As many addresses as the port has PPPoE clients, which no host has: they stand for those of the sessions. All are of IPv4.
+    /// As many addresses as the port has PPPoE clients, which no host has: placeholders for the sessions' addresses.
+    /// All are IPv4.
     fn places_of_sessions(
         &mut self,
         path: &str,
@@ -402,7 +403,7 @@ impl Resolver<'_> {
         None
     }
 
-    /// That the port can answer for all of the addresses.
+    /// Checks that the port can reply for all of the addresses.
     fn check_hosts(&mut self, path: &str, ranges: &[AddressRange], port: usize, who: &str) {
         let plan = &self.ports[port];
         let spans: Vec<Span> = ranges.iter().map(Span::range).collect();
@@ -563,13 +564,13 @@ impl Resolver<'_> {
     }
 }
 
-/// Whether the profile says where all clients send to.
+/// Whether the profile defines the next hops of all clients.
 fn has_mac(doc: &SessionDoc) -> bool {
     let given = doc.client.as_ref().and_then(|client| client.mac.as_ref());
     matches!(given, Some(NextHopDoc::One(_)))
 }
 
-/// Where the clients of a host send to, if the profile says it.
+/// Next hop of a host's clients, if the profile defines it.
 fn next_hop<'d>(doc: &'d SessionDoc, host: &HostPlan) -> Option<&'d Mac> {
     match doc.client.as_ref()?.mac.as_ref()? {
         NextHopDoc::One(mac) => Some(mac),
@@ -577,12 +578,12 @@ fn next_hop<'d>(doc: &'d SessionDoc, host: &HostPlan) -> Option<&'d Mac> {
     }
 }
 
-/// What the host with the number `host` is called.
+/// Name of the host with the number `host`.
 fn whose(host: usize) -> &'static str {
     if host == 0 { "port" } else { "host" }
 }
 
-/// What of `span` is on a network, and what is before and behind it.
+/// The part of `span` on a network, and the parts before and after it.
 fn split(span: Span, network: Span) -> (Option<Span>, Vec<Span>) {
     let Some(inside) = span.common(network) else { return (None, vec![span]) };
     let mut beyond = Vec::new();

@@ -168,7 +168,7 @@ impl Resolver<'_> {
         Some(op)
     }
 
-    /// What is sent at once: at least a byte, at most a datagram.
+    /// Content of one send: at least a byte, at most a datagram.
     fn sent(&mut self, path: &str, doc: &ContentDoc, room: Option<u64>) -> Content {
         let content = self.content(path, doc);
         let bytes = longest(&content);

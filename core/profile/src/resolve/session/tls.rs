@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 /// How files of certificates and keys begin.
 const PEM: &[u8] = b"-----BEGIN ";
-/// Tickets to each client unless said otherwise.
+/// Default number of tickets to each client.
 const TICKETS: u8 = 2;
 
 impl Resolver<'_> {
@@ -68,7 +68,7 @@ impl Resolver<'_> {
         })
     }
 
-    /// That nothing is asked for that QUIC does not have (RFC 9001 section 4.2).
+    /// Checks that no feature is used that QUIC lacks (RFC 9001 section 4.2).
     fn check_quic(&mut self, path: &str, entry: &SessionDoc, doc: &TlsDoc) {
         if matches!(entry.tls, Some(TlsForm::Default(false))) {
             let reason = "HTTP/3 is always encrypted; remove 'tls: false', or use another 'version'";
@@ -179,7 +179,7 @@ fn listed<T>(list: &Option<OneOrMany<T>>) -> impl Iterator<Item = &T> {
     list.iter().flat_map(OneOrMany::with_paths).map(|(_, value)| value)
 }
 
-/// What of an application is HTTP; `Some(None)` is HTTP of which nothing is said.
+/// The HTTP part of an application; `Some(None)` is HTTP with defaults.
 fn http_of(app: &AppDoc) -> Option<Option<&HttpDoc>> {
     match app {
         AppDoc::Word(AppWord::Http) => Some(None),

@@ -131,7 +131,7 @@ impl Resolver<'_> {
         Some(SideTunnel { tunnel, host, vlans, hop, fits_mtu: false })
     }
 
-    /// What kind of tunnel it is, and its UDP ports. Identifiers of clients are not counted yet.
+    /// Kind of the tunnel, and its UDP ports. Identifiers of clients are not numbered yet.
     fn tunnel_kind(
         &mut self,
         path: &str,
