@@ -106,7 +106,7 @@ impl Settings for AddressConfig {
     }
 }
 
-/// What was found.
+/// Findings at one number of addresses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AddressRow {
     /// `capacity` or `learning rate`.
@@ -115,7 +115,7 @@ pub struct AddressRow {
     pub value: Option<u64>,
     /// The smallest that failed.
     pub failed: Option<u64>,
-    /// What bounds it from above.
+    /// Limit of the value from above.
     pub limit: Limit,
     /// Why the smallest that failed did: frames lost and flooded.
     pub failed_by: Option<(u64, u64)>,
@@ -141,7 +141,7 @@ impl Row for AddressRow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     Capacity,
-    /// With so many addresses, all of which are known to fit.
+    /// Rate at a number of addresses that are known to fit.
     Rate(u64),
 }
 

@@ -1,7 +1,7 @@
 //! Whether trials agree: a load at which more was lost than at a higher one.
 //!
-//! A search believes each trial. Where a device, or the machine it shares with the tester, answers the same question
-//! differently from one trial to the next, results contradict each other; this says so, with both trials.
+//! A search trusts each trial. Where a device, or the machine it shares with the tester, behaves differently from one
+//! trial to the next, results contradict each other; this module reports such contradictions, with both trials.
 
 use crate::result::{MethodResult, Standing, TrialNote, ordinal};
 use crate::testbed::Frames;
@@ -22,8 +22,8 @@ struct Load<'a> {
     loss: f64,
 }
 
-/// For each frame length whose trials disagree, a sentence with the two that do most, and the loads between which
-/// nothing is certain. `results` are those of all methods that ran on one configuration of a device.
+/// For each frame length with contradicting trials, a sentence with the two that differ most, and the loads between
+/// which nothing is certain. `results` are the results of all methods that ran on one configuration of a device.
 pub(crate) fn disagreements(results: &[MethodResult]) -> Vec<String> {
     let loads: Vec<Load<'_>> = results.iter().flat_map(loads).collect();
     let mut told: Vec<&Frames> = Vec::new();

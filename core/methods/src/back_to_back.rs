@@ -143,7 +143,7 @@ pub struct BackToBackRow {
     pub disturbed: u32,
     /// Why there was nothing to search.
     pub skipped: Option<String>,
-    /// What bounds the throughput from above. Archives of older versions do not say.
+    /// Limit of the throughput from above. Absent in archives of older versions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub throughput_limit: Option<Limit>,
 }
@@ -215,7 +215,7 @@ impl Bursts {
         }
     }
 
-    /// Notes the search's answer and begins the next.
+    /// Records the search's result and starts the next search.
     fn conclude(&mut self) {
         self.found.push((self.search.passed().unwrap_or(0), self.search.limit()));
         let max = self.line.packets_in(self.config.burst_max);

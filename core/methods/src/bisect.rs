@@ -1,7 +1,7 @@
 //! Finds the largest whole number at which trials pass. Rates in millionths of a frame per second, frames of a burst,
 //! addresses and sessions are all whole numbers.
 //!
-//! Invariant: everything asked for lies between `min` and `max`, above what passed and below what failed.
+//! Invariant: every probe lies between `min` and `max`, above passed and below failed values.
 
 use crate::draft::{Limit, Verdict};
 
@@ -13,7 +13,7 @@ pub(crate) struct Bisect {
     resolution: u64,
     /// Bounds this share of the upper one apart are near enough, too.
     share: f64,
-    /// What to try on the way up, ascending; then `max`.
+    /// Values to try on the way up, ascending; then `max`.
     ladder: Vec<u64>,
     /// First step down from a failure while nothing has passed; doubled each time. `None` halves instead.
     descent: Option<u64>,
@@ -21,7 +21,7 @@ pub(crate) struct Bisect {
     /// The smallest that did not pass, by the DUT or by the tester.
     failed: Option<(u64, Limit)>,
     failed_by_dut: Option<u64>,
-    /// The smallest and the largest of which trials say nothing.
+    /// The smallest and the largest value whose trials were inconclusive.
     unknown: Option<(u64, u64)>,
     /// `unknown` is a single value, which is tried again once something has passed.
     again: bool,
@@ -48,7 +48,7 @@ impl Bisect {
         }
     }
 
-    /// Until its bounds are this share of the upper one apart: steps get smaller as the answer does.
+    /// Until its bounds are this share of the upper one apart: steps get smaller as the value does.
     pub(crate) fn within(self, share: f64) -> Self {
         Self { share, ..self }
     }
@@ -74,12 +74,12 @@ impl Bisect {
         Self { failed: Some((failed, limit)), ..self }
     }
 
-    /// Between these, trials said nothing.
+    /// Between these, trials were inconclusive.
     pub(crate) fn around(self, unknown: Option<(u64, u64)>) -> Self {
         Self { unknown, ..self }
     }
 
-    /// What to try next; `None` when there is nothing to gain.
+    /// Next value to try; `None` when there is nothing to gain.
     pub(crate) fn probe(&self) -> Option<u64> {
         let failed = self.failed();
         match self.open_unknown() {
@@ -91,7 +91,7 @@ impl Bisect {
         }
     }
 
-    /// What to try above what passed and below `above`.
+    /// Value to try above passed ones and below `above`.
     fn between(&self, above: Option<u64>) -> Option<u64> {
         match (self.passed, above) {
             (None, None) => Some(self.ladder.first().copied().unwrap_or(self.max)),
@@ -107,7 +107,7 @@ impl Bisect {
         }
     }
 
-    /// What to try above values of which nothing is known.
+    /// Value to try above values that have not been tried.
     fn beyond(&self, high: u64) -> Option<u64> {
         match self.failed() {
             Some(failed) => (!self.is_near(high, failed)).then(|| high + (failed - high) / 2),
@@ -186,7 +186,7 @@ impl Bisect {
         self.failed_by_dut.filter(|failed| self.passed.is_none_or(|passed| passed < *failed))
     }
 
-    /// What bounds the answer.
+    /// Limit of the result.
     pub(crate) fn limit(&self) -> Limit {
         match (self.passed, self.failed) {
             _ if self.probe().is_some() => Limit::Open,
@@ -216,7 +216,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever trials say, the search ends, and what bounds it is what they said.
+        /// For any outcome of the trials, the search ends, and its bounds are outcomes of trials.
         #[test]
         fn bounds_are_what_trials_said(
             capacity in 1u64..2_000,

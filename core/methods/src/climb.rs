@@ -7,7 +7,7 @@ use crate::result::bounded_by;
 use crate::settings::ConfigError;
 use units::Nanos;
 
-/// What the search may do.
+/// Limits of the search.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClimbConfig {
     /// Smallest and largest value tried.
@@ -75,7 +75,7 @@ impl Climb {
         self.tired = matches!(verdict, Verdict::Fail | Verdict::Disturbed);
     }
 
-    /// What bounds the answer.
+    /// Limit of the result.
     pub(crate) fn limit(&self) -> Limit {
         self.bisect.limit()
     }
@@ -100,8 +100,8 @@ pub(crate) fn nothing_known(limit: Limit) -> &'static str {
     }
 }
 
-/// The answer of a search that has ended: `found`, if anything passed, what the device failed at and why, if it did, and what
-/// bounds the answer.
+/// The result of a search that has ended: `found`, if anything passed, the failure of the device and its reason, if it
+/// failed, and the limit of the result.
 pub(crate) fn answer(limit: Limit, found: Option<String>, failed: Option<(String, String)>) -> String {
     let said = failed.map(|(at, why)| format!("; at {at}: {why}"));
     match (found, said, limit) {

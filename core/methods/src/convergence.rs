@@ -5,7 +5,7 @@
 //! routes. By the first packet: when it left that arrived by the other path, less the instant of the withdrawal. Both count
 //! from and to departures, so the delay of neither path is in them, and they agree for routes that change all at once.
 //!
-//! Not here: who withdraws, and how packets of one path are told from those of another.
+//! Not here: withdrawing routes, and distinguishing packets of different paths.
 
 use crate::draft::{Draft, InTurn, Procedure, Seen, Stage};
 use crate::finding::{Finding, GoalMeaning};
@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// What the two ways may differ by, besides the gap between two packets of a stream.
+/// Allowed difference of the two ways, besides the gap between two packets of a stream.
 const SLACK: Nanos = Nanos::from_millis(1);
 /// Shares of a trial, in thousandths: when routes are withdrawn, from when on packets belong to their return, when they return.
 const WITHDRAW: u64 = 250;
@@ -179,7 +179,7 @@ pub struct ConvergenceRow {
     /// Most that the two ways differed by, of one stream in one trial.
     #[serde(rename = "apart_max_s")]
     pub apart_max: Option<f64>,
-    /// What they may differ by: a gap between two packets of a stream, and 1 ms.
+    /// Allowed difference: a gap between two packets of a stream, and 1 ms.
     #[serde(rename = "apart_allowed_s")]
     pub apart_allowed: Option<f64>,
     /// Why they differed by more, a sentence for each trial in which they did.
@@ -201,7 +201,7 @@ pub struct ConvergenceRow {
 }
 
 impl ConvergenceRow {
-    /// What a reader of the times must know.
+    /// Remark on the times.
     fn note(&self) -> Option<String> {
         let mut notes = Vec::new();
         let mut say = |trials: u32, what: &str| {
@@ -275,7 +275,7 @@ struct Withdrawals {
     tester_limited: u32,
 }
 
-/// What one stream did after the withdrawal, s.
+/// Times of one stream after the withdrawal, s.
 struct Change {
     by_loss: f64,
     by_first_packet: f64,
@@ -317,7 +317,7 @@ impl Withdrawals {
         changes
     }
 
-    /// Compares the two ways, and says why they differ if they do.
+    /// Compares the two ways, and gives the reason if they differ.
     fn compare(&mut self, streams: &[StreamConvergence], changes: &[Change], seen: &Seen<'_>) {
         let apart = |(stream, change): (&StreamConvergence, &Change)| {
             let allowed = (stream.gap_ns + SLACK.0 as f64) / 1e9;
@@ -426,7 +426,7 @@ impl Withdrawals {
     }
 }
 
-/// Why loss and the first packet do not say the same of a stream.
+/// Why loss and the first packet give different times for a stream.
 fn why_apart(change: &PathChange, found: &Change, seen: &Seen<'_>) -> String {
     if seen.outcome.disturbed {
         return format!("the tester was disturbed: {}", seen.outcome.reasons.join("; "));

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-/// What is known of a step.
+/// Result of the trials of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepFound {
     /// As good as the first.

@@ -15,7 +15,7 @@ pub(crate) struct Draft {
     pub(crate) label: String,
     pub(crate) kind: TrialKind,
     pub(crate) frames: Frames,
-    /// Load of the first group; the others follow by share. `None`: the kind says it all.
+    /// Load of the first group; the others follow by share. `None`: the kind determines it.
     pub(crate) rate: Option<Pps>,
     pub(crate) duration: Nanos,
     /// How long the device rests before it.
@@ -79,7 +79,7 @@ impl Draft {
         Self { retries: 0, ..self }
     }
 
-    /// The request that comes of it.
+    /// The request for this draft.
     pub(crate) fn request(&self, testbed: &Testbed, method: &str, number: u64) -> TrialRequest {
         let mut request = TrialRequest {
             number,
@@ -99,7 +99,7 @@ impl Draft {
     }
 }
 
-/// An outcome and whether it says anything about the DUT.
+/// An outcome and whether it is evidence about the DUT.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen<'a> {
     pub(crate) outcome: &'a TrialOutcome,
@@ -109,8 +109,8 @@ pub(crate) struct Seen<'a> {
     pub(crate) last: bool,
 }
 
-/// Trials in a row that can't be judged, after which a search ends. What other processes do to the tester does not depend on
-/// the load, so lower loads would not help.
+/// Trials in a row that can't be judged, after which a search ends. Disturbances of the tester by other processes do
+/// not depend on the load, so lower loads would not help.
 pub(crate) const UNJUDGED_MAX: u32 = 3;
 
 impl Seen<'_> {
@@ -155,7 +155,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Why the trial says nothing.
+    /// Why the trial is inconclusive.
     fn unknown(&self) -> Verdict {
         match () {
             () if self.outcome.generator_limited => Verdict::Tester,
@@ -165,12 +165,12 @@ impl Seen<'_> {
     }
 }
 
-/// What a trial says about the point it was run at.
+/// Result of a trial at its point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Pass,
     Fail,
-    /// The tester could not do what was asked for.
+    /// The tester could not offer the requested load.
     Tester,
     /// The tester was kept from its work: another trial may well do better.
     Disturbed,
@@ -185,7 +185,7 @@ impl Verdict {
     }
 }
 
-/// What bounds a figure from above.
+/// Limit of a figure from above.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Limit {
@@ -214,7 +214,7 @@ impl Limit {
         matches!(self, Self::Tester | Self::Disturbed)
     }
 
-    /// What tables remark beside a value, or in place of one.
+    /// Remark of tables beside a value, or in place of one.
     pub(crate) fn note_of(self, value: Option<f64>) -> Option<&'static str> {
         match (self, value) {
             (Self::Disturbed, None) => Some("can't be judged: the tester was disturbed"),
@@ -223,7 +223,7 @@ impl Limit {
         }
     }
 
-    /// What tables remark, unless the DUT is the limit.
+    /// Remark of tables, unless the DUT is the limit.
     pub(crate) fn note(self) -> Option<&'static str> {
         match self {
             Self::Dut => None,
@@ -236,11 +236,11 @@ impl Limit {
     }
 }
 
-/// A part of a method that asks for trials in turn.
+/// A part of a method that requests trials in turn.
 pub(crate) trait Stage: Clone + Send {
-    /// The next trial; called once for each. `None`: nothing more to ask.
+    /// The next trial; called once for each. `None`: no more trials.
     fn next(&mut self) -> Option<Draft>;
-    /// Takes what came of the trial asked for last.
+    /// Processes the outcome of the last requested trial.
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>);
     /// Whether an outcome that is not valid decides all the same what the trial was for; by default, it does not.
     fn decides(&self, _: &Draft, _: &Seen<'_>) -> bool {
@@ -252,7 +252,7 @@ pub(crate) trait Stage: Clone + Send {
 pub(crate) trait Procedure: Stage {
     fn name(&self) -> &'static str;
     fn findings(&self) -> Findings;
-    /// What it found, in sentences, one for each row.
+    /// Findings in sentences, one for each row.
     fn summary(&self) -> Vec<String>;
     /// Choices and caveats the reader must know.
     fn remarks(&self) -> Vec<String> {

@@ -18,9 +18,9 @@ pub const PROBES: u32 = 3;
 /// Why a method stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Fault {
-    /// What kind of fault.
+    /// Kind of fault.
     pub kind: FaultKind,
-    /// What is wrong, in a sentence.
+    /// Description, one sentence.
     pub sentence: String,
 }
 
@@ -54,7 +54,7 @@ impl Fault {
     }
 }
 
-/// What has been seen of the testbed's health.
+/// Observations of the testbed's health.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Health {
     /// The highest share of the line rate at which anything of a group arrived.
@@ -105,7 +105,8 @@ impl Health {
         self.silence(request, outcome)
     }
 
-    /// Silence is suspect if nothing was ever heard, or if something was heard at this load or a higher one.
+    /// No received packets are suspect if none were ever received, or if some were received at this load or a higher
+    /// one.
     fn listen(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
         self.heard.resize(outcome.groups.len(), None);
         self.silent.resize(outcome.groups.len(), false);

@@ -1,6 +1,6 @@
 //! A finding: what a method found for one frame length and one goal, as a value with bounds.
 //!
-//! Tables, comparisons and trends read findings. A method's own rows say more, in shapes of their own.
+//! Tables, comparisons and trends read findings. A method's own rows have more detail, in their own types.
 
 use crate::interval::Criterion;
 use crate::outcome::LatencySummary;
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use units::quantity;
 
-/// What a method found for one frame length and one goal.
+/// Finding of a method for one frame length and one goal.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finding {
     /// Frame length or mix: `64B`, `imix`; of sessions, the application.
@@ -22,13 +22,14 @@ pub struct Finding {
     pub goal: String,
     /// `pps`, `bps`, `ns`, `s`, `frames`, `sessions`, `ratio`, `/s`, or empty.
     pub unit: String,
-    /// The answer. If absent, `note` gives the reason.
+    /// The value. If absent, `note` gives the reason.
     pub value: Option<f64>,
     /// Largest value known to be reached, in `unit`.
     pub lower: Option<f64>,
     /// Smallest value known not to be reached, in `unit`.
     pub upper: Option<f64>,
-    /// What trials that can't be judged suggest, in `unit`: the highest load at which the tester may have lost all that was lost.
+    /// Indication from trials that can't be judged, in `unit`: the highest load at which the tester may have lost all
+    /// lost packets.
     #[serde(default)]
     pub indicative: Option<f64>,
     /// How far apart `lower` and `upper` are at most where trials agree, in `unit`: where the search ends.
@@ -86,7 +87,7 @@ impl Finding {
         Self { note: note.map(Into::into), ..self }
     }
 
-    /// What trials that can't be judged suggest, in the note as well.
+    /// Adds the indication from trials that can't be judged, also to the note.
     pub(crate) fn indicating(self, indicative: Option<f64>) -> Self {
         let Some(value) = indicative else { return self };
         let said = format!("indicative: {}", quantity(value, &self.unit));
@@ -109,9 +110,9 @@ impl Finding {
 pub struct GoalMeaning {
     /// [`Finding::goal`], without what follows a space.
     pub goal: &'static str,
-    /// What reports call it.
+    /// Name in reports.
     pub name: &'static str,
-    /// What it means, in the words of the RFCs.
+    /// Definition, in the words of the RFCs.
     pub definition: &'static str,
 }
 

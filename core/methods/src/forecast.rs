@@ -7,7 +7,7 @@ use crate::outcome::{
 use crate::trial::{Objective, ServiceLoad, TrialKind, TrialRequest};
 use std::collections::BTreeMap;
 
-/// What has been seen to pass and to fail, by kind of trial and frames.
+/// Observed passes and failures, by kind of trial and frames.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Forecast {
     seen: BTreeMap<String, (f64, f64)>,
@@ -41,7 +41,7 @@ impl Forecast {
         }
     }
 
-    /// What would come of `request`.
+    /// Expected outcome of `request`.
     pub(crate) fn outcome(&self, request: &TrialRequest) -> TrialOutcome {
         let pass = (self.capacity(request) / request.magnitude().max(1e-300)).min(1.0);
         let mut outcome = TrialOutcome::forwarded(request, |_, sent| {
@@ -108,7 +108,7 @@ fn sessions(value: f64, pass: f64) -> SessionOutcome {
     }
 }
 
-/// Trials whose outcomes say something about each other.
+/// Key of trials whose outcomes are evidence about each other.
 fn subject(request: &TrialRequest) -> String {
     match &request.kind {
         TrialKind::Burst { .. } => format!("burst {}", request.frames),

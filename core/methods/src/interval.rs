@@ -1,8 +1,8 @@
 //! Between which bounds a finding lies, by the trials of all methods that ran on one configuration of a device.
 //!
-//! A search believes each trial. Where the same load, or a lower one, does worse in another trial, what was found is not
-//! certain: its bounds move apart until every trial agrees with them, and the finding says which trials disagree and
-//! whether the tester was disturbed.
+//! A search trusts each trial. Where the same load, or a lower one, does worse in another trial, the finding is not
+//! certain: its bounds move apart until every trial agrees with them, and the finding lists the contradicting trials
+//! and whether the tester was disturbed.
 //!
 //! Invariant: no trial that counts lost more than the finding allows at a load up to `lower`, and none less from `upper` on,
 //! unless the finding's own rule allows for repeats that disagree.
@@ -19,13 +19,14 @@ use units::Nanos;
 
 /// Shares of the line rate nearer to each other than this are one load.
 const SAME_LOAD: f64 = 1e-9;
-/// What another method's trial may lose more than a goal that allows for lossy trials.
+/// Additional loss allowed in another method's trial by a goal that allows for lossy trials.
 const SLACK: f64 = 1e-4;
 
 /// Which trials speak for a finding, and which against it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Criterion {
-    /// A load passes with at most this loss ratio in a trial of full length; it fails if so many trials lost more.
+    /// A load passes with at most this loss ratio in a trial of full length; it fails if this number of trials lost
+    /// more.
     Loss {
         /// Loss ratio that still passes.
         ratio: f64,
@@ -125,7 +126,7 @@ impl Interval {
         interval
     }
 
-    /// What contradicts a highest load.
+    /// Trials that contradict a highest load.
     fn of_load(&mut self, criterion: &Criterion, line: Option<f64>, number: usize, all: &[MethodResult]) {
         let line = if self.unit == "ratio" { Some(1.0) } else { line };
         let Some(scale) = line.filter(|line| *line > 0.0) else { return };
@@ -161,7 +162,7 @@ impl Interval {
         ));
     }
 
-    /// What contradicts a loss ratio at a load.
+    /// Trials that contradict a loss ratio at a load.
     fn on_curve(&mut self, share: f64, number: usize, all: &[MethodResult]) {
         let Some(value) = self.value else { return };
         let own = Criterion::Curve { share };
@@ -183,7 +184,7 @@ impl Interval {
         }
     }
 
-    /// What is in doubt.
+    /// Description of the doubt.
     fn sentence(&self) -> Option<String> {
         let doubt = self.doubt.as_ref()?;
         // A curve has its points, and the remark on trials that disagree.
@@ -278,7 +279,8 @@ impl Criterion {
         }
     }
 
-    /// What the trials at one load say. A method's own rule judges its own trials; another method's stand for themselves.
+    /// Verdict of the trials at one load. A method's own rule judges its own trials; another method's are judged
+    /// singly.
     fn passes(&self, notes: &[&TrialNote], is_own: bool) -> Option<bool> {
         let (ratio, trial) = self.asks();
         let lossy = |note: &&&TrialNote| note.loss_ratio_least() > ratio;

@@ -6,7 +6,7 @@
 //! Many servers ping an address before they first offer it, which takes seconds at any rate. So one client begins by itself first: if it
 //! waits too long, that delay is the finding, and no rate is searched. Before the search ends, the rate that failed is tried again.
 //!
-//! Not here: who asks, and DHCP.
+//! Not here: clients, and DHCP.
 
 use crate::climb::{self, Climb, ClimbConfig, doubling};
 use crate::draft::{Draft, Limit, Procedure, Seen, Stage, Verdict};
@@ -23,7 +23,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// What its findings go by, in place of frames.
+/// Label of its findings, in place of frames.
 pub(crate) const FRAME: &str = "leases";
 /// Highest rate of clients.
 const RATE_MAX: u64 = 1_000_000;
@@ -133,13 +133,13 @@ impl Settings for LeaseConfig {
 pub struct LeasePoint {
     /// Clients per second that were to begin.
     pub rate: u64,
-    /// What came of it.
+    /// Outcome.
     pub outcome: LeaseOutcome,
     /// Why it did not pass; empty if it did.
     pub violations: Vec<String>,
 }
 
-/// What was found.
+/// Findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LeaseRow {
     /// The time each client has to get its lease, s.
@@ -153,7 +153,7 @@ pub struct LeaseRow {
     pub failed: Option<LeasePoint>,
     /// How far apart bounds may be, as a share.
     pub resolution: f64,
-    /// What bounds the rate from above.
+    /// Limit of the rate from above.
     pub limit: Limit,
 }
 
@@ -212,7 +212,7 @@ impl Row for LeaseRow {
 pub(crate) struct LeaseSearch {
     config: LeaseConfig,
     climb: Climb,
-    /// Whether one client by itself has been asked for.
+    /// Whether the trial with a single client has been requested.
     begun: bool,
     alone: Option<LeaseOutcome>,
     /// Rates that failed and were tried again.
@@ -382,7 +382,7 @@ mod tests {
     use crate::MethodConfig;
     use crate::outcome::{LatencySummary, TrialOutcome};
 
-    /// A server that answers so many clients a second; others wait, and repeat what they said after four seconds.
+    /// A server that serves this number of clients a second; others wait, and repeat their messages after four seconds.
     fn served(rate: u64, capacity: u64, config: &LeaseConfig) -> LeaseOutcome {
         let clients = rate * config.duration.0 / 1_000_000_000;
         let waited = (clients as f64 / capacity as f64 - clients as f64 / rate as f64).max(0.0) * 1e9 + 1e6;
@@ -407,7 +407,7 @@ mod tests {
         bound_after(1, 1e6)
     }
 
-    /// A server of which each trial, numbered from 0, has an outcome of its own.
+    /// A server with a separate outcome for each trial, numbered from 0.
     fn by_trial(
         config: &LeaseConfig,
         of: impl Fn(u64, u64, bool) -> LeaseOutcome,

@@ -1,7 +1,7 @@
 //! Test methods: which trial comes next, and what the outcomes mean.
 //!
-//! Every method is a state machine behind one trait, [`Method`]: it asks for a trial, takes the outcome, asks for the
-//! next. Whoever drives it, an engine on real ports or a simulation, is all the same to it.
+//! Every method is a state machine behind one trait, [`Method`]: it requests a trial, processes the outcome, requests
+//! the next. Its driver, an engine on real ports or a simulation, makes no difference to it.
 //!
 //! - RFC 2544 throughput, latency, frame loss rate, system recovery, reset; RFC 9004 back-to-back frames
 //! - MLRsearch (several goals at once), MRR, soak, load sweep

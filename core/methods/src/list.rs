@@ -29,7 +29,7 @@ macro_rules! methods {
             $(#[doc = $about] $method(Vec<$row>),)*
         }
 
-        /// What the methods are called.
+        /// Names of the methods.
         const ABOUT: &[About] = &[$($config::ABOUT),*];
 
         impl MethodConfig {
@@ -45,7 +45,7 @@ macro_rules! methods {
                 }
             }
 
-            /// Its names, and what reports say of it.
+            /// Its names and descriptions for reports.
             pub fn about(&self) -> &'static About {
                 match self {
                     $(Self::$method(_) => &$config::ABOUT,)*
@@ -128,7 +128,7 @@ impl MethodConfig {
         Ok(self.settings().start(testbed))
     }
 
-    /// Minutes instead of hours: short trials, few repeats. Results say where that is less than an RFC requires.
+    /// Minutes instead of hours: short trials, few repeats. Results note where that is less than an RFC requires.
     pub fn quicken(&mut self) {
         self.settings_mut().quicken();
     }
@@ -138,7 +138,7 @@ impl MethodConfig {
         self.settings_mut().set_trial(trial);
     }
 
-    /// The frames it sends; empty if it sends none of its own.
+    /// The frames it sends; empty if it uses the profile's.
     pub fn sizes(&self) -> Vec<Frames> {
         self.settings().sizes()
     }
@@ -160,7 +160,7 @@ impl MethodConfig {
         }
     }
 
-    /// What it needs besides streams or sessions.
+    /// Requirements besides streams or sessions.
     pub fn requirements(&self) -> Vec<Requirement> {
         self.settings().requirements()
     }
@@ -178,7 +178,7 @@ impl Findings {
         found.filter(|known| known.rate.micro() > 0).collect()
     }
 
-    /// Whether an answer is missing because trials can't be judged: the tester was disturbed.
+    /// Whether a result is missing because trials can't be judged: the tester was disturbed.
     pub fn is_unjudged(&self) -> bool {
         self.rows().iter().any(|row| row.is_unjudged())
     }
@@ -194,13 +194,13 @@ impl Findings {
         self.rows().iter().any(|row| row.has_failed())
     }
 
-    /// What came of each row, with its values.
+    /// Result of each row, with its values.
     pub fn answers(&self) -> Vec<(RowAnswer, Vec<Finding>)> {
         self.rows().into_iter().map(|row| (answer(row), row.findings())).collect()
     }
 }
 
-/// What came of a row.
+/// Result of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowAnswer {
     /// It has a value.
@@ -246,7 +246,7 @@ pub fn makes_curves(result_name: &str) -> bool {
     ABOUT.iter().find(named).is_none_or(|about| about.makes_curves)
 }
 
-/// What the methods' files say of a goal: `latency_mean at 50%` is a `latency_mean`, `pdr 0.5%` a `pdr`.
+/// Meaning of a goal in the methods' files: `latency_mean at 50%` is a `latency_mean`, `pdr 0.5%` a `pdr`.
 pub fn meaning(goal: &str) -> Option<GoalMeaning> {
     let goal = goal.split(' ').next().unwrap_or(goal);
     let same = |meaning: &&GoalMeaning| meaning.goal.eq_ignore_ascii_case(goal);

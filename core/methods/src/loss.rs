@@ -14,12 +14,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use units::{Nanos, Pps, quantity};
 
-/// How far above what the tester offered at best loads still are tried that were asked for one by one.
+/// Margin above the tester's maximum offered load up to which individually requested loads are still tried.
 const MARGIN: f64 = 1.25;
 /// The share of what the tester offered at best that it surely can offer again.
 const HEADROOM: f64 = 0.9;
-/// Where the tester can't send the line rate few steps may lie where a device begins to lose: a curve with loss goes on to so
-/// many known points.
+/// Where the tester can't send the line rate, few steps may lie where a device begins to lose: a curve with loss
+/// continues to this number of known points.
 const KNOWN_LEAST: usize = 6;
 /// Steps are placed anew no later than this.
 const POINTS_MAX: usize = 100;
@@ -81,7 +81,7 @@ impl LossConfig {
         })
     }
 
-    /// The loads that were asked for one by one, the highest first.
+    /// The individually requested loads, the highest first.
     fn absolute(&self) -> Result<Vec<Pps>, ConfigError> {
         let rates: Result<Vec<Pps>, _> = self.rates.iter().map(|text| text.parse::<Pps>()).collect();
         let mut rates = rates.map_err(|error| ConfigError::new("rates", error.to_string()))?;
@@ -161,7 +161,7 @@ pub struct LossPoint {
     pub bounds_percent: Option<(f64, f64)>,
     /// The same by group.
     pub groups_percent: Vec<f64>,
-    /// What the tester really offered, percent of the line rate.
+    /// Load actually offered by the tester, percent of the line rate.
     pub achieved_percent: f64,
 }
 
@@ -200,7 +200,7 @@ struct Curve {
     config: LossConfig,
     /// Loads that are left, shares of the line rate, the next first.
     left: VecDeque<f64>,
-    /// What the tester sends at most, as a share of the line rate, if that is less than the line rate.
+    /// Maximum load of the tester, as a share of the line rate, if less than the line rate.
     most: Option<f64>,
     /// The load between two steps that runs, a share of the line rate.
     between: Option<f64>,

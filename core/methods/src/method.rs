@@ -1,4 +1,4 @@
-//! The interface of a method for whoever runs its trials.
+//! The interface of a method to the driver of its trials.
 
 use crate::fault::Fault;
 use crate::outcome::TrialOutcome;
@@ -7,7 +7,7 @@ use crate::trial::TrialRequest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A test method: it asks for trials, takes their outcomes, and says at the end what they mean.
+/// A test method: it requests trials, processes their outcomes, and at the end interprets them.
 ///
 /// Invariant: the state depends on the outcomes recorded and on nothing else, so a campaign is resumed by recording the
 /// stored outcomes again ([`replay`]).
@@ -16,25 +16,25 @@ pub trait Method: Send {
     fn name(&self) -> &'static str;
     /// The trial to run next; the same one until its outcome is recorded.
     fn next_trial(&mut self) -> Step;
-    /// Takes the outcome of the trial that [`Method::next_trial`] asked for.
+    /// Records the outcome of the trial requested by [`Method::next_trial`].
     ///
     /// # Panics
     /// If no trial is due.
     fn record(&mut self, outcome: &TrialOutcome);
-    /// What is left to do, if the DUT goes on as it seems.
+    /// Remaining trials and time, if the DUT behaves as expected.
     fn estimate(&self) -> Estimate;
-    /// Where it stands.
+    /// Current progress.
     fn progress(&self) -> Progress;
-    /// What is known so far, and at the end the result.
+    /// Findings so far, and at the end the result.
     fn result(&self) -> MethodResult;
 }
 
-/// What to do next.
+/// Next action.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
     /// Run this trial and record its outcome.
     Trial(Box<TrialRequest>),
-    /// Nothing more to ask; the result is complete.
+    /// No more trials; the result is complete.
     Done,
     /// Going on makes no sense.
     Failed(Fault),
@@ -50,7 +50,7 @@ impl Step {
     }
 }
 
-/// What is left to do.
+/// Remaining trials and time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Trials.
@@ -61,7 +61,7 @@ pub struct Estimate {
     pub wall_s: f64,
 }
 
-/// Where a method stands.
+/// Progress of a method.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Progress {
     /// Outcomes recorded.
@@ -100,13 +100,13 @@ pub enum ReplayError {
     Other {
         /// Its number.
         number: u64,
-        /// What the method asks for now.
+        /// Current trial or search.
         label: String,
     },
-    /// More outcomes than the method asks for.
+    /// More outcomes than the method requested.
     #[error("the method ends after {number} trials, but more are stored")]
     TooMany {
-        /// How many it asked for.
+        /// Number of requested trials.
         number: u64,
     },
 }
@@ -114,7 +114,7 @@ pub enum ReplayError {
 /// Brings a fresh method to where it was: records `stored` again, in order.
 ///
 /// # Errors
-/// If an outcome belongs to a trial that the method does not ask for.
+/// If an outcome belongs to a trial that the method does not request.
 pub fn replay(method: &mut dyn Method, stored: &[StoredTrial]) -> Result<(), ReplayError> {
     for (number, trial) in (0..).zip(stored) {
         let Some(request) = method.next_trial().trial() else {

@@ -1,5 +1,5 @@
-//! A mix of applications (RFC 9411 section 7.1): the highest multiple of a profile's session loads at which the criteria
-//! hold. All entries are scaled as a whole, so their shares of the mix stay what the profile says.
+//! A mix of applications (RFC 9411 section 7.1): the highest multiple of a profile's session loads at which the
+//! criteria hold. All entries are scaled together, so their shares of the mix stay as in the profile.
 //!
 //! Multipliers are searched in thousandths.
 
@@ -19,11 +19,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, quantity};
 
-/// What findings of the mix as a whole have in place of frames.
+/// Label of findings of the mix as a whole, in place of frames.
 pub(crate) const MIX: &str = "mix";
 /// Multipliers are whole numbers of these.
 const STEPS: f64 = 1_000.0;
-/// The highest multiplier that can be asked for.
+/// The highest possible multiplier.
 const HIGHEST: f64 = 1e9;
 
 /// Settings of a search for the highest multiple of a mix.
@@ -122,7 +122,7 @@ pub struct MixRow {
     pub best: Option<MixPoint>,
     /// The lowest that did not.
     pub failed: Option<MixPoint>,
-    /// What bounds it from above.
+    /// Limit of the value from above.
     pub limit: Limit,
     /// The search ends when its bounds are this share apart.
     pub resolution: f64,
@@ -131,9 +131,9 @@ pub struct MixRow {
 /// A trial of a mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MixPoint {
-    /// The multiple of the profile's load that was asked for.
+    /// The requested multiple of the profile's load.
     pub multiplier: f64,
-    /// All entries together. Times are those of the slowest entry.
+    /// All entries together. Times are the slowest entry's.
     pub sessions: SessionOutcome,
     /// Each entry.
     pub entries: Vec<MixEntry>,
@@ -143,7 +143,7 @@ pub struct MixPoint {
     pub drops: Vec<(String, u64)>,
 }
 
-/// What an entry's figure is called among findings, and its unit there.
+/// Name of an entry's figure among findings, and its unit.
 fn goal(objective: Objective) -> (&'static str, &'static str) {
     match objective {
         Objective::ConnectionsPerSecond => ("opened", "/s"),

@@ -76,7 +76,7 @@ impl Settings for MrrConfig {
     }
 }
 
-/// What arrived at one frame length.
+/// Received rates at one frame length.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MrrRow {
     /// The frames.
@@ -97,7 +97,7 @@ pub struct MrrRow {
     /// The most that arrived in one of them, frames/s of all groups.
     #[serde(rename = "indicative_pps", default, skip_serializing_if = "Option::is_none")]
     pub indicative: Option<f64>,
-    /// What bounds it from above.
+    /// Limit of the value from above.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -152,7 +152,7 @@ struct FullLoad {
     frames: Frames,
     line: Pps,
     config: MrrConfig,
-    /// What arrived and what was offered at the line rate, frames/s.
+    /// Received and offered rates at the line rate, frames/s.
     full: Vec<(f64, f64)>,
     /// The same where the tester could not send the line rate.
     short: Vec<(f64, f64)>,

@@ -160,7 +160,7 @@ impl Settings for MulticastConfig {
     }
 }
 
-/// What was found.
+/// Findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MulticastRow {
     /// The frames.
@@ -177,7 +177,7 @@ pub struct MulticastRow {
     pub leave_delay: Option<Spread>,
     /// Trials in which no packet came after the join.
     pub not_joined: u32,
-    /// Trials in which packets came before the join: the device forwards groups that nobody joined.
+    /// Trials with packets before the join: the device forwards groups without members.
     pub too_early: u32,
     /// Trials in which packets still came when the trial ended.
     pub not_left: u32,
@@ -189,7 +189,7 @@ pub struct MulticastRow {
     pub capacity_failed: Option<u64>,
     /// Frames of it that were lost, and that came to other ports.
     pub failed_by: Option<(u64, u64)>,
-    /// What bounds the capacity from above; absent: not searched.
+    /// Limit of the capacity from above; absent: not searched.
     pub limit: Option<Limit>,
     /// Highest rate that reached every port with members without loss, frames/s sent; absent: none, or not searched.
     #[serde(default)]
@@ -197,13 +197,13 @@ pub struct MulticastRow {
     /// The lowest rate that failed, frames/s, and the frames that were lost at it, counted at every port.
     #[serde(default)]
     pub throughput_failed: Option<(f64, u64)>,
-    /// What bounds the throughput from above; absent: not searched.
+    /// Limit of the throughput from above; absent: not searched.
     #[serde(default)]
     pub throughput_limit: Option<Limit>,
 }
 
 impl MulticastRow {
-    /// What a reader of the delays must know.
+    /// Remark on the delays.
     fn note(&self) -> Option<String> {
         let said = [
             (self.not_joined, "in which no packet came after the join"),
@@ -490,7 +490,7 @@ mod tests {
     use crate::outcome::TrialOutcome;
     use crate::{MethodConfig, TrialRequest};
 
-    /// A device that forwards so many groups, each so long after the join, and stops so long after the leave.
+    /// A device that forwards this number of groups, each with a join delay and a leave delay.
     fn run(
         config: MulticastConfig,
         capacity: u64,

@@ -25,7 +25,7 @@ pub struct TrialOutcome {
     pub disturbed: bool,
     /// Not valid, but only because the tester was disturbed: the DUT did no worse than what was counted.
     pub only_worse: bool,
-    /// The most that the DUT can have lost, by its own counters; absent: they were not read, or do not tell.
+    /// Maximum loss in the DUT, by its own counters; absent: not read, or inconclusive.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dut_lost_most: Option<u64>,
     /// Why it is not valid, or limited, or what disturbed the tester.
@@ -70,15 +70,15 @@ pub struct TrialOutcome {
     pub tcp: Vec<TcpOutcome>,
 }
 
-/// What became of DHCP or DHCPv6 clients.
+/// Outcome of DHCP or DHCPv6 clients.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct LeaseOutcome {
     /// Clients that were to begin.
     pub clients: u64,
-    /// Clients that had what they asked for in the end.
+    /// Clients with all requested leases at the end.
     pub bound: u64,
-    /// Messages sent again because no answer came.
+    /// Messages repeated because no reply arrived.
     pub repeated: u64,
     /// Leases of what another client had.
     pub conflicts: u64,
@@ -91,7 +91,7 @@ pub struct LeaseOutcome {
     pub bind: Option<LatencySummary>,
 }
 
-/// What became of the sessions and adjacencies that advertise routes.
+/// Outcome of the sessions and adjacencies that advertise routes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RouteOutcome {
@@ -99,7 +99,7 @@ pub struct RouteOutcome {
     pub advertised: u64,
     /// Sessions and adjacencies that ended while they should not have.
     pub sessions_lost: u64,
-    /// What the first of them ended by.
+    /// Reason for the end of the first of them.
     pub why: Option<String>,
     /// From the first connection or hello until every route was acknowledged, s.
     pub announced_after_s: Option<f64>,
@@ -195,7 +195,7 @@ pub struct LatencySummary {
 }
 
 impl LatencySummary {
-    /// What a recorder counted; `None` without samples. Percentiles need the histogram.
+    /// Summary of a recorder's samples; `None` without samples. Percentiles need the histogram.
     pub fn of(counts: &Counts, histogram: Option<&SparseHistogram>, with_histogram: bool) -> Option<Self> {
         let moments = counts.latency;
         let mean = moments.mean()?;
@@ -299,7 +299,7 @@ pub struct GroupChange {
     pub last_arrival_ns: Option<u64>,
 }
 
-/// What a service carried.
+/// Traffic carried for a service.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ServiceOutcome {
@@ -311,7 +311,7 @@ pub struct ServiceOutcome {
     pub received_bps: f64,
     /// Share of the seconds in which it was available.
     pub availability: Option<f64>,
-    /// What the device did once it dropped frames; absent: it dropped none, or for too short a time.
+    /// Behaviour of the device once it dropped frames; absent: it dropped none, or for too short a time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policed: Option<Policed>,
 }
@@ -351,7 +351,7 @@ impl Policed {
     }
 }
 
-/// One part in so many of an interval's frames may be under way at its end.
+/// Inverse share of an interval's frames that may be in flight at its end.
 const UNDER_WAY: i64 = 50;
 /// Intervals that show a rate.
 const HELD_LEAST: usize = 2;
@@ -374,7 +374,7 @@ pub struct StreamConvergence {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PathChange {
-    /// When the first message left that says it, ns.
+    /// Departure of the first message that announces it, ns.
     pub event_ns: Option<u64>,
     /// Packets that were due from then to the end of this part of the trial.
     pub sent: u64,
@@ -398,7 +398,7 @@ pub struct SessionOutcome {
     pub established: u64,
     /// Transactions attempted.
     pub transactions: u64,
-    /// Transactions that failed, including those of sessions that were never established.
+    /// Transactions that failed, including transactions of sessions that were never established.
     pub transactions_failed: u64,
     /// Unexpected resets.
     pub resets: u64,
@@ -443,18 +443,18 @@ pub struct MixOutcome {
 pub struct MixEntry {
     /// Its name under `sessions:`.
     pub entry: String,
-    /// What its load says.
+    /// Objective of its load.
     pub objective: Objective,
-    /// How much of it was asked for.
+    /// Requested amount.
     pub asked: f64,
     /// How much was reached.
     pub reached: f64,
-    /// What it showed.
+    /// Result.
     pub sessions: SessionOutcome,
 }
 
 impl MixEntry {
-    /// Reached ÷ asked.
+    /// Reached ÷ requested.
     pub(crate) fn share(&self) -> f64 {
         if self.asked > 0.0 { self.reached / self.asked } else { 1.0 }
     }
@@ -525,7 +525,7 @@ impl GroupOutcome {
 }
 
 impl TrialOutcome {
-    /// What a tester reports that sent all it was asked for: `received(group, sent)` came back.
+    /// Outcome of a tester that sent the whole requested load: `received(group, sent)` packets came back.
     pub fn forwarded(request: &TrialRequest, received: impl Fn(usize, u64) -> u64) -> Self {
         let group = |(i, load): (usize, &crate::OfferedLoad)| {
             let sent = request.frames_due(i);
@@ -548,7 +548,7 @@ impl TrialOutcome {
         }
     }
 
-    /// What left ÷ what was asked for, all groups; `None` if nothing was asked for.
+    /// Sent ÷ requested, all groups; `None` if nothing was requested.
     pub fn share_achieved(&self) -> Option<f64> {
         let sum =
             |of: fn(&GroupOutcome) -> Pps| self.groups.iter().map(|group| of(group).as_f64()).sum::<f64>();
@@ -596,7 +596,7 @@ impl TrialOutcome {
         self.received() as f64 / self.duration.as_secs_f64().max(1e-9)
     }
 
-    /// Whether it has the parts that `kind` asks for.
+    /// Whether it has the parts that `kind` requires.
     pub(crate) fn answers(&self, kind: &TrialKind) -> Result<(), &'static str> {
         let (there, part) = match kind {
             TrialKind::Sessions(_) => (self.sessions.is_some(), "sessions"),

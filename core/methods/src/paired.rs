@@ -1,8 +1,9 @@
 //! Paired comparisons: two sides measured in turns, and how far apart they are.
 //!
-//! A pair is one trial of each side, one right after the other, so that what disturbs the machine disturbs both. Which goes first
-//! is drawn from the seed, balanced over every two pairs (ABBA or BAAB), so that neither gains by a drift. After a few pairs, at
-//! instants fixed beforehand, the pairs are looked at; the comparison ends as soon as they answer the [`Question`].
+//! A pair is one trial of each side, one directly after the other, so that a disturbance of the machine affects both.
+//! The order is drawn from the seed, balanced over every two pairs (ABBA or BAAB), so that neither gains by a drift.
+//! After a few pairs, at instants fixed beforehand, the pairs are evaluated; the comparison ends as soon as they decide
+//! the [`Question`].
 //!
 //! Not here: trials, figures, files. A trial is a side and a seed; its outcome is one number.
 //!
@@ -39,7 +40,7 @@ impl Side {
     }
 }
 
-/// What a comparison is to find out. Differences are B's advantage over A.
+/// Question of a comparison. Differences are B's advantage over A.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Question {
@@ -78,13 +79,13 @@ pub enum Better {
 /// Settings of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PairedConfig {
-    /// What to find out.
+    /// Question.
     pub question: Question,
     /// How differences are counted.
     pub scale: Scale,
     /// Which values are good.
     pub better: Better,
-    /// Least share of comparisons with a right answer: 0.99.
+    /// Minimum share of comparisons with a right result: 0.99.
     pub confidence: f64,
     /// Undisturbed pairs, at most.
     pub pairs: u32,
@@ -97,7 +98,7 @@ pub struct PairedConfig {
 /// A trial to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PairedTrial {
-    /// Number of its pair, from 0; a repeated pair has a number of its own.
+    /// Number of its pair, from 0; a repeated pair has a new number.
     pub pair: u32,
     /// Which side.
     pub side: Side,
@@ -148,7 +149,7 @@ pub struct Pair {
     pub b: Measured,
 }
 
-/// The answer of a comparison.
+/// Result of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -158,22 +159,22 @@ pub enum Answer {
     B,
     /// No difference larger than the margin; of [`Question::Worse`], B is worse by less than the threshold, if at all.
     Alike,
-    /// The pairs do not say.
+    /// The pairs do not decide.
     Unknown,
 }
 
-/// What a comparison found.
+/// Findings of a comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PairedResult {
-    /// The answer.
+    /// Result.
     pub answer: Answer,
     /// B's advantage over A: estimate and interval; `None` without pairs.
     pub advantage: Option<Bounds>,
-    /// Pairs the answer rests on.
+    /// Number of pairs used for the result.
     pub pairs: u32,
     /// Pairs that were disturbed.
     pub disturbed: u32,
-    /// Whether disturbed pairs are among those that the answer rests on.
+    /// Whether disturbed pairs are used for the result.
     pub uses_disturbed: bool,
     /// The most frequent trouble of disturbed trials.
     pub trouble: Option<String>,
@@ -221,7 +222,7 @@ impl Paired {
         Ok(Self { config, looks, looks_at_all, pairs: Vec::new(), half: None, result: None })
     }
 
-    /// The next trial; `None` once the question is answered or no pair is left.
+    /// The next trial; `None` once the question is decided or no pair is left.
     pub fn next_trial(&self) -> Option<PairedTrial> {
         if self.result.is_some() {
             return None;
@@ -236,7 +237,7 @@ impl Paired {
         })
     }
 
-    /// ABBA or BAAB, as the seed says of every two pairs.
+    /// ABBA or BAAB for every two pairs, from the seed.
     fn first_of(&self, pair: u32) -> Side {
         let key = random::other_key(random::key(self.config.seed));
         let block = random::word(key, u64::from(pair / 2)) & 1;
@@ -268,7 +269,7 @@ impl Paired {
         })
     }
 
-    /// Looks at the pairs if it is time to, and ends the comparison with the first answer, or with the last pair.
+    /// Evaluates the pairs if it is time to, and ends the comparison with the first result, or with the last pair.
     fn look(&mut self) {
         let clean = self.differences(false);
         let (count, all) = (clean.len() as u32, self.pairs.len() as u32);
@@ -295,7 +296,7 @@ impl Paired {
         pairs.filter_map(|pair| self.config.advantage(pair)).collect()
     }
 
-    /// What `differences` say. Of disturbed pairs, only that the sides differ.
+    /// Result from `differences`. Disturbed pairs can only show that the sides differ.
     fn found(&self, differences: &[f64], is_last: bool, uses_disturbed: bool) -> PairedResult {
         let pairs = differences.len() as u32;
         let advantage = bounds(differences, self.config.alpha());
@@ -323,7 +324,8 @@ impl Pair {
 }
 
 impl PairedConfig {
-    /// Share of wrong answers that one look may add. If pairs are repeated, there are looks at all pairs, and one at the end.
+    /// Share of wrong results that one evaluation may add. If pairs are repeated, there are evaluations of all pairs,
+    /// and one at the end.
     fn alpha(&self) -> f64 {
         let looks = if self.repeats > 0 { 2 * LOOKS_MAX + 1 } else { LOOKS_MAX };
         (1.0 - self.confidence) / looks as f64
@@ -385,7 +387,7 @@ impl PairedConfig {
     }
 }
 
-/// Numbers of pairs at which to look: from the first that can tell anything up to all, at equal ratios.
+/// Numbers of pairs at which to evaluate: from the first that can decide up to all, at equal ratios.
 fn looks(first: usize, pairs: usize) -> Vec<u32> {
     let ratio = (pairs as f64 / first as f64).powf(1.0 / (LOOKS_MAX - 1) as f64);
     let place = |n: usize| (first as f64 * ratio.powi(n as i32)).round() as u32;

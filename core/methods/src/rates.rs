@@ -1,4 +1,4 @@
-//! Where a test that begins at a known rate has that rate from: the configuration, or a search of its own.
+//! Source of the rate of a test that starts at a known rate: the configuration, or a separate search.
 
 use crate::draft::{Draft, Limit, Seen, Stage};
 use crate::mlr::MlrSearch;
@@ -20,7 +20,7 @@ pub struct KnownRate {
     /// Frames per second of the first group.
     #[serde(with = "AsText")]
     pub rate: Pps,
-    /// What bounded it where it was found; absent: it was given.
+    /// Limit of the rate where it was found; absent: it was given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Limit>,
 }
@@ -89,7 +89,7 @@ impl RateSource {
         }
     }
 
-    /// Minutes instead of hours; the goals of MLRsearch say themselves how long they take.
+    /// Minutes instead of hours; the goals of MLRsearch define their own durations.
     pub(crate) fn quicken(&mut self) {
         if let Self::Throughput(config) = self {
             config.quicken();
@@ -188,13 +188,13 @@ impl Stage for RateFinder {
     }
 }
 
-/// What is done at a rate, once it is known.
+/// A test at a rate, once it is known.
 pub(crate) trait AtRate: Stage {
     /// The rate is `rate`, and `limit` bounded it; called once before any trial.
     fn begin(&mut self, rate: Pps, limit: Limit);
 }
 
-/// A search, and then what needs its answer. Without an answer the rest is left out.
+/// A search, and then the stage that needs its result. Without a result the rest is left out.
 #[derive(Debug, Clone)]
 pub(crate) struct FindThen<S> {
     finder: RateFinder,

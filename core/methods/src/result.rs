@@ -62,7 +62,7 @@ pub struct TrialNote {
     /// The frames; absent unless the trial is an even load.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub frames: Option<Frames>,
-    /// What the trial varies: share of the line rate, or number of frames, addresses or sessions.
+    /// Variable of the trial: share of the line rate, or number of frames, addresses or sessions.
     pub magnitude: f64,
     /// Its length.
     #[serde(rename = "duration_ns", with = "AsNanos")]
@@ -112,13 +112,13 @@ impl TrialNote {
         if self.sent == 0 { 0.0 } else { self.lost as f64 / self.sent as f64 }
     }
 
-    /// What the DUT lost at least ÷ sent.
+    /// Minimum loss of the DUT ÷ sent.
     pub(crate) fn loss_ratio_least(&self) -> f64 {
         let least = self.lost_least.map_or(self.lost, |least| least.min(self.lost));
         if self.sent == 0 { 0.0 } else { least as f64 / self.sent as f64 }
     }
 
-    /// Whether it says something about the DUT.
+    /// Whether it is evidence about the DUT.
     pub(crate) fn counts(&self) -> bool {
         matches!(self.standing, Standing::Counted | Standing::Bounded)
     }
@@ -211,8 +211,8 @@ pub(crate) fn line_pps(groups: &[OfferedLoad]) -> Option<f64> {
     groups.iter().map(line).reduce(|sum, line| Some(sum? + line?))?
 }
 
-/// What follows a value: what bounds it from above. `failed` is the smallest at which the DUT failed, if it did; where the DUT is the limit,
-/// the method says that with the reason.
+/// Text after a value: its limit from above. `failed` is the smallest value at which the DUT failed, if it did; where
+/// the DUT is the limit, the method reports that with the reason.
 pub(crate) fn bounded_by(limit: Limit, failed: Option<String>) -> String {
     match (limit, failed) {
         (Limit::Dut, _) => String::new(),

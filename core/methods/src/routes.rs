@@ -1,7 +1,8 @@
 //! Route capacity: how many routes a device takes and forwards to, in the terms of RFC 4098 and RFC 7747.
 //!
-//! A trial advertises so many routes before traffic, then sends a few packets to each of them. It passes if they arrive and no session ended
-//! meanwhile. The search climbs at most twice as high at a time, and bisects from the first that failed.
+//! A trial advertises a number of routes before traffic, then sends a few packets to each of them. It passes if they
+//! arrive and no session ended meanwhile. The search at most doubles the number each time, and bisects from the first
+//! that failed.
 //!
 //! Not here: who advertises, and which prefixes.
 
@@ -20,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// Most packets to each route that can be asked for.
+/// Maximum number of packets to each route.
 const PACKETS_MAX: u32 = 1_000;
 
 /// Settings of the search for the route capacity.
@@ -158,7 +159,7 @@ pub struct RoutePoint {
     pub sent: u64,
     /// Packets that did not arrive.
     pub lost: u64,
-    /// What the sessions did.
+    /// Outcome of the sessions.
     pub outcome: RouteOutcome,
 }
 
@@ -173,7 +174,7 @@ impl RoutePoint {
     }
 }
 
-/// What was found.
+/// Findings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RouteRow {
     /// The frames.
@@ -188,7 +189,7 @@ pub struct RouteRow {
     pub unknown: Option<(u64, String)>,
     /// How far apart bounds may be, as a share.
     pub resolution: f64,
-    /// What bounds the capacity from above.
+    /// Limit of the capacity from above.
     pub limit: Limit,
 }
 
@@ -270,7 +271,7 @@ impl RouteSearch {
         }
     }
 
-    /// How long traffic takes that has its packets for each of so many routes.
+    /// Duration of traffic with its packets for each of this number of routes.
     fn duration(&self, routes: u64) -> Nanos {
         let packets = u128::from(routes) * u128::from(self.config.packets);
         let ns = packets * 1_000_000_000_000_000 / u128::from(self.config.rate.micro().max(1));
@@ -360,7 +361,7 @@ mod tests {
         Testbed { routes: ROUTES, ..Testbed::one_way(1_000_000_000) }
     }
 
-    /// A search whose trials come out as `device` says, with the trials' numbers of routes.
+    /// A search whose trials have the outcomes of `device`, with the trials' numbers of routes.
     fn run(
         config: RouteConfig,
         device: impl Fn(u64, &TrialRequest) -> TrialOutcome,
@@ -377,7 +378,7 @@ mod tests {
         (rows[0].clone(), result.summary[0].clone(), tried)
     }
 
-    /// A device that forwards to so many routes.
+    /// A device that forwards to this number of routes.
     fn forwards(capacity: u64, routes: u64, request: &TrialRequest) -> TrialOutcome {
         let outcome = TrialOutcome::forwarded(request, |_, sent| sent * capacity.min(routes) / routes);
         let told = RouteOutcome {

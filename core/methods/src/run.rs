@@ -1,6 +1,6 @@
 //! Runs a procedure: numbers its trials, repeats those that do not count, watches the testbed's health, keeps the journal.
 //!
-//! Invariant: a procedure is told that the DUT failed only by a trial that the tester itself passed.
+//! Invariant: a procedure learns that the DUT failed only from a trial that the tester itself passed.
 
 use crate::draft::{Draft, Procedure, Seen, UNJUDGED_MAX};
 use crate::fault::{Fault, FaultKind, Health, PROBE_SHARE};
@@ -17,7 +17,7 @@ use units::{Nanos, Pps};
 const INTERRUPTIONS_MAX: u32 = 3;
 /// A forecast ends after this many trials.
 const FORECAST_MAX: u64 = 20_000;
-/// A tester that sends less than this share of what was asked for is not tried again.
+/// A tester that sends less than this share of the requested load is not tried again.
 const SHORT: f64 = 0.9;
 /// How often a trial is run again at once in which the tester was kept from its work: what disturbs it comes and goes.
 const DISTURBED_RETRIES: u32 = 1;
@@ -111,7 +111,7 @@ impl<P: Procedure> Run<P> {
             .once()
     }
 
-    /// Whether the outcome counts, and for what; `None` asks for the trial again.
+    /// Whether the outcome counts, and with which result; `None` requests the trial again.
     fn judge(&mut self, draft: &Draft, outcome: &TrialOutcome) -> (Standing, Option<bool>) {
         if matches!(draft.phase, Phase::WarmUp | Phase::Probe) {
             return (Standing::Aside, Some(false));

@@ -1,5 +1,5 @@
-//! What the tester itself can do, without the DUT: the most frames per second, and the shortest frame that fills the
-//! link. A campaign begins with it, because a tester that is the limit measures nothing but itself.
+//! Limits of the tester itself, without the DUT: the maximum frames per second, and the shortest frame that fills the
+//! link. A campaign starts with it, because a tester that is the limit measures nothing but itself.
 
 use crate::bisect::Bisect;
 use crate::draft::{Draft, Procedure, Seen, Stage, Verdict};
@@ -76,7 +76,7 @@ impl Settings for SelfTestConfig {
     }
 }
 
-/// What the tester can do.
+/// Limits of the tester.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SelfTestRow {
     /// Frames of 64 B per second, all groups.

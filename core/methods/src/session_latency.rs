@@ -70,9 +70,9 @@ impl Settings for SessionLatencyConfig {
 /// Latency at one application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionLatencyRow {
-    /// What sessions carried.
+    /// Application of the sessions.
     pub app: Application,
-    /// What was held.
+    /// Objective that was sustained.
     pub objective: Objective,
     /// The most that passed, as searched or given; absent: nothing did.
     pub most: Option<u64>,

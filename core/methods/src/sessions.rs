@@ -17,7 +17,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// What the sustain phase must show (RFC 9411 sections 7.1.3.4 and following).
+/// Criteria of the sustain phase (RFC 9411 sections 7.1.3.4 and following).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Criteria {
@@ -78,7 +78,7 @@ impl Criteria {
         strays.then(|| format!("the forwarding rate deviated by {}", percent(deviation)))
     }
 
-    /// What was not reached, or not held. `reached` is a share of what was asked for.
+    /// Missed criteria. `reached` is a share of the requested value.
     pub(crate) fn missed(&self, objective: Objective, reached: f64, outcome: &SessionOutcome) -> Vec<String> {
         // Connections that are opened and closed as fast as can be have no steady number (section 7.5 has).
         let steady = objective == Objective::ConcurrentConnections;
@@ -94,7 +94,7 @@ impl Criteria {
     }
 }
 
-/// What was reached of an objective.
+/// Reached value of an objective.
 pub(crate) fn reached(objective: Objective, outcome: &SessionOutcome) -> f64 {
     match objective {
         Objective::ConnectionsPerSecond => outcome.open_per_s,
@@ -110,7 +110,7 @@ pub(crate) fn reached(objective: Objective, outcome: &SessionOutcome) -> f64 {
 pub struct SessionConfig {
     /// One search for each, in this order.
     pub apps: Vec<Application>,
-    /// What the search increases.
+    /// Objective that the search increases.
     pub objective: Objective,
     /// Expected value. Trials begin at a tenth of it, then at the value itself (section 4.3).
     pub target: u64,
@@ -282,9 +282,9 @@ pub(crate) fn described(app: &Application) -> String {
 /// The most at one application.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionRow {
-    /// What sessions carried.
+    /// Application of the sessions.
     pub app: Application,
-    /// What the search increased.
+    /// Objective that the search increased.
     pub objective: Objective,
     /// The most that passed.
     pub best: Option<SessionPoint>,
@@ -292,9 +292,9 @@ pub struct SessionRow {
     pub failed: Option<SessionPoint>,
     /// The first that did not, in the order of trials: for a load in steps the step of failure.
     pub first_failed: Option<SessionPoint>,
-    /// What bounds it from above.
+    /// Limit of the value from above.
     pub limit: Limit,
-    /// The search ends when its bounds are this share apart. Archives of older versions do not say.
+    /// The search ends when its bounds are this share apart. Absent in archives of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<f64>,
 }
@@ -302,11 +302,11 @@ pub struct SessionRow {
 /// A trial of sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionPoint {
-    /// What was asked for.
+    /// Requested value.
     pub value: u64,
-    /// What was reached.
+    /// Reached value.
     pub reached: f64,
-    /// What it showed.
+    /// Result.
     pub sessions: SessionOutcome,
     /// Why it did not pass.
     pub violations: Vec<String>,
@@ -315,7 +315,7 @@ pub struct SessionPoint {
 }
 
 impl SessionRow {
-    /// What the objective is called among findings, and its unit there.
+    /// Name of the objective among findings, and its unit.
     fn goal(&self) -> (&'static str, &'static str) {
         match self.objective {
             Objective::ConnectionsPerSecond => ("connections_per_s", "/s"),
@@ -347,7 +347,7 @@ impl Row for SessionRow {
     }
 }
 
-/// What stands where other findings have frames: `http 1024B`.
+/// Label in place of frames: `http 1024B`.
 pub(crate) fn frame_column(app: &Application) -> String {
     format!("{} {}B", app.name, app.response_bytes)
 }
@@ -466,7 +466,7 @@ impl Stage for SessionSearch {
     }
 }
 
-/// What the RFC asks for and the configuration leaves out.
+/// Requirements of the RFC that the configuration leaves out.
 pub(crate) fn phase_remarks(phases: Phases) -> Vec<String> {
     let short = phases.sustain < Nanos::from_secs(300);
     let remark = format!("The sustain phase took {}; RFC 9411 requires at least 300 s.", phases.sustain);

@@ -1,7 +1,7 @@
-//! What a method's file says of the method: its name, its settings, its rows.
+//! Definition of a method in its file: its name, its settings, its rows.
 //!
-//! [`crate::list`] names the methods; nothing else does. Campaigns, the store and reports ask [`crate::MethodConfig`] and
-//! [`crate::Findings`], which pass every question on to the traits here.
+//! [`crate::list`] is the only place that names the methods. Campaigns, the store and reports use
+//! [`crate::MethodConfig`] and [`crate::Findings`], which dispatch to the traits here.
 
 use crate::MethodConfig;
 use crate::draft::Limit;
@@ -11,13 +11,13 @@ use crate::rates::{KnownRate, RateSource};
 use crate::testbed::{Frames, Testbed};
 use units::Nanos;
 
-/// What is wrong with a configuration.
+/// An error in a configuration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {reason}")]
 pub struct ConfigError {
     /// The setting.
     pub field: String,
-    /// What is wrong with it.
+    /// Description of the error.
     pub reason: String,
 }
 
@@ -27,22 +27,22 @@ impl ConfigError {
     }
 }
 
-/// A method's names, and what reports say of it.
+/// A method's names, and its descriptions for reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct About {
     /// Name on the command line, in campaign documents and in the API: `throughput`.
     pub name: &'static str,
-    /// What it measures, in one line.
+    /// Purpose, in one line.
     pub about: &'static str,
     /// Names in requests and results: `rfc2544-throughput`. More than one if settings make different tests of it.
     pub result_names: &'static [&'static str],
     /// Whether its trials are points of curves over the offered load.
     pub makes_curves: bool,
-    /// What its findings mean.
+    /// Meanings of its findings.
     pub goals: &'static [GoalMeaning],
 }
 
-/// What a method needs besides streams or sessions.
+/// A requirement of a method besides streams or sessions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Requirement {
     /// A command that resets the DUT, by its name.
@@ -61,7 +61,7 @@ pub enum Requirement {
     Stream {
         /// Its name.
         name: String,
-        /// Frames it is to have instead of its own.
+        /// Frames to use instead of the profile's.
         frames: Option<Frames>,
         /// Bytes of a burst that hold at least one of its frames.
         burst_bytes: Option<u64>,
@@ -116,17 +116,17 @@ pub(crate) trait Row {
         None
     }
 
-    /// What bounds its answers from above.
+    /// Limits of its results from above.
     fn limits(&self) -> Vec<Limit> {
         Vec::new()
     }
 
-    /// Whether it lacks an answer because trials can't be judged: by default, where a search was disturbed.
+    /// Whether a result is missing because trials can't be judged: by default, where a search was disturbed.
     fn is_unjudged(&self) -> bool {
         self.limits().contains(&Limit::Disturbed)
     }
 
-    /// Whether the DUT is too good for there to be an answer.
+    /// Whether the DUT is too good for there to be a result.
     fn needs_none(&self) -> bool {
         false
     }

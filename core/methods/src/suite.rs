@@ -12,9 +12,9 @@ use units::Nanos;
 pub struct Suite {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it measures, in one line.
+    /// Purpose, in one line.
     pub about: &'static str,
-    /// Its methods, each with the name that settings are given for. Methods that take rates take those of the first.
+    /// Its methods, each with the name used in settings. Methods that take rates take them from the first.
     pub parts: fn() -> Vec<(&'static str, MethodConfig)>,
 }
 

@@ -180,7 +180,7 @@ struct Curve {
     testbed: Testbed,
     config: SweepConfig,
     coarse: Vec<u64>,
-    /// What the tester sends at most, as a share of the line rate, if that is less than the highest load.
+    /// Maximum load of the tester, as a share of the line rate, if less than the highest load.
     most: Option<f64>,
     points: Vec<SweepPoint>,
     refined: [u32; 2],

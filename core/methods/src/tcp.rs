@@ -103,7 +103,7 @@ impl Settings for TcpConfig {
     }
 }
 
-/// What the path can do, and what TCP made of it.
+/// Capacity of the path, and TCP's use of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpRow {
     /// The path, idle.
@@ -112,7 +112,7 @@ pub struct TcpRow {
     pub bottleneck_bps: Option<f64>,
     /// Bandwidth-delay product, bytes.
     pub bdp_bytes: Option<f64>,
-    /// What TCP can carry at best in a direction, bits/s of application data (section 4.1.1).
+    /// Maximum TCP throughput in a direction, bits/s of application data (section 4.1.1).
     pub ideal_bps: Option<f64>,
     /// One for each window and choice of senders.
     pub runs: Vec<TcpRun>,
@@ -140,11 +140,11 @@ impl Row for TcpRow {
 /// TCP with one window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpRun {
-    /// Who sent.
+    /// Sending groups.
     pub senders: Vec<String>,
     /// Window of each connection, bytes.
     pub window_bytes: u64,
-    /// What the window allows at best, bits/s of each sender: window ÷ round-trip time, at most the ideal.
+    /// Maximum allowed by the window, bits/s of each sender: window ÷ round-trip time, at most the ideal.
     pub window_limit_bps: f64,
     /// One for each sender.
     pub results: Vec<TcpFigures>,
@@ -155,7 +155,7 @@ pub struct TcpRun {
 /// The metrics of RFC 6349 section 2.3 and 4.1.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TcpFigures {
-    /// Who sent.
+    /// Sending group.
     pub group: String,
     /// Application data that arrived, bits/s.
     pub achieved_bps: f64,

@@ -1,6 +1,6 @@
 //! The testbed as methods know it: senders, line rates, and the times around trials.
 //!
-//! Not here: addresses, ports, packets. A group is a name and a speed; whoever serves the trials knows the rest.
+//! Not here: addresses, ports, packets. A group is a name and a speed; the driver of the trials knows the rest.
 
 use crate::ConfigError;
 use crate::text::{AsNanos, AsPps, AsText};
@@ -53,7 +53,7 @@ impl Default for Timing {
     }
 }
 
-/// What is mixed into the test frames (RFC 2544 section 11). Modifier frames replace test frames.
+/// Traffic mixed into the test frames (RFC 2544 section 11). Modifier frames replace test frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Modifier {
@@ -82,7 +82,7 @@ pub struct Attributes {
     pub modifier: Option<Modifier>,
 }
 
-/// What all trials of a method share.
+/// Data common to all trials of a method.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Testbed {
@@ -135,8 +135,8 @@ impl Testbed {
         frames.line_rate(self.groups[0].line_bps)
     }
 
-    /// What every group offers if the first offers `rate`: the same share of its own line rate, to the millionth of a
-    /// frame per second, rounded down.
+    /// Load of every group if the first offers `rate`: the same share of its line rate, to the millionth of a frame per
+    /// second, rounded down.
     pub(crate) fn offered(&self, frames: &Frames, rate: Pps) -> Vec<OfferedLoad> {
         let first = u128::from(self.line_rate(frames).micro().max(1));
         let line = |group: &Group| frames.line_rate(group.line_bps);
@@ -193,7 +193,7 @@ pub struct Frames {
     parts: Vec<(FrameLen, u64)>,
 }
 
-/// Mixes by name: lengths with FCS and weights. The names are those of the tools that made the mixes known.
+/// Mixes by name: lengths with FCS and weights. The names come from the tools that made the mixes known.
 pub const MIXES: [(&str, &[(u32, u64)]); 5] = [
     ("imix-simple", &[(64, 7), (594, 4), (1518, 1)]),
     ("imix", &[(64, 7), (570, 4), (1518, 1)]),
@@ -230,7 +230,7 @@ impl Frames {
     }
 
     /// All lengths of RFC 5180, with or without its jumbo frames. A tester whose mark does not fit a 64-byte IPv6 frame
-    /// says so with the trial.
+    /// reports this with the trial.
     pub fn rfc5180(jumbo: bool) -> Vec<Self> {
         let more: &[u32] = if jumbo { &RFC5180_JUMBO_BYTES } else { &[] };
         RFC2544_BYTES.iter().chain(more).copied().filter_map(Self::bytes).collect()
@@ -343,7 +343,7 @@ impl<'de> Deserialize<'de> for Frames {
     }
 }
 
-/// The times around a trial, as numbers for whoever serves it.
+/// The times around a trial, as numbers for its driver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Around {
     /// For learning before the traffic.

@@ -120,7 +120,7 @@ pub(crate) fn grouped(number: u64) -> String {
     out
 }
 
-/// A ratio as a percentage with as many digits as it takes to tell it from 0 and 100.
+/// A ratio as a percentage with as many digits as it takes to distinguish it from 0 and 100.
 pub(crate) fn percent(ratio: f64) -> String {
     let percent = ratio * 100.0;
     let mut digits = 2;

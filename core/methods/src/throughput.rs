@@ -140,9 +140,9 @@ pub struct ThroughputRow {
     /// The highest load above the throughput that can't be judged; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unjudged: Option<UnjudgedLoad>,
-    /// What bounds it from above.
+    /// Limit of the value from above.
     pub limit: Limit,
-    /// The search ends when its bounds are this share of the line rate apart. Archives of older versions do not say.
+    /// The search ends when its bounds are this share of the line rate apart. Absent in archives of older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resolution: Option<f64>,
     /// Loss ratio that still passes.
@@ -217,7 +217,7 @@ impl Row for ThroughputRow {
 }
 
 impl ThroughputRow {
-    /// What trials that can't be judged suggest.
+    /// Indication from trials that can't be judged.
     fn indication(&self) -> String {
         self.unjudged.as_ref().map_or_else(String::new, UnjudgedLoad::sentence)
     }
@@ -286,8 +286,8 @@ impl RateSearch {
         }
     }
 
-    /// The load that a trial at `at` speaks of: one that the tester could not offer speaks of what it did offer, and a
-    /// margin for what it might on another day.
+    /// The load that a trial at `at` is evidence for: if the tester could not offer it, the load it offered, and a
+    /// margin for what it might offer on another day.
     fn spoken_of(&self, at: u64, seen: &Seen<'_>) -> u64 {
         let Some(share) = seen.outcome.share_achieved().filter(|_| seen.outcome.generator_limited) else {
             return at;

@@ -36,17 +36,17 @@ impl Phase {
 /// One trial: what to send, how, and for how long.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRequest {
-    /// Trials of this method are numbered from 0; a repeated trial has a number of its own.
+    /// Trials of this method are numbered from 0; a repeated trial has a new number.
     pub number: u64,
     /// Fingerprint of the request without its number; matches a stored outcome to its request.
     pub key: String,
-    /// Which method asks.
+    /// Method that requests it.
     pub method: String,
     /// Which part of it.
     pub phase: Phase,
     /// Description for people.
     pub label: String,
-    /// What it does.
+    /// Kind.
     pub kind: TrialKind,
     /// The frames.
     pub frames: Frames,
@@ -61,7 +61,7 @@ pub struct TrialRequest {
     pub attributes: Attributes,
 }
 
-/// What a trial does, and which fields of the outcome answer it.
+/// Kind of a trial, and the fields of its outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum TrialKind {
@@ -105,8 +105,9 @@ pub enum TrialKind {
         /// Learning frames per second.
         learn_rate: u64,
     },
-    /// An even load to so many multicast groups, which a host is a member of (RFC 3918). Answer: `groups` with `flooded`; with
-    /// `join`, also `multicast`. With `everywhere` each frame is to arrive at every port with members: sent and received count by port.
+    /// An even load to this number of multicast groups, which a host is a member of (RFC 3918). Outcome: `groups` with
+    /// `flooded`; with `join`, also `multicast`. With `everywhere` each frame must arrive at every port with members:
+    /// sent and received count by port.
     Multicast {
         /// Number of groups.
         groups: u64,
@@ -117,13 +118,13 @@ pub enum TrialKind {
         /// When it is left; of no meaning if `join` is zero.
         #[serde(rename = "leave_ns", with = "AsNanos")]
         leave: Nanos,
-        /// Whether the members are those of all ports that join the stream's group; if not, that of the receiving port alone.
+        /// Whether the members are on all ports that join the stream's group; if not, only on the receiving port.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         everywhere: bool,
     },
-    /// Streams of the profile, each at a rate of its own (ITU-T Y.1564). Answer: `groups`, `services`.
+    /// Streams of the profile, each at its own rate (ITU-T Y.1564). Outcome: `groups`, `services`.
     Services {
-        /// What is sent.
+        /// Loads to send.
         loads: Vec<ServiceLoad>,
     },
     /// DHCP or DHCPv6 clients begin at a rate, for the duration at most. Answer: `leases`.
@@ -137,7 +138,8 @@ pub enum TrialKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         alone: bool,
     },
-    /// So many routes are advertised before traffic, then an even load goes to each of them in turn. Answer: `groups`, `routes`.
+    /// This number of routes is advertised before traffic, then an even load goes to each of them in turn. Outcome:
+    /// `groups`, `routes`.
     Routes {
         /// Number of routes.
         routes: u64,
@@ -163,7 +165,7 @@ pub enum TrialKind {
 }
 
 impl TrialKind {
-    /// The load of sessions it asks for, and its unit; `None` if it asks for none.
+    /// The requested load of sessions, and its unit; `None` without sessions.
     pub fn session_load(&self) -> Option<(f64, &'static str)> {
         match self {
             Self::Sessions(load) => Some((load.value as f64, load.objective.unit())),
@@ -188,7 +190,7 @@ pub struct ServiceLoad {
     pub frames: Option<Frames>,
 }
 
-/// What sessions carry.
+/// Application of sessions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Application {
@@ -214,7 +216,7 @@ impl Application {
     }
 }
 
-/// What a session test increases and sustains.
+/// Variable that a session test increases and sustains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Objective {
@@ -298,9 +300,9 @@ impl Phases {
 /// A load of sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionLoad {
-    /// What sessions carry.
+    /// Application of the sessions.
     pub app: Application,
-    /// What is held.
+    /// Objective to sustain.
     pub objective: Objective,
     /// At which value, in the objective's unit.
     pub value: u64,
@@ -322,7 +324,7 @@ pub struct MixLoad {
 }
 
 impl TrialRequest {
-    /// What this trial turns up: the share of the first group's line, the number of frames, addresses or sessions, or the
+    /// Variable of this trial: the share of the first group's line, the number of frames, addresses or sessions, or the
     /// multiple of a mix.
     pub fn magnitude(&self) -> f64 {
         match &self.kind {
@@ -339,7 +341,7 @@ impl TrialRequest {
         }
     }
 
-    /// What its findings and curves go by: the frames, or the application of sessions, `http 1024B`.
+    /// Label of its findings and curves: the frames, or the application of sessions, `http 1024B`.
     pub fn frame(&self) -> String {
         match &self.kind {
             TrialKind::Sessions(load) => crate::sessions::frame_column(&load.app),
@@ -359,7 +361,7 @@ impl TrialRequest {
         traffic + self.around.rest + self.around.learning + self.around.drain + self.around.settle
     }
 
-    /// The load of sessions it asks for, and its unit; `None` if it asks for none.
+    /// The requested load of sessions, and its unit; `None` without sessions.
     pub fn session_load(&self) -> Option<(f64, &'static str)> {
         self.kind.session_load()
     }

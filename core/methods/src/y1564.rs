@@ -25,7 +25,7 @@ const IN_A_ROW: usize = 10;
 /// Mean load of bursts, as a share of the rate that fills a bucket: each burst finds it full, even if the last one was late.
 const BURSTS_SHARE: f64 = 0.8;
 
-/// What the step of the performance test is called.
+/// Name of the performance test's step.
 const PERFORMANCE: &str = "performance";
 
 /// A service and what was agreed.
@@ -88,13 +88,13 @@ impl Service {
         self.cbs.unwrap_or(0) + self.ebs.unwrap_or(0)
     }
 
-    /// The most that a device that polices passes in so many seconds, bits/s.
+    /// Maximum that a policing device passes in this number of seconds, bits/s.
     fn most_bps(&self, margin: f64, seconds: f64) -> f64 {
         let buckets = self.bucket_bytes() as f64 * 8.0 / seconds.max(1e-9);
         (self.cir.bps + self.eir_bps()) as f64 * (1.0 + margin) + buckets
     }
 
-    /// What the device did of a load of which too much passed in a step of so many seconds.
+    /// Policing observed for a load of which too much passed in a step of this number of seconds.
     fn policed_to(&self, step: &ServiceStep, margin: f64, seconds: f64) -> String {
         let Some(policed) = &step.policed else {
             return match step.flr {
@@ -131,7 +131,7 @@ impl Service {
     }
 
     /// # Errors
-    /// What makes no sense.
+    /// Checks for invalid values.
     fn check(&self) -> Result<(), String> {
         let name = &self.name;
         let rates = [Some(self.cir), self.eir];
@@ -174,7 +174,7 @@ pub struct ServiceConfig {
     /// Length of the performance test: 15 min, 2 h or 24 h.
     #[serde(with = "AsText")]
     pub performance: Nanos,
-    /// What a policed service may pass more than CIR + EIR, because buckets have a size: a share.
+    /// Share that a policed service may pass above CIR + EIR, because buckets have a size.
     pub margin: f64,
 }
 
@@ -304,7 +304,7 @@ impl Settings for ServiceConfig {
 pub struct ServiceStep {
     /// `25% of CIR`, `CIR + EIR`, `policing`, `CBS`, `CBS + EBS`, `performance`.
     pub step: String,
-    /// Load asked for, bits/s of frames with FCS.
+    /// Requested load, bits/s of frames with FCS.
     pub asked_bps: u64,
     /// Load sent.
     pub offered_bps: f64,
@@ -316,7 +316,7 @@ pub struct ServiceStep {
     pub ftd_ns: Option<f64>,
     /// Delay variation, ns.
     pub fdv_ns: Option<f64>,
-    /// What the device did once it dropped frames, in the policing step.
+    /// Behaviour of the device once it dropped frames, in the policing step.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub policed: Option<Policed>,
     /// Share of available seconds; of the performance test.
@@ -324,12 +324,12 @@ pub struct ServiceStep {
     pub availability: Option<f64>,
     /// Whether all criteria were met; absent: the tester was the limit or disturbed, so nothing is known.
     pub passed: Option<bool>,
-    /// What was not met.
+    /// Requirements that were not met.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub because: Vec<String>,
 }
 
-/// What was found of a service.
+/// Findings for a service.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceRow {
     /// The service, and what was agreed.
@@ -346,7 +346,7 @@ impl ServiceRow {
         self.steps.iter().find(|step| step.step == PERFORMANCE)
     }
 
-    /// What was not met, or not known, in words.
+    /// Requirements not met, or not known, in words.
     fn shortfalls(&self) -> Vec<String> {
         let of = |step: &ServiceStep| match step.passed {
             Some(true) => None,
@@ -420,7 +420,7 @@ impl Findings {
     }
 }
 
-/// What a step asks of a service.
+/// Requirement of a step for a service.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Ask {
     /// A per cent of the CIR: all criteria.
@@ -481,7 +481,7 @@ impl Ask {
         }
     }
 
-    /// What a service does not meet, of a step of so many seconds.
+    /// Requirements that a service does not meet, in a step of this number of seconds.
     fn unmet(self, service: &Service, step: &ServiceStep, margin: f64, seconds: f64) -> Vec<String> {
         let mut unmet = Vec::new();
         let rate = |bps: f64| quantity(bps, "bps");
@@ -532,7 +532,7 @@ impl Ask {
 #[derive(Debug, Clone)]
 pub(crate) struct Activation {
     config: ServiceConfig,
-    /// What is still to be asked, the next one last: which service, none for all.
+    /// Remaining requests, the next one last: the service, none for all.
     left: Vec<(Option<usize>, Ask)>,
     running: Option<(Option<usize>, Ask)>,
     rows: Vec<ServiceRow>,
@@ -663,7 +663,7 @@ impl Procedure for Activation {
     }
 }
 
-/// What trials of services go by: the service, or all of them.
+/// Label of trials of services: the service, or all of them.
 pub(crate) fn frame(loads: &[ServiceLoad]) -> String {
     match loads {
         [one] => one.stream.clone(),
@@ -698,7 +698,7 @@ mod tests {
         BitRate { bps: number * 1_000_000, layer: Layer::L2 }
     }
 
-    /// A device that polices each service to so many bits per second, with this delay.
+    /// A device that polices each service to this number of bits per second, with this delay.
     fn run(services: Vec<Service>, most: impl Fn(&str) -> f64, delay: Nanos) -> Vec<ServiceRow> {
         let config = ServiceConfig { services, ..ServiceConfig::default() };
         let mut method =

@@ -1,5 +1,5 @@
-//! Paired comparisons of devices with a known difference, by a tester that is disturbed: two token buckets that are 2% apart
-//! are told apart, and two that are alike are not.
+//! Paired comparisons of devices with a known difference, by a disturbed tester: two token buckets that are 2% apart
+//! are distinguished, and two that are alike are not.
 
 use methods::{Answer, Better, Measured, Paired, PairedConfig, PairedTrial, Question, Scale, Side};
 
@@ -41,7 +41,7 @@ const IDLE: Machine = Machine { pauses: 1.0, longest_s: 0.000_5 };
 /// As beside two busy loops for each core: a third of the time is gone, in slices of up to 12 ms.
 const BUSY: Machine = Machine { pauses: 60.0, longest_s: 0.012 };
 
-/// Packets/s received through a token bucket of `rate`, and whether the tester stood still for more than 1% of the time.
+/// Packets/s received through a token bucket of `rate`, and whether the tester stalled for more than 1% of the time.
 fn trial(rate: f64, machine: Machine, draws: &mut Draws) -> Measured {
     let (mut tokens, mut due, mut received, mut paused) = (DEPTH, 0.0f64, 0.0, 0u32);
     let (mut resume, mut step) = (0, 0);

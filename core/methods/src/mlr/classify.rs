@@ -16,7 +16,7 @@ pub struct Durations {
     pub short_high: f64,
 }
 
-/// What it takes to decide.
+/// Condition for a decision.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Threshold {
     /// Share of high-loss duration that a lower bound may have.
@@ -25,7 +25,7 @@ pub struct Threshold {
     pub duration_sum: f64,
 }
 
-/// What a load is.
+/// Class of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadClass {
     /// Whatever comes, it stays within the exceed ratio.
@@ -49,7 +49,7 @@ impl Threshold {
         (excess <= quota, whole - trials.full_low <= quota)
     }
 
-    /// What the load is.
+    /// Class of the load.
     pub fn classify(self, trials: Durations) -> LoadClass {
         match self.estimates(trials) {
             (true, true) => LoadClass::Lower,

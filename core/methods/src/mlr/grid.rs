@@ -3,7 +3,7 @@
 
 use units::Pps;
 
-/// A width of `w` steps is at least this share of the width asked for, and never more than [`FIT_MAX`].
+/// A width of `w` steps is at least this share of the requested width, and never more than [`FIT_MAX`].
 const FIT_MIN: f64 = 0.99;
 /// Leaves room for rounding.
 const FIT_MAX: f64 = 0.999_999;

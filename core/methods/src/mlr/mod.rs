@@ -230,7 +230,7 @@ impl Settings for MlrConfig {
     }
 }
 
-/// What was found at one frame length.
+/// Findings at one frame length.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MlrRow {
     /// The frames.
@@ -258,7 +258,7 @@ impl Row for MlrRow {
     }
 }
 
-/// What was found for one goal.
+/// Finding for one goal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct GoalResult {
     /// `NDR`, `PDR 0.5%`.
@@ -276,7 +276,7 @@ pub struct GoalResult {
     /// The load at which trials can't be judged, where the search ended; absent: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unjudged: Option<UnjudgedLoad>,
-    /// What bounds it from above.
+    /// Limit of the value from above.
     pub limit: Limit,
 }
 
@@ -310,7 +310,7 @@ impl GoalResult {
         finding.indicating(self.unjudged.as_ref().map(|unjudged| unjudged.load.total_pps))
     }
 
-    /// What trials that can't be judged suggest.
+    /// Indication from trials that can't be judged.
     fn indication(&self) -> String {
         self.unjudged.as_ref().map_or_else(String::new, UnjudgedLoad::sentence)
     }

@@ -1,7 +1,8 @@
 //! Decides which load MLRsearch measures next.
 //!
-//! A goal is reached by targets, the loosest first: wide and cheap, then narrower and dearer. Each goal nominates a load
-//! for its current target; the lowest of all nominated is measured, because its loss tells the higher ones most.
+//! A goal is reached by targets, the loosest first: wide and cheap, then narrower and more expensive. Each goal
+//! nominates a load for its current target; the lowest nominated load is measured, because its loss is the most
+//! informative for the higher ones.
 
 use super::classify::{Durations, LoadClass, Threshold};
 use super::grid::Grid;
@@ -15,7 +16,7 @@ use crate::trial::Phase;
 use std::collections::BTreeMap;
 use units::{Nanos, Pps};
 
-/// What a goal wants on its way, or at its end.
+/// Requirements of a goal, at an intermediate step or at its end.
 #[derive(Debug, Clone, PartialEq)]
 struct Target {
     loss_ratio: f64,
@@ -60,7 +61,7 @@ struct Nomination {
     why: &'static str,
 }
 
-/// What comes before the goals take turns.
+/// Phase before the goals take turns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Opening {
     WarmUp,
@@ -186,7 +187,7 @@ impl MlrSearch {
         bounds
     }
 
-    /// The upper bound, or where the tester's limit stands in for it.
+    /// The upper bound, or the tester's limit in its place.
     fn above(&self, bounds: Bounds) -> Option<u32> {
         bounds.upper.or(self.ceiling)
     }
@@ -201,7 +202,7 @@ impl MlrSearch {
         }
     }
 
-    /// What `goal` wants measured; `None`: nothing more.
+    /// The load that `goal` nominates; `None`: no more.
     fn nominate(&self, goal: &mut GoalState) -> Option<Nomination> {
         if goal.given_up.is_some() {
             return None;
@@ -256,7 +257,7 @@ impl MlrSearch {
         }
     }
 
-    /// What the bounds of the looser target suggest: the load between them, or one of them.
+    /// Load suggested by the looser target's bounds: between them, or one of them.
     fn within(&self, before: Bounds, bounds: Bounds, target: &Target) -> Option<(u32, &'static str)> {
         let above = self.above(bounds);
         let open = |load: u32| {
@@ -289,7 +290,7 @@ impl MlrSearch {
         None
     }
 
-    /// What the first trials say, for a goal whose loosest target needs more than one.
+    /// Bounds from the first trials, for a goal whose loosest target needs more than one.
     fn first_bounds(&self, loss_ratio: f64) -> Bounds {
         let good = |trials: &Trials| trials.iter().all(|trial| trial.exceeds(loss_ratio) != Some(true));
         let upper = self.measured().find(|(_, trials)| !good(trials)).map(|(load, _)| *load);
@@ -323,7 +324,7 @@ impl MlrSearch {
         at
     }
 
-    /// What comes before the goals take turns.
+    /// Next trial of the phase before the goals take turns.
     fn open(&mut self) -> Option<(u32, Nanos, &'static str)> {
         let first = self.goals.iter().map(|goal| goal.goal.initial_trial).min().unwrap_or_default();
         match self.opening {
@@ -390,7 +391,7 @@ impl MlrSearch {
         Some(Pps::from_micro((self.grid.load(lower).micro() as f64 * passed).round() as u64))
     }
 
-    /// What bounds a goal's result from above.
+    /// Limit of a goal's result from above.
     pub(crate) fn limit(&self, goal: usize) -> Limit {
         let Some(target) = self.goals[goal].targets.last() else { return Limit::Open };
         let bounds = self.bounds(target);

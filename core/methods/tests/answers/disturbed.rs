@@ -1,4 +1,4 @@
-//! Known answers from a tester that is disturbed: a wrong finding is never told as sure.
+//! Known results from a disturbed tester: a wrong finding is never reported as certain.
 
 use super::*;
 use methods::{
@@ -8,7 +8,7 @@ use methods::{
 
 /// A machine whose other work keeps the tester from its own now and then: in some trials it is noticed, in some not.
 struct Machine {
-    /// Share of the trials in which the tester is disturbed and says so.
+    /// Share of the trials in which the tester is disturbed and reports it.
     noticed: f64,
     /// Share of the trials that lose frames without a word, as where the device's machine is disturbed.
     unnoticed: f64,
@@ -79,7 +79,7 @@ fn found(capacity: f64, seed: u64, noticed: f64, unnoticed: f64) -> Vec<Finding>
     methods::reconciled(&results).iter().flat_map(|result| result.values().unwrap()).collect()
 }
 
-/// Whether the true rate lies where the finding says.
+/// Whether the true rate lies within the finding's bounds.
 fn is_right(finding: &Finding, truth: f64) -> bool {
     let near = 1.0 + 1e-6;
     finding.lower.is_none_or(|lower| lower <= truth * near)
@@ -160,7 +160,8 @@ fn a_line_rate_that_arrived_counts_whatever_disturbed_the_tester() {
     assert_eq!((short.received, short.limit), (None, Some(Limit::Disturbed)));
 }
 
-/// What no one noticed shows where trials contradict each other: then the finding is in doubt and its interval wider.
+/// Undetected disturbances show where trials contradict each other: then the finding is in doubt and its interval
+/// wider.
 #[test]
 fn loss_that_comes_and_goes_is_in_doubt_where_trials_show_it() {
     let (mut wrong, mut doubted) = (0, 0);
@@ -176,7 +177,7 @@ fn loss_that_comes_and_goes_is_in_doubt_where_trials_show_it() {
     assert!(wrong * 20 < 3 * SEEDS as usize, "{wrong} of {}", 3 * SEEDS);
 }
 
-/// A device that forwards the line rate in one trial and loses in the next: nothing of it is told as sure.
+/// A device that forwards the line rate in one trial and loses in the next: no finding is reported as certain.
 #[test]
 fn what_two_methods_contradict_is_in_doubt_in_both() {
     let bed = Testbed::one_way(LINE);

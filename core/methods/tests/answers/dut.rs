@@ -1,4 +1,4 @@
-//! Devices whose answers are known: closed-form functions from a request to an outcome, by seed.
+//! Devices with known results: closed-form functions from a request to an outcome, by seed.
 
 use methods::{
     LatencySummary, MixEntry, MixLoad, MixOutcome, Objective, Outage, PathOutcome, Recovery, SessionLoad,
@@ -22,7 +22,7 @@ pub(crate) struct Dut {
     pub noise: f64,
     /// Between these rates (frames/s) one in a thousand frames is lost, though none is above them.
     pub inversion: Option<(f64, f64)>,
-    /// For so many seconds of traffic after the start, half the capacity.
+    /// For this number of seconds of traffic after the start, half the capacity.
     pub warm_up: f64,
     /// Share of the frames that is always lost.
     pub leak: f64,

@@ -1,4 +1,4 @@
-//! What is wrong with a testbed is said in a sentence.
+//! Faults of a testbed are reported in a sentence.
 
 use super::*;
 use methods::{FaultKind, Limit, MlrConfig, MrrConfig, Standing, TrialOutcome, TrialRequest};
@@ -149,7 +149,7 @@ fn interrupted_trials_are_run_again_and_at_last_given_up() {
     assert_eq!((kind, result.trials.len()), (FaultKind::Interrupted, 3));
 }
 
-/// No trial that the tester limited bounds the device, and the result says so.
+/// No trial that the tester limited bounds the device, and the result reports it.
 #[test]
 fn the_tester_is_never_taken_for_the_device() {
     for seed in 0..SEEDS {
@@ -166,7 +166,7 @@ fn the_tester_is_never_taken_for_the_device() {
     }
 }
 
-/// A tester that stumbles once is asked again.
+/// A tester that fails once gets another request.
 #[test]
 fn one_stumble_is_forgiven() {
     let mut method = MethodConfig::Throughput(quick()).build(&Testbed::one_way(LINE)).unwrap();

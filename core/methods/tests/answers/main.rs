@@ -1,4 +1,4 @@
-//! Every method against devices whose answers are known.
+//! Every method against devices with known results.
 
 mod disturbed;
 mod dut;

@@ -39,7 +39,7 @@ fn the_golden_run() {
     assert!((found(&row, 1) - 1_000_000.673_1).abs() < 1e-4, "{}", found(&row, 1));
 }
 
-/// What must hold of every result.
+/// Invariants of every result.
 fn invariants(row: &MlrRow, result: &MethodResult) {
     for goal in &row.goals {
         let load = |bound: &Option<methods::MlrBound>| bound.as_ref().map(|b| b.load.first().as_f64());
@@ -97,7 +97,7 @@ fn three_goals_at_once_cost_little_more() {
     }
 }
 
-/// Without looser targets the first trials decide too little, and the search goes on from them all the same.
+/// Without looser targets the first trials decide too little, and the search continues from them nevertheless.
 #[test]
 fn a_goal_can_be_searched_directly() {
     for seed in 0..SEEDS {

@@ -65,7 +65,7 @@ fn stored(config: &MethodConfig, seed: u64) -> (Vec<StoredTrial>, MethodResult) 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
 
-    /// Whatever was recorded before an interruption, the machine that replays it asks for the same and ends the same.
+    /// For any interruption, the machine that replays the recorded outcomes requests the same trials and ends the same.
     #[test]
     fn a_replay_brings_a_method_where_it_was(which in 0usize..15, seed in 0u64..1_000, cut in 0.0f64..1.0) {
         let config = &all()[which];
@@ -90,7 +90,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Whatever comes back, even nonsense: a method ends, and asks for nothing beyond the link.
+    /// For any outcomes, even nonsensical ones: a method ends, and requests nothing beyond the link.
     #[test]
     fn every_method_ends_whatever_comes_back(which in 0usize..15, seed: u64, kindness in 0u64..4) {
         let mut method = all()[which].build(&Testbed::both_ways(LINE)).unwrap();
@@ -166,7 +166,7 @@ fn defaults_are_the_rfcs() {
     assert!(serde_json::from_str::<LossConfig>("{\"steps\": 3}").is_err());
 }
 
-/// What is left is told beforehand, and nothing is left at the end.
+/// The remaining work is estimated beforehand, and nothing remains at the end.
 #[test]
 fn estimates_are_of_the_right_size() {
     for config in all() {

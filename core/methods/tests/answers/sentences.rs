@@ -1,4 +1,4 @@
-//! What a result says in sentences, and what it stores: the same, whatever trials come to.
+//! Sentences and stored values of a result: equal for all outcomes of trials.
 
 use super::*;
 use methods::{
@@ -10,7 +10,7 @@ use methods::{
 /// Outcomes by the roll of a die, some of which can't be judged, some only within bounds, some short of the load.
 struct Invented {
     dut: Dut,
-    /// Of ten trials so many are disturbed.
+    /// Number of disturbed trials in ten.
     disturbed: u64,
     seed: u64,
     trials: u64,
@@ -60,7 +60,7 @@ impl Invented {
         outcome
     }
 
-    /// The tester loses frames, and fails sessions, of its own.
+    /// The tester itself loses frames, and fails sessions.
     fn lose_some(&mut self, outcome: &mut TrialOutcome) {
         let share = [0, 0, 1, 20, 200][(self.roll() % 5) as usize];
         for group in &mut outcome.groups {
@@ -116,7 +116,7 @@ fn limits(result: &MethodResult) -> Vec<Limit> {
     rows["rows"].as_array().unwrap().iter().flat_map(of).collect()
 }
 
-/// What must hold of a finding by itself.
+/// Invariants of a single finding.
 fn is_consistent(finding: &Finding) -> bool {
     let below = |a: Option<f64>, b: Option<f64>| a.zip(b).is_none_or(|(a, b)| a <= b * (1.0 + 1e-9));
     below(finding.lower, finding.value)
@@ -265,7 +265,7 @@ fn nothing_lost_is_nothing_lost_on_a_busy_machine() {
     }
 }
 
-/// What disturbs the tester does not depend on the load: three trials show it, not a search down to the smallest load.
+/// Disturbances of the tester do not depend on the load: three trials show it, not a search down to the smallest load.
 #[test]
 fn three_trials_that_can_t_be_judged_end_a_search() {
     for config in searches() {

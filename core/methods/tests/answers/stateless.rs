@@ -73,7 +73,7 @@ fn a_curve_below_the_testers_limit_has_points() {
     }
 }
 
-/// What the tester can't send is not tried again and again; the answer is its own limit, and is said to be.
+/// A load that the tester can't send is not tried repeatedly; the result is its own limit, and is reported as such.
 #[test]
 fn a_slow_tester_is_noticed_early() {
     for seed in 0..SEEDS {
