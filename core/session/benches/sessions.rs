@@ -1,4 +1,4 @@
-//! What a session costs its applications, both ends: every call a stack makes for it, and no stack.
+//! Cost of a session for its applications, both ends: every call a stack makes for it, without the stack.
 //!
 //! `cargo bench -p session`. Nanoseconds for one session, both sides; the smallest of many rounds, because others use the
 //! machine too.
@@ -105,7 +105,7 @@ fn report(what: &str, app: AppPlan, requests: u64) {
     println!("{what:50} {best:8.1} ns a session, {:7.1} ns a request and side", best / requests as f64 / 2.0);
 }
 
-/// Bytes one end asked to send, told to the other.
+/// Passes the bytes sent by one end to the other.
 fn pass(
     apps: &mut Apps,
     now: Nanos,

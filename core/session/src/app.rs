@@ -101,7 +101,7 @@ impl AnyApp {
         http::h3::is_opening(flow)
     }
 
-    /// Does what a session over QUIC has asked of its carrier, and sends what its connection has to say.
+    /// Carries out the requests of a session over QUIC to its carrier, and sends its connection's output.
     #[inline]
     pub(crate) fn settle(ctx: &mut Ctx<'_>, flow: &mut Flow) {
         http::h3::settle(ctx, flow);
@@ -112,7 +112,7 @@ impl AnyApp {
         http::h3::note_lost(extras, flow, counts);
     }
 
-    /// The session is over, and its flow goes on without it.
+    /// The session is over, and its flow continues without it.
     pub(crate) fn set_gone(flow: &mut Flow) {
         flow.state = http::h3::state::GONE;
     }
@@ -135,7 +135,7 @@ impl AnyApp {
         matches!(self, Self::DnsClient(_)) && dns::Client::is_arriving(flow)
     }
 
-    /// Whether the session of a flow goes on on another.
+    /// Whether the session of a flow continues on another.
     #[inline]
     pub(crate) fn is_gone(&self, flow: &Flow) -> bool {
         match self {
@@ -145,7 +145,7 @@ impl AnyApp {
         }
     }
 
-    /// What a session takes to a flow of another carrier, if it waits for that.
+    /// State that a session takes to a flow of another carrier, if it waits for that.
     pub(crate) fn leave(&self, flow: &mut Flow) -> Option<Flow> {
         if matches!(self, Self::DnsClient(_)) { dns::Client::leave(flow) } else { None }
     }

@@ -1,4 +1,4 @@
-//! The applications of one stack: everything that runs on its flows, and what came of it.
+//! The applications of one stack: all programs on its flows, and their counts.
 //!
 //! Not here: when sessions are opened and from where to where (`load`, `pool`).
 //!
@@ -20,11 +20,11 @@ use std::collections::VecDeque;
 use tcp::{App, End, FlowId, GroupId, Io};
 use units::Nanos;
 
-/// Sessions younger than this have not had the time to hear anything.
+/// Minimum age of a session without received data for it to count as silent.
 const SILENCE_MIN: Nanos = Nanos::from_millis(100);
-/// What is said of servers' sessions of which no client is left.
+/// Detail of servers' sessions without a client left.
 const LEFT: &str = "its client ended or failed, and the end of the session never arrived";
-/// What is said of failures that were found at the end of a run.
+/// Detail of failures found at the end of a run.
 const SILENT: &str = "nothing received while the run waited for late replies";
 
 /// How far a session is.
@@ -51,8 +51,8 @@ pub struct GroupKey {
     pub host: usize,
 }
 
-/// All groups of a profile's entries; a group's number is its place, and those of an application's hosts follow each other. The
-/// same on every port and worker.
+/// All groups of a profile's entries; a group's number is its position, and the hosts of an application are
+/// consecutive. The same on every port and worker.
 pub fn groups(plans: &[SessionPlan]) -> Vec<GroupKey> {
     let mut keys = Vec::new();
     for (session, plan) in plans.iter().enumerate() {
@@ -68,14 +68,14 @@ pub fn groups(plans: &[SessionPlan]) -> Vec<GroupKey> {
     keys
 }
 
-/// A session that goes on on another flow, between the same two addresses.
+/// A session that continues on another flow, between the same two addresses.
 #[derive(Debug, Clone, Copy)]
 pub struct Move {
     /// The flow it leaves.
     pub from: FlowId,
     /// Its group.
     pub group: GroupId,
-    /// What carries the other flow.
+    /// Carrier of the other flow.
     pub to: Carrier,
 }
 
@@ -88,7 +88,7 @@ struct Group {
     at_end: AtEnd,
     secure: Option<Box<dyn SecureSide>>,
     quic: Option<Box<dyn QuicSide>>,
-    /// What clients ask for before anything else.
+    /// Tunnel that clients request first.
     tunnel: Option<Tunnel>,
     /// Sessions there are.
     active: u64,
@@ -108,7 +108,7 @@ pub struct Apps {
     extras: Extras,
     /// Encryption of the flows, by the place of their extra.
     secured: Vec<Option<Box<TlsFlow>>>,
-    /// Sessions that wait to go on on another flow.
+    /// Sessions waiting to continue on another flow.
     moves: Vec<Move>,
     /// Memory to work in.
     scratch: Vec<u8>,
@@ -122,7 +122,7 @@ impl std::fmt::Debug for Apps {
 
 impl Apps {
     /// The applications of all groups of `plans`, see [`groups`], for worker `worker` of `workers`, which share rates.
-    /// `secure` makes the encryption of a group whose plan asks for it.
+    /// `secure` creates the encryption of a group whose plan has it.
     ///
     /// # Panics
     /// If `workers` is 0.
@@ -168,8 +168,8 @@ impl Apps {
         self.groups.iter().map(|group| group.key)
     }
 
-    /// A new session of a client, counted as attempted. What is returned goes to the stack; if the stack does not take
-    /// it, [`Apps::not_opened`] must be told.
+    /// A new session of a client, counted as attempted. The returned flow goes to the stack; if the stack does not
+    /// accept it, [`Apps::not_opened`] must be called.
     #[inline]
     pub fn start(&mut self, now: Nanos, group: GroupId, number: u64) -> Flow {
         let mut flow = Flow::new(number, now);
@@ -177,8 +177,8 @@ impl Apps {
         flow
     }
 
-    /// The session started last was not begun after all, and is started anew from elsewhere at once: as if it had not been
-    /// counted. To be told before anything else is.
+    /// Undoes the start of the last session, which is restarted elsewhere immediately: as if it had not been counted.
+    /// Must be called before any other method.
     pub fn take_back(&mut self, group: GroupId) {
         let group = &mut self.groups[usize::from(group.0)];
         group.counts.attempted -= 1;
@@ -192,23 +192,24 @@ impl Apps {
         group.active -= 1;
     }
 
-    /// Sessions that are to go on on another flow, since this was asked last: each leaves its own ([`Apps::leave`]), and
-    /// what it takes along goes to a new one.
+    /// Sessions to continue on another flow, since the last call: each leaves its own ([`Apps::leave`]), and its state
+    /// goes to a new one.
     #[inline]
     pub fn take_moves(&mut self) -> Vec<Move> {
         std::mem::take(&mut self.moves)
     }
 
-    /// Ends a flow whose session goes on on another: to be called within the stack's `with`. Returns what the other one
-    /// begins with; `None` if the session has ended meanwhile. If there is none, [`Apps::not_opened`] must be told.
+    /// Ends a flow whose session continues on another: must be called within the stack's `with`. Returns the initial
+    /// state of the other flow; `None` if the session has ended meanwhile. If there is none, [`Apps::not_opened`] must
+    /// be called.
     pub fn leave(&mut self, flow: &mut Flow, io: &mut Io) -> Option<Flow> {
         let next = self.groups[usize::from(io.group().0)].app.leave(flow)?;
         io.close();
         Some(next)
     }
 
-    /// Sends requests and closes sessions of an entry's clients so many times as fast as the plan says, from `at` on.
-    /// Returns whether sessions that wait for a turn must ask for another ([`Apps::ask_again`]).
+    /// Scales the rate at which an entry's clients send requests and close sessions, relative to the plan, from `at`
+    /// on. Returns whether sessions that wait for a turn must request another ([`Apps::ask_again`]).
     pub fn scale(&mut self, session: usize, at: Nanos, scale: Scale) -> bool {
         let Pacers { requests, closes, .. } = &mut self.pacers[session];
         requests.iter_mut().chain(closes).map(|pacer| pacer.scale(at, scale)).count() > 0
@@ -226,7 +227,7 @@ impl Apps {
         self.pacers[self.groups[usize::from(group.0)].key.session].left == Some(0)
     }
 
-    /// Takes a session's turn away, if it waits for one, and lets it ask for another: to be called within the stack's
+    /// Takes a session's turn away, if it waits for one, and lets it request another: must be called within the stack's
     /// `with`.
     pub fn ask_again(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
         self.tell(now, flow, io, |_, _, ctx, flow| {
@@ -236,9 +237,9 @@ impl Apps {
         });
     }
 
-    /// Ends a session because the run is over: to be called within the stack's `with`. It ends at once, or when its
-    /// transaction is done. A client that waits for the first word of its server is not reset: it is heard out, or fails
-    /// ([`Apps::judge_silent`]).
+    /// Ends a session because the run is over: must be called within the stack's `with`. It ends immediately, or when
+    /// its transaction is done. A client that waits for the first data of its server is not reset: it may complete, or
+    /// fails ([`Apps::judge_silent`]).
     pub fn stop(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
         let (at_end, patience) = {
             let Group { at_end, common, app, .. } = &self.groups[usize::from(io.group().0)];
@@ -287,9 +288,9 @@ impl Apps {
         if opens { Step::Opening } else { Step::Open }
     }
 
-    /// Gives a session an outcome that is still open at the end of the run: to be called within the stack's `with`, once
-    /// late replies were waited for. One that has failed is over; one that was told to stop, and to which nothing came
-    /// since, has failed. Others are on their way, and stay.
+    /// Decides a session's outcome that is still open at the end of the run: must be called within the stack's `with`,
+    /// after the wait for late replies. A failed session is over; a session that was requested to stop, and has
+    /// received nothing since, has failed. Others are in progress, and stay.
     pub fn judge_silent(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
         let group = &self.groups[usize::from(io.group().0)];
         if !flow.has(Flag::Stopping) || flow.elapsed(now) < SILENCE_MIN || group.app.is_gone(flow) {
@@ -332,7 +333,7 @@ impl Apps {
         });
     }
 
-    /// What carries a group's sessions.
+    /// Carrier of a group's sessions.
     #[inline]
     pub fn carrier(&self, group: GroupId) -> Carrier {
         self.groups[usize::from(group.0)].common.carrier
@@ -355,7 +356,7 @@ impl Apps {
         group.bytes + group.counts.bytes_sent + group.counts.bytes_received
     }
 
-    /// What came of a group's sessions since counts were swapped last.
+    /// Counts of a group's sessions since counts were last swapped.
     pub fn counts(&self, group: GroupId) -> &Counts {
         &self.groups[usize::from(group.0)].counts
     }
@@ -482,7 +483,7 @@ fn reset_in_time(ctx: &mut Ctx<'_>, flow: &mut Flow) {
 }
 
 impl Apps {
-    /// Something came for a session that was told to stop.
+    /// Processes data for a session that was requested to stop.
     #[cold]
     fn heard_late(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
         flow.set(Flag::Progress);
@@ -493,7 +494,7 @@ impl Apps {
         }
     }
 
-    /// The carrier is there, and the tunnel if one is wanted: begins with the encryption, or what is said.
+    /// The carrier is open, and the tunnel if there is one: starts the encryption, or the application.
     #[inline]
     fn begin(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
         let group = &mut self.groups[usize::from(io.group().0)];
@@ -538,7 +539,7 @@ impl Apps {
         group.tunnel.is_some() && self.step(flow, group) == Step::Opening
     }
 
-    /// Asks a proxy for a tunnel. What is said to it counts as what the application says.
+    /// Requests a tunnel from a proxy. Its bytes count as the application's.
     #[cold]
     fn ask_for_tunnel(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
         let Group { tunnel, counts, common, .. } = &mut self.groups[usize::from(io.group().0)];
@@ -552,7 +553,7 @@ impl Apps {
         });
     }
 
-    /// Reads what a proxy says.
+    /// Reads a proxy's response.
     #[cold]
     fn tunnel_said(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io, data: &[u8]) {
         let mut all = self.extras.unstash(flow);
@@ -576,7 +577,7 @@ impl Apps {
         }
     }
 
-    /// A session is over: counts what came of it.
+    /// A session is over: counts its outcome.
     #[inline]
     fn conclude(&mut self, now: Nanos, flow: &mut Flow, group: GroupId, end: End) {
         let group = &mut self.groups[usize::from(group.0)];
@@ -611,7 +612,7 @@ impl Apps {
         }
     }
 
-    /// Bytes that lie before what is said in a flow's tunnel.
+    /// Bytes before the data in a flow's tunnel.
     #[inline]
     fn before_tunnel(&self, flow: &Flow, group: GroupId) -> u64 {
         self.groups[usize::from(group.0)].tunnel.as_ref().map_or(0, |tunnel| tunnel.len(flow))

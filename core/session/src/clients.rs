@@ -18,7 +18,7 @@ const FEW: u64 = 4;
 pub struct Clients {
     opener: Opener,
     turns: Turns,
-    /// Of each application of the mix: the group of its first host, after which those of the others come.
+    /// For each application of the mix: the group of its first host, followed by the groups of the other hosts.
     members: Vec<(GroupId, Pool)>,
     hosts: u16,
     /// Of this worker's applications, sent and received.
@@ -33,7 +33,7 @@ impl Clients {
     /// ([`groups`](crate::groups)). `None` if the entry's clients are someone else's.
     ///
     /// # Panics
-    /// If there are as many workers as `worker` says, or fewer.
+    /// If there are as many workers as in `worker`, or fewer.
     pub fn new(
         plan: &SessionPlan,
         session: usize,
@@ -64,8 +64,8 @@ impl Clients {
     /// The sessions to open at `now`, counted from the start of traffic: at most `most` at a time, the others stay due.
     /// They count as opened: each must be started ([`Apps::start`]) before this is called again.
     ///
-    /// If whoever plays them `is_behind`, those at a rate are no more than ended since the last call, or a few: what cannot be
-    /// opened in time stays due, and does not keep what is open waiting until it fails.
+    /// If the caller `is_behind`, sessions at a rate are limited to the number ended since the last call, or a few:
+    /// sessions that cannot be opened in time stay due, and do not keep open ones waiting until they fail.
     pub fn poll(&mut self, now: Nanos, apps: &Apps, most: u64, is_behind: bool) -> Opening {
         let active = self.active(apps);
         let all_ended = self.opened.saturating_sub(active);
@@ -113,7 +113,7 @@ impl Clients {
         self.opener.deadline(self.active(apps))
     }
 
-    /// Opens so many times as fast as the plan says, from `at` since the start of traffic on.
+    /// Scales the rate of opening relative to the plan, from `at` since the start of traffic on.
     pub fn scale(&mut self, at: Nanos, scale: Scale) {
         self.opener.scale(at, scale);
     }
@@ -134,7 +134,7 @@ impl Clients {
         self.opener.missed(now)
     }
 
-    /// What became of the load so far.
+    /// Totals of the load so far.
     pub fn totals(&self) -> OpenerTotals {
         self.opener.totals()
     }

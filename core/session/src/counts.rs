@@ -1,4 +1,4 @@
-//! What came of sessions: counters and times of one side of one application.
+//! Counts of sessions: counters and times of one side of one application.
 //!
 //! Invariant: `attempted = completed + failed + active` of counts that were never taken out; [`Counts::active`] is that
 //! difference. Of an interval it is how many more there are than before.
@@ -11,19 +11,19 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Reason {
-    /// SYNs, or the answers to them, stayed unanswered.
+    /// SYNs, or the SYN-ACKs, remained without a reply.
     SetupTimeout,
-    /// A request was not answered in time.
+    /// A request had no response in time.
     ResponseTimeout,
     /// Segments were not acknowledged however often they were repeated.
     Timeout,
-    /// The other end said nothing, or did not close, for too long.
+    /// The other end sent nothing, or did not close, for too long.
     IdleTimeout,
     /// The other end reset it.
     Reset,
-    /// A SYN was answered by a reset; on UDP: port unreachable.
+    /// A SYN was refused by a reset; on UDP: port unreachable.
     Refused,
-    /// ICMP said that the other end can't be reached.
+    /// ICMP reported that the other end can't be reached.
     Unreachable,
     /// The other end closed before it had sent everything.
     ClosedEarly,
@@ -55,7 +55,7 @@ pub enum Reason {
     Http2Protocol,
     /// HTTP/2 and HTTP/3: the other end reset a request.
     StreamReset,
-    /// HTTP/2: the other end said that it gives the connection up, because of an error.
+    /// HTTP/2: the other end announced that it closes the connection because of an error.
     GoAway,
     /// The other end does not speak HTTP/3, or QUIC of this version, or did not agree to.
     NoHttp3,
@@ -146,10 +146,10 @@ impl Reason {
     }
 }
 
-/// What came of the sessions of one group.
+/// Counts of the sessions of one group.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Sessions a client wanted to open; those a server was asked for.
+    /// Sessions that clients wanted to open, or that servers received a request for.
     pub attempted: u64,
     /// Sessions whose carrier was established.
     pub established: u64,
@@ -175,8 +175,8 @@ pub struct Counts {
     pub kept_s: Option<u32>,
     /// Bytes of applications handed to the carrier.
     pub bytes_sent: u64,
-    /// Bytes of applications that the other end acknowledged; over UDP, those sent: goodput. Only flows with TLS count
-    /// them here: of others the carrier's own counts say the same.
+    /// Application bytes acknowledged by the other end; over UDP, sent: goodput. Only flows with TLS count them here:
+    /// for others the carrier's counts are the same.
     pub bytes_delivered: u64,
     /// Bytes of applications received: goodput.
     pub bytes_received: u64,
@@ -188,7 +188,7 @@ pub struct Counts {
     pub dns_truncated: u64,
     /// Queries sent again.
     pub dns_retries: u64,
-    /// Queries asked again over TCP because the answer was cut short.
+    /// Queries repeated over TCP because the response was truncated.
     pub dns_over_tcp: u64,
     /// HTTP/2.
     pub http2: Http2Counts,
@@ -214,7 +214,7 @@ pub struct Counts {
     pub ttlb_due: Timing,
 }
 
-/// What came of HTTP/2.
+/// Counts of HTTP/2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Http2Counts {
     /// Connections that speak it.
@@ -227,15 +227,15 @@ pub struct Http2Counts {
     pub resets_sent: u64,
     /// GOAWAY frames received.
     pub goaways: u64,
-    /// Requests that the server said it had not looked at (GOAWAY, REFUSED_STREAM): each is asked again, and counts once more in
-    /// [`Counts::requests`]. Clients only.
+    /// Requests that the server reported as not processed (GOAWAY, REFUSED_STREAM): each is repeated, and counts once
+    /// more in [`Counts::requests`]. Clients only.
     pub unprocessed: u64,
     /// The least that a server announced to take at a time.
     pub peer_streams: Option<u32>,
 }
 
 impl Http2Counts {
-    /// The other end takes so many requests at a time.
+    /// Records the other end's limit of concurrent requests.
     pub(crate) fn note_streams(&mut self, streams: Option<u32>) {
         self.peer_streams = shorter(self.peer_streams, streams);
     }
@@ -251,7 +251,7 @@ impl Http2Counts {
     }
 }
 
-/// What came of HTTP/3.
+/// Counts of HTTP/3.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Http3Counts {
     /// Requests, each of which has a stream.
@@ -262,8 +262,8 @@ pub struct Http3Counts {
     pub resets_sent: u64,
     /// GOAWAY frames received.
     pub goaways: u64,
-    /// Requests that the server said it had not looked at (GOAWAY, H3_REQUEST_REJECTED): each is asked again, and counts once more in
-    /// [`Counts::requests`]. Clients only.
+    /// Requests that the server reported as not processed (GOAWAY, H3_REQUEST_REJECTED): each is repeated, and counts
+    /// once more in [`Counts::requests`]. Clients only.
     pub unprocessed: u64,
 }
 
@@ -277,7 +277,7 @@ impl Http3Counts {
     }
 }
 
-/// What came of connections of QUIC. Packets are counted when a session is over.
+/// Counts of QUIC connections. Packets are counted when a session is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QuicCounts {
     /// Handshakes done.
@@ -345,7 +345,7 @@ impl Counts {
         self.kept_s = shorter(self.kept_s, Some(seconds));
     }
 
-    /// A DNS answer was sent whole.
+    /// A DNS response was sent completely.
     pub(crate) fn sent_answer(&mut self, code: u8) {
         self.dns[usize::from(code & 15)] += 1;
         self.transactions += 1;
@@ -381,7 +381,7 @@ impl Counts {
         *self.details.entry(if known { text } else { "other" }.to_owned()).or_default() += 1;
     }
 
-    /// Adds those of another worker, or of a later interval.
+    /// Adds the counts of another worker, or of a later interval.
     pub fn merge(&mut self, other: &Self) {
         fn add<const N: usize>(mine: &mut [u64; N], theirs: &[u64; N]) {
             mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| *mine += theirs);
@@ -422,8 +422,8 @@ impl Counts {
         self.ttlb_due.merge(&other.ttlb_due);
     }
 
-    /// Adds those of a later interval of the same worker: unlike [`Counts::merge`], of the most sessions at a time the
-    /// larger is kept.
+    /// Adds the counts of a later interval of the same worker: unlike [`Counts::merge`], of the maximum number of
+    /// sessions the larger is kept.
     pub fn append(&mut self, later: &Self) {
         let most = self.active_max.max(later.active_max);
         self.merge(later);

@@ -1,4 +1,5 @@
-//! What some flows need beyond their [`Flow`]: input that came in pieces, several answers on their way, encryption.
+//! Additional state of some flows beyond their [`Flow`]: input received in pieces, several responses in flight,
+//! encryption.
 //!
 //! Entries are used again, with the memory of their buffers, so that a flow that comes and goes allocates nothing.
 //!
@@ -16,20 +17,20 @@ const KEEP_MAX: usize = 4096;
 const SPARE_MAX: usize = 64 << 10;
 const SPARES: usize = 64;
 
-/// What some flows need more.
+/// Additional state of a flow.
 #[derive(Default)]
 pub(crate) struct Extra {
     /// Bytes left of the message that is read.
     left: u64,
     /// Input that is not whole yet, or that can't be used yet.
     pub input: Vec<u8>,
-    /// When requests were sent that are not answered.
+    /// Departure times of requests without a response.
     pub starts: VecDeque<u32>,
-    /// When requests were due that are not answered, or not sent, in ticks of flows: where they may be sent late.
+    /// Due times of requests without a response, or not sent, in ticks of flows: where they may be sent late.
     pub dues: VecDeque<u32>,
     /// Responses that are not acknowledged.
     pub responses: VecDeque<Response>,
-    /// What a request that is being read comes to.
+    /// Response to a request that is being read.
     pub pending: Pending,
     /// Bytes to send back that are not acknowledged, and the offset of the first.
     pub echo: VecDeque<u8>,
@@ -46,7 +47,7 @@ pub(crate) struct Extra {
     pub quic: Option<Box<h3::Link>>,
 }
 
-/// What a request is answered by once it is whole.
+/// Response to a request once it is complete.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Pending {
     pub template: u32,
@@ -65,7 +66,7 @@ pub(crate) struct Response {
     pub at: u32,
 }
 
-/// A message that can't be made again from numbers: it answers what somebody else asked.
+/// A message that can't be regenerated from numbers: it depends on the other end's request.
 #[derive(Debug, Clone)]
 pub(crate) struct Made {
     pub offset: u64,
@@ -102,7 +103,7 @@ impl Extras {
         index as usize
     }
 
-    /// Bytes left of the message that is read; each application gives them a meaning of its own.
+    /// Remaining bytes of the message being read; each application has its own interpretation.
     #[inline]
     pub(crate) fn left(&self, flow: &Flow) -> u64 {
         self.find(flow).map_or(u64::from(flow.left_or_extra), |extra| extra.left)

@@ -1,4 +1,4 @@
-//! What is kept for each flow, and what an application sees of the one it is told of.
+//! State of a flow, and an application's view of the flow it handles.
 
 use crate::counts::{Counts, Reason};
 use crate::extra::Extras;
@@ -12,13 +12,13 @@ use units::Nanos;
 /// Datagrams that wait in a flow at most.
 const DATAGRAMS_KEPT_MAX: usize = 256;
 
-/// What is kept for each flow. Each application gives the fields below the line its own meaning.
+/// State of a flow. Each application has its own interpretation of the fields below the line.
 #[derive(Debug, Clone, Default)]
 pub struct Flow {
     /// The session's number, modulo 2^32.
     pub(crate) number: u32,
-    /// What is left of the message that is read, below [`EXTRA`]; or where there is more about the flow, which has it then.
-    /// See [`Extras::left`].
+    /// Remaining bytes of the message being read, below [`EXTRA`]; or the position of the flow's additional state,
+    /// which has it then. See [`Extras::left`].
     pub(crate) left_or_extra: u32,
     /// When it was opened, or its last request sent: ticks of [`TICK_BITS`].
     pub(crate) at: u32,
@@ -39,7 +39,7 @@ pub struct Flow {
 
 const _: () = assert!(size_of::<Flow>() == 36 && align_of::<Flow>() == 4);
 
-/// The place of a flow's entry in [`Extras`] is told from a number of bytes by this.
+/// Distinguishes the position of a flow's entry in [`Extras`] from a number of bytes.
 pub(crate) const EXTRA: u32 = 1 << 31;
 
 /// A segment that may be the last for which a peer with Nagle's algorithm has room: full ones are longer, over IPv6 too.
@@ -52,7 +52,7 @@ const UP_TICK_BITS: u32 = 16;
 /// Offsets are kept modulo 2^40.
 const OFFSET_MASK: u64 = (1 << 40) - 1;
 
-/// What is true of a flow.
+/// Properties of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub(crate) enum Flag {
@@ -64,9 +64,9 @@ pub(crate) enum Flag {
     Done = 1 << 2,
     /// It failed; `waiting` is the reason.
     Failed = 1 << 3,
-    /// It shall end after its transaction.
+    /// It must end after its transaction.
     Stopping = 1 << 4,
-    /// It was asked to close.
+    /// It was requested to close.
     Closing = 1 << 5,
     /// The other end has closed.
     PeerClosed = 1 << 6,
@@ -76,7 +76,7 @@ pub(crate) enum Flag {
     FirstByte = 1 << 8,
     /// It does not read.
     Paused = 1 << 9,
-    /// It has a turn: to ask, or to close once it is done.
+    /// It has a turn: to send a request, or to close once it is done.
     Turn = 1 << 10,
     /// It was ended by its time or the run's.
     Stopped = 1 << 11,
@@ -84,7 +84,7 @@ pub(crate) enum Flag {
     Last = 1 << 12,
     /// HTTP: the server is to close.
     Head = 1 << 13,
-    /// What is read is in `extra` first.
+    /// Input is first stored in `extra`.
     Stashed = 1 << 14,
     /// HTTP: responses that are not acknowledged are in `extra`.
     Queued = 1 << 15,
@@ -103,7 +103,7 @@ impl Flow {
         Self { number: number as u32, at: (now.0 >> TICK_BITS) as u32, ..Self::default() }
     }
 
-    /// What a session takes along to another flow: who it is, how far it is, and its times.
+    /// State that a session takes to another flow: identity, progress, and times.
     pub(crate) fn successor(&self) -> Self {
         let flags = self.flags & (Flag::Counted as u16 | Flag::Stopping as u16);
         Self {
@@ -151,7 +151,7 @@ impl Flow {
         offset.wrapping_sub(read(&self.base)) & OFFSET_MASK
     }
 
-    /// Goes on to the message behind the oldest, which has so many bytes.
+    /// Advances to the message after the oldest, which has this number of bytes.
     #[inline]
     pub(crate) fn drop_oldest(&mut self, bytes: u64) {
         let base = read(&self.base).wrapping_add(bytes);
@@ -230,7 +230,7 @@ pub(crate) fn elapsed(since: u32, now: Nanos) -> Nanos {
     Nanos(u64::from(tick(now).wrapping_sub(since)) << TICK_BITS)
 }
 
-/// What all flows of a group have in common.
+/// State common to all flows of a group.
 #[derive(Debug, Clone)]
 pub(crate) struct Common {
     pub side: Side,
@@ -249,7 +249,7 @@ pub(crate) struct Common {
     pub late: bool,
 }
 
-/// What an application asks for: [`Io`], as a layer can see it.
+/// Requests of an application: [`Io`], as a layer can see it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ask {
     pub send: u64,
@@ -261,13 +261,13 @@ pub(crate) struct Ask {
     pub reset: bool,
     pub wake: Option<Nanos>,
     pub read: Option<bool>,
-    /// What has come is acknowledged at once.
+    /// Acknowledge received data immediately.
     pub acknowledge: bool,
-    /// The session shall go on on a flow of this carrier.
+    /// Continue the session on a flow of this carrier.
     pub go_on: Option<Carrier>,
     /// A session has begun on a flow that had none.
     pub begun: bool,
-    /// The session is over, and its flow goes on without it.
+    /// The session is over, and its flow continues without it.
     pub over: bool,
 }
 
@@ -311,7 +311,7 @@ pub(crate) struct Pacers {
     pub left: Option<u64>,
 }
 
-/// What an application works with while it is told of something.
+/// Context of an application while it handles an event.
 pub(crate) struct Ctx<'a> {
     pub now: Nanos,
     pub common: &'a Common,
@@ -321,7 +321,7 @@ pub(crate) struct Ctx<'a> {
     pub udp: bool,
     /// The application protocol that TLS has agreed on; empty without.
     pub alpn: &'static str,
-    /// What makes connections of QUIC, if sessions go over it.
+    /// Factory of QUIC connections, if sessions use QUIC.
     pub quic: Option<&'a mut Box<dyn QuicSide>>,
     /// Bytes of datagrams that the flow has sent.
     pub sent: u64,
@@ -339,7 +339,7 @@ impl Ctx<'_> {
         self.udp
     }
 
-    /// Sends a message of so many bytes.
+    /// Sends a message of this number of bytes.
     #[inline]
     pub(crate) fn send(&mut self, flow: &mut Flow, bytes: u64) {
         self.ask.send += bytes;
@@ -358,7 +358,7 @@ impl Ctx<'_> {
         }
     }
 
-    /// Wakes the flow at `at`, whatever was asked for before.
+    /// Wakes the flow at `at`, replacing any earlier request.
     #[inline]
     pub(crate) fn wake_at(&mut self, flow: &mut Flow, at: Nanos) {
         flow.set(Flag::Armed);
@@ -375,9 +375,9 @@ impl Ctx<'_> {
         }
     }
 
-    /// Has a short segment acknowledged at once that is not the whole of what this side waits for, until this side has answered.
-    /// A peer with Nagle's algorithm that writes a message piece by piece waits for that, and kernels are as quick while a
-    /// connection is young.
+    /// Acknowledges a short segment immediately if it is not the whole message that this side waits for, until this
+    /// side has sent a response. A peer with Nagle's algorithm that writes a message piece by piece waits for that, and
+    /// kernels are as quick while a connection is young.
     #[inline]
     pub(crate) fn acknowledge_early(&mut self, flow: &Flow, len: usize) {
         let turns = if self.common.side == Side::Client { 2 } else { 1 };
@@ -410,7 +410,7 @@ impl Ctx<'_> {
         self.ask.abort = true;
     }
 
-    /// Fails the session; whoever calls closes it.
+    /// Fails the session; the caller closes it.
     #[cold]
     pub(crate) fn fail_softly(&mut self, flow: &mut Flow, reason: Reason) {
         if !flow.has(Flag::Failed) {
@@ -419,7 +419,7 @@ impl Ctx<'_> {
         }
     }
 
-    /// The session has done what it should: nothing it is told any more fails it. Closes, if it may.
+    /// The session has completed: no later event fails it. Closes, if it may.
     #[inline]
     pub(crate) fn close(&mut self, flow: &mut Flow) {
         flow.set(Flag::Done);
@@ -456,7 +456,7 @@ impl Ctx<'_> {
         }
     }
 
-    /// Whether a client's session shall end after its transaction: it was told to stop, or its time is up.
+    /// Whether a client's session must end after its transaction: it was requested to stop, or its time is up.
     #[inline]
     pub(crate) fn shall_end(&self, flow: &Flow) -> bool {
         flow.has(Flag::Stopping)
@@ -545,7 +545,7 @@ impl Ctx<'_> {
     }
 }
 
-/// Why a flow that ended so has failed, if it has; `complete` says whether nothing was missing.
+/// Reason of a flow's failure for an ending, if it is one; `complete` states whether nothing was missing.
 pub(crate) fn failure(flow: &Flow, end: End, complete: bool, udp: bool) -> Option<Reason> {
     if flow.has(Flag::Failed) {
         return Some(flow.reason());

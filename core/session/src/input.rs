@@ -3,7 +3,7 @@
 use crate::flow::{Ctx, Flag, Flow};
 use crate::message::{Message, Vars};
 
-/// Gives what was kept and what has come to `process`, which says how much of it is used up; keeps the rest.
+/// Passes stored and new input to `process`, which returns how much of it is used up; stores the rest.
 #[inline]
 pub(crate) fn feed(
     ctx: &mut Ctx<'_>,

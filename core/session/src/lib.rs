@@ -1,8 +1,9 @@
-//! What runs on flows: application programs, HTTP/1.1, HTTP/2 and HTTP/3, DNS, conversations from captures; when sessions are opened and
-//! closed; what came of them.
+//! Applications on flows: programs, HTTP/1.1, HTTP/2 and HTTP/3, DNS, conversations from captures; when sessions are
+//! opened and closed; their counts.
 //!
-//! A [`plan::SessionPlan`] is an entry of a profile. [`groups`] numbers the sides of its applications; [`Apps`] runs all
-//! of them on one stack and counts; [`Clients`] says which sessions a worker opens when, and from where to where:
+//! A [`plan::SessionPlan`] is an entry of a profile. [`groups`] numbers the sides of its applications; [`Apps`] runs
+//! all of them on one stack and counts; [`Clients`] decides which sessions a worker opens when, and from where to
+//! where:
 //!
 //! ```text
 //! let keys = session::groups(&plans);                            // group n of the stack is keys[n]

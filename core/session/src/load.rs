@@ -1,9 +1,9 @@
 //! When sessions are opened.
 //!
 //! Session `n` (from 0) is due at the last nanosecond at which the area under the rate curve is not more than `n`, as
-//! packets of a stream are: exact integers decide, and the number due by an instant does not depend on how often is
-//! asked. Whoever asks late is told of all that are due. Of several workers, worker `k` of `W` opens the sessions `k`,
-//! `k + W`, …: together they open what one would.
+//! packets of a stream are: exact integers decide, and the number due by an instant does not depend on how often it is
+//! polled. A late caller gets all that are due. Of several workers, worker `k` of `W` opens the sessions `k`, `k + W`,
+//! …: together they open what one would.
 
 use crate::plan::{LoadPlan, OpenRate, RateCurve};
 use crate::scale::{Scale, Warp};
@@ -14,7 +14,7 @@ use units::{Nanos, Pps};
 
 /// Area of one session: 10^-6 sessions per second times a nanosecond, halves of it.
 const SESSION: u128 = 2_000_000_000_000_000;
-/// An opener that asks later than this was late.
+/// Delay of a poll from which on an opener was late.
 const LATE: Nanos = Nanos::from_millis(1);
 
 /// The sessions to open now.
@@ -46,7 +46,7 @@ pub struct Opener {
     concurrent: Option<u64>,
     /// From the time since `start_delay` to that of the rate.
     warp: Warp,
-    /// When it was asked last.
+    /// Time of the last poll.
     asked: Nanos,
     count: Option<u64>,
     time: Nanos,
@@ -63,7 +63,7 @@ pub struct Opener {
     totals: OpenerTotals,
 }
 
-/// What became of the load.
+/// Totals of the load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct OpenerTotals {
     /// Sessions that were due.
@@ -79,7 +79,7 @@ pub struct OpenerTotals {
 }
 
 impl OpenerTotals {
-    /// Adds those of another worker.
+    /// Adds another worker's.
     pub fn merge(&mut self, other: &Self) {
         self.due += other.due;
         self.opened += other.opened;
@@ -178,8 +178,8 @@ impl Opener {
         self.start_delay.saturating_add(self.warp.when(own))
     }
 
-    /// Goes so many times as fast as the plan says, from `at` on: the rate, or without one how many there may be at a time.
-    /// Zero opens nothing.
+    /// Scales the rate relative to the plan, from `at` on, or without a rate the number of concurrent sessions. Zero
+    /// opens nothing.
     pub fn scale(&mut self, at: Nanos, scale: Scale) {
         self.warp.change(at.since(self.start_delay), scale);
         self.next = self.next_turn();
@@ -296,7 +296,7 @@ impl Opener {
         self.stopped || over || self.count.is_some_and(|all| self.opened >= all)
     }
 
-    /// What became of the load so far.
+    /// Totals of the load so far.
     pub fn totals(&self) -> OpenerTotals {
         self.totals
     }

@@ -1,8 +1,8 @@
-//! Turns at a rate, given out in advance: whoever wants one is told when it comes.
+//! Turns at a rate, assigned in advance: a caller learns when its turn comes.
 //!
-//! A turn that nobody wanted is gone, so that a rate is kept, not made up for; unless the pacer keeps them, for requests that
-//! are sent late rather than never. Turn `n` comes at `n / rate` exactly, rounded up
-//! to the nanosecond, so turns of several workers interleave evenly.
+//! An unused turn expires, so that a rate is kept, not made up for; unless the pacer keeps unused turns, for requests
+//! that are sent late rather than never. Turn `n` comes at `n / rate` exactly, rounded up to the nanosecond, so turns
+//! of several workers interleave evenly.
 
 use crate::scale::{Scale, Warp};
 use std::collections::VecDeque;
@@ -18,11 +18,11 @@ pub(crate) struct Pacer {
     /// The next turn to give out.
     next: u64,
     warp: Warp,
-    /// Whether turns that nobody wanted are kept.
+    /// Whether unused turns are kept.
     keeps: bool,
-    /// Whether anybody has asked for a turn. What came before is nobody's.
+    /// Whether a turn has been requested. Earlier turns expire.
     begun: bool,
-    /// Turns that somebody had and could not use.
+    /// Assigned turns that could not be used.
     returned: VecDeque<Nanos>,
 }
 
@@ -39,12 +39,12 @@ impl Pacer {
         }
     }
 
-    /// Keeps turns that nobody wanted, from the first that was asked for on.
+    /// Keeps unused turns, from the first request on.
     pub(crate) fn keeping(self) -> Self {
         Self { keeps: true, ..self }
     }
 
-    /// Turns that came before `now` and were kept for nobody.
+    /// Kept turns before `now` without a taker.
     pub(crate) fn kept(&self, now: Nanos) -> u64 {
         if !self.keeps || !self.begun {
             return 0;
@@ -53,12 +53,12 @@ impl Pacer {
         returned + self.first_at(self.warp.own(now)).saturating_sub(self.next).div_ceil(self.workers)
     }
 
-    /// Keeps a turn that somebody had and could not use.
+    /// Keeps an assigned turn that could not be used.
     pub(crate) fn give_back(&mut self, at: Nanos) {
         self.returned.push_back(at);
     }
 
-    /// Goes so many times as fast, from `at` on. Whoever has a turn that has not come must ask for another.
+    /// Scales the rate, from `at` on. A holder of a turn that has not come must request another.
     pub(crate) fn scale(&mut self, at: Nanos, scale: Scale) {
         self.warp.change(at, scale);
         self.returned.clear();
@@ -89,8 +89,8 @@ impl Pacer {
         self.next_before(now, Nanos::MAX).unwrap_or(Nanos::MAX)
     }
 
-    /// The same for somebody who is gone at `end`: a turn that would come then, or later, is left to others. One that
-    /// comes at `now` is taken in any case.
+    /// The same for a session that ends at `end`: a turn at that time or later is left to others. A turn at `now` is
+    /// taken in any case.
     pub(crate) fn next_before(&mut self, now: Nanos, end: Nanos) -> Option<Nanos> {
         if self.rate == Pps::ZERO {
             return None;

@@ -34,7 +34,7 @@ pub(crate) fn pieces(number: u64, offset: u64, len: u64, mut take: impl FnMut(&[
     }
 }
 
-/// Writes what stands from `offset` of message `number` on.
+/// Writes the bytes of message `number` from `offset` on.
 #[inline]
 pub(crate) fn write(number: u64, offset: u64, out: &mut [u8]) {
     let mut at = 0;
@@ -44,7 +44,7 @@ pub(crate) fn write(number: u64, offset: u64, out: &mut [u8]) {
     });
 }
 
-/// Whether `data` is what stands at `offset` of message `number`.
+/// Whether `data` matches the bytes of message `number` at `offset`.
 pub(crate) fn matches(number: u64, offset: u64, data: &[u8]) -> bool {
     let (mut rest, mut same) = (data, true);
     pieces(number, offset, data.len() as u64, |piece| {

@@ -1,9 +1,10 @@
 //! One entry under `sessions:` of a profile, with nothing left to guess. Pure data.
 //!
-//! Not here: what runs it (`apps`, `load`), hardware addresses and next hops, which belong to whoever has the ports.
+//! Not here: execution (`apps`, `load`), hardware addresses and next hops, which belong to the owner of the ports.
 //!
-//! Invariant: whatever varies is a function of numbers and seeds that stand in the plan. A session's number counts the
-//! sessions its side opened (a server: accepted), from 0, modulo 2^32; a request's number counts those of its session.
+//! Invariant: every variable part is a function of numbers and seeds in the plan. A session's number counts the
+//! sessions its side opened (a server: accepted), from 0, modulo 2^32; a request's number counts the requests of its
+//! session.
 
 pub use crate::dns::{DnsAnswer, DnsPlan, DnsQuery, DnsRule};
 pub use crate::http::{
@@ -22,12 +23,12 @@ use units::{Nanos, Pps};
 use wire::Vlans;
 use wire::tunnel::{PppoeLinks, Tunnel};
 
-/// What carries a session.
+/// Carrier of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Carrier {
     /// TCP.
     Tcp,
-    /// UDP: a session is what two addresses and ports say to each other.
+    /// UDP: a session is the exchange between two addresses and ports.
     Udp,
 }
 
@@ -54,7 +55,7 @@ pub enum Side {
 pub struct SessionPlan {
     /// Its name in the profile.
     pub name: String,
-    /// What carries it.
+    /// Carrier.
     pub carrier: Carrier,
     /// The clients' end; `None` if it is someone else's.
     pub client: Option<SidePlan>,
@@ -62,11 +63,11 @@ pub struct SessionPlan {
     pub server: Option<SidePlan>,
     /// Where clients are; without addresses if they are someone else's.
     pub clients: PoolPlan,
-    /// Where servers are, whoever plays them. Of the same family of addresses as the clients.
+    /// Addresses of the servers, emulated or external. Of the same family as the clients.
     pub servers: PoolPlan,
     /// In which order pairs of client and server are gone through.
     pub order: PairOrder,
-    /// What is said: one application, or several by weight.
+    /// Application: one, or several by weight.
     pub mix: Mix,
     /// A tunnel through the server, which is a proxy, before anything else: below the encryption. TCP only, for clients.
     pub tunnel: Option<Arc<TunnelPlan>>,
@@ -76,10 +77,10 @@ pub struct SessionPlan {
     pub load: LoadPlan,
     /// How long is waited for what.
     pub patience: Patience,
-    /// Whether what is received is compared with what the other side is known to send, byte by byte. What does not
-    /// match is the failure `wrong_content`. Possible if both ends are played from this plan.
+    /// Whether received data are compared with the other side's known data, byte by byte. A mismatch is the failure
+    /// `wrong_content`. Possible if both ends are played from this plan.
     pub verify: bool,
-    /// Seed of what follows no seed of its own: which member of a mix a session runs, ports, contents.
+    /// Seed of everything without its own seed: the member of a mix that a session runs, ports, contents.
     pub seed: u64,
 }
 
@@ -95,7 +96,7 @@ impl SessionPlan {
 pub struct SidePlan {
     /// Index of the port.
     pub port: usize,
-    /// The hosts it is, at least one. What they do is counted apart if there are several.
+    /// The hosts of this side, at least one. Counted separately if there are several.
     pub hosts: Vec<SideHost>,
     /// Largest IP packet, bytes.
     pub mtu: u16,
@@ -142,7 +143,7 @@ const MTU_LEAST: u16 = 1_280;
 /// The tunnel that an end's packets are in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SideTunnel {
-    /// What is around them.
+    /// Encapsulation of its packets.
     pub tunnel: Tunnel,
     /// Index, on the port, of the host that this end of the tunnel is.
     pub host: usize,
@@ -192,7 +193,7 @@ pub struct AddressRange {
     pub first: IpAddr,
     /// The last, of the same family and not before the first.
     pub last: IpAddr,
-    /// Sessions of each of these addresses in relation to those of other ranges, 1 to 1,000.
+    /// Sessions of each of these addresses relative to other ranges, 1 to 1,000.
     pub weight: u32,
     /// Which of the side's hosts has them; without meaning if the side is someone else's.
     pub host: usize,
@@ -220,12 +221,12 @@ impl Mix {
 pub struct Member {
     /// Its name in results; empty if it is the only one.
     pub name: String,
-    /// Sessions of this application in relation to those of others; not zero.
+    /// Sessions of this application relative to others; not zero.
     pub weight: u32,
     /// The application.
     pub app: AppPlan,
-    /// The servers' ports for this application alone. A server that is played here tells the members of a mix apart by
-    /// their ports: no two may share one, and only one may go without.
+    /// The servers' ports for this application alone. An emulated server distinguishes the members of a mix by their
+    /// ports: no two may share one, and only one may go without.
     pub server_ports: Option<RangeInclusive<u16>>,
 }
 
@@ -252,7 +253,7 @@ pub enum AppPlan {
 }
 
 impl AppPlan {
-    /// Requests and responses of so many bytes, `requests` on each session (`None`: until it is closed from outside),
+    /// Requests and responses of these sizes, `requests` on each session (`None`: until it is closed from outside),
     /// with a pause before each request but the first. The client closes.
     pub fn raw(request: Size, response: Size, requests: Option<u32>, think: Delay) -> Self {
         let generated = |size: &Size| Content::generated(size.clone());
@@ -338,15 +339,15 @@ pub struct LoadPlan {
     pub late: bool,
     /// Requests of all clients together, after which their sessions close and no more are opened; `None` is without end. Of HTTP.
     pub request_count: Option<u64>,
-    /// What becomes of open sessions when the run ends.
+    /// Treatment of open sessions when the run ends.
     pub at_end: AtEnd,
 }
 
 impl LoadPlan {
-    /// What [`LoadPlan::concurrent`] is if nothing says so and nothing else limits.
+    /// Default of [`LoadPlan::concurrent`] if there is no other limit.
     pub const MAX_CONCURRENT: u64 = 1_000;
 
-    /// So many sessions a second until the end.
+    /// This rate of sessions until the end.
     pub fn at(open: OpenRate) -> Self {
         Self {
             open,
@@ -414,7 +415,7 @@ impl LoadPlan {
 pub enum OpenRate {
     /// As fast as [`LoadPlan::concurrent`] allows.
     Max,
-    /// So many each second; the first at once.
+    /// This number each second; the first immediately.
     Constant(Pps),
     /// A rate that goes in straight lines from point to point.
     Curve(RateCurve),
@@ -437,7 +438,7 @@ impl RateCurve {
     }
 }
 
-/// What becomes of open sessions when the run ends.
+/// Treatment of open sessions when the run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AtEnd {
     /// They are closed once their transaction is done.
@@ -459,26 +460,26 @@ pub struct TlsPlan {
     pub groups: Vec<String>,
     /// Application protocols offered and taken (`http/1.1`), best first; empty is none.
     pub alpn: Vec<String>,
-    /// What concerns clients.
+    /// Settings of clients.
     pub client: TlsClient,
-    /// What concerns servers.
+    /// Settings of servers.
     pub server: TlsServer,
 }
 
-/// What concerns TLS clients.
+/// Settings of TLS clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsClient {
     /// The server's name in the handshake (SNI), by the session's number; `None` sends none.
     pub server_name: Option<Content>,
     /// Whether sessions are resumed (tickets, session identifiers), and how many are kept for that.
     pub resumption: Option<u32>,
-    /// What it shows servers that ask for a certificate.
+    /// Certificate for servers that request one.
     pub identity: Option<Identity>,
-    /// What servers' certificates are verified against.
+    /// Verification of servers' certificates.
     pub verify: TlsVerify,
 }
 
-/// What a server's certificate is verified against.
+/// Verification of a server's certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TlsVerify {
     /// Nothing: any certificate is good.
@@ -489,18 +490,18 @@ pub enum TlsVerify {
     Generated,
 }
 
-/// What concerns TLS servers.
+/// Settings of TLS servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsServer {
-    /// What it shows.
+    /// Certificate.
     pub identity: ServerIdentity,
     /// Tickets given to each client of version 1.3; of version 1.2 one if not zero. 0: nothing can be resumed.
     pub tickets: u8,
-    /// Roots, PEM, that clients' certificates are verified against; `None` asks for no certificate.
+    /// Roots, PEM, to verify clients' certificates; `None` requests no certificate.
     pub client_roots: Option<Arc<[u8]>>,
 }
 
-/// What a server shows.
+/// Certificate of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ServerIdentity {
     /// A certificate from files.

@@ -42,7 +42,7 @@ pub struct Pool {
 const TRIES: u32 = 4096;
 
 impl Pool {
-    /// Pairs of `clients` and `servers`; `server_ports` stand in for those of `servers` if there are any.
+    /// Pairs of `clients` and `servers`; `server_ports` replace the ports of `servers` if there are any.
     pub fn new(
         clients: &PoolPlan,
         servers: &PoolPlan,
@@ -258,7 +258,7 @@ struct Picked {
 }
 
 impl Picked {
-    /// What comes with it in round `rest`, of `all` there are: another thing at each of its turns.
+    /// Partner in round `rest` of `all`: a different one at each turn.
     fn spread(&self, rest: u128, all: u128) -> u128 {
         if self.weight <= 1 { rest } else { (rest * self.weight + self.time) % all.max(1) }
     }

@@ -1,9 +1,10 @@
-//! The seam to QUIC: what a session needs of a connection, whoever makes it; and how a connection goes over a UDP flow.
+//! The seam to QUIC: a session's interface to a connection, for any implementation; and how a connection uses a UDP
+//! flow.
 //!
 //! It is a seam because QUIC encrypts, which draws randomness and reads certificates, and no core room does. Source: RFC 9000.
 //!
-//! Invariants: a connection's datagrams leave in the order in which they were made; they are kept until the stack has sent them.
-//! Whatever an application asks of the carrier, the connection says goodbye first ([`Carried::settle`]).
+//! Invariants: a connection's datagrams leave in the order in which they were made; they are kept until the stack has
+//! sent them. For any request of an application to the carrier, the connection closes first ([`Carried::settle`]).
 
 use crate::counts::{QuicCounts, Reason};
 use crate::echo;
@@ -20,7 +21,7 @@ const LOOK_AGAIN: Nanos = Nanos::from_micros(100);
 /// Unidirectional streams that are read of a connection at a time.
 pub const UNIDIRECTIONAL: u32 = http3::limits::UNIDIRECTIONAL;
 
-/// What happens on a connection.
+/// Events of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuicEvent {
     /// The handshake is done.
@@ -31,7 +32,7 @@ pub enum QuicEvent {
     Writable(u64),
     /// All of a stream was acknowledged.
     Delivered(u64),
-    /// The other end asks that no more is sent on a stream, by this code.
+    /// The other end requests that no more is sent on a stream, with this code.
     Stopped(u64, u64),
     /// More streams may be opened.
     Available,
@@ -44,11 +45,11 @@ pub enum QuicEvent {
 pub enum QuicEnd {
     /// The application at the other end closed it, by this code.
     Application(u64),
-    /// The other end closed it with an error of QUIC: its name, and what it says about it.
+    /// The other end closed it with a QUIC error: its name, and its reason phrase.
     Transport(String),
     /// The other end does not want the connection (CONNECTION_REFUSED).
     Refused,
-    /// What the other end sent is no QUIC, or none that is allowed: why.
+    /// The other end sent invalid QUIC, or violated the protocol: the reason.
     Protocol(String),
     /// The handshake failed.
     Tls(SecureError),
@@ -60,7 +61,7 @@ pub enum QuicEnd {
     TimedOut,
 }
 
-/// What came on a stream.
+/// Result of reading a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuicRead {
     /// Nothing more for now.
@@ -73,7 +74,7 @@ pub enum QuicRead {
     Closed,
 }
 
-/// What a connection has counted.
+/// Counters of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QuicStats {
     /// Packets sent.
@@ -93,14 +94,14 @@ pub trait Quic: Send {
     /// Takes a datagram.
     fn receive(&mut self, now: Nanos, datagram: &[u8]);
 
-    /// What has happened since it was asked last, one after the other.
+    /// The next event since the last call.
     fn poll(&mut self) -> Option<QuicEvent>;
 
     /// Opens a stream; none if the other end takes no more for now.
     fn open(&mut self, bidirectional: bool) -> Option<u64>;
 
-    /// Sends bytes on a stream; returns how many it took. One that took none tells when it takes more ([`QuicEvent::Writable`]). `None`: it
-    /// takes no more, ever.
+    /// Sends bytes on a stream; returns how many it accepted. A stream that accepted none signals when it accepts more
+    /// ([`QuicEvent::Writable`]). `None`: it accepts no more, ever.
     fn send(&mut self, stream: u64, bytes: &[u8]) -> Option<usize>;
 
     /// Nothing more is sent on a stream.
@@ -127,13 +128,13 @@ pub trait Quic: Send {
     /// It may be time for something.
     fn wake(&mut self, now: Nanos);
 
-    /// What was agreed upon, once the handshake is done.
+    /// Negotiated parameters, once the handshake is done.
     fn agreed(&self) -> Option<Agreed>;
 
-    /// What it has counted.
+    /// Its counters.
     fn stats(&self) -> QuicStats;
 
-    /// Whether it is over, and nothing need be said to the other end any more.
+    /// Whether it is over, and nothing need be sent to the other end any more.
     fn is_drained(&self) -> bool;
 }
 
@@ -142,15 +143,15 @@ pub trait QuicSide: Send {
     /// A client's. `number` counts the side's flows: what varies from flow to flow (the server name) follows it.
     fn connect(&mut self, now: Nanos, number: u64) -> Result<Box<dyn Quic>, SecureError>;
 
-    /// What a datagram begins that came on a flow without a connection.
+    /// Handles a datagram on a flow without a connection.
     fn accept(&mut self, now: Nanos, datagram: &[u8]) -> QuicAccepted;
 }
 
-/// What the first datagram of a flow begins.
+/// Result of the first datagram of a flow.
 pub enum QuicAccepted {
     /// A connection.
     Connection(Box<dyn Quic>),
-    /// None, but this is to be answered.
+    /// None, but this reply must be sent.
     Reply(Vec<u8>),
     /// None.
     Nothing,
@@ -176,7 +177,7 @@ pub(crate) struct Carried {
     wake: Option<Nanos>,
     /// By which code it is to be closed.
     code: u64,
-    /// It was asked to close.
+    /// It was requested to close.
     closed: bool,
     /// The session is over; the connection stays until the other end can no longer need it.
     over: bool,
@@ -209,7 +210,7 @@ impl Carried {
         self.quic.receive(ctx.now, datagram);
     }
 
-    /// Tells what a server answers before the handshake (RFC 9000 sections 17.2.1 and 17.2.5).
+    /// Detects packets that a server sends before the handshake (RFC 9000 sections 17.2.1 and 17.2.5).
     #[cold]
     fn look(&mut self, ctx: &mut Ctx<'_>, datagram: &[u8]) {
         let [first, a, b, c, d, ..] = *datagram else { return };
@@ -267,8 +268,8 @@ impl Carried {
         self.over
     }
 
-    /// Does what was asked for in this call, and sends what the connection has to say. `sent`: bytes of datagrams that the stack has
-    /// sent so far. Returns whether the session is over with it.
+    /// Carries out the requests of this call, and sends the connection's output. `sent`: bytes of datagrams that the
+    /// stack has sent so far. Returns whether the session is over with it.
     #[inline]
     pub(crate) fn settle(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) -> bool {
         let ask = &mut ctx.ask;
@@ -327,8 +328,8 @@ impl Carried {
     }
 }
 
-/// Why a session fails whose connection was lost, and more about it; `None` if the other end closed it in good order (`good`: the
-/// code that says so).
+/// Reason of the failure of a session whose connection was lost, with details; `None` if the other end closed it
+/// properly (`good`: the code for that).
 pub(crate) fn failure(
     end: &QuicEnd,
     is_open: bool,

@@ -1,10 +1,10 @@
 //! How fast time passes for a load that was changed while it runs.
 //!
-//! Invariant: a function of the changes alone, so that workers who hear of them in time agree on what is due when.
+//! Invariant: a function of the changes alone, so that workers that receive them in time agree on what is due when.
 
 use units::Nanos;
 
-/// How many times as fast as the plan says: an exact ratio.
+/// Rate relative to the plan: an exact ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
     num: u64,
@@ -12,7 +12,7 @@ pub struct Scale {
 }
 
 impl Scale {
-    /// As the plan says.
+    /// The plan's rate.
     pub const ONE: Self = Self { num: 1, den: 1 };
 
     /// `num / den`; a `den` of 0 is taken as 1.
@@ -25,7 +25,7 @@ impl Scale {
         self.num == 0
     }
 
-    /// So many times `number`, rounded up.
+    /// `number` scaled, rounded up.
     pub(crate) fn of(self, number: u64) -> u64 {
         let product = u128::from(number) * u128::from(self.num);
         u64::try_from(product.div_ceil(u128::from(self.den))).unwrap_or(u64::MAX)
@@ -102,7 +102,7 @@ impl Warp {
         self.stretches.push(Stretch { since, own, scale });
     }
 
-    /// Whether time stands still at last.
+    /// Whether the last scale is zero.
     pub(crate) fn is_still(&self) -> bool {
         self.stretches.last().is_some_and(|last| last.scale.is_zero())
     }

@@ -1,4 +1,4 @@
-//! The seam to encryption: what a session needs of TLS, whoever does it.
+//! The seam to encryption: a session's interface to TLS, for any implementation.
 //!
 //! It is a seam because encryption draws randomness and reads certificates, which no core room does.
 
@@ -16,7 +16,7 @@ pub enum SecureError {
     Protocol(String),
 }
 
-/// What was agreed upon.
+/// Negotiated parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Agreed {
     /// `1.2` or `1.3`.
@@ -33,8 +33,8 @@ pub struct Agreed {
 
 /// One flow's encryption. Bytes in, bytes out; no socket, no waiting.
 pub trait Secure: Send {
-    /// Takes bytes from the peer, in order; what they say is appended to `plain`. What is then owed to the peer is
-    /// fetched by [`Secure::take_output`], also after an error (an alert).
+    /// Takes bytes from the peer, in order; their plain text is appended to `plain`. Output for the peer is fetched by
+    /// [`Secure::take_output`], also after an error (an alert).
     fn receive(&mut self, now: Nanos, bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), SecureError>;
 
     /// Encrypts bytes for the peer; held back until the handshake is done.
@@ -46,14 +46,14 @@ pub trait Secure: Send {
     /// Appends what is owed to the peer to `out`.
     fn take_output(&mut self, out: &mut Vec<u8>);
 
-    /// What was agreed upon, once the handshake is done.
+    /// Negotiated parameters, once the handshake is done.
     fn agreed(&self) -> Option<Agreed>;
 
-    /// Whether the peer said that it sends nothing more (`close_notify`).
+    /// Whether the peer announced that it sends nothing more (`close_notify`).
     fn peer_closed(&self) -> bool;
 }
 
-/// What encrypts one side of one session entry.
+/// Encryption of one side of one session entry.
 pub enum Layer {
     /// TLS around what TCP carries.
     Tls(Box<dyn SecureSide>),

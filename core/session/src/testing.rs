@@ -60,7 +60,7 @@ struct Half {
     group: GroupId,
     open: bool,
     end: Option<End>,
-    /// Bytes asked for, sent, and acknowledged.
+    /// Bytes passed for sending, sent, and acknowledged.
     asked: u64,
     sent: u64,
     acknowledged: u64,
@@ -71,7 +71,7 @@ struct Half {
     fin_heard: bool,
     reading: bool,
     wake: Option<Nanos>,
-    /// What the other end sent and this one has not read.
+    /// Data sent by the other end and not read by this one.
     inbox: VecDeque<u8>,
     datagram_inbox: VecDeque<Vec<u8>>,
     /// All this end has sent.
@@ -156,7 +156,7 @@ pub(crate) struct Wire {
     /// Bytes every second datagram loses its life to, if set.
     pub drop_datagrams: u32,
     dropped: u32,
-    /// A server that is not there: what it says instead, then whether it closes.
+    /// A server that is not there: the data it sends instead, then whether it closes.
     pub fake: Option<(Vec<u8>, bool)>,
 }
 

@@ -1,7 +1,7 @@
 //! A layer of encryption between a carrier and an application, through [`Secure`].
 //!
-//! The application's bytes are asked for once, encrypted, and kept as ciphertext until they are acknowledged; the
-//! application is told that they are as soon as they are encrypted.
+//! The application's bytes are requested once, encrypted, and kept as ciphertext until they are acknowledged; for the
+//! application they are acknowledged as soon as they are encrypted.
 
 use crate::app::AnyApp;
 use crate::counts::{Reason, Responses};
@@ -62,7 +62,7 @@ impl TlsFlow {
         self.open
     }
 
-    /// Whether everything the application asked to send was acknowledged.
+    /// Whether everything the application passed for sending was acknowledged.
     pub(crate) fn is_delivered(&self) -> bool {
         self.open && self.owed == 0 && self.pieces.is_empty()
     }
@@ -137,7 +137,7 @@ fn finish(app: &mut AnyApp, tls: &mut TlsFlow, ctx: &mut Ctx<'_>, flow: &mut Flo
     }
 }
 
-/// The carrier's other end has closed, with or without saying so in TLS.
+/// The carrier's other end has closed, with or without a TLS closure alert.
 pub(crate) fn finished(app: &mut AnyApp, tls: &mut TlsFlow, ctx: &mut Ctx<'_>, flow: &mut Flow) {
     if tls.open {
         return finish(app, tls, ctx, flow);
@@ -184,8 +184,7 @@ pub(crate) fn stop(app: &mut AnyApp, tls: &mut TlsFlow, ctx: &mut Ctx<'_>, flow:
     }
 }
 
-/// Lets the application see the flow, and does what it asks for: encrypts what it wants to send, as far as there is
-/// room.
+/// Lets the application see the flow, and carries out its requests: encrypts data to send, as far as there is room.
 fn with(
     app: &mut AnyApp,
     tls: &mut TlsFlow,

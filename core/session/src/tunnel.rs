@@ -1,7 +1,7 @@
-//! A tunnel through an explicit proxy: before anything else is said on a flow, its client asks for one. Source: RFC 9110
+//! A tunnel through an explicit proxy: before any other data on a flow, its client requests one. Source: RFC 9110
 //! section 9.3.6.
 //!
-//! Offsets of what is said in the tunnel count from its beginning: the request lies before them.
+//! Offsets of data in the tunnel count from its beginning: the request lies before them.
 
 use crate::counts::Reason;
 use crate::flow::Flow;
@@ -9,12 +9,12 @@ use crate::http;
 use crate::message::{Message, Piece, Vars, pieces};
 use crate::vary::Content;
 
-/// What a client asks a proxy for. Pure data.
+/// A client's request to a proxy. Pure data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TunnelPlan {
     /// Where the tunnel leads: `www.example.com:443`.
     pub to: Content,
-    /// More fields of the request, in order: names and values. Host is written without being told.
+    /// More fields of the request, in order: names and values. Host is written automatically.
     pub fields: Vec<(String, Content)>,
 }
 
@@ -24,12 +24,12 @@ pub(crate) struct Tunnel {
     request: Message,
 }
 
-/// What a proxy says.
+/// Response of a proxy.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     /// Not all of it has come.
     More,
-    /// The tunnel stands; it begins behind so many bytes.
+    /// The tunnel is open; it begins after this number of bytes.
     Open(usize),
     /// There is no tunnel.
     No(Reason, String),
@@ -64,7 +64,7 @@ impl Tunnel {
         self.request.write(&Self::vars(flow), offset, out)
     }
 
-    /// Reads what has come of the answer.
+    /// Reads the received part of the response.
     pub(crate) fn read(data: &[u8]) -> Said {
         let mut used = 0;
         loop {

@@ -26,14 +26,14 @@ pub enum PairOrder {
     InStep,
 }
 
-/// What a value follows.
+/// Index of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum By {
     /// The session's number: the same in all its requests.
     Session,
     /// The request's number: the same in all sessions.
     Request,
-    /// Both: sequences go on with every request, and each session begins behind the requests of the one before.
+    /// Both: sequences continue with every request, and each session begins after the requests of the one before.
     Each,
 }
 
@@ -64,7 +64,7 @@ impl By {
 /// same place each time, and near the golden section of 2^32, so that beginnings are spread.
 const ENDLESS_TURNS: u64 = 2_654_435_761;
 
-/// The number of a request among those of all sessions, if each session has `each`.
+/// The number of a request among the requests of all sessions, if each session has `each`.
 #[inline]
 pub(crate) fn turn(session: u64, request: u64, each: Option<u64>) -> u64 {
     session.wrapping_mul(each.unwrap_or(ENDLESS_TURNS)).wrapping_add(request)
@@ -184,14 +184,14 @@ impl<T> Weighted<T> {
         self.up_to.partition_point(|end| *end <= point)
     }
 
-    /// What a random word stands for.
+    /// The value for a random word.
     #[inline]
     pub(crate) fn pick(&self, word: u64) -> &T {
         &self.items[self.index(word)]
     }
 }
 
-/// What is sent: parts in a row.
+/// Data to send: parts in a row.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Content {
     /// The parts.
@@ -210,7 +210,7 @@ pub enum Part {
     Decimal(Values, u8),
     /// A number in lower-case hexadecimal digits, with leading zeros up to `width`.
     Hex(Values, u8),
-    /// A number as so many bytes (1 to 8), most significant first; what does not fit is cut off.
+    /// A number in this number of bytes (1 to 8), most significant first; excess bits are dropped.
     Binary(Values, u8),
     /// One of these.
     List {
@@ -218,7 +218,7 @@ pub enum Part {
         items: Arc<[Arc<[u8]>]>,
         /// One after the other or by chance.
         order: SelectionOrder,
-        /// What the turn is.
+        /// Index of the turn.
         by: By,
     },
 }
@@ -234,7 +234,7 @@ pub enum Values {
         step: u64,
         /// How many before it begins again; 0 is never.
         count: u64,
-        /// What the turn is.
+        /// Index of the turn.
         by: By,
     },
     /// Uniformly random in `from..=to`.
@@ -245,7 +245,7 @@ pub enum Values {
         to: u64,
         /// Another seed gives other numbers.
         seed: u64,
-        /// What the turn is.
+        /// Index of the turn.
         by: By,
     },
 }
@@ -262,7 +262,7 @@ impl Values {
         *by != By::Request
     }
 
-    /// The number for a request of a session; `turn` is the request's number among those of all sessions.
+    /// The number for a request of a session; `turn` is the request's number among the requests of all sessions.
     pub fn value(&self, session: u64, request: u64, turn: u64) -> u64 {
         match *self {
             Self::Range { first, step, count, by } => {

@@ -72,7 +72,7 @@ fn responses_count_when_they_have_arrived() {
     }
 }
 
-/// A server that closes between requests: what was not asked is counted, and the session is complete.
+/// A server that closes between requests: requests not sent are counted, and the session is complete.
 #[test]
 fn a_program_whose_server_closes_leaves_requests_unasked() {
     let ask = [text("a"), Op::Expect(Expect::Bytes(1))];
@@ -374,7 +374,7 @@ fn requests_keep_their_rate() {
     assert!((1_000..1_210).contains(&(wire.now.since(start).0 / 1_000_000)));
 }
 
-/// Clients of an entry, against servers that answer everything with the same at once.
+/// Clients of an entry, against servers that immediately send the same response to every request.
 struct Crowd {
     now: Nanos,
     /// From one look at what is due to the next.
@@ -383,7 +383,7 @@ struct Crowd {
     clients: Clients,
     answer: Vec<u8>,
     flows: Vec<Option<(Flow, Option<Nanos>)>>,
-    /// When servers answer nothing, and whom they owe an answer.
+    /// When servers do not respond, and the clients waiting for a response.
     stall: std::ops::Range<Nanos>,
     held: Vec<usize>,
 }
@@ -410,7 +410,7 @@ impl Crowd {
         self.tell(index, &|apps, now, flow, io| apps.received(now, flow, io, &answer));
     }
 
-    /// Tells a flow something, and answers what it sends.
+    /// Passes an event to a flow, and responds to the data it sends.
     fn tell(&mut self, index: usize, tell: &dyn Fn(&mut Apps, Nanos, &mut Flow, &mut Io)) {
         let Some((flow, wake)) = &mut self.flows[index] else { return };
         let mut io = Io::new(FlowId(index as u32), CLIENT);
@@ -456,7 +456,7 @@ impl Crowd {
     }
 }
 
-/// Requests without end, and the answer to each.
+/// Requests without end, and the response to each.
 fn endless_http(pipeline: u8) -> (AppPlan, &'static [u8]) {
     let http = HttpPlan {
         requests: vec![(HttpRequest::get("/", "h"), 1)],
@@ -473,8 +473,8 @@ fn endless_http(pipeline: u8) -> (AppPlan, &'static [u8]) {
     (AppPlan::Http(Arc::new(http)), b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 }
 
-/// A server that stands still for 2 s in 10 s: of the requests due, a hundredth waits for 1.9 s and more, and of those sent only as
-/// many are slow as there are sessions.
+/// A server that stalls for 2 s in 10 s: of the requests due, a hundredth waits for 1.9 s and more, and of the requests
+/// sent only as many are slow as there are sessions.
 #[test]
 fn times_count_from_when_requests_were_due() {
     for late in [true, false] {
@@ -570,7 +570,7 @@ fn closings_and_requests_keep_their_rates_together() {
     }
 }
 
-/// Who is woken late has a turn to ask and no time left: that turn is none to close.
+/// A session woken late has a turn to send a request and no time left: that turn does not close it.
 #[test]
 fn late_wakes_close_nothing_out_of_turn() {
     let mut entry = plan(AppPlan::raw(Size::Fixed(100), Size::Fixed(1), None, Delay::NONE));

@@ -1,7 +1,7 @@
 //! Conversations of a capture, made into a client's and a server's program.
 //!
-//! Both directions of TCP are put together from segments that may be out of order, repeated or overlapping: of bytes
-//! that came twice the first count. What is missing is filled with zeros and counted. IP fragments are put together.
+//! Both directions of TCP are reassembled from segments that may be out of order, repeated or overlapping: of repeated
+//! bytes the first count. Missing bytes are filled with zeros and counted. IP fragments are reassembled.
 //!
 //! Not here: reading files (`pcap`).
 
@@ -23,39 +23,39 @@ use units::Nanos;
 /// A conversation of a capture.
 #[derive(Debug, Clone)]
 pub struct Conversation {
-    /// What carried it.
+    /// Carrier.
     pub carrier: Carrier,
-    /// Who began it.
+    /// The initiator.
     pub client: SocketAddr,
-    /// Whom it was said to.
+    /// The responder.
     pub server: SocketAddr,
     /// When its first packet was captured, from the capture's first packet on.
     pub at: Nanos,
     /// Both ends as programs.
     pub app: AppPlan,
-    /// Bytes the client and the server say.
+    /// Bytes sent by the client and the server.
     pub bytes: [u64; 2],
-    /// Bytes of these that are not in the capture: zeros are said instead.
+    /// Bytes of these that are not in the capture: replaced by zeros.
     pub missing: u64,
 }
 
-/// What is kept of a capture.
+/// Options for reading a capture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ConversationOptions {
-    /// Pauses at least this long before somebody speaks are kept; `None` keeps none.
+    /// Minimum length of pauses to keep before a message; `None` keeps none.
     pub pauses: Option<Nanos>,
-    /// What the server waits before each of its answers, besides.
+    /// Additional delay of the server before each of its responses.
     pub answer_delay: Option<Delay>,
     /// Longest payload of a datagram, bytes; what is longer is cut. `None`: as captured.
     pub datagram_max: Option<usize>,
-    /// Whether who has said all closes in place of a reset that was captured.
+    /// Whether an end that has sent all its data closes in place of a captured reset.
     pub closes: bool,
 }
 
-/// What a capture holds.
+/// Content of a capture.
 #[derive(Debug, Clone, Default)]
 pub struct Conversations {
-    /// Conversations in which something was said, earliest first.
+    /// Conversations with data, earliest first.
     pub all: Vec<Conversation>,
     /// Packets that are of none.
     pub other_packets: OtherPackets,
@@ -117,10 +117,10 @@ pub fn conversations(capture: &Capture, options: ConversationOptions) -> Convers
     found
 }
 
-/// What may wait for its other fragments: more than in a host, for all of it is in memory already.
+/// Limits of fragments waiting for others: larger than in a host, as all of it is in memory already.
 const PIECES: Limits = Limits { packets: 1 << 16, bytes: 256 << 20, time: Nanos::from_secs(30) };
 
-/// Who speaks, and what, in order.
+/// Messages and their senders, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Event {
     /// Bytes; on UDP a datagram.
@@ -132,7 +132,7 @@ enum Event {
 }
 
 impl Event {
-    /// Leaves out what is beyond so many bytes.
+    /// Truncates the data to this number of bytes.
     fn cut(&mut self, longest: usize) {
         if let Self::Said(bytes) = self {
             bytes.truncate(longest);
@@ -153,7 +153,7 @@ struct Talk {
 #[derive(Debug, Default)]
 struct Talks {
     all: Vec<Talk>,
-    /// The one of two ends that is going on.
+    /// The current one of two conversations with the same ends.
     current: BTreeMap<(Carrier, SocketAddr, SocketAddr), usize>,
 }
 

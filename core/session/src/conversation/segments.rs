@@ -11,7 +11,7 @@ const SYN: u8 = 2;
 const RST: u8 = 4;
 const ACK: u8 = 16;
 
-/// More bytes than this missing between two segments are not believed: the sequence number is somebody else's.
+/// Largest plausible gap between two segments, bytes: beyond it, the sequence number belongs to another connection.
 const GAP_MAX: u64 = 64 << 20;
 
 /// A packet of TCP or UDP.
@@ -23,7 +23,7 @@ pub(super) struct Packet<'a> {
     pub ends: [SocketAddr; 2],
     pub sequence: u32,
     flags: u8,
-    /// What was captured of the payload.
+    /// Captured part of the payload.
     pub payload: &'a [u8],
     /// Bytes the payload had on the wire.
     pub len: usize,
@@ -88,7 +88,7 @@ fn ip_len(ip: &ReadHeader) -> Option<usize> {
     }
 }
 
-/// What one end says over TCP.
+/// Data of one end over TCP.
 #[derive(Debug, Default)]
 pub(super) struct Direction {
     /// Sequence number of the first byte.
@@ -99,7 +99,7 @@ pub(super) struct Direction {
     taken: u64,
     /// Bytes that are not yet, by their offset. Some may overlap.
     waiting: BTreeMap<u64, Vec<u8>>,
-    /// Bytes in all, once a FIN said so.
+    /// Total number of bytes, once a FIN is received.
     end: Option<u64>,
     /// Bytes that are not in the capture.
     pub missing: u64,
@@ -169,7 +169,7 @@ impl Direction {
         out
     }
 
-    /// What was never put in order, with zeros for what is missing.
+    /// Data that was never put in order, with zeros for missing bytes.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         let mut out = Vec::new();
         while let Some((offset, _)) = self.waiting.first_key_value() {

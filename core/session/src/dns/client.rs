@@ -1,4 +1,4 @@
-//! Asks, and reads the answers.
+//! Sends queries, and reads the responses.
 
 use super::plan::{DnsPlan, DnsQuery};
 use super::wire::{self, Query};
@@ -18,11 +18,11 @@ const ASKED: u8 = 1;
 const THINK: u8 = 2;
 const TURN: u8 = 3;
 const END: u8 = 4;
-/// It waits to go on on a flow of the other carrier.
+/// Waiting to continue on a flow of the other carrier.
 const LEAVING: u8 = 5;
 /// It has come from a flow of the other carrier.
 const ARRIVING: u8 = 6;
-/// The session goes on elsewhere; what is left of the flow counts for nothing.
+/// The session continues elsewhere; the rest of the flow is ignored.
 const GONE: u8 = 7;
 
 /// Names longer than this are no names.
@@ -45,7 +45,7 @@ impl Client {
         Self { names, turns, plan, tcp }
     }
 
-    /// Whether a flow is TCP's: all are, or this one is, because an answer was cut short.
+    /// Whether a flow is TCP's: all are, or this one is, because a response was truncated.
     fn is_tcp(&self, flow: &Flow) -> bool {
         self.tcp || Self::is_by_tcp(flow)
     }
@@ -60,12 +60,12 @@ impl Client {
         flow.state == ARRIVING
     }
 
-    /// Whether the session of a flow goes on on another.
+    /// Whether the session of a flow continues on another.
     pub(crate) fn is_gone(flow: &Flow) -> bool {
         flow.state == GONE
     }
 
-    /// What a session takes to a flow of the other carrier, if it waits for that.
+    /// State that a session takes to a flow of the other carrier, if it waits for that.
     pub(crate) fn leave(flow: &mut Flow) -> Option<Flow> {
         if flow.state != LEAVING {
             return None;
@@ -137,7 +137,8 @@ impl Client {
         ctx.send(flow, len as u64);
     }
 
-    /// From the query's first sending to the end of the wait for its answer, as often as it was sent now.
+    /// Time from the first transmission of the query to the end of the wait for its response, for the current number of
+    /// transmissions.
     fn patience(&self, ctx: &Ctx<'_>, flow: &Flow) -> Nanos {
         let whole = ctx.common.patience.response.unwrap_or(Nanos::MAX);
         if self.is_tcp(flow) || self.plan.retries == 0 {
@@ -238,7 +239,7 @@ impl Client {
         ctx.close(flow);
     }
 
-    /// Queries are answered only if they arrived, so nothing is learnt from acknowledgements.
+    /// Queries get responses only if they arrived, so acknowledgements carry no information.
     pub(crate) fn acknowledged(&self, _: &mut Ctx<'_>, _: &mut Flow, _: u64) {}
 
     pub(crate) fn woke(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {

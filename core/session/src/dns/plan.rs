@@ -1,34 +1,34 @@
-//! What clients ask and what servers answer. Pure data.
+//! Queries of clients and responses of servers. Pure data.
 
 use crate::vary::{Content, Delay, SelectionOrder};
 use std::net::IpAddr;
 use std::sync::Arc;
 use units::Nanos;
 
-/// DNS, both ends. Over UDP a server's session is one query and its answer, a client's as many as the plan says.
+/// DNS, both ends. Over UDP a server's session is one query and its response, a client's as many as planned.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DnsPlan {
-    /// What clients ask, and how often in relation to the others (weights not zero). Empty only if they are not played
-    /// here.
+    /// Queries of clients, with their relative weights (not zero). Empty only if clients are external.
     pub queries: Vec<(DnsQuery, u32)>,
     /// In which order queries come: by turns, spread out exactly by weight, or by chance. Each session begins one
     /// further than the one before.
     pub order: SelectionOrder,
     /// Queries of a session, one after the other; `None`: until it is closed from outside.
     pub per_session: Option<u32>,
-    /// From an answer to the next query.
+    /// Think time, from a response to the next query.
     pub think: Delay,
-    /// Over UDP: times a query that is not answered within `retry_after` is sent again.
+    /// Over UDP: number of retransmissions of a query without a response within `retry_after`.
     pub retries: u8,
-    /// How long an answer is waited for before the query is sent again; see also the plan's patience.
+    /// Time to wait for a response before the query is sent again; see also the plan's patience.
     pub retry_after: Nanos,
-    /// Whether a UDP answer that was cut short is asked for again over TCP; if not, it is the answer.
+    /// Whether a query is repeated over TCP if its response over UDP was truncated; if not, that response counts.
     pub tcp_fallback: bool,
-    /// Whether an answer with a code other than 0 (no error) fails the session (`dns_code`); it is counted in any case.
+    /// Whether a response with a code other than 0 (no error) fails the session (`dns_code`); it is counted in any
+    /// case.
     pub errors_fail: bool,
-    /// What servers answer: the first rule that fits; none: no such name (code 3).
+    /// Rules of servers: the first that fits; none: no such name (code 3).
     pub rules: Arc<[DnsRule]>,
-    /// Bytes of the longest answer a datagram can carry: longer ones are cut short, whatever the client could take.
+    /// Longest response that a datagram can carry, bytes: longer ones are truncated, regardless of the client's limit.
     pub udp_room: u16,
 }
 
@@ -39,28 +39,28 @@ pub struct DnsQuery {
     pub name: Content,
     /// Type: 1 is A, 28 AAAA, 16 TXT, 15 MX, 65 HTTPS, 255 any.
     pub kind: u16,
-    /// Whether the server shall ask others.
+    /// Whether recursion is desired.
     pub recursion: bool,
-    /// Bytes of UDP answers it can take (EDNS, RFC 6891); `None` says nothing, which means 512.
+    /// Size of UDP responses it accepts, bytes (EDNS, RFC 6891); `None` sends no EDNS, which means 512.
     pub edns_bytes: Option<u16>,
 }
 
 /// A rule of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DnsRule {
-    /// Names it answers: this one and those that end in `.` and this one, whatever their case; empty is all.
+    /// Names it applies to: this one and names that end in `.` and this one, case-insensitive; empty is all.
     pub suffix: String,
-    /// Types it answers; empty is all.
+    /// Types it applies to; empty is all.
     pub kinds: Vec<u16>,
     /// Code: 0 no error, 2 server failure, 3 no such name, 5 refused.
     pub code: u8,
-    /// Records of the answer: those whose type is asked for; all if any is.
+    /// Records of the response: the ones of the queried type; all for type ANY.
     pub answers: Vec<DnsAnswer>,
-    /// Seconds answers may be remembered.
+    /// Time to live of records, s.
     pub ttl: u32,
-    /// From the query to the answer.
+    /// Delay from the query to the response.
     pub delay: Delay,
-    /// Whether nothing is answered at all.
+    /// Whether no response is sent.
     pub silent: bool,
 }
 

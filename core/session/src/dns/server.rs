@@ -115,7 +115,7 @@ impl Server {
         extra.made.push_back(Made { offset: extra.echo_base, bytes: reply });
     }
 
-    /// Sends the answer made last.
+    /// Sends the last response made.
     fn send(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         let extra = ctx.extras.of(flow);
         let Some(made) = extra.made.back() else { return };
@@ -147,7 +147,7 @@ impl Server {
         rules.find(|(rule, suffix)| takes(rule) && fits(suffix)).map(|(rule, _)| rule)
     }
 
-    /// What is answered; `None` is nothing at all.
+    /// The response; `None` is no response.
     fn reply(
         &self,
         ctx: &mut Ctx<'_>,
@@ -260,13 +260,13 @@ impl Server {
 }
 
 impl Made {
-    /// The answer's DNS code; over TCP a length is before it.
+    /// The response's DNS code; over TCP it follows a length.
     fn code(&self, tcp: bool) -> u8 {
         self.bytes.get(if tcp { 5 } else { 3 }).map_or(0, |flags| flags & 15)
     }
 }
 
-/// The address so many behind another.
+/// The address this number after another.
 fn plus(first: IpAddr, more: u64) -> IpAddr {
     match first {
         IpAddr::V4(ip) => IpAddr::V4(ip.to_bits().wrapping_add(more as u32).into()),

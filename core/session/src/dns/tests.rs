@@ -67,7 +67,7 @@ fn asks_and_answers_over_both() {
     }
 }
 
-/// Over TCP, an answer counts when all of it has arrived.
+/// Over TCP, a response counts when all of it has arrived.
 #[test]
 fn an_answer_counts_when_it_has_arrived() {
     let rules = vec![rule("", vec![address("192.0.2.7", 1)])];
@@ -80,7 +80,7 @@ fn an_answer_counts_when_it_has_arrived() {
     assert_eq!((server.requests, server.transactions, server.dns), (1, 0, [0; 16]));
 }
 
-/// A server that closes between queries: what was not asked is counted, and the session is complete.
+/// A server that closes between queries: queries not sent are counted, and the session is complete.
 #[test]
 fn a_close_between_queries_leaves_the_rest_unasked() {
     let rules = vec![rule("", vec![address("192.0.2.7", 1)])];
@@ -182,7 +182,7 @@ proptest! {
     }
 }
 
-/// RFC 1035 section 4.1.1: what is no plain query gets a code; an answer gets nothing.
+/// RFC 1035 section 4.1.1: a message other than a plain query gets a code; a response gets no reply.
 #[test]
 fn other_operations_are_not_implemented() {
     let query = wire::Query::new(7, b"a.bc", 1, true, None, false);
@@ -210,7 +210,7 @@ fn other_versions_are_bad() {
     assert_eq!((reply[3] & 15, &reply[reply.len() - 6..]), (0, &[1, 0, 0, 0, 0, 0][..]));
 }
 
-/// An answer that fits what the client says and no datagram is cut short.
+/// A response within the client's limit that fits no datagram is truncated.
 #[test]
 fn answers_that_fit_no_datagram_are_cut_short() {
     let text = DnsAnswer::Data { kind: 16, data: vec![b'x'; 1_600].into() };

@@ -9,11 +9,11 @@ const NAME_MAX: usize = 255;
 const LABEL_MAX: usize = 63;
 /// Longest query: header, name, type and class, EDNS, and the length before it on TCP.
 pub(crate) const QUERY_MAX: usize = HEADER + NAME_MAX + 4 + 11 + 2;
-/// The record that says how much a client can take.
+/// The record with the client's size limit.
 const OPT: u16 = 41;
 /// Any type.
 pub(crate) const ANY: u16 = 255;
-/// UDP answers without EDNS.
+/// Size limit of UDP responses without EDNS.
 const PLAIN_MAX: usize = 512;
 
 /// A query as it is built.
@@ -71,7 +71,7 @@ impl Query {
     }
 }
 
-/// What an answer says.
+/// Content of a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Answer {
     pub id: u16,
@@ -95,7 +95,7 @@ fn behind_name(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// Reads an answer to `query` (without a length before it): all of it must make sense.
+/// Reads a response to `query` (without a length before it): all of it must be valid.
 pub(crate) fn answer(bytes: &[u8], query: &[u8]) -> Result<Answer, &'static str> {
     let cut = "an answer that is cut short";
     let id = u16_at(bytes, 0).ok_or(cut)?;
@@ -137,26 +137,26 @@ const FORMAT_ERROR: u16 = 1;
 const NOT_IMPLEMENTED: u16 = 4;
 pub(crate) const BAD_VERSION: u16 = 16;
 
-/// What came in place of an answerable query.
+/// A message that is not a valid query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoQuestion {
-    /// Nothing to answer: too short, or an answer itself.
+    /// No reply: too short, or a response itself.
     Nothing,
-    /// A message with this code is the answer.
+    /// The reply has this code.
     Code(u16),
 }
 
-/// What a query asks.
+/// Content of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Question<'a> {
     pub header: &'a [u8],
-    /// Name, type and class as they stand.
+    /// Name, type and class, as received.
     pub bytes: &'a [u8],
     pub kind: u16,
-    /// Bytes of an answer the client can take over UDP.
+    /// Size of a response that the client accepts over UDP, bytes.
     pub room: usize,
     pub edns: bool,
-    /// The version of EDNS it speaks; none but 0 is known.
+    /// Its version of EDNS; only 0 is known.
     pub version: u8,
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn question(bytes: &[u8]) -> Result<Question<'_>, NoQuestion> {
     Ok(Question { header, bytes: question, kind, room, edns, version })
 }
 
-/// The answer to a message that asks nothing answerable: its header with a code, and no more.
+/// The reply to a message that is not a valid query: its header with a code, and no more.
 pub(crate) fn no_answer(query: &[u8], code: u16, tcp: bool) -> Vec<u8> {
     let mut bytes = if tcp { vec![0, HEADER as u8] } else { Vec::new() };
     bytes.extend_from_slice(query.get(..2).unwrap_or(&[0, 0]));
@@ -220,7 +220,7 @@ pub(crate) fn no_answer(query: &[u8], code: u16, tcp: bool) -> Vec<u8> {
     bytes
 }
 
-/// An answer as it is built.
+/// A response under construction.
 pub(crate) struct Reply {
     bytes: Vec<u8>,
     /// Bytes of the length before it.
@@ -260,7 +260,7 @@ impl Reply {
         }
     }
 
-    /// All of it; without records, and saying so, if that is more than `room` bytes.
+    /// The whole response; truncated to no records, with the TC bit, if that is more than `room` bytes.
     pub(crate) fn finish(mut self, question: &Question<'_>, room: usize) -> Vec<u8> {
         let start = self.before;
         let extra = if self.edns { 11 } else { 0 };

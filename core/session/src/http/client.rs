@@ -22,9 +22,9 @@ pub(crate) struct Client {
     requests: Vec<Ready>,
     turns: Turns,
     remembered: Remembered<ResponseHead>,
-    /// What speaks HTTP/2, unless nothing does.
+    /// The HTTP/2 client, if used.
     h2: Option<Box<h2::Client>>,
-    /// What speaks HTTP/3, if that is what is spoken.
+    /// The HTTP/3 client, if used.
     h3: Option<Box<h3::Client>>,
 }
 
@@ -201,7 +201,7 @@ impl Client {
         ctx.arm(flow, ctx.common.patience.response);
     }
 
-    /// All was answered.
+    /// All requests have responses.
     fn end(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, all_sent: bool) {
         flow.state = state::END;
         match self.plan.close {
@@ -269,7 +269,7 @@ impl Client {
         all
     }
 
-    /// When the request was sent that is answered now.
+    /// Departure time of the request whose response is being received.
     #[inline]
     fn started(&self, ctx: &Ctx<'_>, flow: &Flow) -> u32 {
         if self.plan.pipeline <= 1 {
@@ -278,7 +278,7 @@ impl Client {
         ctx.extras.find(flow).and_then(|extra| extra.starts.front().copied()).unwrap_or(flow.at)
     }
 
-    /// Number of the request that is answered now.
+    /// Number of the request whose response is being received.
     #[inline]
     fn answered(flow: &Flow) -> u32 {
         flow.sent.wrapping_sub(u32::from(flow.waiting))

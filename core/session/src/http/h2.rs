@@ -1,6 +1,7 @@
 //! HTTP/2, both ends: the same requests, rules and checks as HTTP/1.1, over `http2`. Source: RFC 9113.
 //!
-//! Bodies are those of HTTP/1.1: the message of stream 2n + 1 is the connection's n-th, so both ends know its bytes.
+//! Bodies are the same as in HTTP/1.1: the message of stream 2n + 1 is the connection's n-th, so both ends know its
+//! bytes.
 //!
 //! Invariant: a flow whose `state` is one of [`state`]'s has a link in its extra.
 
@@ -25,13 +26,13 @@ pub(crate) const ALPN: &str = "h2";
 /// Of which kind the bytes of bodies are: generated, or request `n - 1`'s text.
 const GENERATED: u16 = 0;
 
-/// What a flow does; see `parse::state` for that of HTTP/1.1.
+/// States of a flow; see `parse::state` for HTTP/1.1.
 pub(crate) mod state {
-    /// It speaks HTTP/2.
+    /// Uses HTTP/2.
     pub(crate) const OPEN: u8 = 11;
-    /// It has nothing more to say.
+    /// Has sent everything.
     pub(crate) const END: u8 = 12;
-    /// A server does not know yet what its client speaks.
+    /// A server does not know its client's version yet.
     pub(crate) const UNKNOWN: u8 = 13;
 }
 
@@ -41,13 +42,13 @@ pub(crate) enum Link {
     Server(server::Serving),
 }
 
-/// Whether a flow speaks HTTP/2.
+/// Whether a flow uses HTTP/2.
 #[inline]
 pub(crate) fn speaks(flow: &Flow) -> bool {
     matches!(flow.state, state::OPEN | state::END)
 }
 
-/// Whether a client speaks HTTP/2 on a flow that was just opened; a reason if it can't.
+/// Whether a client uses HTTP/2 on a flow that was just opened; a reason if it can't.
 pub(crate) fn is_chosen(version: HttpVersion, ctx: &mut Ctx<'_>) -> Result<bool, Reason> {
     match version {
         HttpVersion::One | HttpVersion::Three => Ok(false),
@@ -61,7 +62,7 @@ pub(crate) fn is_chosen(version: HttpVersion, ctx: &mut Ctx<'_>) -> Result<bool,
     }
 }
 
-/// What is announced: windows that no rate of ours makes wait.
+/// Announced settings: windows large enough not to limit any rate.
 fn announced() -> Announced {
     Announced::default()
 }
@@ -86,7 +87,7 @@ fn hand_over<T: Default>(ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Co
 #[derive(Debug)]
 enum Item {
     Always(Field),
-    /// The field, and what it says.
+    /// The field, and its value.
     Value(Field, Message),
 }
 

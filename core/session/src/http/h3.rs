@@ -1,9 +1,10 @@
 //! HTTP/3, both ends: the same requests, rules and checks as HTTP/1.1, over `http3` and a connection of QUIC. Source: RFC 9114.
 //!
-//! Bodies are those of HTTP/1.1: the message of stream 4n is the connection's n-th, so both ends know its bytes.
+//! Bodies are the same as in HTTP/1.1: the message of stream 4n is the connection's n-th, so both ends know its bytes.
 //!
-//! A session is over when its connection is closed, here or there. The connection itself stays some round-trip times longer, to
-//! answer what was still under way (RFC 9000 section 10.2); it counts for nothing then, and its flow is in [`state::GONE`].
+//! A session is over when its connection is closed, at either end. The connection itself stays some round-trip times
+//! longer, to respond to packets still in flight (RFC 9000 section 10.2); it is not counted then, and its flow is in
+//! [`state::GONE`].
 
 mod client;
 mod connection;
@@ -23,13 +24,13 @@ use http3::qpack::{Field, OVERHEAD};
 /// Of which kind the bytes of bodies are: generated, or request `n - 1`'s text.
 const GENERATED: u16 = 0;
 
-/// What a flow does; see `parse::state` for that of HTTP/1.1.
+/// States of a flow; see `parse::state` for HTTP/1.1.
 pub(crate) mod state {
     /// It shakes hands.
     pub(crate) const CONNECTING: u8 = 21;
     /// Requests and responses go to and fro.
     pub(crate) const OPEN: u8 = 22;
-    /// It has nothing more to say.
+    /// Has sent everything.
     pub(crate) const END: u8 = 23;
     /// The session is over, and only its connection is left; or there was no session.
     pub(crate) const GONE: u8 = 24;
@@ -61,7 +62,7 @@ pub(crate) fn is_gone(flow: &Flow) -> bool {
     flow.state == state::GONE
 }
 
-/// Does what a flow's session has asked of its carrier, and sends what its connection has to say.
+/// Carries out the requests of a flow's session to its carrier, and sends its connection's output.
 #[inline]
 pub(crate) fn settle(ctx: &mut Ctx<'_>, flow: &mut Flow) {
     let Some(mut link) = ctx.extras.find_mut(flow).and_then(|extra| extra.quic.take()) else { return };
@@ -101,7 +102,7 @@ fn note_goaways(counts: &mut Counts, before: &mut u64, now: u64) {
 #[derive(Debug)]
 enum Item {
     Always(Field),
-    /// The field, and what it says.
+    /// The field, and its value.
     Value(Field, Message),
 }
 

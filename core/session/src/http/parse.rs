@@ -12,7 +12,7 @@ pub const HEAD_MAX: usize = 16 << 10;
 /// How a message's end is found (RFC 9112 section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// After so many bytes.
+    /// After this number of bytes.
     Length(u64),
     /// By chunks.
     Chunked,
@@ -20,12 +20,12 @@ pub enum Framing {
     UntilClose,
 }
 
-/// What a response's head says.
+/// Content of a response's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResponseHead {
     /// Status, 100 to 999.
     pub status: u16,
-    /// How the body ends, but for what status and request say.
+    /// Framing of the body, unless status or request determine it.
     pub framing: Framing,
     /// Whether the server closes after it.
     pub close: bool,
@@ -33,7 +33,7 @@ pub struct ResponseHead {
     pub kept_s: Option<u32>,
 }
 
-/// What a request's head says.
+/// Content of a request's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestHead<'a> {
     /// The method; `None` is one unknown here.
@@ -50,13 +50,13 @@ pub struct RequestHead<'a> {
     pub waits: bool,
 }
 
-/// What every response begins with.
+/// First bytes of every response.
 const VERSION_1: &[u8] = b"HTTP/1.";
 
-/// What is wrong with a message.
+/// Description of an invalid message.
 pub(super) type Wrong = &'static str;
 
-/// What fields say about a body and the connection.
+/// Fields about a body and the connection.
 #[derive(Default)]
 struct Fields {
     length: Option<u64>,
@@ -184,10 +184,10 @@ fn line(data: &[u8]) -> Option<(&[u8], usize)> {
     Some((line.strip_suffix(b"\r").unwrap_or(line), end + 1))
 }
 
-/// The first line of a head, what its fields say, and its bytes.
+/// The first line of a head, its fields, and its bytes.
 type Head<'a> = (&'a [u8], Fields, usize);
 
-/// Reads a head; `None` if it is not whole. Values that go on in the next line are one, with `folds`; requests that have
+/// Reads a head; `None` if it is incomplete. Values continued on the next line are joined, with `folds`; requests with
 /// them are refused (RFC 9112 section 5.2).
 fn head(data: &[u8], folds: bool) -> Result<Option<Head<'_>>, Wrong> {
     let Some((first, mut at)) = line(data) else { return whole(data) };
@@ -311,7 +311,7 @@ impl Method {
     }
 }
 
-/// What a flow reads, with HTTP/1.1; those of HTTP/2 follow in `h2`.
+/// States of a flow with HTTP/1.1; the states of HTTP/2 follow in `h2`.
 pub(crate) mod state {
     pub(crate) const HEAD: u8 = 1;
     /// A body of `left` bytes.
@@ -323,7 +323,7 @@ pub(crate) mod state {
     pub(crate) const TRAILER: u8 = 7;
     /// A message is whole.
     pub(crate) const COMPLETE: u8 = 8;
-    /// A server waits before it answers.
+    /// A server waits before it responds.
     pub(crate) const DELAY: u8 = 9;
     /// Nothing more.
     pub(crate) const END: u8 = 10;
@@ -332,9 +332,9 @@ pub(crate) mod state {
 /// A step in a body.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// So many bytes are of the body.
+    /// This number of bytes belongs to the body.
     Data(usize),
-    /// So many bytes are not.
+    /// This number of bytes does not.
     Around(usize),
     /// More must come.
     More,
@@ -397,7 +397,7 @@ fn between(extras: &mut Extras, flow: &mut Flow, data: &[u8]) -> Result<Step, Wr
     Ok(Step::Around(used))
 }
 
-/// A chunk's size, below 2^40; what follows a semicolon says more about it, and nothing here listens.
+/// A chunk's size, below 2^40; extensions after a semicolon are ignored.
 fn chunk_size(text: &[u8]) -> Option<u64> {
     let digits = text.split(|byte| *byte == b';').next()?.trim_ascii();
     if digits.is_empty() || digits.len() > 16 {

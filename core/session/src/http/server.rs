@@ -1,4 +1,4 @@
-//! Reads requests, and answers by rules.
+//! Reads requests, and responds by rules.
 
 use super::parse::{self, Framing, Remembered, RequestHead, Step, state};
 use super::plan::{HttpBody, HttpPath, HttpPlan, HttpRule, HttpServer, HttpVersion, Method, RequestBody};
@@ -27,15 +27,16 @@ pub(crate) const IS_OF_CONNECTION: [&str; 5] =
 #[derive(Debug)]
 pub(crate) struct Server {
     plan: Arc<HttpPlan>,
-    /// Of rule `i`, then of each refusal, [`VARIANTS`]: with and without body, to go on and to close, for HTTP/1.1 and 1.0.
+    /// For rule `i`, then for each refusal, [`VARIANTS`]: with and without body, to keep open and to close, for
+    /// HTTP/1.1 and 1.0.
     templates: Vec<Template>,
-    /// What is said to clients that wait before they send a body; its number is behind those of all templates.
+    /// Response to clients that wait before they send a body (100); its number follows all templates.
     go_on: Template,
     remembered: Remembered<Asked>,
     rules: Arc<Rules>,
-    /// What speaks HTTP/2, unless nothing does.
+    /// The HTTP/2 server, if used.
     h2: Option<Box<h2::Server>>,
-    /// What speaks HTTP/3, if that is what is spoken.
+    /// The HTTP/3 server, if used.
     h3: Option<Box<h3::Server>>,
     /// Wall-clock time, since 1970-01-01 UTC, at instant zero.
     wall_zero: Nanos,
@@ -52,12 +53,12 @@ struct Template {
     close: bool,
 }
 
-/// What a request comes to.
+/// Result of reading a request.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     /// Index of the rule, or behind all rules of the refusal.
     answer: u32,
-    /// What the path says about the size.
+    /// Size in the path.
     size: u64,
     head_only: bool,
     framing: Framing,
@@ -72,7 +73,7 @@ const HEAD_ONLY: u32 = 1;
 const CLOSE: u32 = 2;
 const OLD: u32 = 4;
 
-/// What is answered if no rule is.
+/// Responses if no rule applies.
 const REFUSALS: [(u16, bool); 7] =
     [(404, false), (405, false), (501, true), (400, true), (431, true), (505, true), (200, false)];
 const NOT_FOUND: u32 = 0;
@@ -160,7 +161,7 @@ impl Template {
     }
 }
 
-/// The rule that says no.
+/// The rule of a refusal.
 fn refusal(status: u16) -> HttpRule {
     HttpRule {
         methods: Vec::new(),
@@ -184,7 +185,7 @@ impl HttpPath {
     }
 }
 
-/// What is answered to what, whatever the version.
+/// Rules of responses, for any version.
 #[derive(Debug)]
 pub(crate) struct Rules {
     plan: Arc<HttpPlan>,
@@ -203,13 +204,13 @@ impl Rules {
         self.knows_bodies
     }
 
-    /// All rules, then what is answered if none fits: numbers of answers are places in it.
+    /// All rules, then the responses if none fits: response numbers are positions in it.
     pub(crate) fn all(&self) -> impl Iterator<Item = HttpRule> {
         let refusals = REFUSALS.map(|(status, close)| HttpRule { close, ..refusal(status) });
         self.plan.server.rules.iter().cloned().chain(refusals)
     }
 
-    /// Whether an answer is none of a rule.
+    /// Whether a response does not come from a rule.
     pub(crate) fn is_refusal(&self, answer: usize) -> bool {
         answer >= self.plan.server.rules.len()
     }
@@ -218,12 +219,12 @@ impl Rules {
         self.plan.server.rules.len() as u32 + which
     }
 
-    /// The answer to a head that is too long.
+    /// The response to a head that is too long.
     pub(crate) fn too_long(&self) -> u32 {
         self.refuse(TOO_LONG)
     }
 
-    /// The answer to a request, and what its path says about the size.
+    /// The response to a request, and the size in its path.
     pub(crate) fn answer(&self, method: Option<Method>, target: &[u8]) -> (u32, u64) {
         let path = target.split(|byte| *byte == b'?').next().unwrap_or_default();
         let rules = &self.plan.server.rules;
@@ -312,7 +313,7 @@ impl Server {
         input::feed(ctx, flow, data, |ctx, flow, data| self.process(ctx, flow, data));
     }
 
-    /// Tells by a client's first bytes what it speaks.
+    /// Determines a client's version from its first bytes.
     #[cold]
     fn received_first(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
         let mut all = ctx.extras.unstash(flow);
@@ -426,7 +427,7 @@ impl Server {
         Ok(Step::Around(len))
     }
 
-    /// What is answered, by the rules.
+    /// The response by the rules.
     fn decide(&self, head: &RequestHead<'_>) -> Asked {
         let (answer, size) = self.rules.answer(head.method, head.target);
         let head_only = head.method == Some(Method::Head);
@@ -434,7 +435,7 @@ impl Server {
         Asked { answer, size, head_only, framing, close, is_old, waits }
     }
 
-    /// Template and size of the answer.
+    /// Template and size of the response.
     #[inline]
     fn choose(&self, flow: &Flow, asked: &Asked) -> (u32, u64) {
         let rule = self.plan.server.rules.get(asked.answer as usize);

@@ -63,7 +63,7 @@ fn one_request_looks_like_this() {
     assert_eq!((wire.client().http, wire.server().http), ([0, 1, 0, 0, 0], [0, 1, 0, 0, 0]));
 }
 
-/// A size the server always has, and one that only the path says.
+/// A size the server always has, and one that only the path determines.
 #[test]
 fn a_known_size_looks_like_any_other() {
     let responses = ["/any", "/5"].map(|path| {
@@ -77,7 +77,7 @@ fn a_known_size_looks_like_any_other() {
     assert!(responses[0].starts_with(b"HTTP/1.1 200 OK\r\nServer: eagre\r\nContent-Length: 5\r\n\r\n"));
 }
 
-/// A head that came once is known while it comes again; one that goes on differently is another.
+/// A head received once is recognized while it is received again; one that continues differently is another.
 #[test]
 fn a_long_head_may_come_in_pieces_again_and_again() {
     let path = |path: &str| HttpRequest { head_bytes: 8_192, ..HttpRequest::get(path, "h.example") };
@@ -229,7 +229,7 @@ fn a_100_is_no_transaction() {
     assert_eq!((server.transactions, server.http[1]), (2, 2));
 }
 
-/// A server that closes between requests, announced or not: what was not asked is counted, and the session is complete.
+/// A server that closes between requests, announced or not: requests not sent are counted, and the session is complete.
 #[test]
 fn a_close_between_requests_leaves_the_rest_unasked() {
     let thinks = |think| {
@@ -256,7 +256,7 @@ fn a_close_between_requests_leaves_the_rest_unasked() {
     assert_eq!((failed, wire.client().unasked, wire.client().kept_s), (vec![], 0, Some(5)));
 }
 
-/// What a client makes of a server that says this.
+/// Outcome of a client whose server sends this.
 fn against(
     says: &str,
     closes: bool,
@@ -350,7 +350,7 @@ fn statuses_fail_if_they_shall() {
     assert_eq!(against(&says(200), true, length).1, [Reason::WrongContent]);
 }
 
-/// The status decides first; what is expected of the body holds for the answer that is expected.
+/// The status decides first; expectations of the body apply to the expected response.
 #[test]
 fn a_body_is_compared_if_its_status_is_right() {
     let with_length = |status: u16| format!("HTTP/1.1 {status} X\r\nContent-Length: 9\r\n\r\nnot found");

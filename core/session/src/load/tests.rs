@@ -172,7 +172,7 @@ fn nothing_is_due_behind_a_limit() {
 }
 
 proptest! {
-    /// Whoever opens and however often is asked: the same sessions at the same times.
+    /// For any number of workers and polls: the same sessions at the same times.
     #[test]
     fn workers_open_what_one_would(
         rates in proptest::collection::vec((0u64..2_000, 0u64..5_000), 1..5), workers in 1u64..5,

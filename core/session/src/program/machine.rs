@@ -3,9 +3,9 @@
 //! Where a flow is in its program is one number: the step, counted as if all repetitions were written out. From it
 //! follow the operation, how many sends and expects came before, and so what is sent: a flow keeps no loop counters.
 //!
-//! How often a loop for a time was gone through, no number says. So such a loop ends a section of the program, without end as
-//! its steps are counted, and the next section has numbers of its own: steps, sends and expects begin at its multiple of 2^28.
-//! It begins when nothing is left to acknowledge, and so to send again, of the one before.
+//! The number of iterations of a timed loop is not known from any number. So such a loop ends a section of the program,
+//! counted as having endless steps, and the next section has its own numbers: steps, sends and expects begin at its
+//! multiple of 2^28. It begins when all data of the one before are acknowledged, and so need no retransmission.
 
 use super::{Expect, Op, Program};
 use crate::counts::Reason;
@@ -36,7 +36,7 @@ const UNACKED_MAX: u16 = 1024;
 const DATAGRAMS_MAX: u16 = 16;
 /// Operations carried out before others get their turn.
 const BUDGET: u32 = 256;
-/// Bytes of a stream asked for and not acknowledged.
+/// Bytes of a stream passed for sending and not acknowledged.
 const STREAM_AHEAD: u64 = 4 << 20;
 /// Bytes kept for later before reading stops.
 const STASH_MAX: usize = 64 << 10;
@@ -57,14 +57,14 @@ pub(crate) struct Machine {
     items: Vec<Item>,
     /// All but the last end with a loop for a time.
     sections: Vec<Section>,
-    /// Whether it sends so many messages, and expects so many, if that is known.
+    /// Number of messages it sends and expects, if known.
     sends: u64,
     expects: u64,
-    /// Whether the last thing it does is to expect something: what comes after that was not asked for.
+    /// Whether its last step expects data: data after that are unsolicited.
     ends_with_expect: bool,
 }
 
-/// What is said of a server that sends more than its client expects.
+/// Detail of a server that sends more than its client expects.
 const SURPLUS: &str = "more bytes than expected";
 
 /// A part of a program whose steps are counted together.
@@ -73,7 +73,7 @@ struct Section {
     block: Block,
     /// Where the first steps are.
     near: Vec<Place>,
-    /// What sends the first messages, in `items`.
+    /// Senders of the first messages, in `items`.
     senders: Vec<u32>,
 }
 
@@ -104,7 +104,7 @@ impl Section {
 #[derive(Debug, Default)]
 struct Block {
     nodes: Vec<Node>,
-    /// Of node `i`: steps, sends and expects before it; one more for those of the whole block.
+    /// For node `i`: steps, sends and expects before it; one more for the whole block.
     before: Vec<Tally>,
 }
 
@@ -203,7 +203,7 @@ impl Block {
     /// Index of the last item for which `begun` holds of what is before it; it holds up to some item, and no further.
     #[inline]
     fn holding(&self, begun: impl Fn(&Tally) -> bool) -> usize {
-        /// Up to so many items, looking at each is faster.
+        /// Number of items up to which a linear search is faster.
         const FEW: usize = 8;
         let begun = match self.before.len() {
             0..=FEW => self.before.iter().take_while(|tally| begun(tally)).count(),
@@ -299,7 +299,7 @@ impl Item {
         }
     }
 
-    /// What it counts.
+    /// Its counts.
     fn tally(&self) -> Tally {
         let one = Tally { steps: 1, sends: 0, expects: 0 };
         match self {
@@ -372,8 +372,8 @@ impl Machine {
         Some(&self.items[section.sender(within)? as usize])
     }
 
-    /// The round of a loop for a time is over; returns whether to go on: with another, or, if the time is over and all was
-    /// acknowledged, with what comes behind the loop.
+    /// The round of a timed loop is over; returns whether to continue: with another, or, if the time is over and all is
+    /// acknowledged, with the steps after the loop.
     fn round(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, time: Nanos) -> bool {
         let began = ctx.extras.of(flow).began;
         let is_full = flow.step % SECTION > SECTION - BUDGET || flow.sent % SECTION > SECTION - BUDGET;
@@ -393,12 +393,12 @@ impl Machine {
         true
     }
 
-    /// What message `number` is made for.
+    /// Variables of message `number`.
     fn sent(&self, flow: &Flow, number: u64) -> Vars {
         self.vars(flow, number, self.sends)
     }
 
-    /// What expected message `number` is made for.
+    /// Variables of expected message `number`.
     fn expected_of(&self, flow: &Flow, number: u64) -> Vars {
         self.vars(flow, number, self.expects)
     }
@@ -451,7 +451,8 @@ impl Machine {
         ctx.wake_at(flow, ctx.now);
     }
 
-    /// Carries out the operation a flow is at; returns whether to go on. `first` is the first of several in a row.
+    /// Carries out the current operation of a flow; returns whether to continue. `first` is the first of several in a
+    /// row.
     #[inline(never)]
     fn carry_out(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, first: bool) -> bool {
         if flow.has(Flag::Failed) {
@@ -521,7 +522,7 @@ impl Machine {
         true
     }
 
-    /// Sends a message; returns whether to go on.
+    /// Sends a message; returns whether to continue.
     #[inline]
     fn send(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, message: &Message, vars: &Vars, first: bool) -> bool {
         if flow.has(Flag::Closing) {
@@ -648,8 +649,8 @@ impl Machine {
         }
     }
 
-    /// More came than a client expects: it fails, and the surplus is no goodput. Datagrams may come twice, and a client
-    /// that leaves without waiting for an answer does not care for it.
+    /// More data arrived than a client expects: it fails, and the surplus is no goodput. Datagrams may be duplicated,
+    /// and a client that leaves without waiting for a response ignores it.
     #[cold]
     fn surplus(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, bytes: usize) {
         if ctx.is_client() && !ctx.is_udp() && self.ends_with_expect && !flow.has(Flag::Stopped) {
@@ -788,8 +789,8 @@ impl Machine {
         }
     }
 
-    /// Requests a client has left to send, if all before were answered and the next one could no longer be: its server has
-    /// closed. Of a program without end, 0.
+    /// Requests a client has left to send, if all before had responses and the next one can no longer be sent: its
+    /// server has closed. Of a program without end, 0.
     fn unasked(&self, flow: &Flow) -> Option<u64> {
         let here = self.locate(flow.step)?;
         if here.expects == 0 {

@@ -12,7 +12,7 @@ use units::Nanos;
 const MINUTE: Nanos = Nanos::from_secs(60);
 const HELLO: &[u8] = b"HELLO";
 const ALERT: &[u8] = b"ALERT";
-/// A record of this length says that nothing more comes.
+/// A record of this length marks the end.
 const CLOSE: u16 = u16::MAX;
 
 #[derive(Clone, Copy)]
@@ -169,7 +169,7 @@ fn applications_run_inside() {
     }
 }
 
-/// What is encrypted has not arrived.
+/// Encrypted data have not arrived.
 #[test]
 fn a_response_counts_when_it_has_arrived() {
     for bytes in [20_000, 5_000_000] {

@@ -14,7 +14,7 @@ use http2::{Body, Code, Connection, Event, Fault, Role};
 use std::sync::Arc;
 use units::Nanos;
 
-/// Requests in a row that a server may refuse before it answers one.
+/// Number of consecutive requests that a server may refuse before it responds to one.
 const REFUSED_MAX: u32 = 1_000;
 
 /// A connection of a client.
@@ -23,15 +23,15 @@ pub(crate) struct Asking {
     /// Requests that the server refused, and those in a row.
     again: u32,
     refused: u32,
-    /// When the streams were looked at for one that stands still.
+    /// Time of the last check for a stalled stream.
     checked: u32,
-    /// So much was on its way that no more was asked.
+    /// The maximum of requests was in flight.
     full: bool,
     /// The server's settings have been counted.
     noted: bool,
 }
 
-/// A request that is not answered whole.
+/// A request without a complete response.
 #[derive(Debug, Clone, Copy, Default)]
 struct Asked {
     number: u32,
@@ -70,7 +70,7 @@ struct Ready {
     body: Size,
     text: Option<Arc<[u8]>>,
     has_body: bool,
-    /// Whether the body's length is said; if it is always the same, `items` say it.
+    /// Whether the body's length is known; if it is always the same, `items` has it.
     says_length: bool,
     head_bytes: u32,
     status: Option<u16>,
@@ -117,7 +117,7 @@ impl Ready {
     }
 }
 
-/// Does something with a flow's connection, and sends what comes of it.
+/// Operates on a flow's connection, and sends its output.
 fn with(ctx: &mut Ctx<'_>, flow: &mut Flow, work: impl FnOnce(&mut Ctx<'_>, &mut Flow, &mut Asking)) {
     let Some(mut link) = ctx.extras.find_mut(flow).and_then(|extra| extra.link.take()) else { return };
     if let Link::Client(asking) = &mut *link {
@@ -262,7 +262,7 @@ impl Client {
         ctx.arm(flow, ctx.common.patience.response);
     }
 
-    /// All was answered.
+    /// All requests have responses.
     fn end(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.state = state::END;
         if self.plan.close == HttpClose::Reset && !flow.has(Flag::PeerClosed) {
@@ -359,7 +359,7 @@ impl Client {
         }
     }
 
-    /// A request that the server did not look at: it counts as not sent, and is asked again.
+    /// A request that the server did not process: it counts as not sent, and is repeated.
     #[cold]
     fn ask_elsewhere(ctx: &mut Ctx<'_>, asked: &Asked) {
         ctx.counts.http2.unprocessed += 1;
@@ -550,7 +550,7 @@ impl Client {
 }
 
 impl Asking {
-    /// Whether a response has said nothing for so long.
+    /// Whether a response has received no data for this long.
     fn stands_still(&mut self, now: Nanos, patience: Nanos) -> bool {
         self.checked = tick(now);
         self.connection.open_streams().any(|(stream, asked)| {

@@ -1,4 +1,4 @@
-//! Reads requests, and answers by the rules of HTTP/1.1's server.
+//! Reads requests, and responds by the rules of HTTP/1.1's server.
 
 use super::{GENERATED, Items, Link, announced, hand_over, number, put_number, state, write_generated};
 use crate::counts::Reason;
@@ -22,11 +22,11 @@ pub(crate) struct Serving {
     delayed: Vec<(Nanos, u32)>,
 }
 
-/// A request that is not answered.
+/// A request without a response.
 #[derive(Debug, Clone, Copy, Default)]
 struct Asked {
     answer: u32,
-    /// What the path says about the size.
+    /// Size in the path.
     size: u64,
     head_only: bool,
     /// Bytes of the request's body so far, modulo 2^32.
@@ -82,7 +82,7 @@ impl Answer {
     }
 }
 
-/// Does something with a flow's connection, and sends what comes of it.
+/// Operates on a flow's connection, and sends its output.
 fn with(ctx: &mut Ctx<'_>, flow: &mut Flow, work: impl FnOnce(&mut Ctx<'_>, &mut Flow, &mut Serving)) {
     let Some(mut link) = ctx.extras.find_mut(flow).and_then(|extra| extra.link.take()) else { return };
     if let Link::Server(serving) = &mut *link {

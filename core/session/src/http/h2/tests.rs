@@ -102,7 +102,7 @@ fn bodies_of_every_kind() {
     }
 }
 
-/// A text is not known to servers; the client's own bytes are written as often as they are asked for.
+/// Servers do not know a text; the client's own bytes are written again on each request.
 #[test]
 fn a_text_is_a_body() {
     let body = RequestBody::Text("{\"a\": 1}".repeat(9_000));
@@ -115,7 +115,8 @@ fn a_text_is_a_body() {
     assert!((17_900..=18_000).contains(&text), "{text}");
 }
 
-/// The server ends each connection after ten requests: what it did not look at is no failure, and is asked again elsewhere.
+/// The server ends each connection after ten requests: requests it did not process are no failures, and are repeated
+/// elsewhere.
 #[test]
 fn a_server_that_goes_away_leaves_the_rest_unasked() {
     for (streams, cut) in [(1, 1460), (8, 1460), (30, 40), (100, 9_000)] {

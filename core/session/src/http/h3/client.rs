@@ -16,23 +16,23 @@ use http3::{Code, Fault, Role};
 use std::sync::Arc;
 use units::Nanos;
 
-/// Requests in a row that a server may refuse before it answers one.
+/// Number of consecutive requests that a server may refuse before it responds to one.
 const REFUSED_MAX: u32 = 1_000;
 /// Bytes of a field that fills a head up, without its value.
 const PADDING: u32 = 41;
 
-/// What a client's connection has more than any.
+/// Additional state of a client's connection.
 #[derive(Debug, Default)]
 pub(crate) struct Asking {
     /// Requests that the server refused, and those in a row.
     again: u32,
     refused: u32,
-    /// When the streams were looked at for one that stands still.
+    /// Time of the last check for a stalled stream.
     checked: u32,
     goaways: u64,
 }
 
-/// A request that is not answered whole.
+/// A request without a complete response.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asked {
     number: u32,
@@ -71,7 +71,7 @@ struct Ready {
     body: Size,
     text: Option<Arc<[u8]>>,
     has_body: bool,
-    /// Whether the body's length is said; if it is always the same, `items` say it.
+    /// Whether the body's length is known; if it is always the same, `items` has it.
     says_length: bool,
     head_bytes: u32,
     status: Option<u16>,
@@ -120,7 +120,7 @@ impl Ready {
 
 type Asks = Connection<Asked>;
 
-/// What a client does with one connection.
+/// A client's operations on one connection.
 struct With<'a> {
     client: &'a mut Client,
     asking: &'a mut Asking,
@@ -283,7 +283,7 @@ impl Client {
         ctx.arm(flow, ctx.common.patience.response);
     }
 
-    /// All was answered.
+    /// All requests have responses.
     fn end(ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.state = state::END;
         if flow.has(Flag::Turn) {
@@ -303,7 +303,7 @@ impl Client {
         });
     }
 
-    /// Hears what has happened, and says what follows.
+    /// Handles events, and acts on them.
     #[inline]
     fn go_on(
         &mut self,
@@ -326,7 +326,7 @@ impl Client {
         self.pump(ctx, flow, connection, asking, has_turn);
     }
 
-    /// A request that the server did not look at: it counts as not sent, and is asked again.
+    /// A request that the server did not process: it counts as not sent, and is repeated.
     #[cold]
     fn ask_elsewhere(ctx: &mut Ctx<'_>, asked: &Asked) {
         ctx.counts.http3.unprocessed += 1;
@@ -577,7 +577,7 @@ impl Source for With<'_> {
 }
 
 impl Asking {
-    /// Whether a response has said nothing for so long.
+    /// Whether a response has received no data for this long.
     fn stands_still(&mut self, connection: &Asks, now: Nanos, patience: Nanos) -> bool {
         self.checked = tick(now);
         connection.each().any(|(stream, asked)| {

@@ -32,7 +32,7 @@ struct Stream<T> {
     body_sent: u64,
     /// Bytes sent in all.
     sent: u64,
-    /// Nothing more will be asked to be sent than what is.
+    /// No more data will be passed for sending.
     whole: bool,
     /// All was sent, or the other end wants no more.
     done: bool,
@@ -50,15 +50,15 @@ pub(crate) struct Connection<T> {
     owed: Vec<u8>,
     /// Bytes of header blocks that are not whole.
     held: usize,
-    /// The first stream that was not looked at, once GOAWAY has said so; and the one behind the last that came.
+    /// The first stream that was not processed, once GOAWAY was received or sent; and the one after the last received.
     left: Option<u64>,
     next: u64,
-    /// A stream on which nothing was asked yet: nobody else knows of it.
+    /// A stream without a request yet: unknown to the other end.
     spare: Option<u64>,
     scratch: Vec<u8>,
 }
 
-/// What an end does with what comes.
+/// Handling of received data at an end.
 pub(super) trait Handler<T>: Source {
     /// The handshake is done.
     fn connected(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Connection<T>);
@@ -98,7 +98,7 @@ pub(super) trait Handler<T>: Source {
         stream: u64,
         fault: Fault,
     );
-    /// What the other end sent ends the connection.
+    /// Data of the other end that ends the connection.
     fn broken(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, fault: Fault);
     /// The connection is over.
     fn lost(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Connection<T>, end: &QuicEnd);
@@ -135,7 +135,7 @@ impl<T> Connection<T> {
         self.streams.len()
     }
 
-    /// What is kept of a stream.
+    /// State of a stream.
     pub(super) fn data(&mut self, stream: u64) -> Option<&mut T> {
         self.streams.get_mut(&stream).map(|stream| &mut stream.data)
     }
@@ -145,12 +145,12 @@ impl<T> Connection<T> {
         self.streams.iter().map(|(id, stream)| (*id, &stream.data))
     }
 
-    /// Whether something is not answered, or not sent whole.
+    /// Whether a response is outstanding, or not sent completely.
     pub(super) fn owes(&self) -> bool {
         self.streams.values().any(|stream| !stream.done)
     }
 
-    /// The other end takes field sections of so many bytes.
+    /// Maximum size of field sections that the other end accepts, bytes.
     pub(super) fn peer_list(&self) -> u64 {
         self.peer.settings().map_or(u64::MAX, |settings| settings.field_section)
     }
@@ -160,7 +160,7 @@ impl<T> Connection<T> {
         self.peer.goaway()
     }
 
-    /// Whether this end has said that it looks at no more requests.
+    /// Whether this end has announced that it accepts no more requests.
     pub(super) fn is_leaving(&self) -> bool {
         self.left.is_some()
     }
@@ -331,7 +331,7 @@ impl<T> Connection<T> {
         self.write_control();
     }
 
-    /// A fault of the connection: it is told to the other end.
+    /// A fault of the connection: it is reported to the other end.
     #[cold]
     fn end(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, handler: &mut impl Handler<T>, fault: Fault) {
         self.carried.close_by(fault.code.0);
@@ -403,7 +403,7 @@ impl<T> Connection<T> {
         handler.malformed(ctx, flow, self, id, fault);
     }
 
-    /// What came on the stream of a request, piece by piece.
+    /// Data on the stream of a request, piece by piece.
     #[inline]
     fn understand(
         &mut self,

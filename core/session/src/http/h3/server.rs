@@ -1,4 +1,4 @@
-//! Reads requests, and answers by the rules of HTTP/1.1's server.
+//! Reads requests, and responds by the rules of HTTP/1.1's server.
 
 use super::connection::{Body, Connection, Handler, Source, give_up, number, write_generated};
 use super::{GENERATED, Items, Link, note_goaways, state};
@@ -19,7 +19,7 @@ use units::Nanos;
 /// How long a client has to close a connection whose server looks at no more requests.
 const PARTING: Nanos = Nanos::from_secs(1);
 
-/// What a server's connection has more than any.
+/// Additional state of a server's connection.
 #[derive(Debug, Default)]
 pub(crate) struct Serving {
     /// Responses that wait: when they are due, and their streams.
@@ -29,18 +29,18 @@ pub(crate) struct Serving {
     goaways: u64,
 }
 
-/// A request that is not answered.
+/// A request without a response.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asked {
     answer: u32,
-    /// What the path says about the size.
+    /// Size in the path.
     size: u64,
     head_only: bool,
     /// Bytes of the request's body so far, modulo 2^32.
     got: u32,
     /// The request is whole.
     whole: bool,
-    /// The class of the status it was answered by.
+    /// The class of the response's status.
     class: u8,
 }
 
@@ -95,7 +95,7 @@ impl Answer {
 
 type Serves = Connection<Asked>;
 
-/// What a server does with one connection.
+/// A server's operations on one connection.
 struct With<'a> {
     server: &'a mut Server,
     serving: &'a mut Serving,
@@ -182,7 +182,7 @@ impl Server {
         self.go_on(ctx, flow);
     }
 
-    /// Hears what has happened, and says what follows.
+    /// Handles events, and acts on them.
     #[inline]
     fn go_on(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         with(ctx, flow, |ctx, flow, connection, serving| {
@@ -196,8 +196,8 @@ impl Server {
         });
     }
 
-    /// Ends a connection whose last request is answered. Its client is to do so, and has some time for that: what it asked
-    /// meanwhile would be lost otherwise without a word.
+    /// Ends a connection after the response to its last request. Its client must close, and has some time for that:
+    /// requests it sent meanwhile would otherwise be lost silently.
     fn part(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &Serves, serving: &mut Serving) {
         if !connection.is_leaving() || connection.streams() > 0 || flow.state != state::OPEN {
             return;
