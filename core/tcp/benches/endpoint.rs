@@ -52,7 +52,7 @@ impl Bench {
         }
     }
 
-    /// Carries a segment to `use_it`, by way of bytes if asked for.
+    /// Carries a segment to `use_it`, through bytes if requested.
     fn carry(&mut self, out: &Outgoing, mut use_it: impl FnMut(&mut Env<'_>, &Segment<'_>)) {
         static PAYLOAD: [u8; 1_460] = [0; 1_460];
         let payload = &PAYLOAD[..usize::from(out.len)];

@@ -1,8 +1,8 @@
-//! What a stack can do on one core: two of them joined by frames in memory, without ports and without an engine.
+//! Throughput of a stack on one core: two of them joined by frames in memory, without ports and without an engine.
 //!
 //! `cargo bench -p tcp --bench sessions [-- sessions | bulk | lookup | memory]`. Both ends run on the same core, so a
-//! session is opened, used and closed twice in the time it takes. The stacks live in virtual time: nothing waits. What
-//! is told is the processor's time, the best of some rounds, because others use the machine too.
+//! session is opened, used and closed twice in the time it takes. The stacks live in virtual time: nothing waits. The
+//! figure is processor time, the best of some rounds, because the machine is shared.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
 
@@ -100,7 +100,7 @@ impl Sink for Wire {
     }
 }
 
-/// Clients ask, servers answer and close.
+/// Clients send requests, servers respond and close.
 #[derive(Default)]
 struct Asker {
     is_server: bool,
@@ -239,7 +239,7 @@ fn sessions(concurrent: usize, time_wait: TimeWait) {
     );
 }
 
-/// Until so many are over, with never more than `concurrent` of them.
+/// Runs sessions until this number is over, with never more than `concurrent` of them.
 fn run_sessions(pair: &mut Pair, concurrent: usize, next: &mut u64, goal: u64) {
     while pair.client_app.closed < goal {
         let mut burst = 0;
@@ -277,7 +277,7 @@ fn bulk() {
 
 /// A peer of which only the frames exist: it opens flows and sends on any of them.
 struct Peer {
-    /// What each flow sends next, and what it has received.
+    /// Next data of each flow, and its received data.
     next: Vec<(u32, u32)>,
 }
 

@@ -1,4 +1,4 @@
-//! What runs on a flow, and what it may ask for.
+//! Applications on flows, and their requests.
 
 use std::collections::VecDeque;
 use units::Nanos;
@@ -22,19 +22,19 @@ pub enum End {
     Reset,
     /// The peer reset an established flow, and had acknowledged everything sent.
     ResetAcknowledged,
-    /// The peer answered a SYN with a reset; for UDP: port unreachable (ICMP).
+    /// The peer refused a SYN by a reset; for UDP: port unreachable (ICMP).
     Refused,
-    /// A SYN, or the answer to one, was repeated as often as allowed and not answered.
+    /// A SYN, or a SYN-ACK, was repeated as often as allowed without a reply.
     SetupTimeout,
     /// Data, a FIN or a probe was repeated as often as allowed and not acknowledged.
     Timeout,
-    /// ICMP said that the peer cannot be reached, before the flow was established (RFC 9293 section 3.9.2.2).
+    /// ICMP reported that the peer cannot be reached, before the flow was established (RFC 9293 section 3.9.2.2).
     Unreachable,
     /// A flow without traffic for longer than its options allow (FIN-WAIT-2, UDP).
     IdleTimeout,
 }
 
-/// What an application asks for while it is told of something. Collected, and carried out once it returns.
+/// Requests of an application while it handles an event. Collected, and carried out once it returns.
 #[derive(Debug)]
 pub struct Io {
     pub(crate) flow: FlowId,
@@ -54,7 +54,7 @@ pub struct Io {
 }
 
 impl Io {
-    /// For a flow that is being told of something.
+    /// For a flow with an event.
     pub fn new(flow: FlowId, group: GroupId) -> Self {
         Self {
             flow,
@@ -76,7 +76,7 @@ impl Io {
         Self { datagrams: Some(lengths), ..Self::new(flow, group) }
     }
 
-    /// Whether nothing was asked for, datagrams apart.
+    /// Whether there is no request, apart from datagrams.
     #[inline(always)]
     pub(crate) fn is_untouched(&self) -> bool {
         self.send == 0
@@ -94,12 +94,13 @@ impl Io {
         self.datagrams.is_some()
     }
 
-    /// The same, of a flow that has sent so many bytes of datagrams.
+    /// The same, for a flow that has sent this number of bytes in datagrams.
     pub fn having_sent(self, bytes: u64) -> Self {
         Self { sent: bytes, ..self }
     }
 
-    /// Bytes of the datagrams that a UDP flow has sent so far: the offset of the next one. What was before it is not asked for again.
+    /// Bytes of the datagrams that a UDP flow has sent so far: the offset of the next one. Earlier bytes are not
+    /// requested again.
     #[inline]
     pub fn sent(&self) -> u64 {
         self.sent
@@ -115,8 +116,8 @@ impl Io {
         self.group
     }
 
-    /// Sends `bytes` more: behind all bytes asked for before. They are asked for by [`App::fill`]. On UDP: one datagram,
-    /// each time.
+    /// Sends `bytes` more: after all bytes passed before. They are fetched by [`App::fill`]. On UDP: one datagram, each
+    /// time.
     pub fn send(&mut self, bytes: u64) {
         self.send += bytes;
         if let Some(lengths) = &mut self.datagrams {
@@ -124,7 +125,7 @@ impl Io {
         }
     }
 
-    /// Sends a FIN behind the last byte. What comes in is still told. UDP flows end at once.
+    /// Sends a FIN after the last byte. Incoming data are still delivered. UDP flows end immediately.
     pub fn close(&mut self) {
         self.close = true;
     }
@@ -140,7 +141,7 @@ impl Io {
         self.reset = true;
     }
 
-    /// Asks for [`App::woke`] at `at` or soon after; one wake-up is kept for each flow, the last one asked for.
+    /// Requests [`App::woke`] at `at` or soon after; one wake-up is kept for each flow, the last one requested.
     pub fn wake_at(&mut self, at: Nanos) {
         self.wake = Some(at);
     }
@@ -165,49 +166,49 @@ impl Io {
         self.acknowledge = true;
     }
 
-    /// Bytes asked for in this call so far: for tests of applications.
+    /// Bytes passed in this call so far: for tests of applications.
     pub fn asked(&self) -> u64 {
         self.send
     }
 
-    /// Lengths of the datagrams asked for in this call.
+    /// Lengths of the datagrams passed in this call.
     pub fn datagrams_asked(&self) -> &[u64] {
         self.datagrams.as_deref().unwrap_or_default()
     }
 
-    /// Whether closing was asked for in this call.
+    /// Whether closing was requested in this call.
     pub fn asked_to_close(&self) -> bool {
         self.close
     }
 
-    /// Whether giving up was asked for in this call.
+    /// Whether aborting was requested in this call.
     pub fn asked_to_abort(&self) -> bool {
         self.abort
     }
 
-    /// Whether a reset behind the data was asked for in this call.
+    /// Whether a reset after the data was requested in this call.
     pub fn asked_to_reset(&self) -> bool {
         self.reset
     }
 
-    /// Whether an acknowledgement at once was asked for in this call.
+    /// Whether an immediate acknowledgement was requested in this call.
     pub fn asked_to_acknowledge(&self) -> bool {
         self.acknowledge
     }
 
-    /// The wake-up asked for in this call.
+    /// The wake-up requested in this call.
     pub fn asked_to_wake(&self) -> Option<Nanos> {
         self.wake
     }
 }
 
-/// What runs on the flows of a stack: one object for all of them, with a little memory in each.
+/// Application on the flows of a stack: one object for all of them, with a little memory in each.
 pub trait App {
-    /// What is kept for each flow. Counts 10 million times: at most 40 bytes if idle flows are to stay below 160.
+    /// State of each flow. Multiplied by 10 million: at most 40 bytes if idle flows are to stay below 160.
     type Flow: Default;
 
     /// A client's flow or a server's is established. For UDP: a client's when it is opened, a server's before its first
-    /// datagram is told.
+    /// datagram is delivered.
     fn opened(&mut self, now: Nanos, flow: &mut Self::Flow, io: &mut Io);
 
     /// Bytes arrived: in order, each once. For UDP: a whole datagram.
@@ -219,7 +220,7 @@ pub trait App {
     /// All bytes sent before `offset` (from 0) have been acknowledged.
     fn acknowledged(&mut self, now: Nanos, flow: &mut Self::Flow, io: &mut Io, offset: u64);
 
-    /// The time asked for by [`Io::wake_at`] has come.
+    /// The time requested by [`Io::wake_at`] has come.
     fn woke(&mut self, now: Nanos, flow: &mut Self::Flow, io: &mut Io);
 
     /// The flow is over; the last call for it. Called once for every flow, established or not. Its addresses and ports
@@ -232,7 +233,7 @@ pub trait App {
         VecDeque::new()
     }
 
-    /// Writes the bytes from `offset` on, counted from the first one sent. The same every time it is asked, until they
-    /// are acknowledged. On UDP `offset` counts all bytes of the datagrams before.
+    /// Writes the bytes from `offset` on, counted from the first one sent. The same on every call, until they are
+    /// acknowledged. On UDP `offset` counts all bytes of the datagrams before.
     fn fill(&mut self, flow: &Self::Flow, group: GroupId, offset: u64, out: &mut [u8]);
 }

@@ -1,4 +1,4 @@
-//! What only some flows need, apart from the flows: boxes that are lent and taken back.
+//! State of only some flows, apart from the flows: boxes that are lent and returned.
 //!
 //! A flow that is idle, or that loses nothing, has none; so 10 million of them stay small.
 //!
@@ -88,44 +88,45 @@ impl BoxPool {
     }
 }
 
-/// What a flow keeps in its box.
+/// Contents of a flow's box.
 #[derive(Debug, Default)]
 pub(crate) struct Work {
     /// The segment being timed ends here.
     pub timed_seq: u32,
-    /// Bytes the application asked to send beyond those the flow itself counts.
+    /// Bytes passed by the application beyond the flow's own counter.
     pub beyond: u64,
     /// The upper half of the stream offset of SND.UNA.
     pub offset_high: u32,
-    /// What the peer holds beyond SND.UNA.
+    /// Data that the peer holds beyond SND.UNA.
     pub scoreboard: Scoreboard,
     /// Duplicate acknowledgements in a row.
     pub repeated: u32,
-    /// Bytes that duplicate acknowledgements say have left, if the peer does not say which (RFC 5681 section 3.2).
+    /// Bytes that have left according to duplicate acknowledgements, if the peer does not report which (RFC 5681
+    /// section 3.2).
     pub departed: u32,
     /// Loss that is being repaired.
     pub recovery: Option<Recovery>,
     /// The end of the last repair: acknowledgements up to here begin no other (RFC 6582 section 3.2).
     pub recovered: Option<u32>,
-    /// What the last repair took away, should it have been for nothing.
+    /// State before the last repair, in case it was spurious.
     pub undo: Option<Undo>,
     /// CUBIC between two losses.
     pub cubic: Option<Cubic>,
     /// SND.NXT when ECN last reduced the window: once a round trip is enough (RFC 3168 section 6.1.2).
     pub reduced: Option<u32>,
-    /// Sequence number of a reset that answers a stray segment; the flow lives on.
+    /// Sequence number of a reset in reply to a stray segment; the flow lives on.
     pub stray_reset: Option<u32>,
     /// Loss by time, and probes of the tail (RFC 8985).
     pub rack: Rack,
-    /// What came twice and the next acknowledgement reports (RFC 2883).
+    /// Range received twice, which the next acknowledgement reports (RFC 2883).
     pub twice: Option<(u32, u32)>,
     /// Bytes received ahead of a gap.
     pub reassembly: Reassembly,
-    /// Where the peer's FIN stands, if it came ahead of a gap.
+    /// Position of the peer's FIN, if it arrived ahead of a gap.
     pub fin_at: Option<u32>,
     /// Bytes in order that a paused application has not taken yet.
     pub held: Vec<u8>,
-    /// Whether the paused application has not been told of the FIN yet.
+    /// Whether the FIN has not been delivered to the paused application yet.
     pub fin_held: bool,
 }
 
@@ -146,7 +147,7 @@ impl Work {
         sending && loss && growth && !big && receiving
     }
 
-    /// Whether there is something to tell a paused application.
+    /// Whether there is something to deliver to a paused application.
     pub(crate) fn holds(&self) -> bool {
         !self.held.is_empty() || self.fin_held
     }

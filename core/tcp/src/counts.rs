@@ -1,4 +1,4 @@
-//! What the flows of a group counted.
+//! Counters of a group's flows.
 
 use crate::segment::Malformed;
 use histogram::Timing;
@@ -6,7 +6,7 @@ use histogram::Timing;
 /// One definition of all counters, from which the struct, merging, clearing and naming come.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Counters and durations of a group's flows. Sums of two are those of both.
+        /// Counters and durations of a group's flows. Sums of two cover both.
         #[derive(Debug, Clone, PartialEq, Eq, Default)]
         pub struct TcpCounts {
             $($(#[$doc])* pub $name: u64,)*
@@ -19,7 +19,7 @@ macro_rules! counters {
         }
 
         impl TcpCounts {
-            /// Adds those of another.
+            /// Adds another group's or worker's.
             pub fn merge(&mut self, other: &Self) {
                 $(self.$name += other.$name;)*
                 self.rtt.merge(&other.rtt);
@@ -78,7 +78,7 @@ counters! {
     black_holes,
     /// Times fast recovery began.
     fast_recoveries,
-    /// Times the end of what was sent was probed because nothing was heard of it (RFC 8985 section 7).
+    /// Tail loss probes sent because no acknowledgement arrived (RFC 8985 section 7).
     tail_probes,
     /// Times the peer reported that something came twice (RFC 2883).
     duplicates_reported,

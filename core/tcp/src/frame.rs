@@ -1,9 +1,9 @@
 //! From the bytes of a frame to addresses and the bytes of its transport protocol: Ethernet, up to two VLAN tags, IPv4 or
 //! IPv6.
 //!
-//! Not here: what stands in segments and datagrams (their owners read those), and any header a stack need not know.
+//! Not here: the contents of segments and datagrams (their owners read them), and headers that a stack need not know.
 //!
-//! Invariant: what is handed out lies inside the frame, whatever the lengths in it say.
+//! Invariant: returned slices lie inside the frame, for any lengths in it.
 
 use crate::icmp::Problem;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -67,7 +67,7 @@ impl Addresses {
         }
     }
 
-    /// Whether the second is one that a host can have: what claims to come from another is not answered.
+    /// Whether the source is an address that a host can have: packets that claim to come from others get no reply.
     pub(crate) fn is_to_host(&self) -> bool {
         match self {
             Self::V4 { to, .. } => {
@@ -104,7 +104,7 @@ pub(crate) fn sum_of(address: u128) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Tags(pub(crate) u64);
 
-/// Spreads numbers of networks, so that those of flows in two of them have different hashes; odd.
+/// Spreads numbers of networks, so that flows in different networks have different hashes; odd.
 const SPREAD: u32 = 0x9e37_79b1;
 
 impl Tags {
@@ -193,7 +193,7 @@ pub struct Inside<'f> {
     pub network: u32,
     /// Whether a router marked the outer packet (RFC 3168: CE).
     pub is_congested: bool,
-    /// Whether the port says that its checksum was left to a card.
+    /// Whether the port reports that its checksum was left to a card.
     pub is_unfinished: bool,
 }
 
@@ -316,7 +316,7 @@ fn skip_extensions(packet_bytes: &[u8], packet: &mut Packet) -> Result<(), Unrea
     Err(Unread::Malformed)
 }
 
-/// What a host does about an extension header it does not understand: nothing but drop the packet, or tell.
+/// A host's reaction to an extension header it does not understand: only drop the packet, or report a problem.
 type Refusal = Option<Problem>;
 
 /// Whether an extension header must not be passed over; `at` of the problem counts from its beginning.
@@ -331,7 +331,7 @@ fn wrong_extension(kind: u8, extension: &[u8], is_first: bool) -> Option<Refusal
     }
 }
 
-/// RFC 8200 section 4.2: what the two highest bits of an unknown option ask for.
+/// RFC 8200 section 4.2: action of the two highest bits of an unknown option.
 fn wrong_option(extension: &[u8]) -> Option<Refusal> {
     const PAD_1: u8 = 0;
     const PAD_N: u8 = 1;
@@ -352,7 +352,7 @@ fn wrong_option(extension: &[u8]) -> Option<Refusal> {
     None
 }
 
-/// What to say of an IPv6 packet that [`read`] found no protocol in that is known here; `None` if nothing.
+/// Problem to report for an IPv6 packet in which [`read`] found no known protocol; `None` if none.
 #[cold]
 pub(crate) fn problem_v6(packet: &[u8]) -> Refusal {
     // Where the number of the header at `at` stands.
@@ -399,7 +399,7 @@ pub(crate) fn is_sum_unfinished(addresses: &Addresses, protocol: u8, transport: 
     u16_at(transport, at).is_some_and(|field| field % 0xffff == pseudo % 0xffff)
 }
 
-/// Whether the IP packet in `frame` says that it is longer than the frame: it did not fit a buffer.
+/// Whether the IP packet in `frame` is longer than the frame: it did not fit a buffer.
 #[cold]
 pub(crate) fn is_cut_short(frame: &[u8]) -> bool {
     let mut at = ETHERNET;

@@ -1,16 +1,16 @@
-//! What a stack counted in the frames of a group, apart from what its TCP flows count.
+//! Counters of a stack for the frames of a group, apart from the counters of its TCP flows.
 
 /// One definition of all counters, from which the struct, merging, clearing and naming come.
 macro_rules! counters {
     ($($(#[$doc:meta])* $name:ident,)*) => {
-        /// Counters of a group's frames. Sums of two are those of both.
+        /// Counters of a group's frames. Sums of two cover both.
         #[derive(Debug, Clone, PartialEq, Eq, Default)]
         pub struct StackCounts {
             $($(#[$doc])* pub $name: u64,)*
         }
 
         impl StackCounts {
-            /// Adds those of another.
+            /// Adds another group's or worker's.
             pub fn merge(&mut self, other: &Self) {
                 $(self.$name += other.$name;)*
             }
@@ -39,7 +39,8 @@ counters! {
     frame_bytes_out,
     /// Bad: checksum of TCP, UDP or ICMP.
     bad_checksum,
-    /// Of these, those that hold what a sender leaves to a card, of which the port does not say that one was to finish them.
+    /// Of these, frames with the value that a sender leaves to a card, but without the port's report that a card had to
+    /// finish them.
     unfinished_untold,
     /// Good all the same: the sender left the checksum to a card that a virtual link does not have.
     unfinished_checksum,
@@ -47,17 +48,17 @@ counters! {
     bad_cut_short,
     /// Bad: UDP header with an impossible length.
     bad_datagram,
-    /// Segments to nobody: no flow, and no listener or no SYN.
+    /// Segments without a receiver: no flow, and no listener or no SYN.
     segments_to_nobody,
-    /// Resets sent in answer to them (RFC 9293 section 3.10.7.1).
+    /// Resets sent in reply to them (RFC 9293 section 3.10.7.1).
     resets_to_nobody,
     /// Resets not sent because too many were waiting.
     resets_dropped,
-    /// Datagrams to nobody: no flow and no listener.
+    /// Datagrams without a receiver: no flow and no listener.
     datagrams_to_nobody,
-    /// Packets of protocols nobody speaks here, or with IPv6 headers nobody understands.
+    /// Packets of unsupported protocols, or with unknown IPv6 headers.
     packets_to_nobody,
-    /// ICMP errors sent in answer to the last two.
+    /// ICMP errors sent in reply to the last two.
     unreachable_out,
     /// SYNs and first datagrams of flows there was no room for, and half-open flows that gave way to newer ones.
     flows_refused,

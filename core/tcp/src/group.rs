@@ -25,11 +25,11 @@ pub enum UnfinishedChecksums {
     /// Those that hold the sum of the pseudo-header alone, to which a card adds the rest. Of damaged frames one in 65,536 has it,
     /// too.
     BySum,
-    /// Those of frames of which the port says so.
+    /// Frames that the port reports as unfinished.
     Told,
 }
 
-/// What the flows of a group have in common.
+/// Settings common to the flows of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupConfig {
     /// For its TCP flows.
@@ -40,7 +40,7 @@ pub struct GroupConfig {
     pub ttl: u8,
     /// The byte with DSCP in its upper six bits; the lower two belong to ECN and are left out.
     pub tos: u8,
-    /// VLANs its frames are in, outermost first, at most two. Identifier zero stands in tags, and is no VLAN of its own.
+    /// VLANs of its frames, outermost first, at most two. Identifier zero appears in tags, and is not a separate VLAN.
     pub vlans: Vlans,
     /// Longest IP packet sent, bytes.
     pub mtu: u16,
@@ -50,19 +50,19 @@ pub struct GroupConfig {
     pub own_macs: Option<Arc<OwnMacs>>,
     /// Where its frames go; `None`: to the address from which a flow's first frame came, unless a `gateway` is known.
     pub hop_mac: Option<[u8; 6]>,
-    /// Where answers go to peers that are on none of its networks.
+    /// Router for replies to peers that are on none of its networks.
     pub gateway: Option<Gateway>,
     /// Which checksums that do not add up are good all the same.
     pub unfinished_checksums: UnfinishedChecksums,
-    /// Segments and datagrams leave with the sum of the pseudo-header alone for a checksum, and the [`Sink`](crate::Sink) is told
-    /// so: for a link that damages nothing and tells the other end, or for a card that computes them, which knows no tunnels.
-    /// Fragments and ICMP messages have theirs.
+    /// Segments and datagrams leave with the sum of the pseudo-header alone for a checksum, and the
+    /// [`Sink`](crate::Sink) is notified: for a link that damages nothing and informs the other end, or for a card that
+    /// computes them, which knows no tunnels. Fragments and ICMP messages have theirs.
     pub leaves_checksums: bool,
     /// The tunnel its frames are in; `vlans` are then those inside.
     pub tunnel: Option<GroupTunnel>,
 }
 
-/// The router by which a host answers those that are on no network of its own.
+/// The router for a host's replies to peers outside its own networks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gateway {
     /// Its hardware address.
@@ -82,7 +82,7 @@ impl Gateway {
 /// The tunnel, or the PPPoE sessions, that frames of a group are in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupTunnel {
-    /// What is put before them.
+    /// Headers before them.
     pub outer: Arc<OuterHeaders>,
     /// Number of the network inside it, not zero.
     pub network: u32,
@@ -173,7 +173,7 @@ pub(crate) struct Group {
 }
 
 impl GroupConfig {
-    /// Where a flow's answers to `remote` go, whose first frame came from `source`.
+    /// Destination of a flow's replies to `remote`, whose first frame came from `source`.
     pub(crate) fn answers(&self, remote: IpAddr, source: [u8; 6]) -> [u8; 6] {
         self.gateway.as_ref().filter(|gateway| gateway.leads_to(remote)).map_or(source, |gateway| gateway.mac)
     }
@@ -205,8 +205,8 @@ impl Group {
         true
     }
 
-    /// Whether the checksum of a segment or datagram is good; counts one that is not, and one that is not finished, as the port
-    /// says if `is_told`.
+    /// Whether the checksum of a segment or datagram is good; counts a wrong one, and an unfinished one, as reported by
+    /// the port if `is_told`.
     #[inline(always)]
     pub(crate) fn is_sum_good(
         &mut self,

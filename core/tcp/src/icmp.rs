@@ -1,28 +1,28 @@
-//! ICMP errors: reading those that tell of a flow, and writing those a host sends about what it got (RFC 792, RFC 4443).
+//! ICMP errors: reading errors about a flow, and writing a host's errors about received packets (RFC 792, RFC 4443).
 //!
 //! Not here: echo and neighbour discovery (`neighbour`).
 
 use crate::frame::{self, Addresses, IPV4, IPV6};
 use wire::checksum;
 
-/// Bytes of an error before the packet it tells of.
+/// Bytes of an error before the packet it refers to.
 const HEADER: usize = 8;
 /// Longest errors: RFC 1812 section 4.3.2.3, and RFC 4443 section 2.4 (c).
 const LONGEST_V4: usize = 576;
 const LONGEST_V6: usize = 1_280;
 
-/// What is wrong with a packet that came.
+/// Problem with a received packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Problem {
     /// Nobody listens on the port.
     Port,
-    /// Nobody speaks the protocol (IPv4).
+    /// Unsupported protocol (IPv4).
     Protocol,
     /// The byte of the packet at `at` is not understood (IPv6): RFC 4443 section 3.4.
     Header { code: u8, at: u32 },
 }
 
-/// What an error says.
+/// Kind of an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ErrorKind {
     /// The packet can't get there.
@@ -33,19 +33,19 @@ pub(crate) enum ErrorKind {
     TooBig(u16),
 }
 
-/// An error, and the beginning of the packet it tells of: as it was sent from here.
+/// An error, and the beginning of the packet it refers to: as it was sent from here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Error {
     pub kind: ErrorKind,
     pub addresses: Addresses,
     pub protocol: u8,
-    /// Both ports as they stand in the packet, the source's in the upper half.
+    /// Both ports as in the packet, the source's in the upper half.
     pub ports: u32,
-    /// What stands behind the ports: TCP's sequence number.
+    /// Field after the ports: TCP's sequence number.
     pub seq: u32,
 }
 
-/// The error in `message` of ICMP or ICMPv6; `None` if it is none, or tells of a packet that has no ports.
+/// The error in `message` of ICMP or ICMPv6; `None` if it is not one, or refers to a packet without ports.
 pub(crate) fn read(icmp: u8, message: &[u8]) -> Option<Error> {
     let kind = match icmp {
         frame::ICMP => kind_v4(message)?,
@@ -86,7 +86,7 @@ fn kind_v6(message: &[u8]) -> Option<ErrorKind> {
     }
 }
 
-/// Addresses, protocol, and where its ports are. The packet is cut short, so its lengths tell nothing.
+/// Addresses, protocol, and the offset of its ports. The packet is truncated, so its lengths are unreliable.
 fn inner_v4(inner: &[u8]) -> Option<(Addresses, u8, usize)> {
     let header: &[u8; IPV4] = inner.first_chunk()?;
     let is_first = u16::from_be_bytes([header[6], header[7]]) & 0x1fff == 0;
@@ -116,7 +116,7 @@ pub(crate) fn is_sum_right(addresses: &Addresses, icmp: u8, message: &[u8]) -> b
     }
 }
 
-/// What an error repeats of `packet`: as much as there is room for.
+/// The part of `packet` repeated in an error: as much as there is room for.
 pub(crate) fn repeated(packet: &[u8], is_v6: bool) -> &[u8] {
     let most = if is_v6 { LONGEST_V6 - IPV6 } else { LONGEST_V4 - IPV4 } - HEADER;
     &packet[..packet.len().min(most)]
@@ -127,7 +127,7 @@ pub(crate) fn error_len(repeated: usize) -> usize {
     HEADER + repeated
 }
 
-/// Writes an error about a packet whose first bytes are `repeated`; `addresses` are those of the error.
+/// Writes an error about a packet whose first bytes are `repeated`; `addresses` are the error's.
 pub(crate) fn write_error(addresses: &Addresses, problem: Problem, repeated: &[u8], out: &mut [u8]) {
     out[..HEADER].fill(0);
     out[HEADER..].copy_from_slice(repeated);

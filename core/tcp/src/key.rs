@@ -1,4 +1,4 @@
-//! What tells a flow from all others, and its hashes.
+//! Identity of a flow, and its hashes.
 //!
 //! Invariant: both directions of a flow have the same owner.
 
@@ -94,8 +94,8 @@ fn multiply(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// Which of `workers` owns the flow between two addresses with their ports: the same for both directions, and the same
-/// for ever. So many workers can serve one address.
+/// The worker of `workers` that owns the flow between two addresses with their ports: the same for both directions, and
+/// constant. Several workers can thus serve one address.
 ///
 /// # Panics
 /// If there is no worker.
@@ -118,8 +118,8 @@ fn owner_of(one: (u128, u16), other: (u128, u16), workers: usize) -> usize {
     random::below(both, workers as u64) as usize
 }
 
-/// [`owner`] of the flow a frame belongs to, or of the one an ICMP error tells of. `None`: of no flow; whoever received
-/// it keeps it. Reads headers only; checksums are not looked at, but that of IPv4 headers.
+/// [`owner`] of a frame's flow, or of the flow an ICMP error refers to. `None`: of no flow; the receiving worker keeps
+/// it. Reads headers only; checksums are not checked, except IPv4 headers'.
 pub fn flow_owner(bytes: &[u8], workers: usize) -> Option<usize> {
     owner_of_packet(&frame::read(bytes).ok()?, bytes, workers)
 }

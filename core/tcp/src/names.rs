@@ -63,7 +63,7 @@ impl<T: Copy + PartialEq + Into<Wide>> Names<T> {
     }
 }
 
-/// What is hashed of a thing.
+/// Part of a key that is hashed.
 pub(crate) struct Wide(u128);
 
 impl From<u128> for Wide {

@@ -1,4 +1,4 @@
-//! What may be set for the flows of a group.
+//! Options of a group's flows.
 
 use units::Nanos;
 
@@ -16,7 +16,7 @@ pub enum Congestion {
     None,
 }
 
-/// What happens when both sides have closed.
+/// Behaviour when both sides have closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TimeWait {
     /// The side that closed first waits so long (RFC 9293 section 3.6.1: twice the MSL).
@@ -25,7 +25,7 @@ pub enum TimeWait {
     Skip,
 }
 
-/// What may be set for TCP.
+/// Options of TCP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TcpOptions {
     /// Largest segment offered and sent, bytes of payload without options; `None` follows the MTU.
@@ -42,7 +42,7 @@ pub struct TcpOptions {
     pub isn: Option<u32>,
     /// Whether selective acknowledgements are offered and taken (RFC 2018).
     pub sack: bool,
-    /// Whether loss is told by time, too, and the tail is probed (RFC 8985); needs selective acknowledgements.
+    /// Whether loss is also detected by time, and the tail is probed (RFC 8985); needs selective acknowledgements.
     pub rack: bool,
     /// Whether explicit congestion notification is offered and taken (RFC 3168).
     pub ecn: bool,
@@ -69,9 +69,9 @@ pub struct TcpOptions {
     pub data_retries: u8,
     /// Longest time in FIN-WAIT-2.
     pub fin_timeout: Nanos,
-    /// What happens when both sides have closed.
+    /// Behaviour when both sides have closed.
     pub time_wait: TimeWait,
-    /// Silence after which a peer is asked whether it is there; `None` never asks.
+    /// Idle time after which a peer is probed; `None` never probes.
     pub keep_alive: Option<Nanos>,
     /// Whether the first flow's side closes by reset in place of a FIN.
     pub close_by_reset: bool,
@@ -107,7 +107,7 @@ impl Default for TcpOptions {
     }
 }
 
-/// What may be set for UDP.
+/// Options of UDP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UdpOptions {
     /// Silence after which a flow ends; `None` never.

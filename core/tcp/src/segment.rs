@@ -1,4 +1,4 @@
-//! A TCP segment as it stands on the wire: fixed header, options, payload (RFC 9293 section 3.1).
+//! A TCP segment on the wire: fixed header, options, payload (RFC 9293 section 3.1).
 //!
 //! Not here: the checksum, which covers addresses this module does not know, and ports, which a reader needs before it
 //! knows whose segment it is.
@@ -22,7 +22,7 @@ impl Flags {
     pub const SYN: Self = Self(0x02);
     /// The connection is reset.
     pub const RST: Self = Self(0x04);
-    /// What was received should be handed on.
+    /// Received data should be passed on.
     pub const PSH: Self = Self(0x08);
     /// The acknowledgement number counts.
     pub const ACK: Self = Self(0x10);
@@ -39,7 +39,7 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// These bits without those of `other`.
+    /// These bits without the bits of `other`.
     #[inline(always)]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -130,7 +130,7 @@ pub struct SegmentHeader {
     pub ack: u32,
     /// Control bits.
     pub flags: Flags,
-    /// Window as it stands in the header, not scaled.
+    /// Window as in the header, not scaled.
     pub window: u16,
     /// Maximum segment size; in SYN segments.
     pub mss: Option<u16>,
@@ -471,7 +471,7 @@ mod tests {
         );
     }
 
-    /// Options may stand anywhere and unknown ones are passed over (RFC 9293 section 3.1).
+    /// Options may be in any order and unknown ones are skipped (RFC 9293 section 3.1).
     #[test]
     fn passes_over_what_it_does_not_know() {
         let mut bytes = written(&SegmentHeader { flags: Flags::SYN, ..SegmentHeader::default() });

@@ -1,15 +1,15 @@
-//! Slots by number, in pages: growing never moves what is there, and numbers are used again. Free ones lead from one to the next,
-//! so that they cost no memory of their own.
+//! Slots by number, in pages: growing never moves existing ones, and numbers are reused. Free ones form a list, so that
+//! they cost no additional memory.
 //!
 //! Not here: whether a slot is in use; its owner keeps that in the slot.
 
 use std::ops::{Index, IndexMut};
 
-/// Slots of a page: so many that what the allocator adds to each page does not matter.
+/// Slots of a page: large enough that the allocator's overhead per page does not matter.
 const PAGE: usize = 1 << PAGE_BITS;
 const PAGE_BITS: u32 = 14;
 
-/// What has room for a number while it is free.
+/// A slot with room for a number while it is free.
 pub(crate) trait Linked {
     /// The number that [`Linked::set_link`] left.
     fn link(&self) -> u32;

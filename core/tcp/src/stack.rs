@@ -1,11 +1,10 @@
 //! The hosts behind one port as one worker sees them: flows, their timers, and what they owe.
 //!
-//! Frames come in bursts ([`Stack::receive`]), time passes ([`Stack::turn`]), frames go out into buffers that are lent
-//! ([`Stack::transmit`]). What an application asks for while it is told of something is carried out as soon as it
-//! returns.
+//! Frames arrive in bursts ([`Stack::receive`]), time passes ([`Stack::turn`]), frames leave in buffers that are lent
+//! ([`Stack::transmit`]). Requests of an application while it handles an event are carried out as soon as it returns.
 //!
-//! Not here: neighbours' hardware addresses, echo (`neighbour`), ports; which worker a frame belongs to is said by
-//! [`flow_owner`](crate::flow_owner) and seen to by others.
+//! Not here: neighbours' hardware addresses, echo (`neighbour`), ports; the worker of a frame is determined by
+//! [`flow_owner`](crate::flow_owner) and enforced elsewhere.
 //!
 //! Invariants: a flow in the table has a slot that is not free, and every such slot is in the table, but for UDP flows that
 //! close and whose successor is there already; a flow that owes
@@ -60,7 +59,7 @@ pub enum ConnectError {
     Full,
     /// The addresses are not of the same family.
     Families,
-    /// The peer's address is of a group, or of nobody: TCP has one peer (RFC 9293 section 3.9.2.3, MUST-46).
+    /// The peer's address is a group address, or unspecified: TCP has one peer (RFC 9293 section 3.9.2.3, MUST-46).
     NoPeer,
     /// The group has no hop: whom to send to is known only to flows that peers begin.
     NoHop,
@@ -85,8 +84,8 @@ pub trait Sink {
     /// A buffer for a frame of exactly `len` bytes, without FCS; what is in it does not matter. `None`: no room now.
     fn frame(&mut self, len: usize) -> Option<&mut [u8]>;
 
-    /// The same for a frame whose TCP or UDP checksum is [left](GroupConfig::leaves_checksums): a card is to put it where `left`
-    /// says, or the other end to be told so.
+    /// The same for a frame whose TCP or UDP checksum is [left](GroupConfig::leaves_checksums): a card must put it at
+    /// `left`, or the other end must be informed.
     fn unfinished_frame(&mut self, len: usize, left: LeftChecksum) -> Option<&mut [u8]> {
         let _ = left;
         self.frame(len)
@@ -121,16 +120,16 @@ pub struct Stack<A: App> {
     keys: Keys,
     /// Flows that owe something.
     queue: VecDeque<u32>,
-    /// What is owed to nobody's segments, and the last words of flows.
+    /// Queued replies to segments without a receiver, and the last segments of flows.
     replies: VecDeque<Reply>,
     /// A segment there was no room for.
     stalled: Option<Stalled>,
     /// A datagram that leaves in fragments.
     long: Option<LongDatagram>,
-    /// What its fragments have in common (RFC 791 section 3.2).
+    /// Identification of its fragments (RFC 791 section 3.2).
     fragment_id: u32,
     backlogs: Backlogs,
-    /// Room for what applications ask to send on UDP flows, kept to be used again.
+    /// Buffer for datagrams that applications send on UDP flows, kept for reuse.
     lengths: Vec<u64>,
     /// A burst being taken in, kept to be used again.
     burst: Vec<Inward>,
@@ -170,7 +169,7 @@ impl<A: App> Events for AppEvents<'_, A> {
     }
 }
 
-/// What an endpoint is called with, from the parts of the stack that are not lent otherwise.
+/// Context of an endpoint's call, from the parts of the stack that are not lent otherwise.
 #[inline(always)]
 fn env<'a>(now: Nanos, group: &'a mut Group, busy: &'a mut BoxPool, is_v6: bool) -> Env<'a> {
     let (mss_limit, mss_unsaid) = (group.mss_limit(is_v6), mss_unsaid(is_v6));
@@ -234,19 +233,19 @@ impl<A: App> Stack<A> {
         self.places.listen(group, tags, transport, addresses, ports);
     }
 
-    /// Answers for every address of a range: segments to them that belong to no flow are answered by resets, datagrams
-    /// by "port unreachable".
+    /// Owns every address of a range: segments to them that belong to no flow get resets, datagrams get "port
+    /// unreachable".
     pub fn owns(&mut self, group: GroupId, addresses: RangeInclusive<IpAddr>) {
         let tags = self.groups[usize::from(group.0)].tags;
         self.places.own(group, tags, addresses);
     }
 
-    /// Opens a flow between an address and port of this side and one of the peer's, by way of `hop`, or of the group's if
-    /// none is given. A TCP flow owes its SYN then; a UDP flow is told opened before this returns.
+    /// Opens a flow between an address and port of this side and one of the peer's, through `hop`, or the group's if
+    /// none is given. A TCP flow owes its SYN then; a UDP flow is delivered as opened before this returns.
     ///
     /// # Errors
     /// If there is such a flow already, or no room for it, or its addresses make no flow. `flow` is dropped then, and
-    /// the application is told nothing.
+    /// the application gets no event.
     pub fn connect(
         &mut self,
         now: Nanos,
@@ -292,8 +291,8 @@ impl<A: App> Stack<A> {
         Ok(FlowId(index))
     }
 
-    /// Lets `f` see a flow, and carries out what it asks for: for reasons from outside, such as the end of a run.
-    /// Returns whether there is such a flow; one the application knows to be over is none.
+    /// Lets `f` see a flow, and carries out its requests: for reasons from outside, such as the end of a run. Returns
+    /// whether there is such a flow; one whose end was delivered does not count.
     pub fn with(
         &mut self,
         now: Nanos,
@@ -363,12 +362,12 @@ impl<A: App> Stack<A> {
         self.table.len()
     }
 
-    /// What the TCP flows of a group counted.
+    /// Counters of a group's TCP flows.
     pub fn counts(&self, group: GroupId) -> &TcpCounts {
         &self.groups[usize::from(group.0)].tcp
     }
 
-    /// What was counted in a group's frames.
+    /// Counters of a group's frames.
     pub fn frame_counts(&self, group: GroupId) -> &StackCounts {
         &self.groups[usize::from(group.0)].stack
     }
@@ -443,8 +442,8 @@ impl<A: App> Stack<A> {
         Some(index)
     }
 
-    /// Carries out what was asked for on a TCP flow, which may make the application ask for more. Returns whether the
-    /// flow is still there.
+    /// Carries out requests on a TCP flow, which may trigger further requests of the application. Returns whether the
+    /// flow still exists.
     #[inline]
     fn settle(&mut self, now: Nanos, app: &mut A, index: u32, io: Io) -> bool {
         if !io.is_untouched() && !self.carry_out(now, app, index, io) {
@@ -465,8 +464,8 @@ impl<A: App> Stack<A> {
         true
     }
 
-    /// Tells the application that a flow is over, once: when it enters TIME-WAIT, or later if the application is paused
-    /// and has not heard everything, or when it ends.
+    /// Delivers a flow's end to the application, once: when it enters TIME-WAIT, or later if the application is paused
+    /// and has not received everything, or when it ends.
     fn tell_closed(&mut self, now: Nanos, app: &mut A, index: u32, end: End) {
         let slot = &mut self.slots[index];
         if slot.has(TOLD) {
@@ -524,7 +523,7 @@ impl<A: App> Stack<A> {
         }
     }
 
-    /// Lets the application see a UDP flow, and carries out what it asks for. Returns whether the flow is still there.
+    /// Lets the application see a UDP flow, and carries out its requests. Returns whether the flow still exists.
     fn tell_udp(
         &mut self,
         now: Nanos,
@@ -682,7 +681,7 @@ impl<A: App> Stack<A> {
         }
     }
 
-    /// Forgets a flow. What it owes to the end (a reset, a last acknowledgement) is sent all the same.
+    /// Removes a flow. Its last output (a reset, a last acknowledgement) is still sent.
     fn end(&mut self, now: Nanos, app: &mut A, index: u32, end: End) {
         self.take_last_words(now, index);
         if !self.slots[index].has(DETACHED) {
@@ -801,7 +800,7 @@ fn udp_deadline(udp: &Udp, group: &Group) -> Option<u32> {
     Some(udp.heard.wrapping_add(ticks))
 }
 
-/// Notes when the application wants to be woken: at a whole tick, not before the instant asked for.
+/// Records the application's wake-up: at a whole tick, not before the requested instant.
 #[inline]
 fn set_wake<F>(slot: &mut Slot<F>, now: Nanos, wake: Option<Nanos>) {
     match wake {

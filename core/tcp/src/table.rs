@@ -1,12 +1,12 @@
 //! From the hash of a flow's addresses to the number of its slot: open addressing in buckets of one cache line.
 //!
 //! A bucket holds ten entries, each a slot's number and 16 more bits of the hash, so that a probe seldom touches a slot
-//! that is not the one looked for. An entry whose home is full stands in a bucket behind it; each bucket counts how many
-//! passed it by, so a search ends where nobody did, and nothing is left behind by a deletion.
+//! that is not the wanted one. An entry whose home is full is in a later bucket; each bucket counts how many passed it
+//! by, so a search ends where none did, and deletions leave nothing behind.
 //!
-//! Not here: keys. Whoever looks up says whether a slot is the one, and what its hash is when the table grows.
+//! Not here: keys. The caller decides whether a slot matches, and provides its hash when the table grows.
 //!
-//! Invariant: an entry stands in the first bucket from its home on that had room when it came, and every bucket it
+//! Invariant: an entry is in the first bucket from its home on that had room when it was inserted, and every bucket it
 //! passed counts it.
 
 /// Entries of a bucket.
@@ -24,7 +24,7 @@ const MOVED_AT_ONCE: usize = 4;
 #[repr(C, align(64))]
 struct Bucket {
     tags: [u16; LANES],
-    /// Entries whose home is this bucket or one before, and that stand behind it. Stays at its maximum.
+    /// Entries whose home is this bucket or an earlier one, and that are in a later one. Stays at its maximum.
     passed: u16,
     slots: [u32; LANES],
 }
@@ -71,7 +71,7 @@ fn behind(at: usize, buckets: usize) -> usize {
     if at + 1 == buckets { 0 } else { at + 1 }
 }
 
-/// Where an entry stands: its bucket, its lane.
+/// Position of an entry: its bucket, its lane.
 type LanePosition = (usize, usize);
 
 #[inline]
@@ -163,7 +163,7 @@ impl Table {
         }
     }
 
-    /// Adds `slot`, which must not be in the table. `hash_of` is asked for the hashes of other slots when it grows.
+    /// Adds `slot`, which must not be in the table. `hash_of` provides the hashes of other slots when it grows.
     pub(crate) fn insert(&mut self, hash: u64, slot: u32, hash_of: impl Fn(u32) -> u64) {
         if self.old.is_empty() && self.len >= self.buckets.len() * LANES / 10 * 9 {
             let more = self.buckets.len() + self.buckets.len() / 2;

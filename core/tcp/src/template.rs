@@ -29,7 +29,7 @@ pub(crate) struct Template {
     own_macs: Option<Arc<OwnMacs>>,
 }
 
-/// What a frame has of its own.
+/// Variable fields of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Outer {
     pub addresses: Addresses,

@@ -6,7 +6,7 @@
 //! flow's place any more. Entries are numbers in blocks, so that a flow without a deadline costs nothing, and neither
 //! putting nor taking back touches another flow's memory.
 //!
-//! Not here: deadlines. Whoever is told that an entry is due knows whether it really is.
+//! Not here: deadlines. The receiver of a due entry knows whether it really is due.
 //!
 //! Invariants: no place is later than its flow's deadline; a bucket never holds more than twice as many entries as count,
 //! plus a constant.
@@ -18,10 +18,10 @@ const LEVELS: usize = 4;
 const BUCKETS: usize = 256;
 /// Entries of a block.
 const BLOCK: usize = 62;
-/// Entries a bucket may hold before anybody asks how many of them count.
+/// Entries a bucket may hold before stale ones are counted.
 const UNSWEPT: u32 = 2_048;
 const NIL: u32 = u32::MAX;
-/// Furthest deadline, ticks from now: beyond it, later and earlier can't be told apart.
+/// Furthest deadline, ticks from now: beyond it, later and earlier can't be distinguished.
 const FURTHEST: u32 = i32::MAX as u32;
 
 /// Length of a tick, as a shift: 65,536 ns.
@@ -83,7 +83,7 @@ struct Bucket {
 pub(crate) struct Wheel {
     /// Everything due before it has been taken out.
     now: u64,
-    /// No entry is due before it. What is due at `now` may be there too.
+    /// No entry is due before it. Entries due at `now` may be there too.
     next: u64,
     buckets: Vec<Bucket>,
     /// A bit for each bucket with entries.
@@ -202,7 +202,7 @@ impl Wheel {
         index
     }
 
-    /// The last entry of the blocks from `block` on, and the block to go on with. Emptied blocks are free again.
+    /// The last entry of the blocks from `block` on, and the block to continue with. Emptied blocks are free again.
     #[inline]
     fn pop(&mut self, block: u32) -> (u32, u32) {
         let entries = &mut self.blocks[block];
@@ -331,7 +331,7 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    /// Flows with deadlines, and a wheel that is asked about them.
+    /// Flows with deadlines, and a wheel that is queried for them.
     struct Model {
         wheel: Wheel,
         places: Vec<WheelPosition>,

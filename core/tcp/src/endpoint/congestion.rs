@@ -28,7 +28,7 @@ struct Epoch {
     /// Time to reach `origin`.
     k: u64,
     origin: u32,
-    /// What Reno's window would be, in 1/1024 bytes.
+    /// Reno's estimated window, in 1/1024 bytes.
     w_est: u64,
     /// Bytes squared that did not add up to a byte of window yet.
     credit: u64,
@@ -99,7 +99,7 @@ fn cube_root(n: u64) -> u64 {
 }
 
 impl Endpoint {
-    /// RFC 6928: ten segments or what the options say, of large segments fewer.
+    /// RFC 6928: ten segments or the configured number, fewer for large segments.
     pub(super) fn initial_window(&self, env: &Env<'_>) -> u32 {
         let (segments, mss) = (u32::from(env.options.initial_window.max(1)), self.room_for_payload());
         (segments * mss).min((2 * mss).max(segments * 1_460)).max(mss)

@@ -1,4 +1,4 @@
-//! From nothing to established: opening, listening's answer, simultaneous opening (RFC 9293 sections 3.5 and 3.10.7.3).
+//! From closed to established: opening, listening, simultaneous opening (RFC 9293 sections 3.5 and 3.10.7.3).
 
 use super::sequence::{after, before};
 use super::timers::{AFTER_SYN_TIMEOUT, ShortTick, Timer, Variation, coarse};
@@ -177,7 +177,8 @@ impl Endpoint {
         self.take_payload(env, self.rcv_nxt, segment.payload, fin, events)
     }
 
-    /// A segment in SYN-RECEIVED that stands in the window or repeats the peer's SYN. Whether to go on with it.
+    /// Handles a segment in SYN-RECEIVED that is in the window or repeats the peer's SYN. Returns whether to continue
+    /// with it.
     pub(super) fn in_syn_received(
         &mut self,
         env: &mut Env<'_>,

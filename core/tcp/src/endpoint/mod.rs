@@ -1,16 +1,16 @@
 //! One TCP connection's control block (RFC 9293 section 3.3.1), without addresses, clock, buffers, or neighbours.
 //!
-//! Segments and timers come in as calls, segments to send are asked for by [`Endpoint::transmit`]. Payload is named by
-//! its stream offset; whoever sends a segment asks the application for the bytes, once more if it must be repeated.
+//! Segments and timers are input as calls, segments to send are fetched by [`Endpoint::transmit`]. Payload is named by
+//! its stream offset; the sender of a segment fetches the bytes from the application, again if it must be repeated.
 //!
-//! An endpoint is 68 bytes. What only some flows need lies in a box of [`BoxPool`]: the scoreboard and state of a repair,
-//! bytes ahead of a gap, bytes a paused application has not taken, CUBIC's curve, stream offsets above 4 GiB.
+//! An endpoint is 68 bytes. State of only some flows lies in a box of [`BoxPool`]: the scoreboard and state of a
+//! repair, bytes ahead of a gap, bytes not consumed by a paused application, CUBIC's curve, stream offsets above 4 GiB.
 //!
 //! Not here: the urgent mechanism (RFC 9293 section 3.8.5 advises against it; URG is ignored), data on SYN segments
 //! (never sent; on a SYN that opens a flow not taken, so the peer repeats it), IP options, path MTU probing.
 //!
-//! Invariants: SND.UNA ≤ SND.NXT; what lies between was sent and is not acknowledged. A flow without a box has nothing
-//! out of the ordinary. [`Endpoint::owes`] says exactly whether [`Endpoint::transmit`] yields something.
+//! Invariants: SND.UNA ≤ SND.NXT; data in between were sent and are not acknowledged. A flow without a box is in no
+//! special state. [`Endpoint::owes`] is true exactly if [`Endpoint::transmit`] yields something.
 
 mod congestion;
 mod handshake;
@@ -41,12 +41,12 @@ use crate::segment::SegmentHeader;
 use timers::{ShortTick, Timer, Variation};
 use units::Nanos;
 
-/// What every call gets.
+/// Context of every call.
 #[derive(Debug)]
 pub struct Env<'a> {
     /// The time.
     pub now: Nanos,
-    /// What was set for the flow's group.
+    /// Options of the flow's group.
     pub options: &'a TcpOptions,
     /// Largest payload the MTU allows without TCP options: MTU - 40 for IPv4, MTU - 60 for IPv6.
     pub mss_limit: u16,
@@ -58,11 +58,11 @@ pub struct Env<'a> {
     pub counts: &'a mut TcpCounts,
 }
 
-/// Who is told of what happens on a flow, in order.
+/// Receiver of a flow's events, in order.
 pub trait Events {
     /// The flow is established.
     fn opened(&mut self);
-    /// Bytes arrived: in order, each once. After [`Endpoint::pause`] none are told until [`Endpoint::resume`].
+    /// Bytes arrived: in order, each once. After [`Endpoint::pause`] none are delivered until [`Endpoint::resume`].
     fn data(&mut self, bytes: &[u8]);
     /// The peer sends nothing more.
     fn finished(&mut self);
@@ -115,7 +115,7 @@ impl State {
     }
 }
 
-/// What an endpoint is or owes, one bit each.
+/// State and pending output of an endpoint, one bit each.
 mod bit {
     /// An acknowledgement is owed now.
     pub(super) const ACK_NOW: u16 = 1 << 0;
@@ -126,9 +126,9 @@ mod bit {
     pub(super) const SACK: u16 = 1 << 3;
     pub(super) const SCALING: u16 = 1 << 4;
     pub(super) const ECN: u16 = 1 << 5;
-    /// A mark is echoed until the peer says it has reduced its window (RFC 3168 section 6.1.3).
+    /// A mark is echoed until the peer announces that it has reduced its window (RFC 3168 section 6.1.3).
     pub(super) const ECE: u16 = 1 << 6;
-    /// The next new data says that the window was reduced (RFC 3168 section 6.1.2).
+    /// The next new data announce that the window was reduced (RFC 3168 section 6.1.2).
     pub(super) const CWR: u16 = 1 << 7;
     /// The application sends nothing more.
     pub(super) const CLOSE: u16 = 1 << 8;
@@ -147,7 +147,7 @@ mod bit {
     /// Data, a FIN, or a repeated segment may go out.
     pub(super) const READY: u16 = 1 << 15;
 
-    /// What makes `transmit` yield something.
+    /// Bits for which `transmit` yields something.
     pub(super) const OWED: u16 = ACK_NOW | SYN | PROBE | RESET | READY;
 }
 
@@ -199,7 +199,7 @@ pub struct Endpoint {
     ssthresh: u16,
     /// Times in a row that what is due now was repeated.
     retries: u8,
-    /// Shift of the peer's window; above it that of our own.
+    /// Shift of the peer's window; above it the shift of our own.
     scales: u8,
     state: State,
     timer: Timer,
@@ -245,7 +245,7 @@ impl Endpoint {
         self.is_boxed()
     }
 
-    /// Whether bytes or a FIN came that a paused application was not told yet.
+    /// Whether bytes or a FIN arrived that were not delivered to a paused application yet.
     pub fn holds(&self, busy: &BoxPool) -> bool {
         self.is_boxed() && busy.work(self.box_id()).holds()
     }
@@ -273,7 +273,7 @@ impl Endpoint {
         !self.has(bit::READY | bit::SYN) && (self.unsent() == 0 || self.flight() == 0 || !self.state.sends())
     }
 
-    /// Sends `bytes` more, behind all asked for before. Without effect once closed.
+    /// Sends `bytes` more, after all passed before. Without effect once closed.
     #[inline]
     pub fn send(&mut self, env: &mut Env<'_>, bytes: u64) {
         use State::{CloseWait, Established, SynReceived, SynSent};
@@ -290,8 +290,9 @@ impl Endpoint {
         self.settle(env);
     }
 
-    /// Sends a FIN behind the last byte; what comes in is still told. Some: the flow is over at once (not established
-    /// yet, or [`TcpOptions::close_by_reset`] with nothing unacknowledged), and [`Endpoint::transmit`] may owe a reset.
+    /// Sends a FIN after the last byte; incoming data are still delivered. Some: the flow is over immediately (not
+    /// established yet, or [`TcpOptions::close_by_reset`] with nothing unacknowledged), and [`Endpoint::transmit`] may
+    /// owe a reset.
     pub fn close(&mut self, env: &mut Env<'_>) -> Option<End> {
         match self.state {
             // RFC 9293 section 3.10.4: nothing to tell the peer yet.
@@ -331,7 +332,7 @@ impl Endpoint {
         self.settle(env);
     }
 
-    /// ICMP said that segments were too big: `mss` is the largest payload without TCP options (RFC 1191, RFC 8201).
+    /// ICMP reported that segments were too big: `mss` is the largest payload without TCP options (RFC 1191, RFC 8201).
     pub fn path_mtu(&mut self, env: &mut Env<'_>, mss: u16) {
         let mss = mss.max(handshake::SMALLEST_MSS);
         if mss >= self.mss {
@@ -345,19 +346,19 @@ impl Endpoint {
         self.settle(env);
     }
 
-    /// Whether a segment that begins at `seq` was sent and is not acknowledged: what ICMP says of others is forged or old
-    /// (RFC 5927 section 4.1).
+    /// Whether a segment that begins at `seq` was sent and is not acknowledged: ICMP errors about others are forged or
+    /// old (RFC 5927 section 4.1).
     pub fn has_in_flight(&self, seq: u32) -> bool {
         seq.wrapping_sub(self.snd_una) < self.flight()
     }
 
-    /// ICMP said that the peer cannot be reached: ends a flow that is being opened from here, else only a hint
-    /// (RFC 9293 section 3.9.2.2).
+    /// ICMP reported that the peer cannot be reached: ends a flow that is being opened from here, else only a hint (RFC
+    /// 9293 section 3.9.2.2).
     pub fn unreachable(&mut self, env: &mut Env<'_>) -> Option<End> {
         if self.state == State::SynSent { self.over(env, End::Unreachable) } else { None }
     }
 
-    /// Gives the box back. For an endpoint that is dropped before its end was told; one that ended has none.
+    /// Returns the box. For an endpoint that is dropped before its end was delivered; one that ended has none.
     pub fn release(&mut self, busy: &mut BoxPool) {
         if self.is_boxed() {
             let id = self.box_id();
@@ -461,7 +462,8 @@ impl Endpoint {
         now
     }
 
-    /// What ends every call on a flow that lives on: says what may be sent now, and sees to timers that wait for it.
+    /// Ends every call on a flow that lives on: determines what may be sent now, and maintains timers that depend on
+    /// it.
     #[inline(always)]
     fn settle(&mut self, env: &mut Env<'_>) {
         if self.unsent_and_boxed == 0 && !self.has(bit::CLOSE) {
@@ -495,7 +497,7 @@ impl Endpoint {
         }
     }
 
-    /// The flow is over. What is still owed is a reset, or the acknowledgement of a FIN.
+    /// The flow is over. The remaining output is a reset, or the acknowledgement of a FIN.
     fn over(&mut self, env: &mut Env<'_>, end: End) -> Option<End> {
         let owed = if self.state == State::TimeWait { bit::ACK_NOW } else { 0 };
         self.release(env.busy);

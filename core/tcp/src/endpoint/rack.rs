@@ -1,8 +1,8 @@
 //! Loss by time and probes of the tail (RFC 8985), and duplicates the peer reports (RFC 2883).
 //!
-//! When each segment was sent is not stored. What a SACK shows to be missing below it was sent before what the SACK
-//! reports, so a reordering window after the SACK it is overdue: never earlier than RFC 8985 section 6.2 says, later by
-//! at most that window. The window is a quarter of the smoothed round-trip time, which stands in for the least one.
+//! Departure times of segments are not stored. Data that a SACK shows to be missing below it were sent before the data
+//! it reports, so they are overdue a reordering window after the SACK: never earlier than in RFC 8985 section 6.2,
+//! later by at most that window. The window is a quarter of the smoothed round-trip time, in place of the minimum one.
 //!
 //! Invariant: state lives in the flow's box; a flow that has everything acknowledged forgets it.
 
@@ -14,12 +14,12 @@ use crate::box_pool::Work;
 use crate::segment::SegmentHeader;
 use units::Nanos;
 
-/// Shortest time before the tail is probed: hosts are seldom quicker to answer than this when they are busy.
+/// Shortest time before the tail is probed: busy hosts seldom reply faster than this.
 const PROBE_MIN: Nanos = Nanos::from_millis(10);
 /// Repairs after which a widened reordering window is forgotten (RFC 8985 section 6.2 step 4).
 const WIDE_FOR: u8 = 16;
 
-/// A probe of the tail whose answer is awaited (RFC 8985 section 7.4).
+/// A tail loss probe whose acknowledgement is awaited (RFC 8985 section 7.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Probe {
     /// SND.NXT when it was sent.
@@ -28,12 +28,12 @@ struct Probe {
     repeats: bool,
 }
 
-/// What a flow knows of time and reordering.
+/// Time and reordering state of a flow.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rack {
-    /// What is missing below this is lost when the instant has come, unless it arrives until then.
+    /// Missing data below this are lost at this instant, unless they arrive before.
     pending: Option<(u32, Tick)>,
-    /// What is missing below this is lost: it is overdue.
+    /// Missing data below this are lost: overdue.
     lost: Option<u32>,
     /// Segments were seen to arrive out of order: three held behind a gap mean no loss any more.
     reordered: bool,
@@ -57,7 +57,7 @@ impl Rack {
         self.reordered
     }
 
-    /// What was missing below something held came by itself.
+    /// Data missing below held data arrived without a retransmission.
     pub(crate) fn saw_reordering(&mut self) {
         self.reordered = true;
     }
@@ -77,7 +77,7 @@ impl Rack {
 }
 
 impl Endpoint {
-    /// Whether loss is told by time: both sides report what they hold.
+    /// Whether loss is detected by time: both sides report the data they hold.
     #[inline(always)]
     fn is_timed(&self, env: &Env<'_>) -> bool {
         env.options.rack && self.has(bit::SACK) && self.srtt != 0
@@ -106,7 +106,8 @@ impl Endpoint {
         env.busy.work(self.box_id()).rack.pending.map(|pending| pending.1)
     }
 
-    /// Nothing was heard of the tail: the next segment goes out whatever the congestion window, or the last one again.
+    /// The tail was not acknowledged: the next segment goes out regardless of the congestion window, or the last one
+    /// again.
     pub(super) fn probe_expired(&mut self, env: &mut Env<'_>) {
         let end = self.snd_nxt;
         let repeats = !self.has_new_segment();
@@ -148,7 +149,7 @@ impl Endpoint {
         }
     }
 
-    /// What an acknowledgement means for a probe whose answer is awaited (RFC 8985 section 7.4.2).
+    /// Processes an acknowledgement while a probe is outstanding (RFC 8985 section 7.4.2).
     fn take_probe_answer(&mut self, env: &mut Env<'_>, header: &SegmentHeader, duplicate: bool, new: bool) {
         let rack = &mut env.busy.work_mut(self.box_id()).rack;
         let Some(probe) = rack.probe.filter(|probe| !before(header.ack, probe.end)) else { return };
@@ -171,8 +172,8 @@ impl Endpoint {
         work.rack.lost.map_or(by_count, |lost| later(lost, by_count))
     }
 
-    /// What came twice, if the first block reports that (RFC 2883 section 4): below the acknowledgement, or within the
-    /// second block.
+    /// The range received twice, if the first block reports one (RFC 2883 section 4): below the acknowledgement, or
+    /// within the second block.
     fn reported_duplicate(header: &SegmentHeader) -> Option<(u32, u32)> {
         let is = match header.sack.as_slice() {
             [(from, to), ..] if before(*from, *to) && !after(*to, header.ack) => true,
@@ -184,7 +185,7 @@ impl Endpoint {
         header.sack.as_slice().first().copied().filter(|_| is)
     }
 
-    /// What an acceptable acknowledgement means for time and probes: to be called last, if the flow has a box.
+    /// Processes an acceptable acknowledgement for time and probes: must be called last, if the flow has a box.
     pub(super) fn take_times(&mut self, env: &mut Env<'_>, header: &SegmentHeader, new: bool) {
         let twice = if self.has(bit::SACK) { Self::reported_duplicate(header) } else { None };
         if let Some(twice) = twice {
@@ -242,7 +243,7 @@ impl Endpoint {
         }
     }
 
-    /// What was watched is overdue (RFC 8985 section 6.3).
+    /// The watched data are overdue (RFC 8985 section 6.3).
     pub(super) fn reorder_expired(&mut self, env: &mut Env<'_>) {
         if self.is_boxed() {
             self.overdue(env);

@@ -10,8 +10,8 @@ impl Endpoint {
     /// Takes in a segment.
     ///
     /// Some: the flow is over and has no box any more. [`Endpoint::transmit`] may yield one last segment (a reset, or
-    /// the acknowledgement of a FIN); then forget it. [`End::Closed`] for a segment with SYN set means that TIME-WAIT was
-    /// cut short (RFC 9293 section 3.6.1): hand the SYN to whoever listens.
+    /// the acknowledgement of a FIN); then forget it. [`End::Closed`] for a segment with SYN set means that TIME-WAIT
+    /// was cut short (RFC 9293 section 3.6.1): pass the SYN to the listener.
     #[inline]
     pub fn on_segment(
         &mut self,
@@ -77,7 +77,7 @@ impl Endpoint {
         }
     }
 
-    /// RFC 7323 section 4.3: remembers the timestamp of what Last.ACK.sent asked for. Returns the echo, for what is
+    /// RFC 7323 section 4.3: stores the timestamp of a segment that contains Last.ACK.sent. Returns the echo, for data
     /// acknowledged after a repair.
     #[inline(always)]
     fn take_timestamps(&mut self, header: &SegmentHeader) -> Option<u32> {
@@ -115,7 +115,7 @@ impl Endpoint {
         self.set(bit::ACK_NOW);
     }
 
-    /// An acknowledgement that tells a genuine peer where the flow stands (RFC 5961), so many a second.
+    /// An acknowledgement that shows a genuine peer the state of the flow (RFC 5961), limited per second.
     fn challenge(&mut self, env: &mut Env<'_>) {
         if env.busy.may_challenge(env.now) {
             env.counts.challenge_acks += 1;
@@ -282,8 +282,8 @@ impl Endpoint {
         }
     }
 
-    /// A reset in the window: obeyed only at its very beginning (RFC 5961 section 3). Its acknowledgement says how much
-    /// the peer got.
+    /// A reset in the window: accepted only at its very beginning (RFC 5961 section 3). Its acknowledgement shows how
+    /// much the peer received.
     fn take_reset(
         &mut self,
         env: &mut Env<'_>,
@@ -312,7 +312,7 @@ impl Endpoint {
         })
     }
 
-    /// Whether every byte the application asked to send was acknowledged.
+    /// Whether every byte the application passed was acknowledged.
     fn is_delivered(&self, env: &Env<'_>) -> bool {
         let beyond = if self.is_boxed() { env.busy.work(self.box_id()).beyond } else { 0 };
         self.unsent() == 0 && beyond == 0 && self.flight() <= u32::from(self.state.fin_in_flight())
@@ -425,7 +425,7 @@ impl Endpoint {
         }
     }
 
-    /// What the acknowledgement of our FIN means.
+    /// Processes the acknowledgement of our FIN.
     fn after_own_fin(&mut self, env: &mut Env<'_>) -> Taken {
         if !self.state.fin_in_flight() || self.flight() > 0 {
             return Taken::On;
@@ -444,7 +444,7 @@ impl Endpoint {
         }
     }
 
-    /// RFC 3168 section 6.1.3: echo marks until the peer says it has slowed down.
+    /// RFC 3168 section 6.1.3: echoes marks until the peer announces that it has slowed down.
     fn take_marks(&mut self, env: &mut Env<'_>, segment: &Segment<'_>) {
         if segment.congestion_experienced {
             env.counts.congestion_experienced += 1;
@@ -543,7 +543,7 @@ impl Endpoint {
         None
     }
 
-    /// The next acknowledgement says that these came twice (RFC 2883), if the peer reads such reports.
+    /// The next acknowledgement reports that these arrived twice (RFC 2883), if the peer reads such reports.
     fn note_twice(&mut self, env: &mut Env<'_>, from: u32, to: u32) {
         if self.has(bit::SACK) && from != to {
             self.work(env).twice = Some((from, to));
@@ -625,7 +625,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether the window has opened enough to say so (RFC 9293 section 3.8.6.2.2: receiver's silly window avoidance).
+    /// Whether the window has opened enough to announce it (RFC 9293 section 3.8.6.2.2: receiver's silly window
+    /// avoidance).
     pub(super) fn window_grew(&self, env: &Env<'_>) -> bool {
         let told = self.last_ack.wrapping_add(u32::from(self.rcv_wnd) << (self.scales >> 4));
         let now = self.rcv_nxt.wrapping_add(self.receive_room(env));
@@ -634,7 +635,7 @@ impl Endpoint {
     }
 }
 
-/// What became of a segment's acknowledgement.
+/// Result of processing a segment's acknowledgement.
 enum Taken {
     /// The segment is dropped.
     Dropped,

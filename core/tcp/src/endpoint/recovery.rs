@@ -11,7 +11,7 @@ use crate::segment::SegmentHeader;
 /// RFC 5681: duplicate acknowledgements that mean a loss.
 const DUP_THRESH: u32 = 3;
 
-/// What the peer holds beyond SND.UNA.
+/// Data that the peer holds beyond SND.UNA.
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     ranges: Vec<(u32, u32)>,
@@ -148,7 +148,7 @@ impl Recovery {
 }
 
 impl Work {
-    /// All of `from..to` arrived, below something that was held before. What was not sent again came by itself.
+    /// All of `from..to` arrived, below data held before. Data not retransmitted arrived by themselves.
     fn note_order(&mut self, is_timed: bool, from: u32, to: u32) {
         if !is_timed {
             return;
@@ -161,7 +161,7 @@ impl Work {
     }
 }
 
-/// What to send next in a repair.
+/// Next segment of a repair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Repair {
     /// These sequence numbers again.
@@ -226,7 +226,7 @@ impl Endpoint {
         }
     }
 
-    /// Takes in the SACK option; returns how many bytes it says are held that were not known to be.
+    /// Processes the SACK option; returns how many bytes are newly known to be held.
     pub(super) fn note_sacks(&mut self, env: &mut Env<'_>, header: &SegmentHeader) -> u32 {
         if !self.has(bit::SACK) || header.sack.is_empty() {
             return 0;
@@ -250,7 +250,7 @@ impl Endpoint {
         new
     }
 
-    /// What an acknowledgement of new data means for a flow with a box. `una` has advanced by `acked`.
+    /// Processes an acknowledgement of new data for a flow with a box. `una` has advanced by `acked`.
     pub(super) fn repair_on_advance(&mut self, env: &mut Env<'_>, acked: u32, flight: u32) {
         let (una, mss, sack) = (self.snd_una, self.room_for_payload(), self.has(bit::SACK));
         let (nxt, is_timed) = (self.snd_nxt, env.options.rack);
@@ -301,7 +301,7 @@ impl Endpoint {
         }
     }
 
-    /// What an acknowledgement means that acknowledges nothing new in order: `held` bytes are newly known to be held.
+    /// Processes an acknowledgement of no new data in order: `held` bytes are newly known to be held.
     pub(super) fn repair_on_repeat(&mut self, env: &mut Env<'_>, held: u32) {
         let (una, mss, sack) = (self.snd_una, self.room_for_payload(), self.has(bit::SACK));
         let most = self.flight();

@@ -1,12 +1,12 @@
 //! Sequence numbers modulo 2^32 (RFC 9293 section 3.4).
 
-/// Whether `a` stands before `b`.
+/// Whether `a` is before `b`.
 #[inline(always)]
 pub(crate) const fn before(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) < 0
 }
 
-/// Whether `a` stands behind `b`.
+/// Whether `a` is after `b`.
 #[inline(always)]
 pub(crate) const fn after(a: u32, b: u32) -> bool {
     before(b, a)

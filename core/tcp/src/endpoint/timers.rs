@@ -9,7 +9,7 @@ use units::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Tick(pub u32);
 
-/// After so many time-outs in a row, the longest payload of segments.
+/// After this number of consecutive time-outs, the longest payload of segments.
 const BLACK_HOLE: [(u8, u16); 2] = [(3, 1_024), (5, 512)];
 
 impl Tick {
@@ -97,7 +97,7 @@ impl Variation {
     }
 }
 
-/// What the timer is for; the acknowledgement has one of its own.
+/// Purpose of the timer; the acknowledgement has a separate one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(super) enum TimerKind {
@@ -109,7 +109,7 @@ pub(super) enum TimerKind {
     TimeWait,
     /// The tail is to be probed (RFC 8985 section 7).
     TailProbe,
-    /// What is missing is overdue (RFC 8985 section 6.3).
+    /// Missing data are overdue (RFC 8985 section 6.3).
     Reorder,
 }
 
@@ -121,7 +121,7 @@ impl TimerKind {
     }
 }
 
-/// What the timer is for, and how often its time was doubled.
+/// Purpose of the timer, and how often its time was doubled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Timer(u8);
 
@@ -353,8 +353,8 @@ impl Endpoint {
         None
     }
 
-    /// Full segments that time out again and again may be too long for a path whose routers do not say so: shorter ones
-    /// are tried (RFC 4821 section 7.7), as Linux does with `tcp_mtu_probing`.
+    /// Full segments that time out again and again may be too long for a path whose routers do not report it: shorter
+    /// ones are tried (RFC 4821 section 7.7), as Linux does with `tcp_mtu_probing`.
     fn suspect_black_hole(&mut self, env: &mut Env<'_>) {
         if let Some((_, mss)) = BLACK_HOLE.into_iter().find(|(tries, _)| self.retries == *tries)
             && self.flight() >= u32::from(mss)
@@ -365,7 +365,7 @@ impl Endpoint {
         }
     }
 
-    /// Counts one more try, or says that there were enough.
+    /// Counts one more try; returns whether there were enough.
     fn tried_enough(&mut self, limit: u8) -> bool {
         if self.retries >= limit {
             return true;

@@ -5,10 +5,10 @@ use super::timers::TimerKind;
 use super::{Endpoint, Env, Outgoing, State, UNSENT_MAX, bit};
 use crate::segment::{Flags, SackBlocks, SegmentHeader, Timestamps};
 
-/// What to send next, of what takes up sequence numbers after the handshake.
+/// Next segment that takes up sequence numbers after the handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
-    /// So many bytes of new data; none: the FIN alone.
+    /// This number of bytes of new data; none: the FIN alone.
     New(u32),
     /// These sequence numbers once more.
     Again { from: u32, to: u32, rescue: bool },
@@ -17,7 +17,7 @@ pub(super) enum Next {
 }
 
 impl Endpoint {
-    /// The next segment to send now. Called until there is none, or no room for one. What is sent counts as sent.
+    /// The next segment to send now. Called until there is none, or no room for one. A returned segment counts as sent.
     #[inline]
     pub fn transmit(&mut self, env: &mut Env<'_>) -> Option<Outgoing> {
         if !self.owes() {
@@ -80,7 +80,7 @@ impl Endpoint {
         }
     }
 
-    /// What may be sent now. Asked at the end of every call, so that [`bit::READY`] is its answer.
+    /// The next segment that may be sent now. Evaluated at the end of every call, so that [`bit::READY`] reflects it.
     #[inline(always)]
     pub(super) fn next(&self, env: &Env<'_>) -> Option<Next> {
         if self.is_boxed() {
@@ -143,7 +143,7 @@ impl Endpoint {
         header
     }
 
-    /// What the flow holds ahead of a gap, or got twice.
+    /// Data that the flow holds ahead of a gap, or received twice.
     #[inline(never)]
     fn sack_blocks(&mut self, env: &mut Env<'_>) -> SackBlocks {
         let most = if self.has(bit::TIMESTAMPS) { 3 } else { 4 };
@@ -252,7 +252,7 @@ impl Endpoint {
         }
     }
 
-    /// What of `len` fits beside the header's options (RFC 6691).
+    /// Part of `len` that fits beside the header's options (RFC 6691).
     #[inline(always)]
     fn fit(&self, header: &SegmentHeader, len: u32) -> u32 {
         if header.sack.is_empty() {

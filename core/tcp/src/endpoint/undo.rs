@@ -1,7 +1,7 @@
 //! Repairs that turn out to have been for nothing: the peer reports every repeated segment as one that came twice, so nothing
 //! was lost, and the window is as before (RFC 2883 section 4, RFC 3708, RFC 9438 section 4.9).
 //!
-//! Not here: repairs told from timestamps (RFC 3522).
+//! Not here: spurious repairs detected from timestamps (RFC 3522).
 //!
 //! Invariant: state lives in the flow's box; a flow that has everything acknowledged forgets it.
 
@@ -11,7 +11,7 @@ use super::{Endpoint, Env};
 use crate::box_pool::Work;
 use units::Nanos;
 
-/// What a repair took away, until it is known to have been needed.
+/// State before a repair, until it is known to have been needed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Undo {
     cwnd: u32,
@@ -19,7 +19,7 @@ pub(crate) struct Undo {
     cubic: Option<Cubic>,
     /// SND.UNA when it began.
     from: u32,
-    /// Segments sent again of which the peer has not said that they came twice.
+    /// Segments sent again that the peer has not reported as duplicates.
     repeats: u32,
     /// When it is forgotten, once it is over: what was overtaken is still on its way.
     until: Option<Nanos>,
@@ -33,21 +33,21 @@ impl Undo {
         }
     }
 
-    /// The repair is over; reports are heard until then.
+    /// The repair is over; reports are processed until then.
     pub(super) fn repaired(&mut self, until: Nanos) {
         self.until.get_or_insert(until);
     }
 }
 
 impl Work {
-    /// Whether what is remembered of a repair can't be told of any more.
+    /// Whether the stored state of a repair has expired.
     pub(super) fn forget_undo(&mut self, now: Nanos) {
         self.undo = self.undo.take().filter(|undo| undo.until.is_none_or(|until| now < until));
     }
 }
 
 impl Endpoint {
-    /// A repair begins: to be called before it takes anything away. One that goes on by a time-out is the same.
+    /// A repair begins: must be called before it changes anything. One that continues by a time-out is the same.
     pub(super) fn remember(&mut self, env: &mut Env<'_>) {
         let (cwnd, ssthresh, from) = (self.cwnd, self.ssthresh, self.snd_una);
         let work = self.work(env);
@@ -57,7 +57,8 @@ impl Endpoint {
         }
     }
 
-    /// The peer reports that `from..to` came twice. Once it has said so of all that was sent again, the repair is undone.
+    /// The peer reports that `from..to` arrived twice. Once it has reported all retransmitted data, the repair is
+    /// undone.
     pub(super) fn take_duplicate(&mut self, env: &mut Env<'_>, (from, to): (u32, u32)) {
         let (mss, una) = (self.room_for_payload(), self.snd_una);
         let work = env.busy.work_mut(self.box_id());

@@ -34,7 +34,7 @@ pub(super) struct Inward {
     protocol: u8,
     ecn: u8,
     is_fragment: bool,
-    /// Whether the port says that its checksum was left to a card.
+    /// Whether the port reports that its checksum was left to a card.
     is_unfinished: bool,
 }
 
@@ -94,7 +94,7 @@ impl<A: App> Stack<A> {
         self.receive_told(now, app, frames, 0)
     }
 
-    /// The same. `unfinished` has a bit for each frame of which the port says that its checksum was left to a card.
+    /// The same. `unfinished` has a bit for each frame that the port reports as having its checksum left to a card.
     ///
     /// # Panics
     /// If there are more frames than that.
@@ -259,7 +259,7 @@ impl<A: App> Stack<A> {
         }
     }
 
-    /// A segment of no flow: it begins one, is answered by a reset, or is somebody else's.
+    /// A segment of no flow: it begins one, gets a reset, or belongs to another host.
     fn take_stray_segment(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> bool {
         let listener = self.places.listener(&inward.key);
         let group = listener.or_else(|| self.places.owner(&inward.key.addresses, inward.key.tags));
@@ -317,8 +317,8 @@ impl<A: App> Stack<A> {
         self.note_half_open(now, app, index, iss);
     }
 
-    /// Where the answers to a flow's first frame go: the group's hop, or its gateway, or the address it came from. `None` if there are
-    /// too many.
+    /// Next hop of replies to a flow's first frame: the group's hop, or its gateway, or the source address. `None` if
+    /// there are too many.
     fn hop(&mut self, now: Nanos, app: &mut A, group: GroupId, bytes: &[u8], inward: &Inward) -> Option<u16> {
         let own = &self.groups[usize::from(group.0)];
         if own.hop.is_some() {
@@ -328,7 +328,7 @@ impl<A: App> Stack<A> {
         self.hop_of(now, app, mac)
     }
 
-    /// Answers a segment to nobody (RFC 9293 section 3.10.7.1).
+    /// Sends a reset for a segment without a receiver (RFC 9293 section 3.10.7.1).
     fn reset(&mut self, inward: &Inward, bytes: &[u8], segment: &Segment) {
         let Some(group) = self.group_of(&inward.key) else { return };
         let stack = &mut self.groups[usize::from(group.0)].stack;
@@ -418,7 +418,7 @@ impl<A: App> Stack<A> {
         Some(&datagram[UDP_HEADER..])
     }
 
-    /// A flow for the first datagram of a peer; `None` if nobody serves it, or the application wants no such flow.
+    /// A flow for the first datagram of a peer; `None` if there is no listener, or the application wants no such flow.
     fn accept_datagram(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> Option<u32> {
         let Some(group) = self.places.listener(&inward.key) else {
             self.report_unreachable(bytes, inward);
@@ -431,15 +431,14 @@ impl<A: App> Stack<A> {
         self.begin_datagrams(now, app, &inward.key, inward.hash, group, hop)
     }
 
-    /// Answers a datagram to nobody (RFC 1122 section 4.1.3.1).
+    /// Reports a datagram without a receiver (RFC 1122 section 4.1.3.1).
     fn report_unreachable(&mut self, bytes: &[u8], inward: &Inward) {
         let Some(group) = self.group_of(&inward.key) else { return };
         self.groups[usize::from(group.0)].stack.datagrams_to_nobody += 1;
         self.report(group, bytes, inward, icmp::Problem::Port);
     }
 
-    /// A protocol that nobody speaks, or an IPv6 header that nobody understands (RFC 1122 section 3.2.2.1, RFC 8200
-    /// section 4).
+    /// An unsupported protocol, or an unknown IPv6 header (RFC 1122 section 3.2.2.1, RFC 8200 section 4).
     #[cold]
     fn take_other(&mut self, bytes: &[u8], inward: &Inward) -> bool {
         let Some(group) = self.places.owner(&inward.key.addresses, inward.key.tags) else { return false };
@@ -519,7 +518,7 @@ impl<A: App> Stack<A> {
     }
 }
 
-/// Whether a segment asks for a new flow.
+/// Whether a segment requests a new flow.
 fn is_first(flags: Flags) -> bool {
     flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST)
 }

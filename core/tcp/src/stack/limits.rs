@@ -1,7 +1,7 @@
-//! What strangers can make the stack hold: half-open flows, and the hardware addresses of peers.
+//! State that unknown senders can create in the stack: half-open flows, and the hardware addresses of peers.
 //!
-//! Whoever sends SYNs and never answers must not keep others out: the oldest half-open flows give way to new ones, and
-//! numbers of hardware addresses that no flow uses any more are used again.
+//! Senders of SYNs that never complete the handshake must not keep others out: the oldest half-open flows give way to
+//! new ones, and numbers of hardware addresses that no flow uses any more are reused.
 
 use super::slot::FlowKind;
 use super::{Stack, tick, until};
@@ -18,14 +18,14 @@ pub(super) const HOPS_MAX: usize = u16::MAX as usize;
 /// Ticks of 66 µs between two searches for hardware addresses that no flow uses, if the first found few.
 const SEARCH_PAUSE: u32 = 1_500;
 
-/// Flows that strangers opened, and when hardware addresses were last searched in vain.
+/// Flows opened by unknown senders, and when unused hardware addresses were last searched in vain.
 #[derive(Debug)]
 pub(super) struct Strangers {
     /// Flows that were half-open when they came, the oldest first; some are not any more.
     half_open: VecDeque<HalfOpen>,
     /// How many may be half-open.
     half_open_max: usize,
-    /// With so many in the queue it is searched for those that are not.
+    /// Length of the queue from which on it is searched for flows that are not half-open any more.
     half_open_search: usize,
     /// Not before this tick is there another search.
     search: Option<u32>,

@@ -15,9 +15,9 @@ use units::Nanos;
 
 /// Segments of one flow before it is the next one's turn.
 const AT_ONCE: usize = 16;
-/// Answers to nobody that may wait to be sent.
+/// Maximum number of queued replies to packets without a receiver.
 pub(super) const REPLIES_MAX: usize = 4_096;
-/// Where the checksum stands in a TCP header, and in a UDP header.
+/// Offset of the checksum in a TCP header, and in a UDP header.
 const TCP_CHECKSUM: usize = 16;
 const UDP_CHECKSUM: usize = 6;
 /// A flow's last words: an acknowledgement and a reset at most.
@@ -216,7 +216,7 @@ impl<A: App> Stack<A> {
         }
     }
 
-    /// What a flow that ends still owes is sent without it.
+    /// The last output of an ending flow is sent without it.
     pub(super) fn take_last_words(&mut self, now: Nanos, index: u32) {
         let slot = &mut self.slots[index];
         match &mut slot.kind {
@@ -246,7 +246,7 @@ impl<A: App> Stack<A> {
     }
 }
 
-/// What is around the flow's segments and datagrams.
+/// Headers around the flow's segments and datagrams.
 #[inline(always)]
 fn outer_of<F>(slot: &Slot<F>, addresses: &Names<u128>, hops: &Names<[u8; 6]>) -> Outer {
     let addresses = if slot.is_v6() {

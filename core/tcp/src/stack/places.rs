@@ -38,7 +38,7 @@ struct OwnedRange {
     group: GroupId,
     tags: Tags,
     range: Range,
-    /// What is served; `None` is only owned.
+    /// The served ports; `None` is only owned.
     served: Option<(Transport, u16, u16)>,
 }
 
@@ -70,7 +70,7 @@ impl Places {
         }));
     }
 
-    /// Whose flow begins with `key`.
+    /// The listener of a flow with `key`.
     #[inline]
     pub(crate) fn listener(&self, key: &Key) -> Option<GroupId> {
         let port = key.local_port();
@@ -83,7 +83,7 @@ impl Places {
         self.places.iter().find(serves).map(|place| place.group)
     }
 
-    /// Whose address `from` is.
+    /// The owner of address `from`.
     pub(crate) fn owner(&self, addresses: &Addresses, tags: Tags) -> Option<GroupId> {
         let owns = |place: &&OwnedRange| place.tags == tags && place.range.has(addresses);
         self.places.iter().find(owns).map(|place| place.group)

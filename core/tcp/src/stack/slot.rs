@@ -1,4 +1,4 @@
-//! What is kept for a flow.
+//! State of a flow.
 
 use crate::box_pool::BoxPool;
 use crate::endpoint::{Endpoint, State};
@@ -6,7 +6,7 @@ use crate::slab::Linked;
 use crate::stack::udp::Udp;
 use crate::wheel::WheelPosition;
 
-/// What a flow is.
+/// Kind of a flow.
 #[derive(Debug)]
 pub(crate) enum FlowKind {
     Tcp(Endpoint),
@@ -15,7 +15,7 @@ pub(crate) enum FlowKind {
     Free,
 }
 
-/// A flow. What is looked at first comes first; with what sessions keep, a slot is two cache lines.
+/// A flow. Fields used first come first; with sessions' state, a slot is two cache lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Slot<F> {
@@ -28,7 +28,7 @@ pub(crate) struct Slot<F> {
     /// Number of the hardware address its frames go to.
     pub hop: u16,
     pub kind: FlowKind,
-    /// The tick the application asked to be woken at, if [`WAKE`] is set.
+    /// The tick of the application's wake-up, if [`WAKE`] is set.
     pub wake: u32,
     /// Where its entry in the wheel is.
     pub place: WheelPosition,
@@ -40,9 +40,9 @@ pub(crate) struct Slot<F> {
 pub(crate) const QUEUED: u8 = 1;
 /// Its addresses are numbers of IPv6 addresses.
 pub(crate) const IS_V6: u8 = 2;
-/// The application asked to be woken.
+/// The application requested a wake-up.
 pub(crate) const WAKE: u8 = 4;
-/// The application was told that the flow is over: it only waits for old segments to die (TIME-WAIT).
+/// The end of the flow was delivered to the application: it only waits for old segments to expire (TIME-WAIT).
 pub(crate) const TOLD: u8 = 8;
 /// A UDP flow that ends with its last datagram and is in the table no more: another may have its addresses and ports.
 pub(crate) const DETACHED: u8 = 16;
@@ -93,7 +93,7 @@ impl<F> Slot<F> {
         matches!(&self.kind, FlowKind::Tcp(endpoint) if endpoint.state() == State::TimeWait)
     }
 
-    /// Whether something came that a paused application was not told yet.
+    /// Whether data arrived that were not delivered to a paused application yet.
     pub(crate) fn holds(&self, busy: &BoxPool) -> bool {
         matches!(&self.kind, FlowKind::Tcp(endpoint) if endpoint.holds(busy))
     }

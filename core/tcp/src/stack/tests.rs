@@ -260,7 +260,7 @@ fn a_peer_in_time_wait_takes_a_new_flow() {
     world.check_all_closed(5);
 }
 
-/// What is remembered of the flow that a segment came for is not taken for the next one's in the same slot.
+/// State of the flow that a segment arrived for is not mistaken for the next one's in the same slot.
 #[test]
 fn a_slot_used_again_leaves_the_table_by_its_own_key() {
     let mut world = World::new(1, Link::default(), config(), config());
@@ -393,7 +393,7 @@ fn nobody_is_woken_in_time_wait() {
     world.check_all_closed(1);
 }
 
-/// What came is told before the end is, even if TIME-WAIT began meanwhile.
+/// Data are delivered before the end, even if TIME-WAIT began meanwhile.
 #[test]
 fn a_paused_application_hears_everything_before_the_end() {
     for resumes in [true, false] {
@@ -587,7 +587,7 @@ fn fix_ip_sum(bytes: &mut [u8]) {
     bytes[24..26].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The three cases of RFC 9293 section 3.10.7.1, each as it stands in the answer.
+/// The three cases of RFC 9293 section 3.10.7.1, each with its reply.
 #[test]
 fn segments_to_nobody_are_reset() {
     let answer = |flags: u8, payload: &[u8]| {
@@ -615,7 +615,7 @@ fn segments_to_nobody_are_reset() {
     assert_eq!(answer(0x04, b""), None);
 }
 
-/// A frame to an address the server owns, from a peer with a hardware address of its own.
+/// A frame to an address the server owns, from a peer with its own hardware address.
 fn frame_to_server(transport: Vec<Header>, payload: &[u8]) -> Vec<u8> {
     let header = |name: &str| Header::new(protocol(name).unwrap());
     let mut headers = vec![
@@ -799,7 +799,7 @@ fn the_same_seed_gives_the_same_frames() {
     assert_eq!(run(), run());
 }
 
-/// `count` SYNs that nobody follows up, from as many addresses; each from a hardware address of its own if `macs`.
+/// `count` SYNs without a follow-up, from as many addresses; each from a separate hardware address if `macs`.
 fn flood(world: &mut World, count: u32, macs: bool) {
     let header = |name: &str| Header::new(protocol(name).unwrap());
     let headers = vec![

@@ -1,6 +1,6 @@
-//! A UDP flow: datagrams to be sent, and when it was last heard of.
+//! A UDP flow: datagrams to be sent, and the time of the last received one.
 //!
-//! Invariant: datagrams leave in the order they were asked for.
+//! Invariant: datagrams leave in the order they were passed.
 
 use std::collections::VecDeque;
 

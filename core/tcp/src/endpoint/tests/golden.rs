@@ -65,8 +65,8 @@ fn acknowledges_every_second_segment() {
     assert_eq!(lone.wait_ms(2), ["1 ms ACK 1 ack 4345"]);
 }
 
-/// RFC 9293 section 3.8.6.1: probes of a closed window, the first after the time-out, the others ever later; the window
-/// may stay closed for as long as they are answered.
+/// RFC 9293 section 3.8.6.1: probes a closed window, the first time after the time-out, then at increasing intervals;
+/// the window may stay closed as long as probes are acknowledged.
 #[test]
 fn probes_a_closed_window() {
     let mut lone =
@@ -99,7 +99,7 @@ fn probes_a_closed_window() {
     assert_eq!((lone.host.told.acknowledged, lone.endpoint().deadline(lone.now)), (5_010, None));
 }
 
-/// Probes that nobody answers end the flow.
+/// Probes without a reply end the flow.
 #[test]
 fn unanswered_probes_end_the_flow() {
     let mut lone = Lone::server(TcpOptions { data_retries: 3, ..TcpOptions::default() });
@@ -111,7 +111,7 @@ fn unanswered_probes_end_the_flow() {
     assert_eq!(lone.host.end, Some(End::Timeout));
 }
 
-/// A paused application closes the window; its peer probes, and goes on once it reads again.
+/// A paused application closes the window; its peer probes, and continues once it reads again.
 #[test]
 fn a_paused_application_closes_the_window() {
     let options = TcpOptions { window: 4_344, window_scaling: false, ..TcpOptions::default() };
@@ -279,7 +279,7 @@ fn both_may_close_at_once() {
     assert_eq!(link.ends(), [Some(End::Closed); 2]);
 }
 
-/// RFC 9293 section 3.6: each side may go on sending after the other has finished.
+/// RFC 9293 section 3.6: each side may continue to send after the other has finished.
 #[test]
 fn either_side_may_close_half() {
     // The client closes with its request, the server answers later.
@@ -305,7 +305,7 @@ fn either_side_may_close_half() {
     assert_eq!((link.ends(), link.hosts[1].told.received), ([Some(End::Closed); 2], 5_000));
 }
 
-/// A lost FIN is sent again, and so is what answers it.
+/// A lost FIN is sent again, and so is its acknowledgement.
 #[test]
 fn lost_fins_are_repeated() {
     for (drops, lost) in [([vec![], vec![1]], "B"), ([vec![2], vec![]], "A"), ([vec![], vec![2]], "B")] {

@@ -17,7 +17,7 @@ pub(super) fn content(side: usize, offset: u64) -> u8 {
     (random::word(random::key(side as u64), offset / 8) >> (offset % 8 * 8)) as u8
 }
 
-/// What an endpoint told.
+/// Events of an endpoint.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct Told {
     pub opened: u32,
@@ -53,7 +53,7 @@ impl Events for Told {
     }
 }
 
-/// What a host's application does.
+/// Behaviour of a host's application.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Plan {
     /// Bytes to send once established.
@@ -61,11 +61,11 @@ pub(super) struct Plan {
     /// Bytes to send once `asked` bytes came in.
     pub answer: u64,
     pub asked: u64,
-    /// Close once everything is asked to be sent and so many bytes came in.
+    /// Close once everything was passed for sending and this number of bytes arrived.
     pub close_at: Option<u64>,
     /// Close when the peer has finished.
     pub close_on_finish: bool,
-    /// Stop reading after so many bytes, for so long.
+    /// Stop reading after this number of bytes, for this time.
     pub pause_at: Option<u64>,
     pub pause_for: Nanos,
 }
@@ -202,7 +202,7 @@ impl Host {
         self.act(now);
     }
 
-    /// What the application does about what it was told.
+    /// Reaction of the application to events.
     fn act(&mut self, now: Nanos) {
         if self.end.is_some() {
             return;
@@ -258,7 +258,7 @@ impl Host {
     }
 }
 
-/// What the link does.
+/// Behaviour of the link.
 #[derive(Debug, Clone)]
 pub(super) struct Wire {
     pub seed: u64,
@@ -511,7 +511,7 @@ impl Lone {
         }
     }
 
-    /// The same, acknowledging what stands before `ack`.
+    /// The same, acknowledging data before `ack`.
     pub(super) fn ack(&self, ack: u32) -> SegmentHeader {
         SegmentHeader { ack: self.host.iss.wrapping_add(ack), ..self.header(Flags::ACK) }
     }
@@ -539,7 +539,7 @@ impl Lone {
         self.host.receive_marked(self.now, &bytes, true);
     }
 
-    /// What the peer says next, in order.
+    /// The next segment of the peer, in order.
     pub(super) fn say(&mut self, flags: Flags, payload: &[u8]) {
         let header = self.header(flags);
         self.put(&header, payload);

@@ -1,4 +1,4 @@
-//! What the RFCs say, shown on two endpoints and a link between them, and on one endpoint whose peer is played by hand.
+//! Rules of the RFCs, shown on two endpoints and a link between them, and on one endpoint with a scripted peer.
 
 mod golden;
 mod harness;

@@ -56,7 +56,7 @@ fn wire() -> impl Strategy<Value = Wire> {
     )
 }
 
-/// Two sides that each send something and close, whoever is first; one of them pauses for a while.
+/// Two sides that each send data and close, in any order; one of them pauses for a while.
 fn plans() -> impl Strategy<Value = [Plan; 2]> {
     (0u64..60_000, 0u64..60_000, 0u64..20_000, any::<bool>(), prop::option::of((0u64..20_000, 0u64..3_000)))
         .prop_map(|(greet, answer, asked, first, pause)| {
@@ -192,7 +192,7 @@ fn stray() -> impl Strategy<Value = Stray> {
         })
 }
 
-/// What may happen to an endpoint.
+/// Input of an endpoint.
 #[derive(Debug, Clone)]
 enum Act {
     Segment(Stray),
@@ -306,8 +306,8 @@ impl Stray {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1_500))]
 
-    /// Whatever comes, at any time: no panic, nothing wrong is delivered, nothing more is sent than was asked for, and
-    /// an end leaves no box. (That `owes` says what `transmit` does is checked at every segment.)
+    /// For any input, at any time: no panic, nothing wrong is delivered, nothing more is sent than was passed, and an
+    /// end leaves no box. (That `owes` agrees with `transmit` is checked at every segment.)
     #[test]
     fn nothing_breaks_an_endpoint(options in options(), active in any::<bool>(), acts in prop::collection::vec(act(), 1..60)) {
         let mut lone = if active { Lone::opening(options) } else { Lone::server(options) };

@@ -9,7 +9,7 @@ use crate::options::{Congestion, TcpOptions, TimeWait};
 use crate::segment::{Flags, SegmentHeader};
 use units::Nanos;
 
-/// Without loss by time, which has a page of its own.
+/// Without loss detection by time, which has a separate page.
 fn defaults() -> TcpOptions {
     TcpOptions { rack: false, ..TcpOptions::default() }
 }
@@ -59,7 +59,7 @@ mod opening {
         assert_eq!((answer.timestamps, answer.window_scale, answer.mss), (None, None, Some(MSS)));
     }
 
-    /// RFC 9293 section 3.7.1 (MUST-15): 536 bytes to a peer that does not say, over IPv6 1,220.
+    /// RFC 9293 section 3.7.1 (MUST-15): 536 bytes to a peer that announces none, over IPv6 1,220.
     #[test]
     fn without_an_mss_option_segments_have_the_default_length() {
         let expected = [
@@ -90,7 +90,7 @@ mod opening {
         assert_eq!(lone.out()[0].len, 52);
     }
 
-    /// RFC 7323 section 2: windows are scaled if both say so, but not on SYNs.
+    /// RFC 7323 section 2: windows are scaled if both announce it, but not on SYNs.
     #[test]
     fn windows_are_scaled() {
         let options = TcpOptions { window: 1 << 24, ..plain() };
@@ -128,7 +128,7 @@ mod opening {
         assert!(lone.lines().is_empty());
     }
 
-    /// What comes with a SYN-ACK is taken; what comes with a SYN is not, and sent again by the peer.
+    /// Data with a SYN-ACK are accepted; data with a SYN are not, and sent again by the peer.
     #[test]
     fn takes_data_with_a_syn_ack() {
         let mut lone = Lone::opening(defaults());
@@ -166,7 +166,7 @@ mod opening {
         assert_eq!(lone.lines(), ["ACK 1 ack 12"]);
     }
 
-    /// A repeated SYN is answered again at once; one of another number is challenged.
+    /// A repeated SYN gets a reply immediately; one with another number is challenged.
     #[test]
     fn syn_received_answers_again() {
         let mut lone = Lone::new(1, defaults());
@@ -197,7 +197,7 @@ mod opening {
         assert_eq!((end, lone.endpoint().state()), (Some(None), State::Established));
     }
 
-    /// RFC 9293 section 3.10.4: closing before the answer forgets the flow.
+    /// RFC 9293 section 3.10.4: closing before the SYN-ACK forgets the flow.
     #[test]
     fn closing_while_opening() {
         let mut lone = Lone::opening(defaults());
@@ -251,7 +251,7 @@ mod acceptance {
         assert_eq!((lone.host.counts.resets_in, lone.host.counts.challenge_acks), (1, 1));
     }
 
-    /// A reset tells whether everything sent had arrived, by its own acknowledgement, too.
+    /// A reset shows whether everything sent had arrived, also by its own acknowledgement.
     #[test]
     fn a_reset_says_what_arrived() {
         for (taken, end) in [(0, End::Reset), (60, End::Reset), (100, End::ResetAcknowledged)] {
@@ -265,7 +265,7 @@ mod acceptance {
         }
     }
 
-    /// RFC 5927 section 4.1: what ICMP says of segments that are not on their way is not believed.
+    /// RFC 5927 section 4.1: ICMP errors about segments not in flight are ignored.
     #[test]
     fn errors_must_be_about_what_is_in_flight() {
         let mut lone = Lone::server(defaults());
@@ -293,7 +293,7 @@ mod acceptance {
         }
     }
 
-    /// RFC 5961 section 4: a SYN is challenged wherever it stands.
+    /// RFC 5961 section 4: a SYN is challenged at any sequence number.
     #[test]
     fn syns_are_challenged() {
         let mut lone = Lone::server(defaults());
@@ -325,7 +325,7 @@ mod acceptance {
         assert_eq!(lone.host.told.received, 10);
     }
 
-    /// RFC 5961 section 7: not more of them than so many a second.
+    /// RFC 5961 section 7: the number of challenges per second is limited.
     #[test]
     fn challenges_are_limited() {
         let mut lone = Lone::server(defaults());
@@ -343,7 +343,7 @@ mod acceptance {
         assert_eq!(lone.host.counts.challenge_acks, 1_001);
     }
 
-    /// RFC 9293 section 3.10.7.4: what lies out of the window is dropped, and answered.
+    /// RFC 9293 section 3.10.7.4: segments outside the window are dropped, and acknowledged.
     #[test]
     fn segments_must_lie_in_the_window() {
         let mut lone = Lone::server(TcpOptions { window: 10_000, ..defaults() });
@@ -558,7 +558,7 @@ mod sending {
         }
     }
 
-    /// RFC 9293 section 3.8.6.2.1: no small segment because of a small window, until the timer says so.
+    /// RFC 9293 section 3.8.6.2.1: no small segment because of a small window, until the timer expires.
     #[test]
     fn small_windows_are_not_filled_at_once() {
         let mut lone = Lone::server(plain());
@@ -591,7 +591,7 @@ mod sending {
         assert_eq!(lone.lines(), ["ACK 14601+1460 ack 1", "ACK 16061+1460 ack 1"]);
     }
 
-    /// More than 32 bits can be asked for at once.
+    /// More than 32 bits can be passed in one call.
     #[test]
     fn sends_more_than_four_gibibytes() {
         let mut lone = Lone::server(TcpOptions { congestion: Congestion::None, ..plain() });
@@ -660,7 +660,7 @@ mod sending {
         assert_eq!((lone.endpoint().deadline(lone.now), lone.host.end), (None, None));
     }
 
-    /// A peer's keep-alive is answered.
+    /// A peer's keep-alive is acknowledged.
     #[test]
     fn answers_keep_alives() {
         let mut lone = Lone::server(defaults());
@@ -746,7 +746,7 @@ mod timing {
         assert_eq!(lone.wait_ms(201), ["200 ms PSH|ACK 31+10 ack 1"]);
     }
 
-    /// RFC 7323 section 4: with timestamps an echo tells which of two was acknowledged.
+    /// RFC 7323 section 4: with timestamps an echo shows which of two was acknowledged.
     #[test]
     fn timestamps_measure_after_a_repeat() {
         let mut lone = Lone::client(defaults());
@@ -876,7 +876,7 @@ mod repair {
         assert_eq!((lone.host.counts.fast_recoveries, lone.host.busy.in_use()), (1, 0));
     }
 
-    /// RFC 6675 section 4, rule 2: the window lets out new data while the repair goes on.
+    /// RFC 6675 section 4, rule 2: the window allows new data while the repair continues.
     #[test]
     fn new_data_flow_during_a_repair() {
         let mut lone = sent(TcpOptions { congestion: Congestion::NewReno, ..plain() }, 10);
@@ -930,7 +930,7 @@ mod repair {
         assert_eq!(lone.wait_ms(5_000)[0].split_once(" ms ").unwrap().1, "ACK 5841+1460 ack 1");
     }
 
-    /// RFC 2018 section 8: a peer that acknowledges up to what it said it held has thrown that away.
+    /// RFC 2018 section 8: a peer that acknowledges up to data it reported as held has discarded them.
     #[test]
     fn a_peer_may_renege() {
         let mut lone = sent(plain(), 10);
@@ -1016,7 +1016,7 @@ mod ecn {
         lone
     }
 
-    /// RFC 3168 section 6.1.3: echoed until the sender says it has slowed down.
+    /// RFC 3168 section 6.1.3: echoed until the sender announces that it has slowed down.
     #[test]
     fn marks_are_echoed_until_confirmed() {
         let mut lone = server();
@@ -1035,7 +1035,7 @@ mod ecn {
         assert_eq!(lone.host.counts.congestion_experienced, 1);
     }
 
-    /// RFC 3168 section 6.1.2: once a round trip the window shrinks, and new data say so.
+    /// RFC 3168 section 6.1.2: once per round trip the window shrinks, and new data announce it.
     #[test]
     fn an_echo_reduces_the_window_once() {
         let mut lone = server();
@@ -1096,7 +1096,7 @@ mod closing {
         lone
     }
 
-    /// RFC 9293 section 3.6.1: the side that closed first waits, answers a repeated FIN, and waits anew.
+    /// RFC 9293 section 3.6.1: the side that closed first waits, acknowledges a repeated FIN, and waits anew.
     #[test]
     fn time_wait_answers_a_repeated_fin() {
         let mut lone =
@@ -1229,7 +1229,7 @@ mod closing {
         );
     }
 
-    /// RFC 9293 section 3.8.6.2.2: the window opens by steps worth telling.
+    /// RFC 9293 section 3.8.6.2.2: the window opens by steps worth announcing.
     #[test]
     fn reading_on_tells_the_window() {
         let mut lone = Lone::server(TcpOptions { window: 50_000, ..plain() });

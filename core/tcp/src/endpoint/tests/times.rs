@@ -12,8 +12,8 @@ fn plain() -> TcpOptions {
     TcpOptions { timestamps: false, ..TcpOptions::default() }
 }
 
-/// A server that knows its round-trip time of 40 ms and has sent so many segments; the first begins at the number
-/// returned.
+/// A server that knows its round-trip time of 40 ms and has sent this number of segments; the first begins at the
+/// number returned.
 fn sent(options: TcpOptions, segments: u64) -> (Lone, u32) {
     let mut lone = Lone::server(options);
     let mut at = 1;
@@ -59,7 +59,7 @@ fn a_probe_prefers_new_data() {
     assert_eq!((lone.host.counts.retransmitted(), lone.host.counts.tail_probes), (0, 1));
 }
 
-/// Section 7.2: a lone segment waits for the time-out, and so does whoever reports nothing.
+/// Section 7.2: a lone segment waits for the time-out, and so does a peer without SACK.
 #[test]
 fn a_lone_segment_is_not_probed() {
     let (mut lone, _) = sent(plain(), 1);
@@ -72,7 +72,8 @@ fn a_lone_segment_is_not_probed() {
     }
 }
 
-/// The last three of five are lost: the probe's SACK and a quarter of a round trip tell of the other two, no time-out.
+/// The last three of five are lost: the probe's SACK and a quarter of a round trip reveal the other two, without a
+/// time-out.
 #[test]
 fn a_lost_tail_is_repaired_without_a_time_out() {
     let (mut lone, at) = sent(plain(), 5);
@@ -185,7 +186,7 @@ fn a_lost_repeat_is_repeated() {
     assert_eq!(lone.host.counts.timeouts, 0);
 }
 
-/// RFC 2883 section 4: the first block tells what came twice, below the acknowledgement or in a block above it; once.
+/// RFC 2883 section 4: the first block reports a duplicate, below the acknowledgement or in a block above it; once.
 #[test]
 fn what_came_twice_is_reported_first() {
     let mut lone = Lone::server(plain());
@@ -340,7 +341,7 @@ fn a_repair_that_was_needed_stands() {
     assert!(lone.endpoint().cwnd() < before);
 }
 
-/// A time-out while everything was only late, as behind a link that stood still: the reports bring the window back.
+/// A time-out while everything was only late, as behind a stalled link: the reports restore the window.
 #[test]
 fn a_time_out_for_nothing_is_undone() {
     let (mut lone, at) = sent(TcpOptions { rack: false, ..plain() }, 6);

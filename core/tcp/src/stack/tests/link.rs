@@ -13,13 +13,13 @@ pub(super) fn config() -> GroupConfig {
     GroupConfig { hop_mac: Some([2, 0, 0, 0, 0, 1]), ..GroupConfig::default() }
 }
 
-/// What a flow is to do, and how far it is.
+/// Plan and progress of a flow.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Talk {
     pub request: u64,
     pub response: u64,
     pub received: u64,
-    /// Reads no more for a while after so many bytes.
+    /// Stops reading for a while after this number of bytes.
     pub pause_after: u64,
     /// On UDP: sent at once instead of the request.
     pub datagrams: Vec<u64>,
@@ -33,12 +33,12 @@ impl Talk {
     }
 }
 
-/// A side: clients send a request, servers answer it; whoever has all closes.
+/// A side: clients send a request, servers respond; a side that has all data closes.
 #[derive(Debug)]
 pub(super) struct Talker {
     is_server: bool,
     is_udp: bool,
-    /// What servers' flows do.
+    /// Plan of servers' flows.
     pub served: Talk,
     pub ends: HashMap<FlowId, Vec<End>>,
     pub opened: usize,
@@ -126,7 +126,7 @@ impl App for Talker {
     }
 }
 
-/// What a link does to frames, and how many it takes at a time.
+/// Effects of a link on frames, and how many it takes at a time.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
     pub loss_percent: u32,
@@ -134,9 +134,9 @@ pub(super) struct Link {
     pub damage_percent: u32,
     pub jitter: Nanos,
     pub room: usize,
-    /// It says of every frame that its checksum is unfinished.
+    /// It reports for every frame that its checksum is unfinished.
     pub tells: bool,
-    /// Cards at both ends put checksums where they are told that they are left.
+    /// Cards at both ends compute the checksums that are left to them.
     pub has_cards: bool,
 }
 
@@ -154,7 +154,7 @@ impl Default for Link {
     }
 }
 
-/// A sink with room for so many frames.
+/// A sink with room for this number of frames.
 struct Frames {
     frames: Vec<Vec<u8>>,
     room: usize,
@@ -412,7 +412,7 @@ impl World {
         }
     }
 
-    /// What the client owes, kept off the link.
+    /// Output of the client, kept off the link.
     pub(super) fn take_from_client(&mut self) -> Vec<Vec<u8>> {
         let mut frames = Frames::new(usize::MAX, false);
         self.client.transmit(self.now, &mut self.client_app, &mut frames);
