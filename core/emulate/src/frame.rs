@@ -56,7 +56,7 @@ const CLIENT_PORT_V6: u16 = 546;
 const ALL_SERVERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 1, 2);
 /// All routers of a link (RFC 4291 section 2.7.1).
 const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
-/// Types of neighbour discovery (RFC 4861 section 4), whose hop limit says that no router was between.
+/// Types of neighbour discovery (RFC 4861 section 4), whose hop limit shows that no router was in between.
 const ROUTER_SOLICIT: u8 = 133;
 const ROUTER_ADVERT: u8 = 134;
 const NEIGHBOUR_SOLICIT: u8 = 135;
@@ -301,12 +301,12 @@ fn put_ipv4(
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Received<'f> {
     pub(crate) from: Mac,
-    /// Outermost first; without those that only tell a priority.
+    /// Outermost first; without priority tags.
     pub(crate) vlans: Vec<u16>,
     pub(crate) packet: Packet<'f>,
 }
 
-/// What is behind the link's header.
+/// Content after the link's header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packet<'f> {
     /// To the port of DHCP clients.
@@ -321,7 +321,7 @@ pub(crate) enum Packet<'f> {
     Router { from: Ipv6Addr, message: &'f [u8] },
     /// A neighbour's, who has the address or is about to (RFC 4862 sections 5.4.3 and 5.4.4).
     Claim { target: Ipv6Addr },
-    /// By ARP, of somebody who has the address or is about to (RFC 5227 section 2.1.1).
+    /// By ARP, of a host that has the address or is about to use it (RFC 5227 section 2.1.1).
     ArpClaim { sender: Mac, address: Ipv4Addr },
     /// To one of the groups of LLDP.
     Lldp { message: &'f [u8] },

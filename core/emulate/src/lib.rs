@@ -6,7 +6,7 @@
 //!
 //! Not here: ARP, neighbour discovery and echo (`neighbour`); what traffic does with a lease or a group.
 //!
-//! Invariant: a frame that is malformed, or meant for nobody here, changes nothing.
+//! Invariant: a frame that is malformed, or for no host here, changes nothing.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,7 @@
-//! The router of a link as its hosts know it: they ask for advertisements and remember the last (RFC 4861 section 6.3).
+//! The router of a link as its hosts know it: they solicit advertisements and remember the last (RFC 4861 section 6.3).
 //!
-//! Not here: addresses from prefixes (RFC 4862), which clients make (`dhcp6`); several routers: the one that spoke last counts.
+//! Not here: addresses from prefixes (RFC 4862), which clients make (`dhcp6`); several routers: the last advertisement
+//! counts.
 
 use crate::frame::{Link, Mac, Packet, Received, v6};
 use std::net::Ipv6Addr;
@@ -10,8 +11,8 @@ use wire::Vlans;
 /// Solicitations at most, and the time between them (RFC 4861 section 10).
 const ASKED_MAX: u8 = 3;
 const ASK_EVERY: Nanos = Nanos::from_secs(4);
-/// How long a router may take to answer the first of them, delay included (RFC 4861 section 6.2.6), and half a second for good
-/// measure.
+/// Time for a router to reply to the first of them, delay included (RFC 4861 section 6.2.6), plus half a second of
+/// margin.
 const ANSWERS_WITHIN: Nanos = Nanos::from_secs(1);
 /// Prefixes that are remembered.
 const PREFIXES_MAX: usize = 16;
@@ -25,7 +26,7 @@ const AUTONOMOUS_LEN: u8 = 64;
 /// An advertisement that would end addresses sooner leaves them this long (RFC 4862 section 5.5.3, e).
 const SHORTENED: Nanos = Nanos::from_secs(7_200);
 
-/// What hosts of a link know of its router.
+/// The hosts' knowledge of their link's router.
 #[derive(Debug)]
 pub struct RouterFinder {
     mac: Mac,
@@ -43,7 +44,7 @@ pub struct RouterFinder {
 }
 
 impl RouterFinder {
-    /// A host with this hardware address asks for all of its link.
+    /// A host with this hardware address sends solicitations for all of its link.
     pub fn new(mac: Mac, vlans: Vlans) -> Self {
         let on_link = Vec::new();
         Self { mac, vlans, asked: 0, next: Nanos::ZERO, first: None, router: None, on_link, autonomous: None }
@@ -118,12 +119,12 @@ impl RouterFinder {
         self.autonomous = (until > now).then_some((one.prefix, until));
     }
 
-    /// The prefix from which hosts make addresses of their own, 64 bits of it, and until when.
+    /// The prefix for autoconfigured addresses, 64 bits of it, and its expiry.
     pub fn autonomous(&self) -> Option<(Ipv6Addr, Nanos)> {
         self.autonomous
     }
 
-    /// Whether a router is known, or had time enough to answer.
+    /// Whether a router is known, or had enough time to reply.
     pub fn is_settled(&self, now: Nanos) -> bool {
         self.router.is_some() || self.first.is_some_and(|first| now.since(first) >= ANSWERS_WITHIN)
     }
@@ -146,7 +147,7 @@ fn network(ip: Ipv6Addr, len: u8) -> Ipv6Addr {
     Ipv6Addr::from(u128::from(ip) & !host)
 }
 
-/// A prefix that an advertisement tells of (RFC 4861 section 4.6.2).
+/// A prefix in an advertisement (RFC 4861 section 4.6.2).
 struct Prefix {
     prefix: Ipv6Addr,
     len: u8,
@@ -156,7 +157,7 @@ struct Prefix {
     preferred_s: u32,
 }
 
-/// The prefixes that an advertisement tells of; `None` if it is malformed (RFC 4861 section 6.1.2).
+/// The prefixes in an advertisement; `None` if it is malformed (RFC 4861 section 6.1.2).
 fn prefixes(message: &[u8]) -> Option<Vec<Prefix>> {
     let (mut prefixes, mut rest) = (Vec::new(), message.get(OPTIONS..)?);
     while !rest.is_empty() {

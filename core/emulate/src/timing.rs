@@ -1,8 +1,8 @@
-//! When a message without an answer is sent again.
+//! Retransmission times of messages without a reply.
 
 use units::Nanos;
 
-/// Doublings of the time between two messages that find no answer (RFC 2131 section 4.1).
+/// Doublings of the retransmission time (RFC 2131 section 4.1).
 const DOUBLINGS_MAX: u32 = 4;
 
 /// Time until the message that was sent `sent` times is repeated: `first`, doubled each time up to sixteen times, and up to a

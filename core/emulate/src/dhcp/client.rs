@@ -1,4 +1,4 @@
-//! What is stored of one client, and the times of its messages.
+//! State of one client, and the times of its messages.
 
 use crate::frame::Mac;
 use std::net::Ipv4Addr;
@@ -11,18 +11,18 @@ pub(super) enum State {
     Waiting,
     /// It looks for a server.
     Selecting,
-    /// It asked a server for the address it was offered.
+    /// Requests the offered address from a server.
     Requesting,
-    /// It asks its neighbours for the address that it got.
+    /// Probes for its new address.
     Checking,
     Bound,
-    /// It asks its server for more time.
+    /// Renews its lease with its server.
     Renewing,
-    /// It asks any server.
+    /// Rebinds with any server.
     Rebinding,
-    /// It is told that somebody else has its address, or that nobody can.
+    /// Declines its address: another host has it, or it is unusable.
     Declining,
-    /// It is told to give its address back.
+    /// Releases its address.
     Leaving,
     /// It gave its address back, or gave up.
     Over,
@@ -47,7 +47,7 @@ pub struct ClientTally {
 
 /// Requests for an offered address until a client begins anew (as in RFC 2131 section 3.1, point 5).
 pub(super) const REQUESTS_MAX: u8 = 4;
-/// Least time between two messages that ask for more time (RFC 2131 section 4.4.5).
+/// Minimum time between two messages that extend a lease (RFC 2131 section 4.4.5).
 const RENEW_LEAST: Nanos = Nanos::from_secs(60);
 
 /// One client.
@@ -113,7 +113,7 @@ impl Client {
         matches!(self.state, State::Selecting | State::Requesting)
     }
 
-    /// So many seconds after it was bound; a lease of 2^32 - 1 s never ends (RFC 2131 section 3.3).
+    /// This number of seconds after it was bound; a lease of 2^32 - 1 s never ends (RFC 2131 section 3.3).
     fn after(&self, seconds: u32) -> Nanos {
         if seconds == u32::MAX {
             Nanos::MAX
@@ -134,8 +134,8 @@ impl Client {
         self.after(self.lease_s)
     }
 
-    /// When to ask again for more time, if it is not there by then: after half of what is left, and 60 s at least (RFC 2131
-    /// section 4.4.5), or when the next state begins.
+    /// Time of the next message to extend the lease, unless it is extended by then: after half of the remaining time,
+    /// and 60 s at least (RFC 2131 section 4.4.5), or when the next state begins.
     pub(super) fn asks_again(&self, now: Nanos, until: Nanos) -> Nanos {
         let wait = Nanos(until.since(now).0 / 2).max(RENEW_LEAST);
         now.saturating_add(wait).min(until)

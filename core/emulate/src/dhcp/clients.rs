@@ -14,12 +14,12 @@ use wire::Vlans;
 const AT_ONCE: usize = 64;
 /// The longest message a client takes (RFC 2132 section 9.10): what an Ethernet frame holds.
 const MESSAGE_MAX: u16 = 1_500;
-/// Options clients ask for always: without them there is no network to send in.
+/// Options that clients always request: without them there is no network to send in.
 const ASKED: [u8; 2] = [option::MASK, option::ROUTER];
 /// Sub-options of the relay agent's information (RFC 3046 section 2.0).
 const CIRCUIT_ID: u8 = 1;
 const REMOTE_ID: u8 = 2;
-/// Questions to neighbours for a new address, from one to the next, and how long answers to the last are waited for.
+/// Number of probes for a new address, their interval, and the wait for a reply to the last.
 const PROBES: u8 = 2;
 const PROBE_EVERY: Nanos = Nanos::from_millis(500);
 /// From a DHCPDECLINE until a client begins anew (RFC 2131 section 3.1, point 5).
@@ -27,7 +27,7 @@ const DECLINED_FOR: Nanos = Nanos::from_secs(10);
 /// Least seconds of a lease that are believed: a shorter one would only be renewed without end.
 const LEASE_LEAST: u32 = 2;
 
-/// What an access node adds to the messages of a client (RFC 3046).
+/// Information that an access node adds to the messages of a client (RFC 3046).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RelayInfo {
     /// `{n}` stands for the client's number, from 0.
@@ -36,7 +36,7 @@ pub struct RelayInfo {
     pub remote_id: Option<String>,
 }
 
-/// What the clients of a port are.
+/// Settings of a port's clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DhcpConfig {
     /// How many.
@@ -51,9 +51,9 @@ pub struct DhcpConfig {
     pub outstanding: u32,
     /// Time until the first repetition of a message (RFC 2131 section 4.1: 4 s).
     pub retry: Nanos,
-    /// Whether each asks its neighbours for a new address before it uses it.
+    /// Whether each probes for a new address before it uses it.
     pub check: bool,
-    /// Whether servers are asked to reply to all.
+    /// Whether servers are requested to broadcast their replies.
     pub broadcast: bool,
     /// Name sent; `{n}` stands for the client's number, from 0.
     pub host_name: Option<String>,
@@ -61,15 +61,15 @@ pub struct DhcpConfig {
     pub vendor_class: Option<String>,
     /// Client identifier sent, `{n}` as above; without one a server goes by the hardware address.
     pub client_id: Option<String>,
-    /// Numbers of options asked for besides mask and router.
+    /// Numbers of requested options besides mask and router.
     pub ask_for: Vec<u8>,
-    /// What an access node adds.
+    /// Information added by an access node.
     pub relay: RelayInfo,
     /// For transaction identifiers and the spread of repetitions.
     pub seed: u64,
 }
 
-/// What has been sent and received by all clients of a port.
+/// Messages sent and received by all clients of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DhcpCounts {
     /// DHCPDISCOVER sent, repetitions among them.
@@ -80,7 +80,7 @@ pub struct DhcpCounts {
     pub requests: u64,
     /// DHCPACK received that began or prolonged a lease.
     pub acks: u64,
-    /// DHCPNAK received by clients that had asked.
+    /// DHCPNAK received by clients in reply to a request.
     pub naks: u64,
     /// DHCPDECLINE sent.
     pub declines: u64,
@@ -90,13 +90,13 @@ pub struct DhcpCounts {
     pub refused: u64,
     /// Leases of an address that a neighbour had.
     pub duplicates: u64,
-    /// Messages that were sent again because no answer came.
+    /// Messages retransmitted because no reply arrived.
     pub repeated: u64,
     /// Leases prolonged by their server.
     pub renewed: u64,
     /// Leases prolonged after their server kept silent.
     pub rebound: u64,
-    /// Leases that ended because nobody prolonged them, or by a DHCPNAK.
+    /// Leases that expired without renewal, or were ended by a DHCPNAK.
     pub lost: u64,
     /// Leases of an address that another client here had.
     pub conflicts: u64,
@@ -119,7 +119,7 @@ pub struct Lease {
     pub router: Option<Ipv4Addr>,
 }
 
-/// A client as it stands.
+/// Current state of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientView {
     /// Its number, from 0.
@@ -128,7 +128,7 @@ pub struct ClientView {
     pub mac: Mac,
     /// Its lease; `None` if it has none.
     pub held: Option<HeldLease>,
-    /// What it sent and received.
+    /// Its messages sent and received.
     pub tally: ClientTally,
 }
 
@@ -141,7 +141,7 @@ pub struct HeldLease {
     pub server: Ipv4Addr,
     /// Until it ends; [`u32::MAX`] is never.
     pub lease_s: u32,
-    /// Until its server is asked for more time.
+    /// Time until it renews with its server, s.
     pub renew_s: u32,
     /// Until any server is.
     pub rebind_s: u32,
@@ -149,7 +149,7 @@ pub struct HeldLease {
     pub since: Nanos,
 }
 
-/// What the clients are about.
+/// Phase of the clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// They get addresses and keep them.
@@ -167,7 +167,7 @@ pub struct DhcpClients {
     clients: Vec<Client>,
     /// When each client that has something to do has it.
     timers: BTreeSet<(Nanos, u32)>,
-    /// Who has which address.
+    /// Holder of each address.
     holders: BTreeMap<Ipv4Addr, u32>,
     counts: DhcpCounts,
     phase: Phase,
@@ -308,8 +308,8 @@ impl DhcpClients {
         self.phase = Phase::Releasing(0);
     }
 
-    /// Lets clients ask for more time from now on, at their rate, and those that gave their address back or never had one ask for
-    /// one. Returns how many.
+    /// Lets clients renew their leases from now on, at their rate; clients without an address request one. Returns how
+    /// many.
     pub fn renew_now(&mut self, now: Nanos) -> u64 {
         self.each_in_turn(now, |clients, index, at| match clients.clients[index as usize].state {
             State::Waiting => false,
@@ -349,7 +349,7 @@ impl DhcpClients {
         took
     }
 
-    /// All clients as they stand.
+    /// Current state of all clients.
     pub fn views(&self) -> impl Iterator<Item = ClientView> + '_ {
         (0..self.config.clients).map(|index| {
             let client = &self.clients[index as usize];
@@ -366,7 +366,7 @@ impl DhcpClients {
         })
     }
 
-    /// What was sent and received.
+    /// Messages sent and received.
     pub fn counts(&self) -> &DhcpCounts {
         &self.counts
     }
@@ -382,7 +382,7 @@ impl DhcpClients {
         Some(self.last_bound?.since(self.first_sent?))
     }
 
-    /// What the clients are.
+    /// Settings of the clients.
     pub fn config(&self) -> &DhcpConfig {
         &self.config
     }
@@ -525,7 +525,7 @@ impl DhcpClients {
         }
     }
 
-    /// Looks for a server, or asks for what it offered.
+    /// Discovers a server, or requests its offer.
     fn ask(&mut self, now: Nanos, index: u32) -> Vec<u8> {
         let word = self.word();
         let client = &mut self.clients[index as usize];
@@ -578,7 +578,7 @@ impl DhcpClients {
         self.to_server(index, draft)
     }
 
-    /// Refuses the address that a server has given (RFC 2131 section 4.4.4: to all, from nobody).
+    /// Declines the address granted by a server (RFC 2131 section 4.4.4: broadcast, from no address).
     fn decline_of(&mut self, now: Nanos, index: u32) -> Vec<u8> {
         self.counts.declines += 1;
         self.clients[index as usize].xid = self.word() as u32;
@@ -641,7 +641,7 @@ impl DhcpClients {
         link.udp((client.ip, CLIENT_PORT), (client.server, SERVER_PORT), &draft.finish())
     }
 
-    /// Takes a server's answer to a client's message.
+    /// Processes a server's reply to a client's message.
     fn answer(&mut self, now: Nanos, index: u32, from: Mac, reply: &Reply) {
         let client = &mut self.clients[index as usize];
         // Another server's answer to what was asked of this one is none (RFC 2131 section 3.1, point 4); any may answer a

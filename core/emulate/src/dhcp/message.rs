@@ -4,7 +4,7 @@
 
 use std::net::Ipv4Addr;
 
-/// What a message wants or says (RFC 2132 section 9.6).
+/// Type of a message (RFC 2132 section 9.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the RFC")]
 pub enum MessageType {
@@ -68,7 +68,7 @@ pub struct Reply {
     pub xid: u32,
     /// Hardware address of the client.
     pub client: [u8; 6],
-    /// What it says.
+    /// Type.
     pub kind: MessageType,
     /// The client's address.
     pub address: Ipv4Addr,
@@ -78,7 +78,7 @@ pub struct Reply {
     pub lease_s: Option<u32>,
     /// Seconds until the client renews.
     pub t1_s: Option<u32>,
-    /// Seconds until it asks any server.
+    /// Seconds until it rebinds with any server.
     pub t2_s: Option<u32>,
     /// Length of the prefix of its network.
     pub prefix_len: Option<u8>,

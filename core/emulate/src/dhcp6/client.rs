@@ -1,4 +1,4 @@
-//! What is stored of one client, and the times of its messages (RFC 8415 section 15).
+//! State of one client, and the times of its messages (RFC 8415 section 15).
 
 use super::message::MessageType6;
 use std::net::Ipv6Addr;
@@ -13,14 +13,14 @@ pub(super) enum State {
     Listening,
     /// It looks for servers.
     Soliciting,
-    /// It asks the server it chose.
+    /// Requests leases from the chosen server.
     Requesting,
-    /// It asks its neighbours whether one of them has its address (RFC 8415 section 18.2.10.1).
+    /// Probes for its address (RFC 8415 section 18.2.10.1).
     Checking,
     Bound,
-    /// It asks its server for more time.
+    /// Renews its leases with its server.
     Renewing,
-    /// It asks any server.
+    /// Rebinds with any server.
     Rebinding,
     /// It gives back what another one has, too, and then looks for servers.
     Declining,
@@ -58,7 +58,7 @@ impl State {
         }
     }
 
-    /// Whether it has what it asked for.
+    /// Whether it has its requested leases.
     pub(super) fn has_lease(self) -> bool {
         matches!(self, Self::Bound | Self::Renewing | Self::Rebinding)
     }
@@ -68,7 +68,7 @@ impl State {
         self.has_lease() || self == Self::Checking
     }
 
-    /// Whether it waits for what it asked for.
+    /// Whether it waits for its requested leases.
     pub(super) fn is_outstanding(self) -> bool {
         matches!(self, Self::Soliciting | Self::Requesting | Self::Declining)
     }
@@ -108,9 +108,9 @@ pub struct ClientTally6 {
     pub replies: u32,
     /// RELEASE sent.
     pub releases: u32,
-    /// ADVERTISE that had not what was asked for.
+    /// ADVERTISE messages without the requested leases.
     pub passed_over: u32,
-    /// REPLY that had not what was asked for.
+    /// REPLY messages without the requested leases.
     pub refused: u32,
 }
 
@@ -169,7 +169,7 @@ impl Client {
         }
     }
 
-    /// So many seconds after it was bound; a time of 2^32 - 1 s never comes (RFC 8415 section 7.7).
+    /// This number of seconds after it was bound; a time of 2^32 - 1 s never comes (RFC 8415 section 7.7).
     fn after(&self, seconds: u32) -> Nanos {
         if seconds == u32::MAX {
             Nanos::MAX
@@ -190,7 +190,7 @@ impl Client {
         self.after(self.valid_s)
     }
 
-    /// When its state ends, whether an answer came or not.
+    /// End of its state, with or without a reply.
     pub(super) fn ends_at(&self) -> Nanos {
         match self.state {
             State::Renewing => self.rebinds_at(),

@@ -11,21 +11,21 @@ use wire::Vlans;
 
 /// Messages of one call, so that neither a queue nor a server has more than it can take.
 const AT_ONCE: usize = 64;
-/// Servers that are told apart.
+/// Maximum number of distinguished servers.
 const SERVERS_MAX: usize = 64;
 /// A server that wants to be chosen at once (RFC 8415 section 18.2.1).
 const PREFERENCE_MOST: u8 = 255;
 /// Longest time between two SOLICIT messages (RFC 8415 section 7.6), and what servers may make of it (section 21.24).
 const SOLICIT_MAX_MS: u32 = 3_600_000;
 const SOLICIT_MAX_S: std::ops::RangeInclusive<u32> = 60..=86_400;
-/// How long a neighbour that has an address may take to say so (RFC 4862 section 5.4, RFC 4861 section 10).
+/// Time for a neighbour that has an address to reply (RFC 4862 section 5.4, RFC 4861 section 10).
 const CHECK_FOR: Nanos = Nanos::from_secs(1);
 /// Least seconds of a lease that are believed: a shorter one would only be renewed without end.
 const LEASE_LEAST: u32 = 2;
 /// After refusals in a row a client waits for up to 2 to the power of this, in seconds.
 const REFUSALS_MAX: u8 = 6;
 
-/// What the clients of a port are.
+/// Settings of a port's clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dhcp6Config {
     /// How many.
@@ -36,25 +36,26 @@ pub struct Dhcp6Config {
     pub vlans: Vlans,
     /// Clients that begin in a second, and that release at the end; at least 1.
     pub rate: u32,
-    /// Clients that wait for an answer at a time, at most; at least 1.
+    /// Maximum number of clients that wait for a reply at a time; at least 1.
     pub outstanding: u32,
-    /// Whether each has an address: that of a server (IA_NA), or one of its own making.
+    /// Whether each has an address: from a server (IA_NA), or made by itself.
     pub address: bool,
-    /// Whether each makes its address from the prefix that a router advertises (RFC 4862). Then nothing is asked of servers.
+    /// Whether each makes its address from the prefix that a router advertises (RFC 4862). Then nothing is requested
+    /// from servers.
     pub slaac: bool,
-    /// Length of the prefix each asks for (IA_PD); `None` is none.
+    /// Length of the prefix that each requests (IA_PD); `None` is none.
     pub prefix_len: Option<u8>,
     /// Whether servers may commit at once (RFC 8415 section 18.2.1).
     pub rapid_commit: bool,
-    /// Whether each asks its neighbours for its address before it uses it (RFC 4862 section 5.4).
+    /// Whether each probes for its address before it uses it (RFC 4862 section 5.4).
     pub check: bool,
-    /// Numbers of options asked for.
+    /// Numbers of requested options.
     pub ask_for: Vec<u16>,
     /// For transaction identifiers and the spread of repetitions.
     pub seed: u64,
 }
 
-/// What has been sent and received by all clients of a port.
+/// Messages sent and received by all clients of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Dhcp6Counts {
     /// SOLICIT sent, repetitions among them, as in all that follow.
@@ -71,27 +72,27 @@ pub struct Dhcp6Counts {
     pub releases: u64,
     /// DECLINE sent.
     pub declines: u64,
-    /// REPLY received by clients that had asked.
+    /// REPLY messages received by clients in reply to a request.
     pub replies: u64,
-    /// ADVERTISE and REPLY messages that had not what was asked for.
+    /// ADVERTISE and REPLY messages without the requested leases.
     pub refused: u64,
-    /// Messages that were sent again because no answer came.
+    /// Messages retransmitted because no reply arrived.
     pub repeated: u64,
     /// Leases prolonged by their server.
     pub renewed: u64,
     /// Leases prolonged after their server kept silent.
     pub rebound: u64,
-    /// Leases that ended because nobody prolonged them, or by their server.
+    /// Leases that expired without renewal, or were ended by their server.
     pub lost: u64,
     /// Leases of an address or a prefix that another client here had.
     pub conflicts: u64,
     /// Leases of an address that a neighbour has.
     pub duplicates: u64,
-    /// From a client's first SOLICIT to its first lease; of an address of its own making, from when it had a prefix.
+    /// Time from a client's first SOLICIT to its first lease; for an autoconfigured address, from when it had a prefix.
     pub bind: Timing,
 }
 
-/// What a client has.
+/// Leases of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease6 {
     /// The client's number, from 0.
@@ -100,13 +101,13 @@ pub struct Lease6 {
     pub mac: Mac,
     /// Its link-local address.
     pub link_local: Ipv6Addr,
-    /// Its address, if it asked for one.
+    /// Its address, if it requested one.
     pub ip: Option<Ipv6Addr>,
-    /// Its prefix and the length of that, if it asked for one.
+    /// Its prefix and the length of that, if it requested one.
     pub prefix: Option<(Ipv6Addr, u8)>,
 }
 
-/// A client as it stands.
+/// Current state of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClientView6<'c> {
     /// Its number, from 0.
@@ -115,26 +116,26 @@ pub struct ClientView6<'c> {
     pub mac: Mac,
     /// Its lease; `None` if it has none.
     pub held: Option<HeldLease6<'c>>,
-    /// What it sent and received.
+    /// Its messages sent and received.
     pub tally: ClientTally6,
 }
 
 /// A lease with its times, s from the moment it began or was prolonged last; [`u32::MAX`] is never.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeldLease6<'c> {
-    /// What the client has.
+    /// The client's leases.
     pub lease: Lease6,
     /// DUID of its server.
     pub server: &'c [u8],
     /// Until what it has ends.
     pub valid_s: u32,
-    /// Until its server is asked for more time.
+    /// Time until it renews with its server, s.
     pub renew_s: u32,
     /// Until any server is.
     pub rebind_s: u32,
 }
 
-/// What the clients are about.
+/// Phase of the clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// They get leases and keep them.
@@ -154,7 +155,7 @@ pub struct Dhcp6Clients {
     servers: Vec<Vec<u8>>,
     /// When each client that has something to do has it.
     timers: BTreeSet<(Nanos, u32)>,
-    /// Who has which address; and who has which prefix, by its first 64 bits: longer ones are not told apart.
+    /// Holder of each address; and of each prefix, by its first 64 bits: longer ones are not distinguished.
     holders: BTreeMap<Ipv6Addr, u32>,
     prefixes: BTreeMap<u64, u32>,
     counts: Dhcp6Counts,
@@ -166,7 +167,7 @@ pub struct Dhcp6Clients {
     next_turn: Nanos,
     outstanding: u32,
     holding: u32,
-    /// What addresses are made from, until when.
+    /// Prefix for autoconfigured addresses, and its expiry.
     advertised: Option<(Ipv6Addr, Nanos)>,
     key: u64,
     words: u64,
@@ -245,8 +246,8 @@ impl Dhcp6Clients {
         }
     }
 
-    /// A router advertises the prefix of `prefix/64` for addresses of one's own, until a moment (RFC 4862 section 5.5.3); `None`: no
-    /// router does. One prefix at a time is used, the first.
+    /// A router advertises the prefix of `prefix/64` for autoconfiguration, until a time (RFC 4862 section 5.5.3);
+    /// `None`: no router does. One prefix at a time is used, the first.
     pub fn advertise(&mut self, now: Nanos, prefix: Option<(Ipv6Addr, Nanos)>) {
         if !self.config.slaac || self.advertised == prefix {
             return;
@@ -269,7 +270,7 @@ impl Dhcp6Clients {
         }
     }
 
-    /// What nobody advertises any more is nobody's address.
+    /// Ends addresses whose prefix is no longer advertised.
     fn expire(&mut self, now: Nanos) {
         if self.advertised.is_some_and(|(_, until)| until <= now) {
             self.advertised = None;
@@ -304,7 +305,7 @@ impl Dhcp6Clients {
         self.exchange(at, index, State::Checking, at);
     }
 
-    /// A neighbour says that it has an address, or is about to.
+    /// A neighbour announces that it has an address, or is about to use it.
     fn take_claim(&mut self, now: Nanos, from: Mac, target: Ipv6Addr) -> bool {
         let Some(index) = self.holders.get(&target).copied() else { return false };
         if self.clients[index as usize].state != State::Checking || self.number_of(from).is_some() {
@@ -338,18 +339,18 @@ impl Dhcp6Clients {
         true
     }
 
-    /// Whether every client has what it asked for.
+    /// Whether every client has its requested leases.
     pub fn all_bound(&self) -> bool {
         self.holding == self.config.clients
     }
 
-    /// Whether every client has what it asked for, or never will: a neighbour has the address it made.
+    /// Whether every client has its requested leases, or never will: a neighbour has the address it made.
     pub fn is_settled(&self) -> bool {
         let without = if self.config.slaac { self.counts.duplicates } else { 0 };
         u64::from(self.holding) + without >= u64::from(self.config.clients)
     }
 
-    /// Clients that have what they asked for.
+    /// Clients with their requested leases.
     pub fn holding(&self) -> u32 {
         self.holding
     }
@@ -384,8 +385,8 @@ impl Dhcp6Clients {
         }
     }
 
-    /// Lets clients ask for more time from now on, at their rate, and those that gave back what they had or never had anything
-    /// look for servers. Returns how many.
+    /// Lets clients renew their leases from now on, at their rate; clients without leases look for servers. Returns how
+    /// many.
     pub fn renew_now(&mut self, now: Nanos) -> u64 {
         self.each_in_turn(now, |clients, index, at| {
             match clients.clients[index as usize].state {
@@ -410,7 +411,7 @@ impl Dhcp6Clients {
         })
     }
 
-    /// A client gives back what it has; an address of its own making nobody has to be told of.
+    /// A client releases its leases; an autoconfigured address needs no message.
     fn give_back(&mut self, index: u32, at: Nanos) {
         if self.config.slaac {
             self.set(index, State::Over, Nanos::MAX);
@@ -429,7 +430,7 @@ impl Dhcp6Clients {
         took
     }
 
-    /// All clients as they stand.
+    /// Current state of all clients.
     pub fn views(&self) -> impl Iterator<Item = ClientView6<'_>> {
         (0..self.config.clients).map(|index| {
             let client = &self.clients[index as usize];
@@ -461,7 +462,7 @@ impl Dhcp6Clients {
         self.phase = Phase::Releasing(0);
     }
 
-    /// What was sent and received.
+    /// Messages sent and received.
     pub fn counts(&self) -> &Dhcp6Counts {
         &self.counts
     }
@@ -477,7 +478,7 @@ impl Dhcp6Clients {
         Some(self.last_bound?.since(self.first_sent?))
     }
 
-    /// What the clients are.
+    /// Settings of the clients.
     pub fn config(&self) -> &Dhcp6Config {
         &self.config
     }
@@ -647,7 +648,7 @@ impl Dhcp6Clients {
         Some(self.say(now, index, kind))
     }
 
-    /// Asks the neighbours for a client's address; if nobody has said a word in time, the client has it.
+    /// Probes for a client's address; without a reply in time, the client has it.
     fn check(&mut self, now: Nanos, index: u32) -> Option<Vec<u8>> {
         let client = &mut self.clients[index as usize];
         if client.sent > 0 || !self.config.check {
@@ -665,7 +666,7 @@ impl Dhcp6Clients {
         Some(Link::probe(self.mac_of(index), &self.config.vlans, ip))
     }
 
-    /// Nobody answered as often as it asked.
+    /// No reply arrived after the last retransmission.
     fn exhausted(&mut self, now: Nanos, index: u32) {
         match self.clients[index as usize].state {
             State::Releasing => self.set(index, State::Over, Nanos::MAX),
@@ -741,7 +742,7 @@ impl Dhcp6Clients {
         *own = own.saturating_add(1);
     }
 
-    /// Counts an answer that had not what a client asked for.
+    /// Counts a reply without a client's requested leases.
     fn count_refusal(&mut self, index: u32, kind: MessageType6) {
         self.counts.refused += 1;
         let own = &mut self.clients[index as usize].tally;
@@ -749,7 +750,7 @@ impl Dhcp6Clients {
         *own = own.saturating_add(1);
     }
 
-    /// Whether a message has all that is asked for.
+    /// Whether a message has everything that is requested.
     fn offered(&self, own: &Client, message: &Message6<'_>) -> Option<Offer> {
         if message.status != status::SUCCESS {
             return None;
@@ -766,7 +767,7 @@ impl Dhcp6Clients {
         Some(offer)
     }
 
-    /// A server answers a client that looks for one.
+    /// A server replies to a client that looks for one.
     fn advertised(&mut self, now: Nanos, index: u32, server: u16, message: &Message6<'_>) {
         let client = self.clients[index as usize];
         if client.state != State::Soliciting {
@@ -789,7 +790,7 @@ impl Dhcp6Clients {
         }
     }
 
-    /// A server answers what a client asked for.
+    /// A server replies to a client's request.
     fn replied(&mut self, now: Nanos, index: u32, server: u16, message: &Message6<'_>) {
         let client = self.clients[index as usize];
         let is_its = client.server == Some(server);
@@ -814,7 +815,7 @@ impl Dhcp6Clients {
         }
     }
 
-    /// A server's answer has not what was asked for.
+    /// A server's reply lacks the requested leases.
     fn refused(&mut self, now: Nanos, index: u32, server: u16, message: &Message6<'_>) {
         let state = self.clients[index as usize].state;
         let of = [&message.address, &message.prefix];
@@ -898,7 +899,7 @@ fn high(prefix: Ipv6Addr) -> u64 {
     (u128::from(prefix) >> 64) as u64
 }
 
-/// What a server offers a client.
+/// Offer of a server to a client.
 #[derive(Debug, Clone, Copy)]
 struct Offer {
     ip: Ipv6Addr,

@@ -5,7 +5,7 @@
 use crate::frame::Mac;
 use std::net::Ipv6Addr;
 
-/// What a message wants or says (RFC 8415 section 7.3).
+/// Type of a message (RFC 8415 section 7.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the names are those of the RFC")]
 pub enum MessageType6 {
@@ -171,7 +171,7 @@ impl Association {
         (iaid == IAID && (t1_s <= t2_s || t2_s == 0)).then_some(association)
     }
 
-    /// What to use: `own` if it is there and valid, or the first that is.
+    /// The address to use: `own` if it is there and valid, or the first that is.
     pub(super) fn usable(&self, own: Ipv6Addr) -> Option<Value> {
         let mut valid = self.values.iter().filter(|value| value.valid_s > 0).copied();
         let first = valid.clone().next();

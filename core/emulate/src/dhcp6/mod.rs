@@ -5,7 +5,7 @@
 //!
 //! Not here: CONFIRM, INFORMATION-REQUEST, reconfiguration, relays; several addresses of a client.
 //!
-//! Invariant: clients begin no faster than at the rate, and never more than the limit wait for an answer at a time.
+//! Invariant: clients begin no faster than at the rate, and never more than the limit wait for a reply at a time.
 
 mod client;
 mod clients;

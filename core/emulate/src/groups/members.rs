@@ -1,4 +1,4 @@
-//! The groups of a host, and when something is to be said of them.
+//! The groups of a host, and when to send reports.
 
 use super::message::{RECORDS_MAX, RecordType, Reporter, put_record, record_len};
 use super::query::{Heard, Query};
@@ -11,12 +11,12 @@ use wire::Vlans;
 
 /// Frames of one call.
 const AT_ONCE: usize = 64;
-/// How many times a change is reported, unless a querier says otherwise (RFC 3376 section 8.1).
+/// How often a change is reported, unless set by a querier (RFC 3376 section 8.1).
 const ROBUSTNESS: u8 = 2;
 /// Within which a change is reported again (RFC 3376 section 8.11); IGMPv2 and MLDv1 have 10 s.
 const AGAIN_WITHIN: Nanos = Nanos::from_secs(1);
 const AGAIN_WITHIN_OLD: Nanos = Nanos::from_secs(10);
-/// From one query to the next where nobody says so (RFC 3376 section 8.2).
+/// Query interval, unless set by a querier (RFC 3376 section 8.2).
 const QUERY_INTERVAL: Nanos = Nanos::from_secs(125);
 /// Sources of a group that fit into one record.
 pub(super) const SOURCES_MAX: usize = 80;
@@ -32,9 +32,9 @@ pub struct GroupHost {
     pub ip: Ipv4Addr,
     /// Its link-local address.
     pub link_local: Ipv6Addr,
-    /// Whether it speaks IGMPv2 only; otherwise IGMPv3, and IGMPv2 to a querier that does.
+    /// Whether it uses only IGMPv2; otherwise IGMPv3, and IGMPv2 with an IGMPv2 querier.
     pub igmp_v2: bool,
-    /// Whether it speaks MLDv1 only; otherwise MLDv2, and MLDv1 to a querier that does.
+    /// Whether it uses only MLDv1; otherwise MLDv2, and MLDv1 with an MLDv1 querier.
     pub mld_v1: bool,
     /// Groups joined or left in a second, at most; at least 1.
     pub rate: u32,
@@ -42,7 +42,7 @@ pub struct GroupHost {
     pub seed: u64,
 }
 
-/// What a host wants of a group.
+/// A host's membership of a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Membership {
     /// The group.
@@ -53,14 +53,14 @@ pub struct Membership {
     pub sources: Arc<[IpAddr]>,
 }
 
-/// What has been sent and received.
+/// Counters of sent and received messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct GroupCounts {
     /// Groups joined so far.
     pub joined: u64,
     /// Groups left so far.
     pub left: u64,
-    /// Frames with reports sent, those of leaving among them.
+    /// Frames with reports sent, including leaves.
     pub reports: u64,
     /// Queries received.
     pub queries: u64,
@@ -70,17 +70,17 @@ pub struct GroupCounts {
     pub first_leave: Option<Nanos>,
 }
 
-/// What is to be said of a group.
+/// Pending report on a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Due {
     Nothing,
-    /// It was joined; said so many more times.
+    /// It was joined; number of reports left.
     Join(u8),
-    /// It was left; said so many more times.
+    /// It was left; number of reports left.
     Leave(u8),
-    /// A query is answered.
+    /// Reply to a query.
     Answer,
-    /// A query about these sources, which are wanted, is answered.
+    /// Reply to a query about these sources, which are wanted.
     AnswerSources(Arc<[IpAddr]>),
 }
 
@@ -177,7 +177,7 @@ impl GroupMembers {
         })
     }
 
-    /// Whether everything that was wanted was said once.
+    /// Whether every membership was reported once.
     pub fn is_settled(&self) -> bool {
         let fresh = |member: &Member| match member.due {
             Due::Join(left) | Due::Leave(left) => left >= self.robustness,
@@ -191,7 +191,7 @@ impl GroupMembers {
         &self.host
     }
 
-    /// What was sent and received.
+    /// Counters of sent and received messages.
     pub fn counts(&self) -> GroupCounts {
         self.counts
     }
@@ -247,7 +247,7 @@ impl GroupMembers {
         now.saturating_add(Nanos(random::below(word, span.0.max(1))))
     }
 
-    /// Whether the older version is spoken (RFC 3376 section 7.2.1, RFC 3810 section 8.2.1).
+    /// Whether the older version is used (RFC 3376 section 7.2.1, RFC 3810 section 8.2.1).
     fn is_old(&self, now: Nanos, is_v4: bool) -> bool {
         let only = if is_v4 { self.host.igmp_v2 } else { self.host.mld_v1 };
         only || now < self.older_until[usize::from(!is_v4)]
@@ -345,7 +345,7 @@ impl GroupMembers {
         }
     }
 
-    /// Plans an answer, unless something is to be said earlier or a change is not reported yet.
+    /// Schedules a reply, unless a report is due earlier or a change is not reported yet.
     fn answer(&mut self, group: IpAddr, due: Due, at: Nanos) {
         let Some(member) = self.members.get(&group) else { return };
         let at = match (&member.due, &due) {

@@ -13,7 +13,7 @@ const ALL_ROUTERS_V6: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
 /// Bytes of records that fit into a packet of 1,500 bytes.
 pub(super) const RECORDS_MAX: usize = 1_400;
 
-/// What a record says (RFC 3376 section 4.2.12, RFC 3810 section 5.2.12).
+/// Type of a record (RFC 3376 section 4.2.12, RFC 3810 section 5.2.12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RecordType {
     IsInclude = 1,
@@ -58,7 +58,7 @@ pub(super) fn group_mac(group: IpAddr) -> Mac {
     }
 }
 
-/// Who reports.
+/// Sender of reports.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reporter<'v> {
     pub(super) mac: Mac,

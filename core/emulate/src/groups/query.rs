@@ -8,7 +8,7 @@ use units::Nanos;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Query {
     pub(super) is_v4: bool,
-    /// `None` asks for all.
+    /// `None`: a general query.
     pub(super) group: Option<IpAddr>,
     /// Sources it is about; none is all.
     pub(super) sources: Vec<IpAddr>,
@@ -16,11 +16,11 @@ pub(super) struct Query {
     pub(super) within: Nanos,
     /// Whether it is of a version that knows sources: IGMPv3, MLDv2.
     pub(super) is_new: bool,
-    /// How many times the querier wants changes to be reported; 0 if it does not say.
+    /// The querier's robustness variable: number of reports of a change; 0 if not given.
     pub(super) robustness: u8,
 }
 
-/// What a message of IGMP or MLD is to a host.
+/// Meaning of an IGMP or MLD message for a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Heard {
     Query(Query),
@@ -33,7 +33,7 @@ const IGMP_QUERY: u8 = 0x11;
 const IGMPV2_REPORT: u8 = 0x16;
 const MLD_QUERY: u8 = 130;
 const MLDV1_REPORT: u8 = 131;
-/// Time to answer a query that names none (RFC 3376 section 7.2.1).
+/// Maximum response time of a query without one (RFC 3376 section 7.2.1).
 const WITHIN_V1: u64 = 100;
 
 /// A number with an exponent from its highest bit on: `mantissa` bits, three of exponent (RFC 3376 section 4.1.1, RFC 3810

@@ -5,8 +5,8 @@ use super::port::{LacpMux, LacpPort, LacpTrouble};
 use crate::frame::Mac;
 use units::Nanos;
 
-/// What ports have in common that can be one lag: partner's system and key; of a partner that does not aggregate, the port as well
-/// (clause 6.4.6.2).
+/// Common data of ports that can form one LAG: the partner's system and key; for a partner that does not aggregate,
+/// also the port (clause 6.4.6.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LagId {
     system: (u16, Mac),

@@ -35,7 +35,7 @@ impl LacpState {
     pub const COLLECTING: Self = Self(1 << 4);
     /// It sends frames.
     pub const DISTRIBUTING: Self = Self(1 << 5);
-    /// What it says of its partner is an assumption.
+    /// Its information about its partner is the default.
     pub const DEFAULTED: Self = Self(1 << 6);
     /// Its partner has fallen silent.
     pub const EXPIRED: Self = Self(1 << 7);
@@ -69,7 +69,7 @@ impl LacpState {
     }
 }
 
-/// One end of a link: who it is, and how it stands.
+/// One end of a link: identity and state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LacpEnd {
     /// Priority of the system; a lower one goes first.
@@ -82,7 +82,7 @@ pub struct LacpEnd {
     pub port_priority: u16,
     /// Number of the port in the system.
     pub port: u16,
-    /// How it stands.
+    /// State.
     pub state: LacpState,
 }
 
@@ -123,7 +123,7 @@ impl LacpEnd {
 pub struct LacpPdu {
     /// The sender.
     pub actor: LacpEnd,
-    /// Whom the sender believes to be at the other end.
+    /// The sender's information about its partner.
     pub partner: LacpEnd,
 }
 
@@ -151,12 +151,12 @@ impl LacpPdu {
     }
 }
 
-/// What a marker PDU is for.
+/// Purpose of a marker PDU.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Marker {
-    /// To be answered with these bytes.
+    /// A marker, whose response has these bytes.
     Asks(Vec<u8>),
-    /// The answer to one.
+    /// A marker response.
     Answers,
 }
 

@@ -19,7 +19,7 @@ const LONG_TIMEOUT: Nanos = Nanos::from_secs(90);
 /// How long a port waits for others before it attaches.
 const AGGREGATE_WAIT: Nanos = Nanos::from_secs(2);
 
-/// Who a port is, and how it speaks.
+/// Identity and settings of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LacpConfig {
     /// Hardware address of the port.
@@ -34,22 +34,22 @@ pub struct LacpConfig {
     pub port: u16,
     /// Its priority.
     pub port_priority: u16,
-    /// Whether it speaks first.
+    /// LACP activity: whether it sends unsolicited LACPDUs.
     pub active: bool,
     /// Whether it wants a LACPDU every second, not every 30.
     pub short_timeout: bool,
 }
 
-/// What is known of the partner (clause 6.4.12).
+/// Receive state (clause 6.4.12).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LacpReceive {
     /// LACP is disabled.
     PortDisabled,
-    /// The partner has not been heard for its time.
+    /// The partner has timed out.
     Expired,
     /// Nothing is known.
     Defaulted,
-    /// What it said last.
+    /// The partner's last LACPDU.
     Current,
 }
 
@@ -106,9 +106,9 @@ pub struct LacpCounts {
     pub unknown: u64,
     /// Markers received.
     pub markers: u64,
-    /// Those that were answered.
+    /// Marker responses sent.
     pub markers_answered: u64,
-    /// Answers to markers received; nobody here asks for any.
+    /// Marker responses received; no markers are sent here.
     pub marker_responses: u64,
     /// How often it stopped to distribute, other than by [`LacpPort::leave`].
     pub flaps: u64,
@@ -117,7 +117,7 @@ pub struct LacpCounts {
 /// Why a port does not distribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LacpTrouble {
-    /// It was told to leave.
+    /// Disabled by a command.
     Disabled,
     /// No LACPDU came so far, nor was one sent: both ends may be passive.
     Passive,
@@ -167,7 +167,7 @@ pub struct LacpPort {
     receive: LacpReceive,
     /// When what is known of the partner is too old.
     current_until: Nanos,
-    /// What the partner said last of itself, or what is assumed while nothing is known.
+    /// The partner's last information about itself, or the default while none is known.
     partner: LacpEnd,
     is_known: bool,
     /// Whether it named this port as its own partner.
@@ -180,14 +180,14 @@ pub struct LacpPort {
     /// Time from one LACPDU to the next, none of which are sent without, and when the next is due.
     period: Option<Nanos>,
     periodic_at: Nanos,
-    /// Whether there is something to tell (`NTT`).
+    /// Whether an LACPDU must be sent (`NTT`).
     must_tell: bool,
     /// When LACPDUs were sent last, oldest first.
     sent: [Option<Nanos>; LACPDUS_A_SECOND],
     /// Answers to markers to send, and when those before were.
     answers: Vec<Vec<u8>>,
     answered: [Option<Nanos>; MARKERS_A_SECOND],
-    /// Whether it was told to leave, and has.
+    /// Whether it was requested to leave, and has.
     leaving: Option<bool>,
     up_since: Option<Nanos>,
     first_up: Option<Nanos>,
@@ -281,7 +281,7 @@ impl LacpPort {
         tell.min(self.current_until).min(self.wait_until).min(self.periodic_at)
     }
 
-    /// Leaves its lag, and tells the partner that it is out of sync; done when [`has_left`](Self::has_left).
+    /// Leaves its LAG, and informs the partner that it is out of sync; done when [`has_left`](Self::has_left).
     pub fn leave(&mut self, now: Nanos) {
         if self.leaving.is_none() {
             self.leaving = Some(false);
@@ -302,12 +302,12 @@ impl LacpPort {
         }
     }
 
-    /// Whether it was told to leave, and not to come back.
+    /// Whether it was requested to leave, and not to return.
     pub fn is_down(&self) -> bool {
         self.leaving.is_some()
     }
 
-    /// Whether it has told its partner that it leaves.
+    /// Whether it has informed its partner that it leaves.
     pub fn has_left(&self) -> bool {
         self.leaving == Some(true)
     }
@@ -373,7 +373,7 @@ impl LacpPort {
         self.is_known.then_some(&self.partner)
     }
 
-    /// What is known of the partner.
+    /// Receive state.
     pub fn receive(&self) -> LacpReceive {
         self.receive
     }
@@ -383,12 +383,12 @@ impl LacpPort {
         self.mux
     }
 
-    /// What was sent and received.
+    /// Counters of sent and received PDUs.
     pub fn counts(&self) -> &LacpCounts {
         &self.counts
     }
 
-    /// Who it is.
+    /// Its identity and settings.
     pub fn config(&self) -> &LacpConfig {
         &self.config
     }
@@ -423,7 +423,7 @@ impl LacpPort {
         self.step(now);
     }
 
-    /// What the lag decided: whether the port belongs to it.
+    /// Decision of the LAG: whether the port belongs to it.
     pub(super) fn select(&mut self, now: Nanos, is_in: bool, refusal: Option<LacpTrouble>) {
         let is_own = self.partner().is_some() && self.candidate().is_none();
         self.refusal = if is_own { Some(LacpTrouble::LoopedBack) } else { refusal };
@@ -453,14 +453,14 @@ impl LacpPort {
         self.step(now);
     }
 
-    /// A partner that said nothing is assumed to be passive, and to want LACPDUs at the fast rate: one that appears is found soon.
+    /// A silent partner is assumed to be passive, and to want LACPDUs at the fast rate: one that appears is found soon.
     fn forget(&mut self) {
         self.partner = LacpEnd { state: LacpState::TIMEOUT, ..LacpEnd::default() };
         self.is_known = false;
         self.is_named = false;
     }
 
-    /// Clause 6.4.12, EXPIRED: the partner is asked for by LACPDUs at the fast rate.
+    /// Clause 6.4.12, EXPIRED: LACPDUs at the fast rate solicit the partner.
     fn expire(&mut self, now: Nanos) {
         self.receive = LacpReceive::Expired;
         let state = self.partner.state.with(LacpState::SYNCHRONIZATION, false);
@@ -489,7 +489,8 @@ impl LacpPort {
         self.step(now);
     }
 
-    /// Clause 6.4.9, `recordPDU`: the partner is in sync if it says so of this very link, and the link will be looked after.
+    /// Clause 6.4.9, `recordPDU`: the partner is in sync if it reports so for this very link, and the link will be
+    /// maintained.
     fn record(&mut self, pdu: &LacpPdu) {
         let said = pdu.actor.state;
         let is_alone = !said.has(LacpState::AGGREGATION);

@@ -9,28 +9,29 @@ use units::Nanos;
 pub const NEIGHBOURS_MAX: usize = 1_024;
 /// LLDPDUs of one call.
 const AT_ONCE: usize = 64;
-/// Once a neighbour is new, an agent sends so many LLDPDUs one after another (IEEE 802.1AB clause 9.2.5.22), this far apart.
+/// Number of LLDPDUs that an agent sends one after another once a neighbour is new (IEEE 802.1AB clause 9.2.5.22), and
+/// their interval.
 const FAST: u8 = 4;
 const FAST_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// Who sends, and how often.
+/// Agents and their interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LldpConfig {
-    /// The agents: hardware address and what each says. LLDP tells them apart by chassis and port.
+    /// The agents: hardware address and advertisement of each. LLDP distinguishes them by chassis and port.
     pub agents: Vec<(Mac, Advert)>,
     /// From one LLDPDU to the next.
     pub interval: Nanos,
-    /// How long neighbours keep what is said, s.
+    /// Time to live of advertised data, s.
     pub ttl_s: u16,
 }
 
-/// How long neighbours keep what is said for `hold` intervals, s (IEEE 802.1AB clause 9.2.5.23).
+/// Time to live for `hold` intervals, s (IEEE 802.1AB clause 9.2.5.23).
 pub fn lldp_ttl_s(interval: Nanos, hold: u32) -> u16 {
     let ttl = interval.0.div_ceil(1_000_000_000).saturating_mul(hold.into()).saturating_add(1);
     ttl.min(u16::MAX.into()) as u16
 }
 
-/// What has been sent and received (IEEE 802.1AB clause 9.2.6).
+/// Counters of sent and received LLDPDUs (IEEE 802.1AB clause 9.2.6).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LldpCounts {
     /// LLDPDUs sent, those that take back among them.
@@ -43,13 +44,13 @@ pub struct LldpCounts {
     pub no_room: u64,
     /// TLVs that were passed over: too short, or there twice.
     pub tlvs_discarded: u64,
-    /// TLVs of types that nobody defined.
+    /// TLVs of unassigned types.
     pub tlvs_unknown: u64,
     /// Neighbours that were new.
     pub learnt: u64,
-    /// Neighbours that took back what they had said.
+    /// Neighbours that sent a shutdown LLDPDU.
     pub left: u64,
-    /// Neighbours that were silent for longer than they had said.
+    /// Neighbours whose TTL expired.
     pub aged_out: u64,
 }
 
@@ -62,7 +63,7 @@ pub struct LldpNeighbour {
     pub first: Nanos,
     /// When its last LLDPDU came.
     pub last: Nanos,
-    /// What that said.
+    /// Its content.
     pub message: LldpMessage,
 }
 
@@ -78,11 +79,11 @@ pub struct LldpAgents {
     /// When each is forgotten.
     ages: BTreeSet<(Nanos, Key)>,
     counts: LldpCounts,
-    /// Agents that take back what they said, from this one on.
+    /// Agents that send their shutdown LLDPDUs, from this one on.
     leaving: Option<usize>,
 }
 
-/// What tells neighbours apart: subtype and value of chassis and port (IEEE 802.1AB clause 8.5.1).
+/// Identity of a neighbour: subtype and value of chassis and port (IEEE 802.1AB clause 8.5.1).
 type Key = (u8, Vec<u8>, u8, Vec<u8>);
 
 impl LldpAgents {
@@ -166,7 +167,7 @@ impl LldpAgents {
         self.is_down() || self.timers.first().is_none_or(|(at, _)| *at > Nanos::ZERO)
     }
 
-    /// Takes back what was said, and forgets the neighbours (IEEE 802.1AB clause 9.2.5.1, `disabled`); done when
+    /// Sends shutdown LLDPDUs, and removes the neighbours (IEEE 802.1AB clause 9.2.5.1, `disabled`); done when
     /// [`has_left`](Self::has_left).
     pub fn leave(&mut self) {
         self.leaving.get_or_insert(0);
@@ -181,27 +182,27 @@ impl LldpAgents {
         }
     }
 
-    /// Whether it was told to leave, and not to come back.
+    /// Whether it was requested to leave, and not to return.
     pub fn is_down(&self) -> bool {
         self.leaving.is_some()
     }
 
-    /// Whether all agents have taken back what they said.
+    /// Whether all agents have sent their shutdown LLDPDUs.
     pub fn has_left(&self) -> bool {
         self.leaving == Some(self.config.agents.len())
     }
 
-    /// Who is known, by chassis and port.
+    /// Known neighbours, by chassis and port.
     pub fn neighbours(&self) -> impl Iterator<Item = &LldpNeighbour> {
         self.neighbours.values().map(|(neighbour, _)| neighbour)
     }
 
-    /// What was sent and received.
+    /// Counters of sent and received LLDPDUs.
     pub fn counts(&self) -> &LldpCounts {
         &self.counts
     }
 
-    /// Who sends.
+    /// The agents.
     pub fn config(&self) -> &LldpConfig {
         &self.config
     }

@@ -47,10 +47,10 @@ const FAMILY_IPV6: u8 = 2;
 const INTERFACE_UNKNOWN: u8 = 1;
 const INTERFACE: usize = 6;
 
-/// What identifies a chassis or a port.
+/// Identifier of a chassis or a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LldpId {
-    /// What kind of identifier it is; another numbering for chassis than for ports.
+    /// Subtype of the identifier; numbered differently for chassis and ports.
     pub subtype: u8,
     /// 1 to 255 bytes.
     pub value: Vec<u8>,
@@ -97,7 +97,7 @@ impl LldpId {
         Self { subtype: 7, value: text.into() }
     }
 
-    /// What kind of identifier of a chassis it is.
+    /// Name of a chassis identifier's subtype.
     pub fn chassis_kind(&self) -> &'static str {
         let names = [
             "component",
@@ -111,7 +111,7 @@ impl LldpId {
         name(&names, self.subtype)
     }
 
-    /// What kind of identifier of a port it is.
+    /// Name of a port identifier's subtype.
     pub fn port_kind(&self) -> &'static str {
         let names =
             ["interface_alias", "port_component", "mac", "network_address", "interface", "circuit", "local"];
@@ -168,19 +168,19 @@ fn read_address(family: u8, address: &[u8]) -> Option<IpAddr> {
     }
 }
 
-/// What a system can do, as bits: the lowest is the first of [`CAPABILITIES`].
+/// System capabilities, as bits: the lowest is the first of [`CAPABILITIES`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
-    /// What it can do.
+    /// System capabilities.
     pub system: u16,
-    /// What of that it does.
+    /// Enabled capabilities.
     pub enabled: u16,
 }
 
 /// A TLV of an organization (clause 8.6).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrganizationTlv {
-    /// Whose it is.
+    /// Organizationally unique identifier.
     pub oui: [u8; 3],
     /// Of the organization.
     pub subtype: u8,
@@ -188,7 +188,7 @@ pub struct OrganizationTlv {
     pub value: Vec<u8>,
 }
 
-/// What an agent says of its system and port.
+/// Data that an agent advertises about its system and port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Advert {
     /// The chassis; `None` is the hardware address of the agent.
@@ -199,9 +199,9 @@ pub struct Advert {
     pub port_description: Option<String>,
     /// Name of the system.
     pub system_name: Option<String>,
-    /// What the system is.
+    /// System description.
     pub system_description: Option<String>,
-    /// What it can do.
+    /// System capabilities.
     pub capabilities: Option<Capabilities>,
     /// Where it is managed.
     pub management: Vec<IpAddr>,
@@ -210,7 +210,7 @@ pub struct Advert {
 }
 
 impl Advert {
-    /// The LLDPDU of the agent with this hardware address, to be kept for `ttl_s`; 0 takes back what was said.
+    /// The LLDPDU of the agent with this hardware address, with time to live `ttl_s`; 0 is a shutdown.
     pub fn write(&self, mac: [u8; 6], ttl_s: u16) -> Vec<u8> {
         let mut out = Vec::new();
         let own = LldpId::chassis_mac(mac);
@@ -270,9 +270,9 @@ pub struct LldpMessage {
     pub port_description: Option<String>,
     /// Name of the system.
     pub system_name: Option<String>,
-    /// What the system is.
+    /// System description.
     pub system_description: Option<String>,
-    /// What it can do.
+    /// System capabilities.
     pub capabilities: Option<Capabilities>,
     /// Where it is managed; addresses of other families than IP are left out.
     pub management: Vec<IpAddr>,
@@ -280,7 +280,7 @@ pub struct LldpMessage {
     pub organization: Vec<OrganizationTlv>,
     /// TLVs that were passed over: too short, or there twice.
     pub discarded: u64,
-    /// TLVs of types that nobody defined.
+    /// TLVs of unassigned types.
     pub unknown: u64,
 }
 
@@ -321,7 +321,7 @@ impl LldpMessage {
         Some(message)
     }
 
-    /// Whether it takes back what its sender said before (clause 8.5.4.1).
+    /// Whether it is a shutdown LLDPDU (clause 8.5.4.1).
     pub fn is_shutdown(&self) -> bool {
         self.ttl_s == 0
     }

@@ -2,7 +2,7 @@
 //!
 //! Not here: other groups of addresses than that of the nearest bridge for what is sent; VLANs: LLDP is for the link.
 //!
-//! Invariant: a neighbour is kept no longer than it asked for, and never more than [`NEIGHBOURS_MAX`] of them.
+//! Invariant: a neighbour is kept no longer than its TTL, and never more than [`NEIGHBOURS_MAX`] of them.
 
 mod agents;
 mod message;

@@ -1,4 +1,4 @@
-//! What is stored of one client.
+//! State of one client.
 
 use super::negotiation::Negotiation;
 use crate::frame::Mac;
@@ -12,7 +12,7 @@ pub(super) enum State {
     Waiting,
     /// It looks for an access concentrator.
     Initiating,
-    /// It asked one for a session.
+    /// Requests a session.
     Requesting,
     /// LCP.
     Linking,
@@ -20,7 +20,7 @@ pub(super) enum State {
     Authenticating,
     /// IPCP and IPV6CP.
     Networking,
-    /// It has all it asked for.
+    /// Has everything it requested.
     Up,
     /// It ends its session.
     Leaving,
@@ -37,13 +37,14 @@ pub enum PppoeFailure {
     Discovery,
     /// LCP came to no end.
     Link,
-    /// User name or password were refused, the method was not one of those allowed, or nobody asked or answered.
+    /// User name or password were rejected, the method was not one of the allowed ones, or authentication was not
+    /// requested or not completed.
     Authentication,
     /// No address: IPCP came to no end.
     Network,
     /// The access concentrator ended the session.
     Ended,
-    /// Nobody answered LCP's echo requests.
+    /// LCP's echo requests had no reply.
     Silent,
 }
 
@@ -70,7 +71,7 @@ pub enum PppoeMethod {
     MsChapV2,
 }
 
-/// What a client needs only until it is up.
+/// State that a client needs only until it is up.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Exchange {
     /// To be returned to the access concentrator.
@@ -112,13 +113,13 @@ pub(super) struct Client {
     pub(super) peer_mru: u16,
     pub(super) ac: Mac,
     pub(super) state: State,
-    /// What the peer asked for.
+    /// The peer's request.
     pub(super) method: Option<PppoeMethod>,
     /// Of the last message of authentication, echo or termination.
     pub(super) id: u8,
     /// Messages of this state so far.
     pub(super) sent: u8,
-    /// Echo requests in a row without an answer.
+    /// Consecutive echo requests without a reply.
     pub(super) unanswered: u8,
     /// Attempts in a row that failed.
     pub(super) failures: u8,
@@ -130,7 +131,7 @@ pub(super) struct Client {
     pub(super) tally: PppoeTally,
 }
 
-/// What became of one client.
+/// Counters of one client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PppoeTally {
     /// Sessions that came up.

@@ -19,7 +19,7 @@ use wire::Vlans;
 const AT_ONCE: usize = 64;
 /// Longest payload of PPPoE unless both ends agree on more (RFC 2516 section 7, RFC 4638).
 pub(super) const PAYLOAD_MAX: u16 = 1_492;
-/// Time until an end of a session without an answer is repeated, and how often it is said.
+/// Time until a termination without a reply is repeated, and the number of attempts.
 const TERMINATE_AFTER: Nanos = Nanos::from_secs(1);
 const TERMINATES_MAX: u8 = 2;
 /// Time until a client that would begin anew looks again whether there is room.
@@ -27,7 +27,7 @@ const NO_ROOM: Nanos = Nanos::from_millis(100);
 /// Characters of a peer's message that are kept.
 const MESSAGE_MAX: usize = 120;
 
-/// What the clients of a port are.
+/// Settings of a port's clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PppoeConfig {
     /// How many.
@@ -42,9 +42,9 @@ pub struct PppoeConfig {
     pub outstanding: u32,
     /// Time until the first repetition of a message. In discovery it doubles each time; in PPP it stays (RFC 1661 section 4.6: 3 s).
     pub retry: Nanos,
-    /// Service asked for; empty is any.
+    /// Requested service; empty is any.
     pub service: String,
-    /// The access concentrator that is taken; `None` is the first that answers.
+    /// The access concentrator to use; `None` is the first that replies.
     pub ac: Option<String>,
     /// User's name; `{n}` stands for the client's number, from 0.
     pub user: String,
@@ -54,15 +54,15 @@ pub struct PppoeConfig {
     pub methods: Vec<PppoeMethod>,
     /// Longest PPP payload it takes, bytes. More than 1,492 needs an access concentrator with RFC 4638.
     pub mtu: u16,
-    /// Whether it asks for addresses of name servers (RFC 1877).
+    /// Whether it requests addresses of name servers (RFC 1877).
     pub dns: bool,
-    /// Whether it asks for an interface identifier of IPv6.
+    /// Whether it requests an IPv6 interface identifier.
     pub ipv6: bool,
     /// From one echo request to the next; `None` is never.
     pub keepalive: Option<Nanos>,
-    /// Echo requests without an answer until the session is given up.
+    /// Number of echo requests without a reply after which the session is given up.
     pub keepalive_misses: u8,
-    /// What an access node adds to discovery (TR-101 section 3.9.1), `{n}` as above.
+    /// Circuit identifier that an access node adds to discovery (TR-101 section 3.9.1), `{n}` as above.
     pub circuit_id: Option<String>,
     /// The same.
     pub remote_id: Option<String>,
@@ -70,7 +70,7 @@ pub struct PppoeConfig {
     pub seed: u64,
 }
 
-/// What all clients of a port have sent and received.
+/// Messages sent and received by all clients of a port.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PppoeCounts {
     /// PADI sent, repetitions among them.
@@ -87,7 +87,7 @@ pub struct PppoeCounts {
     pub terminations_sent: u64,
     /// PADT received for sessions here.
     pub terminations_received: u64,
-    /// Messages of discovery and PPP that were sent again because no answer came.
+    /// Discovery and PPP messages retransmitted because no reply arrived.
     pub repeated: u64,
     /// Attempts that ended with an error in discovery.
     pub failed_discovery: u64,
@@ -103,7 +103,7 @@ pub struct PppoeCounts {
     pub sessions: u64,
     /// Sessions that the access concentrator ended.
     pub lost_ended: u64,
-    /// Sessions given up because nobody answered echo requests.
+    /// Sessions given up because echo requests had no reply.
     pub lost_silent: u64,
     /// Sessions that broke in a new negotiation of an open link.
     pub lost_other: u64,
@@ -111,19 +111,19 @@ pub struct PppoeCounts {
     pub echo_requests: u64,
     /// Answers to them.
     pub echo_replies: u64,
-    /// Echo-Requests of the peer that were answered.
+    /// Echo-Requests of the peer that clients replied to.
     pub echoes_answered: u64,
     /// Packets of protocols, or with codes, that are not known here; they were rejected.
     pub rejected: u64,
     /// Addresses that another client here had.
     pub conflicts: u64,
-    /// From a client's first PADI to its session with all it asked for.
+    /// Time from a client's first PADI to its session with everything it requested.
     pub setup: Timing,
     /// From the first PADI of an attempt to its PADS.
     pub discovery: Timing,
     /// From there until LCP was open.
     pub link: Timing,
-    /// From there until the client was let in; not recorded if nobody asked.
+    /// Time from there until the client was accepted; not recorded without authentication.
     pub authentication: Timing,
     /// From there until it had its address.
     pub network: Timing,
@@ -142,7 +142,7 @@ pub struct PppoeSession {
     pub session: u16,
     /// The client's address.
     pub ip: Ipv4Addr,
-    /// The peer's address; unspecified if it did not say.
+    /// The peer's address; unspecified if not announced.
     pub peer: Ipv4Addr,
     /// Name servers; unspecified where there is none.
     pub dns: [Ipv4Addr; 2],
@@ -159,7 +159,7 @@ pub struct PppoeSession {
 pub enum PppoePhase {
     /// It has not begun.
     Waiting,
-    /// It looks for an access concentrator, or asked one for a session.
+    /// Looks for an access concentrator, or has requested a session from one.
     Discovery,
     /// LCP.
     Link,
@@ -173,11 +173,11 @@ pub enum PppoePhase {
     Terminating,
     /// Its attempt failed, or its session was lost; it tries again.
     Pausing,
-    /// It has no session, and asks for none.
+    /// Has no session, and requests none.
     Down,
 }
 
-/// A client as it stands.
+/// Current state of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PppoeView {
     /// Its number, from 0.
@@ -190,11 +190,11 @@ pub struct PppoeView {
     pub session: Option<PppoeSession>,
     /// Why its last attempt failed or its last session ended, if one did.
     pub failure: Option<PppoeFailure>,
-    /// What became of it so far.
+    /// Its counters so far.
     pub tally: PppoeTally,
 }
 
-/// What the clients are about.
+/// Phase of the clients.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// They begin.
@@ -212,7 +212,7 @@ pub struct PppoeClients {
     clients: Vec<Client>,
     /// When each client that has something to do has it.
     timers: BTreeSet<(Nanos, u32)>,
-    /// Who has which address.
+    /// Holder of each address.
     holders: BTreeMap<Ipv4Addr, u32>,
     /// Answers that have not been taken.
     outbox: Vec<Vec<u8>>,
@@ -254,7 +254,7 @@ impl PppoeClients {
         }
     }
 
-    /// Adds the frames that are due: answers, and what some clients have to say.
+    /// Adds the frames that are due: replies, and messages of clients.
     pub fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
         for _ in 0..AT_ONCE {
             if self.next_turn > now || !self.take_turn(now) {
@@ -384,7 +384,7 @@ impl PppoeClients {
         took
     }
 
-    /// All clients as they stand.
+    /// Current state of all clients.
     pub fn views(&self) -> impl Iterator<Item = PppoeView> + '_ {
         (0..self.config.clients).map(|index| {
             let client = &self.clients[index as usize];
@@ -409,12 +409,12 @@ impl PppoeClients {
         })
     }
 
-    /// What was sent and received.
+    /// Messages sent and received.
     pub fn counts(&self) -> &PppoeCounts {
         &self.counts
     }
 
-    /// What an access concentrator last gave as a reason, in its words.
+    /// Last reason given by an access concentrator, verbatim.
     pub fn message(&self) -> Option<&str> {
         self.message.as_deref()
     }
@@ -424,7 +424,7 @@ impl PppoeClients {
         Some(self.last_up?.since(self.first_sent?))
     }
 
-    /// What the clients are.
+    /// Settings of the clients.
     pub fn config(&self) -> &PppoeConfig {
         &self.config
     }
@@ -581,7 +581,7 @@ impl PppoeClients {
         now.saturating_add(Nanos(self.config.retry.0.saturating_mul(REQUESTS_MAX.into())))
     }
 
-    /// A client says that it ends its session, until the peer agrees or does not answer.
+    /// A client terminates its session, until the peer agrees or does not reply.
     fn leave(&mut self, now: Nanos, index: u32) {
         let client = &mut self.clients[index as usize];
         client.layers.iter_mut().for_each(|layer| layer.stop());
@@ -651,7 +651,7 @@ impl PppoeClients {
         }
     }
 
-    /// A client has all it asked for.
+    /// A client has everything it requested.
     fn come_up(&mut self, now: Nanos, index: u32) {
         let client = &mut self.clients[index as usize];
         let (began, entered, again) = (client.since, client.entered, client.was_up);

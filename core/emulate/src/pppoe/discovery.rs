@@ -28,7 +28,7 @@ pub(super) mod tag {
 
 const VERSION_AND_TYPE: u8 = 0x11;
 
-/// What is behind the EtherType of a PPPoE frame.
+/// Content after the EtherType of a PPPoE frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Pppoe<'f> {
     pub(crate) code: u8,

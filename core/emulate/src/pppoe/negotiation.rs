@@ -4,7 +4,7 @@
 
 use units::Nanos;
 
-/// Requests without an answer until a peer is given up (Max-Configure, RFC 1661 section 4.6).
+/// Number of requests without a reply after which a peer is given up (Max-Configure, RFC 1661 section 4.6).
 pub(super) const REQUESTS_MAX: u8 = 10;
 /// Times that a peer may want other options (Max-Failure).
 pub(super) const NAKS_MAX: u8 = 10;
@@ -20,7 +20,7 @@ pub(super) enum Step {
     Opened,
 }
 
-/// What follows from an event.
+/// Actions that follow from an event.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Effects {
     /// A Configure-Request is to be sent.
@@ -44,7 +44,7 @@ pub(super) struct Negotiation {
     pub(super) step: Step,
     /// Of the last request.
     pub(super) id: u8,
-    /// Requests since the peer answered one.
+    /// Requests since the peer's last reply.
     pub(super) sent: u8,
     /// Answers in a row that wanted other options.
     pub(super) naks: u8,
@@ -67,7 +67,7 @@ impl Negotiation {
         *self = Self { id: self.id, ..Self::IDLE };
     }
 
-    /// The peer asks for options, which are agreed to or not.
+    /// The peer requests options, which are agreed to or not.
     pub(super) fn asked(&mut self, agreed: bool) -> Effects {
         let (step, effects) = match (self.step, agreed) {
             (Step::Starting, _) => return NOTHING,
@@ -97,7 +97,7 @@ impl Negotiation {
         effects
     }
 
-    /// The peer wants other options than those of the last request.
+    /// The peer wants other options than requested.
     pub(super) fn refused(&mut self) -> Effects {
         let (step, effects) = match self.step {
             Step::Starting => return NOTHING,
@@ -111,7 +111,7 @@ impl Negotiation {
         effects
     }
 
-    /// No answer came in time.
+    /// No reply arrived in time.
     pub(super) fn late(&mut self) -> Effects {
         match self.step {
             Step::Starting | Step::Opened => return NOTHING,
@@ -121,7 +121,7 @@ impl Negotiation {
         REQUEST
     }
 
-    /// The peer ends the layer, or says that it has ended.
+    /// The peer ends the layer, or reports that it has ended.
     pub(super) fn ended(&mut self) -> Effects {
         match self.step {
             Step::Opened => {

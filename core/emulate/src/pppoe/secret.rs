@@ -1,4 +1,5 @@
-//! What proves that a client knows its password: CHAP with MD5 (RFC 1994 section 4.1), MS-CHAP version 2 (RFC 2759 section 8).
+//! Proof that a client knows its password: CHAP with MD5 (RFC 1994 section 4.1), MS-CHAP version 2 (RFC 2759 section
+//! 8).
 //!
 //! Not here: messages, and when they are sent.
 
@@ -34,7 +35,7 @@ pub(super) fn ms_response(
     response
 }
 
-/// What an authenticator that knows the password says of that response: `S=` and 40 hexadecimal digits (RFC 2759 section 8.7).
+/// An authenticator's proof in reply to that response: `S=` and 40 hexadecimal digits (RFC 2759 section 8.7).
 pub(super) fn ms_proof(
     user: &str,
     password: &str,

@@ -63,12 +63,12 @@ struct Server {
     number: u8,
     lease_s: u32,
     pool: u32,
-    /// Whose an address is, and until when.
+    /// Holder of an address, and its expiry.
     leases: BTreeMap<Ipv4Addr, (Mac, Nanos)>,
     released: u32,
     refuses: bool,
     silent: bool,
-    /// Addresses of others on the link, and those that clients told so.
+    /// Addresses of other hosts on the link, and addresses that clients declined.
     taken: BTreeSet<Ipv4Addr>,
     declined: BTreeSet<Ipv4Addr>,
     /// An address to give instead of any other, and the mask.
@@ -76,7 +76,7 @@ struct Server {
     mask: [u8; 4],
 }
 
-/// What a neighbour that has `taken` says to a probe.
+/// Reply of a neighbour that has `taken` to a probe.
 fn defended(taken: &BTreeSet<Ipv4Addr>, frame: &[u8]) -> Option<Vec<u8>> {
     let arp = &frame[18..];
     let target = Ipv4Addr::from(*arp[24..].first_chunk::<4>().unwrap());
@@ -250,7 +250,7 @@ impl World {
         self.run(self.now + Nanos::from_secs(seconds));
     }
 
-    /// What clients hold is what the server gave them, and nobody's twice.
+    /// Clients hold the addresses that the server granted, and no address twice.
     fn check(&self) {
         let leases: Vec<Lease> = self.clients.leases().collect();
         let addresses: BTreeSet<Ipv4Addr> = leases.iter().map(|lease| lease.ip).collect();
@@ -346,8 +346,8 @@ fn a_server_that_refuses_is_asked_less_and_less() {
     assert_eq!((world.clients.counts().lost, world.clients.holding()), (1, 1));
 }
 
-/// Of two servers the one that was not asked says no: that ends neither a request nor a renewal. A client that rebinds asks
-/// both.
+/// Of two servers, one that got no request sends a NAK: that ends neither a request nor a renewal. A client that
+/// rebinds uses both.
 #[test]
 fn refusals_of_a_server_that_was_not_asked_change_nothing() {
     let (mut clients, mut server) = (DhcpClients::new(config(1)), Server::new(800));
@@ -447,7 +447,8 @@ fn leases_are_renewed_and_given_back_on_command() {
     assert_eq!(view.held.map(|held| (held.lease_s, held.renew_s)), Some((3_600, 1_800)));
 }
 
-/// The server does not know that others have some of its addresses: who gets one says so, and gets another one later.
+/// The server does not know that other hosts have some of its addresses: a client that gets one declines it, and gets
+/// another one later.
 #[test]
 fn what_a_neighbour_has_is_declined() {
     let checking = DhcpConfig { check: true, ..config(20) };

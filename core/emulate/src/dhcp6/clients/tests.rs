@@ -79,12 +79,12 @@ struct Server {
     number: u8,
     preference: u8,
     valid_s: u32,
-    /// Whose an address is.
+    /// Holder of an address.
     leases: BTreeMap<Mac, Ipv6Addr>,
     released: u32,
     declined: u32,
     requested: u32,
-    /// Answers of this kind instead of what is asked for.
+    /// Replies with this status instead of the requested leases.
     status: u16,
     silent: bool,
     /// Gives all the same address.
@@ -264,7 +264,7 @@ impl World {
         }
     }
 
-    /// What clients hold is what the server gave them, and nobody's twice.
+    /// Clients hold the leases that the server granted, and none twice.
     fn check(&self) {
         let leases: Vec<Lease6> = self.clients.leases().collect();
         let addresses: BTreeSet<Option<Ipv6Addr>> = leases.iter().map(|lease| lease.ip).collect();
@@ -374,8 +374,8 @@ fn a_server_that_forgot_is_asked_anew_and_one_that_refuses_less_and_less() {
     assert!(world.clients.all_bound());
 }
 
-/// The server of a lease is silent, and another one has no binding for it: that one is asked, at once (RFC 8415 section
-/// 18.2.10.1).
+/// The server of a lease is silent, and another one has no binding for it: a request goes to that one, immediately (RFC
+/// 8415 section 18.2.10.1).
 #[test]
 fn a_server_without_the_binding_is_asked_for_one() {
     let mut world = World::new(config(1), 1_000, 0, 0);
@@ -430,7 +430,7 @@ fn what_another_client_has_is_declined() {
     assert!(world.clients.all_bound());
 }
 
-/// A neighbour answers the question for the address of one of three clients, which declines it.
+/// A neighbour replies to the probe for the address of one of three clients, which declines it.
 #[test]
 fn what_a_neighbour_has_is_declined() {
     let mut clients = Dhcp6Clients::new(Dhcp6Config { check: true, prefix_len: None, ..config(3) });

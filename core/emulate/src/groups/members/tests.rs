@@ -68,7 +68,7 @@ fn records(frame: &[u8]) -> Vec<Record> {
     all
 }
 
-/// What is said from `from` until `to`, and when.
+/// Reports from `from` until `to`, with their times.
 fn said(members: &mut GroupMembers, from: Nanos, to: Nanos) -> Vec<(Nanos, Record)> {
     let mut all = Vec::new();
     loop {
@@ -204,7 +204,7 @@ fn the_old_versions_alone() {
     assert_eq!(kinds, [0x17, 132]);
 }
 
-/// 10,000 groups: reported in few frames at the rate, answered together, and little is stored of each.
+/// 10,000 groups: reported in few frames at the rate, one reply for all, and little is stored of each.
 #[test]
 fn ten_thousand_groups() {
     let group = |n: u32| any(&IpAddr::from((0xef01_0000 + n).to_be_bytes()).to_string());

@@ -17,7 +17,7 @@ pub(super) fn option(method: PppoeMethod) -> &'static [u8] {
 }
 
 impl PppoeClients {
-    /// Begins, says again what found no answer, or gives up.
+    /// Starts authentication, repeats a message without a reply, or gives up.
     pub(super) fn authenticate(&mut self, now: Nanos, index: u32) {
         let client = &mut self.clients[index as usize];
         if client.sent >= REQUESTS_MAX {
@@ -73,7 +73,7 @@ impl PppoeClients {
         self.say(index, protocol::CHAP, Control { code: code::RESPONSE, id, data: &data });
     }
 
-    /// What a client challenges its peer with (RFC 2759 section 4): the same as often as it is asked.
+    /// A client's challenge to its peer (RFC 2759 section 4): the same on every call.
     fn own_challenge(&self, index: u32, id: u8) -> [u8; MS_CHALLENGE] {
         let client = &self.clients[index as usize];
         let number = u64::from(client.uniq) << 32 | u64::from(client.magic);
@@ -139,7 +139,7 @@ impl PppoeClients {
         true
     }
 
-    /// Whether a peer that says `message` knows the password, where the method can tell.
+    /// Whether `message` proves that the peer knows the password, where the method supports it.
     fn is_proven(&self, index: u32, message: &[u8]) -> bool {
         let client = &self.clients[index as usize];
         let (Some(PppoeMethod::MsChapV2), Some((id, challenge))) = (client.method, client.challenge()) else {

@@ -15,7 +15,7 @@ const FORUM: [u8; 4] = 3_561u32.to_be_bytes();
 const CIRCUIT_ID: u8 = 1;
 const REMOTE_ID: u8 = 2;
 
-/// What tags of an answer say.
+/// Content of a reply's tags.
 #[derive(Default)]
 struct Said<'f> {
     uniq: Option<&'f [u8]>,
@@ -51,7 +51,7 @@ impl<'f> Said<'f> {
 }
 
 impl PppoeClients {
-    /// Looks for an access concentrator, or asks the one found for a session.
+    /// Discovers an access concentrator, or requests a session from the one found.
     pub(super) fn ask_for_session(&mut self, now: Nanos, index: u32) {
         let client = &self.clients[index as usize];
         if client.state == State::Requesting && client.sent >= REQUESTS_MAX {

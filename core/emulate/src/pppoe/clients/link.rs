@@ -1,4 +1,4 @@
-//! What is said in a session: LCP (RFC 1661), IPCP (RFC 1332, RFC 1877), IPV6CP (RFC 5072).
+//! Protocols in a session: LCP (RFC 1661), IPCP (RFC 1332, RFC 1877), IPV6CP (RFC 5072).
 
 use super::authenticate::option;
 use super::{PAYLOAD_MAX, PppoeClients};
@@ -23,13 +23,13 @@ const NO_MRU: u8 = 1;
 const NO_MAGIC: u8 = 2;
 const NO_ADDRESS: u8 = 1;
 const NO_DNS: [u8; 2] = [2, 4];
-/// Shortest and longest packet that a peer may say it takes; others are believed to be these.
+/// Smallest and largest MRU that a peer may request; others are clamped to these.
 const MRU_LEAST: u16 = 128;
 const MRU_MOST: u16 = 16_383;
 /// Longest part of a packet that is rejected which is returned.
 const REJECTED_MAX: usize = 256;
 
-/// What is thought of a peer's options.
+/// Verdict on a peer's options.
 enum Judgement {
     Agreed,
     /// Others are wanted, or some not at all.
@@ -43,7 +43,7 @@ impl PppoeClients {
         self.follow(now, index, Layer::Lcp, effects);
     }
 
-    /// The client is let in: it asks for its address.
+    /// The client is authenticated: it requests its address.
     pub(super) fn start_network(&mut self, now: Nanos, index: u32) {
         self.enter(now, index, State::Networking, self.deadline(now));
         let eui = link_local(self.mac_of(index)).octets();
@@ -137,7 +137,7 @@ impl PppoeClients {
         }
     }
 
-    /// The options a client asks for.
+    /// The options that a client requests.
     fn wanted(&self, index: u32, layer: Layer) -> Vec<u8> {
         let client = &self.clients[index as usize];
         let rejected = client.layers[layer as usize].rejected;
@@ -334,8 +334,8 @@ impl PppoeClients {
         true
     }
 
-    /// What is thought of the options that a peer asks for (RFC 1661 sections 5.2 to 5.4: first what is not known, then what is not
-    /// wanted).
+    /// Verdict on the options that a peer requests (RFC 1661 sections 5.2 to 5.4: first unknown, then unacceptable
+    /// ones).
     fn judge(&self, index: u32, layer: Layer, asked: &[(u8, &[u8])]) -> Judgement {
         let client = &self.clients[index as usize];
         let (mut rejected, mut others) = (Vec::new(), Vec::new());
@@ -373,12 +373,12 @@ impl PppoeClients {
         }
     }
 
-    /// The method that an option asks for, if it is one of those allowed.
+    /// The authentication method in an option, if allowed.
     fn method_of(&self, value: &[u8]) -> Option<PppoeMethod> {
         self.config.methods.iter().copied().find(|method| option(*method) == value)
     }
 
-    /// Keeps what a peer asked for and was agreed to.
+    /// Stores the agreed options of a peer.
     fn adopt(&mut self, index: u32, layer: Layer, asked: &[(u8, &[u8])]) {
         let method = asked.iter().find(|(kind, _)| *kind == AUTHENTICATION);
         let method = method.and_then(|(_, value)| self.method_of(value));
@@ -400,7 +400,7 @@ impl PppoeClients {
         }
     }
 
-    /// Follows what a peer wants instead of what it was asked for.
+    /// Adopts a peer's counter-proposal.
     fn heed(&mut self, index: u32, layer: Layer, said: &[(u8, &[u8])]) {
         let magic = (self.word() as u32).max(1);
         let client = &mut self.clients[index as usize];

@@ -54,9 +54,9 @@ impl Line {
     }
 }
 
-/// An access concentrator that answers in the simplest way.
+/// An access concentrator that replies in the simplest way.
 struct Concentrator {
-    /// Name of the method it asks for, or none.
+    /// Name of the method it requests, or none.
     method: Option<PppoeMethod>,
     lines: BTreeMap<u16, Line>,
     next: u16,
@@ -263,7 +263,7 @@ impl Concentrator {
         self.tell(id, out);
     }
 
-    /// What the concentrator says by itself, again and again.
+    /// Unsolicited messages of the concentrator, repeated.
     fn tell(&mut self, id: u16, out: &mut Vec<Vec<u8>>) {
         let (method, with_ipv6) = (self.method, self.with_ipv6);
         let now = self.now;
@@ -305,7 +305,7 @@ impl Concentrator {
         }
     }
 
-    /// Says again what found no answer; a challenge, too.
+    /// Repeats a message without a reply; a challenge, too.
     fn tick(&mut self, out: &mut Vec<Vec<u8>>) {
         let ids: Vec<u16> = self.lines.keys().copied().collect();
         for id in ids {
@@ -407,7 +407,7 @@ impl World {
         }
     }
 
-    /// What clients have is what the concentrator gave them, and nobody's twice.
+    /// Clients have the addresses that the concentrator assigned, and none twice.
     fn check(&self) {
         let sessions: Vec<PppoeSession> = self.clients.sessions().collect();
         assert_eq!(sessions.len(), self.clients.up() as usize);
