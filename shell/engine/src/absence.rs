@@ -1,4 +1,4 @@
-//! What verdicts say of control protocols that are not there when traffic starts, which some tests look for.
+//! Verdicts on control protocols missing when traffic starts; some tests match their text.
 
 /// Of BGP sessions.
 pub const NOT_ESTABLISHED: &str = "BGP sessions could not be established";

@@ -1,10 +1,10 @@
-//! How much of what was asked succeeded: sessions completed of those attempted, packets received of those sent to a port
-//! of the tester. What the tester itself did not send or open counts as asked, too.
+//! Share of the requested load that succeeded: sessions completed and attempted, packets received and sent to a port of
+//! the tester. Load that the tester itself did not send or open counts as requested, too.
 //!
-//! Not here: whether the figures can be trusted (`trust`). A valid result may say that nothing worked.
+//! Not here: whether the figures can be trusted (`trust`). A valid result may show that nothing worked.
 //!
-//! Invariant: only what the user asked to be measured counts. A stream without a receiver here is not, and neither is a
-//! stream or entry with a criterion that demands loss or failures: that criterion decides.
+//! Invariant: only load that the user wants measured counts. A stream without a receiver here does not, and neither
+//! does a stream or entry with a criterion that demands loss or failures: that criterion decides.
 
 use profile::Plan;
 use profile::plan::{Comparison, Criterion, SessionEntry, StreamPlan};
@@ -17,7 +17,7 @@ const NAMES_MAX: usize = 5;
 /// Reasons of failures listed in a sentence.
 const REASONS_MAX: usize = 3;
 
-/// How much of what `plan` asks for succeeded in its trial.
+/// Share of the load requested by `plan` that succeeded in its trial.
 pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult {
     let demands_failure = |section: &str, name: &str| {
         let prefix = format!("{section}.{name}.");
@@ -102,28 +102,28 @@ impl Tally {
         }
     }
 
-    /// `None` if nothing was asked for.
+    /// `None` if nothing was requested.
     fn part(self) -> Option<AchievedPart> {
         let ratio = self.part.succeeded as f64 / self.part.asked.max(1) as f64;
         (self.part.asked > 0).then_some(AchievedPart { ratio, ..self.part })
     }
 }
 
-/// What the tester was asked for and did not do.
+/// Load requested from the tester but not offered.
 struct Withheld {
     sessions: u64,
     packets: u64,
     ended: Ended,
 }
 
-/// What was asked for by number and not done when the run ended, and what ended it.
+/// Counts requested but not completed when the run ended, and the reason of its end.
 struct Ended {
     sessions: u64,
     packets: u64,
     by: String,
 }
 
-/// What ended the run, behind "not sent: ".
+/// Reason of the run's end, after "not sent: ".
 fn ending(document: &ResultDocument) -> String {
     match document.interrupted {
         true => "the run was stopped".to_owned(),
@@ -131,7 +131,7 @@ fn ending(document: &ResultDocument) -> String {
     }
 }
 
-/// Packets that streams were asked for by number and did not send.
+/// Packets requested by number from streams but not sent.
 fn unsent_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
     let unsent = |stream: &StreamPlan| {
         let row = document.streams.get(&stream.name).filter(|row| row.removed_s.is_none())?;
@@ -140,7 +140,7 @@ fn unsent_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
     if plan.sent_elsewhere.is_some() { 0 } else { plan.streams.iter().filter_map(unsent).sum() }
 }
 
-/// Sessions that entries were asked for by number and did not open.
+/// Sessions requested by number from entries but not opened.
 fn unopened_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
     let unopened = |entry: &SessionEntry| {
         let row = document.sessions.get(&entry.session.name)?;
@@ -153,7 +153,7 @@ fn unopened_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
     plan.sessions.iter().filter_map(unopened).sum()
 }
 
-/// Counts more as asked for.
+/// Adds to the requested count.
 fn add_to(part: &mut Option<AchievedPart>, more: u64) {
     if let Some(part) = part.as_mut().filter(|_| more > 0) {
         part.asked += more;
@@ -243,7 +243,7 @@ fn summary(
     text
 }
 
-/// What was begun of `part`, if the tester withheld more than half of it.
+/// The part of `part` that was started, if the tester withheld more than half of it.
 fn starved(part: &AchievedPart, withheld: u64) -> Option<AchievedPart> {
     (2 * withheld > part.asked && withheld < part.asked).then(|| without(part, withheld))
 }
@@ -291,7 +291,7 @@ fn dead(part: &AchievedPart, rows: usize, what: &str) -> String {
     format!(", nothing on {} of {rows} {what}: {names}", part.dead.len())
 }
 
-/// What there is to say where nothing was asked that can succeed.
+/// Summary where no requested load can succeed.
 fn unmeasured(document: &ResultDocument) -> String {
     let sent: u64 = document.streams.values().map(|stream| stream.tx).sum();
     let received: u64 = document.ports.values().map(|port| port.rx_packets).sum();

@@ -1,8 +1,8 @@
 //! Writes packets of a port to files while traffic runs, without getting in its way.
 //!
-//! Each worker has a [`Tap`] for the port: it copies what the filter lets through into a ring of its own, and counts
-//! what finds no room there. A thread on the control side merges the rings by time into pcapng files
-//! ([`CaptureWriter`]). A slow or full disk costs captured packets, never traffic.
+//! Each worker has a [`Tap`] for the port: it copies packets that pass the filter into its ring, and counts packets
+//! without room there. A thread on the control side merges the rings by time into pcapng files ([`CaptureWriter`]). A
+//! slow or full disk costs captured packets, never traffic.
 //!
 //! Not here: which ports are captured and when. A tap reads no clock. A capture that is switched off sees nothing.
 //!

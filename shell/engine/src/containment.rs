@@ -3,8 +3,8 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs a part of the tester; the reason if it panics. What the part was changing may be half changed then: only counts and what
-/// is given back may be used after that.
+/// Runs a part of the tester; returns the reason if it panics. Data that the part was changing may be inconsistent
+/// then: only counts and returned resources may be used after that.
 pub(crate) fn contain<T>(part: &str, body: impl FnOnce() -> T) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(body)).map_err(|payload| reason(part, &*payload))
 }

@@ -1,4 +1,5 @@
-//! What control does beside the workers: takes commands, sets rates, switches captures, sends pings, follows neighbours.
+//! Tasks of control besides the workers: takes commands, sets rates, switches captures, sends pings, follows
+//! neighbours.
 
 pub(crate) mod captures;
 pub(crate) mod commands;

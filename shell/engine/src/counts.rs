@@ -1,4 +1,4 @@
-//! What workers count, and how it is added up.
+//! Counters of workers, and their sums.
 
 pub(crate) mod interval;
 pub(crate) mod sessions;

@@ -14,7 +14,7 @@ use wire::{Header, Packet};
 const FLOWS_MIN: usize = 64;
 /// Packets of a stream looked at for how many flows it has.
 const LOOKED_AT: u64 = 4_096;
-/// From this factor on, times since a request was due and since it was sent differ so much that it is said why.
+/// Factor between times since a request was due and since it was sent from which on a note explains the difference.
 const WAITED_MIN: f64 = 1.1;
 
 impl Evidence<'_> {
@@ -73,7 +73,7 @@ impl Evidence<'_> {
 /// How the flows of a stream differ: in the addresses and ports of its headers.
 struct Varies {
     addresses: bool,
-    /// So many flows were seen in the first packets.
+    /// Number of flows seen in the first packets.
     flows: usize,
 }
 
@@ -130,7 +130,7 @@ const HINTS: [(Reason, &str); 5] = [
 /// Share of sessions that fail for one reason so that the reason is looked into.
 const NEARLY_ALL: f64 = 0.9;
 
-/// Notes on what came of an entry's clients.
+/// Notes on the results of an entry's clients.
 fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {
     let name = &plan.name;
     let mut notes = Vec::new();

@@ -1,6 +1,6 @@
-//! What hosts behind ports do by themselves: DHCP clients get, keep and release their addresses, PPPoE clients their sessions, members join
-//! and leave groups, BGP speakers have sessions and advertise routes, OSPF and IS-IS routers have adjacencies and do the same, LLDP agents say who is
-//! here, ports of lags find their partners.
+//! Autonomous protocols of hosts behind ports: DHCP clients get, keep and release their addresses, PPPoE clients their
+//! sessions, members join and leave groups, BGP speakers have sessions and advertise routes, OSPF and IS-IS routers
+//! have adjacencies and do the same, LLDP agents advertise themselves, LAG members find their partners.
 
 mod bgp;
 mod commands;

@@ -14,7 +14,7 @@ pub enum EngineError {
     Stream {
         /// The stream's name.
         stream: String,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// Sessions that can't run as they are.
@@ -22,7 +22,7 @@ pub enum EngineError {
     Sessions {
         /// The entry's name.
         name: String,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// The interface carries the machine's default route.
@@ -44,7 +44,7 @@ pub enum EngineError {
         /// How.
         reason: String,
     },
-    /// A neighbour did not answer ARP or neighbour discovery.
+    /// A neighbour did not reply to ARP or neighbour discovery.
     #[error(
         "port {port}: no answer from {} after {waited_s} s; check that the device under test is up, connected to this \
          port, and has the address",
@@ -53,9 +53,9 @@ pub enum EngineError {
     Neighbour {
         /// The port's name.
         port: String,
-        /// The addresses, with the host that asked if it is not the port's own.
+        /// The addresses, with the requesting host if it is not the port's own.
         neighbours: Vec<String>,
-        /// How long they were asked, s.
+        /// Waiting time, s.
         waited_s: u64,
     },
     /// Hosts of a port can't have their control plane in a network namespace.
@@ -71,7 +71,7 @@ pub enum EngineError {
     Clients {
         /// The port's name.
         port: String,
-        /// What the clients are in the profile: `dhcp`, `dhcpv6`, `pppoe`.
+        /// Kind of the clients in the profile: `dhcp`, `dhcpv6`, `pppoe`.
         key: &'static str,
         /// Why, as far as it can be seen.
         reason: String,
@@ -108,7 +108,7 @@ pub enum EngineError {
         /// Why, as far as it can be seen.
         reason: String,
     },
-    /// A program that speaks a control protocol did not come up.
+    /// A control-protocol program did not come up.
     #[error("protocols.{name}: {reason}")]
     Protocol {
         /// The entry's name.

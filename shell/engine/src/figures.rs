@@ -1,4 +1,4 @@
-//! Figures of a trial as it stands.
+//! Current figures of a trial.
 
 use crate::observer::View;
 use crate::{rows, trust};
@@ -36,7 +36,7 @@ pub struct StreamView<'a> {
     pub rx_pps: f64,
     /// Packets sent since the start.
     pub tx: u64,
-    /// Test packets received since the start; `None` if nobody here receives them.
+    /// Test packets received since the start; `None` without a receiver here.
     pub rx: Option<u64>,
     /// Sent and not received since the start: lost, or still under way. `None` as for `rx`.
     pub missing: Option<u64>,
@@ -49,7 +49,7 @@ pub struct StreamView<'a> {
 pub struct NeighbourView<'a> {
     /// The port's name.
     pub port: &'a str,
-    /// The name of the host behind it that asked; the port's own host has that of the port.
+    /// The name of the requesting host behind it; the port's own host has the port's name.
     pub host: &'a str,
     /// The neighbour's address.
     pub ip: IpAddr,
@@ -132,8 +132,7 @@ impl View<'_> {
         self.interval.workers.iter().map(|time| time.busy_ns as f64 / time.total_ns.max(1) as f64)
     }
 
-    /// What disturbed the tester since the last snapshot; nothing does in virtual time, or while late packets are waited
-    /// for.
+    /// Disturbances of the tester since the last snapshot; none in virtual time, or while waiting for late packets.
     pub fn disturbances(&self) -> Vec<String> {
         if !self.is_real || self.draining {
             return Vec::new();
@@ -141,7 +140,7 @@ impl View<'_> {
         trust::disturbances(self.trial, self.interval)
     }
 
-    /// What each entry's clients see, or its servers if the clients are someone else's.
+    /// Figures of each entry's clients, or of its servers if the clients are external.
     pub fn sessions(&self) -> Vec<SessionView> {
         let seconds = self.span.as_secs_f64().max(1e-9);
         let view = |(index, entry): (usize, &profile::plan::SessionEntry)| {
@@ -172,7 +171,7 @@ impl View<'_> {
         (sent, outstanding)
     }
 
-    /// Neighbours that have answered, or whose hardware address was given.
+    /// Neighbours that are resolved, or whose hardware address was given.
     pub fn neighbours(&self) -> impl Iterator<Item = NeighbourView<'_>> {
         let trial = self.trial;
         trial.known.iter().map(|known| {
@@ -187,7 +186,7 @@ impl View<'_> {
         self.trial.plan.groups.iter().map(|group| group.name.as_str())
     }
 
-    /// Everything about the time since the start. What is under way counts as lost until it arrives.
+    /// Totals since the start. Packets in flight count as lost until they arrive.
     pub fn total(&self) -> TotalDocument {
         rows::total_document(self, true)
     }

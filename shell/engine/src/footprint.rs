@@ -24,7 +24,7 @@ fn at_a_time(plan: &SessionPlan) -> u64 {
     load.concurrent.unwrap_or(UNBOUNDED_SESSIONS).min(load.count.unwrap_or(u64::MAX))
 }
 
-/// About how many bytes a run of `plan` on so many workers takes at most.
+/// Estimated maximum memory of a run of `plan` on this number of workers, bytes.
 pub fn memory_needed(plan: &Plan, workers: usize) -> u64 {
     let shape = Shape {
         has_paths: plan.streams.iter().any(|stream| !stream.also_to.is_empty()),

@@ -12,37 +12,37 @@ pub trait TrialObserver {
     /// Time from one snapshot to the next.
     fn interval(&self) -> Nanos;
 
-    /// Neighbours of a port did not answer, and the trial goes on without them.
+    /// Neighbours of a port did not reply, and the trial continues without them.
     fn neighbours_silent(&mut self, _port: &str, _neighbours: &[IpAddr]) {}
 
-    /// Traffic begins at `epoch`, on the workers' clock. Not said of real time, where nobody can be told before.
+    /// Traffic begins at `epoch`, on the workers' clock. Not called in real time, where it could not be called before.
     fn begins(&mut self, _epoch: Nanos) {}
 
     /// A snapshot of the trial.
     fn snapshot(&mut self, view: &View<'_>);
 
-    /// Whether [`keep`](Self::keep) is called; asked once, before traffic.
+    /// Whether [`keep`](Self::keep) is called; evaluated once, before traffic.
     fn keeps(&self) -> bool {
         false
     }
 
-    /// After each snapshot, and where sending ends: all that was counted since this last returned true. So an observer has intervals
-    /// of lengths of its own, which leave nothing out. With `must`, nothing is added to this one any more.
+    /// After each snapshot, and where sending ends: all counts since this last returned true. So an observer has
+    /// intervals of any length, which leave nothing out. With `must`, nothing is added to this one any more.
     fn keep(&mut self, _view: &View<'_>, _must: bool) -> bool {
         true
     }
 }
 
-/// A trial as it stands.
+/// Current state of a trial.
 pub struct View<'a> {
     pub(crate) trial: &'a Trial<'a>,
-    /// What hosts do by themselves.
+    /// State of the hosts' protocols.
     pub(crate) emulation: &'a Emulation,
     /// Counted since the last snapshot.
     pub(crate) interval: &'a Sums,
     /// Counted since the start.
     pub(crate) total: &'a Sums,
-    /// What is known of when packets arrived.
+    /// Arrival times of packets.
     pub(crate) instants: Instants<'a>,
     /// Since traffic started.
     pub(crate) at: Nanos,

@@ -73,7 +73,7 @@ impl TrialOutages {
     }
 }
 
-/// What is known of when packets of streams arrived.
+/// Arrival times of streams' packets.
 #[derive(Clone, Copy)]
 pub(crate) struct Instants<'a> {
     /// When the first and the last one did.

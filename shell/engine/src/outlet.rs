@@ -27,7 +27,7 @@ impl Outlet {
         Self { cap, waiting: VecDeque::new() }
     }
 
-    /// Whether nothing waits: who makes frames of its own accord makes more only then.
+    /// Whether nothing waits: senders of unsolicited frames make more only then.
     pub(crate) fn is_free(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -1,12 +1,12 @@
-//! Notes on what real peers do, where it explains a figure: without them an agent that speaks every 30 s looks absent, a server that
-//! pings an address first looks slow. Facts with versions are in the documentation.
+//! Notes on the behaviour of real peers, where it explains a figure: without them an agent that sends every 30 s looks
+//! absent, a server that pings an address first looks slow. Facts with versions are in the documentation.
 //!
 //! Not here: verdicts. A note changes no figure.
 
 use result::{LatencyResult, Named, PortResult};
 use units::Nanos;
 
-/// Interval of LLDPDUs (IEEE 802.1AB clause 9.2.5.5, lldpd's default); agents do not answer newcomers.
+/// Interval of LLDPDUs (IEEE 802.1AB clause 9.2.5.5, lldpd's default); agents do not respond to new neighbours.
 const LLDP_INTERVAL: Nanos = Nanos::from_secs(30);
 /// A median time to a lease from which on a server's check of the address is likely: ISC dhcpd waits 1 s for its ping, dnsmasq 3 s.
 const CHECKED: Nanos = Nanos::from_millis(900);

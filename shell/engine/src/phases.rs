@@ -75,7 +75,7 @@ impl Phases {
         part.most.iter_mut().zip(bounds).for_each(|(most, bound)| *most = (*most).max(*bound));
     }
 
-    /// What was counted of one side in a phase, if it has begun.
+    /// Counts of one side in a phase, if it has begun.
     pub(crate) fn of(&self, phase: &Phase, index: usize) -> Option<SessionCounts> {
         let first = self.cuts.binary_search(&phase.from).ok()? + 1;
         let last = self.cuts.binary_search(&phase.to).ok()?;

@@ -39,16 +39,16 @@ enum Stage {
 struct Entry {
     name: String,
     folder: PathBuf,
-    /// Of a folder for temporary files: it is in use. Without it, logs are for the user, whom the result tells.
+    /// Marks a folder for temporary files as in use. Without it, logs are for the user, named in the result.
     _marker: Option<Marker>,
     stage: Arc<Mutex<Stage>>,
-    /// What of it runs, in the order it was started.
+    /// Its running programs, in the order of their start.
     programs: Arc<Mutex<Vec<Program>>>,
     ends: Arc<AtomicBool>,
     starter: Option<JoinHandle<()>>,
 }
 
-/// What the result says of an entry.
+/// Result of an entry.
 pub(crate) struct ProtocolState {
     pub(crate) name: String,
     pub(crate) folder: PathBuf,
@@ -65,7 +65,7 @@ pub(crate) struct Protocols {
 }
 
 impl Protocols {
-    /// Starts the programs of `plan`; `namespaces` are those of its ports. They run on `cores`.
+    /// Starts the programs of `plan`; `namespaces` are its ports'. They run on `cores`.
     pub(crate) fn start(
         plan: &Plan,
         namespaces: &[Option<&Namespace>],
@@ -101,7 +101,7 @@ impl Protocols {
         Ok(up)
     }
 
-    /// What there is to say of each.
+    /// Result of each.
     pub(crate) fn states(&self) -> Vec<ProtocolState> {
         let state = |entry: &Entry| {
             let programs = lock(&entry.programs);
@@ -170,7 +170,7 @@ impl Entry {
     }
 }
 
-/// Brings an entry up, on a thread of its own.
+/// Brings an entry up, on a separate thread.
 struct Start {
     begun: Instant,
     timeout: Duration,
@@ -235,7 +235,7 @@ impl Start {
         })
     }
 
-    /// Waits until `condition` holds; `what` says what is missing if it does not in time.
+    /// Waits until `condition` holds; `what` names the condition in the error of a timeout.
     fn wait(&self, what: &str, mut condition: impl FnMut() -> Result<bool, String>) -> Result<(), String> {
         loop {
             self.alive()?;

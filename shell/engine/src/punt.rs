@@ -44,9 +44,9 @@ pub(crate) struct Punt {
 }
 
 impl Punt {
-    /// Makes the interfaces of `hosts`, those of the plan, behind a port with `queues` receive queues and frames of
-    /// `frame_len_max` bytes at most; `tells` is whether it [says](port::PortFacts::tells_unfinished_checksums) which of them have
-    /// unfinished checksums. The thread runs on `cores`.
+    /// Makes the interfaces of `hosts`, the plan's, behind a port with `queues` receive queues and frames of
+    /// `frame_len_max` bytes at most; `tells` is whether it [reports](port::PortFacts::tells_unfinished_checksums)
+    /// which of them have unfinished checksums. The thread runs on `cores`.
     pub(crate) fn open(
         port: &PortPlan,
         punt: &PuntPlan,

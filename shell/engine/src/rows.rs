@@ -188,7 +188,7 @@ pub(crate) fn ports(
     all
 }
 
-/// What is known of a port only at the end.
+/// Facts about a port that are known only at the end.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct PortEnd {
     pub(crate) unsent: u64,
@@ -197,7 +197,7 @@ pub(crate) struct PortEnd {
     pub(crate) punts_dropped: (u64, u64),
     /// Queues it sends with.
     pub(crate) queues: usize,
-    /// What happened to its link meanwhile.
+    /// Changes of its link meanwhile.
     pub(crate) links: Vec<LinkEvent>,
     /// Neighbours of its hosts that were followed.
     pub(crate) moves: Vec<NeighbourMove>,
@@ -329,7 +329,7 @@ fn sent_bytes(trial: &Trial<'_>, sums: &Sums, index: usize) -> u64 {
     }
 }
 
-/// Whether a stream's arrivals say something: it should come back here, or it did.
+/// Whether a stream's arrivals are meaningful: it should come back here, or it did.
 pub(crate) fn is_counted(stream: &TrialStream, totals: &StreamTotals) -> bool {
     stream.is_counted() && (stream.to.is_some() || totals.counts.received > 0)
 }
@@ -423,7 +423,7 @@ fn join(sum: Option<Undisturbed>, of: &StreamTotals) -> Undisturbed {
     sum
 }
 
-/// What a row of the result is made of.
+/// Data of a row of the result.
 struct Row<'a> {
     requested_pps: Option<f64>,
     /// Absent for the sum of several.
@@ -434,7 +434,7 @@ struct Row<'a> {
     /// Those of them that should have come back.
     measured_tx: u64,
     tx_bytes: u64,
-    /// Absent if arrivals say nothing.
+    /// Absent if arrivals are meaningless.
     counts: Option<&'a Counts>,
     /// Whether more than their number is known of arrivals.
     is_measured: bool,
@@ -457,7 +457,7 @@ struct Row<'a> {
     replay: Option<ReplayResult>,
 }
 
-/// What a capture did not give as it stands.
+/// Packets of a capture that were not sent unmodified.
 fn replayed(report: &CaptureReport) -> ReplayResult {
     let (wrong, repaired) = report.wrong_checksums();
     let fitted = &report.fitted;
@@ -614,8 +614,8 @@ impl Row<'_> {
     }
 }
 
-/// Packets per second a stream asked for; `None` if it takes what there is, if others decide when its turn is, or, of a
-/// rate that changes, over a part of the trial.
+/// Requested packets per second of a stream; `None` at maximum rate, if other streams trigger it, or, for a changing
+/// rate, over a part of the trial.
 fn requested(stream: &TrialStream, span: Nanos, whole: bool) -> Option<f64> {
     let rest = stream.time_in(span).since(stream.load.start_delay);
     let seconds = rest.as_secs_f64();

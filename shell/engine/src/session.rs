@@ -61,9 +61,9 @@ impl Session {
         Self { plan, rig, attended: false, grown: None }
     }
 
-    /// Says whether somebody attends the trial: then it waits neither for BGP sessions nor for OSPF and IS-IS adjacencies, nor,
-    /// if it sends nothing, for neighbours that do not answer, and it goes on after all is sent, until it is stopped or its
-    /// duration is over.
+    /// Sets whether the trial is attended: then it waits neither for BGP sessions nor for OSPF and IS-IS adjacencies,
+    /// nor, if it sends nothing, for neighbours that do not reply, and it continues after everything is sent, until it
+    /// is stopped or its duration is over.
     #[must_use]
     pub fn attended(self, attended: bool) -> Self {
         Self { attended, ..self }
@@ -208,8 +208,8 @@ impl Session {
         Ok(document)
     }
 
-    /// Holds the plan's criteria against a document of its trial, and says how much was achieved. [`run`](Self::run) and
-    /// [`simulate`](Self::simulate) have done so; do it again after adding to a document.
+    /// Evaluates the plan's criteria on a document of its trial, and computes how much was achieved. [`run`](Self::run)
+    /// and [`simulate`](Self::simulate) have done so; repeat it after adding to a document.
     pub fn judge(&self, document: &mut ResultDocument) {
         document.criteria = trust::judge_criteria(&self.plan.criteria, document);
         document.achieved = Some(achieved(self.grown.as_ref().unwrap_or(&self.plan), document));
@@ -249,7 +249,7 @@ fn add_machine(document: &mut ResultDocument, watched: &WatchedMachine) {
     }
 }
 
-/// Says what became of the programs that spoke control protocols.
+/// Adds the results of control-protocol programs.
 fn tell_protocols(document: &mut ResultDocument, protocols: &Protocols) {
     for state in protocols.states() {
         if let Some(reason) = &state.ended {

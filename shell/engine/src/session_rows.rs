@@ -45,7 +45,7 @@ fn seconds(span: Nanos) -> f64 {
     span.as_secs_f64().max(1e-9)
 }
 
-/// What was counted of one side.
+/// Counts of one side.
 #[derive(Default)]
 struct Seen {
     counts: SessionCounts,
@@ -54,7 +54,7 @@ struct Seen {
     most_seen: Option<u64>,
 }
 
-/// What one side counted.
+/// Result of one side.
 fn side(seen: &Seen, windows: Windows, is_client: bool) -> SideResult {
     let Seen { counts, progress, most_seen } = seen;
     let SessionCounts { app, tcp, .. } = counts;
@@ -89,12 +89,12 @@ fn side(seen: &Seen, windows: Windows, is_client: bool) -> SideResult {
     }
 }
 
-/// Requests, without those that servers said they had not looked at.
+/// Requests, except the ones that servers reported as not processed.
 fn requests(counts: &Counts) -> u64 {
     counts.requests.saturating_sub(counts.http2.unprocessed + counts.http3.unprocessed)
 }
 
-/// Share of requests without a complete response of a good status. What is on its way counts as failed.
+/// Share of requests without a complete response of a good status. Requests in flight count as failed.
 fn failed_requests(counts: &Counts) -> f64 {
     let requests = requests(counts);
     let good = counts.transactions.saturating_sub(counts.error_responses).min(requests);
@@ -212,7 +212,7 @@ fn part_row(counts: &Counts) -> PartResult {
     }
 }
 
-/// Sessions per second asked for on average in the part of `span` in which sessions were due.
+/// Requested sessions per second on average in the part of `span` in which sessions were due.
 fn requested(plan: &SessionPlan, counts: &SessionCounts, span: Nanos) -> Option<f64> {
     match &plan.load.open {
         OpenRate::Max => None,
@@ -258,7 +258,7 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
         .collect()
 }
 
-/// What the main side counted in each phase of the load that has begun.
+/// Counts of the main side in each phase of the load that has begun.
 fn phases(index: usize, plan: &SessionPlan, sums: &Sums, end: Nanos) -> Named<PhaseResult> {
     let row = |phase: Phase| {
         let counts = sums.phases.of(&phase, SessionCounts::index(index, Side::Client))?;

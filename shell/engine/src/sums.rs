@@ -1,4 +1,4 @@
-//! What all workers counted, added up.
+//! Sums of all workers' counts.
 
 use crate::counts::interval::{Interval, PortCounts, Shape};
 use crate::counts::sessions::SessionCounts;
@@ -21,11 +21,11 @@ pub(crate) struct Sums {
     pub(crate) sent_late: Vec<u64>,
     pub(crate) pacing: Vec<PacingRecord>,
     pub(crate) ports: Vec<PortCounts>,
-    /// By worker: their most sessions at a time can't be told from each other's sums.
+    /// By worker: their maximum numbers of sessions can't be derived from each other's sums.
     sessions: Vec<Vec<SessionCounts>>,
     /// Between which bounds the most sessions at a time lie, by place in a list of all; empty if not noted.
     most: Vec<Most>,
-    /// What sessions had done when sending was over, by place in a list of all; empty before that.
+    /// Sessions' progress when sending was over, by index in a list of all; empty before that.
     progress: Vec<SessionProgress>,
     /// Of a whole trial: the same by phase of the load.
     pub(crate) phases: Phases,
@@ -35,13 +35,13 @@ pub(crate) struct Sums {
 /// Between which bounds the most sessions at a time of all workers lie.
 #[derive(Debug, Clone, Copy, Default)]
 struct Most {
-    /// There were so many at the end of a span.
+    /// Number at the end of a span.
     seen: u64,
     /// In no span did the maxima of all workers add up to more.
     bound: u64,
 }
 
-/// What rates of sessions count.
+/// Counts for rates of sessions.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SessionProgress {
     pub(crate) transactions: u64,
@@ -130,13 +130,13 @@ impl Sums {
         self.progress = (0..sides).map(|index| SessionProgress::of(&self.side(index))).collect();
     }
 
-    /// What sessions of an entry on one side did in the time that rates count over.
+    /// Progress of an entry's sessions on one side in the time that rates cover.
     pub(crate) fn progress(&self, entry: usize, side: Side) -> SessionProgress {
         let index = SessionCounts::index(entry, side);
         self.progress.get(index).copied().unwrap_or_else(|| SessionProgress::of(&self.side(index)))
     }
 
-    /// What came of the sessions of an entry on one side.
+    /// Counts of an entry's sessions on one side.
     pub(crate) fn sessions(&self, entry: usize, side: Side) -> SessionCounts {
         self.side(SessionCounts::index(entry, side))
     }
@@ -150,8 +150,8 @@ impl Sums {
         all
     }
 
-    /// How many sessions of an entry on one side there were at least at the busiest instant: several workers, applications and
-    /// hosts have their maxima at instants of their own, so `active_max` is a bound then.
+    /// Lower bound of the maximum number of an entry's sessions on one side: several workers, applications and hosts
+    /// have their maxima at different instants, so `active_max` is an upper bound then.
     pub(crate) fn most_seen(&self, entry: usize, side: Side) -> Option<u64> {
         let index = SessionCounts::index(entry, side);
         let has_parts = |counts: &SessionCounts| counts.members.len() > 1 || counts.hosts.len() > 1;

@@ -45,13 +45,13 @@ const SHORTFALL_MAX: f64 = 0.001;
 const FULL: f64 = 0.95;
 /// Share of foreign frames that may look damaged by chance: the mark has 24 bits.
 const LOOKALIKES: f64 = 1e-6;
-/// What is said of an interface whose other end is down or unplugged, which some tests do to a device.
+/// Text for an interface whose other end is down or unplugged, which some tests do to a device.
 pub const CARRIER_LOST: &str = "lost its carrier";
 /// Length and rate of the loop-back that measures the tester itself.
 const SELF_TEST: Nanos = Nanos::from_millis(5);
 const SELF_TEST_RATE: Pps = Pps::new(200_000);
 
-/// Whether a reason of a verdict says that other processes, or the tester's machine, held it up, and nothing else.
+/// Whether a reason of a verdict is only a disturbance by other processes, or the tester's machine.
 pub fn is_disturbance(reason: &str) -> bool {
     reason.starts_with("worker ") || reason.contains(" left back to back ")
 }
@@ -168,7 +168,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// What another process has sent is known by what arrived.
+    /// Traffic sent by another process is known by its arrivals.
     fn judge_sender(&self, verdict: &mut Findings) {
         if self.trial.plan.sent_elsewhere.is_none() {
             return;
@@ -322,7 +322,7 @@ impl Evidence<'_> {
         self.sums.workers.iter().any(|time| time.busy_ns as f64 > time.total_ns as f64 * FULL)
     }
 
-    /// What happened to the ports' own interfaces is not the device's loss.
+    /// Changes of the ports' own interfaces are not the device's loss.
     fn judge_links(&self, verdict: &mut Findings) {
         for (port, end) in self.ends.iter().enumerate() {
             for event in &end.links {
@@ -444,7 +444,7 @@ impl Evidence<'_> {
 }
 
 impl Evidence<'_> {
-    /// Test packets whose numbers can't be right, or are too old to tell what they are.
+    /// Test packets whose numbers can't be right, or are too old to be identified.
     fn judge_numbers(&self, verdict: &mut Findings) {
         let counted = |count: fn(&measure::Counts) -> u64| {
             let streams = self.sums.arrivals.streams.iter().map(|stream| count(&stream.counts));

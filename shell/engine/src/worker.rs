@@ -1,7 +1,7 @@
 //! One core's share of a trial: it owns its queues, streams and counters, shares nothing and locks nothing.
 //!
-//! A turn of the loop: send what is due, take in what has come, answer what is asked. Time is asked of a clock that is
-//! handed in, so the same worker runs on the processor's counter and in a simulation.
+//! A turn of the loop: send due packets, process arrivals, reply to requests. Time is read from a clock that is passed
+//! in, so the same worker runs on the processor's counter and in a simulation.
 
 pub(crate) mod addition;
 pub(crate) mod arrivals;
@@ -46,7 +46,7 @@ use watch::Watch;
 /// Turns for which timers may wait while frames are taken in.
 const CROWDED_MAX: u32 = 64;
 
-/// What a worker hands over when it ends.
+/// Data that a worker passes on when it ends.
 pub(crate) struct LastReport {
     pub(crate) interval: Box<Interval>,
     pub(crate) jitter: Vec<Jitter>,
@@ -54,7 +54,7 @@ pub(crate) struct LastReport {
     pub(crate) undisturbed_jitter: Vec<Jitter>,
     /// Of each stream whether no pause came since its newest packet left.
     pub(crate) is_quiet_since: Vec<bool>,
-    /// Packets of each stream that had been sent when its newest left, as their numbers say.
+    /// Packets of each stream that had been sent when its newest left, by their numbers.
     pub(crate) numbered: Vec<u64>,
     /// Packets due that were never sent, for each port.
     pub(crate) unsent: Vec<u64>,
@@ -92,7 +92,7 @@ pub(crate) struct Worker<'a> {
     /// Whether everything was sent, and servers of sessions know.
     through: bool,
     last_departure: Nanos,
-    /// Whether there are pings or hosts that control looks after, whose answers other frames may be.
+    /// Whether there are pings or hosts that control runs, to which other frames may be replies.
     overhears: bool,
     /// Departures of the frames of pings, and surveys.
     reports: Vec<HostEvent>,
@@ -100,7 +100,7 @@ pub(crate) struct Worker<'a> {
     watch: Watch,
     /// When it may sleep, if it may at all.
     rest: Option<Rest>,
-    /// Of test packets, those sent and received when `rest` was told last.
+    /// Of test packets, the ones sent and received at the last report of `rest`.
     noted: (u64, u64),
 }
 
@@ -277,7 +277,7 @@ impl<'a> Worker<'a> {
         self.rest.as_mut()?.until(now, due)
     }
 
-    /// What wakes it.
+    /// Descriptors that wake it.
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.receivers.iter().filter_map(Receiver::descriptor)
     }
@@ -430,7 +430,7 @@ impl<'a> Worker<'a> {
         self.flows_mut().for_each(|flows| flows.stop(at));
     }
 
-    /// Sends more streams and goes on with `empty`, which has room for them; hands over what was counted.
+    /// Sends more streams and continues with `empty`, which has room for them; returns the counts.
     pub(crate) fn add(&mut self, more: Addition, empty: Box<Interval>) -> Box<Interval> {
         let Addition { loads, hosts, expected, marks, longest, lets_rest } = more;
         self.rest = self.rest.take().filter(|_| lets_rest);
@@ -447,7 +447,7 @@ impl<'a> Worker<'a> {
         counted
     }
 
-    /// Hands over what was counted and goes on with `empty`.
+    /// Returns the counts and continues with `empty`.
     pub(crate) fn swap(&mut self, mut empty: Box<Interval>) -> Box<Interval> {
         self.interval.long_turns_ns += self.watch.take_long_turns();
         self.recorder.swap(&mut empty.arrivals);

@@ -17,12 +17,12 @@ const STEP: Nanos = Nanos::from_micros(100);
 const OLD: [u8; 6] = [2, 0, 0, 0, 0, 0x0a];
 const NEW: [u8; 6] = [2, 0, 0, 0, 0, 0x0b];
 
-/// What happens to the router's side of a link.
+/// Event on the router's side of a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Event {
     /// It has this hardware address from now on.
     Moves([u8; 6]),
-    /// It says so.
+    /// It announces the change.
     Announces,
 }
 
@@ -166,7 +166,7 @@ impl VirtualClock for Time {
     }
 }
 
-/// Runs a profile before such a router, whose sides have these events, the last one first; on so many workers.
+/// Runs a profile before such a router, whose sides have these events, the last one first; on this number of workers.
 fn run(profile: &str, workers: u16, events: [Vec<(Nanos, Event)>; 2]) -> (ResultDocument, World) {
     let plan = profile::load(profile).unwrap_or_else(|errors| panic!("{errors:#?}"));
     let request = PortRequest { queues: workers, frame_len_max: 1518, confined: false };

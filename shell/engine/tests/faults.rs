@@ -1,4 +1,5 @@
-//! A part of the tester that fails ends the run at once; what was counted stays, the ports are free, and the result says why.
+//! A part of the tester that fails ends the run immediately; counts are kept, the ports are free, and the result gives
+//! the reason.
 #![cfg(debug_assertions)]
 
 mod common;
@@ -18,7 +19,7 @@ use units::Nanos;
 /// One fault at a time in a process.
 static ONE: Mutex<()> = Mutex::new(());
 
-/// What happens at snapshots.
+/// Behaviour at snapshots.
 #[derive(Default)]
 struct Faulty {
     /// The part that is to fail as soon as packets were counted, and at which pass from then.

@@ -1,8 +1,9 @@
-//! Known answers under load: devices of known loss, order and delay, measured in real time while something disturbs the tester.
+//! Known results under load: devices of known loss, order and delay, measured in real time while something disturbs the
+//! tester.
 //!
-//! The devices are between two in-process ports and do what they do by number and instant, so nothing that disturbs the
-//! tester disturbs them. What is told as sure must be right in every run, and bounds must have the truth between them.
-//! `EAGRE_KNOWN_ANSWERS=50` repeats each case so often.
+//! The devices are between two in-process ports and act by packet number and time, so that disturbances of the tester
+//! do not affect them. Figures reported as certain must be right in every run, and bounds must enclose the true value.
+//! `EAGRE_KNOWN_ANSWERS=50` sets the number of repetitions of each case.
 
 mod common;
 
@@ -26,12 +27,12 @@ const RATE: &str = "20kpps";
 /// A twentieth of it is the shortest pause: what holds the tester up for less is in its latencies.
 const DELAY: Nanos = Nanos::from_millis(1);
 
-/// What a device does.
+/// Behaviour of a device.
 #[derive(Debug, Clone, Copy, Default)]
 struct Rules {
-    /// Drops every so many-th packet; 0: none.
+    /// Drops every n-th packet; 0: none.
     drops_every: u64,
-    /// Holds every so many-th packet back until three more have passed; 0: none.
+    /// Holds every n-th packet back until three more have passed; 0: none.
     holds_every: u64,
     delay: Nanos,
     /// Forwards nothing from one instant after its first packet until another.
@@ -192,7 +193,7 @@ fn around(device: &Shared, clock: &Arc<TscClock>) -> Vec<Box<dyn Port>> {
     vec![side("ring:a", device, &back), side("ring:b", &back, device)]
 }
 
-/// What disturbs the tester.
+/// Disturbance of the tester.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
     None,
@@ -202,7 +203,7 @@ enum Trouble {
     Stops,
 }
 
-/// What goes on beside a trial, until it is dropped.
+/// Disturbance beside a trial, until it is dropped.
 struct Beside {
     over: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<()>>,
@@ -267,7 +268,7 @@ fn runs() -> u64 {
     std::env::var("EAGRE_KNOWN_ANSWERS").ok().and_then(|runs| runs.parse().ok()).unwrap_or(2)
 }
 
-/// Whether `truth` is what the figure says, or lies between its bounds; and whether it is told as sure.
+/// Whether `truth` equals the figure, or lies between its bounds; and whether it is reported as certain.
 fn check(document: &ResultDocument, path: &str, truth: f64) -> bool {
     match document.standing(path) {
         Standing::Holds { value, .. } => {
@@ -341,7 +342,7 @@ fn a_known_outage_lies_between_its_bounds() {
     });
 }
 
-/// Bursts after pauses overflow a device that loses nothing at the rate it is asked for.
+/// Bursts after pauses overflow a device that loses nothing at the requested rate.
 #[test]
 fn losses_that_pauses_bring_about_are_not_the_devices() {
     let rules =

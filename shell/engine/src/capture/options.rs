@@ -1,10 +1,10 @@
-//! What to capture, and where to.
+//! Source and destination of a capture.
 
 use pcap::Direction;
 use std::path::PathBuf;
 use units::Nanos;
 
-/// What to capture of a port, and where to.
+/// Packets of a port to capture, and the destination.
 #[derive(Debug, Clone)]
 pub(crate) struct CaptureOptions {
     /// The port's name, as files show it.
@@ -28,7 +28,7 @@ pub(crate) struct CaptureOptions {
 }
 
 impl CaptureOptions {
-    /// Whole packets of both directions into one file, 16 MiB for each ring, instants as the workers tell them.
+    /// Whole packets of both directions into one file, 16 MiB for each ring, with the workers' timestamps.
     pub(crate) fn new(interface: impl Into<String>, path: impl Into<PathBuf>) -> Self {
         Self {
             interface: interface.into(),
@@ -51,7 +51,7 @@ pub(crate) enum Keep {
     All,
     /// All in one file after the other: `name_00001.pcapng`, …
     Rotate {
-        /// What fills a file.
+        /// Limit of a file.
         every: Every,
         /// How many files are left at the end: the last ones. `None` is all of them.
         files_max: Option<u32>,
@@ -65,7 +65,7 @@ pub(crate) enum Keep {
     },
 }
 
-/// What fills a file. A file has one packet at least.
+/// Limit of a file. A file has one packet at least.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Every {
     /// Its size, bytes, without the statistics at its end.
@@ -77,9 +77,9 @@ pub(crate) enum Every {
 /// Which way packets go that are captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Directions {
-    /// What the port receives.
+    /// Received packets.
     Received,
-    /// What it sends.
+    /// Sent packets.
     Sent,
     /// Both.
     Both,

@@ -1,10 +1,10 @@
-//! What a capture counted, left behind, or failed with.
+//! Counters, files and errors of a capture.
 
 use filter::FilterError;
 use std::io;
 use std::path::PathBuf;
 
-/// What was counted so far. Packets that go the other way are not even seen.
+/// Counters so far. Packets of the other direction are not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct CaptureCounts {
     /// Packets that went past.
@@ -17,7 +17,7 @@ pub(super) struct CaptureCounts {
     pub dropped: u64,
 }
 
-/// What came of a capture.
+/// Outcome of a capture.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaptureOutcome {
     /// The files that are left, oldest first.

@@ -3,7 +3,7 @@
 use pcap::Direction;
 use units::Nanos;
 
-/// What stands before a packet in a ring.
+/// Header of a packet in a ring.
 pub(super) struct RecordHead {
     pub(super) at: Nanos,
     pub(super) direction: Direction,

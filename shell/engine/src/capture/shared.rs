@@ -1,4 +1,4 @@
-//! What the taps and the writer of a capture share.
+//! State shared by the taps and the writer of a capture.
 
 use super::outcome::CaptureCounts;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
@@ -11,9 +11,9 @@ const OFF: u8 = 1;
 /// Nobody takes packets any more.
 const ENDED: u8 = 2;
 
-/// What taps and writer share.
+/// State shared by taps and writer.
 pub(super) struct Shared {
-    /// What becomes of packets: [`TAKING`], [`OFF`] or [`ENDED`].
+    /// Mode: [`TAKING`], [`OFF`] or [`ENDED`].
     state: AtomicU8,
     /// Packets that are where they belong, stored by the thread that writes.
     pub(super) written: AtomicU64,

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Nanos;
 
-/// What a file is written through.
+/// Size of a file's write buffer.
 const BUFFER_BYTES: usize = 256 << 10;
 /// Memory a kept packet takes besides its bytes.
 const KEPT_BYTES: u64 = (size_of::<Kept>() + 16) as u64;
@@ -45,7 +45,7 @@ pub(super) struct Sink {
     on_the_way: u64,
 }
 
-/// What a sink has to say at the end.
+/// Report of a sink at the end.
 pub(super) struct Ended {
     pub(super) files: Vec<PathBuf>,
     pub(super) captured: u64,
@@ -131,7 +131,7 @@ impl Sink {
     }
 }
 
-/// What the disk has against a file.
+/// Error of the disk for a file.
 pub(super) struct Failure {
     path: PathBuf,
     source: io::Error,
@@ -247,7 +247,7 @@ impl Files {
 
     /// Whether the next packet goes to another file.
     fn is_full(&self, at: Nanos, bytes: usize) -> bool {
-        /// What stands around a packet at most: block, padding, and the option with its direction.
+        /// Maximum overhead of a packet: block, padding, and the option with its direction.
         const AROUND: u64 = 32 + 3 + 12;
         let Some(first_at) = self.current.as_ref().and_then(|open| open.first_at) else { return false };
         let written = self.current.as_ref().map_or(0, |open| open.writer.written());

@@ -39,7 +39,7 @@ struct Staged {
     mark: Mark,
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fate {
     Unmatched,
@@ -91,8 +91,8 @@ impl Tap {
         self.tell(at);
     }
 
-    /// Takes a packet that is handed to the port next, up to [`BURST`] of them, in the order of the burst. What becomes
-    /// of it is up to [`Tap::commit`].
+    /// Adds a packet that is passed to the port next, up to [`BURST`] of them, in the order of the burst.
+    /// [`Tap::commit`] decides its fate.
     #[inline]
     pub(crate) fn stage(&mut self, at: Nanos, frame: &[u8]) {
         if !self.wants(Direction::Sent) {

@@ -64,13 +64,13 @@ impl CaptureWriter {
         self.shared.written.load(Ordering::Relaxed) == self.shared.counts().captured || !self.is_running()
     }
 
-    /// What was counted so far. What the disk refuses is counted at the end only.
+    /// Counters so far. Packets that the disk refuses are counted at the end only.
     #[cfg(test)]
     pub(super) fn counts(&self) -> CaptureCounts {
         self.shared.counts()
     }
 
-    /// Whether the capture goes on: not if the disk refused a packet, or all taps are gone.
+    /// Whether the capture is active: not if the disk refused a packet, or all taps are gone.
     pub(crate) fn is_running(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
@@ -133,7 +133,7 @@ impl Ring {
     }
 }
 
-/// What the thread owns.
+/// State owned by the thread.
 struct Run {
     rings: Vec<Ring>,
     packet: Vec<u8>,

@@ -77,7 +77,7 @@ impl Captures {
         }
     }
 
-    /// Why a capture has ended that nobody ended, if it was not the disk: its result says that.
+    /// Why a capture ended unexpectedly, other than because of the disk: its result has that.
     pub(crate) fn failure(&self) -> Option<String> {
         let failed = self.writers.iter().find(|(_, writer)| writer.has_failed());
         failed.map(|(port, _)| {

@@ -1,8 +1,8 @@
-//! Commands to a running trial, each answered once: done, or why not.
+//! Commands to a running trial, each with one reply: done, or the reason of a failure.
 //!
-//! [`channel`] makes both ends. Whoever steers a trial keeps a [`Control`]; the trial takes its [`Commands`].
+//! [`channel`] makes both ends. The controlling side keeps a [`Control`]; the trial takes its [`Commands`].
 //!
-//! Invariant: a request is answered or dropped, and a dropped one reads as [`CommandError::Ended`].
+//! Invariant: a request gets a reply or is dropped, and a dropped one reads as [`CommandError::Ended`].
 
 use profile::Plan;
 use result::ProtocolStates;
@@ -13,12 +13,12 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll};
 use units::{Load, Nanos, Pps};
 
-/// What a running trial can be asked to do.
+/// A command to a running trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command {
     /// Change the rate of streams.
     SetRate(RateCommand),
-    /// Send more streams. What is sent already goes on as it would.
+    /// Send more streams. Running streams are not affected.
     AddStreams(NewStreams),
     /// Send some streams no more. Their counters stay.
     RemoveStreams(RemoveCommand),
@@ -26,12 +26,13 @@ pub enum Command {
     CountArrivals(ArrivalsCommand),
     /// Switch the capture of a port on or off. Before traffic starts, this is done first.
     SetCapture(CaptureCommand),
-    /// Send echo requests until one is answered. Not sent if nobody awaits the reply any more.
+    /// Send echo requests until one gets a reply. Not sent if the caller has gone.
     Ping(PingCommand),
     /// Change what hosts do by themselves: BGP sessions, OSPF and IS-IS adjacencies and their routes, DHCP leases, PPPoE sessions. Possible before
     /// traffic starts, too.
     Protocol(ProtocolCommand),
-    /// Say how the protocols of hosts stand, with the routes of BGP peers and the LSAs and LSPs of OSPF and IS-IS neighbours that are kept, or without. Before traffic starts, too.
+    /// Return the state of hosts' protocols, with or without the stored routes of BGP peers and LSAs and LSPs of OSPF
+    /// and IS-IS neighbours. Also before traffic starts.
     AskProtocols {
         /// Whether with routes.
         routes: bool,
@@ -60,7 +61,7 @@ impl Eq for NewStreams {}
 pub struct RemoveCommand {
     /// Names: each of a stream, or of a stream with copies for all of them. None: all there are.
     pub streams: Vec<String>,
-    /// When, since traffic started; `None` is at once. What is due before is sent.
+    /// Time since traffic started; `None` is immediately. Packets due before are sent.
     pub at: Option<Nanos>,
 }
 
@@ -90,7 +91,7 @@ pub enum Speed {
     /// Millionths of the profile's rate: 0 pauses, 1,000,000 resumes. Of an entry of sessions with `open: max`, of its
     /// `concurrent`.
     Share(u32),
-    /// A rate of its own, for streams.
+    /// A new rate, for streams.
     Rate(Load),
     /// Sessions opened per second, for entries of sessions.
     Open(Pps),
@@ -148,7 +149,7 @@ pub struct PingCommand {
 /// A change of what hosts do by themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtocolCommand {
-    /// What happens.
+    /// Action.
     pub action: ProtocolAction,
     /// Name of the port; `None` is every port that has to do with it.
     pub port: Option<String>,
@@ -160,10 +161,10 @@ pub struct ProtocolCommand {
     pub delay: Option<Nanos>,
 }
 
-/// What happens to what hosts do by themselves.
+/// Action on the protocols of hosts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProtocolAction {
-    /// Routes are advertised, whatever their times say.
+    /// Routes are advertised, regardless of their times.
     Advertise,
     /// Routes are withdrawn.
     Withdraw,
@@ -173,17 +174,18 @@ pub enum ProtocolAction {
     Down,
     /// BGP sessions end as if the speakers restarted, and come up again after a time.
     Restart,
-    /// DHCP clients ask for more time; those without an address ask for one, and PPPoE clients without a session for one.
+    /// DHCP clients renew their leases; DHCP clients without an address and PPPoE clients without a session try to get
+    /// one.
     Renew,
     /// DHCP clients give their addresses back, PPPoE clients end their sessions.
     Release,
     /// LLDP agents and ports of lags speak again.
     Enable,
-    /// LLDP agents take back what they said, and forget their neighbours, and ports leave their lags, until further notice.
+    /// LLDP agents send a shutdown LLDPDU and remove their neighbours, and ports leave their LAGs, until enabled.
     Disable,
 }
 
-/// What an action is about.
+/// Target of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActionOn {
     /// BGP, OSPF and IS-IS.
@@ -194,7 +196,7 @@ pub(crate) enum ActionOn {
 }
 
 impl ProtocolAction {
-    /// What it is about.
+    /// Its target.
     pub(crate) fn on(self) -> ActionOn {
         match self {
             Self::Advertise | Self::Withdraw | Self::Up | Self::Down => ActionOn::Routes,
@@ -205,16 +207,16 @@ impl ProtocolAction {
     }
 }
 
-/// What came back for a command that was carried out.
+/// Reply to a command that was carried out.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Reply {
     /// Done.
     Done,
     /// The ping is over.
     Ping(PingReply),
-    /// Done, to so many ranges of routes, sessions or clients.
+    /// Done, for this number of ranges of routes, sessions or clients.
     Changed(u64),
-    /// How the protocols of hosts stand.
+    /// State of the hosts' protocols.
     Protocols(Box<ProtocolStates>),
 }
 
@@ -300,7 +302,7 @@ impl Control {
 }
 
 impl Commands {
-    /// For a trial that nobody steers.
+    /// For a trial without commands.
     pub fn none() -> Self {
         channel().1
     }
@@ -356,7 +358,7 @@ impl Request {
         self.answer(outcome.map(|()| Reply::Done).map_err(CommandError::Refused));
     }
 
-    /// Whether somebody still waits for the reply.
+    /// Whether the caller still waits for the reply.
     pub(crate) fn is_awaited(&self) -> bool {
         !self.reply.is_closed()
     }

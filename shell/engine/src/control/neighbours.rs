@@ -1,7 +1,8 @@
-//! Neighbours of a running trial: those that have another hardware address are followed, those that say nothing are asked.
+//! Neighbours of a running trial: changes of hardware addresses are followed, silent neighbours are probed.
 //!
-//! Workers hand over what frames said of neighbours; control decides, and tells all workers. Packets that went to the old address
-//! are known by their numbers: what was sent before a worker followed, and had not arrived when packets to the new one did.
+//! Workers pass on neighbours' addresses in frames; control decides, and informs all workers. Packets sent to the old
+//! address are identified by their numbers: sent before a worker followed, and not arrived when packets to the new one
+//! did.
 //!
 //! Not here: when a neighbour counts as moved ([`neighbour::Follower`]); what of the trial goes there (`trial::follow`).
 
@@ -20,7 +21,7 @@ const IN_FLIGHT: Nanos = Nanos::from_millis(20);
 /// From one survey to the next, and how long packets to the new address are waited for.
 const SURVEY_EVERY: Nanos = Nanos::from_millis(50);
 const SURVEYED: Nanos = Nanos::from_secs(1);
-/// Moves of a trial that are told one by one.
+/// Number of moves of a trial that are reported individually.
 const MOVES_MAX: usize = 64;
 
 /// A neighbour that was followed.
@@ -31,18 +32,18 @@ pub(crate) struct NeighbourMove {
     pub(crate) ip: IpAddr,
     pub(crate) from: Mac,
     pub(crate) to: Mac,
-    /// When that was heard, since traffic began.
+    /// Time of detection, since traffic began.
     pub(crate) at: Nanos,
-    /// Whether the neighbour was asked.
+    /// Whether the neighbour was probed.
     pub(crate) was_asked: bool,
-    /// Packets of measured streams that went to the old address in vain; `None` if none go there, or nobody knows.
+    /// Packets of measured streams lost at the old address; `None` if there are none, or if it is unknown.
     pub(crate) lost: Option<u64>,
     /// From when the last packet left that arrived by way of the old address, until packets went to the new one; `None` without such
     /// a packet, and if none was lost.
     pub(crate) took: Option<Nanos>,
 }
 
-/// How far a stream was when all workers were asked.
+/// Progress of a stream when all workers were polled.
 #[derive(Debug, Default)]
 struct Progress {
     /// Of each lane the packets sent when its newest that arrived left.
@@ -66,7 +67,7 @@ impl Progress {
     }
 }
 
-/// What all workers reported, one after the other.
+/// Reports of all workers, in order.
 #[derive(Debug, Default)]
 struct Round {
     reports: usize,
@@ -91,8 +92,8 @@ impl Round {
         }
     }
 
-    /// Packets that were sent before workers followed, which `self` tells of, and had not arrived when `later` was told; and
-    /// whether later ones have in every lane.
+    /// Packets in `self` that were sent before workers followed, and had not arrived by `later`; and whether later ones
+    /// have in every lane.
     fn lost(&self, later: &Self) -> (u64, bool) {
         let (mut lost, mut is_settled) = (0, true);
         for (stream, before) in &self.streams {
@@ -110,14 +111,14 @@ impl Round {
 /// A move whose packets are still being counted.
 #[derive(Debug)]
 struct Counting {
-    /// Its place among all moves that are told.
+    /// Its index among all reported moves.
     place: usize,
     detour: Arc<Detour>,
-    /// What workers reported when they followed.
+    /// Reports of workers when they followed.
     before: Round,
-    /// What they report since.
+    /// Reports since.
     after: Option<Round>,
-    /// When they are asked next, once they have followed.
+    /// Time of the next poll, once they have followed.
     next: Nanos,
 }
 
@@ -134,7 +135,7 @@ pub(crate) struct Neighbours {
 }
 
 impl Neighbours {
-    /// Those of a trial whose traffic starts at `epoch`, with so many workers.
+    /// Neighbours of a trial whose traffic starts at `epoch`, with this number of workers.
     pub(crate) fn new(trial: &Trial<'_>, workers: usize, epoch: Nanos) -> Self {
         let follower = |(port, hosts)| {
             let here = trial.known.iter().filter(|known| known.port == port && !known.is_given);
@@ -188,7 +189,7 @@ impl Neighbours {
         commands
     }
 
-    /// The moves, in the order in which they were heard, and how many more there were.
+    /// The moves, in the order of detection, and the number of further ones.
     pub(crate) fn end(self) -> (Vec<NeighbourMove>, u64) {
         let more = self.count - self.moves.len() as u64;
         (self.moves, more)

@@ -1,7 +1,7 @@
 //! Pings from the hosts behind a running trial's ports.
 //!
-//! Control keeps what is under way ([`neighbour::Ping`]); workers send the frames and hand over, with the instants of their
-//! clock, what may be an answer. So a round trip is measured where frames leave and arrive, on any number of workers.
+//! Control keeps pending pings ([`neighbour::Ping`]); workers send the frames and pass on possible replies, with the
+//! instants of their clock. So a round trip is measured where frames leave and arrive, on any number of workers.
 //!
 //! Not here: pings before a trial's traffic begins or after its end.
 
@@ -29,9 +29,9 @@ pub(crate) struct Pings<'a> {
     active: Vec<Active>,
     /// Those begun so far.
     begun: u64,
-    /// Whether workers were asked to hand over answers.
+    /// Whether workers pass on replies.
     overhears: bool,
-    /// Whether they are asked to anyway: control looks after hosts.
+    /// Whether they do so anyway: control runs hosts.
     always: bool,
 }
 

@@ -1,4 +1,4 @@
-//! From a rate command to what workers are told.
+//! Translates a rate command to workers' commands.
 
 use super::commands::{RateCommand, Speed};
 use crate::trial::{Trial, TrialStream};
@@ -13,7 +13,7 @@ use units::{Load, Nanos, Pps};
 const WHOLE_PPM: u32 = 1_000_000;
 
 impl RateCommand {
-    /// What workers do at `at` of the schedule's time.
+    /// Commands of workers at `at` of the schedule's time.
     ///
     /// # Errors
     /// Why the rate can't be set.
@@ -86,7 +86,7 @@ impl RateCommand {
     }
 }
 
-/// How many times as fast as its profile says an entry must open its sessions to have the rate `wanted`.
+/// Factor on an entry's planned rate for it to open sessions at the rate `wanted`.
 fn opened_at(entry: &SessionEntry, wanted: Pps) -> Result<Scale, String> {
     let plan = &entry.session;
     match &plan.load.open {
@@ -99,8 +99,8 @@ fn opened_at(entry: &SessionEntry, wanted: Pps) -> Result<Scale, String> {
 }
 
 impl Trial<'_> {
-    /// Streams at a share of their rate. One that sends as fast as it can is only held or not; `others` says whether
-    /// something else is changed.
+    /// Streams at a share of their rate. A stream at maximum rate can only be paused or not; `others` states whether
+    /// anything else is changed.
     fn share(
         &self,
         streams: Option<Vec<u32>>,
@@ -123,7 +123,7 @@ impl Trial<'_> {
         Ok(RateStep { streams: Some(streams), factor, at })
     }
 
-    /// Streams at a rate of their own.
+    /// Streams at a new rate.
     fn steps(&self, streams: Option<Vec<u32>>, load: Load, at: Nanos) -> Result<Vec<RateStep>, String> {
         let mut steps: Vec<RateStep> = Vec::new();
         for index in streams.unwrap_or_else(|| (0..self.streams.len() as u32).collect()) {
@@ -136,7 +136,7 @@ impl Trial<'_> {
         Ok(steps)
     }
 
-    /// How many times as fast as its profile says a stream must be to have the rate `load`.
+    /// Factor on a stream's planned rate for it to have the rate `load`.
     fn factor(&self, index: usize, load: Load) -> Result<Factor, String> {
         let (stream, plan) = (&self.streams[index], &self.plan.streams[index]);
         let own = stream.load.pace.mean_rate().filter(|own| own.micro() > 0);

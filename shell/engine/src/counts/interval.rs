@@ -1,4 +1,4 @@
-//! What a worker has counted since control last looked.
+//! Counts of a worker since the last swap.
 //!
 //! Control hands a worker an empty interval, the worker hands back the full one: a swap of pointers, however many
 //! streams there are.
@@ -9,10 +9,10 @@ use histogram::Scale;
 use measure::{DamageCounts, Damages, Egress, EgressCounts, Paths, Samples, Table};
 use sched::PacingRecord;
 
-/// Streams of a run up to which an observer may keep intervals of its own: of more, adding them up takes too long.
+/// Number of streams up to which an observer may keep separate intervals: for more, adding them up takes too long.
 pub const STREAMS_KEPT: usize = 20_000;
 
-/// Streams up to which each has a pacing record of its own.
+/// Number of streams up to which each has a separate pacing record.
 pub(crate) const PACING_RECORDS_MAX: usize = 256;
 
 /// Bytes of a table's buckets up to which all are made present. Of more, the page of each bucket and some thousand streams
@@ -22,7 +22,7 @@ const PRESENT_MAX: usize = 64 << 20;
 /// A worker that took no turn for so long was kept from its core: a burst takes microseconds, and where the device works
 /// inside the worker's own system calls, at most some milliseconds.
 pub(crate) const PAUSE_NS: u64 = 5_000_000;
-/// Time between turns that may already be a wait for the core, if the kernel says that the worker waited.
+/// Time between turns that may already be a wait for the core, if the kernel reports that the worker waited.
 pub(crate) const HITCH_NS: u64 = 1_000_000;
 
 /// One port's counters on one worker.
@@ -57,7 +57,7 @@ pub(crate) struct PortCounts {
     pub(crate) rx_not_steered: u64,
     /// Frames that may have been for hosts that control looks after, for which it had no time.
     pub(crate) rx_hosts_busy: u64,
-    /// Frames for the hosts' namespace, and those of them that found the ring to it full.
+    /// Frames for the hosts' namespace, and the ones dropped because the ring to it was full.
     pub(crate) rx_punted: u64,
     pub(crate) rx_punt_dropped: u64,
     /// Frames of the namespace that were sent, and those too long to be.
@@ -65,11 +65,11 @@ pub(crate) struct PortCounts {
     pub(crate) tx_punt_dropped: u64,
     /// Fragments to the port's hosts, and what became of their packets.
     pub(crate) fragments: FragmentCounts,
-    /// What arrived at the ends of tunnels.
+    /// Frames received at tunnel endpoints.
     pub(crate) tunnels: TunnelCounts,
 }
 
-/// What arrived at the ends of tunnels of sessions.
+/// Frames received at endpoints of sessions' tunnels.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct TunnelCounts {
     /// Frames taken out of tunnels.
@@ -78,9 +78,9 @@ pub(crate) struct TunnelCounts {
     pub(crate) unknown: u64,
     /// Frames to an end whose headers cannot be right.
     pub(crate) malformed: u64,
-    /// Frames inside for nobody here.
+    /// Inner frames without a receiver here.
     pub(crate) unclaimed: u64,
-    /// Echo requests of GTP-U answered.
+    /// GTP-U echo requests replied to.
     pub(crate) echoes: u64,
     /// Fragments inside, and what became of their packets.
     pub(crate) fragments: FragmentCounts,
@@ -178,7 +178,7 @@ pub(crate) struct Interval {
     pub(crate) overslept_max_ns: u64,
 }
 
-/// What an interval must have room for.
+/// Dimensions of an interval.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub(crate) streams: usize,
@@ -224,8 +224,9 @@ impl Shape {
         Self { streams, ..self }
     }
 
-    /// Bytes that a trial's counters take: two tables for each worker, and two sums, or a third for an observer that keeps intervals. Of buckets that are not made present
-    /// a quarter is counted, and of those of sums: sixty-fold latency from the fastest packet to the slowest.
+    /// Memory of a trial's counters, bytes: two tables for each worker, and two sums, or a third for an observer that
+    /// keeps intervals. Of buckets that are not made present a quarter is counted, and the buckets of sums: sixty-fold
+    /// latency from the fastest packet to the slowest.
     pub(crate) fn bytes(self, workers: usize) -> u64 {
         let buckets = self.scale.map_or(0, Scale::buckets) as u64;
         let paths = if self.has_paths { 40 * self.ports as u64 } else { 0 };

@@ -1,10 +1,10 @@
-//! What a worker counts of sessions.
+//! Session counts of a worker.
 
 use session::Counts;
 use session::plan::Side;
 use tcp::{StackCounts, TcpCounts};
 
-/// What was counted of one side of one entry.
+/// Counts of one side of one entry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SessionCounts {
     pub(crate) app: Counts,
@@ -23,19 +23,19 @@ pub(crate) struct SessionCounts {
 }
 
 impl SessionCounts {
-    /// Where those of an entry's side are in a list of all.
+    /// Index of an entry's side in a list of all.
     pub(crate) fn index(entry: usize, side: Side) -> usize {
         2 * entry + usize::from(side == Side::Server)
     }
 
-    /// Adds those of another worker.
+    /// Adds another worker's.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.app.merge(&other.app);
         self.each_part(other, Counts::merge);
         self.add_rest(other);
     }
 
-    /// Adds those of a later interval of the same worker.
+    /// Adds a later interval of the same worker.
     pub(crate) fn append(&mut self, later: &Self) {
         self.app.append(&later.app);
         self.each_part(later, Counts::append);

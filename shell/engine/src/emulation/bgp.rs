@@ -14,7 +14,7 @@ use std::net::IpAddr;
 use tcp::{GroupConfig, UnfinishedChecksums};
 use units::{Nanos, count};
 
-/// How long neighbours are asked for before speakers begin without some.
+/// Time to resolve neighbours before speakers begin without some.
 const RESOLVE: Nanos = Nanos::from_secs(5);
 
 /// BGP speakers of a port.
@@ -25,14 +25,14 @@ pub(super) struct Speakers {
     /// Names of the port's hosts.
     pub(super) hosts: Vec<String>,
     resolver: Resolver,
-    /// When neighbours were first asked for.
+    /// Time of the first request to neighbours.
     asked: Option<Nanos>,
     ready: Ready,
     /// Sessions in which a prefix could have several paths when it had ended.
     paths_at_end: Option<usize>,
     /// Sessions that were established when it had ended.
     pub(super) established_at_end: Option<usize>,
-    /// What makes a result invalid, known when traffic started.
+    /// Reasons for an invalid result, known when traffic started.
     pub(super) complaints: Vec<String>,
 }
 
@@ -91,7 +91,7 @@ impl Speakers {
         false
     }
 
-    /// Hosts with the next hops to their peers that have answered or were given, and whether they were given.
+    /// Hosts with the next hops to their peers that were resolved or given, and whether they were given.
     pub(super) fn neighbours(&self) -> impl Iterator<Item = (usize, IpAddr, Mac, bool)> {
         self.resolver.known()
     }
@@ -121,8 +121,8 @@ impl Speakers {
         if self.ready.has_begun() { self.machine.next_due() } else { self.resolver.next_due() }
     }
 
-    /// Whether traffic may start: all is told and the device has had its time, or it is too late. With `patient`
-    /// it may once sessions begin.
+    /// Whether traffic may start: everything is advertised and the settle time has passed, or the timeout. With
+    /// `patient` it may once sessions begin.
     pub(super) fn may_start(&mut self, now: Nanos, patient: bool) -> bool {
         let has_ended = self.plan.may_fail && self.machine.first_loss().is_some();
         has_ended || self.ready.may_start(now, patient, || self.machine.is_settled())
@@ -163,7 +163,7 @@ impl Speakers {
         self.machine.shut(now);
     }
 
-    /// Sessions that were established when traffic started, or ever if nobody waited for them.
+    /// Sessions established when traffic started, or ever if it did not wait for them.
     pub(super) fn established(&self) -> usize {
         let ever = |peer: &usize| self.machine.counts_of(*peer).established > 0;
         self.ready.there(self.plan.peers.len(), ever)

@@ -1,4 +1,4 @@
-//! Commands about what hosts do by themselves: which of them are meant, and how they stand.
+//! Commands to hosts' protocols: selection of hosts, and their state.
 
 use super::bgp::Speakers;
 use super::hosts::{Clients, Commanded, Emulation, PortEmulation};
@@ -21,7 +21,7 @@ use std::net::IpAddr;
 use units::Nanos;
 
 impl Emulation {
-    /// Carries out a request about protocols and answers it.
+    /// Carries out a request about protocols and sends the reply.
     pub(crate) fn carry_out(&mut self, now: Nanos, request: Request) {
         let ports = &mut self.ports;
         let answer = match &request.command {
@@ -272,7 +272,7 @@ fn change_speakers(speakers: &mut Speakers, now: Nanos, command: &ProtocolComman
     changed
 }
 
-/// How all stand at `now`; at most `limit` of each kind are listed.
+/// State of all at `now`; at most `limit` of each kind are listed.
 fn states(ports: &[PortEmulation], now: Nanos, with_routes: bool, limit: usize) -> ProtocolStates {
     let mut all = ProtocolStates::default();
     for port in ports {

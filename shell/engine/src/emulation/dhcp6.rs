@@ -18,7 +18,7 @@ pub(super) struct Clients6 {
     pub(super) machine: Dhcp6Clients,
     finder: RouterFinder,
     pub(super) timeout: Nanos,
-    /// Clients that had what they asked for when traffic started, and the router then.
+    /// Clients with their requested leases when traffic started, and the router then.
     bound: u32,
     /// Clients that had it when traffic had ended.
     holding_at_end: Option<u32>,
@@ -29,7 +29,7 @@ pub(super) struct Clients6 {
 }
 
 impl Clients6 {
-    /// Those of `plan`; the first has the hardware address `first` unless the profile says otherwise.
+    /// Clients of `plan`; the first has the hardware address `first` unless the profile sets one.
     pub(super) fn new(plan: &Dhcp6Plan, own: &HostPlan, first: Mac) -> Self {
         let mac = if plan.has_macs { plan.config.mac } else { first };
         let config = Dhcp6Config { mac, ..plan.config.clone() };
@@ -65,12 +65,12 @@ impl Clients6 {
         heard
     }
 
-    /// Whether all have what they asked for, and the router had time to advertise itself.
+    /// Whether all have their requested leases, and the router had time to advertise itself.
     pub(super) fn may_start(&self, now: Nanos) -> bool {
         self.machine.is_settled() && self.finder.is_settled(now)
     }
 
-    /// Traffic starts with those that are bound; returns why it can't if nobody is.
+    /// Traffic starts with the bound clients; returns the reason of a failure if none is.
     pub(super) fn start(&mut self, now: Nanos) -> Option<String> {
         self.machine.give_up();
         self.finder.give_up();
@@ -117,7 +117,7 @@ impl Clients6 {
         })
     }
 
-    /// The answer to a request for the hardware address of a client, which is no host yet, or no longer.
+    /// The reply to a request for the hardware address of a client, which is not a host yet, or no longer.
     pub(super) fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let Some(IpAddr::V6(ip)) = neighbour::asked_for(frame) else { return None };
         let host = Host {
@@ -172,7 +172,7 @@ impl Clients6 {
         )
     }
 
-    /// What makes a result with these clients invalid.
+    /// Reasons why a result with these clients is invalid.
     pub(super) fn complaints(&self) -> Vec<String> {
         let slaac = self.machine.config().slaac;
         let (conflicts, all) = (self.machine.counts().conflicts, self.machine.config().clients);

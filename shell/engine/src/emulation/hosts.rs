@@ -1,7 +1,7 @@
 //! The hosts themselves, and when their frames go out and come in.
 //!
-//! Before traffic and after it, frames go out and come in here. While workers send, control passes them on: a worker sends
-//! a frame it is told to, and hands over what may concern hosts here.
+//! Before traffic and after it, frames leave and arrive here. While workers send, control passes them on: a worker
+//! sends a frame on request, and passes on frames that may concern hosts here.
 //!
 //! Not here: the protocols (`emulate`); what traffic does with leases (`profile::Plan::with_leases`).
 
@@ -41,10 +41,10 @@ const ROUTERS_FAREWELL: Nanos = Nanos::from_millis(3_500);
 /// How long the frames of a port with a low limit may take that are left at the end of an exchange.
 const SLOWEST: Nanos = Nanos::from_secs(10);
 
-/// What is done before traffic, or after it.
+/// Phase before traffic, or after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// Ports of lags come up: what hosts say before goes nowhere.
+    /// LAG members come up: frames that hosts send before are dropped.
     Lags,
     /// Hosts begin.
     Hosts,
@@ -71,7 +71,7 @@ impl Goal {
     }
 }
 
-/// What hosts of all ports do.
+/// Emulation of the hosts of all ports.
 #[derive(Debug)]
 pub(crate) struct Emulation {
     pub(super) ports: Vec<PortEmulation>,
@@ -79,7 +79,7 @@ pub(crate) struct Emulation {
     epoch: Nanos,
 }
 
-/// What hosts of a port do.
+/// Emulation of a port's hosts.
 #[derive(Debug, Default)]
 pub(super) struct PortEmulation {
     pub(super) name: String,
@@ -93,10 +93,10 @@ pub(super) struct PortEmulation {
     pub(super) bgp: Option<Speakers>,
     pub(super) ospf: Option<OspfRouters>,
     pub(super) isis: Option<IsisRouters>,
-    /// The port's hosts, who answer ARP and echo where workers do not yet or no longer; none without BGP speakers,
+    /// The port's hosts, which reply to ARP and echo where workers do not yet or no longer; none without BGP speakers,
     /// OSPF and IS-IS routers.
     hosts: Option<Hosts>,
-    /// What is joined and left while traffic runs: when, and whether it is joined; the next one last.
+    /// Joins and leaves while traffic runs: time, and whether it is a join; the next one last.
     later: Vec<(Nanos, bool, MembershipPlan)>,
 }
 
@@ -194,8 +194,9 @@ impl Emulation {
         self.ports.iter().any(is_active)
     }
 
-    /// Aggregates ports; then gets addresses, joins groups, establishes BGP sessions, OSPF and IS-IS adjacencies, until all is done, or time is up, or the run
-    /// is stopped. With `patient`, nobody waits for ports of lags, sessions and adjacencies, and nobody minds if there are none.
+    /// Aggregates ports; then gets addresses, joins groups, establishes BGP sessions, OSPF and IS-IS adjacencies, until
+    /// all is done, or time is up, or the run is stopped. With `patient`, there is no wait for LAG members, sessions
+    /// and adjacencies, and none of them is required.
     pub(crate) fn begin<C: Clock>(
         &mut self,
         plan: &Plan,
@@ -285,7 +286,8 @@ impl Emulation {
         Ok(())
     }
 
-    /// Waits until all ports of lags distribute, or their time is up, or the run is stopped. With `patient`, nobody waits.
+    /// Waits until all LAG members are distributing, or their time is up, or the run is stopped. With `patient`, there
+    /// is no wait.
     fn aggregate<C: Clock>(
         &mut self,
         rig: &mut Rig,
@@ -599,14 +601,14 @@ impl PortEmulation {
                 || self.lldp.as_mut().is_some_and(|agents| agents.machine.take(now, frame)))
     }
 
-    /// The answer to a request, by a host or for the hardware address of a lease.
+    /// The reply to a request, by a host or for the hardware address of a lease.
     fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let own = self.hosts.as_ref().and_then(|hosts| hosts.answer(frame).into_iter().next());
         let leased = || self.answer_for_lease(frame);
         own.or_else(leased).or_else(|| self.dhcp6.as_ref()?.answer(frame))
     }
 
-    /// The answer to a request for the hardware address of a lease, which is no host's yet.
+    /// The reply to a request for the hardware address of a lease, which is not a host's yet.
     fn answer_for_lease(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let machine = &self.dhcp.as_ref()?.machine;
         let IpAddr::V4(ip) = neighbour::asked_for(frame)? else { return None };
@@ -710,7 +712,7 @@ fn members(plan: &MulticastPlan, host: &HostPlan, mac: Mac) -> GroupMembers {
     })
 }
 
-/// What is joined and left while traffic runs, the next one last.
+/// Joins and leaves while traffic runs, the next one last.
 fn later(plan: &MulticastPlan) -> Vec<(Nanos, bool, MembershipPlan)> {
     let mut later = Vec::new();
     for one in &plan.memberships {

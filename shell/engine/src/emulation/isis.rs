@@ -27,9 +27,9 @@ pub(super) struct IsisRouters {
     ready: Ready,
     /// Routers that had all adjacencies when traffic had ended.
     up_at_end: Option<usize>,
-    /// What neighbours had said that was known then.
+    /// LSPs of neighbours held then.
     held_at_end: Option<LevelCounts>,
-    /// What makes a result invalid, known when traffic started.
+    /// Reasons for an invalid result, known when traffic started.
     pub(super) complaints: Vec<String>,
 }
 
@@ -68,7 +68,8 @@ impl IsisRouters {
         }
     }
 
-    /// Whether traffic may start: all is told and the device has had its time, or it is too late. With `patient` it may at once.
+    /// Whether traffic may start: everything is advertised and the settle time has passed, or the timeout. With
+    /// `patient` it may immediately.
     pub(super) fn may_start(&mut self, now: Nanos, patient: bool) -> bool {
         self.ready.may_start(now, patient, || self.machine.is_settled())
     }
@@ -97,7 +98,7 @@ impl IsisRouters {
         self.machine.shut(now);
     }
 
-    /// Routers that had all adjacencies when traffic started, or ever if nobody waited for them.
+    /// Routers with all adjacencies when traffic started, or ever if it did not wait for them.
     pub(super) fn up(&self) -> usize {
         let ever = |router: &usize| self.machine.counts_of(*router).up > 0;
         self.ready.there(self.plan.routers.len(), ever)
@@ -164,7 +165,7 @@ impl IsisRouters {
         }
     }
 
-    /// How a router stands at `now`.
+    /// State of a router at `now`.
     pub(super) fn state(&self, port: &str, router: usize, now: Nanos, with_lsps: bool) -> IsisRouterState {
         let (machine, config) = (&self.machine, &self.plan.routers[router]);
         let counts = machine.counts_of(router);

@@ -21,7 +21,7 @@ pub(super) struct LagPort {
     /// That it did not distribute when the time to wait was over.
     late: Option<String>,
     flaps_before: u64,
-    /// How it stood when traffic had ended.
+    /// State when traffic had ended.
     at_end: Option<LacpResult>,
 }
 
@@ -49,7 +49,7 @@ impl LagPort {
         self.machine.is_up() || now >= deadline
     }
 
-    /// The time to wait is over: notes how it stands.
+    /// The waiting time is over: records the state.
     pub(super) fn note_start(&mut self) {
         self.flaps_before = self.machine.counts().flaps;
         self.late = self.missing();
@@ -72,13 +72,13 @@ impl LagPort {
         changes
     }
 
-    /// Traffic has ended: notes how it stands, and begins to leave.
+    /// Traffic has ended: records the state, and begins to leave.
     pub(super) fn end(&mut self, now: Nanos) {
         self.at_end = Some(self.stands());
         self.machine.leave(now);
     }
 
-    /// What makes the result invalid.
+    /// Reason for an invalid result.
     pub(super) fn complaint(&self) -> Option<String> {
         self.late.clone()
     }
@@ -94,7 +94,7 @@ impl LagPort {
         })
     }
 
-    /// What it did until now, and how it stood when traffic had ended; before that, how it stands.
+    /// Counters until now, and the state when traffic had ended; before that, the current state.
     pub(super) fn report(&self, commands: u64) -> LacpResult {
         let LacpResult { state, receive, reason, flaps, actor, partner, .. } = self.stood();
         LacpResult { state, receive, reason, flaps, actor, partner, commands, ..self.stands() }

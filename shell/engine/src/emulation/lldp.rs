@@ -12,7 +12,7 @@ use units::Nanos;
 #[derive(Debug)]
 pub(super) struct Agents {
     pub(super) machine: LldpAgents,
-    /// Who was known when traffic had ended, and when that was.
+    /// Known neighbours when traffic had ended, and the time of that.
     at_end: Option<(Vec<LldpNeighbour>, Nanos)>,
     /// When it was looked at last.
     now: Nanos,
@@ -31,7 +31,7 @@ impl Agents {
         self.machine.poll(now, frames);
     }
 
-    /// Takes back what was said, or speaks again; whether that changed anything.
+    /// Disables or enables the agents; returns whether that changed anything.
     pub(super) fn set(&mut self, now: Nanos, up: bool) -> bool {
         let changes = self.machine.is_down() == up;
         if up {
@@ -42,13 +42,13 @@ impl Agents {
         changes
     }
 
-    /// Traffic has ended: notes who is known, and begins to take back what was said.
+    /// Traffic has ended: records the known neighbours, and begins to send shutdown LLDPDUs.
     pub(super) fn end(&mut self, now: Nanos) {
         self.at_end = Some((self.machine.neighbours().cloned().collect(), now));
         self.machine.leave();
     }
 
-    /// What they did; before the end of traffic with the neighbours that are known now.
+    /// Counters; before the end of traffic with the currently known neighbours.
     pub(super) fn report(&self, commands: u64) -> LldpResult {
         let counts = self.machine.counts();
         let neighbours: Vec<LldpNeighbourResult> = match &self.at_end {

@@ -32,9 +32,9 @@ pub(super) struct OspfRouters {
     ready: Ready,
     /// Routers whose adjacency was full when traffic had ended.
     full_at_end: Option<usize>,
-    /// What neighbours had said that was known then.
+    /// LSAs of neighbours held then.
     held_at_end: Option<LsaCounts>,
-    /// What makes a result invalid, known when traffic started.
+    /// Reasons for an invalid result, known when traffic started.
     pub(super) complaints: Vec<String>,
 }
 
@@ -89,7 +89,8 @@ impl OspfRouters {
         }
     }
 
-    /// Whether traffic may start: all is told and the device has had its time, or it is too late. With `patient` it may at once.
+    /// Whether traffic may start: everything is advertised and the settle time has passed, or the timeout. With
+    /// `patient` it may immediately.
     pub(super) fn may_start(&mut self, now: Nanos, patient: bool) -> bool {
         self.ready.may_start(now, patient, || self.machine.is_settled())
     }
@@ -111,7 +112,7 @@ impl OspfRouters {
         self.machine.shut(now);
     }
 
-    /// Routers whose adjacency was full when traffic started, or ever if nobody waited for them.
+    /// Routers with a full adjacency when traffic started, or ever if it did not wait for them.
     pub(super) fn full(&self) -> usize {
         let ever = |router: &usize| self.machine.counts_of(*router).full > 0;
         self.ready.there(self.plan.routers.len(), ever)
@@ -182,7 +183,7 @@ impl OspfRouters {
         }
     }
 
-    /// How a router stands at `now`.
+    /// State of a router at `now`.
     pub(super) fn state(&self, port: &str, router: usize, now: Nanos, with_lsas: bool) -> OspfRouterState {
         let (machine, config) = (&self.machine, &self.plan.routers[router]);
         let (counts, database) = (machine.counts_of(router), machine.database(router));

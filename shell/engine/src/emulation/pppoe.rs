@@ -23,14 +23,14 @@ pub(super) struct Subscribers {
 }
 
 impl Subscribers {
-    /// Those of `plan`; the first has the hardware address `first` unless the profile says otherwise.
+    /// Clients of `plan`; the first has the hardware address `first` unless the profile sets one.
     pub(super) fn new(plan: &PppoePlan, first: Mac) -> Self {
         let mac = if plan.has_macs { plan.config.mac } else { first };
         let config = PppoeConfig { mac, ..plan.config.clone() };
         Self { machine: PppoeClients::new(config), timeout: plan.timeout, up: 0, up_at_end: None }
     }
 
-    /// Traffic starts with those that are up; returns why it can't if nobody is.
+    /// Traffic starts with the clients that are up; returns the reason of a failure if none is.
     pub(super) fn start(&mut self, now: Nanos) -> Option<String> {
         let why = (self.machine.up() == 0).then(|| self.nobody_up());
         self.machine.give_up(now);
@@ -111,7 +111,7 @@ impl Subscribers {
         format!("none of {} sessions of {whose} came up within {waited}", count(counts.confirmations))
     }
 
-    /// What makes a result with these clients invalid.
+    /// Reasons why a result with these clients is invalid.
     pub(super) fn complaints(&self) -> Vec<String> {
         let (counts, all) = (self.machine.counts(), self.machine.config().clients);
         let mut complaints = Vec::new();
@@ -192,7 +192,7 @@ impl Subscribers {
     }
 }
 
-/// A client as it stands.
+/// Current state of a client.
 pub(super) fn client_state(port: &str, view: &PppoeView, now: Nanos) -> PppoeClientState {
     let held = view.session.as_ref();
     let said = |ip: &Ipv4Addr| !ip.is_unspecified();

@@ -1,9 +1,10 @@
-//! When traffic may start: the neighbours of a port's hosts know all that they are to be told, and have had their time to install it.
+//! Start of traffic: the neighbours of a port's hosts have received all advertisements, and had their time to install
+//! them.
 
 use crate::absence::NOT_ACKNOWLEDGED;
 use units::{Nanos, count};
 
-/// How often to look whether all is told.
+/// Interval of checks whether everything is advertised.
 const LOOK_EVERY: Nanos = Nanos::from_millis(2);
 /// Failures a sentence names.
 const NAMED_MAX: usize = 3;
@@ -14,10 +15,10 @@ pub(super) struct Ready {
     settle: Nanos,
     timeout: Nanos,
     begun: Option<Nanos>,
-    /// When all was told, and when that is looked at again.
+    /// When everything was advertised, and the time of the next check.
     told: Option<Nanos>,
     look_at: Nanos,
-    /// Whether nobody waits for neighbours: then those count that there ever were.
+    /// Whether traffic does not wait for neighbours: then neighbours that ever existed count.
     is_patient: bool,
     /// How many hosts had their neighbours when traffic started.
     there: usize,
@@ -39,8 +40,8 @@ impl Ready {
         self.begun.is_some()
     }
 
-    /// Whether traffic may start: all is told and the device has had its time, or it is too late. With `patient` it may once hosts have
-    /// begun.
+    /// Whether traffic may start: everything is advertised and the settle time has passed, or the timeout. With
+    /// `patient` it may once hosts have begun.
     pub(super) fn may_start(&mut self, now: Nanos, patient: bool, is_settled: impl FnOnce() -> bool) -> bool {
         let Some(begun) = self.begun else { return false };
         if patient {
@@ -55,22 +56,22 @@ impl Ready {
         has_settled || now.since(begun) > self.timeout
     }
 
-    /// Traffic starts while so many hosts have their neighbours.
+    /// Traffic starts while this number of hosts have their neighbours.
     pub(super) fn note_start(&mut self, patient: bool, there: usize) {
         (self.is_patient, self.there) = (patient, there);
     }
 
-    /// Hosts that had their neighbours when traffic started, or of `all` those that ever had if nobody waited for them.
+    /// Hosts with their neighbours when traffic started, or of `all` the ones that ever had them if it did not wait.
     pub(super) fn there(&self, all: usize, ever: impl Fn(&usize) -> bool) -> usize {
         if self.is_patient { (0..all).filter(ever).count() } else { self.there }
     }
 
-    /// What makes a result invalid although no neighbour is `missing`.
+    /// Reason for an invalid result although no neighbour is `missing`.
     pub(super) fn complaint(&self, protocol: &str) -> Option<String> {
         self.told.is_none().then(|| format!("not all {protocol} {NOT_ACKNOWLEDGED} {}", self.timeout))
     }
 
-    /// Time from the beginning until all was told; `None` if that was not before traffic.
+    /// Time from the beginning until everything was advertised; `None` if that was not before traffic.
     pub(super) fn told_after(&self) -> Option<Nanos> {
         Some(self.told?.since(self.begun?))
     }
@@ -87,7 +88,7 @@ pub(super) fn missing(all: usize, what: &str, reasons: &[String]) -> Option<Stri
     (!reasons.is_empty()).then(|| format!("{some} of {all} {what}: {}{more}", named.join("; ")))
 }
 
-/// Says that so many of `what` were lost, and why the first was.
+/// Sentence about the number of lost `what`, and the reason of the first loss.
 pub(super) fn lost(flaps: u64, what: &str, first: &str) -> String {
     let which = if flaps > 1 { "; the first" } else { "" };
     format!("{} {what} were lost{which}: {first}", count(flaps))

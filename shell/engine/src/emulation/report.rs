@@ -1,4 +1,5 @@
-//! What became of DHCP clients, memberships, LLDP agents, ports of lags, BGP sessions, OSPF and IS-IS adjacencies: their rows of the result, and sentences.
+//! Results of DHCP clients, memberships, LLDP agents, LAG members, BGP sessions, OSPF and IS-IS adjacencies: their rows
+//! of the result, and sentences.
 
 use super::bgp::Speakers;
 use super::hosts::{Clients, Emulation};
@@ -160,7 +161,7 @@ fn bgp(speakers: &Speakers, commands: u64) -> BgpResult {
     }
 }
 
-/// What makes a result with these clients invalid.
+/// Reasons why a result with these clients is invalid.
 fn complaints(clients: &Clients) -> Vec<String> {
     let (counts, all) = (clients.machine.counts(), clients.machine.config().clients);
     let mut complaints = Vec::new();

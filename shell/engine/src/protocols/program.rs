@@ -19,12 +19,12 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const LINES: usize = 8;
 const TAIL_BYTES: u64 = 16 << 10;
 
-/// What a mutex holds, whoever died with it.
+/// The data of a mutex, even if it is poisoned.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A file with what a program says.
+/// A file with a program's output.
 #[derive(Debug, Clone)]
 pub(super) struct Log {
     pub(super) path: PathBuf,
@@ -49,7 +49,7 @@ impl Log {
     }
 }
 
-/// The last lines of a text, each on an indented line of its own.
+/// The last lines of a text, each on a separate indented line.
 pub(super) fn last_lines(text: &str) -> String {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     lines[lines.len().saturating_sub(LINES)..].iter().map(|line| format!("\n    {line}")).collect()
@@ -77,8 +77,8 @@ pub(super) struct Program {
 }
 
 impl Program {
-    /// Starts `command` in `namespace`, on `cores`; what it says goes to `log`. It ends with this process at the latest, and
-    /// what it has started with it.
+    /// Starts `command` in `namespace`, on `cores`; its output goes to `log`. It ends with this process at the latest,
+    /// together with its children.
     pub(super) fn start(
         namespace: &Namespace,
         cores: &[usize],

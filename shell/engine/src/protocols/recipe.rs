@@ -1,4 +1,4 @@
-//! How each known daemon is started, configured and asked whether it runs.
+//! How each known daemon is started, configured and checked.
 
 use profile::plan::{Daemon, ProtocolPlan, ProtocolProgram};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub(super) struct Service {
     pub(super) socket: Option<PathBuf>,
 }
 
-/// What to do for an entry, in this order.
+/// Steps for an entry, in this order.
 pub(super) struct Recipe {
     /// Files by name in its folder, and what is in them.
     pub(super) files: Vec<(&'static str, String)>,

@@ -12,7 +12,7 @@ pub(super) const FRAME_MAX: usize = (64 << 10) + 64;
 /// Bytes before a frame in a ring to the port: its length.
 const LENGTH: usize = 4;
 
-/// What stands before a frame in a ring to the interfaces.
+/// Header of a frame in a ring to the interfaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PuntRecord {
     pub(super) to: PuntTo,
@@ -50,7 +50,7 @@ impl PuntRecord {
 pub(crate) struct PuntEntry {
     table: Arc<PuntTable>,
     ring: ByteSender,
-    /// Whether the port says which frames have unfinished checksums.
+    /// Whether the port reports which frames have unfinished checksums.
     tells: bool,
 }
 
@@ -59,8 +59,8 @@ impl PuntEntry {
         Self { table, ring, tells }
     }
 
-    /// Takes a received frame, whose checksum is unfinished as far as the port says so, if it is for the namespace; returns
-    /// whether it is. One that finds no room is counted.
+    /// Takes a received frame, whose checksum is unfinished as far as the port reports it, if it is for the namespace;
+    /// returns whether it is. A frame without room is counted.
     pub(crate) fn take(&mut self, frame: &[u8], is_unfinished: bool, counts: &mut PortCounts) -> bool {
         let Some(punted) = self.table.find(frame) else { return false };
         if frame.len() > FRAME_MAX {

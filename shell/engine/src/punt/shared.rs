@@ -1,8 +1,8 @@
-//! What the thread and its owner share.
+//! State shared by the thread and its owner.
 
 use std::sync::atomic::{AtomicBool, AtomicU64};
 
-/// What the thread has to say, and is told.
+/// Reports of the thread, and requests to it.
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) ends: AtomicBool,

@@ -21,7 +21,7 @@ const RESTLESS: u32 = 20;
 /// Pause after a turn without work before that.
 const PAUSE: Duration = Duration::from_micros(50);
 
-/// What the thread moves.
+/// Data that the thread moves.
 pub(super) struct Task {
     table: Arc<PuntTable>,
     /// The tags of frames from each interface.

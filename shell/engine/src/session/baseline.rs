@@ -9,7 +9,7 @@ use port::PortFacts;
 pub(super) struct Baseline {
     drops: Vec<port::DriverDrops>,
     links: Vec<Option<LinkCounters>>,
-    /// Whether what the interface drops is the loss of somebody else's receive queue at the end of a veth pair.
+    /// Whether the interface's drops are losses of the peer's receive queue at the other end of a veth pair.
     elsewhere: Vec<bool>,
 }
 
@@ -23,7 +23,7 @@ impl Baseline {
         Self { drops: rig.driver_drops(), links, elsewhere: elsewhere.collect() }
     }
 
-    /// What was dropped between the queues and the wire since.
+    /// Drops between the queues and the wire since.
     pub(super) fn drops(&self, rig: &mut Rig, facts: &[PortFacts], sums: &Sums) -> Vec<port::DriverDrops> {
         let mut drops = rig.driver_drops();
         for (index, now) in drops.iter_mut().enumerate() {

@@ -25,7 +25,7 @@ use units::Nanos;
 /// Longest time counts of sessions stay in one of several workers.
 const GATHER_SESSIONS_EVERY: Nanos = Nanos::from_millis(50);
 
-/// What all workers handed over.
+/// Results passed on by all workers.
 pub(super) struct WorkerResults<'a> {
     /// The trial, with the streams that were added.
     pub(super) trial: Cow<'a, Trial<'a>>,
@@ -52,7 +52,7 @@ pub(super) struct WorkerResults<'a> {
     pub(super) field_programs: Option<&'static str>,
     /// Of each port whether the kernel recorded its test packets, or why not.
     pub(super) recording: Vec<Option<Result<(), String>>>,
-    /// What was seen of the machine; `None` in virtual time.
+    /// Observations of the machine; `None` in virtual time.
     pub(super) watched: Option<WatchedMachine>,
     /// Priority of each worker in words; none in virtual time.
     pub(super) priorities: Vec<String>,
@@ -177,7 +177,7 @@ impl<'a> Collector<'a> {
         Ok(indices.into())
     }
 
-    /// What workers are told of arrivals that count against outages, or do not.
+    /// Command to workers about arrivals that count against outages, or do not.
     pub(super) fn arrivals(&self, command: &ArrivalsCommand) -> Result<WorkerCommand, String> {
         let ArrivalsCommand { streams, port: name, on } = command;
         let port = self.trial.plan.ports.iter().position(|port| port.name == *name);
@@ -186,7 +186,7 @@ impl<'a> Collector<'a> {
         Ok(WorkerCommand::CountArrivals { port, streams, on: *on })
     }
 
-    /// The streams with these names of which `is_there` says so, in ascending order.
+    /// The streams with these names for which `is_there` is true, in ascending order.
     fn called(&self, names: &[String], is_there: &dyn Fn(&u32) -> bool) -> Result<Vec<u32>, String> {
         let mut indices = Vec::new();
         for name in names {
@@ -261,7 +261,7 @@ impl<'a> Collector<'a> {
         }
     }
 
-    /// What came in since the last snapshot.
+    /// Counts since the last snapshot.
     fn view<'v>(&'v self, now: Nanos, draining: bool, emulation: &'v Emulation) -> View<'v> {
         View {
             trial: &self.trial,
@@ -302,8 +302,8 @@ impl<'a> Collector<'a> {
         Ok(steps)
     }
 
-    /// Whether the trial may be over once all is sent. One that begins nothing listens for its whole duration; somebody who attends
-    /// one stops it.
+    /// Whether the trial may be over once everything is sent. One without own traffic listens for its whole duration;
+    /// an attended one is stopped by its client.
     pub(super) fn may_end(&self, now: Nanos) -> bool {
         let plan = &self.trial.plan;
         let begins = |entry: &SessionEntry| entry.session.client.is_some();

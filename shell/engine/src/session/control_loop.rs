@@ -1,5 +1,5 @@
-//! What control does while workers send: takes commands, gathers counts, publishes snapshots, and sees when the trial is
-//! over. One loop for real and for virtual time; [`Workers`] is what differs.
+//! Tasks of control while workers send: takes commands, gathers counts, publishes snapshots, and determines the end of
+//! the trial. One loop for real and for virtual time; [`Workers`] differs.
 
 use super::collector::Collector;
 use super::start::{how_written, refuse_too_large};
@@ -21,14 +21,14 @@ use units::Nanos;
 
 /// From a rate command to its effect: by then every worker has it.
 const RATE_LEAD: Nanos = Nanos::from_millis(20);
-/// From when workers are told of streams that leave until these do: control itself may be late.
+/// Time between informing workers of leaving streams and their departure: control itself may be late.
 const LEAVE_LEAD: Nanos = Nanos::from_millis(250);
 /// How long duplicates are waited for once everything has arrived.
 const SETTLE: Nanos = Nanos::from_millis(50);
 /// Longest time counts stay in a worker: bucket counts there have 32 bits.
 const GATHER_EVERY_MAX: Nanos = Nanos::from_secs(5);
 
-/// The workers of a running trial, on threads of their own or in turn on this one.
+/// The workers of a running trial, on separate threads or in turn on this one.
 pub(super) trait Workers {
     /// Lets workers work for a while; returns the time: `due` at most, or `end` with all done that was to do by then.
     fn run_until(&mut self, due: Nanos, end: Nanos) -> Nanos;
@@ -42,7 +42,7 @@ pub(super) trait Workers {
     /// Hands every worker its part of streams to add, and collects what they had counted.
     fn add(&mut self, additions: Vec<Addition>, collector: &mut Collector<'_>);
 
-    /// What workers saw of pings and of hosts since the last call.
+    /// Workers' events of pings and hosts since the last call.
     fn host_events(&mut self) -> Vec<HostEvent>;
 
     /// Whether any worker has something left to send.
@@ -219,7 +219,7 @@ impl ControlLoop<'_, '_> {
     /// Sends the streams of `more` as well.
     ///
     /// # Errors
-    /// What of them can't be sent here.
+    /// The parts that can't be sent here.
     fn add(&mut self, more: &Plan, workers: &mut impl Workers) -> Result<(), String> {
         let before = self.collector.trial.streams.len();
         let trial = self.collector.trial.with_streams(more)?;

@@ -12,7 +12,7 @@ use units::Nanos;
 /// How long the watcher sleeps at most before it sees that the trial is over.
 const PATIENCE: Duration = Duration::from_millis(20);
 
-/// What happened to the link of a port during a trial.
+/// A change of a port's link during a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LinkEvent {
     /// Since traffic began.
@@ -44,7 +44,7 @@ pub(super) struct LinkWatcher {
 }
 
 impl LinkWatcher {
-    /// Begins to watch; `None` if no port has an interface. An error if the kernel does not tell.
+    /// Begins to watch; `None` if no port has an interface. An error if the kernel does not report changes.
     pub(super) fn begin(facts: &[PortFacts], clock: &impl Clock) -> std::io::Result<Option<Self>> {
         let ports = facts.iter().enumerate().filter_map(|(index, port)| Some((index, port.netdev.clone()?)));
         let ports: Vec<(usize, String)> = ports.collect();
@@ -70,7 +70,7 @@ impl LinkWatcher {
         Ok(Some(Self { ports, begun: (Instant::now(), clock.now()), over, thread }))
     }
 
-    /// What happened until now, for each of `ports` ports.
+    /// Changes until now, for each of `ports` ports.
     pub(super) fn end(self, ports: usize, epoch: Nanos) -> Vec<Vec<LinkEvent>> {
         let mut all = vec![Vec::new(); ports];
         drop(self.over);

@@ -33,7 +33,7 @@ pub(super) struct TrialThreads {
     pub(super) spare: Vec<usize>,
 }
 
-/// What was seen of the machine.
+/// Observations of the machine.
 #[derive(Debug, Default)]
 pub(super) struct WatchedMachine {
     pub(super) machine: MachineResult,
@@ -61,7 +61,7 @@ impl MachineWatcher {
         Ok(Self { over, thread: std::thread::Builder::new().name("eagre-machine".to_owned()).spawn(body)? })
     }
 
-    /// What was seen until now.
+    /// Observations until now.
     pub(super) fn end(self) -> WatchedMachine {
         drop(self.over);
         self.thread.join().unwrap_or_default()

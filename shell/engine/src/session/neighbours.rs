@@ -17,11 +17,11 @@ use std::net::IpAddr;
 use units::Nanos;
 use wire::signature::Mark;
 
-/// How long neighbours are asked for.
+/// Time to resolve neighbours, s.
 const RESOLVE_S: u64 = 5;
 
-/// Resolves neighbours and, with them, the plan. One that is `attended` and only listens goes on without an answer. `idle`
-/// passes time until there may be something new.
+/// Resolves neighbours and, with them, the plan. One that is `attended` and only listens continues without a reply.
+/// `idle` passes time until there may be something new.
 pub(super) fn prepare<'p, C: Clock>(
     plan: &'p Plan,
     rig: &mut Rig,
@@ -66,8 +66,9 @@ pub(super) fn prepare<'p, C: Clock>(
     Ok(trial)
 }
 
-/// Asks on every port for its neighbours, answering what is asked meanwhile, until all have answered or it is time. Passes frames
-/// of namespaces on until what speaks in them is up, or the run is stopped. What hosts have begun by themselves goes on.
+/// Resolves the neighbours of every port, replying to requests meanwhile, until all have replied or time is up. Passes
+/// frames of namespaces on until their protocols are up, or the run is stopped. Protocols that hosts have started
+/// continue.
 fn resolve<C: Clock>(
     rig: &mut Rig,
     hosts: &EmulatedHosts,

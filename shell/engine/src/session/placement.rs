@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 const CROWDED: f64 = 0.1;
 /// Share of the time for which a core must be idle to be better.
 const IDLE: f64 = 0.8;
-/// Moves of one worker, at most: whoever follows it around would do so for ever.
+/// Maximum number of moves of one worker: otherwise it might move forever.
 const MOVES_MAX: usize = 4;
 
 /// A worker that changes its core.
@@ -30,7 +30,7 @@ pub(super) struct Placement {
     /// Cores that may be used.
     allowed: Vec<usize>,
     moves: Vec<usize>,
-    /// Workers that moved at the last look, whose times say little yet.
+    /// Workers that moved at the last check, whose times are not meaningful yet.
     moved: Vec<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! Workers on threads of their own, control on this one.
+//! Workers on separate threads, control on this one.
 
 use super::collector::{Collector, WorkerResults};
 use super::control_loop::{ControlLoop, Workers};
@@ -36,7 +36,7 @@ pub struct RunOptions {
     pub cores: Vec<usize>,
     /// Whether to keep latency histograms; without them there are no percentiles.
     pub histograms: bool,
-    /// Cores that nobody else in this process counts on: a worker that is kept from its own may move to one of them.
+    /// Cores that are unused in this process: a worker that is kept from its own may move to one of them.
     pub spare: Vec<usize>,
 }
 
@@ -48,11 +48,11 @@ impl RunOptions {
     }
 }
 
-/// What control sends to a worker's thread.
+/// Message from control to a worker's thread.
 enum Message {
-    /// Hand over what was counted and go on with this.
+    /// Return the counts and continue with this interval.
     Swap(Box<Interval>),
-    /// Send more streams; hand over what was counted and go on with this.
+    /// Send more streams; return the counts and continue with this interval.
     Add(Addition, Box<Interval>),
     /// Carry out a command.
     Apply(WorkerCommand),
@@ -195,7 +195,7 @@ struct Ends {
     bell: Bell,
 }
 
-/// Which priority workers ask for.
+/// Priority that workers request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Priority {
     /// A larger share of the core than others have.
@@ -205,8 +205,8 @@ enum Priority {
 }
 
 impl Priority {
-    /// The kernel forwards packets of its own interfaces in threads of normal priority, often on the core of the worker that sent
-    /// them; and everything but the workers needs a core.
+    /// The kernel forwards packets of its interfaces in threads of normal priority, often on the core of the worker
+    /// that sent them; and everything but the workers needs a core.
     fn of(has_kernel_ports: bool, options: &RunOptions) -> Self {
         match () {
             () if has_kernel_ports => {
@@ -260,7 +260,7 @@ impl TrialObserver for Nobody {
 struct WorkerEnd {
     last: LastReport,
     usage: Option<ThreadUsage>,
-    /// Why it ended before it was told to.
+    /// Why it ended before a request to end.
     failure: Option<String>,
 }
 
@@ -304,7 +304,7 @@ fn work(
     Ok(WorkerEnd { last, usage, failure })
 }
 
-/// What a worker that has failed still does: it returns what it is given, until it is to end.
+/// Remaining task of a failed worker: it returns each interval, until it must end.
 fn until_finish(ends: &mut Ends) -> Option<Box<Interval>> {
     loop {
         match ends.messages.pop() {
@@ -319,8 +319,7 @@ fn until_finish(ends: &mut Ends) -> Option<Box<Interval>> {
     }
 }
 
-/// A worker's turns, until it is to hand over everything and end: what it goes on with then. `None` if there is nobody any more who
-/// could end it.
+/// A worker's turns, until it must pass on everything and end: returns its next interval. `None` if control is gone.
 fn turns(
     worker: &mut Worker<'_>,
     clock: &TscClock,
@@ -368,7 +367,7 @@ fn turns(
     }
 }
 
-/// Workers on threads of their own, as control reaches them.
+/// Workers on separate threads, as seen by control.
 struct Threads<'a> {
     lines: Vec<Lines>,
     clock: &'a TscClock,
@@ -382,7 +381,7 @@ impl Threads<'_> {
         self.lines.iter_mut().for_each(|line| line.send(Message::Finish(collector.empty())));
     }
 
-    /// Waits for what each worker was asked to hand over.
+    /// Waits for the requested data of each worker.
     fn take_reports(&mut self, collector: &mut Collector<'_>) {
         for (worker, line) in self.lines.iter_mut().enumerate() {
             let patience = self.clock.now() + Nanos::from_secs(10);

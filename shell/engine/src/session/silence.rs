@@ -1,4 +1,4 @@
-//! Finds out which addresses of a network nobody answers for, before a host takes one.
+//! Finds out which addresses of a network are unused, before a host takes one.
 
 use crate::error::EngineError;
 use crate::trial::hosts::EmulatedHosts;
@@ -12,14 +12,14 @@ use std::time::Duration;
 use units::Nanos;
 use wire::signature::Mark;
 
-/// How long to wait for an answer: a host that is there has one within milliseconds; the question is repeated.
+/// Time to wait for a reply: an existing host replies within milliseconds; the request is repeated.
 const WAIT: Nanos = Nanos::from_millis(1_200);
 /// Time between two looks at what came.
 const LOOK: Duration = Duration::from_millis(1);
 
-/// Those of `addresses`, in their order, that nobody answers for by ARP or neighbour discovery on the network of the plan's first
-/// port. They are asked for from that port's own address, which must be one that this machine or nobody has; meanwhile the port
-/// answers nothing.
+/// The `addresses`, in their order, without a reply to ARP or neighbour discovery on the network of the plan's first
+/// port. Requests come from that port's own address, which must belong to this machine or be unused; meanwhile the port
+/// sends no replies.
 ///
 /// # Errors
 /// The port can't be opened.

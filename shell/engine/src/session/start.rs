@@ -18,7 +18,7 @@ pub(super) const LEAD: Nanos = Nanos::from_millis(1);
 /// Workers that another process may send with.
 const FOREIGN_LANES: usize = 16;
 
-/// What runs beside the workers, and facts about them for the result.
+/// Background tasks beside the workers, and facts about them for the result.
 pub(super) struct Background {
     pub(super) captures: Captures,
     /// Of each port whether the kernel records its test packets, or why not; `None` of ports that have no such thing.

@@ -1,4 +1,4 @@
-//! What each worker has of a trial's ports: a transmitter with its streams, a receiver.
+//! Each worker's part of a trial's ports: a transmitter with its streams, a receiver.
 
 use super::resolved::{Trial, TrialStream};
 use super::rig::Rig;
@@ -48,8 +48,8 @@ impl Trial<'_> {
         all
     }
 
-    /// The first worker of a port. Ports with fewer queues than there are workers are spread over these, each port whole: what
-    /// receives also answers. Sessions belong to the first workers.
+    /// The first worker of a port. Ports with fewer queues than there are workers are spread over these, each port
+    /// whole: the receiving worker also replies. Sessions belong to the first workers.
     fn first_sender(&self, port: usize, senders: usize, workers: usize, next: usize) -> usize {
         if senders < workers && !self.has_sessions(port) { next } else { 0 }
     }
@@ -116,7 +116,7 @@ impl Trial<'_> {
         self.streams.iter().enumerate().filter(move |(_, stream)| here && stream.from == port)
     }
 
-    /// What a worker may send from a port that `senders` workers send from.
+    /// Maximum rate of a worker on a port that `senders` workers send from.
     fn cap(&self, port: usize, senders: u16) -> Option<Cap> {
         let limit = self.plan.ports[port].rate_max?;
         Cap::new(limit, senders, self.plan.longest_frame().max(64))
@@ -140,7 +140,7 @@ impl Trial<'_> {
         Signer { mark: self.mark, lane: share.index as u8 }
     }
 
-    /// What one of the workers of a port sends of `streams`, without a schedule.
+    /// Load of one of a port's workers from `streams`, without a schedule.
     pub(crate) fn load(
         &self,
         port: usize,
@@ -195,7 +195,7 @@ impl Trial<'_> {
         Some(Chain { links, loops, repeat_from, last, start_delay: Nanos::ZERO })
     }
 
-    /// What a worker sends of a stream.
+    /// A worker's templates of a stream.
     fn templates(
         &self,
         index: usize,

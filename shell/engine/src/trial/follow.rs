@@ -95,7 +95,8 @@ impl Trial<'_> {
         all
     }
 
-    /// Servers answer by their gateway, and where requests from their own networks come from: what goes to the neighbour follows it.
+    /// Servers reply through their gateway, and to the source address of requests from their own networks: replies to
+    /// the neighbour follow it.
     fn servers_by(&self, port: usize, step: &Move) -> Vec<SessionDetour> {
         let everybody = match step.ip {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into()..=Ipv4Addr::BROADCAST.into(),

@@ -1,4 +1,4 @@
-//! The hosts behind each port: their hardware addresses, the addresses they answer for, and the neighbours they resolve
+//! The hosts behind each port: their hardware addresses, the addresses they reply for, and the neighbours they resolve
 //! before a trial.
 //!
 //! Not here: frames of hosts (`neighbour`).
@@ -21,7 +21,7 @@ pub(crate) const LOCAL: u8 = 0x02;
 pub(crate) struct EmulatedHosts {
     /// Of each port.
     pub(crate) ports: Vec<Hosts>,
-    /// Of each port, for each of its hosts the index of what the plan says of it.
+    /// For each port and each of its hosts, the index in the plan.
     plans: Vec<Vec<usize>>,
     /// The hosts, on their ports, that are the clients and the servers of each entry of sessions.
     sessions: Vec<(Vec<usize>, Vec<usize>)>,
@@ -95,8 +95,9 @@ impl EmulatedHosts {
         Ok(all)
     }
 
-    /// Lets the host number `host` of a side's port, at `place` of the side's, answer for its addresses in `pool`; returns the
-    /// host that does. In VLANs that are not the host's own it is another one, with the same hardware address.
+    /// Lets the host number `host` of a side's port, at `place` of the side's, reply for its addresses in `pool`;
+    /// returns the host that does. In VLANs that are not the host's own it is another one, with the same hardware
+    /// address.
     fn assign(
         &mut self,
         hosts: &mut [Vec<Host>],
@@ -137,14 +138,14 @@ impl EmulatedHosts {
         }
     }
 
-    /// What the plan says of a host behind a port.
+    /// The plan of a host behind a port.
     pub(crate) fn plan<'p>(&self, plan: &'p Plan, port: usize, host: usize) -> &'p HostPlan {
         &plan.ports[port].hosts[self.plans[port][host]]
     }
 
-    /// Neighbours that the hosts of each port must know before the trial: next hops of their streams and sessions, and their
-    /// gateways. Asking a gateway also tells it where a host is, so that the first packets to it need not wait for an
-    /// answer.
+    /// Neighbours that the hosts of each port must resolve before the trial: next hops of their streams and sessions,
+    /// and their gateways. Resolving a gateway also gives it the host's address, so that the first packets to the host
+    /// need not wait for a reply.
     pub(crate) fn neighbours(&self, plan: &Plan) -> Vec<Resolver> {
         let mut wanted: Vec<Vec<(usize, IpAddr)>> = Vec::new();
         for port in &plan.ports {
@@ -193,8 +194,8 @@ fn refuse_twins(port: &PortPlan, hosts: &[Host]) -> Result<(), EngineError> {
     Err(EngineError::Hosts { port: port.name.clone(), reason })
 }
 
-/// The hardware address of each host of each port of `plan`, whose own are `ports`: as given, or the port's, or for other
-/// hosts one that is made of the port's and the host's number and is nobody else's here.
+/// The hardware address of each host of each port of `plan`, whose own are `ports`: as given, or the port's, or for
+/// other hosts a unique one made of the port's and the host's number.
 pub fn host_macs(plan: &Plan, ports: &[[u8; 6]]) -> Vec<Vec<[u8; 6]>> {
     let own: Vec<Mac> =
         plan.ports.iter().zip(ports).map(|(port, mac)| port.own().mac.unwrap_or(*mac)).collect();

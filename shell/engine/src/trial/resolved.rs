@@ -35,7 +35,7 @@ pub(crate) struct TrialStream {
     pub(crate) measured: bool,
     /// Whether they are counted by a mark instead.
     pub(crate) marked: bool,
-    /// Layer-1 speed of the link it is sent on; 0 if nobody says.
+    /// Layer-1 speed of the link it is sent on; 0 if unknown.
     pub(crate) speed_bps: u64,
     /// Destination and source hardware address, where the ports and their neighbours give them.
     pub(super) macs: [Option<[u8; 6]>; 2],
@@ -110,13 +110,14 @@ pub(crate) struct Trial<'p> {
     pub(crate) shape: Shape,
     pub(crate) mark: Mark,
     pub(crate) grace: Nanos,
-    /// Whether it goes on after all is sent, until it is stopped or its duration is over.
+    /// Whether it continues after everything is sent, until it is stopped or its duration is over.
     pub(crate) is_attended: bool,
     /// For each entry under `sessions`, and each host of its clients: servers and the hardware address sent to.
     pub(crate) hops: Vec<Vec<ServerHops>>,
-    /// For each entry under `sessions`, and each host of its servers: the gateway by which it answers clients that are not near.
+    /// For each entry under `sessions`, and each host of its servers: the gateway through which it replies to clients
+    /// on other networks.
     pub(crate) gateways: Vec<Vec<Option<Gateway>>>,
-    /// Neighbours that have answered or were given.
+    /// Neighbours that are resolved or given.
     pub(crate) known: Vec<KnownNeighbour>,
     /// Tunnels that sessions are in.
     pub(crate) tunnels: Arc<TrialTunnels>,
@@ -177,11 +178,11 @@ impl<'p> Trial<'p> {
         })
     }
 
-    /// The trial with the streams of `more` as well, a plan for the same ports. When they begin, [`beginning`](Self::beginning)
-    /// says.
+    /// The trial with the streams of `more` as well, a plan for the same ports. [`beginning`](Self::beginning) is their
+    /// start time.
     ///
     /// # Errors
-    /// What of them can't be sent here.
+    /// The parts that can't be sent here.
     pub(crate) fn with_streams(&self, more: &Plan) -> Result<Self, String> {
         self.refuse_unsuitable(more)?;
         let mut plan = self.plan.clone().into_owned();
@@ -294,7 +295,7 @@ impl<'p> Trial<'p> {
         self.streams.iter().map(|s| s.is_counted() && s.to.is_some()).collect()
     }
 
-    /// Whether each of so many workers has sent all test packets that it times, and so knows when to await them.
+    /// Whether each of this number of workers has sent all test packets that it times, and so knows when to await them.
     pub(crate) fn lets_rest(&self, workers: usize) -> bool {
         (workers == 1 && self.plan.sent_elsewhere.is_none()) || !self.measured().contains(&true)
     }
@@ -313,7 +314,7 @@ impl<'p> Trial<'p> {
     }
 }
 
-/// What all ports know of their neighbours, and what protocols found out by themselves.
+/// Resolved neighbours of all ports, and neighbours known from protocols.
 fn known(neighbours: &[Resolver], of_protocols: Vec<KnownNeighbour>) -> Vec<KnownNeighbour> {
     let of = |(port, all): (usize, &Resolver)| {
         let known = |(host, ip, mac, is_given)| KnownNeighbour { port, host, ip, mac, is_given };
@@ -328,7 +329,7 @@ fn known(neighbours: &[Resolver], of_protocols: Vec<KnownNeighbour>) -> Vec<Know
     all
 }
 
-/// The hosts, looking out for those of their neighbours that may have another hardware address.
+/// The hosts, watching for changes of their neighbours' hardware addresses.
 fn watching(mut hosts: EmulatedHosts, known: &[KnownNeighbour]) -> EmulatedHosts {
     for (port, hosts) in hosts.ports.iter_mut().enumerate() {
         let here = known.iter().filter(|one| one.port == port && !one.is_given);
@@ -369,7 +370,7 @@ fn hops(
     all
 }
 
-/// Where a server's host sends what is for clients on no network of its own; `None` if it has no gateway, or none that is known.
+/// Next hop of a server's host for clients on other networks; `None` if it has no gateway, or an unresolved one.
 fn server_gateway(
     plan: &Plan,
     index: usize,
@@ -392,7 +393,7 @@ fn server_gateway(
     Some(Gateway { mac: neighbours[server.port].mac(number, gateway)?, networks: networks.collect() })
 }
 
-/// What is expected of each stream where it arrives.
+/// Expectations of each stream at its destination.
 fn expected(streams: &[StreamPlan]) -> Arc<[Expected]> {
     let mut trackers = 0;
     let mut tracker = |stream: &StreamPlan| {
@@ -408,7 +409,7 @@ fn expected(streams: &[StreamPlan]) -> Arc<[Expected]> {
     streams.iter().map(expected).collect()
 }
 
-/// The hardware address of a neighbour, by the port and the host that asked for it.
+/// The hardware address of a neighbour, by the port and the requesting host.
 type MacOf<'a> = &'a dyn Fn(usize, usize, IpAddr) -> Option<[u8; 6]>;
 
 /// The plan with captures that fit the ports that send them.
@@ -446,7 +447,7 @@ fn streams(
     Ok(streams)
 }
 
-/// Whether a port computes checksums, if the profile says so.
+/// Whether a port computes checksums, if the profile requires it.
 pub(super) fn check_checksums(port: &PortPlan, facts: &PortFacts) -> Result<(), String> {
     if port.checksum == ChecksumBy::Offload && !facts.tx_checksum_offload {
         return Err(format!("port {} can't compute checksums; remove 'checksum: offload'", port.name));
@@ -518,7 +519,7 @@ fn loads(stream: &StreamPlan) -> impl Iterator<Item = Load> + '_ {
     std::iter::once(stream.rate).chain(points.iter().map(|(_, rate)| *rate))
 }
 
-/// What the stream `index` asks of the schedule, on a link of `speed` bit/s.
+/// Load of the stream `index` for the schedule, on a link of `speed` bit/s.
 fn load(stream: &StreamPlan, index: usize, speed: u64) -> StreamLoad {
     let mix = stream.sizes.mix();
     let pps = |load: Load| load.packets(mix, speed);

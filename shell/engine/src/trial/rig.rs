@@ -25,7 +25,7 @@ pub(crate) struct RigPort {
     pub(crate) punt: Option<Punt>,
 }
 
-/// Open ports, in the order of the Plan that asked for them.
+/// Open ports, in the order of their Plan.
 pub struct Rig {
     /// Programs in the namespaces of ports, once a trial needed them. They end before their interfaces do.
     pub(crate) protocols: Option<Protocols>,
@@ -71,7 +71,8 @@ impl Rig {
         Self::open_unless(plan, workers, &mut || false)
     }
 
-    /// As [`open`](Self::open); gives up once `cancelled` says so, which it is asked while a port waits for its other end.
+    /// Like [`open`](Self::open); gives up once `cancelled` returns true, which is called while a port waits for its
+    /// other end.
     pub fn open_unless(
         plan: &Plan,
         workers: usize,
@@ -85,7 +86,7 @@ impl Rig {
         )
     }
 
-    /// Opens the ports of `plan` as `request` says, for traffic that the plan does not have.
+    /// Opens the ports of `plan` as in `request`, for traffic that the plan does not have.
     pub fn open_for(plan: &Plan, request: PortRequest) -> Result<Self, EngineError> {
         Self::open_with(plan, request, &mut || false)
     }
@@ -199,7 +200,7 @@ fn ring_ports(ports: &[PortPlan], request: PortRequest) -> Result<HashMap<usize,
     Ok(open)
 }
 
-/// RFC 6815: a tester does not blast a network somebody lives in.
+/// RFC 6815: a tester must not flood a production network.
 fn refuse_default_route(port: &PortPlan, id: &PortId) -> Result<(), EngineError> {
     if port.allow_default_route || id.interfaces().is_empty() {
         return Ok(());

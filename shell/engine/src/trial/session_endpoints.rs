@@ -22,8 +22,8 @@ use units::Nanos;
 
 /// How frames are spread over queues where what is sent on one comes to its partner.
 const PAIRED: &str = "pair";
-/// Drivers of ports whose frames come from a kernel or a program, and that can not tell which of them came by no card: Linux leaves
-/// checksums to one.
+/// Drivers of ports whose frames come from a kernel or a program, and that can not report which of them bypassed a
+/// card: Linux leaves checksums to one.
 const VIRTUAL: [&str; 10] = [
     "af_xdp",
     "net_af_packet",
@@ -36,10 +36,10 @@ const VIRTUAL: [&str; 10] = [
     "net_virtio_user",
     "net_virtio",
 ];
-/// Room for flows at first, if nothing says how many there will be.
+/// Initial capacity for flows, if their number is unknown.
 const FLOWS: u64 = 4_096;
 
-/// What the sessions of all workers are made from.
+/// Data from which the sessions of all workers are made.
 pub(crate) struct SessionEndpoints {
     plans: Vec<SessionPlan>,
     groups: Vec<GroupKey>,
@@ -211,7 +211,7 @@ impl SessionEndpoints {
         }
     }
 
-    /// Hardware addresses of clients that are hosts of their own: DHCP clients.
+    /// Hardware addresses of clients that are separate hosts: DHCP clients.
     fn own_macs(&self, trial: &Trial<'_>, key: GroupKey) -> Option<Arc<OwnMacs>> {
         let port = self.side(key).port;
         if key.side != Side::Client || !trial.plan.ports[port].has_clients() {
@@ -239,7 +239,8 @@ impl SessionEndpoints {
         }
     }
 
-    /// Serves DNS over TCP, too, where it is over UDP: what was cut short is asked again there (RFC 7766 section 5).
+    /// Serves DNS over TCP, too, where it is over UDP: queries with truncated responses are repeated there (RFC 7766
+    /// section 5).
     fn settle_fallback(&self, stack: &mut Stack<Apps>, group: GroupId, key: GroupKey) {
         let plan = &self.plans[key.session];
         let member = &plan.mix.members[key.member];
@@ -318,7 +319,7 @@ pub(crate) enum ChecksumsLeft {
     Nobody,
     /// The link is within this process and damages nothing: there are none.
     Link,
-    /// The card computes them, as the profile says. It knows no tunnels.
+    /// The card computes them, if the profile enables it. It knows no tunnels.
     Card,
 }
 
@@ -335,10 +336,10 @@ pub(crate) fn checksums_left(plan: &Plan, port: usize, facts: &PortFacts) -> Che
     }
 }
 
-/// Longest IP packet in a tunnel unless the profile says otherwise: that of Ethernet.
+/// Default longest IP packet in a tunnel: Ethernet's.
 const ORDINARY_MTU: u32 = 1_500;
 
-/// Lets packets in a tunnel be as long as the port's MTU leaves, if the profile does not say how long.
+/// Lets packets in a tunnel be as long as the port's MTU leaves, unless the profile sets their length.
 fn fit_mtu(side: &mut SidePlan, facts: &PortFacts) {
     if side.tunnel.as_ref().is_some_and(|own| own.fits_mtu) {
         side.mtu = carried(facts).saturating_sub(side.around()).min(ORDINARY_MTU) as u16;

@@ -17,7 +17,7 @@ use units::Nanos;
 use wire::Vlans;
 use wire::tunnel::{Decap, DecapEntry, Encap, EncapLink, OuterHeaders, PppoeEncap, PppoeLinks, Tunnel};
 
-/// Longest outer packet with an answer of a host inside.
+/// Longest outer packet with a reply of a host inside.
 const MTU: u32 = 1_500;
 /// Ethernet's header and FCS.
 const ETHERNET_BYTES: u32 = 18;
@@ -39,7 +39,7 @@ struct End<'p> {
     /// Index of the network it is in, and of its host there.
     network: usize,
     host: usize,
-    /// What is put before frames in it, once it is open, and the link these leave by.
+    /// Headers before frames in it, once it is open, and their link.
     outer: Option<(Arc<OuterHeaders>, EncapLink)>,
 }
 
@@ -60,7 +60,7 @@ struct Network {
     resolver: Resolver,
 }
 
-/// The tunnels that end at one port, while their neighbours are asked for.
+/// The tunnels that end at one port, while their neighbours are resolved.
 #[derive(Debug)]
 pub(crate) struct PortTunnels<'p> {
     ends: Vec<End<'p>>,
@@ -79,7 +79,7 @@ pub(crate) struct TrialTunnels {
     groups: Vec<(usize, Side, GroupTunnel)>,
     /// The tunnel of each of those that are no PPPoE sessions, and the link its packets leave by.
     links: Vec<(usize, Side, Tunnel, EncapLink)>,
-    /// What clients' hosts in tunnels know: entry, neighbour, its hardware address.
+    /// Resolved neighbours of clients' hosts in tunnels: entry, neighbour, its hardware address.
     known: Vec<(usize, IpAddr, [u8; 6])>,
 }
 
@@ -215,7 +215,7 @@ impl<'p> PortTunnels<'p> {
         due.min().unwrap_or(Nanos::MAX)
     }
 
-    /// Takes a frame if it is of one of the tunnels, with the answer to it; `None` if it is not.
+    /// Takes a frame if it is of one of the tunnels, with the reply to it; `None` if it is not.
     pub(crate) fn take(&mut self, frame: &[u8]) -> Option<Option<Vec<u8>>> {
         let map = self.map.as_ref()?;
         let networks = &mut self.networks;
@@ -225,7 +225,7 @@ impl<'p> PortTunnels<'p> {
         })
     }
 
-    /// Neighbours inside that have not answered, in words.
+    /// Inner neighbours that did not reply, in words.
     pub(crate) fn unknown(&self) -> Vec<String> {
         let silent = self.networks.iter().enumerate().flat_map(|(number, network)| {
             network.resolver.unknown().map(move |(host, ip)| (number, host, ip))
@@ -240,7 +240,7 @@ impl<'p> PortTunnels<'p> {
 }
 
 impl TrialTunnels {
-    /// Those of a trial whose neighbours have answered.
+    /// Tunnels of a trial whose neighbours are resolved.
     pub(crate) fn new(ports: Vec<PortTunnels<'_>>) -> Self {
         let mut all = Self::default();
         for port in ports {

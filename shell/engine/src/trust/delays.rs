@@ -1,4 +1,4 @@
-//! Delays longer than a test packet can tell: its time of departure has 40 bits, which come round every 18 minutes.
+//! Delays longer than a test packet can represent: its time of departure has 40 bits, which wrap every 18 minutes.
 //!
 //! Not here: jitter of such packets, and times between arrivals, which are right all the same.
 
@@ -6,11 +6,11 @@ use super::Evidence;
 use super::findings::Findings;
 use units::Nanos;
 
-/// The longest one-way delay that is told from a shorter one, less than how late departures are noted.
+/// The longest one-way delay that can be distinguished from a shorter one, less the delay of recording departures.
 const DELAY_MAX: Nanos = Nanos((1 << 39) - 10_000_000_000);
 
 impl Evidence<'_> {
-    /// Streams whose first packet came so long after the first was sent that its latency can't be told.
+    /// Streams whose first packet arrived so long after the first was sent that its latency is ambiguous.
     pub(super) fn judge_delays(&self, verdict: &mut Findings) {
         let late = self.first_sent.iter().enumerate().filter_map(|(index, sent)| {
             let (sent, arrived) = ((*sent)?, self.spans.of(index)?.first);

@@ -1,4 +1,4 @@
-//! What a verdict is made from.
+//! Input of a verdict.
 
 use crate::rows::PortEnd;
 use crate::sums::Sums;
@@ -13,7 +13,7 @@ pub(super) const DRIFT_PPM_MAX: f64 = 500.0;
 /// Share of packets that may arrive before they were sent: clocks of two cores differ by some nanoseconds.
 pub(super) const BEFORE_SENT_MAX: f64 = 0.001;
 
-/// What the verdict is made from.
+/// Input of the verdict.
 pub(crate) struct Evidence<'a> {
     pub(crate) trial: &'a Trial<'a>,
     pub(crate) sums: &'a Sums,

@@ -1,4 +1,4 @@
-//! A verdict in the making: reasons, and notes of which those of a kind become one.
+//! A verdict under construction: reasons, and notes, merged by kind.
 
 use result::Verdict;
 use std::fmt::Write as _;

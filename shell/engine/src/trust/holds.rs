@@ -19,7 +19,7 @@ const NAMED_MAX: usize = 100;
 const ALIKE: f64 = 0.01;
 /// Relative difference from the requested rate up to which a stream had one rate throughout.
 const STEADY: f64 = 0.05;
-/// Reasons of failures of sessions that no pause of the tester brings about: the other end answered.
+/// Reasons of sessions' failures that no pause of the tester causes: the other end replied.
 const ANSWERED: [&str; 11] = [
     "refused",
     "unreachable",
@@ -115,7 +115,7 @@ impl Evidence<'_> {
     }
 }
 
-/// What is known of the whole trial.
+/// Facts about the whole trial.
 struct Judge<'a> {
     evidence: &'a Evidence<'a>,
     /// Pauses of the tester.
@@ -151,7 +151,7 @@ impl Judge<'_> {
         entries.all
     }
 
-    /// What may have cost packets of a stream that the device did not lose.
+    /// Causes of lost packets of a stream other than the device.
     fn causes_of_loss(&self, index: usize, stream: &StreamResult) -> Vec<Cause> {
         let lost = stream.lost.unwrap_or(0);
         let mut causes = Vec::new();
@@ -205,7 +205,7 @@ impl Judge<'_> {
         causes
     }
 
-    /// What pauses of the tester may have cost a stream; `None` if nothing.
+    /// Possible loss of a stream from pauses of the tester; `None` if none.
     ///
     /// Two bounds hold: packets missing between two that no pause touched were not lost by one; and pauses cost no more than
     /// what left while the tester recovered from them, or was under way when they began.
@@ -284,11 +284,11 @@ impl Judge<'_> {
         self.times(at, stream, entries);
     }
 
-    /// Outages of a stream. What begins or ends while the tester is held up is seen later, or earlier; and what it lost is no
-    /// outage of the device.
+    /// Outages of a stream. A start or end during a pause of the tester is detected later, or earlier; and loss from
+    /// the pause is no outage of the device.
     ///
-    /// An outage goes on without a gap, so a pause explains no more of one than its own length and what was under way. One that
-    /// is shorter than a sampling interval makes none.
+    /// An outage has no gaps, so a pause explains no more of one than its own length and the packets in flight. One
+    /// that is shorter than a sampling interval makes none.
     fn outages(
         &self,
         index: usize,
@@ -392,7 +392,7 @@ impl Judge<'_> {
         (!alike).then_some(HoldsResult { undisturbed_ratio: Some(undisturbed.ratio), ..entry })
     }
 
-    /// Sums of streams: bounds add up, and times are those of the worst member.
+    /// Sums of streams: bounds add up, and times are the worst member's.
     fn groups(&self, document: &ResultDocument, entries: &mut Entries) {
         for (plan, (group, rows)) in self.evidence.trial.plan.groups.iter().zip(&document.groups) {
             for ((_, members), (name, row)) in plan.rows.iter().zip(rows) {
@@ -437,7 +437,7 @@ impl Judge<'_> {
         }
     }
 
-    /// Why the tester sent less than it was asked to, if a pause is to blame.
+    /// Why the tester sent less than requested, if a pause is the cause.
     fn shortfall(&self) -> Option<&Cause> {
         self.pauses.as_ref().filter(|_| self.lacks_time && self.is_disturbed)
     }

@@ -1,11 +1,12 @@
-//! What a verdict says of neighbours that changed their hardware address: why packets are missing that the device may have lost.
+//! Verdicts about neighbours that changed their hardware address: why packets are missing that the device may have
+//! lost.
 
 use super::Evidence;
 use super::findings::Findings;
 use crate::control::neighbours::NeighbourMove;
 use units::{Mac, count};
 
-/// Moves that are told one by one for each port.
+/// Number of moves that are reported individually for each port.
 const TOLD_MAX: usize = 3;
 
 impl Evidence<'_> {

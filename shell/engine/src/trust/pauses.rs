@@ -1,4 +1,5 @@
-//! What kept the tester from its work: cores that others used, processes that were stopped, packets that left in bursts.
+//! Causes that kept the tester from its work: cores used by other processes, stopped processes, packets that left in
+//! bursts.
 
 use super::evidence::Evidence;
 use super::findings::Findings;
@@ -13,7 +14,7 @@ use units::{Nanos, Pps, count};
 const WAITED_TOLD: f64 = 0.05;
 /// Share above which the result is not valid. Below it, single pauses decide: a device on the same machine takes its share.
 const WAITED_MAX: f64 = 0.2;
-/// A standstill that is told: at 10,000 packets/s it makes a burst of 100.
+/// Minimum stall that is reported: at 10,000 packets/s it makes a burst of 100.
 const STALL_MAX: Nanos = Nanos::from_millis(10);
 /// Share of time spent in pauses that makes a result invalid: 99th percentiles are theirs.
 const PAUSED_MAX: f64 = 0.01;
@@ -24,15 +25,15 @@ const EXPLAINED: f64 = 0.5;
 const SLOW: Pps = Pps::new(20_000);
 /// Share of such packets that may leave together with the one before.
 const BACK_TO_BACK_MAX: f64 = 0.1;
-/// Packets back to back of which an interval tells: of fewer, the share means little.
+/// Number of back-to-back packets from which on an interval is reported: for fewer, the share is not meaningful.
 const BURST_TOLD: u64 = 5;
-/// What helps where others use the cores.
+/// Remedy where other processes use the cores.
 pub(super) const FREE_CORES: &str =
     "end what else runs on this machine, or give the tester cores that nothing else uses";
-/// What helps where the process or its machine stood still.
+/// Remedy where the process or its machine stalled.
 const RUN_AGAIN: &str = "run again while nothing stops or suspends this process and its machine";
 
-/// What kept the tester from its work most: one cause and one remedy.
+/// Main disturbance of the tester: one cause and one remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Disturbance {
     pub(super) reason: String,
@@ -94,7 +95,7 @@ impl Evidence<'_> {
         self.kept().any(|kept| kept.lacks_time())
     }
 
-    /// What kept the tester from its work most; `None` if nothing did.
+    /// Main disturbance of the tester; `None` if there was none.
     pub(super) fn disturbance(&self) -> Option<Disturbance> {
         let worst = |of: fn(&Kept) -> u64| self.kept().max_by_key(of).filter(|kept| of(kept) > 0);
         let waited = worst(|kept| kept.usage.wait_ns);
@@ -122,7 +123,7 @@ impl Evidence<'_> {
         }
     }
 
-    /// Workers that were kept from their cores. What is due meanwhile leaves late and in a burst, and what arrives waits.
+    /// Workers that were kept from their cores. Packets due meanwhile leave late and in a burst, and arrivals wait.
     pub(super) fn judge_pauses(&self, verdict: &mut Findings) {
         let lost: u64 = self.measured().map(|(sent, got)| sent.saturating_sub(got)).sum();
         let unsent: u64 = self.ends.iter().map(|end| end.unsent).sum();
@@ -158,8 +159,8 @@ impl Evidence<'_> {
         }
     }
 
-    /// About how many measured packets were due while a worker stood still, or waited for its core for a millisecond or more.
-    /// A device or a queue loses at most so many of them that it would have kept had they come in time.
+    /// Estimated number of measured packets due while a worker stalled, or waited for its core for a millisecond or
+    /// more. A device or a queue loses at most this number of packets that it would have kept had they come in time.
     fn late_packets(&self, kept: &Kept) -> f64 {
         let late_ns = kept.time.paused_ns.max(kept.time.hitches_ns.min(kept.usage.wait_ns));
         let sent: u64 = self.measured().map(|(sent, _)| sent).sum();
@@ -216,7 +217,8 @@ fn bursty<'a>(trial: &'a Trial<'_>, sums: &'a Sums) -> impl Iterator<Item = (usi
     })
 }
 
-/// What disturbed the tester in the time of `sums`, a part of the trial: marks for charts. The verdict is about the whole.
+/// Disturbances of the tester in the time of `sums`, a part of the trial: marks for charts. The verdict is about the
+/// whole.
 pub(crate) fn disturbances(trial: &Trial<'_>, sums: &Sums) -> Vec<String> {
     let mut all = Vec::new();
     for (worker, time) in sums.workers.iter().enumerate() {

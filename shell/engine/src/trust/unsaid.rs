@@ -1,4 +1,4 @@
-//! Notes about what the figures of a stream do not tell by themselves: packets of captures that are not sent as captured, and
+//! Notes about facts that the figures of a stream do not show: packets of captures that are not sent as captured, and
 //! packets counted by a mark.
 
 use super::{Evidence, Findings};

@@ -23,7 +23,7 @@ pub(crate) const ANY_PORT: u16 = u16::MAX;
 /// The frame check sequence, which ports do not deliver.
 pub(super) const FCS_BYTES: usize = 4;
 
-/// Whether a test packet of so many bytes without FCS arrived where, and as long as, its stream's should.
+/// Whether a test packet of this number of bytes without FCS arrived at its stream's port, and with its length.
 #[inline(always)]
 pub(super) fn is_as_expected(port: usize, bytes: usize, expected: &Expected) -> (bool, bool) {
     let is_astray = expected.port != ANY_PORT && usize::from(expected.port) != port;
@@ -31,7 +31,7 @@ pub(super) fn is_as_expected(port: usize, bytes: usize, expected: &Expected) -> 
     (!is_astray, fits)
 }
 
-/// A test packet of so many bytes that has arrived, and is not only quoted.
+/// A received test packet of this number of bytes that is not only quoted.
 #[inline]
 pub(super) fn arrival_of(
     port: usize,
@@ -51,7 +51,7 @@ pub(super) fn arrival_of(
     seen(found, bytes, sent, now)
 }
 
-/// What is recorded of a test packet.
+/// Record of a test packet.
 #[inline(always)]
 pub(super) fn seen(found: Signature, bytes: usize, sent: Nanos, now: Nanos) -> Arrival {
     Arrival {

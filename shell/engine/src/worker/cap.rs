@@ -1,10 +1,10 @@
-//! The rate limit of a port, kept where its frames leave: whatever a schedule says is due, no more is sent.
+//! The rate limit of a port, enforced where its frames leave: regardless of the schedule, no more is sent.
 //!
 //! A token bucket. It holds what the limit allows in [`DEPTH`], or one frame if that is more; a frame that is sent is paid
 //! for afterwards, so that one longer than the bucket can leave too.
 //!
 //! Invariant: over any time *t* a worker sends its share of the limit times *t*, and at most one full bucket and the
-//! answers of hosts in a moment more.
+//! hosts' replies of a moment more.
 
 use units::{Layer, Load, Nanos};
 
@@ -50,8 +50,8 @@ impl Cap {
         self.depth = self.depth.max(self.longest);
     }
 
-    /// Keeps what comes in [`DEPTH`] beside a frame, too: whoever looks every now and then would lose all that comes from when a
-    /// frame could leave until then.
+    /// Also keeps the credit that arrives within [`DEPTH`] beside a frame: a caller that polls rarely would otherwise
+    /// lose the credit between the earliest departure of a frame and the poll.
     pub(crate) fn looked_at_seldom(mut self) -> Self {
         self.depth = self.depth.max(self.longest + self.per_ns * DEPTH);
         self
@@ -64,8 +64,8 @@ impl Cap {
         (self.tokens / self.longest).max(0.0) as usize
     }
 
-    /// Whether an answer may leave at `now`. Answers may be owed for, so that a port that sends all it may still
-    /// resolves neighbours.
+    /// Whether a reply may leave at `now`. Replies may be sent on credit, so that a port at its limit still resolves
+    /// neighbours.
     pub(crate) fn may_answer(&mut self, now: Nanos) -> bool {
         self.fill(now);
         self.tokens > -self.depth
@@ -89,7 +89,7 @@ impl Cap {
 mod tests {
     use super::*;
 
-    /// What greedy workers send in a second, in packets of `bytes`, looking every `step` ns.
+    /// Packets sent by greedy workers in a second, with packets of `bytes`, polling every `step` ns.
     fn sent(load: &str, workers: u16, bytes: u32, step: u64) -> u64 {
         let cap = Cap::new(load.parse().unwrap(), workers, bytes).unwrap();
         let mut caps = vec![cap; usize::from(workers)];

@@ -1,4 +1,4 @@
-//! What control tells a running worker, and what a worker hands back for pings and for hosts that control looks after.
+//! Commands of control to a running worker, and the worker's events of pings and hosts that control runs.
 
 use super::detour::Detour;
 use neighbour::Claim;
@@ -7,14 +7,14 @@ use session::Scale;
 use std::sync::Arc;
 use units::Nanos;
 
-/// What control tells a running worker.
+/// A command of control to a running worker.
 #[derive(Debug, Clone)]
 pub(crate) enum WorkerCommand {
     /// Send some streams at another rate.
     SetRate(RateStep),
     /// Open sessions of some entries, and send their requests, at another rate.
     ScaleSessions(SessionStep),
-    /// Hand over frames that may answer a ping or concern hosts that control looks after, or no longer.
+    /// Pass on frames that may be replies to pings or concern hosts that control runs, or stop doing so.
     Overhear(bool),
     /// Send frames of a ping, or of such hosts, at most a burst. The first of the workers that send on the port does.
     SendFrames {
@@ -77,15 +77,16 @@ pub(crate) struct PingTag {
     pub(crate) sequence: Option<u16>,
 }
 
-/// Events of pings and hosts that may be on their way from a worker to control. What finds no room is asked for, or sent, again.
+/// Maximum number of queued events of pings and hosts from a worker to control. Events without room are requested, or
+/// sent, again.
 pub(crate) const HOST_EVENTS_MAX: usize = 1_024;
 
-/// What a worker saw of pings and of the hosts that control looks after.
+/// Event of a worker about pings and the hosts that control runs.
 #[derive(Debug)]
 pub(crate) enum HostEvent {
-    /// A frame it was told to send left.
+    /// A requested frame left.
     Sent { tag: PingTag, at: Nanos },
-    /// A frame that may be an answer, or for one of the hosts, arrived.
+    /// A frame that may be a reply, or for one of the hosts, arrived.
     Received { port: usize, at: Nanos, frame: Vec<u8> },
     /// A neighbour that is watched has, or may have, this hardware address.
     Claimed { port: usize, at: Nanos, claim: Claim },
@@ -93,7 +94,7 @@ pub(crate) enum HostEvent {
     Surveyed { number: u64, at: Nanos, survey: Survey },
 }
 
-/// What one worker has sent and received of some streams.
+/// Packets of some streams sent and received by one worker.
 #[derive(Debug, Default)]
 pub(crate) struct Survey {
     /// Stream, lane, and the low 32 bits of the number of its next packet.
@@ -101,7 +102,7 @@ pub(crate) struct Survey {
     pub(crate) received: Vec<Received>,
 }
 
-/// What one worker has received of a stream.
+/// Packets of a stream received by one worker.
 #[derive(Debug)]
 pub(crate) struct Received {
     pub(crate) stream: u32,

@@ -1,10 +1,10 @@
-//! What a worker counts arrivals in.
+//! Counters of a worker's arrivals.
 
 use super::watch::Watch;
 use crate::counts::interval::Interval;
 use measure::Recorder;
 
-/// What arrivals are counted in.
+/// Counters of arrivals.
 pub(crate) struct Counting<'c> {
     pub(crate) watch: &'c mut Watch,
     pub(crate) recorder: &'c mut Recorder,

@@ -51,7 +51,7 @@ impl Deadlines {
         Some(deadlines)
     }
 
-    /// Adds streams that send until these times to `so_far`, those of `before` streams.
+    /// Adds streams that send until these times to `so_far`, the times of `before` streams.
     pub(crate) fn extend(so_far: &mut Option<Self>, before: usize, ends: &[Option<Nanos>]) {
         if so_far.is_none() && ends.iter().all(Option::is_none) {
             return;

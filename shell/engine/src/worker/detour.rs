@@ -1,4 +1,4 @@
-//! What workers change when a neighbour has another hardware address.
+//! Changes of workers when a neighbour has another hardware address.
 //!
 //! Not here: what of a trial goes to the neighbour (`trial::follow`).
 
@@ -13,7 +13,7 @@ use tcp::GroupTunnel;
 /// Servers and the hardware address that one host sends to for them.
 pub(crate) type ServerHops = Vec<(RangeInclusive<IpAddr>, Mac)>;
 
-/// What workers are to change.
+/// Changes for workers.
 #[derive(Debug)]
 pub(crate) struct Detour {
     /// Of all moves of the trial.

@@ -35,7 +35,7 @@ impl Outbox {
     }
 }
 
-/// Where flows put their frames in one turn. What the port does not take stays in the outbox.
+/// Sink of flows' frames in one turn. Frames that the port does not accept stay in the outbox.
 pub(crate) struct FlowSink<'s> {
     queue: &'s mut dyn TxQueue,
     outbox: &'s mut Outbox,

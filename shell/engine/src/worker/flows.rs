@@ -33,11 +33,11 @@ pub(crate) struct Opening {
     pub(crate) transport: Transport,
     /// Of each of the clients' hosts: hardware address to send to for servers' addresses, where its groups have none for all.
     pub(crate) hops: Vec<ServerHops>,
-    /// What was said of the load already.
+    /// Reported part of the load.
     told: Told,
 }
 
-/// What is said of a load.
+/// Reported part of a load.
 #[derive(Debug, Clone, Copy, Default)]
 struct Told {
     unopened: u64,
@@ -51,7 +51,7 @@ impl Opening {
     }
 }
 
-/// What a worker has to do with the sessions of one port.
+/// A worker's state for the sessions of one port.
 #[derive(Default)]
 pub(crate) struct Local {
     /// Its share of them, if it has one.
@@ -69,8 +69,9 @@ impl Local {
         self.flows.is_none() && self.steer.is_none() && self.tunnels.is_none()
     }
 
-    /// Takes in a burst. `unfinished` has a bit for each frame of which the port says that its checksum was left to a card, the
-    /// first one's lowest. Returns a bit for each frame that is not for sessions; `lost` counts those that could not be passed on.
+    /// Processes a burst. `unfinished` has a bit for each frame that the port reports as having its checksum left to a
+    /// card, the first one's lowest. Returns a bit for each frame that is not for sessions; `lost` counts frames that
+    /// could not be passed on.
     #[inline]
     pub(crate) fn receive(
         &mut self,
@@ -139,13 +140,13 @@ impl Crowd {
 enum Stage {
     /// Before its end, or with clients that are not through.
     Running,
-    /// Flows are being told to end, from this one on: those whose other end is not played here, or that are clients'.
+    /// Flows are being requested to end, from this one on: flows whose other end is external, or clients'.
     Ending { next: u32 },
-    /// All of them were told.
+    /// All of them were requested.
     Ended,
 }
 
-/// What a group's flows are.
+/// Role of a group's flows.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Role {
     pub(crate) key: GroupKey,
@@ -153,7 +154,7 @@ pub(crate) struct Role {
     pub(crate) is_mixed: bool,
     /// Whether its side has other hosts, too.
     pub(crate) is_multihomed: bool,
-    /// Whether they go on until their clients, who are played here too, have ended them.
+    /// Whether they continue until their clients, who are emulated here too, have ended them.
     pub(crate) follows: bool,
 }
 
@@ -165,11 +166,11 @@ pub(crate) struct Flows {
     openings: Vec<Opening>,
     /// The groups of this port, by number; `None` are other ports'.
     roles: Vec<Option<Role>>,
-    /// UDP's servers do not see that their clients are through: when they will be told.
+    /// UDP servers do not see that their clients are done: time to notify them.
     dismissed_at: Option<Nanos>,
-    /// They are being told: from this flow on they have not been.
+    /// They are being notified: from this flow on they have not been.
     dismissed: Option<u32>,
-    /// Rates have changed: from this flow on none was told.
+    /// Rates have changed: from this flow on none was notified.
     retimed: Option<u32>,
     /// Flows whose next hop has moved, and from which one on they were not looked at.
     moving: VecDeque<(HopMove, u32)>,
@@ -184,7 +185,7 @@ pub(crate) struct Flows {
     epoch: Nanos,
     /// When the last frame left, since the start of traffic.
     sent_at: Nanos,
-    /// Whether it waits for clients elsewhere until its end: nobody here opens anything.
+    /// Whether it waits for clients elsewhere until its end: none are opened here.
     waits: bool,
     /// Empty counts, to be swapped for full ones.
     spare: (Vec<Counts>, TcpCounts, StackCounts),
@@ -227,8 +228,8 @@ impl Flows {
         self.port
     }
 
-    /// Takes in a burst, with a bit in `unfinished` for each frame of which the port says that its checksum was left to a card.
-    /// Returns a bit for each frame that is not for these flows, the first one's lowest.
+    /// Processes a burst, with a bit in `unfinished` for each frame that the port reports as having its checksum left
+    /// to a card. Returns a bit for each frame that is not for these flows, the first one's lowest.
     #[inline]
     pub(crate) fn receive(&mut self, now: Nanos, frames: &[&[u8]], unfinished: u64) -> u64 {
         self.stack.receive_told(now, &mut self.apps, frames, unfinished)
@@ -304,7 +305,7 @@ impl Flows {
         opened
     }
 
-    /// Lets a session go on on a flow of another carrier.
+    /// Continues a session on a flow of another carrier.
     fn go_on(&mut self, now: Nanos, step: Move) {
         let (Some(role), Some(ends)) = (self.roles[usize::from(step.group.0)], self.stack.ends(step.from))
         else {
@@ -373,14 +374,14 @@ impl Flows {
         }
     }
 
-    /// Clients played here are through: servers that can't see it are told once what is under way has come.
+    /// Emulated clients are done: servers that can't see it are notified once packets in flight have arrived.
     pub(crate) fn dismiss(&mut self, now: Nanos) {
         if self.roles.iter().flatten().any(|role| role.follows) {
             self.dismissed_at = Some(now.saturating_add(UNDER_WAY));
         }
     }
 
-    /// Tells some more servers on UDP that nobody will come any more.
+    /// Notifies some more UDP servers that no more clients will come.
     fn dismiss_some(&mut self, now: Nanos) {
         let Some(next) = self.dismissed else { return };
         self.dismissed = self.see_some(now, next, |roles, now, apps, flow, io| {
@@ -481,7 +482,8 @@ impl Flows {
         }
     }
 
-    /// Gives an outcome to what was told to end, and heard nothing since: late replies are not waited for any longer.
+    /// Decides the outcome of flows that were requested to end, and received nothing since: the wait for late replies
+    /// is over.
     pub(crate) fn judge_silent(&mut self, now: Nanos) {
         // A drain may be shorter than the wait for what is under way.
         if self.dismissed_at.take().is_some() {

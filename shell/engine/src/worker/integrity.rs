@@ -1,7 +1,7 @@
 //! Payloads of streams with `integrity: full`: filled where they are sent, compared where they arrive.
 //!
-//! What fills them, and what is wrong with one, is known to [`wire::integrity`]. Here is which streams have such payloads,
-//! where in a packet they are, and where damage is counted.
+//! Their filling, and damage detection, is in [`wire::integrity`]. Here is which streams have such payloads, their
+//! position in a packet, and where damage is counted.
 //!
 //! Invariant: a packet is counted as damaged once, whatever is wrong with it.
 
@@ -90,7 +90,7 @@ impl Compared {
     }
 }
 
-/// A packet without a signature that can be read, but with a payload that tells whose it is.
+/// A packet without a readable signature, but with a payload that identifies it.
 pub(crate) enum Recovered {
     /// One bit of the signature was wrong.
     Whole(Signature),
@@ -136,8 +136,8 @@ impl Integrity {
         Some((compared.row, 1 << compared.width))
     }
 
-    /// What fills the payloads of a worker's packets of a stream, if they are filled. The payload of `packet` is afterwards one
-    /// of them, so that whatever is computed from it holds for all.
+    /// Filling of a stream's payloads in a worker's packets, if enabled. The payload of `packet` is afterwards one of
+    /// them, so that everything computed from it holds for all.
     pub(crate) fn filler(
         &self,
         stream: u32,

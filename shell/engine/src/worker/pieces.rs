@@ -9,7 +9,7 @@ use units::Nanos;
 /// Time between two errors about fragments at least (RFC 4443 section 2.4 (f)).
 const COMPLAINT_GAP: Nanos = Nanos::from_millis(1);
 
-/// What one worker has of the packets that come to one queue in fragments.
+/// State of one worker for packets that arrive at one queue in fragments.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     reassembler: Reassembler,
@@ -20,9 +20,9 @@ pub(crate) struct Pieces {
     next_complaint: Nanos,
     /// Whether something was taken in since the last look.
     has_news: bool,
-    /// The longest IP packet that hosts answer with.
+    /// The longest IP packet of hosts' replies.
     mtu: usize,
-    /// What the fragments of an answer have in common.
+    /// Identification of a reply's fragments.
     id: u32,
 }
 
@@ -63,7 +63,7 @@ impl Pieces {
         self.has_news
     }
 
-    /// Passes whole packets on to sessions, and what is not theirs to the hosts, whose answers are cut if they are long.
+    /// Passes whole packets on to sessions, and others to the hosts, whose replies are fragmented if they are long.
     #[cold]
     ///
     /// `offer` lets sessions take a frame in, and returns whether it is not theirs.

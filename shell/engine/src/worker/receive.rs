@@ -28,7 +28,7 @@ pub(crate) struct Receiver<'a> {
     /// Whether frames are loaded ahead.
     loads_ahead: bool,
     arrivals: [Arrival; BURST],
-    /// The stream of each mark, and those of this burst's marked packets with their bytes.
+    /// The stream of each mark, and the streams of this burst's marked packets with their bytes.
     marks: Arc<[u32]>,
     marked: Vec<(u32, u16)>,
     /// Bits that streams track.
@@ -44,13 +44,13 @@ pub(crate) struct Receiver<'a> {
     speaks_bgp: bool,
     /// Whether the port is one of a lag, which control looks after.
     is_in_lag: bool,
-    /// What may be answers to pings or for hosts that control looks after, while there are some.
+    /// Possible replies to pings or frames for hosts that control runs, while there are some.
     overheard: Option<Vec<HostEvent>>,
-    /// What frames said of neighbours since control was told.
+    /// Neighbours' addresses seen in frames since control was last informed.
     claims: Vec<HostEvent>,
     /// Packets whose fragments arrive one by one.
     pieces: Pieces,
-    /// What the kernel took in by itself, if it does.
+    /// Packets recorded by the kernel, if it does so.
     records: Option<Box<Records>>,
     /// Streams whose arrivals here do not count against outages.
     stale: Vec<u32>,
@@ -62,7 +62,7 @@ const CLAIMS_MAX: usize = 64;
 const AHEAD: usize = 6;
 
 impl<'a> Receiver<'a> {
-    /// `mtu`: the longest IP packet that hosts answer with.
+    /// `mtu`: the longest IP packet of hosts' replies.
     pub(crate) fn new(queue: &'a mut dyn RxQueue, port: usize, mark: Mark, mtu: usize) -> Self {
         Self {
             loads_ahead: !queue.is_warm(),
@@ -172,12 +172,12 @@ impl<'a> Receiver<'a> {
         self.full
     }
 
-    /// Keeps what may be an answer to a ping or for a host that control looks after, or does so no more.
+    /// Keeps possible replies to pings and frames for hosts that control runs, or stops doing so.
     pub(crate) fn overhear(&mut self, on: bool) {
         self.overheard = on.then(Vec::new);
     }
 
-    /// Whether frames said something of neighbours.
+    /// Whether frames contained addresses of neighbours.
     #[inline]
     pub(crate) fn has_claims(&self) -> bool {
         !self.claims.is_empty()
@@ -188,7 +188,7 @@ impl<'a> Receiver<'a> {
         self.claims.drain(..).chain(self.overheard.iter_mut().flat_map(|frames| frames.drain(..)))
     }
 
-    /// What becomes readable when frames arrive, if the port has such a thing.
+    /// Descriptor that becomes readable when frames arrive, if the port has one.
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.queue.descriptor()
     }
@@ -197,8 +197,8 @@ impl<'a> Receiver<'a> {
         self.queue.attach()
     }
 
-    /// Takes in what has arrived: what is not measured goes to `local` sessions, if there are some, and what is not theirs
-    /// to the hosts, whose answers go to `answers`. Returns whether there was anything.
+    /// Processes received frames: unmeasured ones go to `local` sessions, if there are some, and the rest to the hosts,
+    /// whose replies go to `answers`. Returns whether there was anything.
     #[inline]
     pub(crate) fn turn<C: Clock>(
         &mut self,
@@ -403,7 +403,8 @@ impl<'a> Receiver<'a> {
         self.pieces.finish(&mut interval.ports[self.port].fragments);
     }
 
-    /// Takes in frames outside a trial: everything goes to `take`, with whether the port says that its checksum was left to a card.
+    /// Receives frames outside a trial: everything goes to `take`, with whether the port reports that its checksum was
+    /// left to a card.
     pub(crate) fn listen(&mut self, mut take: impl FnMut(&[u8], bool)) {
         self.queue.recv(&mut self.burst);
         for i in 0..self.burst.len() {
@@ -413,7 +414,7 @@ impl<'a> Receiver<'a> {
     }
 }
 
-/// What a burst that holds more than plain test packets needs.
+/// Context of a burst that holds more than plain test packets.
 struct Around<'a> {
     now: Nanos,
     expected: &'a [Expected],
@@ -479,11 +480,11 @@ fn arrival(
 struct Aside<'a> {
     pieces: &'a mut Pieces,
     punt: Option<&'a mut PuntEntry>,
-    /// Whether the port says that the frame's checksum was left to a card.
+    /// Whether the port reports that the frame's checksum was left to a card.
     is_unfinished: bool,
 }
 
-/// What is known of a frame as a test packet.
+/// A frame as a test packet.
 enum TestPacket {
     /// Its signature, and where it ends.
     Signed(Signature, usize),
@@ -491,7 +492,7 @@ enum TestPacket {
     Repaired(Signature),
     /// It is of this stream, and no more is known; what is wrong with it is counted.
     Untimed(u32),
-    /// It is none, or can't be told from others.
+    /// It is none, or can't be distinguished from others.
     None(NoSignature),
 }
 
@@ -538,8 +539,8 @@ fn serve_hosts(
     }
 }
 
-/// Keeps what a foreign frame says of a neighbour. One that is said again, or for which there is no room, is no loss: whoever says it
-/// goes on doing so, or is asked.
+/// Keeps a foreign frame's addresses of a neighbour. A repeated one, or one without room, is no loss: the neighbour
+/// repeats it, or is probed.
 #[inline]
 fn keep_claim(claims: &mut Vec<HostEvent>, port: usize, at: Nanos, hosts: &Hosts, data: &[u8]) {
     let Some(claim) = hosts.claim(data) else { return };
@@ -549,7 +550,7 @@ fn keep_claim(claims: &mut Vec<HostEvent>, port: usize, at: Nanos, hosts: &Hosts
     }
 }
 
-/// Keeps a foreign frame if it may be the answer to a ping, or for a host or a port of a lag that control looks after.
+/// Keeps a foreign frame if it may be the reply to a ping, or for a host or a LAG member that control runs.
 #[inline]
 fn keep_for_control(
     overheard: Option<&mut Vec<HostEvent>>,

@@ -17,8 +17,8 @@ use wire::signature::{self, Mark, Signature};
 
 /// Records that are taken at a time.
 const TAKEN: usize = 256;
-/// How often to look for records. They say when they came; the kernel's program and the worker use the same memory, so taking
-/// each as soon as it is there would cost both more.
+/// Interval of polls for records. They have arrival times; the kernel's program and the worker use the same memory, so
+/// taking each as soon as it is there would cost both more.
 const LOOK_EVERY: Nanos = Nanos::from_micros(20);
 /// Time between two packets of those that share an instant, at most: more of them share none.
 const SPACING_MAX_NS: u64 = 500;
@@ -28,7 +28,7 @@ const COMPARE_EVERY: Nanos = Nanos::from_micros(100);
 const READINGS: usize = 8;
 const TIGHT_NS: u64 = 200;
 
-/// What the port's program has to know of the trial.
+/// Data on the trial for the port's program.
 pub(super) fn packets(mark: &Mark, port: usize, expected: &[Expected]) -> TestPackets {
     let (mark, keys) = mark.parts();
     let lengths = |expected: &Expected| match expected.port == ANY_PORT || usize::from(expected.port) == port
@@ -42,7 +42,7 @@ pub(super) fn packets(mark: &Mark, port: usize, expected: &[Expected]) -> TestPa
 /// One queue's records.
 pub(super) struct Records {
     taken: [Recorded; TAKEN],
-    /// What was taken, as arrivals, and when they came.
+    /// The taken records, as arrivals, and their arrival times.
     arrivals: [Arrival; TAKEN],
     instants: [Nanos; TAKEN],
     /// When to look again.

@@ -1,7 +1,8 @@
 //! Frames that came to a worker that does not own their flow, on their way to the one that does.
 //!
-//! Network cards spread frames over queues by a hash of their own, so an answer may arrive anywhere. Which worker owns a
-//! flow follows from its addresses and ports alone; everyone else passes its frames on. So many workers serve one address.
+//! Network cards distribute frames over queues by their own hash, so a reply may arrive anywhere. The worker that owns
+//! a flow is determined by its addresses and ports alone; all others pass its frames on. Thus several workers serve one
+//! address.
 
 use port::bytes::{ByteReceiver, ByteSender, byte_ring};
 use tcp::Inside;
@@ -10,7 +11,7 @@ use tcp::Inside;
 const RING: usize = 1 << 20;
 /// Frames taken from each of the others in one turn.
 const AT_ONCE: usize = 64;
-/// Set in the length before a frame: its checksum was left to a card, as its port says.
+/// Set in the length before a frame: its checksum was left to a card, as reported by its port.
 const UNFINISHED: u32 = 1 << 31;
 
 /// One worker's ends of the rings of one port.

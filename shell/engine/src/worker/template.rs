@@ -7,7 +7,7 @@ use units::FrameLen;
 use wire::Packet;
 use wire::signature::Stamp;
 
-/// What one worker needs to send one stream. Its bytes lie among those of all streams of the port, [`Blocks`].
+/// Data of one worker for sending one stream. Its bytes lie among the bytes of all streams of the port, [`Blocks`].
 #[derive(Debug)]
 pub(crate) struct Template {
     first_block: u32,

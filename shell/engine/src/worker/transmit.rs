@@ -39,7 +39,7 @@ impl TxStream {
     }
 }
 
-/// What a worker sends from a port.
+/// Traffic of a worker on a port.
 #[derive(Default)]
 pub(crate) struct TxLoad {
     pub(crate) streams: Vec<TxStream>,
@@ -92,7 +92,7 @@ pub(crate) struct Transmitter<'a> {
     filled: usize,
     /// Packets in `slots[..filled]`.
     packets: usize,
-    /// For answers, which do not wait behind test packets.
+    /// For replies, which do not wait behind test packets.
     control: Burst,
     /// Of sessions' flows.
     outbox: Outbox,
@@ -136,7 +136,7 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Sends `more` as well; what it sends already goes on as it would.
+    /// Also sends `more`; running streams are not affected.
     pub(crate) fn add(&mut self, more: TxLoad, longest: u32) {
         let TxLoad { streams, blocks, varied, schedule, ends } = more;
         let (blocks, varied_before) = (self.blocks.join(blocks), self.varied.len() as u32);
@@ -156,7 +156,8 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Sends nothing more of those of `streams`, indices in ascending order, that are sent from here and due at `at` or later.
+    /// Stops sending the `streams`, indices in ascending order, that are sent from here, for packets due at `at` or
+    /// later.
     pub(crate) fn remove(&mut self, streams: &[u32], at: Nanos) {
         let all = self.streams.iter().zip(0..);
         let here = all.filter(|(stream, _)| streams.binary_search(&stream.index).is_ok());
@@ -167,7 +168,7 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Sends those of `streams`, indices in ascending order, that are sent from here to another hardware address.
+    /// Changes the destination hardware address of the `streams`, indices in ascending order, that are sent from here.
     pub(crate) fn send_to(&mut self, streams: &[u32], mac: [u8; 6]) {
         let mut moved = false;
         for stream in &mut self.streams {
@@ -186,7 +187,8 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Of those of `streams`, indices in ascending order, that are sent from here: the number of the next packet, with the lane.
+    /// For the `streams`, indices in ascending order, that are sent from here: the number of the next packet, with the
+    /// lane.
     pub(crate) fn next_numbers(&self, streams: &[u32]) -> impl Iterator<Item = (u32, u8, u32)> {
         let here = self.streams.iter().zip(0u32..);
         let here = here.filter(move |(stream, _)| streams.binary_search(&stream.index).is_ok());
@@ -207,7 +209,8 @@ impl<'a> Transmitter<'a> {
         self.punt.is_some()
     }
 
-    /// Sends frames of the hosts' namespace, as many as there are, a burst at most. What the port does not take now stays.
+    /// Sends frames of the hosts' namespace, as many as there are, a burst at most. Frames that the port does not
+    /// accept now stay.
     pub(crate) fn turn_punt(&mut self, now: Nanos, counts: &mut PortCounts) -> bool {
         let Some(exit) = self.punt.as_deref_mut() else { return false };
         let (mut lengths, mut n) = ([0; PUNTED_MAX], 0);
@@ -530,7 +533,7 @@ impl<'a> Transmitter<'a> {
         self.schedule.end()
     }
 
-    /// Sets the rate of those of `step`'s streams that are sent from here.
+    /// Sets the rate of `step`'s streams that are sent from here.
     pub(crate) fn set_rate(&mut self, step: &RateStep) {
         let here = |streams: &Vec<u32>| -> Vec<u32> {
             let all = self.streams.iter().zip(0..);
@@ -545,7 +548,7 @@ impl<'a> Transmitter<'a> {
         }
     }
 
-    /// Ends the schedule at `now` of its own time.
+    /// Ends the schedule at `now` of its time.
     pub(crate) fn stop(&mut self, now: Nanos) {
         self.schedule.stop(now);
     }

@@ -37,14 +37,14 @@ pub(crate) struct TunnelMap {
     pub(crate) networks: Vec<TunnelNetwork>,
 }
 
-/// What is inside tunnels with the same identifier.
+/// Inner network of tunnels with the same identifier.
 #[derive(Debug, Clone)]
 pub(crate) struct TunnelNetwork {
     /// The hosts in it.
     pub(crate) hosts: Hosts,
     /// Ways out of it: one for each other end.
     pub(crate) outers: Vec<Arc<OuterHeaders>>,
-    /// The longest IP packet that hosts answer with.
+    /// The longest IP packet of hosts' replies.
     pub(crate) mtu: usize,
 }
 
@@ -61,7 +61,7 @@ impl TunnelNetwork {
         self.outers.iter().filter_map(move |outer| outer.around(frame))
     }
 
-    /// What was inside, with an Ethernet header in any case.
+    /// The inner packet, with an Ethernet header in any case.
     fn whole<'f>(&self, inner: &Inner<'f>) -> Cow<'f, [u8]> {
         if !inner.is_bare {
             return Cow::Borrowed(inner.frame);
@@ -81,8 +81,8 @@ impl TunnelMap {
         &self.networks[number as usize - 1]
     }
 
-    /// Takes a frame before traffic begins: shows `take` what is inside with the network it is in. Returns the answer to it, if there
-    /// is one; `None` if it is of no tunnel.
+    /// Takes a frame before traffic begins: passes the inner packet with its network to `take`. Returns the reply to
+    /// it, if there is one; `None` if it is of no tunnel.
     pub(crate) fn listen(&self, frame: &[u8], take: impl FnOnce(usize, &[u8])) -> Option<Option<Vec<u8>>> {
         match self.decap.read(frame) {
             Arrived::Inner(inner) => {
@@ -122,8 +122,9 @@ impl Tunnels {
         self.map = map;
     }
 
-    /// Takes what is in tunnels out of a burst, leaving nothing in its place. What belongs to flows of another worker is passed on as
-    /// it came; the rest is offered to sessions. Returns a bit for each frame that was taken, the first one's lowest.
+    /// Takes tunnelled frames out of a burst, leaving nothing in their place. Frames for flows of another worker are
+    /// passed on unmodified; the rest is offered to sessions. Returns a bit for each frame that was taken, the first
+    /// one's lowest.
     pub(crate) fn receive(
         &mut self,
         now: Nanos,
@@ -180,7 +181,7 @@ impl Tunnels {
         taken
     }
 
-    /// What was inside and is no session's: for a host inside, a fragment, or nobody's.
+    /// An inner packet that is no session's: for a host inside, a fragment, or without a receiver.
     #[cold]
     fn take_rest(&mut self, now: Nanos, inner: &Inner<'_>, offer: Offer<'_>) {
         let network = self.map.network(inner.network);

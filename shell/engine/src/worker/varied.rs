@@ -11,7 +11,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use wire::signature::LaneMark;
 
-/// What one worker needs to send such a stream.
+/// Data of one worker for sending such a stream.
 pub(crate) struct Varied {
     /// The kinds of packet there are.
     templates: Vec<Template>,
@@ -19,13 +19,13 @@ pub(crate) struct Varied {
     choice: Choice,
     /// Writes the fields that vary, if any do.
     runner: Option<Runner>,
-    /// Makes captured packets those of flows, if they are.
+    /// Turns captured packets into packets of flows, if enabled.
     flows: Option<Arc<Flows>>,
     /// Fills payloads that are compared where they arrive.
     filler: Option<Filler>,
 }
 
-/// What a stream's packets are.
+/// Packets of a stream.
 pub(crate) enum TxContent {
     /// All of one template.
     Same(Template),
@@ -34,7 +34,7 @@ pub(crate) enum TxContent {
 }
 
 impl TxContent {
-    /// Joins others: templates' bytes lie `blocks` further on, and so many streams whose packets differ come before.
+    /// Joins others: templates' bytes lie `blocks` further on, after this number of streams whose packets differ.
     pub(crate) fn shift(&mut self, blocks: u32, varied: u32) {
         match self {
             Self::Same(template) => template.shift(blocks),
@@ -51,7 +51,7 @@ pub(crate) struct Slice {
     pub(crate) fresh: usize,
     /// Number of the first packet in its stream.
     pub(crate) number: u64,
-    /// Whose they are.
+    /// Lane that they belong to.
     pub(crate) lane: LaneMark,
     /// The first one's sequence number in the lane.
     pub(crate) sequence: u32,
@@ -65,8 +65,8 @@ impl Varied {
         Self { templates, choice: sizes.choice.clone(), runner, flows: None, filler: None }
     }
 
-    /// Templates that are sent one after the other, and again; or those of a flow's packets, which are numbered flow by
-    /// flow.
+    /// Templates that are sent one after the other, and again; or templates of a flow's packets, which are numbered
+    /// flow by flow.
     pub(crate) fn in_turn(templates: Vec<Template>, flows: Option<Arc<Flows>>) -> Self {
         let choice = Choice::sequence((0..templates.len() as u32).collect());
         Self { templates, choice, runner: None, flows, filler: None }

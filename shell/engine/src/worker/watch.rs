@@ -1,9 +1,9 @@
 //! Pauses of workers: times in which the tester did nothing although it had to, and packets that they touched.
 //!
-//! A pause is known once it is over: two readings of the clock that are further apart than work explains. A packet is touched
-//! if the pause lies between its departure and its arrival, or if it left before what the pause had held up was sent and the
-//! device had passed it on. So every packet that left before the end of that recovery and has not arrived before the pause was
-//! touched: one comparison of instants tells.
+//! A pause is known once it is over: two readings of the clock that are further apart than work explains. A packet is
+//! touched if the pause lies between its departure and its arrival, or if it left before the packets held up by the
+//! pause were sent and the device had passed it on. So every packet that left before the end of that recovery and has
+//! not arrived before the pause was touched: one comparison of instants decides.
 //!
 //! Not here: what pauses mean for figures (`trust`), and what becomes of touched packets (`measure`).
 //!
@@ -28,20 +28,20 @@ const ROUNDS: u8 = 3;
 /// Longest time to wait for them, as a multiple of the pause.
 const ROUNDS_TIME_MAX: u64 = 1;
 
-/// What workers of a trial know of each other.
+/// State shared by a trial's workers.
 #[derive(Debug)]
 pub(crate) struct Shared {
     touched_until: AtomicU64,
     seen: Box<[Seen]>,
 }
 
-/// When a worker was seen last, on a cache line of its own.
+/// When a worker was last seen, on a separate cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 struct Seen(AtomicU64);
 
 impl Shared {
-    /// Of so many workers; `None` of one.
+    /// For this number of workers; `None` for one.
     pub(crate) fn new(workers: usize) -> Option<Arc<Self>> {
         let seen = || (0..workers).map(|_| Seen::default()).collect();
         (workers > 1).then(|| Arc::new(Self { touched_until: AtomicU64::new(0), seen: seen() }))
@@ -51,7 +51,7 @@ impl Shared {
 /// A pause and what follows from it.
 #[derive(Debug, Clone, Copy)]
 struct Recovery {
-    /// When the worker went on.
+    /// When the worker resumed.
     end: Nanos,
     length: u64,
     /// Packets that leave from here on find the device without the burst, once one of them has come back so often.
@@ -242,7 +242,7 @@ impl Watch {
         }
     }
 
-    /// Ends: nobody waits for it any more.
+    /// Ends: no other worker waits for it any more.
     pub(crate) fn end(&mut self) {
         if let Some(others) = &self.others {
             others.shared.seen[others.own].0.store(u64::MAX, Ordering::Release);

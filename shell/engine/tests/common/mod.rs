@@ -133,7 +133,7 @@ pub(crate) fn run_told(plan: Plan, workers: usize, commands: &mut Commands) -> R
     trial(plan, workers, false, commands)
 }
 
-/// The same with one worker, attended by whoever gives commands.
+/// The same with one worker, attended by the sender of commands.
 pub(crate) fn run_attended(plan: Plan, commands: &mut Commands) -> ResultDocument {
     trial(plan, 1, true, commands)
 }
