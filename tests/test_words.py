@@ -52,7 +52,7 @@ PHRASES = {
         "as requested; tasks, masked",
     ),
     "answer": Phrase(
-        r"\b(?:answers?|answered|answering)\b(?! (?:section|count)\b)",
+        r"\b(?:answers?|answered|answering)\b(?! (?:sections?|counts?|records?)\b)",
         "reply, respond, response, return, result",
         "it answers; an answer",
         "it replies; the answer section",

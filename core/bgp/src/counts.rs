@@ -1,9 +1,9 @@
-//! What speakers count.
+//! Counters of speakers.
 
 use std::ops::AddAssign;
 use units::Nanos;
 
-/// What the sessions with a peer counted, or those with all peers of a port.
+/// Counters of the sessions with a peer, or with all peers of a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct BgpCounts {
     /// Connections that were tried or accepted.
@@ -38,7 +38,7 @@ pub struct BgpCounts {
     pub received_ipv6: u64,
     /// Withdrawals received, of both families.
     pub received_withdrawn: u64,
-    /// Marks received that say that all routes of a family have been sent (RFC 4724): IPv4, IPv6.
+    /// End-of-RIB marks received (RFC 4724): IPv4, IPv6.
     pub ends_of_rib: (u64, u64),
 }
 

@@ -12,25 +12,26 @@ pub enum Failure {
     NoNeighbour,
     /// It did not accept the connection, or gave it up.
     Connection(End),
-    /// It closed the connection without saying why.
+    /// It closed the connection without giving a reason.
     Closed,
     /// It is another AS than expected.
     OtherAs {
-        /// What it says.
+        /// Announced value.
         is: u32,
-        /// What it should be; zero is any but the speaker's own.
+        /// Expected value; zero is any but the speaker's own.
         expected: u32,
     },
     /// It sent nothing for the hold time.
     Silent(Nanos),
-    /// It sent what can't be, or not then: what it was told.
+    /// It sent an invalid or unexpected message: the NOTIFICATION sent to it.
     Refused(Notification),
-    /// It refused what was sent: what it said.
+    /// It refused a message: the NOTIFICATION received.
     RefusedBy(Notification),
 }
 
 impl Failure {
-    /// Whether it says less than `other`, which came before: peers that refused a session may not answer the next attempt.
+    /// Whether it is less informative than `other`, which came before: peers that refused a session may not reply to
+    /// the next attempt.
     pub(crate) fn says_less_than(&self, other: &Self) -> bool {
         let is_vague = |failure: &Self| matches!(failure, Self::Connection(_) | Self::Closed);
         is_vague(self) && !is_vague(other) && *other != Self::NoNeighbour
@@ -43,7 +44,7 @@ impl Failure {
 }
 
 impl fmt::Display for Failure {
-    /// What the peer did, as the end of a sentence that begins with its address.
+    /// The peer's action, as the end of a sentence that begins with its address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoNeighbour => {

@@ -1,4 +1,4 @@
-//! Routes that a peer has advertised and not withdrawn, with what it said of them, within a bound.
+//! Routes that a peer has advertised and not withdrawn, with their attributes, within a limit.
 //!
 //! Not here: choosing among them, and passing them on: nothing does.
 //!
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// A part of an AS path (RFC 4271 section 4.3).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathSegment {
-    /// 1 is a set, 2 a sequence; 3 and 4 are those of a confederation (RFC 5065 section 3).
+    /// 1 is a set, 2 a sequence; 3 and 4 are the same of a confederation (RFC 5065 section 3).
     pub kind: u8,
     /// AS numbers.
     pub numbers: Vec<u32>,
@@ -36,7 +36,7 @@ impl PathSegment {
     }
 }
 
-/// What a peer said of a route. What it did not say, or said in a way that cannot be, is absent.
+/// A peer's attributes of a route. Missing and malformed ones are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct HeardAttributes {
     /// Origin.
@@ -56,7 +56,7 @@ pub struct HeardAttributes {
 /// A prefix: its address and length, bits.
 pub type Prefix = (IpAddr, u8);
 
-/// What tells a route from others of a session.
+/// Identity of a route in a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RouteKey {
     /// Its prefix.
@@ -221,7 +221,7 @@ mod tests {
         }
     }
 
-    /// What a speaker writes is understood as it was meant.
+    /// Messages of a speaker read back as they were meant.
     #[test]
     fn what_is_advertised_is_heard_and_forgotten_when_it_is_withdrawn() {
         for (first, own, four_byte_as, path_ids) in [

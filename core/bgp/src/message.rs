@@ -1,6 +1,6 @@
 //! Messages: reading them within bounds, and writing them (RFC 4271 section 4).
 //!
-//! Invariant: what [`next_message`] refuses is answered by the [`Notification`] it gives.
+//! Invariant: for every message that [`next_message`] refuses it returns the [`Notification`] to send.
 
 use crate::heard::{Prefix, RouteKey};
 use crate::routes::Family;
@@ -42,7 +42,7 @@ pub(crate) const ATTRIBUTE_MP_UNREACH: u8 = 15;
 /// A flag of an attribute: its length has two bytes.
 pub(crate) const EXTENDED: u8 = 0x10;
 
-/// Why a peer's message ends the session: what it is told (RFC 4271 section 4.5).
+/// Why a peer's message ends the session: the NOTIFICATION for it (RFC 4271 section 4.5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Notification {
     /// Error code.
@@ -124,14 +124,14 @@ impl fmt::Display for Notification {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Malformed(pub Notification);
 
-/// What a peer can do, or says that it can (RFC 5492).
+/// Capabilities that a peer announces (RFC 5492).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Capabilities {
     /// IPv4 unicast routes (RFC 4760).
     pub ipv4: bool,
     /// IPv6 unicast routes (RFC 4760).
     pub ipv6: bool,
-    /// Sends routes again when asked to (RFC 2918).
+    /// Route refresh (RFC 2918).
     pub refresh: bool,
     /// AS numbers of four bytes (RFC 6793).
     pub four_byte_as: bool,
@@ -141,7 +141,7 @@ pub struct Capabilities {
     pub add_path: [AddPath; 2],
 }
 
-/// Several paths for a prefix of a family, told apart by identifiers (RFC 7911 section 4).
+/// Several paths for a prefix of a family, distinguished by identifiers (RFC 7911 section 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct AddPath {
     /// Whether the speaker can take them.
@@ -164,7 +164,7 @@ impl AddPath {
 /// Families whose prefixes have a path identifier before them: IPv4, IPv6 (RFC 7911 section 3).
 pub type PathIds = [bool; 2];
 
-/// What is said of graceful restart (RFC 4724 section 3).
+/// Graceful restart capability (RFC 4724 section 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct GracefulRestart {
     /// Whether the sender has restarted.
@@ -196,11 +196,11 @@ pub struct Open {
     pub hold_s: u16,
     /// BGP identifier.
     pub identifier: Ipv4Addr,
-    /// What the sender can do. Without any capability of RFC 4760 that is IPv4 unicast.
+    /// The sender's capabilities. Without any capability of RFC 4760 that is IPv4 unicast.
     pub capabilities: Capabilities,
 }
 
-/// What an UPDATE message says, counted (RFC 4271 section 4.3).
+/// Content of an UPDATE message, counted (RFC 4271 section 4.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Update {
     /// IPv4 prefixes advertised.
@@ -209,7 +209,7 @@ pub struct Update {
     pub ipv6: u32,
     /// Prefixes withdrawn, of both families.
     pub withdrawn: u32,
-    /// The family of which it says that all routes have been sent (RFC 4724 section 2).
+    /// The family of an End-of-RIB mark (RFC 4724 section 2).
     pub end_of_rib: Option<Family>,
 }
 
@@ -377,7 +377,7 @@ fn read_restart(said: &[u8]) -> Option<GracefulRestart> {
     Some(restart)
 }
 
-/// Reads the capability of several paths. One that is malformed, or says what there is not, counts as absent (RFC 7911 section 4).
+/// Reads the ADD-PATH capability. A malformed one, or one with unknown values, counts as absent (RFC 7911 section 4).
 fn read_add_path(said: &[u8], add_path: &mut [AddPath; 2]) {
     let (families, []) = said.as_chunks::<4>() else { return };
     for [high, low, subsequent, value] in families {

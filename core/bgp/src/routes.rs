@@ -1,7 +1,7 @@
 //! Routes as a function of their index, and the UPDATE messages that advertise and withdraw them.
 //!
-//! A range says where its prefixes begin, how far apart they are and how many there are; none of them is stored. Or else it has a table
-//! that was read from a file. A message is filled with as many as fit when it is due.
+//! A range defines the first of its prefixes, their distance and their number; none of them is stored. Or else it has a
+//! table that was read from a file. A message is filled with as many as fit when it is due.
 
 use crate::heard::PathSegment;
 use crate::message::{
@@ -102,7 +102,7 @@ impl Origin {
     }
 }
 
-/// What is said of routes (RFC 4271 section 5).
+/// Path attributes of routes (RFC 4271 section 5).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Attributes {
     /// Where they come from.
@@ -128,7 +128,7 @@ pub struct Attributes {
 /// Routes with the same attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteRange {
-    /// What commands call it; empty if it has no name.
+    /// Name in commands; empty if it has no name.
     pub name: String,
     /// The first prefix's address.
     pub first: IpAddr,
@@ -142,7 +142,8 @@ pub struct RouteRange {
     pub same: bool,
     /// Path identifier, where a prefix can have several paths (RFC 7911).
     pub path_id: u32,
-    /// What is said of them. With a table: next hop, local preference and whether the own AS is there; the rest is the table's.
+    /// Path attributes. With a table: next hop, local preference and whether the own AS is prepended; the rest is the
+    /// table's.
     pub attributes: Attributes,
     /// Routes of a file, instead of a function of their index: then `first` is the first of them, and all peers advertise the same.
     pub table: Option<Arc<RouteTable>>,
@@ -154,7 +155,7 @@ pub struct RouteRange {
     pub flap: Option<Flap>,
 }
 
-/// What attributes depend on besides their routes.
+/// Context of attributes besides their routes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Speaking {
     pub own_as: u32,
@@ -272,7 +273,7 @@ impl RouteRange {
         }
     }
 
-    /// What a table says of routes, with what it does not say.
+    /// A table's attributes of routes, completed by the own ones.
     fn with_own(&self, said: Attributes) -> Attributes {
         let own = &self.attributes;
         let (next_hop, local_pref, without_own_as) = (own.next_hop, own.local_pref, own.without_own_as);

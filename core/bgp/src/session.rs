@@ -1,7 +1,7 @@
-//! The session on one connection: its states, timers and what it has to say (RFC 4271 section 8).
+//! The session on one connection: its states, timers and messages (RFC 4271 section 8).
 //!
-//! Connecting is the speaker's: a session begins with a connection that is there, in Connect. The speaker says as well when to send
-//! OPEN and when to confirm the peer's by KEEPALIVE, because that depends on the peer's other connection.
+//! Connecting is the speaker's task: a session begins with an open connection, in Connect. The speaker also decides
+//! when to send OPEN and when to confirm the peer's by KEEPALIVE, because that depends on the peer's other connection.
 //!
 //! Invariant: however often routes are to go up and down, a range has one pass over its prefixes under way at most; when it is
 //! through, another follows if what is wanted has changed.
@@ -37,7 +37,7 @@ pub enum State {
     Established,
 }
 
-/// Who speaks, and with whom.
+/// Identity of the speaker and its peer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Identity {
     /// The speaker's AS.
@@ -93,18 +93,18 @@ impl Identity {
     }
 }
 
-/// How far the prefixes of a range have been told.
+/// Progress of advertising a range's prefixes.
 #[derive(Debug, Clone, Copy, Default)]
 struct Telling {
-    /// What the peer knows, once `pass` is through.
+    /// State at the peer, once `pass` is complete.
     is_up: bool,
-    /// What it should know.
+    /// Wanted state.
     wanted: bool,
-    /// The next prefix to be told.
+    /// The next prefix to advertise or withdraw.
     pass: Option<u32>,
 }
 
-/// What a message did.
+/// Effect of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
     /// There is no whole message.
@@ -142,16 +142,16 @@ pub(crate) struct Session {
     silent_at: Nanos,
     keep_alive_at: Nanos,
     tellings: Vec<Telling>,
-    /// Families of which all routes have been told: IPv4, IPv6.
+    /// Families with all routes advertised: IPv4, IPv6.
     ended: [bool; 2],
-    /// Families whose routes the peer wants to be told again.
+    /// Families whose routes the peer requested again.
     refreshed: [bool; 2],
     /// Routes of the peer.
     pub heard: Heard,
 }
 
 impl Session {
-    /// On a connection that is open. So many of the peer's routes are kept.
+    /// On an open connection. Up to this number of the peer's routes is stored.
     pub(crate) fn new(now: Nanos, keep: u32) -> Self {
         Self {
             state: State::Connect,
@@ -408,7 +408,7 @@ impl Session {
         }
     }
 
-    /// Writes UPDATE messages until `out` has `room` bytes or all is told.
+    /// Writes UPDATE messages until `out` has `room` bytes or everything is advertised.
     pub(crate) fn tell(
         &mut self,
         who: &Identity,
@@ -453,7 +453,7 @@ impl Session {
         }
     }
 
-    /// Whether the peer has been told all it is to know.
+    /// Whether the peer has received everything.
     pub(crate) fn has_told_all(&self) -> bool {
         self.state == State::Established && self.tellings.iter().all(|telling| telling.pass.is_none())
     }

@@ -1,4 +1,4 @@
-//! The speakers behind a port, and their peers: who connects when, which of two connections stays, what is told when.
+//! The speakers behind a port, and their peers: connecting, resolving collisions of connections, scheduling updates.
 //!
 //! Invariant: a peer has two connections at most, one that each side began; when a session is established the other one ends.
 //!
@@ -26,7 +26,7 @@ use units::Nanos;
 
 /// BGP's TCP port.
 pub const PORT: u16 = 179;
-/// Bytes that may be told and not acknowledged: more are not made before the peer takes them.
+/// Maximum unacknowledged bytes: no more are made before the peer accepts them.
 const AHEAD: usize = 32 * 1_024;
 /// Frames of one poll.
 const FRAMES_MAX: usize = 256;
@@ -38,21 +38,21 @@ const LOCAL_PORTS: (u16, u64) = (49_152, 16_384);
 /// A peer, and the speaker that talks to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PeerConfig {
-    /// What commands call it; empty if it has no name.
+    /// Name in commands; empty if it has no name.
     pub name: String,
-    /// Number of the host that speaks.
+    /// Number of the speaker's host.
     pub host: usize,
     /// The host's address.
     pub local: IpAddr,
     /// The peer's.
     pub remote: IpAddr,
-    /// Who they are.
+    /// Identity of speaker and peer.
     pub identity: Identity,
     /// Whether the peer is to connect; if not, the speaker connects as well.
     pub passive: bool,
     /// Time from a failure to the next attempt.
     pub retry: Nanos,
-    /// What is advertised.
+    /// Routes to advertise.
     pub routes: Arc<[RouteRange]>,
     /// Routes of the peer that are kept, to be shown.
     pub keep: u32,
@@ -92,9 +92,9 @@ struct Peer {
     is_restarting: bool,
     /// Until when it is away, restarting.
     back_at: Nanos,
-    /// What the peer said of graceful restart in the newest session.
+    /// The peer's graceful restart capability in the latest session.
     their_restart: Option<GracefulRestart>,
-    /// Of each range, whether a command said that it is to be advertised.
+    /// For each range, the state set by a command.
     said: Vec<Option<bool>>,
     counts: BgpCounts,
 }
@@ -229,14 +229,14 @@ impl Speaker {
         self.peers.iter().map(|peer| &peer.config)
     }
 
-    /// What was counted, with all peers.
+    /// Counters of all peers.
     pub fn counts(&self) -> BgpCounts {
         let mut sum = BgpCounts::default();
         self.peers.iter().for_each(|peer| sum += &peer.counts);
         sum
     }
 
-    /// What was counted with a peer.
+    /// Counters of a peer.
     pub fn counts_of(&self, peer: usize) -> &BgpCounts {
         &self.peers[peer].counts
     }
@@ -251,7 +251,7 @@ impl Speaker {
         Some(&self.established_line(peer)?.session.as_ref()?.heard)
     }
 
-    /// AS number of a peer: what it says, or else what is expected; zero is not known.
+    /// AS number of a peer: as announced, or else as expected; zero is not known.
     pub fn peer_as(&self, peer: usize) -> u32 {
         let said = self.established_line(peer).and_then(|line| line.session.as_ref()?.theirs());
         said.map_or(self.peers[peer].config.identity.peer_as, |open| open.asn)
@@ -262,12 +262,12 @@ impl Speaker {
         self.peers[peer].is_down
     }
 
-    /// What a peer said of graceful restart in the newest session; `None` if it said nothing, or there was none.
+    /// A peer's graceful restart capability in the latest session; `None` if not announced, or there was no session.
     pub fn their_restart(&self, peer: usize) -> Option<&GracefulRestart> {
         self.peers[peer].their_restart.as_ref()
     }
 
-    /// Whether a prefix can have several paths in the session with a peer: those it is told, and those it tells (RFC 7911).
+    /// Whether a prefix can have several paths in the session with a peer: sent and received ones (RFC 7911).
     pub fn add_path(&self, peer: usize) -> AddPath {
         let session = self.established_line(peer).and_then(|line| line.session.as_ref());
         let ids = session.map(|session| session.path_ids(&self.peers[peer].config.identity));
@@ -289,8 +289,8 @@ impl Speaker {
         self.peers[peer].lines.iter().find(|line| line.state() == State::Established)
     }
 
-    /// Advertises or withdraws a range of a peer from now on, whatever its times say; routes of a peer without a session when it has
-    /// one.
+    /// Advertises or withdraws a range of a peer from now on, regardless of its times; routes of a peer without a
+    /// session when it has one.
     pub fn set_range(&mut self, peer: usize, range: usize, up: bool) {
         self.peers[peer].said[range] = Some(up);
         (self.next_change, self.due) = (Nanos::ZERO, Nanos::ZERO);
@@ -336,7 +336,7 @@ impl Speaker {
         true
     }
 
-    /// Says by which hardware address a peer is reached. Connections go on if it is another one than before.
+    /// Sets the hardware address of a peer's next hop. Connections continue if it changes.
     pub fn set_hop(&mut self, peer: usize, mac: Mac) {
         let peer = &mut self.peers[peer];
         if let Some(from) = peer.hop.replace(mac).filter(|from| *from != mac) {
@@ -371,7 +371,7 @@ impl Speaker {
         self.first_loss
     }
 
-    /// A family of routes that a peer with a session does not exchange, although it is to be told some.
+    /// A family of routes that a peer with a session does not exchange, although it has routes for the peer.
     pub fn lacks(&self, peer: usize) -> Option<Family> {
         let config = &self.peers[peer].config;
         let session = self.established_line(peer)?.session.as_ref()?;
@@ -379,7 +379,7 @@ impl Speaker {
         families.find(|family| !session.has(&config.identity, *family))
     }
 
-    /// Whether each peer has a session and has acknowledged all it was to be told, or will never have one.
+    /// Whether each peer has a session and has acknowledged all its routes, or will never have one.
     pub fn is_settled(&mut self) -> bool {
         let wires = &mut self.wires;
         self.peers.iter().all(|peer| {
@@ -465,7 +465,7 @@ impl Speaker {
         now.since(self.epoch)
     }
 
-    /// Lets sessions tell what has changed, if it is time.
+    /// Lets sessions send changes, if it is time.
     fn change_routes(&mut self, now: Nanos) {
         if now < self.next_change {
             return;
@@ -582,7 +582,7 @@ impl Speaker {
         }
     }
 
-    /// The peer that has begun a connection; one that nobody expects ends at once.
+    /// The peer that has opened a connection; an unexpected one ends immediately.
     fn accept(&mut self, now: Nanos, wire: u32) -> Option<usize> {
         let flow = self.wires.at(wire).flow?;
         if self.wires.at(wire).closed.is_some() {
@@ -666,7 +666,7 @@ impl Speaker {
         self.tell(now, number, at);
     }
 
-    /// Lets a session tell as much as the peer takes.
+    /// Lets a session send as much as the peer accepts.
     fn tell(&mut self, now: Nanos, number: usize, at: usize) {
         let Peer { config, lines, counts, .. } = &mut self.peers[number];
         let line = &mut lines[at];
@@ -792,7 +792,8 @@ impl Speaker {
         }
     }
 
-    /// Ends a connection in good order. `why` is what the peer is told, if it was not told yet; `failure` why there is no session.
+    /// Ends a connection properly. `why` is the NOTIFICATION, if none was sent yet; `failure` the reason why there is
+    /// no session.
     fn hang_up(
         &mut self,
         now: Nanos,

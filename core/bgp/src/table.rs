@@ -1,7 +1,7 @@
 //! Tables of routes, read from MRT files as route collectors publish them (RFC 6396, TABLE_DUMP_V2).
 //!
-//! A prefix takes as many bytes as in a message. Prefixes with the same attributes are in groups, and share what the file says of them:
-//! so messages are full, and the attributes of a table are there once.
+//! A prefix takes as many bytes as in a message. Prefixes with the same attributes are in groups, and share the file's
+//! attributes: so messages are full, and the attributes of a table are stored once.
 //!
 //! Not here: files of updates (BGP4MP), peers of the collector, next hops (a route is reached by way of its speaker), compression.
 //!
@@ -44,11 +44,11 @@ pub enum BadTable {
         /// Where the record begins.
         at: usize,
     },
-    /// A record is not what its type says.
+    /// A record does not match its type.
     Malformed {
         /// Where the record begins.
         at: usize,
-        /// What is wrong.
+        /// Description of the error.
         why: &'static str,
     },
     /// No record has routes that can be used.
@@ -98,7 +98,7 @@ impl fmt::Debug for RouteTable {
     }
 }
 
-/// What an MRT file holds.
+/// Content of an MRT file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tables {
     /// Tables that are not empty: IPv4 first.
@@ -117,8 +117,8 @@ struct Draft {
 }
 
 impl Tables {
-    /// Reads the first `most` routes of each family of an MRT file, or of `only` one: of each prefix what the first peer of the collector
-    /// says of it.
+    /// Reads the first `most` routes of each family of an MRT file, or of `only` one: for each prefix the path of the
+    /// collector's first peer.
     ///
     /// # Errors
     /// If the file is no MRT file, or has none.
@@ -170,7 +170,7 @@ fn take_record<'a>(rest: &mut &'a [u8]) -> Option<(u16, u16, &'a [u8])> {
     Some((two(4), two(6), body))
 }
 
-/// A prefix, and the attributes that the first peer says of it; or what is wrong (RFC 6396 sections 4.3.2 and 4.3.4).
+/// A prefix, and the attributes from the first peer; or the error (RFC 6396 sections 4.3.2 and 4.3.4).
 type Rib<'a> = ((IpAddr, u8), Option<&'a [u8]>);
 
 fn read_rib(body: &[u8], family: Family, has_identifiers: bool) -> Result<Rib<'_>, &'static str> {
@@ -298,7 +298,7 @@ impl RouteTable {
         self.prefixes(index).next()
     }
 
-    /// What the file says of a route, and the number of the first one behind it of which it says something else.
+    /// The file's attributes of a route, and the number of the next one with different attributes.
     pub fn attributes(&self, index: u32) -> Option<(Attributes, u32)> {
         let (Group { said: (at, len), .. }, end) = self.group(index)?;
         Some((attributes_of(&self.said[*at as usize..][..*len as usize])?, end))
@@ -462,7 +462,7 @@ mod tests {
     }
 
     proptest! {
-        /// Each route is in one message, with what the file says of it, and what is withdrawn is gone.
+        /// Each route is in one message, with the file's attributes, and withdrawn ones are gone.
         #[test]
         fn a_peer_hears_what_the_file_says(
             routes in prop::collection::vec((any::<u32>(), 0u8..=32, 0u32..40), 1..3_000),

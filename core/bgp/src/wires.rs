@@ -1,4 +1,4 @@
-//! The byte streams of connections, as flows of `tcp` see them: what arrived, and what was said and is not acknowledged yet.
+//! The byte streams of connections, as flows of `tcp` see them: received data, and data sent and not acknowledged yet.
 //!
 //! Not here: what the bytes mean (`session`). A flow only notes what happened to it; the speaker sees to it afterwards.
 
@@ -29,7 +29,7 @@ impl Wire {
         self.out.len()
     }
 
-    /// Says more. The flow must be asked to send as many bytes.
+    /// Appends data. The flow must be requested to send as many bytes.
     pub(crate) fn say(&mut self, bytes: &[u8]) {
         self.out.extend(bytes);
     }

@@ -109,7 +109,7 @@ impl World {
         random::below(random::word(random::key(self.seed), self.sent), below)
     }
 
-    /// What a frame's connection and direction add to its delay.
+    /// Delay added by a frame's connection and direction.
     fn delay_of(&self, from: usize, frame: &[u8]) -> Nanos {
         let ports = u32::from_be_bytes(frame[34..38].try_into().unwrap());
         let word = random::word(random::other_key(self.seed), (from as u64) << 32 | u64::from(ports));
@@ -362,7 +362,7 @@ fn a_restart_is_no_failure_and_is_said_to_the_peer() {
     assert_eq!(world.sides[1].their_restart(0), Some(&offered));
 }
 
-/// A peer that keeps routes after a NOTIFICATION is told when it is to keep none (RFC 8538 section 3.1).
+/// A peer that retains routes after a NOTIFICATION is instructed to retain none (RFC 8538 section 3.1).
 #[test]
 fn a_session_that_ends_for_good_is_reset_hard_where_routes_would_be_kept() {
     for theirs in [true, false] {
@@ -444,7 +444,7 @@ fn peers_nobody_expects_are_refused() {
     assert!(world.sides[0].is_over());
 }
 
-/// Both sides connect, each connection has a delay of its own in each direction: there is one session, and it stays.
+/// Both sides connect, each connection has its own delay in each direction: there is one session, and it stays.
 fn sessions_that_collide(seed: u64) -> [BgpCounts; 2] {
     let draw = |number, below| random::below(random::word(random::key(seed), number), below);
     let spread = Nanos([0, 1_000_000, 200_000_000][draw(0, 3) as usize]);
@@ -478,7 +478,8 @@ fn of_two_connections_one_stays() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Whatever the link does: sessions come up, each route is told once in each session, and both sides agree.
+    /// For any behaviour of the link: sessions come up, each route is advertised once in each session, and both sides
+    /// agree.
     #[test]
     fn routes_arrive_over_a_bad_link(
         seed: u64,

@@ -1,4 +1,4 @@
-//! What an LSP says, read from its TLVs: names, links and routes with wide and with narrow metrics.
+//! Content of an LSP, read from its TLVs: names, links and routes with wide and with narrow metrics.
 //!
 //! Not here: what a router does with it (`level`).
 
@@ -23,7 +23,7 @@ pub struct LspLink {
     pub system: SystemId,
     /// The number of the pseudonode, or 0.
     pub pseudonode: u8,
-    /// What it costs.
+    /// Metric.
     pub metric: u32,
 }
 
@@ -34,20 +34,20 @@ pub struct LspRoute {
     pub address: IpAddr,
     /// Its bits.
     pub prefix_len: u8,
-    /// What it costs.
+    /// Metric.
     pub metric: u32,
     /// Whether it comes from level 2: the up/down bit.
     pub is_down: bool,
-    /// Whether it is of another protocol, as its own TLV says: of IPv6 and of narrow metrics.
+    /// Whether it is external, as announced in its TLV: of IPv6 and of narrow metrics.
     pub is_external: bool,
-    /// Its attributes, if they are said: X, R and N are the highest bits (RFC 7794 section 2.1).
+    /// Prefix attribute flags, if present: X, R and N are the highest bits (RFC 7794 section 2.1).
     pub attributes: Option<u8>,
 }
 
 /// A TLV of an LSP.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LspPart<'d> {
-    /// What the system is called (TLV 137, RFC 5301).
+    /// Dynamic hostname (TLV 137, RFC 5301).
     Hostname(&'d [u8]),
     /// Links with wide metrics (TLV 22, RFC 5305).
     Links(Vec<LspLink>),
@@ -63,8 +63,8 @@ pub enum LspPart<'d> {
     Ipv6(Vec<LspRoute>),
 }
 
-/// What the TLVs of an LSP say, in their order; TLVs of other kinds are passed over. One that is cut off ends them, and so does an
-/// entry that is cut off its TLV.
+/// Content of an LSP's TLVs, in their order; TLVs of other kinds are skipped. A truncated TLV ends them, and so does an
+/// entry that is truncated in its TLV.
 pub fn parts(tlvs: &[u8]) -> impl Iterator<Item = LspPart<'_>> {
     Tlvs { rest: tlvs }.filter_map(|(kind, value)| LspPart::read(kind, value))
 }
@@ -151,7 +151,7 @@ fn prefix<const N: usize>(from: &[u8], bits: u8) -> Option<[u8; N]> {
     Some(address)
 }
 
-/// The attributes among the sub-TLVs of a route that has so many bytes before them, and the bytes with them.
+/// The attributes among the sub-TLVs of a route that has this number of bytes before them, and the bytes with them.
 fn sub_tlvs(from: &[u8], bytes: usize, are_there: bool) -> Option<(Option<u8>, usize)> {
     if !are_there {
         return Some((None, bytes));

@@ -1,4 +1,4 @@
-//! What routers count.
+//! Counters of routers.
 
 use std::ops::AddAssign;
 use units::Nanos;
@@ -37,7 +37,7 @@ impl AddAssign<&Self> for LevelCounts {
     }
 }
 
-/// What a router counted, or all of a port.
+/// Counters of a router, or of all routers of a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IsisCounts {
     /// Times that a router came to have all its adjacencies.
@@ -48,7 +48,7 @@ pub struct IsisCounts {
     pub flaps_at: LevelCounts,
     /// Hellos sent and received.
     pub hellos: (u64, u64),
-    /// The same by level: those of a point-to-point link count at each level they are for.
+    /// The same by level: hellos of a point-to-point link count at each level they are for.
     pub hellos_at: (LevelCounts, LevelCounts),
     /// Complete sequence numbers PDUs sent and received.
     pub csnps: (LevelCounts, LevelCounts),
@@ -64,7 +64,8 @@ pub struct IsisCounts {
     pub retransmitted: u64,
     /// LSPs that were originated again because they became old.
     pub refreshed: u64,
-    /// Own LSPs that came back newer than they are, as those of a run before: they are originated again, or purged.
+    /// Own LSPs received in a newer instance than the router's, such as from an earlier run: originated again, or
+    /// purged.
     pub outdated: u64,
     /// Routes advertised.
     pub advertised: u64,

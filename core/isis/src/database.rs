@@ -22,7 +22,7 @@ struct Entry {
     body: Option<Box<[u8]>>,
 }
 
-/// An LSP with what it says.
+/// An LSP with its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownLsp<'d> {
     /// Its identifier.
@@ -37,7 +37,7 @@ pub struct KnownLsp<'d> {
     pub body: &'d [u8],
 }
 
-/// What became of an LSP that arrived.
+/// Effect of a received LSP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It is new, or newer than the one that was there.
@@ -46,7 +46,7 @@ pub(crate) enum Outcome {
     Same,
     /// A newer one is there.
     Older,
-    /// It says that there is no such LSP, and there was none.
+    /// A purge of an LSP that is not in the database.
     Unknown,
     /// There is no room for it.
     LeftOut,
@@ -99,7 +99,7 @@ impl Database {
         self.entries.get(&id).map(|entry| &entry.header)
     }
 
-    /// Whether a neighbour's LSP is to be asked for: it is unknown or newer than the one that is there.
+    /// Whether to request a neighbour's LSP: it is unknown or newer than the stored one.
     pub(crate) fn wants(&self, header: &LspHeader) -> bool {
         match self.entries.get(&header.id) {
             Some(entry) => header.is_newer_than(&entry.header),
@@ -133,7 +133,7 @@ impl Database {
         }
     }
 
-    /// Forgets those that nobody refreshed.
+    /// Removes LSPs that were not refreshed.
     pub(crate) fn age(&mut self, now: Nanos) {
         let old = self.entries.iter().filter(|(_, entry)| entry.lifetime_s(now) == 0);
         let old: Vec<LspId> = old.map(|(id, _)| *id).collect();

@@ -5,7 +5,7 @@ use crate::pdu::{Area, SystemId};
 use std::fmt;
 use std::net::Ipv4Addr;
 
-/// A neighbour: its identifier, and its address if it says one.
+/// A neighbour: its identifier, and its address if advertised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Whom {
     /// Its identifier.
@@ -46,7 +46,7 @@ pub enum Failure {
     },
     /// A neighbour's PDUs are authenticated otherwise.
     Authentication {
-        /// The neighbour; its identifier is zero if the PDU does not say it.
+        /// The neighbour; its identifier is zero if the PDU has none.
         from: Whom,
         /// How they are authenticated.
         is: Authentication,
@@ -59,29 +59,29 @@ pub enum Failure {
     SameId(Whom),
     /// It has that of a generated router.
     GeneratedId(Whom),
-    /// A neighbour does not hear the router.
+    /// A neighbour does not list the router.
     OneWay(Whom),
-    /// A neighbour does not hear the router, and pads its hellos to another length.
+    /// A neighbour does not list the router, and pads its hellos to another length.
     Mtu {
         /// The neighbour.
         from: Whom,
-        /// What it pads its hellos to, bytes with LLC.
+        /// Length of its padded hellos, bytes with LLC.
         is: u16,
-        /// What the router pads them to.
+        /// Length of the router's padded hellos.
         expected: u16,
     },
     /// Nobody on a LAN is the designated system.
     NoDesignated(Whom),
-    /// A neighbour's hellos are those of a LAN, the router's link is point-to-point; or the other way round.
+    /// A neighbour's hellos are LAN hellos, and the router's link is point-to-point; or the other way round.
     Network {
         /// The neighbour.
         from: Whom,
-        /// Whether they are those of a LAN.
+        /// Whether they are LAN hellos.
         lan: bool,
     },
-    /// A neighbour was not heard for its hold time, s.
+    /// No hello from a neighbour for its hold time, s.
     Silent(Whom, u16),
-    /// A neighbour no longer hears the router.
+    /// A neighbour no longer lists the router.
     Forgotten(Whom),
     /// A neighbour's LSPs have links of narrow metrics alone.
     Narrow(Whom),

@@ -1,7 +1,8 @@
-//! A level of a router: how its LSPs get to the device, and those of the device here (ISO/IEC 10589 section 7.3).
+//! A level of a router: flooding its LSPs to the device, and receiving the device's (ISO/IEC 10589 section 7.3).
 //!
-//! On a point-to-point link, both say at first by CSNPs what they have, and LSPs are acknowledged by PSNPs. On a LAN, the designated system
-//! says by CSNPs what it has, again and again: what it lacks is sent again, what is lacking here is asked for by PSNPs.
+//! On a point-to-point link, both first describe their databases by CSNPs, and LSPs are acknowledged by PSNPs. On a
+//! LAN, the designated system sends CSNPs periodically: LSPs missing there are sent again, LSPs missing here are
+//! requested by PSNPs.
 
 use crate::counts::IsisCounts;
 use crate::database::{Database, Outcome};
@@ -19,11 +20,11 @@ use units::Nanos;
 const GATHER: Nanos = Nanos::from_millis(200);
 /// How long to wait for LSPs that the device has and may be about to send.
 const PATIENCE: Nanos = Nanos::from_millis(500);
-/// An LSP is not sent again within this time, whatever a CSNP says that may have passed it on its way.
+/// Minimum time between two transmissions of an LSP, regardless of CSNPs that may have passed it in flight.
 const TOO_SOON: Nanos = Nanos::from_millis(300);
-/// How often an LSP is asked for.
+/// Maximum number of requests for an LSP.
 const ASK_TIMES: u8 = 5;
-/// LSPs asked for at once, and LSPs that call this router their own, which are purged at once.
+/// Maximum number of LSPs requested together, and of LSPs to purge together that claim to be this router's.
 const WANTED_MAX: usize = 4_096;
 const STRAYS_MAX: usize = 4_096;
 /// How often the purge of one is sent.
@@ -32,7 +33,7 @@ const PURGE_TIMES: u8 = 4;
 const AGAIN_MAX: usize = 256;
 /// LSPs that are flooded at once.
 const AT_ONCE: usize = 16;
-/// Whom LSPs are under way to: there is one who answers for the link.
+/// Receiver of flooded LSPs: one neighbour represents the link.
 const ALL: u8 = 1;
 
 /// A level of a router.
@@ -43,12 +44,12 @@ pub(crate) struct Level {
     pub(crate) own: Own,
     pub(crate) flood: Flood,
     pub(crate) database: Database,
-    /// Whose database is kept up with: the neighbour, or the designated system's circuit.
+    /// Peer of the database synchronization: the neighbour, or the designated system's circuit.
     pub(crate) with: Option<[u8; 7]>,
     /// LSPs of it that name the router, and whether some do it with narrow metrics alone.
     pub(crate) named: BTreeSet<LspId>,
     pub(crate) has_narrow: bool,
-    /// Whether there ever was an adjacency: before it, nobody needs the router's own LSP.
+    /// Whether there ever was an adjacency: before it, the router's own LSP is not needed.
     pub(crate) was_adjacent: bool,
     /// Whether what there is is to be described.
     is_to_describe: bool,
@@ -61,7 +62,7 @@ pub(crate) struct Level {
     /// Headers to be acknowledged together, and when.
     owed: Vec<LspHeader>,
     acknowledge_at: Nanos,
-    /// LSPs that the device has and that are lacking here, with how often they were asked for, and when that is done next.
+    /// LSPs that the device has and that are missing here, with the number of requests, and the time of the next.
     wanted: BTreeMap<LspId, u8>,
     ask_at: Nanos,
     /// LSPs that call this router their own and are none of its: they are purged. Each with when that is sent next, and how often it was.
@@ -70,7 +71,7 @@ pub(crate) struct Level {
     told: Vec<bool>,
 }
 
-/// What goes out.
+/// Output.
 pub(crate) struct Out<'a> {
     pub(crate) pdus: &'a mut Vec<(u8, Vec<u8>)>,
     pub(crate) counts: &'a mut IsisCounts,
@@ -119,7 +120,7 @@ impl Level {
         password::check(pdu, self.password())
     }
 
-    /// There is somebody to keep up with, or nobody any more.
+    /// There is a peer for synchronization, or none any more.
     pub(crate) fn join(&mut self, with: Option<[u8; 7]>, out: &mut Out<'_>) {
         self.forget();
         self.with = with;
@@ -173,7 +174,7 @@ impl Level {
         }
     }
 
-    /// Whether the neighbour has all that there is to be told.
+    /// Whether the neighbour has received everything.
     pub(crate) fn is_told(&self, links: Option<&[Link]>, is_shut: bool) -> bool {
         self.own.is_current(links, is_shut) && self.flood.is_done(|group| self.own.count(group))
     }
@@ -219,7 +220,7 @@ impl Level {
         }
     }
 
-    /// Takes in what a neighbour says that it has of an LSP of this router.
+    /// Compares a neighbour's header with an LSP of this router.
     fn compare_own(&mut self, now: Nanos, theirs: &LspHeader, out: &mut Out<'_>) {
         let Some(place) = self.own.find(theirs.id) else { return self.compare_stray(now, theirs) };
         let group = place.0 as usize;
@@ -419,7 +420,7 @@ impl Level {
         }
     }
 
-    /// Sends again what was not acknowledged in time: on a LAN, CSNPs tell what that is.
+    /// Retransmits LSPs that were not acknowledged in time: on a LAN, CSNPs show which.
     fn repeat(&mut self, now: Nanos, out: &mut Out<'_>) {
         if !self.is_lan {
             for _ in 0..AGAIN_MAX {

@@ -3,13 +3,13 @@
 //!
 //! Sans-IO: frames in, frames out, time as an argument, randomness from a seed.
 //!
-//! A router here is a leaf: it originates LSPs, and takes in those of the device, which are counted and, within bounds, kept to be shown.
-//! Nothing is passed on, and no way is computed. It has no higher priority than the device: on a LAN, the device is the designated
-//! intermediate system. It forgets what a neighbour said when it has no adjacency any more.
+//! A router here is a leaf: it originates LSPs, and receives the device's, which are counted and, within bounds, stored
+//! for display. Nothing is passed on, and no routes are computed. It has no higher priority than the device: on a LAN,
+//! the device is the designated intermediate system. It removes a neighbour's LSPs when it has no adjacency any more.
 //!
 //! Not here: what traffic is sent to the routes; ARP and neighbour discovery (`neighbour`); topologies beside the standard one (RFC 5120).
 //!
-//! Invariant: a PDU that is malformed, or meant for nobody here, changes nothing but a count.
+//! Invariant: a PDU that is malformed, or for no router here, changes nothing but a counter.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! What a router knows of a neighbour, and how far it is with it (ISO/IEC 10589 section 8, RFC 5303).
+//! State of a neighbour and of the adjacency with it (ISO/IEC 10589 section 8, RFC 5303).
 
 use crate::Mac;
 use crate::failure::Whom;
@@ -9,11 +9,11 @@ use units::Nanos;
 /// How far a router is with a neighbour (RFC 5303 section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NeighbourState {
-    /// It was not heard.
+    /// No hello was received.
     Down,
-    /// It was heard, and does not hear the router.
+    /// A hello was received that does not list the router.
     Initializing,
-    /// Both hear each other.
+    /// Both list each other.
     Up,
 }
 
@@ -33,9 +33,9 @@ impl NeighbourState {
 pub struct NeighbourView {
     /// Its identifier.
     pub system: SystemId,
-    /// Its address, if it says one.
+    /// Its address, if advertised.
     pub ip: Option<Ipv4Addr>,
-    /// Its area, if it says one.
+    /// Its area, if advertised.
     pub area: Option<Area>,
     /// Its priority on a LAN.
     pub priority: u8,
@@ -43,7 +43,7 @@ pub struct NeighbourView {
     pub levels: u8,
     /// How far the router is with it.
     pub state: NeighbourState,
-    /// When it is lost unless it is heard.
+    /// Expiry of its hold time.
     pub lost_at: Nanos,
     /// Since when the adjacency is up.
     pub up_since: Option<Nanos>,
@@ -59,12 +59,12 @@ pub(crate) struct Neighbour {
     /// Bits of the levels of the adjacency.
     pub(crate) levels: u8,
     pub(crate) priority: u8,
-    /// The designated system's circuit, as it says.
+    /// The designated system's circuit, as announced by it.
     pub(crate) circuit: [u8; 7],
     /// The number it has for its circuit (RFC 5303).
     pub(crate) extended: Option<[u8; 4]>,
     pub(crate) state: NeighbourState,
-    /// When it was last heard, and for how long that is good, s.
+    /// Time of the last hello, and its hold time, s.
     pub(crate) heard: Nanos,
     pub(crate) hold_s: u16,
     pub(crate) up_since: Option<Nanos>,
@@ -99,12 +99,12 @@ impl Neighbour {
         self.state == NeighbourState::Up && self.levels & level != 0
     }
 
-    /// Whether it says of itself that it is the designated system.
+    /// Whether it announces itself as the designated system.
     pub(crate) fn is_designated(&self) -> bool {
         self.circuit[..6] == self.system.0 && self.circuit[6] != 0
     }
 
-    /// When it is lost unless it is heard.
+    /// Expiry of its hold time.
     pub(crate) fn lost_at(&self) -> Nanos {
         self.heard.saturating_add(Nanos::from_secs(self.hold_s.into()))
     }

@@ -1,5 +1,6 @@
-//! The LSPs that a router originates at a level (ISO/IEC 10589 section 7.3.7): its own, those of the routers generated behind it, and fragments
-//! with its routes. Each group of them has one sequence number and one age; an LSP is built when it is asked for.
+//! The LSPs that a router originates at a level (ISO/IEC 10589 section 7.3.7): its own, LSPs of the routers generated
+//! behind it, and fragments with its routes. Each group of them has one sequence number and one age; an LSP is built on
+//! demand.
 
 use crate::password::{self, Password};
 use crate::pdu::{
@@ -29,13 +30,13 @@ pub(crate) const GENERATED: usize = 1;
 /// Those of the first range of routes.
 const RANGES: usize = 2;
 
-/// Flags of an LSP (section 9.8): it is of a router of level 1, or of both; others shall go around it; it knows other areas.
+/// Flags of an LSP (section 9.8): router of level 1, or of both; overload; attached to other areas.
 const LEVEL_1: u8 = 1;
 const LEVEL_2: u8 = 3;
 const OVERLOAD: u8 = 4;
 const ATTACHED: u8 = 8;
 
-/// What LSPs say that does not change.
+/// Constant content of LSPs.
 #[derive(Debug, Clone)]
 pub(crate) struct Said {
     pub(crate) level: u8,
@@ -55,7 +56,7 @@ pub(crate) struct Said {
     pub(crate) password: Option<Password>,
     /// Bytes of the longest LSP.
     pub(crate) lsp_bytes: usize,
-    /// The router's number among those of its entry.
+    /// The router's number within its entry.
     pub(crate) number: u32,
     pub(crate) routes: Arc<[RouteRange]>,
     pub(crate) topology: Option<Topology>,
@@ -69,13 +70,13 @@ pub(crate) type Link = (SystemId, u8, u32);
 pub(crate) struct Own {
     pub(crate) said: Said,
     groups: Vec<Group>,
-    /// The first fragment of each range; those of a range follow each other.
+    /// The first fragment of each range; a range's fragments are consecutive.
     first: Vec<u32>,
     /// The links in the router's own LSP.
     links: Vec<Link>,
     /// Which ranges the LSPs of generated routers have.
     shown: Vec<bool>,
-    /// What commands have said of ranges.
+    /// States of ranges set by commands.
     ordered: Vec<Option<bool>>,
     /// Which ranges were to be up at the last step.
     wanted: Vec<bool>,
@@ -98,7 +99,7 @@ struct Group {
     is_outdated: bool,
 }
 
-/// What a neighbour can know of a group.
+/// State of a group known to a neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Version {
     pub(crate) sequence: u32,
@@ -106,7 +107,7 @@ pub(crate) struct Version {
     pub(crate) is_up: bool,
 }
 
-/// What a step changed.
+/// Changes of a step.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     /// Groups that are to be flooded.
@@ -188,7 +189,7 @@ impl Own {
         })
     }
 
-    /// Lets a range be advertised, or withdraws it, whatever its schedule says.
+    /// Advertises a range, or withdraws it, regardless of its schedule.
     pub(crate) fn set_range(&mut self, range: usize, up: bool) {
         self.ordered[range] = Some(up);
     }
@@ -258,7 +259,7 @@ impl Own {
         out
     }
 
-    /// An LSP that says that there is none with this identifier, of the number of the one that is there.
+    /// A purge of the LSP with this identifier, with the stored sequence number.
     pub(crate) fn purge(&self, stray: &LspHeader) -> Vec<u8> {
         let mut out = self.begin(&LspHeader { lifetime_s: 0, ..*stray }, false);
         self.end(&mut out);
@@ -342,8 +343,8 @@ impl Own {
         (group.is_outdated, group.is_used) = (true, true);
     }
 
-    /// Originates, refreshes and purges what is due. `since` is the time since the start of traffic, `links` are the router's own and
-    /// `None` as long as nobody knows it; `is_shut`: all is to be purged.
+    /// Originates, refreshes and purges LSPs that are due. `since` is the time since the start of traffic, `links` are
+    /// the router's own and `None` before any adjacency; `is_shut`: purge all.
     pub(crate) fn step(
         &mut self,
         now: Nanos,

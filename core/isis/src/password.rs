@@ -8,7 +8,7 @@ const HMAC_MD5: u8 = 54;
 const DIGEST: usize = 16;
 const BLOCK: usize = 64;
 
-/// What PDUs are authenticated by.
+/// Authentication of PDUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Password {
     /// The text.

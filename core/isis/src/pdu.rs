@@ -27,7 +27,7 @@ const DISCRIMINATOR: u8 = 0x83;
 /// Bytes of the header that all PDUs have.
 const COMMON: usize = 8;
 
-/// Kinds of PDUs; those of level 2 are one higher, and two for LSPs.
+/// Kinds of PDUs; level 2 is one higher, and two for LSPs.
 pub(crate) const LAN_HELLO: u8 = 15;
 pub(crate) const P2P_HELLO: u8 = 17;
 pub(crate) const LSP: u8 = 18;
@@ -76,7 +76,7 @@ const CHECKSUM_AT: usize = 24;
 pub struct SystemId(pub [u8; 6]);
 
 impl SystemId {
-    /// The identifier so many behind this one; wraps around at the end.
+    /// The identifier this many places after this one; wraps around at the end.
     pub fn plus(self, places: u32) -> Self {
         let number = self.number().wrapping_add(places.into());
         let mut id = [0; 6];
@@ -197,7 +197,7 @@ pub struct LspId {
     pub system: SystemId,
     /// Its pseudonode, or 0.
     pub pseudonode: u8,
-    /// Which part of what it says.
+    /// Fragment number.
     pub fragment: u8,
 }
 
@@ -223,7 +223,7 @@ impl fmt::Display for LspId {
     }
 }
 
-/// What tells instances of an LSP apart.
+/// Identity of an LSP's instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LspHeader {
     /// Seconds until it is not valid any more; 0: it is being purged.
@@ -283,7 +283,7 @@ impl LspHeader {
 pub enum Malformed {
     /// It ends before its fields do.
     Short,
-    /// Its fixed fields are not those of IS-IS, or of identifiers of another length.
+    /// Its fixed fields are not IS-IS, or have identifiers of another length.
     Header,
     /// It is of a type that does not exist.
     Kind,
@@ -296,7 +296,7 @@ pub enum Malformed {
 pub struct Received<'f> {
     pub(crate) to: Mac,
     pub(crate) from: Mac,
-    /// Outermost first; without those that only tell a priority.
+    /// Outermost first; without priority tags.
     pub(crate) vlans: Vec<u16>,
     pub(crate) pdu: Result<Pdu<'f>, Malformed>,
 }
@@ -311,10 +311,10 @@ pub(crate) struct Pdu<'f> {
     pub(crate) body: Body,
 }
 
-/// What a PDU says before its TLVs.
+/// Content of a PDU before its TLVs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Body {
-    /// Who is there: on a LAN for a level, or on a point-to-point link.
+    /// A hello: on a LAN for a level, or on a point-to-point link.
     Hello(Hello),
     /// A link state PDU of a level.
     Lsp(u8, LspHeader),
@@ -324,7 +324,7 @@ pub(crate) enum Body {
     Partial(u8),
 }
 
-/// Who is there.
+/// A hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Hello {
     /// Bits of the levels of the circuit.
@@ -471,7 +471,7 @@ pub(crate) fn links_to(pdu: &Pdu<'_>, to: SystemId) -> (bool, bool) {
     (wide, narrow)
 }
 
-/// Who sends frames.
+/// Sender of frames.
 #[derive(Debug, Clone)]
 pub(crate) struct Sender {
     pub(crate) mac: Mac,
@@ -569,7 +569,8 @@ pub(crate) fn finish_lsp(out: &mut [u8]) {
     out[CHECKSUM_AT..CHECKSUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// What authentication does not cover of an LSP: its lifetime and its checksum (RFC 5304 section 2), which are set to zero.
+/// Fields of an LSP that authentication does not cover: its lifetime and its checksum (RFC 5304 section 2), which are
+/// set to zero.
 pub(crate) fn clear_uncovered(pdu: &mut [u8]) {
     if matches!(pdu.get(4).map(|kind| kind & 0x1f), Some(LSP | 20)) && pdu.len() >= LSP_HEADER {
         pdu[LIFETIME_AT..LIFETIME_AT + 2].fill(0);

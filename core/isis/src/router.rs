@@ -1,4 +1,4 @@
-//! A router on its link: whom it hears, with whom it has an adjacency, and what is due when (ISO/IEC 10589 sections 8.2 and 8.4).
+//! A router on its link: its neighbours, its adjacencies, and its timers (ISO/IEC 10589 sections 8.2 and 8.4).
 //!
 //! Not here: how LSPs are exchanged (`level`); who receives which frame (`routers`).
 
@@ -22,7 +22,7 @@ use wire::Vlans;
 
 /// Neighbours of a router that are looked at.
 const NEIGHBOURS_MAX: usize = 64;
-/// Time between two looks for LSPs of neighbours that nobody refreshed.
+/// Interval of removing neighbours' LSPs that were not refreshed.
 const AGE_EVERY: Nanos = Nanos::from_secs(60);
 /// How long a router tries to purge its LSPs before it leaves, on a link where they are acknowledged and on a LAN.
 const LEAVE: Nanos = Nanos::from_secs(3);
@@ -66,7 +66,7 @@ pub enum NetworkType {
 /// A router.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouterConfig {
-    /// What commands call it; empty if it has no name.
+    /// Name in commands; empty if it has no name.
     pub name: String,
     /// The host it is, by number.
     pub host: usize,
@@ -84,35 +84,35 @@ pub struct RouterConfig {
     pub area: Area,
     /// Its levels.
     pub levels: Levels,
-    /// What its link is.
+    /// Network type of its link.
     pub network: NetworkType,
     /// Its priority on a LAN.
     pub priority: u8,
     /// Time between its hellos, s.
     pub hello_s: u16,
-    /// Time after which neighbours that do not hear it lose it, s.
+    /// Holding time announced to neighbours, s.
     pub hold_s: u16,
-    /// What its link costs.
+    /// Metric of its link.
     pub metric: u32,
     /// Bytes of the longest packet on its link; `None` is that of its port.
     pub mtu: Option<u16>,
     /// Whether its hellos are as long as that.
     pub padding: bool,
-    /// What it is called; empty if it does not say.
+    /// Dynamic hostname; empty if not advertised.
     pub hostname: String,
-    /// Whether others shall not send through it.
+    /// Overload bit: no transit traffic.
     pub overload: bool,
-    /// Whether its LSP of level 1 says that it knows other areas.
+    /// Attached bit of its level 1 LSP.
     pub attached: bool,
-    /// Its identifier for traffic engineering (RFC 5305 section 4.3), if it says one.
+    /// Traffic engineering router ID (RFC 5305 section 4.3), if advertised.
     pub te_router_id: Option<Ipv4Addr>,
     /// Lifetime of its LSPs, s.
     pub lifetime_s: u16,
     /// Time after which it originates an LSP again, s.
     pub refresh_s: u16,
-    /// What its hellos are authenticated by.
+    /// Authentication of its hellos.
     pub password: Option<Password>,
-    /// What its LSPs and sequence numbers PDUs are.
+    /// Authentication of its LSPs and sequence numbers PDUs.
     pub lsp_password: Option<Password>,
     /// Its number among the routers of its entry.
     pub number: u32,
@@ -124,7 +124,7 @@ pub struct RouterConfig {
     pub keep: u32,
 }
 
-/// A router as it stands.
+/// Current state of a router.
 #[derive(Debug)]
 pub(crate) struct Router {
     pub(crate) config: RouterConfig,
@@ -208,7 +208,7 @@ impl Router {
         }
     }
 
-    /// Begins to say hello at `at`.
+    /// Starts sending hellos at `at`.
     pub(crate) fn begin(&mut self, at: Nanos) {
         self.begun = Some(at);
         self.hello_at = at;
@@ -264,12 +264,12 @@ impl Router {
         self.shut_until.is_some()
     }
 
-    /// Whether it has nothing more to say.
+    /// Whether it has nothing more to send.
     pub(crate) fn is_over(&self) -> bool {
         self.has_left && self.out.is_empty()
     }
 
-    /// Lets neighbours know at once that it is gone: a hello that names nobody ends adjacencies.
+    /// Announces the shutdown to neighbours immediately: a hello without neighbours ends adjacencies.
     fn leave(&mut self, now: Nanos) {
         self.neighbours.clear();
         self.review(now, None);
@@ -312,7 +312,7 @@ impl Router {
         self.is_up() && self.levels.iter().all(|level| !level.named.is_empty())
     }
 
-    /// Whether there are all adjacencies, on both sides, and the device has all that there is to be told.
+    /// Whether all adjacencies are up, on both sides, and the device has received everything.
     pub(crate) fn is_settled(&self) -> bool {
         let is_told = |level: &Level| level.is_told(self.known_links(level).as_deref(), self.is_shut());
         self.is_mutual() && self.levels.iter().all(is_told)
@@ -588,12 +588,12 @@ impl Router {
         frames.append(&mut self.out);
     }
 
-    /// Whether all its LSPs are purged, or nobody is there to be told.
+    /// Whether all its LSPs are purged, or there is no neighbour.
     fn is_purged(&self) -> bool {
         self.levels.iter().all(|level| level.with.is_none() || level.is_told(None, true))
     }
 
-    /// Loses neighbours that were not heard.
+    /// Drops neighbours whose hold time has expired.
     fn watch(&mut self, now: Nanos) {
         while let Some(n) = self.neighbours.iter().position(|one| one.lost_at() <= now) {
             let one = self.neighbours.remove(n);

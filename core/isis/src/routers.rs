@@ -62,7 +62,7 @@ impl Routers {
         Self { all: routers.into_iter().map(router).collect(), seed }
     }
 
-    /// Begins to say hello.
+    /// Starts sending hellos.
     pub fn begin(&mut self, now: Nanos) {
         let key = random::key(self.seed);
         for (number, router) in (0u64..).zip(&mut self.all) {
@@ -140,7 +140,7 @@ impl Routers {
         self.all[router].set(now, up)
     }
 
-    /// Lets a router advertise a range of routes, or withdraws it, whatever its times say.
+    /// Advertises a router's range of routes, or withdraws it, regardless of its times.
     pub fn set_range(&mut self, router: usize, range: usize, up: bool) {
         self.all[router].set_range(range, up);
     }
@@ -155,19 +155,19 @@ impl Routers {
         self.all.iter().all(Router::is_over)
     }
 
-    /// What all have counted.
+    /// Counters of all.
     pub fn counts(&self) -> IsisCounts {
         let mut all = IsisCounts::default();
         self.all.iter().for_each(|router| all += &router.counts);
         all
     }
 
-    /// What a router has counted.
+    /// Counters of a router.
     pub fn counts_of(&self, router: usize) -> &IsisCounts {
         &self.all[router].counts
     }
 
-    /// LSPs that a router has originated, with those of routers generated behind it.
+    /// LSPs originated by a router: its own, and the LSPs of routers generated behind it.
     pub fn originated(&self, router: usize) -> u64 {
         self.all[router].originated()
     }

@@ -16,13 +16,13 @@ pub(crate) const IPV6_EXTERNAL: u8 = 0x40;
 pub(crate) const IPV6_SUB_TLVS: u8 = 0x20;
 /// The sub-TLV of a route's attributes (RFC 7794 section 2.1).
 pub(crate) const ATTRIBUTES: u8 = 4;
-/// The sub-TLV of an IPv4 route that says that it is external (RFC 7794 section 2.1), with its length before it.
+/// The sub-TLV of an external IPv4 route (RFC 7794 section 2.1), with its length before it.
 const IPV4_EXTERNAL: [u8; 4] = [3, ATTRIBUTES, 1, 0x80];
-/// Bytes that a generated router's LSP has for what it says besides links and networks.
+/// Bytes of a generated router's LSP for everything besides links and networks.
 const GENERATED_REST: usize = 120;
 pub(crate) const LINK: usize = 11;
 
-/// What routes are.
+/// Kind of routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteKind {
     /// The router's own.
@@ -36,9 +36,9 @@ pub enum RouteKind {
 /// Routes that differ by their prefix alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteRange {
-    /// What commands call it; empty if it has no name.
+    /// Name in commands; empty if it has no name.
     pub name: String,
-    /// What they are.
+    /// Kind.
     pub kind: RouteKind,
     /// The first prefix's address.
     pub first: IpAddr,
@@ -50,9 +50,9 @@ pub struct RouteRange {
     pub step: u32,
     /// Whether all routers advertise the same prefixes; if not, each has the next ones.
     pub same: bool,
-    /// What they cost at their router.
+    /// Metric at their router.
     pub metric: u32,
-    /// Whether they say that they come from level 2 (RFC 5305 section 4.1).
+    /// Up/down bit: whether they come from level 2 (RFC 5305 section 4.1).
     pub down: bool,
     /// When they are advertised, since the start of traffic.
     pub schedule: Schedule,
@@ -138,7 +138,7 @@ pub(crate) fn put_prefix(
     }
 }
 
-/// Bytes for TLVs of an LSP of a router whose link has this MTU, with a password of so many bytes.
+/// Bytes for TLVs of an LSP of a router whose link has this MTU, with a password of this length.
 pub fn fragment_room(lsp_bytes: usize, password: Option<&crate::Password>) -> usize {
     lsp_bytes - LSP_HEADER - password.map_or(0, crate::Password::len)
 }
@@ -157,7 +157,7 @@ pub struct Topology {
     pub shape: Shape,
     /// How many there are.
     pub routers: u32,
-    /// What each link costs, in both directions.
+    /// Metric of each link, in both directions.
     pub metric: u32,
     /// Identifier of the first one; each other has the next.
     pub first: SystemId,

@@ -205,7 +205,7 @@ impl World {
     }
 }
 
-/// Prefixes that LSPs say, without that of the link.
+/// Prefixes in LSPs, without the link's.
 fn prefixes(mut tlvs: &[u8]) -> usize {
     let mut all = 0;
     while let [kind, len, rest @ ..] = tlvs {

@@ -1,4 +1,4 @@
-//! What a router originates and is under way to its neighbours: what is still to be sent, and what nobody has acknowledged yet (RFC 2328
+//! A router's originations being flooded to its neighbours: still to be sent, and not yet acknowledged (RFC 2328
 //! section 13.3, ISO/IEC 10589 section 7.3.15).
 //!
 //! Not here: packets. Invariant: what is under way is bounded, however much there is.
@@ -26,7 +26,7 @@ pub struct Flood {
 }
 
 impl Flood {
-    /// For so many groups.
+    /// For this number of groups.
     pub fn new(counts: impl Iterator<Item = u32>) -> Self {
         Self { next: counts.collect(), ..Self::default() }
     }
@@ -43,7 +43,7 @@ impl Flood {
         self.under_way.retain(|place, _| place.0 != group as u32);
     }
 
-    /// The next one to be sent, if there is room; `counts` are those of the groups.
+    /// The next one to send, if there is room; `counts` are the groups' counts.
     pub fn next(&self, count: impl Fn(usize) -> u32) -> Option<Place> {
         let group = (0..self.next.len()).find(|group| self.next[*group] < count(*group))?;
         (self.under_way.len() < UNDER_WAY_MAX).then(|| (group as u32, self.next[group]))
@@ -76,7 +76,7 @@ impl Flood {
         self.sent.push_back((now, place));
     }
 
-    /// One that is to be sent again, and to whom: it was sent long ago and nobody acknowledged it.
+    /// One to retransmit, and its receivers: it was sent long ago and not acknowledged.
     pub fn late(&mut self, now: Nanos) -> Option<(Place, u8)> {
         loop {
             let (at, place) = *self.sent.front().filter(|(at, _)| at.saturating_add(RETRANSMIT) <= now)?;

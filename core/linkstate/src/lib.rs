@@ -1,4 +1,4 @@
-//! What routers of link-state protocols share: shapes of generated topologies, what is under way to neighbours, Fletcher's checksum.
+//! Common parts of link-state routers: shapes of generated topologies, flooding state, Fletcher's checksum.
 //!
 //! Not here: packets, adjacencies, databases: they differ (`ospf`, `isis`).
 

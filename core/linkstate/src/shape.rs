@@ -3,14 +3,14 @@
 /// How generated routers are connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
-    /// Each to those beside, above and below it: so many in a row.
+    /// Each to the ones beside, above and below it: this many in a row.
     Grid {
         /// Routers of a row.
         columns: u32,
     },
     /// Each to the next one, the last to the first.
     Ring,
-    /// Each to so many below it.
+    /// Each to this many below it.
     Tree {
         /// Routers below each.
         children: u32,

@@ -1,6 +1,6 @@
-//! What a frame says of its sender's hardware address: ARP, and neighbour discovery with the options that name one.
+//! The sender's hardware address in a frame: ARP, and neighbour discovery with its link-layer address options.
 //!
-//! Sources: RFC 826 (requests and replies alike tell of their sender), RFC 4861 sections 4.6.1, 7.1 and 7.2.5.
+//! Sources: RFC 826 (requests and replies alike reveal their sender), RFC 4861 sections 4.6.1, 7.1 and 7.2.5.
 //!
 //! Not here: who believes it.
 
@@ -14,7 +14,7 @@ const ADVERT: u8 = 136;
 /// The types of the options that name the hardware address of the sender, and of the target.
 const SOURCE_OPTION: u8 = 1;
 const TARGET_OPTION: u8 = 2;
-/// The flags of an advertisement: that it answers a solicitation, and that it is to replace what is known.
+/// The flags of an advertisement: solicited, and override.
 const SOLICITED: u8 = 0x40;
 const OVERRIDE: u8 = 0x20;
 
@@ -50,7 +50,7 @@ impl Claim {
     }
 }
 
-/// The sender of an ARP packet. One without an address looks for duplicates of its own (RFC 5227 section 2.1.1).
+/// The sender of an ARP packet. One without an address probes for duplicates (RFC 5227 section 2.1.1).
 fn arp(arp: &ReadHeader) -> Option<(IpAddr, Mac, bool)> {
     let is_known = matches!(value(arp, "operation"), ARP_REQUEST | ARP_REPLY) && is_for_ethernet(arp);
     let ip = Ipv4Addr::from(value(arp, "sender_ip") as u32);
@@ -120,8 +120,8 @@ pub(crate) fn may_claim(frame: &[u8]) -> bool {
     }
 }
 
-/// Whether `frame` may tell a neighbour's hardware address or answer an echo request: a look at types alone, for many
-/// frames that are neither.
+/// Whether `frame` may reveal a neighbour's hardware address or reply to an echo request: a check of types alone, for
+/// many frames that are neither.
 pub fn may_answer(frame: &[u8]) -> bool {
     match packet(frame) {
         (Some([0x08, 0x00]), ip) => {

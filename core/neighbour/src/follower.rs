@@ -1,23 +1,23 @@
-//! The neighbours of a port's hosts while traffic runs: one that has another hardware address is followed, one that says
-//! nothing is asked whether it is still there.
+//! The neighbours of a port's hosts while traffic runs: changes of their hardware address are followed, silent
+//! neighbours are probed.
 //!
 //! Sources: RFC 826; RFC 4861 sections 7.2.5 and 7.3; RFC 1122 section 2.3.2.1 (the same for ARP, by unicast requests).
 //!
 //! Not here: who sends to them, and what becomes of frames under way.
 //!
-//! Invariant: a port asks once in [`Follower::GAP`] at most, however many neighbours there are. A neighbour that nobody
-//! answers for keeps its hardware address.
+//! Invariant: a port sends at most one probe in [`Follower::GAP`], for any number of neighbours. A neighbour without a
+//! reply keeps its hardware address.
 
 use crate::{Claim, Hosts, Mac};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use units::Nanos;
 
-/// How long a neighbour is taken to be there after it said something (RFC 4861 section 10: REACHABLE_TIME).
+/// Time for which a neighbour is considered reachable after its last frame (RFC 4861 section 10: REACHABLE_TIME).
 const REACHABLE: Nanos = Nanos::from_secs(30);
 /// From one question to the next (RETRANS_TIMER).
 const RETRANSMIT: Nanos = Nanos::from_secs(1);
-/// Questions to the hardware address that is known (MAX_UNICAST_SOLICIT), before all are asked.
+/// Probes to the known hardware address (MAX_UNICAST_SOLICIT), before a multicast one.
 const UNICASTS: u8 = 3;
 /// How long a neighbour that has moved stays where it is: two that claim one address do not drive traffic to and fro.
 const SETTLED: Nanos = Nanos::from_millis(100);
@@ -33,7 +33,7 @@ pub struct Move {
     pub from: Mac,
     /// The one it has.
     pub to: Mac,
-    /// Whether it was asked, because it had said nothing for long.
+    /// Whether it was probed, because it had been silent for long.
     pub was_asked: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Follower {
     places: BTreeMap<(u32, IpAddr), usize>,
     /// When the first of them has something to do, at the earliest.
     next: Nanos,
-    /// When the port may ask again.
+    /// Time of the port's next allowed probe.
     free: Nanos,
 }
 
@@ -54,9 +54,9 @@ struct Entry {
     ip: IpAddr,
     hosts: Vec<usize>,
     mac: Mac,
-    /// Questions since it said something.
+    /// Probes since its last frame.
     asked: u8,
-    /// When it is asked next.
+    /// Time of its next probe.
     due: Nanos,
     /// Until when it stays where it is, and where it goes then.
     settled: Nanos,
@@ -64,7 +64,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// Whether nobody is at the hardware address that is known.
+    /// Whether there is no reply from the known hardware address.
     fn is_silent(&self) -> bool {
         self.asked >= UNICASTS
     }
@@ -101,7 +101,7 @@ impl Follower {
         all
     }
 
-    /// Takes in what a frame said at `now`; returns the move if the neighbour has another hardware address by that.
+    /// Processes a frame's claim at `now`; returns the move if it gives the neighbour another hardware address.
     pub fn take(&mut self, now: Nanos, hosts: &Hosts, claim: &Claim) -> Option<Move> {
         let vlan = hosts.vlan(&claim.vlans)?;
         let entry = &mut self.entries[*self.places.get(&(vlan, claim.ip))?];
@@ -120,7 +120,7 @@ impl Follower {
         None
     }
 
-    /// The question that is due, and the neighbours that go where somebody claimed meanwhile.
+    /// The probe that is due, and the neighbours that move to an address claimed meanwhile.
     pub fn poll(&mut self, now: Nanos, hosts: &Hosts) -> (Option<Vec<u8>>, Vec<Move>) {
         if now < self.next {
             return (None, Vec::new());

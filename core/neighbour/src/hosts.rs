@@ -18,21 +18,21 @@ pub struct Hosts {
     hosts: Vec<Host>,
     /// A number for each stack of VLANs that a host is in.
     vlans: BTreeMap<Vec<u16>, u32>,
-    /// What hosts answer for by themselves.
+    /// Addresses that hosts reply for.
     named: Cover,
     /// Their networks.
     networks: Cover,
-    /// Addresses that are answered for by the host on whose network they are; sorted, apart from each other.
+    /// Addresses for which the host on their network replies; sorted, apart from each other.
     sent_to: Vec<RangeInclusive<IpAddr>>,
-    /// How many of the first hosts leave answers for their own addresses to somebody else.
+    /// Number of the first hosts that leave replies for their own addresses to a namespace.
     punted: usize,
     /// Neighbours that frames go to, by VLAN.
     neighbours: BTreeSet<(u32, IpAddr)>,
 }
 
 impl Hosts {
-    /// `hosts`, the port's own first. For an address in `sent_to` that is nobody's own, the first host on its network
-    /// answers.
+    /// `hosts`, the port's own first. For an address in `sent_to` that no host has, the first host on its network
+    /// replies.
     pub fn new(hosts: Vec<Host>, sent_to: Vec<RangeInclusive<IpAddr>>) -> Self {
         let mut vlans = BTreeMap::new();
         let (mut named, mut networks) = (Cover::default(), Cover::default());
@@ -62,7 +62,7 @@ impl Hosts {
         }
     }
 
-    /// Leaves what is asked of the first `hosts` hosts' own addresses to whoever their frames are punted to.
+    /// Leaves requests for the first `hosts` hosts' own addresses to the receiver of their punted frames.
     #[must_use]
     pub fn punt(self, hosts: usize) -> Self {
         Self { punted: hosts, ..self }
@@ -78,7 +78,7 @@ impl Hosts {
         &self.hosts
     }
 
-    /// What one of them answers to `frame`, if it is for one of them to answer.
+    /// Reply of a host to `frame`, if it is for one of them.
     pub fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let question = Question::read(frame)?;
         let owner = self.owner(&question.vlans, question.target)?;
@@ -89,7 +89,7 @@ impl Hosts {
         host.reply(&question)
     }
 
-    /// The number of the host that answers for `ip` in these VLANs, outermost first.
+    /// The number of the host that replies for `ip` in these VLANs, outermost first.
     pub fn owner(&self, vlans: &[u16], ip: IpAddr) -> Option<usize> {
         let vlan = *self.vlans.get(vlans)?;
         let sent_to = || has(&self.sent_to, ip).then(|| self.networks.find(vlan, ip)).flatten();
@@ -104,7 +104,7 @@ impl Hosts {
         }
     }
 
-    /// What a frame says of the hardware address of a neighbour that is watched.
+    /// The hardware address of a watched neighbour in a frame.
     pub fn claim(&self, frame: &[u8]) -> Option<Claim> {
         if self.neighbours.is_empty() {
             return None;

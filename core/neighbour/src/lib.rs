@@ -1,13 +1,13 @@
-//! The hosts the tester plays behind a port: they ask for their neighbours' hardware addresses before a trial, follow
-//! neighbours that change theirs during it, answer ARP, neighbour discovery and ping, and ping others.
+//! The hosts the tester emulates behind a port: they resolve their neighbours' hardware addresses before a trial,
+//! follow neighbours that change theirs during it, reply to ARP, neighbour discovery and ping, and ping others.
 //!
 //! Sans-IO: frames in, frames out, time as an argument. Sources: RFC 826 (ARP), RFC 4861 (ND), RFC 792 and RFC 4443
 //! (echo).
 //!
-//! Not here: a cache that ages. A neighbour that says nothing keeps the hardware address it had.
+//! Not here: a cache that ages. A silent neighbour keeps its hardware address.
 //!
-//! Invariant: a host never answers for an address that is not its own, nor in a VLAN that is not its own, nor to a frame
-//! that is not a well-formed request.
+//! Invariant: a host never replies for an address that is not its own, nor in a VLAN that is not its own, nor to a
+//! frame that is not a well-formed request.
 
 #![forbid(unsafe_code)]
 
@@ -44,7 +44,7 @@ const ECHO_REPLY_V6: u128 = 129;
 const SOLICIT: u128 = 135;
 /// Solicited and Override (RFC 4861 section 4.4), in the first three bits.
 const ADVERT_FLAGS: u128 = 0b011;
-/// Of these the one that says who asked.
+/// The solicited flag.
 const ADVERT_SOLICITED: u128 = 0b010;
 /// All nodes of a link, and their hardware address (RFC 4291 section 2.7.1, RFC 2464 section 7).
 const ALL_NODES: u128 = 0xff02_0000_0000_0000_0000_0000_0000_0001;
@@ -70,7 +70,7 @@ pub struct Host {
     pub addresses: Vec<IpAddr>,
     /// The network of each of `addresses`, from its first address to its last, in the same order.
     pub networks: Vec<RangeInclusive<IpAddr>>,
-    /// Addresses it answers for, from the first to the last of each range; contains `addresses`.
+    /// Addresses it replies for, from the first to the last of each range; contains `addresses`.
     pub answers_for: Vec<RangeInclusive<IpAddr>>,
 }
 
@@ -121,9 +121,9 @@ fn solicited_node(ip: Ipv6Addr) -> (Ipv6Addr, Mac) {
 }
 
 impl Host {
-    /// `None` if there is no such frame: what is asked for may be nonsense, such as an echo of one IP version in the other.
+    /// `None` if there is no such frame: the request may be nonsense, such as an echo of one IP version in the other.
     ///
-    /// `types` are those of its tags, outermost first.
+    /// `types` are the types of its tags, outermost first.
     fn frame(&self, to: Mac, types: &[u16], headers: Vec<Header>) -> Option<Vec<u8>> {
         self.frame_with(to, types, headers, Vec::new())
     }
@@ -149,7 +149,7 @@ impl Host {
         Some(spec.build_unpadded().ok()?.bytes)
     }
 
-    /// The addresses `ip` is asked for from: those on its network, or else all of its family.
+    /// The source addresses for requests for `ip`: on its network, or else all of its family.
     pub fn sources(&self, ip: IpAddr) -> Vec<IpAddr> {
         let on_link = self.addresses.iter().zip(&self.networks).filter(|(_, network)| network.contains(&ip));
         let on_link: Vec<IpAddr> = on_link.map(|(own, _)| *own).collect();
@@ -157,7 +157,7 @@ impl Host {
         if on_link.is_empty() { self.addresses.iter().filter(is_kin).copied().collect() } else { on_link }
     }
 
-    /// A request for the hardware address of `ip`; `None` without an address of its family to ask from.
+    /// A request for the hardware address of `ip`; `None` without a source address of its family.
     pub fn request(&self, ip: IpAddr) -> Option<Vec<u8>> {
         self.request_from(*self.sources(ip).first()?, ip)
     }
@@ -174,8 +174,8 @@ impl Host {
         self.question(own, ip, to, group)
     }
 
-    /// Asks the neighbour `ip` at `mac` whether it is still there (RFC 1122 section 2.3.2.1, RFC 4861 section 7.3.3); `None`
-    /// without an address of its family to ask from.
+    /// A unicast probe of the neighbour `ip` at `mac` (RFC 1122 section 2.3.2.1, RFC 4861 section 7.3.3); `None`
+    /// without a source address of its family.
     fn probe(&self, ip: IpAddr, mac: Mac) -> Option<Vec<u8>> {
         self.question(*self.sources(ip).first()?, ip, mac, ip)
     }
@@ -204,7 +204,7 @@ impl Host {
         }
     }
 
-    /// What the host answers to `frame`, if it is for the host to answer: in tags of the same types.
+    /// The host's reply to `frame`, if it is for the host: in tags of the same types.
     pub fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let question = Question::read(frame)?;
         if question.vlans != self.vlans || !self.owns(question.target) {
@@ -213,12 +213,12 @@ impl Host {
         self.reply(&question)
     }
 
-    /// Whether it answers for `ip`.
+    /// Whether it replies for `ip`.
     pub fn owns(&self, ip: IpAddr) -> bool {
         self.answers_for.iter().any(|range| range.contains(&ip))
     }
 
-    /// The answer to a question in its VLAN, for an address it answers for.
+    /// The reply to a request in its VLAN, for an address it replies for.
     fn reply(&self, question: &Question<'_>) -> Option<Vec<u8>> {
         match (question.target, &question.kind) {
             (IpAddr::V4(target), QuestionKind::Arp { asker }) => self.reply_arp(target, question, *asker),
@@ -299,7 +299,7 @@ fn with_payload(mut frame: Vec<u8>, ip: usize, payload: &[u8]) -> Option<Vec<u8>
     Some(frame)
 }
 
-/// The address whose hardware address, or echo, a frame asks for.
+/// The target address of a frame that requests a hardware address or an echo.
 pub fn asked_for(frame: &[u8]) -> Option<IpAddr> {
     Question::read(frame).map(|question| question.target)
 }

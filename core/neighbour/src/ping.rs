@@ -1,11 +1,11 @@
-//! A ping: asks for the next hop's hardware address if nobody knows it, sends echo requests there one after the other, and
-//! tells what came of them.
+//! A ping: resolves the next hop's hardware address if it is unknown, sends echo requests there one after the other,
+//! and reports the outcome.
 //!
 //! Sans-IO. Sources: RFC 792 (echo), RFC 4443 section 4 (echo in IPv6).
 //!
 //! Not here: which neighbour leads to a target; errors that routers report.
 //!
-//! Invariant: it ends, answered or not, after twice its attempts' timeouts at most.
+//! Invariant: it ends, with or without a reply, after twice its attempts' timeouts at most.
 
 use crate::question::{end_of, is_for_a_host};
 use crate::resolver::RETRY;
@@ -20,12 +20,12 @@ use wire::read;
 /// Bytes of data in an echo request.
 const DATA_BYTES: u8 = 56;
 
-/// What to ask whom.
+/// Parameters of a ping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Echo {
-    /// An address of the host that asks.
+    /// Source: an address of the host.
     pub from: IpAddr,
-    /// Who is to answer, of the same IP version.
+    /// Destination, of the same IP version.
     pub to: IpAddr,
     /// The neighbour through which it is reached: itself, or a router.
     pub hop: IpAddr,
@@ -33,13 +33,13 @@ pub struct Echo {
     pub mac: Option<Mac>,
     /// Tells replies from those to others.
     pub id: u16,
-    /// Requests at most, each with a sequence number of its own from 1 on.
+    /// Maximum number of requests, each with its own sequence number from 1 on.
     pub attempts: u16,
-    /// From one request to the next. The neighbour is asked for as long as all requests together.
+    /// Time from one request to the next. Resolving the neighbour may take as long as all requests together.
     pub timeout: Nanos,
 }
 
-/// What came of a ping.
+/// Outcome of a ping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// A reply came.
@@ -47,7 +47,7 @@ pub enum Outcome {
         /// From the request's departure to its reply's arrival.
         round_trip: Nanos,
     },
-    /// The neighbour did not tell its hardware address.
+    /// The neighbour's hardware address was not resolved.
     NoNeighbour,
     /// No reply came.
     Silent,
@@ -156,7 +156,7 @@ impl Ping {
         if self.outcome.is_some() { Nanos::MAX } else { self.next }
     }
 
-    /// What came of it, once it is over.
+    /// Outcome, once it is over.
     pub fn outcome(&self) -> Option<Outcome> {
         self.outcome
     }
@@ -166,7 +166,7 @@ impl Ping {
         self.departures.len() as u16
     }
 
-    /// What it asks whom.
+    /// Its parameters.
     pub fn echo(&self) -> &Echo {
         &self.echo
     }
@@ -184,7 +184,7 @@ impl Ping {
         host.frame_with(mac, &types, headers, (0..DATA_BYTES).collect())
     }
 
-    /// The sequence number of a reply to this ping, and whether its data are those of the request.
+    /// The sequence number of a reply to this ping, and whether its data match the request.
     fn reply(&self, frame: &[u8]) -> Option<(u16, bool)> {
         let (headers, behind) = read(frame);
         let (ip, echo) = (headers.iter().rev().nth(1)?, headers.last()?);

@@ -1,4 +1,4 @@
-//! Frames for hosts whose control plane is somebody else's: a network namespace with daemons. Which host a frame is for, and
+//! Frames for hosts whose control plane is external: a network namespace with daemons. The host a frame is for, and
 //! frames with and without the tags of the hosts' VLANs.
 //!
 //! Not here: how frames get there, and which protocols there are (`wire::control`).
@@ -14,7 +14,7 @@ const TAG: usize = 4;
 /// Says that an address is a group's.
 const GROUP: u8 = 1;
 
-/// Whom a frame is punted to.
+/// Receiver of a punted frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PuntTo {
     /// The host with this number.
@@ -26,7 +26,7 @@ pub enum PuntTo {
 /// A frame to punt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Punted {
-    /// Whom to.
+    /// Receiver.
     pub to: PuntTo,
     /// Bytes of VLAN tags in it, which begin behind the MAC addresses.
     pub tag_bytes: usize,
@@ -57,7 +57,7 @@ impl PuntTable {
         table
     }
 
-    /// Whom a received frame is punted to; `None` if it is not.
+    /// Receiver of a received frame; `None` if it is not punted.
     pub fn find(&self, frame: &[u8]) -> Option<Punted> {
         let (mut ids, n) = tags(frame)?;
         // A tag that only tells a priority is none (IEEE 802.1Q section 9.6).

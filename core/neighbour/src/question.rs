@@ -1,6 +1,6 @@
-//! What a frame asks of a host: for a hardware address, or for an echo.
+//! Request in a frame to a host: for a hardware address, or for an echo.
 //!
-//! Not here: whose the question is, and the answer.
+//! Not here: the addressee of the request, and the reply.
 
 use crate::{
     ARP_REQUEST, ECHO_REPLY, ECHO_REPLY_V6, ECHO_REQUEST, ECHO_REQUEST_V6, Mac, ND_HOP_LIMIT, SOLICIT,
@@ -11,9 +11,9 @@ use wire::{ReadHeader, checksum, read};
 
 /// A well-formed question.
 pub(crate) struct Question<'f> {
-    /// Hardware address to answer to.
+    /// Hardware address to reply to.
     pub(crate) from: Mac,
-    /// VLANs it was asked in, outermost first.
+    /// VLANs of the request, outermost first.
     pub(crate) vlans: Vec<u16>,
     /// The types of these tags.
     pub(crate) tag_types: Vec<u16>,
@@ -22,14 +22,14 @@ pub(crate) struct Question<'f> {
     pub(crate) kind: QuestionKind<'f>,
 }
 
-/// What is asked. `asker` is the asking address as a number.
+/// Kind of the request. `asker` is the requesting address as a number.
 pub(crate) enum QuestionKind<'f> {
     /// By ARP for the target's hardware address.
     Arp { asker: u128 },
-    /// By neighbour discovery for the same. An asker without an address looks for duplicates of its own (RFC 4862 section
+    /// By neighbour discovery for the same. A requester without an address probes for duplicates (RFC 4862 section
     /// 5.4.3).
     Solicit { asker: u128 },
-    /// For an echo: `reply` is the type of the answer.
+    /// For an echo: `reply` is the type of the reply.
     Echo { icmp: &'static str, reply: u128, asker: u128, id: u128, seq: u128, payload: &'f [u8] },
 }
 
@@ -151,7 +151,7 @@ pub(crate) fn vlans(headers: &[ReadHeader]) -> Vec<u16> {
     tags(headers).map(|(id, _)| id).collect()
 }
 
-/// Identifiers and types of the tags, outermost first. A tag that only tells a priority is none (IEEE 802.1Q).
+/// Identifiers and types of the tags, outermost first. A priority tag is not a VLAN (IEEE 802.1Q).
 fn tags(headers: &[ReadHeader]) -> impl Iterator<Item = (u16, u16)> {
     let behind = headers.iter().zip(headers.iter().skip(1));
     let tags = behind.take_while(|(_, header)| header.protocol.name == "vlan");
@@ -159,7 +159,7 @@ fn tags(headers: &[ReadHeader]) -> impl Iterator<Item = (u16, u16)> {
         .filter(|(id, _)| *id != 0)
 }
 
-/// Whether the last header stands behind Ethernet, tags and one IP header alone: what is in a tunnel asks no host.
+/// Whether the last header follows Ethernet, tags and one IP header alone: packets in a tunnel are not for a host.
 pub(crate) fn is_for_a_host(headers: &[ReadHeader]) -> bool {
     let Some((_, around)) = headers.split_last() else { return false };
     let is_ip = |header: &&ReadHeader| ["ipv4", "ipv6"].contains(&header.protocol.name);

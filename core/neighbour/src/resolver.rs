@@ -1,7 +1,7 @@
 //! Asks for the neighbours of a port's hosts until all are known.
 //!
-//! Invariant: a neighbour is known once each host that wants it has asked, or its address was given: asking also tells the
-//! neighbour where the host is.
+//! Invariant: a neighbour is known once each host that wants it has sent a request, or its address was given: a request
+//! also gives the neighbour the host's address.
 
 use crate::{Claim, Hosts, Mac};
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ struct Wanted {
     host: usize,
     ip: IpAddr,
     mac: Option<Mac>,
-    /// Whether the hardware address was given, and nobody is asked.
+    /// Whether the hardware address was given, and no request is sent.
     is_given: bool,
     is_asked: bool,
 }
@@ -35,7 +35,7 @@ impl Wanted {
 /// Asks for neighbours until all are known.
 #[derive(Debug)]
 pub struct Resolver {
-    /// By host and address, so that the same profile asks in the same order.
+    /// By host and address, so that the same profile sends requests in the same order.
     wanted: Vec<Wanted>,
     /// Where in `wanted` an address of a VLAN is.
     places: BTreeMap<(u32, IpAddr), Vec<usize>>,
@@ -48,7 +48,7 @@ pub struct Resolver {
 }
 
 impl Resolver {
-    /// Will ask for `wanted`, each a host's number and an address; not for those that are `given`.
+    /// Will resolve `wanted`, each a host's number and an address; except the `given` ones.
     pub fn new(
         hosts: &Hosts,
         wanted: impl IntoIterator<Item = (usize, IpAddr)>,
@@ -124,12 +124,12 @@ impl Resolver {
         moved
     }
 
-    /// Hosts and neighbours of theirs that have not answered.
+    /// Hosts and their unresolved neighbours.
     pub fn unknown(&self) -> impl Iterator<Item = (usize, IpAddr)> {
         self.wanted.iter().filter(|one| one.mac.is_none()).map(|one| (one.host, one.ip))
     }
 
-    /// Hosts with the neighbours that have answered or were given, in the order of hosts and addresses, and whether they were given.
+    /// Hosts with their resolved or given neighbours, in the order of hosts and addresses, and whether they were given.
     pub fn known(&self) -> impl Iterator<Item = (usize, IpAddr, Mac, bool)> {
         self.wanted.iter().filter_map(|one| Some((one.host, one.ip, one.mac?, one.is_given)))
     }

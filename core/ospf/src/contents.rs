@@ -1,11 +1,11 @@
-//! What an LSA says, read from its body (RFC 2328 appendix A.4, RFC 3101 appendix A).
+//! Content of an LSA, read from its body (RFC 2328 appendix A.4, RFC 3101 appendix A).
 //!
 //! Not here: OSPFv3 (`contents3`); what a router does with it (`exchange`); LSAs that are opaque.
 
 use crate::lsa::{BORDER, EXTERNAL, LS_INFINITY, NETWORK, NSSA, ROUTER, SUMMARY, address, links, word};
 use std::net::Ipv4Addr;
 
-/// What an LSA says.
+/// Content of an LSA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LsaContents {
     /// Links of a router (type 1).
@@ -14,7 +14,7 @@ pub enum LsaContents {
     Network(Ipv4Addr, Vec<Ipv4Addr>),
     /// A network of another area, or a router at the border of the autonomous system (types 3 and 4).
     Summary(LsaRoute),
-    /// A network of another autonomous system, and where packets for it go, if not to who says so (types 5 and 7).
+    /// A network of another autonomous system, and its forwarding address, if not the originator (types 5 and 7).
     External(LsaRoute, Ipv4Addr),
 }
 
@@ -27,7 +27,7 @@ pub struct LsaLink {
     pub id: Ipv4Addr,
     /// Its data, by type: the router's address or number of the link, or a mask.
     pub data: Ipv4Addr,
-    /// What it costs.
+    /// Cost.
     pub cost: u16,
 }
 
@@ -36,14 +36,14 @@ pub struct LsaLink {
 pub struct LsaRoute {
     /// Its mask.
     pub mask: Ipv4Addr,
-    /// What it costs.
+    /// Metric.
     pub metric: u32,
     /// Whether the metric is one of type 2: it alone counts.
     pub is_type_2: bool,
 }
 
 impl LsaContents {
-    /// What the body of an LSA of type `kind` says; `None` if its type is another one, or it is cut off.
+    /// Content of the body of an LSA of type `kind`; `None` if its type is another one, or it is truncated.
     pub fn read(kind: u16, body: &[u8]) -> Option<Self> {
         let route = || {
             let metric = word(body, 4)?;

@@ -1,4 +1,4 @@
-//! What an LSA of OSPFv3 says, read from its body (RFC 5340 appendix A.4).
+//! Content of an OSPFv3 LSA, read from its body (RFC 5340 appendix A.4).
 //!
 //! Not here: what a router does with it (`exchange`); LSAs of other types than RFC 5340 has.
 
@@ -14,7 +14,7 @@ const PREFIX: usize = 4;
 /// Bytes of a link's LSA before its prefixes.
 const LINK_BODY: usize = 24;
 
-/// What an LSA of OSPFv3 says.
+/// Content of an OSPFv3 LSA.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LsaContents3 {
     /// Links of a router (type 0x2001).
@@ -41,7 +41,7 @@ pub type LsaPrefix = (Ipv6Addr, u8);
 pub struct LsaLink3 {
     /// Where it leads: 1 is to another router, 2 to a network with a designated router, 4 is virtual.
     pub kind: u8,
-    /// What it costs.
+    /// Cost.
     pub cost: u16,
     /// The router's number of the interface.
     pub interface: u32,
@@ -56,20 +56,20 @@ pub struct LsaLink3 {
 pub struct LsaExternal3 {
     /// The prefix.
     pub prefix: LsaPrefix,
-    /// What it costs.
+    /// Metric.
     pub metric: u32,
     /// Whether the metric is one of type 2: it alone counts.
     pub is_type_2: bool,
     /// The type of an LSA that it refers to; 0 is none.
     pub referenced: u16,
-    /// Where packets for it go, if not to who says so.
+    /// Forwarding address, if not the originator.
     pub forwarding: Option<Ipv6Addr>,
     /// Its tag.
     pub tag: Option<u32>,
 }
 
 impl LsaContents3 {
-    /// What the body of an LSA of type `kind` says; `None` if its type is another one, or it is cut off.
+    /// Content of the body of an LSA of type `kind`; `None` if its type is another one, or it is truncated.
     pub fn read(kind: u16, body: &[u8]) -> Option<Self> {
         Some(match kind {
             ROUTER => {
@@ -115,7 +115,7 @@ fn prefix(bytes: &[u8]) -> Option<(LsaPrefix, u16, &[u8])> {
     Some(((octets.into(), len), between, rest))
 }
 
-/// So many prefixes, as far as there are bytes for them.
+/// This number of prefixes, as far as there are bytes for them.
 fn prefixes(mut bytes: &[u8], count: u32) -> Option<Vec<(LsaPrefix, u16)>> {
     let mut all = Vec::new();
     for _ in 0..count {

@@ -1,4 +1,4 @@
-//! What routers count.
+//! Counters of routers.
 
 use crate::lsa::{BORDER, EXTERNAL, NETWORK, NSSA, OPAQUE_AREA, OPAQUE_DOMAIN, OPAQUE_LINK, ROUTER, SUMMARY};
 use crate::lsa3::{
@@ -107,7 +107,7 @@ impl AddAssign<&Self> for LsaCounts {
     }
 }
 
-/// What a router counted, or all of a port.
+/// Counters of a router, or of all routers of a port.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OspfCounts {
     /// Adjacencies that became full.
@@ -132,11 +132,12 @@ pub struct OspfCounts {
     pub received: LsaCounts,
     /// LSAs received that were being flushed.
     pub received_flushed: u64,
-    /// LSAs that were sent again because nobody acknowledged them in time.
+    /// LSAs retransmitted because they were not acknowledged in time.
     pub retransmitted: u64,
     /// LSAs that were originated again because they became old.
     pub refreshed: u64,
-    /// Own LSAs that came back newer than they are, as those of a run before: they are originated again, or flushed.
+    /// Own LSAs received in a newer instance than the router's, such as from an earlier run: originated again, or
+    /// flushed.
     pub outdated: u64,
     /// Routes advertised.
     pub advertised: u64,

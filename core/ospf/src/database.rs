@@ -26,18 +26,18 @@ struct Entry {
     body: Option<Box<[u8]>>,
 }
 
-/// An LSA with what it says.
+/// An LSA with its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KnownLsa<'d> {
     /// Its header, with its age when it arrived.
     pub header: &'d LsaHeader,
     /// Its age now, s.
     pub age_s: u64,
-    /// What is behind the header.
+    /// Body after the header.
     pub body: &'d [u8],
 }
 
-/// What became of an LSA that arrived.
+/// Effect of a received LSA.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// It is new, or newer than the one that was there.
@@ -46,7 +46,7 @@ pub(crate) enum Outcome {
     Same,
     /// A newer one is there.
     Older,
-    /// It says that there is no such LSA, and there was none.
+    /// A flush of an LSA that is not in the database.
     Unknown,
     /// There is no room for it.
     LeftOut,
@@ -76,8 +76,8 @@ impl Database {
         self.kept
     }
 
-    /// Whether a neighbour's LSA is to be asked for: it is unknown or newer than the one that is there. `None` if there is no room for
-    /// it, with so many that were `asked` for.
+    /// Whether to request a neighbour's LSA: it is unknown or newer than the stored one. `None` if there is no room for
+    /// it, with `asked` requested ones.
     pub(crate) fn wants(&self, now: Nanos, header: &LsaHeader, asked: usize) -> Option<bool> {
         match self.entries.get(&header.key) {
             Some(entry) => Some(header.against(&entry.now(now)) == Ordering::Greater),
@@ -113,7 +113,7 @@ impl Database {
         }
     }
 
-    /// Forgets those that nobody refreshed (RFC 2328 section 14).
+    /// Removes LSAs that were not refreshed (RFC 2328 section 14).
     pub(crate) fn age(&mut self, now: Nanos) {
         let is_old = |entry: &Entry| entry.age_s(now) >= MAX_AGE.into();
         let old: Vec<LsaKey> =

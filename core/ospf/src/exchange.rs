@@ -1,5 +1,5 @@
-//! What routers say over an adjacency: databases are described, LSAs are asked for, sent and acknowledged (RFC 2328 sections 10.6 to
-//! 10.9 and 13).
+//! Exchange over an adjacency: databases are described, LSAs are requested, sent and acknowledged (RFC 2328 sections
+//! 10.6 to 10.9 and 13).
 
 use crate::database::Outcome;
 use crate::failure::Failure;
@@ -57,7 +57,7 @@ impl Router {
         }
     }
 
-    /// Begins the exchange with a neighbour: the router says that it leads, with a number of its own.
+    /// Starts the exchange with a neighbour: the router claims to be the master, with its own sequence number.
     pub(crate) fn start_exchange(&mut self, now: Nanos, n: usize) {
         let taken = self.neighbours.iter().fold(0u8, |bits, one| bits | one.bit);
         let free = (0..8).map(|bit| 1u8 << bit).find(|bit| taken & bit == 0);
@@ -156,7 +156,7 @@ impl Router {
         self.start_exchange(now, n);
     }
 
-    /// Takes in the next description of an exchange, and says the next.
+    /// Processes the next description of an exchange, and sends the next.
     fn accept(&mut self, now: Nanos, n: usize, said: &Description<'_>) {
         self.neighbours[n].last = Some((said.flags, said.options, said.sequence));
         for header in headers(self.config.version, said.headers) {
@@ -281,7 +281,7 @@ impl Router {
         self.counts.requests.0 += 1;
     }
 
-    /// Sends the LSAs that a neighbour asked for (section 10.7).
+    /// Sends the LSAs that a neighbour requested (section 10.7).
     fn answer(&mut self, now: Nanos, n: usize, wanted: &[u8]) {
         let mut places = Vec::new();
         for key in keys(wanted) {
@@ -343,7 +343,7 @@ impl Router {
         }
     }
 
-    /// Sends again what was not answered in time.
+    /// Retransmits packets without a reply in time.
     pub(crate) fn repeat(&mut self, now: Nanos) {
         for n in 0..self.neighbours.len() {
             let one = &mut self.neighbours[n];
@@ -443,7 +443,7 @@ impl Router {
         }
     }
 
-    /// Takes in an LSA that says it is the router's own; returns whether it is acknowledged at once.
+    /// Processes an LSA that claims to be the router's own; returns whether it is acknowledged immediately.
     fn take_own(&mut self, now: Nanos, n: usize, header: &LsaHeader, lsa: &[u8]) -> bool {
         let bit = self.neighbours[n].bit;
         let Some(place) = self.own.find(&header.key) else {
@@ -499,7 +499,7 @@ impl Router {
         }
     }
 
-    /// The designated router with this identifier says whether its network has the router.
+    /// The designated router with this identifier lists the router in its network, or not.
     fn note_designated(&mut self, id: Ipv4Addr, names_us: bool) {
         let designated = self.designated;
         let all = self.neighbours.iter_mut();

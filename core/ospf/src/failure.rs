@@ -71,7 +71,7 @@ pub enum Failure {
     SameId(IpAddr),
     /// It has that of a generated router.
     GeneratedId(IpAddr),
-    /// A neighbour does not hear the router.
+    /// A neighbour does not list the router.
     OneWay(IpAddr),
     /// Nobody on a broadcast network is its designated router.
     NoDesignated(IpAddr),
@@ -86,13 +86,13 @@ pub enum Failure {
         /// The router's.
         expected: u16,
     },
-    /// A neighbour was not heard for the dead interval.
+    /// No Hello from a neighbour for the dead interval.
     Silent(IpAddr),
     /// A neighbour no longer lists the router in its Hello packets.
     Forgotten(IpAddr),
     /// A neighbour began the exchange anew.
     Restarted(IpAddr),
-    /// A neighbour asked for an LSA that the router does not have.
+    /// A neighbour requested an LSA that the router does not have.
     BadRequest(IpAddr),
     /// An adjacency is not full yet.
     Unfinished(IpAddr, NeighbourState),

@@ -6,13 +6,13 @@
 //!
 //! Sans-IO: frames in, frames out, time as an argument, randomness from a seed.
 //!
-//! A router here is a leaf of its area: it originates LSAs, and takes in those of the device, which are counted and, within bounds, kept
-//! to be shown. Nothing is passed on, and no way is computed. So it describes its own LSAs alone, is never a designated router, and
-//! forgets what a neighbour said when it has no adjacency any more.
+//! A router here is a leaf of its area: it originates LSAs, and receives the device's, which are counted and, within
+//! bounds, stored for display. Nothing is passed on, and no routes are computed. So it describes its own LSAs alone, is
+//! never a designated router, and removes a neighbour's LSAs when it has no adjacency any more.
 //!
 //! Not here: what traffic is sent to the routes; ARP (`neighbour`).
 //!
-//! Invariant: a packet that is malformed, or meant for nobody here, changes nothing but a count.
+//! Invariant: a packet that is malformed, or for no router here, changes nothing but a counter.
 
 #![forbid(unsafe_code)]
 

@@ -47,7 +47,7 @@ pub struct LsaKey {
     pub kind: u16,
     /// Link state identifier.
     pub id: Ipv4Addr,
-    /// Who originated it.
+    /// Advertising router.
     pub router: Ipv4Addr,
 }
 
@@ -127,7 +127,7 @@ impl LsaHeader {
     }
 }
 
-/// Appends an LSA whose body `put` appends; fills in its length and checksum. `header` says the rest.
+/// Appends an LSA whose body `put` appends; fills in its length and checksum. `header` has the other fields.
 pub(crate) fn put_lsa(out: &mut Vec<u8>, header: &LsaHeader, put: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     LsaHeader { checksum: 0, len: 0, ..*header }.put(out);
@@ -153,7 +153,7 @@ pub(crate) struct Link {
     pub(crate) id: Ipv4Addr,
     /// Its data, by type: the router's address or number of the link, or a mask.
     pub(crate) data: Ipv4Addr,
-    /// What it costs.
+    /// Cost.
     pub(crate) cost: u16,
     /// The neighbour's number of the link, in OSPFv3.
     pub(crate) theirs: u32,
@@ -206,12 +206,12 @@ pub(crate) fn put_summary(out: &mut Vec<u8>, prefix_len: u8, metric: u32) {
     out.extend(metric.min(LS_INFINITY).to_be_bytes());
 }
 
-/// The mask of so many bits.
+/// The mask of this number of bits.
 pub(crate) fn mask(prefix_len: u8) -> Ipv4Addr {
     Ipv4Addr::from(u32::MAX.checked_shl(32 - u32::from(prefix_len.min(32))).unwrap_or(0))
 }
 
-/// The links in a router's LSA (its body), as many as it says and has.
+/// The links in a router's LSA (its body), up to its count and length.
 pub(crate) fn links(body: &[u8]) -> impl Iterator<Item = LsaLink> + '_ {
     let mut left = pair(body, 2).unwrap_or(0);
     let mut rest = body.get(ROUTER_BODY..).unwrap_or_default();

@@ -1,6 +1,7 @@
-//! Bodies of LSAs of OSPFv3 that routers here originate (RFC 5340 appendix A.4). Their headers are those of OSPFv2, but for the type.
+//! Bodies of OSPFv3 LSAs that routers here originate (RFC 5340 appendix A.4). Their headers are the same as in OSPFv2,
+//! except for the type.
 //!
-//! Links of a router have no addresses: those are in LSAs of their own, which refer to the router or network that has them.
+//! Links of a router have no addresses: these are in separate LSAs, which refer to their router or network.
 
 use crate::contents3::LsaLink3;
 use crate::lsa::{LS_INFINITY, Link, LinkTo, word};
@@ -28,7 +29,7 @@ pub(crate) const EXTERNAL_TYPE_2: u8 = 4;
 pub(crate) const EXTERNAL_FORWARDING: u8 = 2;
 pub(crate) const EXTERNAL_TAG: u8 = 1;
 
-/// Whether a type says that it is flooded as far as nobody knows (appendix A.4.2.1).
+/// Whether a type has the reserved flooding scope (appendix A.4.2.1).
 pub(crate) fn is_reserved(kind: u16) -> bool {
     kind & 0x6000 == 0x6000
 }

@@ -1,4 +1,4 @@
-//! What a router knows of a neighbour, and how far it is with it (RFC 2328 section 10).
+//! State of a neighbour and of the adjacency with it (RFC 2328 section 10).
 
 use crate::Mac;
 use crate::lsa::{LsaHeader, LsaKey};
@@ -11,17 +11,17 @@ use units::Nanos;
 /// How far a router is with a neighbour (section 10.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NeighbourState {
-    /// It was not heard.
+    /// No Hello was received.
     Down,
-    /// It was heard, and does not hear the router.
+    /// A Hello was received that does not list the router.
     Init,
-    /// Both hear each other.
+    /// Both list each other.
     TwoWay,
     /// They agree who leads the exchange.
     ExStart,
     /// They describe their databases.
     Exchange,
-    /// The router asks for what it lacks.
+    /// The router requests missing LSAs.
     Loading,
     /// It has all.
     Full,
@@ -69,7 +69,7 @@ pub struct NeighbourView {
     pub state: NeighbourState,
     /// Since when the adjacency is full.
     pub full_since: Option<Nanos>,
-    /// Whether its LSAs say that it has a full adjacency, too.
+    /// Whether its LSAs list a full adjacency, too.
     pub is_mutual: bool,
 }
 
@@ -78,21 +78,21 @@ pub struct NeighbourView {
 pub(crate) struct Neighbour {
     pub(crate) id: Ipv4Addr,
     pub(crate) ip: IpAddr,
-    /// What Hello packets call it as a designated router: its address in OSPFv2, its identifier in OSPFv3.
+    /// Its name as a designated router in Hello packets: its address in OSPFv2, its identifier in OSPFv3.
     pub(crate) called: Ipv4Addr,
     /// Its number of its interface, in OSPFv3.
     pub(crate) interface: u32,
     pub(crate) mac: Mac,
-    /// Its bit among those of the router.
+    /// Its bit among the router's neighbours.
     pub(crate) bit: u8,
     pub(crate) priority: u8,
     pub(crate) designated: Ipv4Addr,
     pub(crate) backup: Ipv4Addr,
     pub(crate) state: NeighbourState,
-    /// When it was last heard.
+    /// Time of the last Hello.
     pub(crate) heard: Nanos,
     pub(crate) full_since: Option<Nanos>,
-    /// Whether its LSAs say that its adjacency with the router is full.
+    /// Whether its LSAs list a full adjacency with the router.
     pub(crate) names_us: bool,
     /// The number of its last digest.
     pub(crate) digest_number: u32,
@@ -112,7 +112,7 @@ pub(crate) struct Neighbour {
     pub(crate) has_described: bool,
     /// Of each group, what was described.
     pub(crate) described: Vec<Option<Instance>>,
-    /// LSAs that it has and are wanted; those of them that were asked for, and when that is done again.
+    /// LSAs to request from it; the requested ones, and the time of the next request.
     pub(crate) wanted: BTreeMap<LsaKey, LsaHeader>,
     pub(crate) asked: BTreeSet<LsaKey>,
     pub(crate) ask_again: Nanos,
@@ -176,7 +176,7 @@ impl Neighbour {
         }
     }
 
-    /// When something is due with it: it is lost, or something is said again.
+    /// Its next timer: its dead interval, or a retransmission.
     pub(crate) fn next_due(&self, dead: Nanos) -> Nanos {
         self.heard.saturating_add(dead).min(self.say_again).min(self.ask_again)
     }

@@ -1,6 +1,7 @@
-//! The LSAs that a router originates (RFC 2328 section 12.4, RFC 5340 section 4.4.3): its own, those of the routers generated behind it, and
-//! those of its routes that are no links. In OSPFv3 also that of its link, and those with prefixes of the router and of generated ones, which
-//! are in the LSAs of routers in OSPFv2. Each group of them has one sequence number and one age; an LSA is built when it is asked for.
+//! The LSAs that a router originates (RFC 2328 section 12.4, RFC 5340 section 4.4.3): its own, LSAs of the routers
+//! generated behind it, and the LSAs of its routes that are not links. In OSPFv3 also its link LSA, and LSAs with
+//! prefixes of the router and of generated ones, which are in the LSAs of routers in OSPFv2. Each group of them has one
+//! sequence number and one age; an LSA is built on demand.
 
 use crate::lsa::{
     EXTERNAL, FLAG_AREA_BORDER, FLAG_EXTERNAL, INITIAL_SEQUENCE, Link, LinkTo, LsaHeader, LsaKey, MAX_AGE,
@@ -19,7 +20,7 @@ use units::Nanos;
 pub const MIN_LS_INTERVAL: Nanos = Nanos::from_secs(5);
 /// Routers take no second instance of an LSA within this time (appendix B).
 pub const MIN_LS_ARRIVAL: Nanos = Nanos::from_secs(1);
-/// What a transfer adds to the age of an LSA, s.
+/// Increment of an LSA's age by a transmission, s.
 const TRANSMIT_DELAY_S: u64 = 1;
 
 /// The router's own LSA.
@@ -47,18 +48,18 @@ pub(crate) struct Own {
     /// Its address on the link, and the link's prefix, in OSPFv3.
     link_local: Ipv6Addr,
     network: Option<(Ipv6Addr, u8)>,
-    /// The router's number among those of its entry.
+    /// The router's number within its entry.
     number: u32,
     routes: Arc<[RouteRange]>,
     topology: Option<Topology>,
     groups: Vec<Group>,
     /// The links in the router's own LSA.
     links: Vec<Link>,
-    /// What the link's prefix costs in the LSA with the router's own prefixes, if it is there.
+    /// Cost of the link's prefix in the LSA with the router's own prefixes, if it is there.
     own_network: Option<u16>,
     /// Which ranges the LSAs of generated routers have as stub networks, or the router's own if there are none.
     shown: Vec<bool>,
-    /// What commands have said of ranges.
+    /// States of ranges set by commands.
     said: Vec<Option<bool>>,
     /// Which ranges were to be up at the last step.
     wanted: Vec<bool>,
@@ -85,7 +86,7 @@ struct Group {
     is_outdated: bool,
 }
 
-/// What a neighbour can know of a group.
+/// State of a group known to a neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Instance {
     pub(crate) sequence: i32,
@@ -93,7 +94,7 @@ pub(crate) struct Instance {
     pub(crate) is_up: bool,
 }
 
-/// What a step changed.
+/// Changes of a step.
 #[derive(Debug, Default)]
 pub(crate) struct Changes {
     /// Groups that are to be flooded.
@@ -205,7 +206,7 @@ impl Own {
         self.routes.iter().fold(0, |flags, range| flags | flag(range))
     }
 
-    /// Lets a range be advertised, or withdraws it, whatever its schedule says.
+    /// Advertises a range, or withdraws it, regardless of its schedule.
     pub(crate) fn set_range(&mut self, range: usize, up: bool) {
         self.said[range] = Some(up);
     }
@@ -274,7 +275,7 @@ impl Own {
         self.routes.iter().enumerate().filter(is_it)
     }
 
-    /// The identifier of the LSA of a route of OSPFv3: its number among those of the type, from 1 on (RFC 5340 section 4.4.3).
+    /// The identifier of the LSA of an OSPFv3 route: its number within the type, from 1 on (RFC 5340 section 4.4.3).
     fn numbered(&self, range: usize, index: u32) -> Ipv4Addr {
         let kind = self.routes[range].kind.lsa(self.version);
         let before = self.routes[..range].iter().filter(|other| other.kind.lsa(self.version) == kind);
@@ -422,8 +423,8 @@ impl Own {
         (group.is_outdated, group.is_used) = (true, true);
     }
 
-    /// Originates, refreshes and flushes what is due. `since` is the time since the start of traffic, `links` are the router's own and
-    /// `None` as long as nobody knows it; `is_shut`: all is to be flushed.
+    /// Originates, refreshes and flushes LSAs that are due. `since` is the time since the start of traffic, `links` are
+    /// the router's own and `None` before any adjacency; `is_shut`: flush all.
     pub(crate) fn step(
         &mut self,
         now: Nanos,
@@ -543,7 +544,7 @@ impl Own {
     }
 }
 
-/// What the network of the router's link costs, if it has no designated router.
+/// Cost of the network of the router's link, if it has no designated router.
 fn network_cost(links: Option<&[Link]>) -> Option<u16> {
     links?.iter().find(|link| link.to == LinkTo::Stub).map(|link| link.cost)
 }

@@ -62,7 +62,7 @@ pub enum Malformed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Received<'f> {
     pub(crate) from_mac: Mac,
-    /// Outermost first; without those that only tell a priority.
+    /// Outermost first; without priority tags.
     pub(crate) vlans: Vec<u16>,
     pub(crate) version: Version,
     pub(crate) from: IpAddr,
@@ -73,7 +73,7 @@ pub struct Received<'f> {
 /// A packet (RFC 2328 appendix A.3.1, RFC 5340 appendix A.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Packet<'f> {
-    /// Who sends it.
+    /// Sender.
     pub router: Ipv4Addr,
     /// In which area.
     pub area: Ipv4Addr,
@@ -83,16 +83,16 @@ pub struct Packet<'f> {
     pub(crate) authentication: (u16, [u8; 8]),
     /// It itself, and the digest behind it.
     digest: Option<(&'f [u8], &'f [u8; DIGEST])>,
-    /// What it says.
+    /// Content.
     pub body: Body<'f>,
 }
 
-/// What a packet says.
+/// Content of a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body<'f> {
-    /// Who is there (appendix A.3.2).
+    /// A Hello (appendix A.3.2).
     Hello(Hello<'f>),
-    /// What a database has (appendix A.3.3).
+    /// A description of a database (appendix A.3.3).
     Description(Description<'f>),
     /// Which LSAs are wanted: 12 bytes each (appendix A.3.4).
     Request(&'f [u8]),
@@ -102,7 +102,7 @@ pub enum Body<'f> {
     Acknowledgment(&'f [u8]),
 }
 
-/// Who is there.
+/// A Hello.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hello<'f> {
     /// The network's mask, in OSPFv2.
@@ -116,11 +116,11 @@ pub struct Hello<'f> {
     /// An address in OSPFv2, an identifier in OSPFv3.
     pub(crate) designated: Ipv4Addr,
     pub(crate) backup: Ipv4Addr,
-    /// Identifiers of routers that were heard, four bytes each.
+    /// Identifiers of the routers it lists, four bytes each.
     pub(crate) heard: &'f [u8],
 }
 
-/// What a database has.
+/// A description of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Description<'f> {
     pub(crate) mtu: u16,
@@ -173,10 +173,10 @@ impl<'f> Received<'f> {
     }
 }
 
-/// What an IP packet says of the OSPF packet in it: its version, from whom and to whom it is, and its bytes, if it is whole.
+/// Data on an OSPF packet from its IP packet: version, source and destination, and its bytes, if it is whole.
 type Inside<'f> = (Version, IpAddr, IpAddr, Option<&'f [u8]>);
 
-/// What is in a packet of IPv4; `None` if that is not OSPF, or a fragment.
+/// Content of an IPv4 packet; `None` if that is not OSPF, or a fragment.
 fn ipv4(ip: &[u8]) -> Option<Inside<'_>> {
     let header = usize::from(ip.first()? & 15) * 4;
     let is_whole = pair(ip, 6)? & 0x3fff == 0;
@@ -187,7 +187,7 @@ fn ipv4(ip: &[u8]) -> Option<Inside<'_>> {
     Some((Version::V2, address(ip, 12)?.into(), address(ip, 16)?.into(), payload))
 }
 
-/// What is in a packet of IPv6 from a neighbour's link-local address (RFC 5340 section 4.2.1).
+/// Content of an IPv6 packet from a neighbour's link-local address (RFC 5340 section 4.2.1).
 fn ipv6(ip: &[u8]) -> Option<Inside<'_>> {
     let (header, at) = (Version::V3.ip_header(), |at: usize| ip.get(at..)?.first_chunk::<16>());
     let (from, to) = (Ipv6Addr::from(*at(8)?), Ipv6Addr::from(*at(24)?));
@@ -261,7 +261,7 @@ impl Packet<'_> {
         self.digest.and_then(|_| word(&self.authentication.1, 4)).unwrap_or(0)
     }
 
-    /// Whether it is authenticated as `by` says.
+    /// Whether it is authenticated as in `by`.
     pub(crate) fn is_by(&self, by: &Authentication) -> bool {
         let (kind, said) = self.authentication;
         match by {
@@ -365,7 +365,7 @@ impl<'f> Hello<'f> {
         })
     }
 
-    /// Whether it names a router as one that was heard.
+    /// Whether it lists a router.
     pub(crate) fn names(&self, id: Ipv4Addr) -> bool {
         self.heard.chunks_exact(4).any(|one| one == id.octets())
     }
@@ -440,7 +440,7 @@ pub(crate) fn keys(bytes: &[u8]) -> impl Iterator<Item = LsaKey> + '_ {
     bytes.chunks_exact(REQUEST).filter_map(key)
 }
 
-/// The LSAs of an update, as many as it says and has: each whole, and whether its checksum is right.
+/// The LSAs of an update, up to its count and length: each whole, and whether its checksum is right.
 pub(crate) fn lsas(
     version: Version,
     count: u32,
@@ -469,12 +469,12 @@ fn sum_v3(packet: &[u8], from: Ipv6Addr, to: Ipv6Addr) -> u16 {
     checksum::finish(checksum::sum(packet, checksum::sum(&to.octets(), pseudo)))
 }
 
-/// Who sends packets.
+/// Sender of packets.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Sender {
     pub(crate) mac: Mac,
     pub(crate) vlans: Vlans,
-    /// Its address on the link; that also says the version.
+    /// Its address on the link; determines the version, too.
     pub(crate) ip: IpAddr,
     pub(crate) router: Ipv4Addr,
     pub(crate) area: Ipv4Addr,

@@ -1,6 +1,7 @@
-//! A router on its link: whom it hears, with whom it has an adjacency, and what is due when (RFC 2328 sections 9 and 10, RFC 5340 section 4).
+//! A router on its link: its neighbours, its adjacencies, and its timers (RFC 2328 sections 9 and 10, RFC 5340 section
+//! 4).
 //!
-//! Not here: what is said over an adjacency (`exchange`); who receives which frame (`routers`).
+//! Not here: the exchange over an adjacency (`exchange`); the receiver of a frame (`routers`).
 
 use crate::Mac;
 use crate::counts::OspfCounts;
@@ -21,7 +22,7 @@ use wire::Vlans;
 
 /// Neighbours of a router that are looked at.
 const NEIGHBOURS_MAX: usize = 64;
-/// Time between two looks for LSAs of neighbours that nobody refreshed.
+/// Interval of removing neighbours' LSAs that were not refreshed.
 const AGE_EVERY: Nanos = Nanos::from_secs(60);
 /// How long a router tries to flush its LSAs before it leaves.
 const LEAVE: Nanos = Nanos::from_secs(3);
@@ -38,7 +39,7 @@ pub enum NetworkType {
 /// A router.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouterConfig {
-    /// What commands call it; empty if it has no name.
+    /// Name in commands; empty if it has no name.
     pub name: String,
     /// The host it is, by number.
     pub host: usize,
@@ -56,13 +57,13 @@ pub struct RouterConfig {
     pub id: Ipv4Addr,
     /// Its area.
     pub area: Ipv4Addr,
-    /// What its link is.
+    /// Network type of its link.
     pub network: NetworkType,
     /// Time between its Hello packets, s.
     pub hello_s: u16,
-    /// Time after which a neighbour that is not heard is lost, s.
+    /// Dead interval, s.
     pub dead_s: u32,
-    /// What its link costs.
+    /// Cost of its link.
     pub cost: u16,
     /// MTU it states; `None` is that of its port.
     pub mtu: Option<u16>,
@@ -92,7 +93,7 @@ impl RouterConfig {
     }
 }
 
-/// A router as it stands.
+/// Current state of a router.
 #[derive(Debug)]
 pub(crate) struct Router {
     pub(crate) config: RouterConfig,
@@ -120,7 +121,7 @@ pub(crate) struct Router {
     pub(crate) flood_at: Nanos,
     /// When own LSAs are looked at again.
     pub(crate) step_at: Nanos,
-    /// Whether there ever was a full adjacency: before it, nobody needs the router's own LSA.
+    /// Whether there ever was a full adjacency: before it, the router's own LSA is not needed.
     pub(crate) was_adjacent: bool,
     /// Whether neighbours know the routes of a range.
     pub(crate) told: Vec<bool>,
@@ -202,7 +203,7 @@ impl Router {
         }
     }
 
-    /// Begins to say Hello at `at`; digests have numbers from `number_from` on.
+    /// Starts sending Hellos at `at`; digests have numbers from `number_from` on.
     pub(crate) fn begin(&mut self, at: Nanos, number_from: u32) {
         self.begun = Some(at);
         self.number_from = number_from;
@@ -253,12 +254,12 @@ impl Router {
         self.shut_until.is_some()
     }
 
-    /// Whether it has nothing more to say.
+    /// Whether it has nothing more to send.
     pub(crate) fn is_over(&self) -> bool {
         self.has_left && self.out.is_empty()
     }
 
-    /// Lets neighbours know at once that it is gone: a Hello packet that lists nobody ends adjacencies.
+    /// Announces the shutdown to neighbours immediately: a Hello without neighbours ends adjacencies.
     fn leave(&mut self, now: Nanos) {
         self.neighbours.clear();
         self.flood.forget(u8::MAX);
@@ -290,7 +291,7 @@ impl Router {
         self.main().is_some_and(|one| one.state == NeighbourState::Full)
     }
 
-    /// Whether the adjacency is full on both sides, and the neighbours have all that there is to be told.
+    /// Whether the adjacency is full on both sides, and the neighbours have received everything.
     pub(crate) fn is_settled(&self) -> bool {
         let is_mutual = self.is_full() && self.main().is_some_and(|one| one.names_us);
         is_mutual
@@ -339,7 +340,7 @@ impl Router {
         known.into_iter().for_each(|one| one.digest_number = packet.digest_number());
     }
 
-    /// Sets the number of digests, which are those of their second.
+    /// Sets the sequence number of digests, derived from the second.
     fn date(&mut self, now: Nanos) {
         let since = self.begun.map_or(Nanos::ZERO, |begun| now.since(begun));
         self.sender.number = self.number_from.saturating_add((since.0 / Nanos::from_secs(1).0) as u32);
@@ -440,8 +441,8 @@ impl Router {
         self.elect(now);
     }
 
-    /// Finds out who is designated, by what neighbours say of themselves: this router can't be (section 9.4 for priority 0). Begins
-    /// and ends adjacencies that follow from it (section 10.4).
+    /// Determines the designated routers from the neighbours' Hellos: this router can't be one (section 9.4 for
+    /// priority 0). Begins and ends adjacencies accordingly (section 10.4).
     pub(crate) fn elect(&mut self, now: Nanos) {
         let before = self.known_links();
         if self.config.network == NetworkType::Broadcast {
@@ -498,7 +499,7 @@ impl Router {
         }
     }
 
-    /// Nobody is there to be told anything.
+    /// There is no neighbour to flood to.
     fn flood_nothing(&mut self) {
         for group in 0..self.own.groups() {
             self.flood.skip(group, self.own.count(group));
@@ -550,8 +551,8 @@ impl Router {
         self.was_adjacent.then(|| self.links())
     }
 
-    /// Its links as they stand (RFC 2328 section 12.4.1, RFC 5340 section 4.4.3.2). In OSPFv3 they have numbers, and the one to the network
-    /// stands for its prefix, which is in another LSA.
+    /// Its current links (RFC 2328 section 12.4.1, RFC 5340 section 4.4.3.2). In OSPFv3 they have numbers, and the one
+    /// to the network represents its prefix, which is in another LSA.
     fn links(&self) -> Vec<Link> {
         let config = &self.config;
         let (data, stub) = match config.local {
@@ -609,13 +610,13 @@ impl Router {
         frames.append(&mut self.out);
     }
 
-    /// Whether all its LSAs are flushed, or nobody is there to be told.
+    /// Whether all its LSAs are flushed, or there is no neighbour.
     fn is_flushed(&self) -> bool {
         let is_told = self.own.is_current(None, true) && self.flood.is_done(|group| self.own.count(group));
         self.full() == 0 || is_told
     }
 
-    /// Loses neighbours that were not heard.
+    /// Drops neighbours whose dead interval has expired.
     fn watch(&mut self, now: Nanos) {
         let dead = Nanos::from_secs(self.config.dead_s.into());
         let lost = |one: &Neighbour| one.heard.saturating_add(dead) <= now;
@@ -679,7 +680,7 @@ impl Router {
         }
     }
 
-    /// Where packets for all go: a router that is not designated speaks to those that are.
+    /// Destination of packets to all: a router that is not designated sends to the designated ones.
     pub(crate) fn to_all(&self) -> (IpAddr, Mac) {
         let group = match self.config.network {
             NetworkType::PointToPoint => self.config.version.all_routers(),

@@ -63,7 +63,8 @@ impl Routers {
         Self { all: (0u64..).zip(routers).map(router).collect() }
     }
 
-    /// Begins to say Hello. `unix_s` is the time of day, s since 1970: digests have higher numbers than those of a run before.
+    /// Starts sending Hellos. `unix_s` is the time of day, s since 1970: digests have higher numbers than in an earlier
+    /// run.
     pub fn begin(&mut self, now: Nanos, unix_s: u32) {
         for (number, router) in (0u64..).zip(&mut self.all) {
             router.begin(now + Nanos(number * APART.0), unix_s);
@@ -117,7 +118,7 @@ impl Routers {
         self.all[router].is_full()
     }
 
-    /// Whether a router's adjacency is full and its neighbour's LSAs say so.
+    /// Whether a router's adjacency is full and its neighbour's LSAs confirm it.
     pub fn is_mutual(&self, router: usize) -> bool {
         self.failure(router).is_none()
     }
@@ -142,7 +143,7 @@ impl Routers {
         self.all[router].set(now, up)
     }
 
-    /// Lets a router's range of routes be advertised, or withdraws it, whatever its times say.
+    /// Advertises a router's range of routes, or withdraws it, regardless of its times.
     pub fn set_range(&mut self, router: usize, range: usize, up: bool) {
         self.all[router].set_range(range, up);
     }
@@ -157,19 +158,19 @@ impl Routers {
         self.all.iter().all(Router::is_over)
     }
 
-    /// What all have counted.
+    /// Counters of all.
     pub fn counts(&self) -> OspfCounts {
         let mut all = OspfCounts::default();
         self.all.iter().for_each(|router| all += &router.counts);
         all
     }
 
-    /// What a router has counted.
+    /// Counters of a router.
     pub fn counts_of(&self, router: usize) -> &OspfCounts {
         &self.all[router].counts
     }
 
-    /// LSAs of routers that a router has originated: its own, and those of routers generated behind it.
+    /// Router LSAs originated by a router: its own, and the LSAs of routers generated behind it.
     pub fn originated(&self, router: usize) -> u64 {
         self.all[router].routers()
     }

@@ -19,13 +19,13 @@ pub fn links_max(mtu: u16) -> u32 {
     ((Version::V3.room(mtu) - UPDATE - LSA_HEADER - lsa3::ROUTER_BODY) / lsa3::ROUTER_LINK) as u32
 }
 
-/// Prefixes of so many bits that an LSA of OSPFv3 has at most, so that it fits a packet of `mtu` bytes.
+/// Maximum number of prefixes of this length in an OSPFv3 LSA, so that it fits a packet of `mtu` bytes.
 pub fn prefixes_max(mtu: u16, prefix_len: u8) -> u32 {
     let room = Version::V3.room(mtu) - UPDATE - LSA_HEADER - lsa3::INTRA_AREA_BODY;
     (room / (4 + lsa3::prefix_bytes(prefix_len))) as u32
 }
 
-/// What routes are.
+/// Kind of routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RouteKind {
     /// External ones of type 1: their metric and the way to the router that knows them add up (RFC 2328 section 16.4).
@@ -54,9 +54,9 @@ impl RouteKind {
 /// Routes that differ by their prefix alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteRange {
-    /// What commands call it; empty if it has no name.
+    /// Name in commands; empty if it has no name.
     pub name: String,
-    /// What they are.
+    /// Kind.
     pub kind: RouteKind,
     /// The first prefix's address: of IPv4 in OSPFv2, of IPv6 in OSPFv3.
     pub first: IpAddr,
@@ -68,7 +68,7 @@ pub struct RouteRange {
     pub step: u32,
     /// Whether all routers advertise the same prefixes; if not, each has the next ones.
     pub same: bool,
-    /// Metric of external routes and of those of other areas; what a stub network costs.
+    /// Metric of external and inter-area routes; cost of a stub network.
     pub metric: u32,
     /// Tag of external routes (RFC 1403).
     pub tag: u32,
@@ -110,7 +110,7 @@ impl RouteRange {
         some.filter_map(move |index| Some((self.prefix(router, index)?, self.prefix_len, self.link_metric())))
     }
 
-    /// What they cost as networks of a router.
+    /// Cost as networks of a router.
     fn link_metric(&self) -> u16 {
         self.metric.min(u16::MAX.into()) as u16
     }
@@ -174,7 +174,7 @@ pub struct Topology {
     pub shape: Shape,
     /// How many there are.
     pub routers: u32,
-    /// What each link costs, in both directions.
+    /// Cost of each link, in both directions.
     pub cost: u16,
     /// Identifier of the first one; each other has the next.
     pub first: Ipv4Addr,
@@ -196,14 +196,14 @@ impl Topology {
         self.shape.neighbours(self.routers, number)
     }
 
-    /// A link from one of these routers to a router, the link number `place` of its own and `theirs` of the other's.
+    /// A link from one of these routers to a router, with its own link number `place` and the other's `theirs`.
     pub(crate) fn link(&self, to: Ipv4Addr, place: u32, theirs: u32) -> Link {
         // A link without addresses has the number of its interface (RFC 2328 appendix A.4.2).
         let data = Ipv4Addr::from(place + 1);
         Link { to: LinkTo::Router, id: to, data, cost: self.cost, theirs: theirs + 1 }
     }
 
-    /// The link from the router before the first one, the number `place` of its own.
+    /// The link from the router before the first one, with its number `place`.
     pub(crate) fn root_link(&self, place: u32) -> Link {
         self.link(self.id(0), place, 0)
     }

@@ -1,4 +1,4 @@
-//! What differs between OSPFv2 (RFC 2328) and OSPFv3 (RFC 5340) in lengths, groups and options.
+//! Differences of OSPFv2 (RFC 2328) and OSPFv3 (RFC 5340) in lengths, groups and options.
 //!
 //! Not here: packets (`packet`), LSAs (`lsa`, `lsa3`).
 
@@ -68,7 +68,7 @@ impl Version {
         }
     }
 
-    /// Bytes for the body of a packet in an IP packet of `mtu` bytes. No link has a lower MTU than IP itself asks for.
+    /// Bytes for the body of a packet in an IP packet of `mtu` bytes. No link has a lower MTU than IP requires.
     pub(crate) fn room(self, mtu: u16) -> usize {
         let least = match self {
             Self::V2 => 576,
@@ -77,7 +77,7 @@ impl Version {
         usize::from(mtu.max(least)) - self.ip_header() - self.header()
     }
 
-    /// What routers here can.
+    /// Options of routers here.
     pub(crate) fn options(self) -> u32 {
         match self {
             Self::V2 => OPTION_EXTERNAL.into(),

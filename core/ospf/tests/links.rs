@@ -32,7 +32,7 @@ struct World {
     sent: u64,
     seed: u64,
     is_cut: bool,
-    /// Whether frames may be for nobody.
+    /// Whether frames are dropped.
     is_deaf: bool,
     /// The last frame of each side.
     last: [Vec<u8>; 2],
@@ -194,7 +194,7 @@ impl World {
         self.sides.each_ref().map(Routers::counts)
     }
 
-    /// External LSAs and those of routers that a side holds of the other.
+    /// External and router LSAs that a side holds of the other.
     fn held(&self, side: usize) -> (u64, u64) {
         let counts = self.sides[side].database(0).counts();
         (counts.external, counts.router)
