@@ -17,11 +17,11 @@ enum Way {
     Table(Arc<[u32]>),
     /// By chance.
     Chance { weights: Weights, key: u64 },
-    /// As a variable says.
+    /// By a variable.
     Variable(Arc<ByVariable>),
 }
 
-/// The variable that says which, and what its values mean.
+/// The variable that selects, and the meaning of its values.
 #[derive(Debug, PartialEq, Eq)]
 struct ByVariable {
     variables: Vec<Bound>,
@@ -37,7 +37,7 @@ struct ByVariable {
 pub enum ChoiceError {
     /// There are none, or all are zero.
     NoWeights,
-    /// It takes more packets than [`Choice::CYCLE_MAX`] until each has come as often as its weight says.
+    /// It takes more packets than [`Choice::CYCLE_MAX`] until each has come as often as its weight.
     TooLong {
         /// How many it takes.
         cycle: u64,
@@ -72,8 +72,8 @@ impl Choice {
         Self(Way::Table(table.into()))
     }
 
-    /// Index `i` comes `weights[i]` times in each cycle, spread out evenly: of the weights 7, 4 and 1, exactly so many
-    /// in each 12 packets.
+    /// Index `i` comes `weights[i]` times in each cycle, spread out evenly: with the weights 7, 4 and 1, exactly this
+    /// often in each 12 packets.
     pub fn weighted(weights: &[u32]) -> Result<Self, ChoiceError> {
         let divisor = weights.iter().copied().fold(0, greatest_common_divisor);
         if divisor == 0 {
@@ -86,7 +86,7 @@ impl Choice {
         }
     }
 
-    /// Index `i` comes by chance, as often as `weights[i]` says in relation to the others.
+    /// Index `i` comes at random, in proportion to `weights[i]`.
     pub fn random(weights: &[u32], seed: u64) -> Result<Self, ChoiceError> {
         let weights = Weights::new(weights).ok_or(ChoiceError::NoWeights)?;
         Ok(Self(Way::Chance { weights, key: random::key(seed) }))
@@ -107,7 +107,7 @@ impl Choice {
         Ok(Self(Way::Variable(Arc::new(ByVariable { variables, flows, variable, lowest, table }))))
     }
 
-    /// What packet `number` is.
+    /// Choice for packet `number`.
     #[inline]
     pub fn pick(&self, number: u64) -> u32 {
         match &self.0 {

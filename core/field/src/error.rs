@@ -7,14 +7,14 @@ use std::fmt;
 pub enum ProgramError {
     /// A number that must be at least 1 is 0.
     Zero {
-        /// Whose: `variable 2`, `flows`.
+        /// Owner: `variable 2`, `flows`.
         of: String,
         /// Which: `every`, `count`.
         what: &'static str,
     },
     /// A width is not one of 1 to 128 bits.
     Width {
-        /// Whose: `variable 2`, `write 0`.
+        /// Owner: `variable 2`, `write 0`.
         of: String,
         /// The width.
         width: u16,
@@ -38,7 +38,7 @@ pub enum ProgramError {
     NotEarlier {
         /// The variable.
         variable: usize,
-        /// What it refers to.
+        /// Index of the referenced variable.
         refers_to: usize,
     },
     /// A variable advances after one that never goes round: a random one.
@@ -48,7 +48,7 @@ pub enum ProgramError {
         /// The endless one.
         after: usize,
     },
-    /// A variable that advances after another one has a period of its own.
+    /// A variable that advances after another one has a separate period.
     PeriodOfFirst {
         /// The variable.
         variable: usize,
@@ -103,7 +103,7 @@ pub enum ProgramError {
 }
 
 impl ProgramError {
-    /// What is wrong, with writes and variables called what the caller calls them.
+    /// Description of the error, with the caller's names of writes and variables.
     pub fn explain(
         &self,
         write_name: &dyn Fn(usize) -> String,

@@ -1,7 +1,7 @@
 //! Field programs: what varies from packet to packet, as a function of the packet's number.
 //!
-//! A [`Vary`] says which variables there are and which fields they are written to; a [`Program`] is one bound to a built
-//! packet. [`Program::write`] is the meaning of both: whatever else writes packets, faster, must write the same bytes.
+//! A [`Vary`] defines the variables and the fields they are written to; a [`Program`] is one bound to a built packet.
+//! [`Program::write`] is the meaning of both: any faster writer of packets must write the same bytes.
 //!
 //! Not here: when a packet is sent, which stream it belongs to, and machine code (`jit`).
 //!

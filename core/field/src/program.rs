@@ -10,7 +10,7 @@ use std::ops::Range;
 use wire::signature::{self, LaneMark, Stamp};
 use wire::{Checksum, Packet};
 
-/// What one packet is written from.
+/// Inputs for writing one packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inputs {
     /// The packet's number in its stream: decides the values of all variables.
@@ -51,7 +51,7 @@ impl Program {
     /// Binds `vary` to `packet`, signing it first for `lane` if that is given. Afterwards the packet is number 0 of the
     /// program, with sequence number and time 0.
     ///
-    /// Whoever writes to a checksum sets it: it is not computed then.
+    /// A write to a checksum sets it: it is not computed then.
     pub fn new(vary: &Vary, packet: &mut Packet, lane: Option<LaneMark>) -> Result<Self, ProgramError> {
         let variables = bind_variables(vary)?;
         let patches = bind_writes(vary, packet)?;
@@ -99,7 +99,7 @@ impl Program {
         (0..self.variables.len()).map(|variable| self.value(variable, number)).collect()
     }
 
-    /// What variables advance by in packet `number`: the number itself, or that of the packet's flow.
+    /// Number by which variables advance in packet `number`: the number itself, or its flow's.
     pub fn advance(&self, number: u64) -> u64 {
         match self.flows {
             None => number,
@@ -117,7 +117,7 @@ impl Program {
         self.flows.as_ref()
     }
 
-    /// What is written where. No two patches share a bit, and all lie in the frame.
+    /// Writes and their offsets. No two patches share a bit, and all lie in the frame.
     pub fn patches(&self) -> &[Patch] {
         &self.patches
     }
@@ -229,7 +229,7 @@ fn verify_room(patches: &[Patch], frame: usize, payload: usize) -> Result<(), Pr
     }
 }
 
-/// Bytes of the field a checksum stands in.
+/// Bytes of a checksum's field.
 pub fn checksum_bytes(checksum: &Checksum) -> usize {
     checksum.algorithm.bytes()
 }

@@ -16,7 +16,7 @@ enum Op {
     Draw { bytes: u8, min: u64, max: u64 },
     /// An index drawn by it.
     DrawEntry { bytes: u8, values: Vec<u128> },
-    /// Drawn by a generator of its own, which begins again.
+    /// Drawn by a separate generator, which begins again.
     Repeat { bytes: u8, min: u64, max: u64, seed: u32, limit: u64 },
 }
 

@@ -15,7 +15,7 @@ pub struct Bound {
     prepared: Prepared,
 }
 
-/// What a source's values are computed from, computed once.
+/// Precomputed inputs of a source's values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Prepared {
     Nothing,
@@ -174,7 +174,7 @@ fn round(variables: &[Bound], index: usize) -> Option<u128> {
     variable.turns().map(|turns| turns.saturating_mul(variable.divisor))
 }
 
-/// The variable with turns of its own that `index` goes with: itself, unless it is derived.
+/// The variable with its own turns that `index` goes with: itself, unless it is derived.
 fn origin(variables: &[Bound], index: usize) -> &Bound {
     let variable = &variables[index];
     variable.original().map_or(variable, |of| origin(variables, of))
@@ -218,7 +218,7 @@ fn prepare(source: &Source, index: usize) -> Result<Prepared, ProgramError> {
 }
 
 impl Pick {
-    /// What `number` becomes.
+    /// Result for `number`.
     fn of(&self, number: u64) -> u128 {
         match self {
             Self::Range { from: 0, to: u64::MAX } => number.into(),
@@ -340,7 +340,7 @@ impl Weights {
         &self.sums
     }
 
-    /// The index a random `word` picks: each as often as its weight says.
+    /// The index for a random `word`: each in proportion to its weight.
     pub fn pick(&self, word: u64) -> usize {
         let total = self.sums.last().copied().unwrap_or(0);
         let drawn = random::below(word, total);

@@ -1,8 +1,8 @@
-//! What varies in a stream's packets, before it is known where the fields lie in the frame.
+//! Variable parts of a stream's packets, before the offsets of the fields in the frame are known.
 
 use std::sync::Arc;
 
-/// What varies in a stream's packets.
+/// Variable parts of a stream's packets.
 #[derive(Debug, Clone, Default)]
 pub struct Vary {
     /// Values that change from packet to packet.
@@ -23,9 +23,10 @@ pub struct Variable {
     /// Index of an earlier variable: this one advances each time that one has gone round once, like the next wheel of
     /// an odometer. `None`: it advances by the packet's number.
     pub after: Option<usize>,
-    /// Turns it is ahead at number 0: its first round is shorter by so many.
+    /// Number of turns it is ahead at number 0: its first round is shorter by this.
     pub phase: u64,
-    /// After so many packets (or flows) it begins again, and with it those `after` it, which have no period themselves.
+    /// Number of packets (or flows) after which it begins again, and with it the variables `after` it, which have no
+    /// period themselves.
     pub period: Option<u64>,
 }
 
@@ -56,8 +57,8 @@ pub enum Source {
         from: u128,
         /// Largest value.
         to: u128,
-        /// Only so many different values occur: `from..=to` is cut into so many parts of equal length, and the seed
-        /// picks one value of each.
+        /// Number of different values: `from..=to` is cut into this many parts of equal length, and the seed picks one
+        /// value of each.
         distinct: Option<u64>,
         /// Another seed gives other values.
         seed: u64,
@@ -90,11 +91,11 @@ pub enum Source {
         bytes: u8,
         /// Turns after which the generator is at its seed again.
         limit: Option<u64>,
-        /// What the number becomes.
+        /// Mapping of the number.
         pick: Pick,
     },
-    /// Computed from an earlier variable's value: `((value shifted) + add) & mask`, modulo 2^`width`. It has no turn of
-    /// its own, so `every` is 1 and `after` is `None`.
+    /// Computed from an earlier variable's value: `((value shifted) + add) & mask`, modulo 2^`width`. It has no
+    /// separate turn, so `every` is 1 and `after` is `None`.
     Derived {
         /// Index of the earlier variable.
         of: usize,
@@ -109,7 +110,7 @@ pub enum Source {
     },
 }
 
-/// What a number drawn becomes, modulo the values there are.
+/// Mapping of a drawn number, modulo the number of values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pick {
     /// One of `from..=to`.

@@ -33,7 +33,7 @@ enum State {
     Wrong,
 }
 
-/// Counts the wrong checksums of a whole packet and puts those right that `which` says.
+/// Counts the wrong checksums of a whole packet and corrects the ones selected by `which`.
 pub(crate) fn repair(
     frame: &mut [u8],
     which: Checksums,

@@ -36,10 +36,10 @@ pub enum ReplayError {
         /// The longest.
         longest: usize,
     },
-    /// No packet is of the side that clients were said to be on.
+    /// No packet is from the side given as the clients'.
     #[error("no packet is from {clients}, so there is nothing for the first port to send")]
     NoClients {
-        /// Who was said to be a client.
+        /// Given clients.
         clients: String,
     },
     /// The capture can't be a template of flows.
@@ -51,7 +51,7 @@ pub enum ReplayError {
     /// A text is no network.
     #[error("'{text}' is not a network such as 10.0.0.0/8 or 2001:db8::/32")]
     Network {
-        /// What was given.
+        /// Given text.
         text: String,
     },
 }
@@ -75,7 +75,7 @@ pub fn why(reason: NoFrame, n: u64) -> String {
     }
 }
 
-/// What was left out of a capture, in clauses such as "3 packets are of link type 105".
+/// Left-out packets of a capture, in clauses such as "3 packets are of link type 105".
 fn left_out(report: &CaptureReport) -> Vec<String> {
     let packets = |n: u64| format!("{} packet{}", units::count(n), if n == 1 { "" } else { "s" });
     let unsendable =
@@ -98,7 +98,7 @@ pub enum RewriteError {
     Rule {
         /// Which rule.
         rule: usize,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// A packet has no room for what the rule adds.

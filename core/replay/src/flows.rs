@@ -36,7 +36,7 @@ pub enum FlowTiming {
 /// The packets of a template, not yet addressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
-    /// What each port sends: all packets, or the clients' and the servers'. Times count from the flow's begin.
+    /// Packets of each port: all, or the clients' and the servers'. Times count from the flow's begin.
     pub traces: Vec<Trace>,
     /// For each packet of each trace whether the client sends it.
     pub from_client: Vec<Vec<bool>>,
@@ -45,8 +45,8 @@ pub struct Template {
 }
 
 impl Template {
-    /// The template of a capture that has one conversation over TCP or UDP. `by` says who the client is, and `split`
-    /// whether the two directions are traces of their own.
+    /// The template of a capture that has one conversation over TCP or UDP. `by` identifies the client, and `split`
+    /// selects separate traces for the two directions.
     pub fn new(frames: Frames, by: &SplitBy, split: bool, timing: FlowTiming) -> Result<Self, ReplayError> {
         let frames = frames.all;
         if frames.len() > PACKETS_MAX {
@@ -227,7 +227,7 @@ pub struct Flows {
     packets: Arc<[FlowPacket]>,
 }
 
-/// Where the ends of a flow stand in a packet.
+/// Offsets of a flow's ends in a packet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct FlowPacket {
     client: usize,
@@ -248,7 +248,7 @@ struct FlowSum {
 }
 
 impl Flows {
-    /// The flows of a template's `trace` whose packets are the client's or the server's as `from_client` says.
+    /// The flows of a template's `trace` whose packets are the client's or the server's, by `from_client`.
     ///
     /// Fails if a packet has no addresses of the pools' family, or no ports: one that a rewrite has changed.
     pub fn new(trace: &Trace, from_client: &[bool], pools: Pools) -> Result<Self, ReplayError> {
@@ -275,8 +275,8 @@ impl Flows {
         &self.pools
     }
 
-    /// Makes a template's packet that of a flow: number `flow · len + packet` among those of all flows. `frame` is the
-    /// template's packet, or another flow's of the same.
+    /// Turns a template's packet into a flow's: number `flow · len + packet` among the packets of all flows. `frame` is
+    /// the template's packet, or another flow's of the same.
     #[inline]
     pub fn write(&self, number: u64, frame: &mut [u8]) {
         let all = self.packets.len() as u64;
@@ -349,8 +349,8 @@ impl FlowPacket {
 }
 
 impl FlowSum {
-    /// What a checksum of a frame comes to without the ends of a flow; `None` if it covers none of them, or if there is
-    /// none (UDP).
+    /// Value of a frame's checksum without the ends of a flow; `None` if it covers none of them, or if there is none
+    /// (UDP).
     fn new(sum: &Sum, frame: &[u8], [client, server, port]: [&Range<usize>; 3]) -> Option<Self> {
         let before = u16::from_be_bytes(*frame.get(sum.at..sum.at + 2)?.first_chunk()?);
         if sum.zero_is_none && before == 0 {

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 use units::Nanos;
 use wire::is_vlan_type;
 
-/// What becomes of packets that can't be sent as they were captured.
+/// Treatment of packets that can't be sent as captured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CaptureOptions {
     /// Whether a packet that is no Ethernet frame and can't become one is left out; otherwise it refuses the capture.
     pub skip_unsendable: bool,
-    /// What becomes of a packet that is longer than the longest.
+    /// Treatment of a packet that is longer than the maximum.
     pub too_long: TooLong,
     /// Longest packet behind the link's header and tags, bytes; `None`: what the longest frame holds.
     pub mtu: Option<usize>,
@@ -38,14 +38,14 @@ impl Default for CaptureOptions {
     }
 }
 
-/// What a capture did not give as it stands.
+/// Packets of a capture that were left out or modified.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CaptureReport {
     /// Packets in the file.
     pub packets: u64,
     /// Packets that are left out because they are no frames, by the reason.
     pub unsendable: BTreeMap<NoFrame, u64>,
-    /// What became of packets that were too long.
+    /// Packets that were too long.
     pub fitted: Fitted,
     /// Packets whose IP length was zero and is that of the frame now.
     pub lengths: u64,
@@ -84,11 +84,11 @@ impl CaptureReport {
 #[derive(Debug, Clone)]
 pub struct Frames {
     pub(crate) all: Vec<Frame>,
-    /// What the capture did not give as it stands.
+    /// Packets of the capture that were left out or modified.
     pub report: CaptureReport,
 }
 
-/// A frame that may be sent, with what its record says of it.
+/// A frame that may be sent, with data from its record.
 #[derive(Debug, Clone)]
 pub(crate) struct Frame {
     pub(crate) at: Nanos,
@@ -213,7 +213,7 @@ impl Frames {
     }
 }
 
-/// Length of a frame up to the end of its IP packet, as that says; `None` without an IP packet.
+/// Length of a frame up to the end of its IP packet, by its length field; `None` without an IP packet.
 fn packet_len(frame: &[u8]) -> Option<usize> {
     const IPV6_HEADER: usize = 40;
     let begin = link_len(frame);

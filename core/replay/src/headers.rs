@@ -1,4 +1,4 @@
-//! The headers of a frame, with those of a first fragment and of a packet that an ICMP error quotes.
+//! The headers of a frame, including a first fragment's and a packet's quoted by an ICMP error.
 
 use std::ops::Range;
 use wire::{ReadHeader, read_first};
@@ -12,7 +12,7 @@ const ERRORS: [&str; 6] = [
     "icmpv6_packet_too_big",
     "icmpv6_time_exceeded",
 ];
-/// Others have no header of their own in the catalogue: source quench and parameter problem.
+/// Others have no separate header in the catalogue: source quench and parameter problem.
 const ERRORS_V4: [u128; 2] = [4, 12];
 const ERRORS_V6: [u128; 1] = [4];
 
@@ -20,7 +20,7 @@ const ERRORS_V6: [u128; 1] = [4];
 const ERROR: usize = 8;
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
-/// Bytes behind the IP header of a quoted packet that are read although they may not be there: those of a TCP header.
+/// Bytes after the IP header of a quoted packet that are read although they may be missing: a TCP header's.
 const TRANSPORT: usize = 20;
 
 /// The headers of a frame, outermost first.

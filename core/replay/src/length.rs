@@ -6,12 +6,13 @@
 use fragment::{Cut, Fragment};
 use wire::{ReadHeader, checksums, read};
 
-/// Bits of TCP's flags: those of the last segment of several, and that of the first (RFC 9293 section 3.1, RFC 3168 section 6.1.2).
+/// Bits of TCP's flags: flags of the last segment of several, and of the first (RFC 9293 section 3.1, RFC 3168 section
+/// 6.1.2).
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const CWR: u8 = 0x80;
 
-/// What becomes of a packet that is too long.
+/// Treatment of a packet that is too long.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TooLong {
     /// It refuses the capture.
@@ -19,13 +20,13 @@ pub enum TooLong {
     /// It is left out.
     #[default]
     Skip,
-    /// Its end is left out. Lengths and checksums are those of what is left.
+    /// Truncated. Lengths and checksums match the rest.
     Cut,
     /// It is cut into several: a TCP segment into segments, another IP packet into fragments. Others are left out.
     Segment,
 }
 
-/// What became of packets that were too long.
+/// Treatment of packets that were too long.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fitted {
     /// Left out.
@@ -59,12 +60,12 @@ impl Fitted {
     }
 }
 
-/// What becomes of one packet.
+/// Result for one packet.
 pub(crate) enum Fit {
     /// It is not too long.
     Fits(Vec<u8>),
     Cut(Vec<u8>),
-    /// What of it was captured is not too long; its length is the longest now.
+    /// Its captured part is not too long; its length is the maximum now.
     Shortened(Vec<u8>),
     Pieces {
         frames: Vec<Vec<u8>>,
@@ -107,7 +108,8 @@ pub(crate) fn fit(mut frame: Vec<u8>, original_len: u32, longest: usize, how: To
 /// The longest frame that is cut into pieces: an IP packet of 65,535 bytes with IPv6's header and tags.
 const FRAME_MAX: usize = 65_535 + 40 + 14 + 8;
 
-/// The lengths in IP and UDP headers of a frame that ends after `len` bytes, where they say more. The IPv4 header's checksum follows.
+/// Reduces the lengths in IP and UDP headers of a frame that ends after `len` bytes. The IPv4 header's checksum is
+/// updated.
 fn set_lengths(frame: &mut [u8], len: usize) {
     let headers = read(frame).0;
     for header in &headers {

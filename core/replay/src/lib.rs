@@ -48,7 +48,7 @@ pub struct TracePacket {
     pub original_len: u32,
     /// Whether a part of `bytes` was not captured and is filled up.
     pub is_filled: bool,
-    /// Its number among the packets of the capture, those of both directions counted together.
+    /// Its number among the packets of the capture, both directions counted together.
     pub place: u64,
 }
 
@@ -61,12 +61,12 @@ pub struct Trace {
     pub span: Nanos,
     /// Packets of which the capture has only the beginning.
     pub cut: u64,
-    /// Packets whose direction nothing in them tells, so that they were put where the packets of the same sender are.
+    /// Packets with an undetermined direction, assigned to the side of the same sender's packets.
     pub guessed: u64,
 }
 
 impl Trace {
-    /// All packets of a capture as one trace, earliest first; those of one instant stay as they are.
+    /// All packets of a capture as one trace, earliest first; packets of one instant keep their order.
     pub fn new(capture: &Capture) -> Result<Self, ReplayError> {
         Frames::new(capture, &CaptureOptions::default()).map(Self::of)
     }
@@ -81,8 +81,8 @@ impl Trace {
         trace
     }
 
-    /// Makes packets fit a link that takes frames of `longest` bytes without FCS. What was filled up is cut again; of all others
-    /// `how` says what becomes of them. Pieces leave at the instant of the whole.
+    /// Makes packets fit a link with frames of at most `longest` bytes without FCS. Filled-up packets are truncated
+    /// again; `how` determines the treatment of all others. Pieces leave at the instant of the whole.
     pub fn fit(&mut self, longest: usize, how: TooLong) -> Result<Fitted, ReplayError> {
         let mut fitted = Fitted::default();
         let mut packets = Vec::with_capacity(self.packets.len());

@@ -1,7 +1,7 @@
 //! Other addresses, ports and tags in the packets of a trace.
 //!
-//! Checksums are updated by what changed (RFC 1624), not computed anew: so one that was wrong before tells a receiver
-//! the same afterwards, and a packet of which only the beginning was captured keeps the checksum of the whole.
+//! Checksums are updated incrementally (RFC 1624), not computed anew: so a wrong checksum remains equally wrong for a
+//! receiver, and a packet of which only the beginning was captured keeps the checksum of the whole.
 
 use crate::headers::Headers;
 use crate::{LONGEST, RewriteError, SHORTEST, Trace};
@@ -11,7 +11,7 @@ use wire::{
     VLAN_TYPE, checksum, is_vlan_type, known_field, known_header,
 };
 
-/// Where tags stand: behind both hardware addresses.
+/// Offset of tags: after both hardware addresses.
 const TAG_AT: usize = 12;
 const TAG_LEN: usize = 4;
 
@@ -26,28 +26,28 @@ pub enum Rewrite {
         /// To what, as people write it.
         value: String,
     },
-    /// Sets the first bits of a field where they are those of `from`; the bits behind them stay.
+    /// Sets the first bits of a field where they equal the bits of `from`; the following bits stay.
     Map {
         /// Which field.
         path: String,
         /// A value with the number of bits that count, `10.0.0.0/8`; without it all do.
         from: String,
-        /// What these bits become; as many as of `from`.
+        /// Replacement of these bits; as many as in `from`.
         to: String,
     },
-    /// Maps addresses of an IP network wherever they stand in IPv4, IPv6, ARP and neighbour discovery headers, in tunnels and in
+    /// Maps addresses of an IP network in all IPv4, IPv6, ARP and neighbour discovery headers, in tunnels and in
     /// packets that ICMP errors quote.
     MapNetwork {
         /// The network, `10.0.0.0/8`.
         from: String,
-        /// What it becomes; of the same size.
+        /// Replacement; of the same size.
         to: String,
     },
     /// Changes a UDP or TCP port, at either end, in tunnels and in packets that ICMP errors quote.
     MapPort {
         /// The port.
         from: u16,
-        /// What it becomes.
+        /// Replacement.
         to: u16,
     },
     /// Puts a VLAN tag before all others.
@@ -61,7 +61,7 @@ pub enum Rewrite {
     PopVlan,
 }
 
-/// What a rule did.
+/// Effects of a rule.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RuleReport {
     /// Packets that are different now.
@@ -72,7 +72,7 @@ pub struct RuleReport {
     pub without: u64,
 }
 
-/// What all rules did.
+/// Effects of all rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Report {
     /// Of each rule, in the order given.
@@ -117,7 +117,7 @@ pub fn rewrite(trace: &mut Trace, rules: &[Rewrite]) -> Result<Report, RewriteEr
 
 /// A rule with its names and values resolved.
 enum Ready {
-    /// Of each field of `fields`: bits of `mask` become those of `to` where they are those of `from`.
+    /// In each field of `fields`: bits of `mask` become the bits of `to` where they equal the bits of `from`.
     Fields {
         fields: Vec<Target>,
         from: Option<u128>,
@@ -221,7 +221,7 @@ impl Target {
     }
 }
 
-/// What a rule did to a packet.
+/// Effect of a rule on a packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Done {
     Changed,
@@ -345,7 +345,7 @@ struct SavedBytes {
     old: Vec<u8>,
 }
 
-/// A checksum of a frame: where it stands, and what it covers.
+/// A checksum of a frame: its offset and coverage.
 pub(crate) struct Sum {
     pub(crate) at: usize,
     pub(crate) covers: [Range<usize>; 2],

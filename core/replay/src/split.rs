@@ -10,12 +10,12 @@ use std::str::FromStr;
 use units::Mac;
 use wire::ReadHeader;
 
-/// How the two directions are told apart.
+/// Method to separate the two directions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SplitBy {
-    /// Who sends the first packet of a conversation is its client; of TCP who sends the SYN. A conversation is what two addresses
-    /// and ports say to each other, without ports what two addresses do, without IP addresses what two hardware addresses do.
-    /// Fragments go with their packet, ICMP errors with answers to the packet they quote.
+    /// The sender of a conversation's first packet is its client; for TCP the sender of the SYN. A conversation is the
+    /// exchange between two addresses and ports, without ports between two addresses, without IP addresses between two
+    /// hardware addresses. Fragments go with their packet, ICMP errors with replies to the packet they quote.
     FirstSource,
     /// Clients have these hardware addresses.
     Mac(Vec<[u8; 6]>),
@@ -74,9 +74,8 @@ impl fmt::Display for Network {
 
 /// Splits a capture into what the first port (the clients' side) and the second (the servers') send.
 ///
-/// Fails if there are packets but none of a client, unless clients are found by who comes first. A packet that nothing
-/// tells the side of goes where the last packet of its hardware address went, or to the first port; see
-/// [`Trace::guessed`].
+/// Fails if there are packets but none of a client, unless clients are identified by the first packet. A packet of
+/// undetermined side goes with the last packet of its hardware address, or to the first port; see [`Trace::guessed`].
 pub fn split(frames: Frames, by: &SplitBy) -> Result<[Trace; 2], ReplayError> {
     let mut traces = [Trace::default(), Trace::default()];
     let sides = sides(&frames.all, by);
@@ -99,12 +98,12 @@ pub fn split(frames: Frames, by: &SplitBy) -> Result<[Trace; 2], ReplayError> {
     Ok(traces)
 }
 
-/// For each frame whether a client sends it, told as [`split`] does.
+/// For each frame whether a client sends it, determined as in [`split`].
 pub(crate) fn clients(frames: &[Frame], by: &SplitBy) -> Vec<bool> {
     sides(frames, by).into_iter().map(|(side, _)| side == Side::Client).collect()
 }
 
-/// The side each frame comes from, and whether something tells it.
+/// The side of each frame, and whether it is certain.
 fn sides(frames: &[Frame], by: &SplitBy) -> Vec<(Side, bool)> {
     let mut facts: Vec<Facts> = frames.iter().map(Facts::of).collect();
     give_ports(&mut facts);
@@ -135,23 +134,23 @@ enum Side {
     Server,
 }
 
-/// Who speaks: an address, and a port if there is one.
+/// Sender: an address, and a port if there is one.
 pub(crate) type Speaker = (u128, u16);
 
 /// Source and destination port.
 type Ports = (u16, u16);
 
-/// What the fragments of a packet have in common: addresses, kind, identification.
+/// Identity of a fragmented packet: addresses, kind, identification.
 type Fragmented = (u128, u128, u16, u32);
 
-/// What decides about a packet.
+/// Significant fields of a packet.
 #[derive(Debug, Default)]
 pub(crate) struct Facts {
     /// Source and destination.
     macs: (u64, u64),
     /// Source and destination of IP, or what ARP calls sender and target.
     ips: Option<(IpAddr, IpAddr)>,
-    /// What kind of conversation: 0 without IP, 0x1_00 and up with it, by its protocol.
+    /// Kind of conversation: 0 without IP, 0x1_00 and up with it, by its protocol.
     pub(crate) kind: u16,
     ports: Option<Ports>,
     /// The packet it is a fragment of, and whether it is a later one.
@@ -237,12 +236,12 @@ impl Facts {
         self.fragment.is_some()
     }
 
-    /// Who speaks to whom, if they have addresses and ports.
+    /// Sender and receiver, if they have addresses and ports.
     pub(crate) fn ends(&self) -> Option<(Speaker, Speaker)> {
         self.ips.and(self.ports).map(|_| self.speakers())
     }
 
-    /// Who speaks to whom.
+    /// Sender and receiver.
     fn speakers(&self) -> (Speaker, Speaker) {
         let ports = self.ports.unwrap_or_default();
         match self.ips {
@@ -260,7 +259,7 @@ fn number(address: IpAddr) -> u128 {
     }
 }
 
-/// What was learnt from the packets before.
+/// State derived from earlier packets.
 #[derive(Debug, Default)]
 struct Sides {
     /// The client of each conversation, by its kind and both ends in order.
@@ -269,7 +268,7 @@ struct Sides {
 }
 
 impl Sides {
-    /// The side a packet comes from, and whether something tells it.
+    /// The side of a packet, and whether it is certain.
     fn side(&mut self, by: &SplitBy, frame: &Frame, facts: &Facts) -> (Side, bool) {
         let known = self.tell(by, frame, facts);
         let side = known.or_else(|| self.by_mac.get(&facts.macs.0).copied()).unwrap_or(Side::Client);
@@ -284,7 +283,7 @@ impl Sides {
         (side, known.is_some())
     }
 
-    /// The side a packet comes from, if there is something to tell it by.
+    /// The side of a packet, if it can be determined.
     fn tell(&mut self, by: &SplitBy, frame: &Frame, facts: &Facts) -> Option<Side> {
         let client_if = |client| Some(if client { Side::Client } else { Side::Server });
         match by {

@@ -4,7 +4,7 @@ use crate::Trace;
 use std::num::NonZeroU64;
 use units::Nanos;
 
-/// Makes a capture `num / den` times as fast: its one trace, or those of both directions.
+/// Makes a capture `num / den` times as fast: its one trace, or the traces of both directions.
 ///
 /// Each instant is computed from the beginning, rounded down to 1 ns, so that nothing adds up.
 pub fn speed_up(traces: &mut [Trace], num: NonZeroU64, den: NonZeroU64) {

@@ -1,4 +1,4 @@
-//! What a slot costs: [`Schedule::poll`] in bursts of 64 that are always late, so that it never waits.
+//! Cost of a slot: [`Schedule::poll`] in bursts of 64 that are always late, so that it never waits.
 //!
 //! `cargo bench -p sched`. Nanoseconds for one slot (for one packet where a slot is a run of them); the smallest of many
 //! rounds, because others use the machine too.
@@ -76,7 +76,7 @@ fn report(what: &str, streams: u32, pace: impl Fn(u32) -> Pace, share: Share, fa
     println!("{what:<55} {best:8.2} ns");
 }
 
-/// What a poll costs of which one in ten has a slot.
+/// Cost of a poll of which one in ten has a slot.
 fn waiting(what: &str, streams: u32, pace: impl Fn(u32) -> Pace) {
     let streams: Vec<_> = (0..streams).map(|i| (i, load(pace(i)))).collect();
     let mut schedule = Schedule::new(&streams, &[], Nanos::ZERO, Nanos::MAX, Share::WHOLE);

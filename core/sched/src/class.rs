@@ -1,4 +1,4 @@
-//! Streams that ask for the same load and take turns.
+//! Streams with the same load that take turns.
 
 use crate::exact::{GAP_SCALE, gcd, mul_div, narrow};
 use crate::factor::Factor;
@@ -9,16 +9,16 @@ use units::Nanos;
 /// The first slots of different classes are spread over at most this long.
 const PHASE_MAX: u64 = 1_000_000;
 
-/// Packets a stream without a rate sends in its turn: nobody asked for spacing, and a stream's state is loaded once.
+/// Packets a stream without a rate sends in its turn: no spacing was requested, and a stream's state is loaded once.
 const GREEDY_TURN: u32 = 8;
 
 /// The same for the only such stream of a port with several workers, who need not make room for another.
 const GREEDY_TURN_ALONE: u32 = 64;
 
-/// In place of a stream that has left its class: its slots are nobody's.
+/// Placeholder for a stream that has left its class: its slots are unused.
 pub(crate) const NOBODY: u32 = u32::MAX;
 
-/// Where a class is among those of its schedule.
+/// Position of a class in its schedule.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClassPosition {
     /// Its number among the paced classes, and how many there are: its phase.
@@ -67,7 +67,7 @@ pub(crate) struct Timing {
     factor: Factor,
 }
 
-/// Ticks are made at least so many bits finer than a nanosecond, where they fit: what a change of speed rounds.
+/// Minimum number of bits by which ticks are finer than a nanosecond, where they fit: resolution of a change of speed.
 const TICK_BITS: u32 = 32;
 
 impl Timing {
@@ -141,12 +141,12 @@ pub(crate) struct Class {
     cadence: Option<Cadence>,
     start: u64,
     timing: Timing,
-    /// How many places in `streams` are somebody's.
+    /// Number of used places in `streams`.
     members: usize,
 }
 
 impl Class {
-    /// The class of `streams`, which all ask for `load`: evenly paced, or not at all.
+    /// The class of `streams`, which all have the load `load`: evenly paced, or not at all.
     pub(crate) fn new(
         streams: Vec<u32>,
         load: &StreamLoad,
@@ -234,7 +234,7 @@ impl Class {
         self.count = 0;
     }
 
-    /// Whether it has packets to send but its time stands still.
+    /// Whether it has packets to send but is paused.
     pub(crate) fn is_held(&self) -> bool {
         self.timing.factor.num() == 0 && !self.is_finished()
     }
@@ -268,7 +268,7 @@ impl Class {
         }
     }
 
-    /// Goes on to the first group from here that is somebody's.
+    /// Advances to the first used group from here.
     #[cold]
     fn pass_nobody(&mut self) {
         // After as many groups as there are places this worker has been at all the places it ever comes to.
@@ -300,7 +300,7 @@ impl Class {
         n
     }
 
-    /// The same of packets that are due one by one, each of them somebody's.
+    /// The same for packets that are due one by one, each at a used place.
     #[inline(always)]
     fn fill_singly(&mut self, until: Nanos, out: &mut [Slot], room: &mut u32) -> usize {
         let Self { streams, turn, number, stride, count, cadence: Some(cadence), .. } = self else {
@@ -415,13 +415,13 @@ impl Class {
         places.filter(|(_, stream)| **stream != NOBODY).map(|(place, stream)| (place, *stream))
     }
 
-    /// How many places there are, somebody's or not, and how many are somebody's.
+    /// Number of places, used or not, and number of used ones.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.streams.len(), self.members)
     }
 
-    /// Lets the streams at `places` go and keeps the others; they become a class of their own, due as before, in which
-    /// the other places are nobody's.
+    /// Removes the streams at `places` and keeps the others; they become a separate class, due as before, in which the
+    /// other places are unused.
     pub(crate) fn part_together(&mut self, places: &[u32]) -> Self {
         let mut part = self.clone();
         part.streams.fill(NOBODY);
@@ -436,7 +436,7 @@ impl Class {
         part
     }
 
-    /// Lets the streams at `places` go, each into a class of its own, due as before. Streams of which this worker sends
+    /// Removes the streams at `places`, each into a separate class, due as before. Streams of which this worker sends
     /// nothing are left out.
     pub(crate) fn part_singly(&mut self, places: &[u32]) -> Vec<Self> {
         let singles = places.iter().filter_map(|place| self.single(*place as usize)).collect();

@@ -1,8 +1,8 @@
 //! Departures along a load curve: [`Pace::Curve`].
 //!
 //! The area under a curve is counted in half a micro-packet-per-second times a nanosecond, 1/(2·10^15) packet, so that
-//! the area of a ramp between whole nanoseconds is a whole number. A floating-point guess says where a packet leaves;
-//! integers decide.
+//! the area of a ramp between whole nanoseconds is a whole number. A floating-point value estimates when a packet
+//! leaves; integers decide.
 //!
 //! [`Pace::Curve`]: crate::Pace::Curve
 

@@ -3,7 +3,7 @@
 use crate::exact::{gcd, mul_div, narrow};
 use units::{Nanos, Pps};
 
-/// How many times as fast as the stream's load says: an exact ratio.
+/// Factor on the stream's load: an exact ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Factor {
     num: u64,
@@ -11,9 +11,9 @@ pub struct Factor {
 }
 
 impl Factor {
-    /// Time stands still.
+    /// Paused.
     pub const ZERO: Self = Self { num: 0, den: 1 };
-    /// As the load says.
+    /// The load's rate.
     pub const ONE: Self = Self { num: 1, den: 1 };
 
     /// `num / den`; a `den` of 0 is taken as 1.
@@ -28,7 +28,7 @@ impl Factor {
         Self::new(ppm, 1_000_000)
     }
 
-    /// What makes `new` of a load of `old`.
+    /// Factor from a load of `old` to one of `new`.
     pub const fn of_rates(new: Pps, old: Pps) -> Self {
         Self::new(new.micro(), old.micro())
     }

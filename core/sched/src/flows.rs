@@ -12,7 +12,7 @@ use crate::{FlowLoops, FlowTurns};
 use std::sync::Arc;
 use units::{Nanos, Pps};
 
-/// A packet of every flow, as it stands in a period.
+/// A packet of every flow, by its position in a period.
 #[derive(Debug, Clone, Copy)]
 struct Place {
     /// Which of a flow's packets.
@@ -24,7 +24,7 @@ struct Place {
     part: u64,
 }
 
-/// What is computed once.
+/// Precomputed values.
 #[derive(Debug)]
 struct Shape {
     /// A period is num/den ns; den is 0 if no flow ever begins.
@@ -144,7 +144,7 @@ impl FlowTrain {
         self.begin.saturating_add(self.base).saturating_add(place.rest).saturating_add(carry)
     }
 
-    /// The current event's packet among those of a loop's flows, one flow's after the other's.
+    /// The current event's packet among the packets of a loop's flows, flow by flow.
     #[inline(always)]
     pub(crate) fn number(&self) -> u64 {
         let Some(place) = self.shape.places.get(self.place) else { return 0 };

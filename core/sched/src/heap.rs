@@ -1,4 +1,4 @@
-//! Whose slot is due first.
+//! Order of slots by due time.
 
 use units::Nanos;
 

@@ -1,8 +1,8 @@
 //! Decides which stream sends next. Never reads a clock; never touches a frame.
 //!
-//! Streams that ask for the same even load form a *class* and take turns, so a thousand streams of 1 kpps leave as one
-//! even train of 1 Mpps. The slots of a class are numbered; slot *j* belongs to stream *j* mod *S* and is due at a time
-//! that is a function of *j* alone. A stream of any other pace, and a chain of streams, is a *process*: its slots are
+//! Streams with the same even load form a *class* and take turns, so a thousand streams of 1 kpps leave as one even
+//! train of 1 Mpps. The slots of a class are numbered; slot *j* belongs to stream *j* mod *S* and is due at a time that
+//! is a function of *j* alone. A stream of any other pace, and a chain of streams, is a *process*: its slots are
 //! numbered, too, and due at times that are a function of their numbers (and of a seed). Workers share both by taking
 //! every *W*-th slot, so the union of what *W* workers send is what one would have sent.
 //!

@@ -1,18 +1,18 @@
-//! What streams ask of the schedule: paces, counts, and streams that follow each other.
+//! Loads of streams for the schedule: paces, counts, and streams that follow each other.
 
 use crate::exact::{GAP_SCALE, Ticks, narrow};
 use crate::schedule::{Schedule, Share};
 use std::sync::Arc;
 use units::{Nanos, Pps};
 
-/// What one stream asks of the schedule.
+/// Load of one stream for the schedule.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct StreamLoad {
     /// When its packets leave.
     pub pace: Pace,
-    /// Packets back to back at a time (1: each by itself). The rate is kept on average: what the pace spaces are groups
-    /// at `rate / group`. Combines with [`Pace::Even`], [`Pace::Poisson`] and [`Pace::Curve`]; the other paces say
-    /// themselves what leaves together. Streams of [`Pace::Max`] take turns of at least 8 packets.
+    /// Packets back to back at a time (1: each by itself). The rate is kept on average: the pace spaces groups at `rate
+    /// / group`. Combines with [`Pace::Even`], [`Pace::Poisson`] and [`Pace::Curve`]; the other paces define themselves
+    /// what leaves together. Streams of [`Pace::Max`] take turns of at least 8 packets.
     pub group: u32,
     /// Packets in all; `None` is until the end.
     pub count: Option<u64>,
@@ -52,10 +52,10 @@ pub enum Pace {
     Curve {
         /// The rate at times that increase. Before the first its rate holds; no points, no packets.
         points: Arc<[CurvePoint]>,
-        /// What lies between two points.
+        /// Shape between two points.
         shape: CurveShape,
-        /// Whether the curve begins again at its last point, whose rate holds for ever if not. What is left of a packet
-        /// at the end of one round is carried into the next.
+        /// Whether the curve begins again at its last point, whose rate otherwise holds for ever. The fraction of a
+        /// packet at the end of one round is carried into the next.
         repeat: bool,
     },
     /// Evenly spaced at `rate` for `on`, silent for `off`, and again. Each `on` begins with a packet.
@@ -86,9 +86,9 @@ pub enum Pace {
         /// From the beginning of one round to that of the next; not before the last time, and at least 1 ns.
         period: Nanos,
     },
-    /// Flows that begin evenly spaced, each with a departure at every offset from its begin. The packets of one flow have
-    /// successive numbers, so that those of flow *f* begin with *f* times the number of offsets; departures are in the order
-    /// of time.
+    /// Flows that begin evenly spaced, each with a departure at every offset from its begin. The packets of one flow
+    /// have successive numbers, so that the numbers of flow *f* begin with *f* times the number of offsets; departures
+    /// are in the order of time.
     Flows {
         /// From a flow's begin to each of its departures.
         offsets: Arc<[Nanos]>,
@@ -175,7 +175,7 @@ pub struct CurvePoint {
     pub rate: Pps,
 }
 
-/// What lies between two points of [`Pace::Curve`].
+/// Shape between two points of [`Pace::Curve`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CurveShape {
     /// The rate goes straight from the one to the other.
@@ -186,8 +186,8 @@ pub enum CurveShape {
 
 /// Streams that follow each other: when one link has sent its count, the next begins, and after the last again the first.
 ///
-/// A stream may be in several links; its packet numbers go on counting over links and loops. No stream may be in two
-/// chains, or in a chain and by itself.
+/// A stream may be in several links; its packet numbers continue over links and loops. No stream may be in two chains,
+/// or in a chain and by itself.
 ///
 /// The workers of a port share the departures of all links in turn. A random link draws other gaps in each loop. A loop
 /// that takes no time at all is made to take 1 ns.
@@ -207,10 +207,10 @@ pub struct Chain {
 
 /// One stream's turn in a [`Chain`].
 ///
-/// It ends one of its own gaps behind its last departure: when the packet (or group) after its last would be due. For
-/// [`Pace::OnOff`] that gap is `1/rate` even where `off` begins; a [`Pace::Curve`] ends when the area under it reaches the
-/// count (in whole groups), [`Pace::Bursts`] one `every` behind the start of the last burst it began, [`Pace::Trace`] at the
-/// end of the `period` it is in. Ends are rounded down to the nanosecond.
+/// It ends one gap after its last departure: when the packet (or group) after its last would be due. For
+/// [`Pace::OnOff`] that gap is `1/rate` even where `off` begins; a [`Pace::Curve`] ends when the area under it reaches
+/// the count (in whole groups), [`Pace::Bursts`] one `every` behind the start of the last burst it began,
+/// [`Pace::Trace`] at the end of the `period` it is in. Ends are rounded down to the nanosecond.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Link {
     /// Index of the stream.
@@ -284,7 +284,7 @@ impl StreamLoad {
         Some(Schedule::new(&[(0, self.clone())], &[], Nanos::ZERO, duration, Share::WHOLE).owed())
     }
 
-    /// Packets in all, as far as the load says so.
+    /// Total number of packets, if the load defines it.
     pub(crate) fn total(&self) -> u64 {
         let count = self.count.unwrap_or(u64::MAX);
         match &self.pace {

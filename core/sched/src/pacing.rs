@@ -25,10 +25,10 @@ pub struct PacingRecord {
     pub late_max: u64,
 }
 
-/// How finely gap errors are told apart.
+/// Resolution of gap errors.
 const SCALE: Scale = Scale::COARSE;
 
-/// The bucket of the last gap error: those of a burst are often equal. That of none is the first.
+/// The bucket of the last gap error: errors of a burst are often equal. Initially the first.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ErrorBucket {
     error: u64,

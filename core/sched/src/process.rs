@@ -1,4 +1,4 @@
-//! A stream with a time of its own, or several that follow each other.
+//! A stream with a separate schedule, or several that follow each other.
 
 use crate::exact::narrow;
 use crate::factor::{Factor, Warp};
@@ -186,7 +186,7 @@ impl Process {
         self.chain = None;
     }
 
-    /// Whether it has packets to send but its time stands still.
+    /// Whether it has packets to send but is paused.
     pub(crate) fn is_held(&self) -> bool {
         self.warp.is_still() && !self.is_finished()
     }
@@ -328,8 +328,8 @@ impl Process {
         narrow(packets - u128::from(sent))
     }
 
-    /// Packets from the current event on that are due before `limit` of its own time and before the link's end, and
-    /// whether the limit is beyond the last of them.
+    /// Packets from the current event on that are due before `limit` of its time and before the link's end, and whether
+    /// the limit is beyond the last of them.
     fn packets_in_link(&mut self, limit: u64) -> (u128, bool) {
         let span = limit.saturating_sub(self.base);
         if let Some(end) = self.train.before(span) {

@@ -17,7 +17,7 @@ fn draw(key: u64, index: u64) -> u64 {
     random::word(key, index.wrapping_add(1))
 }
 
-/// What the draws of a seed in loop `round` of a chain begin from. Neighbouring seeds have nothing in common.
+/// Initial state of the draws of a seed in loop `round` of a chain. Neighbouring seeds are unrelated.
 fn key(seed: u64, round: u64) -> u64 {
     random::mix(seed ^ random::mix(round))
 }

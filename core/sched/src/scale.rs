@@ -8,13 +8,13 @@ use crate::factor::Factor;
 use crate::schedule::{Schedule, Source};
 use units::Nanos;
 
-/// Ids of classes without a rate begin here; below are those of `sources`.
+/// Ids of classes without a rate begin here; below are the ids of `sources`.
 const GREEDY: u32 = 1 << 31;
 
-/// What has all slots of a stream that only other workers send.
+/// Marks a stream whose slots are all sent by other workers.
 const ELSEWHERE: u32 = u32::MAX;
 
-/// Up to one in so many, streams that leave a class are by themselves; more than that stay together.
+/// Up to one in this number, streams that leave a class are separate; more than that stay together.
 const SINGLY: usize = 16;
 
 /// A change of speed.
@@ -36,15 +36,14 @@ pub(crate) struct Home {
 }
 
 impl Schedule {
-    /// Lets time pass `factor` times as fast for `streams` (all if `None`) from `at` on: rates, gaps, bursts, delays and
-    /// curves alike. The factor is of the loads the schedule was made with, not of earlier factors, so
-    /// [`Factor::ONE`] always brings these back; [`Factor::ZERO`] holds the streams, and they go on where they were.
-    /// Streams without a rate know no speed and are only held or not. A chain has one time: it changes with any of its
-    /// streams.
+    /// Scales the speed by `factor` for `streams` (all if `None`) from `at` on: rates, gaps, bursts, delays and curves
+    /// alike. The factor is of the loads the schedule was made with, not of earlier factors, so [`Factor::ONE`] always
+    /// brings these back; [`Factor::ZERO`] holds the streams, and they continue where they were. Streams without a rate
+    /// know no speed and are only held or not. A chain has one time: it changes with any of its streams.
     ///
-    /// `at` must be later than every `now` that was polled; changes are made in the order of their instants. What was due
-    /// before stays due. Workers told the same in the same order are still one sender. An even load stays exact; for the others,
-    /// it is the departure at factor 1, rounded to the nanosecond, that is scaled.
+    /// `at` must be later than every `now` that was polled; changes are made in the order of their instants. Packets
+    /// due before stay due. Workers with the same changes in the same order still act as one sender. An even load stays
+    /// exact; for the others, it is the departure at factor 1, rounded to the nanosecond, that is scaled.
     ///
     /// Allocates. Takes time in proportion to the streams named, the first time to all streams of the schedule; when the
     /// change is due, a poll takes time in proportion to the classes and streams that change.
@@ -75,8 +74,9 @@ impl Schedule {
         owed
     }
 
-    /// Takes in what `other` has: streams of numbers that no stream here has, for the same share. Numbers and times of those
-    /// here stay as they are, and changes of speed told before are none of the new ones'. The end is this schedule's.
+    /// Adds the streams of `other`: streams of numbers that no stream here has, for the same share. Numbers and times
+    /// of the present ones are unchanged, and earlier changes of speed do not apply to the new ones. The end is this
+    /// schedule's.
     ///
     /// Allocates; takes time in proportion to the classes and streams of both.
     pub fn join(&mut self, other: Self) {
@@ -205,7 +205,7 @@ impl Schedule {
         singles.into_iter().map(|single| self.settle(id, single)).collect()
     }
 
-    /// Gives a class that was part of what is `old` an id of its own, and the changes told to that one.
+    /// Gives a class that was part of `old` a new id, and the pending changes of the old one.
     fn settle(&mut self, old: u32, part: Class) -> u32 {
         let id = if old < GREEDY { self.sources.len() as u32 } else { GREEDY + self.greedy.len() as u32 };
         let members: Vec<_> = part.members().collect();

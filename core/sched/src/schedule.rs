@@ -38,7 +38,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Whether `next` goes on where this ends, at the same time.
+    /// Whether `next` continues where this ends, at the same time.
     #[inline(always)]
     pub(crate) fn is_followed_by(&self, next: &Slot) -> bool {
         self.due == next.due
@@ -47,7 +47,7 @@ impl Slot {
     }
 }
 
-/// What has slots due at set times.
+/// Source of slots due at set times.
 #[derive(Debug, Clone)]
 pub(crate) enum Source {
     Class(Class),
@@ -106,7 +106,7 @@ pub struct Schedule {
     /// Changes of speed still to come, and when the first does.
     pub(crate) changes: VecDeque<RateChange>,
     pub(crate) change_at: Nanos,
-    /// Where every stream is, once somebody asked.
+    /// Position of every stream, once it was requested.
     pub(crate) homes: Option<Vec<Home>>,
     end: Nanos,
 }
@@ -267,8 +267,8 @@ impl Schedule {
         self.heap.first().map_or(Nanos::MAX, |first| first.due)
     }
 
-    /// When [`Schedule::poll`] next has something to say, or a change of speed to make; [`Nanos::MAX`] when it never will
-    /// again unless [`Schedule::scale`] is called. Whether that can help, [`Schedule::is_finished`] says.
+    /// When [`Schedule::poll`] next has slots, or a change of speed to make; [`Nanos::MAX`] when it never will again
+    /// unless [`Schedule::scale`] is called. Whether that can help is given by [`Schedule::is_finished`].
     pub fn next_due(&self) -> Nanos {
         let greedy =
             self.greedy.iter().filter(|_| !self.greedy_over).map(Class::due).min().unwrap_or(Nanos::MAX);
@@ -294,8 +294,8 @@ impl Schedule {
             && (self.greedy_over || self.greedy.iter().all(Class::is_finished))
     }
 
-    /// Slots due before the end that [`Schedule::poll`] has not returned yet: what is still owed. Of a held stream that is
-    /// nothing but what was due before. Changes told but not made yet are taken into account.
+    /// Slots due before the end that [`Schedule::poll`] has not returned yet. For a paused stream only slots due before
+    /// the pause. Pending changes are taken into account.
     ///
     /// A closed form for all paces but the random ones, which take a few ns for each packet owed, and chains, a few for
     /// each link.

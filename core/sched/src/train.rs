@@ -31,9 +31,9 @@ pub(crate) enum Train {
 /// Which packets an event has.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Events {
-    /// So many each.
+    /// This many each.
     Groups(u32),
-    /// Bursts of so many, in chunks.
+    /// Bursts of this many, in chunks.
     Chunks(u32),
 }
 

@@ -1,4 +1,4 @@
-//! What holds for every load, share and change of speed.
+//! Properties of every load, share and change of speed.
 
 mod common;
 
@@ -111,7 +111,7 @@ fn scale(schedule: &mut Schedule, change: &RateChange) {
     schedule.scale(change.streams.as_deref(), change.factor, change.at);
 }
 
-/// All that is sent if each change is told `notice` before it is made, as far as `next_due` lets.
+/// All slots if each change is announced `notice` before it is made, as far as `next_due` allows.
 fn sent(schedule: &mut Schedule, changes: &[RateChange], notice: u64) -> Vec<Slot> {
     let (mut slots, mut out) = (Vec::new(), [Slot::default(); 7]);
     let mut changes = changes.iter().peekable();

@@ -53,7 +53,7 @@ impl Header {
         self.set.push((field, value));
     }
 
-    /// What the header's author set the field to.
+    /// Value of the field set by the header's author.
     pub fn value(&self, name: &str) -> Option<u128> {
         self.set.iter().find(|(field, _)| field.name == name).map(|(_, value)| *value)
     }
@@ -67,7 +67,7 @@ impl Header {
         }
     }
 
-    /// How many bytes `field` stands behind the offset that the catalogue tells, because of a field of variable length
+    /// Number of bytes by which `field` is after its offset in the catalogue, because of a field of variable length
     /// before it.
     pub fn shift(&self, field: &Field) -> usize {
         self.protocol.shift(field, self.variable_bytes().len())
@@ -120,7 +120,7 @@ pub enum BuildError {
     TooLong {
         /// Bytes of headers and given payload, with FCS.
         needs: u32,
-        /// Bytes asked for, with FCS.
+        /// Requested bytes, with FCS.
         frame: u32,
     },
     /// The first header can't begin a frame: it always follows another.
@@ -137,7 +137,7 @@ pub enum BuildError {
         /// Name of the second.
         inner: &'static str,
     },
-    /// A header and its parts are longer than its field for that can tell.
+    /// A header and its parts are longer than its length field allows.
     PartsTooLong {
         /// Index of the header.
         index: usize,
@@ -214,8 +214,8 @@ impl PacketSpec {
         FrameLen::holding((self.len() + extra) as u32)
     }
 
-    /// Builds a frame of `length`: headers, payload, and its fill up to the end. Lengths and checksums nobody set come
-    /// out right for the whole of it.
+    /// Builds a frame of `length`: headers, payload, and its fill up to the end. Lengths and checksums that are not set
+    /// are computed for the whole of it.
     pub fn build(&self, length: FrameLen) -> Result<Packet, BuildError> {
         if let Some(raw) = &self.raw {
             return raw.build(length);
@@ -265,7 +265,7 @@ impl PacketSpec {
     }
 }
 
-/// Where the headers stand, and where the payload begins.
+/// Offsets of the headers, and of the payload.
 fn place(headers: &[Header]) -> (Vec<Placed>, usize) {
     let mut placed: Vec<Placed> = Vec::with_capacity(headers.len());
     // The headers that the next one can be a part of, and where the last of them ends so far.
@@ -398,7 +398,8 @@ impl Draft<'_> {
         }
     }
 
-    /// Computes the checksums that nobody set. One covers those behind it, so they come from the inside out.
+    /// Computes the checksums that are not set. A checksum may cover later ones, so they are computed from the inside
+    /// out.
     fn put_checksums(&mut self) -> Result<Vec<Checksum>, BuildError> {
         let mut checksums = Vec::new();
         for (index, header) in self.headers.iter().enumerate().rev() {

@@ -1,4 +1,4 @@
-//! What a protocol is: a name, a source, and fields with offset and width.
+//! Definition of a protocol: a name, a source, and fields with offset and width.
 
 use crate::variable::Variable;
 use std::fmt;
@@ -8,7 +8,7 @@ use units::Mac;
 
 /// A header: everything that is known about it. One file in `protocols` for each, together with its parts.
 ///
-/// Written as `Protocol { name: …, ..Protocol::PLAIN }`, so that only what is special about a header is said.
+/// Written as `Protocol { name: …, ..Protocol::PLAIN }`, so that only a header's specific properties are listed.
 #[derive(Debug)]
 pub struct Protocol {
     /// The name in profiles: `ipv4`.
@@ -27,17 +27,18 @@ pub struct Protocol {
     /// The field that holds the value is the one with [`Auto::NextProtocol`]; where there is none the value is zero and
     /// means nothing. Of several values for one protocol the first is written and all are read.
     pub follows: &'static [(&'static str, u64)],
-    /// A protocol whose values for what follows hold behind this one too: EtherTypes are `ethernet`'s wherever they
-    /// stand, and the numbers of IPv6 go on behind its extension headers.
+    /// A protocol whose values for the next header also apply after this one: EtherTypes are `ethernet`'s after any
+    /// header, and the numbers of IPv6 continue after its extension headers.
     pub names_like: Option<&'static str>,
-    /// What this header is a part of: options, and fields that are not always there, are headers of their own.
+    /// The whole that this header is a part of: options, and optional fields, are separate headers.
     pub part: Option<Part>,
     /// The value by which the header before names the first of several of this protocol in a row (IEEE 802.1ad).
     pub first_of_several: Option<u64>,
-    /// A field and the values that tell this header from others with the same number, such as the types of ICMPv6. A
-    /// protocol without it stands for all values that no other one claims.
+    /// A field and the values that distinguish this header from others with the same number, such as the types of
+    /// ICMPv6. A protocol without it covers all values that no other one claims.
     pub recognise: Option<(&'static str, &'static [u128])>,
-    /// The first four bits that tell it from others where no field does: IP behind an MPLS stack (RFC 4928 section 2).
+    /// The first four bits that distinguish it from others where no field does: IP behind an MPLS stack (RFC 4928
+    /// section 2).
     pub nibble: Option<u8>,
     /// The field with the header's real length, its parts included.
     pub real_length: Option<Length>,
@@ -50,13 +51,13 @@ pub struct Protocol {
     pub final_destination: Option<(&'static str, Range<usize>)>,
     /// Defaults this header needs in the nearest ones before it: `("ipv6", "hop_limit", 255)`.
     pub needs: &'static [(&'static str, &'static str, u128)],
-    /// It may stand anywhere and anything may follow; nothing names it and it names nothing.
+    /// Allowed at any position and before any header; nothing names it and it names nothing.
     pub anywhere: bool,
     /// No reader finds it: its bytes are taken for another header or for payload.
     pub only_built: bool,
 }
 
-/// What a header is part of. A part counts to the length of its whole, and the whole names what follows both.
+/// The whole of a part. A part counts to the length of its whole, and the whole names the header after both.
 #[derive(Debug, Clone, Copy)]
 pub struct Part {
     /// Names of the headers it can be part of.
@@ -75,7 +76,7 @@ pub enum Found {
     ByKindLast,
     /// One of these fields of the whole is not zero. Such a part is there at most once.
     ByFlag(&'static [&'static str]),
-    /// As often as the field of the whole says, and `more` times more.
+    /// As often as given by the field of the whole, and `more` times more.
     ByCount {
         /// The field.
         field: &'static str,
@@ -84,7 +85,7 @@ pub enum Found {
     },
 }
 
-/// How a field tells a header's length: `field * unit + beyond` bytes.
+/// Encoding of a header's length in a field: `field * unit + beyond` bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Length {
     /// The field.
@@ -95,8 +96,8 @@ pub struct Length {
     pub beyond: usize,
 }
 
-/// A value in [`Protocol::follows`] that stands for every length: the header before holds there how many bytes follow
-/// it, which IEEE 802.3 tells from an EtherType by its size.
+/// A value in [`Protocol::follows`] for every length: the header before holds the number of bytes after it there, which
+/// IEEE 802.3 distinguishes from an EtherType by its size.
 pub const BY_LENGTH: u64 = u64::MAX;
 /// Most names of headers in a message.
 const NAMED_MAX: usize = 4;
@@ -114,9 +115,9 @@ pub struct Field {
     pub width: u16,
     /// How people write it.
     pub kind: Kind,
-    /// What it holds if nobody sets it and it is not computed.
+    /// Default if it is not set and not computed.
     pub default: u128,
-    /// What computes it if nobody sets it.
+    /// Computation if it is not set.
     pub auto: Auto,
     /// One line for people.
     pub doc: &'static str,
@@ -137,10 +138,10 @@ pub enum Kind {
     Ipv6,
 }
 
-/// What computes a field that nobody set.
+/// Computation of a field that is not set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Auto {
-    /// Nothing: the default stands.
+    /// None: the default is used.
     Default,
     /// The value by which this header names the next one.
     NextProtocol,
@@ -172,9 +173,9 @@ pub enum Auto {
 /// A text or number that is not a value of the field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ValueError {
-    /// What was given.
+    /// Given text.
     pub given: String,
-    /// What is wanted: `an IPv4 address such as 10.0.0.1`, `a number from 0 to 65535`.
+    /// Expected value: `an IPv4 address such as 10.0.0.1`, `a number from 0 to 65535`.
     pub expected: String,
 }
 
@@ -212,7 +213,7 @@ impl Field {
         }
     }
 
-    /// What is understood as a value, for messages: `a number from 0 to 65535`.
+    /// Accepted values, for messages: `a number from 0 to 65535`.
     pub fn expected(&self) -> String {
         match self.kind {
             Kind::Number | Kind::Hex => format!("a number from 0 to {}", self.print(self.max())),
@@ -333,7 +334,7 @@ impl Protocol {
         self.fields.iter().find(|f| f.auto == Auto::NextProtocol)
     }
 
-    /// The names of the headers that this one can stand behind: those it follows, or those it is part of.
+    /// The names of the headers that this one can follow: the ones it follows, or the ones it is part of.
     pub fn goes_behind(&self) -> Vec<&'static str> {
         let mut names: Vec<_> = match &self.part {
             Some(part) => part.of.to_vec(),
@@ -388,7 +389,8 @@ impl Protocol {
         told.map_or(self.len, |told| self.len.max(told))
     }
 
-    /// How many bytes `field` stands behind its place, because of `variable` bytes in the field of variable length.
+    /// Number of bytes by which `field` is after its place, because of `variable` bytes in the field of variable
+    /// length.
     pub(crate) fn shift(&self, field: &Field, variable: usize) -> usize {
         match &self.variable {
             Some(v) if usize::from(field.bit / 8) >= v.at => variable,
@@ -398,19 +400,19 @@ impl Protocol {
 }
 
 impl Length {
-    /// The length that a value of the field tells.
+    /// The length for a value of the field.
     pub(crate) fn bytes(&self, units: u128) -> usize {
         units as usize * self.unit + self.beyond
     }
 
-    /// The value that tells a length, and the length it tells: the next whole number of units.
+    /// The value for a length, and the encoded length: the next whole number of units.
     pub(crate) fn of(&self, bytes: usize) -> (u128, usize) {
         let units = bytes.saturating_sub(self.beyond).div_ceil(self.unit);
         (units as u128, units * self.unit + self.beyond)
     }
 }
 
-/// Whether a value of [`Protocol::follows`] is what stands in the field; a header without such a field names all.
+/// Whether a value of [`Protocol::follows`] matches the field; a header without such a field matches all.
 pub(crate) fn is_number(value: u64, field: Option<u128>) -> bool {
     match field {
         None => true,

@@ -63,7 +63,7 @@ pub fn fold(sum: u64) -> u16 {
     (sum.wrapping_add(sum.rotate_left(16)) >> 16) as u16
 }
 
-/// Folds a sum to 16 bits and complements it: the checksum as it stands in the header, in host order.
+/// Folds a sum to 16 bits and complements it: the checksum of the header, in host order.
 #[inline(always)]
 pub fn finish(sum: u64) -> u16 {
     !fold(sum)
@@ -75,7 +75,7 @@ pub fn update(checksum: u16, old: u16, new: u16) -> u16 {
     finish(u64::from(!checksum) + u64::from(!old) + u64::from(new))
 }
 
-/// CRC-32C of `bytes`; it stands in a packet with its lowest byte first (RFC 9260 appendix A).
+/// CRC-32C of `bytes`; in a packet its lowest byte comes first (RFC 9260 appendix A).
 pub fn crc32c(bytes: &[u8]) -> u32 {
     !crc32c_raw(u32::MAX, bytes)
 }

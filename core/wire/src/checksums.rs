@@ -1,4 +1,4 @@
-//! The checksums of a packet: where they stand, what they cover, and which ones a frame as read has.
+//! The checksums of a packet: their offsets, their coverage, and the checksums of a received frame.
 
 use crate::catalogue::Auto;
 use crate::checksum;
@@ -6,7 +6,7 @@ use crate::layout;
 use crate::read::Reader;
 use std::ops::Range;
 
-/// A checksum: where it stands and what it covers.
+/// A checksum: its offset and coverage.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checksum {
     /// Offset of the field in the frame.
@@ -43,7 +43,7 @@ impl Algorithm {
     }
 }
 
-/// The pseudo-header of a checksum: addresses that stand in the frame, and numbers that do not.
+/// The pseudo-header of a checksum: addresses in the frame, and numbers outside of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PseudoHeader {
     /// The bytes of both addresses in the frame.
@@ -58,8 +58,8 @@ pub struct PseudoHeader {
 /// The checksums that `frame` (without FCS) has, innermost header first: the order in which they must be computed
 /// again, because a checksum covers those behind it.
 ///
-/// Only those whose bytes are all there, as the lengths in the frame tell; none in a fragment but the IP header's. What
-/// is behind the end of an IP packet, such as Ethernet's padding, is not covered.
+/// Only checksums whose bytes are all there, by the lengths in the frame; in a fragment only the IP header's. Bytes
+/// after the end of an IP packet, such as Ethernet's padding, are not covered.
 pub fn checksums(frame: &[u8]) -> Vec<Checksum> {
     let reader = Reader::of(frame);
     let headers = &reader.placed;

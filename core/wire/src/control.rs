@@ -18,7 +18,7 @@ const UDP: u8 = 17;
 const ICMPV6: u8 = 58;
 const ARP: u16 = 0x0806;
 
-/// What a frame has.
+/// Property of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ControlRule {
     /// This EtherType.
@@ -61,7 +61,7 @@ const NAMED: &[(&str, &[ControlRule])] = &[
     ("vrrp", &[Ip(112)]),
 ];
 
-/// What any host must exchange: ARP, neighbour discovery and multicast listener discovery, echo, errors.
+/// Protocols that any host must exchange: ARP, neighbour discovery and multicast listener discovery, echo, errors.
 const ALWAYS: [ControlRule; 3] = [EtherType(ARP), Ip(ICMP), Ip(ICMPV6)];
 
 /// The names of the protocols that have one.

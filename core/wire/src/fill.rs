@@ -1,6 +1,6 @@
-//! What fills a payload behind its given bytes.
+//! Filling of a payload after its given bytes.
 
-/// What fills a payload behind its given bytes.
+/// Filling of a payload after its given bytes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Fill {
     /// Zeros.

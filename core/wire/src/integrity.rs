@@ -1,15 +1,15 @@
 //! Payloads that are a function of the packet, so that a receiver that knows the function finds every changed bit.
 //!
-//! What is filled lies between what its author gave of the payload and the signature. It consists of blocks of 16 bytes,
+//! The filling lies between the given bytes of the payload and the signature. It consists of blocks of 16 bytes,
 //! counted backwards from the signature: a word of 64 bits and its complement. The word of block `n` is a random one of
-//! the run xored with the packet's key, a bijection of stream, lane and sequence number; that of block 1 is also xored with
-//! the length of the filling, four times. Bytes before the first whole block are the run's alone.
+//! the run xored with the packet's key, a bijection of stream, lane and sequence number; the word of block 1 is also
+//! xored with the length of the filling, four times. Bytes before the first whole block are the run's alone.
 //!
 //! - A word and its complement add up to nothing in an Internet checksum: of all packets of one length it is the same.
-//! - A packet's key can be read from any block whose number is known, and the number from two neighbours: so a packet is
-//!   known by its payload when its signature is damaged or cut off, and a payload that belongs to another packet is
-//!   told from one with errors.
-//! - The length tells where the filling begins when a device added headers or took some off.
+//! - A packet's key can be read from any block whose number is known, and the number from two neighbours: so a packet
+//!   is identified by its payload when its signature is damaged or cut off, and a payload that belongs to another
+//!   packet is distinguished from one with errors.
+//! - The length shows where the filling begins when a device added headers or took some off.
 //!
 //! Not here: counting, and which streams are filled. [`Pattern::write`] and [`Pattern::matches`] are for every packet,
 //! all else for those that are damaged.
@@ -27,18 +27,18 @@ const BLOCK: usize = 16;
 const BLOCKS: usize = FrameLen::MAX.without_fcs() as usize / BLOCK;
 /// Words of a block.
 const WORDS: usize = 2;
-/// Filling from this length on tells its own length.
+/// Minimum length of a filling that encodes its length.
 const TELLS_LENGTH: usize = 2 * BLOCK;
 /// A length four times.
 const REPEATED: u64 = 0x0001_0001_0001_0001;
 
-/// What fills the payloads of a run.
+/// Filling of a run's payloads.
 #[derive(Debug, Clone)]
 pub struct Pattern {
     key: u64,
-    /// Words as they stand in a frame that ends with the last one: block 0 is the last two.
+    /// Words of a frame that ends with the last one: block 0 is the last two.
     words: Box<[u64]>,
-    /// What the words of neighbours differ by whatever the packet, ascending, each with the lower number.
+    /// Differences of neighbouring words, the same for every packet, ascending, each with the lower number.
     steps: Box<[(u64, u16)]>,
 }
 
@@ -110,13 +110,13 @@ impl Pattern {
             && (rest.is_empty() || rest == &self.before(words.len() + ends_words.len())[BLOCK - rest.len()..])
     }
 
-    /// The words of a filling whose whole blocks have so many bytes.
+    /// The words of a filling whose whole blocks have this number of bytes.
     #[inline(always)]
     fn of(&self, bytes: usize) -> &[u64] {
         &self.words[self.words.len() - bytes / 8..]
     }
 
-    /// The bytes before the first of so many words, whatever the packet.
+    /// The bytes before the first of this number of words, the same for every packet.
     #[inline(always)]
     fn before(&self, words: usize) -> [u8; BLOCK] {
         let mut bytes = [0; BLOCK];
@@ -129,7 +129,7 @@ impl Pattern {
     }
 }
 
-/// What block 1 of a filling of so many bytes is xored with, if it has one.
+/// Value that block 1 of a filling of this length is xored with, if it has one.
 #[inline(always)]
 fn length_word(filling: usize) -> Option<u64> {
     (filling >= TELLS_LENGTH).then_some(filling as u64 * REPEATED)

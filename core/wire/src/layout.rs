@@ -1,4 +1,4 @@
-//! Where headers stand in a frame and which belong together: what building and reading have in common.
+//! Offsets of headers in a frame and their grouping: common to building and reading.
 
 use crate::catalogue::{Auto, Field, Protocol};
 use crate::checksums::{Algorithm, Checksum, PseudoHeader};

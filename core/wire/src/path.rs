@@ -1,8 +1,8 @@
 //! Names of places in a packet, as people write them: `ipv4.src`, `vlan[1].id`, `vxlan.inner.ipv4.dst`, `bytes[42..44]`,
 //! `bits[336..340]`, `payload[0..4]`.
 //!
-//! A header's name means the outermost of that name; `[1]` is the second from outside; `inner` goes on behind the header
-//! before it. Ranges begin at zero, in the frame or its payload, and do not hold their end; `[42]` is `[42..43]`.
+//! A header's name means the outermost of that name; `[1]` is the second from outside; `inner` continues after the
+//! header before it. Ranges begin at zero, in the frame or its payload, and exclude their end; `[42]` is `[42..43]`.
 //!
 //! Not here: whether the frame is long enough for a range, and what is done with the place.
 
@@ -49,9 +49,9 @@ pub enum PathError {
     },
     /// A number or range in brackets can't be read, or holds nothing or too much.
     Range {
-        /// What is in the brackets and around it.
+        /// Text in the brackets and around it.
         given: String,
-        /// What is wrong.
+        /// Description of the error.
         reason: &'static str,
     },
     /// There is no such protocol.
@@ -61,7 +61,7 @@ pub enum PathError {
         /// A name that looks like it.
         nearest: Option<&'static str>,
     },
-    /// The packet has no such header, or not so many.
+    /// The packet has no such header, or not this many.
     NoHeader {
         /// As written: `vlan[1]`.
         given: String,
@@ -100,7 +100,7 @@ pub fn resolve(path: &str, headers: &[Header]) -> Result<Place, PathError> {
     resolve_in(path, &protocols)
 }
 
-/// The same for headers of which only the protocols are known, such as those of a frame that was read.
+/// The same for headers of which only the protocols are known, such as a received frame's.
 pub fn resolve_in(path: &str, headers: &[&'static Protocol]) -> Result<Place, PathError> {
     let path = path.trim();
     if !path.contains('.') || path.contains("..") {

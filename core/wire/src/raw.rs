@@ -1,7 +1,7 @@
 //! A frame given byte by byte, of which only some checksums are computed.
 //!
-//! Not here: headers. What its bytes mean matters only where a checksum needs addresses and lengths of an IP packet, and
-//! those are the frame's own, right or wrong.
+//! Not here: headers. The meaning of its bytes matters only where a checksum needs addresses and lengths of an IP
+//! packet, and those are the frame's own, right or wrong.
 
 use crate::build::{BuildError, Packet};
 use crate::checksums::{Algorithm, Checksum, PseudoHeader};
@@ -26,7 +26,7 @@ pub struct RawFrame {
 /// A checksum of a raw frame that is computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fix {
-    /// Whose it is.
+    /// The checksum's kind.
     pub of: FixOf,
     /// Offset of that header.
     pub offset: usize,
@@ -34,7 +34,7 @@ pub struct Fix {
     pub ip: Option<usize>,
 }
 
-/// Whose checksum is computed.
+/// Kind of a computed checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FixOf {
     /// Of an IPv4 header.
@@ -189,7 +189,7 @@ mod tests {
         Fix { of, offset, ip }
     }
 
-    /// With its checksums broken, a packet built from headers comes out as it was, whoever sums.
+    /// With its checksums broken, a packet built from headers comes out as it was, for either computation.
     #[test]
     fn sums_as_the_catalogue_does() {
         let cases: [(&[&str], Vec<Fix>); 6] = [

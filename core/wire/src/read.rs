@@ -1,7 +1,7 @@
 //! From the bytes of a frame to its headers.
 //!
-//! Lengths in the frame are believed only as far as they say where the next header begins: a header is read from
-//! whatever bytes stand in its place, so that a frame built wrong on purpose shows what was built.
+//! Lengths in the frame only determine where the next header begins: a header is read from any bytes in its place, so
+//! that a frame built wrong on purpose shows what was built.
 
 use crate::build::Header;
 use crate::catalogue::{Auto, Field, Found, Protocol, is_number};
@@ -10,7 +10,7 @@ use crate::protocols::{ALL, ethernet::ETHERNET};
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The field that tells a later fragment from a first one.
+/// The field that distinguishes a later fragment from a first one.
 const FRAGMENT_OFFSET: &str = "fragment_offset";
 
 /// A header found in a frame.
@@ -63,8 +63,8 @@ pub(crate) struct Reader<'a> {
     /// Whether a first fragment is read on.
     first_fragments: bool,
     pub(crate) placed: Vec<Placed>,
-    /// For each header where its packet ends, as the lengths in it and around it tell; `None` if they tell more than is
-    /// there or less than the header.
+    /// For each header the end of its packet, by the lengths in it and around it; `None` if they are longer than the
+    /// frame or shorter than the header.
     pub(crate) ends: Vec<Option<usize>>,
     /// The headers that the next one can be a part of; each is a part of the one before.
     open: Vec<Open>,
@@ -92,7 +92,7 @@ impl Open {
     }
 }
 
-/// What a reader looks for behind a header.
+/// Links of a reader to the next header.
 struct Links {
     /// Its parts.
     parts: Vec<&'static Protocol>,
@@ -113,10 +113,10 @@ static LINKS: LazyLock<HashMap<&str, Links>> = LazyLock::new(|| {
     readable().map(|outer| (outer.name, links(outer))).collect()
 });
 
-/// What stands behind a header.
+/// Content after a header.
 enum Behind {
     Header(&'static Protocol),
-    /// A part that must be there and is cut short, or nothing anybody knows.
+    /// A mandatory part that is truncated, or unknown bytes.
     Nothing,
     /// No part.
     NoPart,
@@ -165,8 +165,8 @@ impl<'a> Reader<'a> {
         ReadHeader { protocol: header.protocol, offset: header.offset, fields, variable }
     }
 
-    /// Bytes of the field of variable length, if a header of `protocol` stands at the reader's place; zero without such
-    /// a field. `None` if the frame ends before the header does.
+    /// Bytes of the field of variable length, if a header of `protocol` is at the reader's place; zero without such a
+    /// field. `None` if the frame ends before the header does.
     fn variable_length(&self, protocol: &Protocol) -> Option<usize> {
         let bytes = &self.frame[self.offset..];
         let rest = bytes.len().checked_sub(protocol.len)?;
@@ -243,7 +243,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the header `open` says, by a flag or a number, that `part` is behind it.
+    /// Whether the header `open` announces, by a flag or a number, that `part` follows.
     fn expects(&self, open: &Open, part: &Protocol) -> bool {
         let value = |field: &str| self.placed[open.header].named_value(field, self.frame);
         match part.part.map(|part| part.found) {
@@ -258,7 +258,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The part of header `whole` that the bytes at the reader's place tell.
+    /// The part of header `whole` identified by the bytes at the reader's place.
     fn kind_of_part(&self, whole: usize, parts: impl Iterator<Item = &'static Protocol> + Clone) -> Behind {
         let is_last =
             |header: &Placed| header.protocol.part.is_some_and(|part| part.found == Found::ByKindLast);
@@ -282,7 +282,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Where the parts of header `whole` end, if it or what it is part of tells its length.
+    /// End of the parts of header `whole`, if it or its own whole has a length field.
     fn bound(&self, whole: usize) -> Option<usize> {
         let header = &self.placed[whole];
         let outer = header.whole.and_then(|outer| self.bound(outer));
@@ -327,14 +327,15 @@ impl<'a> Reader<'a> {
 }
 
 impl Protocol {
-    /// Whether `bytes` have a value by which this protocol is told from others of the same number.
+    /// Whether `bytes` have a value that distinguishes this protocol from others of the same number.
     fn is_of_kind(&self, bytes: &[u8]) -> bool {
         self.recognise.is_some_and(|(name, wanted)| {
             self.field(name).and_then(|field| field.get(bytes)).is_some_and(|value| wanted.contains(&value))
         })
     }
 
-    /// The length of the header that `bytes` begin with, as it tells it; `None` if that is less than it has.
+    /// The length of the header at the start of `bytes`, from its length field; `None` if that is less than its fixed
+    /// part.
     fn told_length(&self, bytes: &[u8]) -> Option<usize> {
         let Some(length) = self.real_length else { return Some(self.len) };
         let units = self.field(length.field)?.get(bytes)?;

@@ -4,7 +4,7 @@
 //!
 //! | offset | bytes | holds, little-endian |
 //! |---|---|---|
-//! | 0 | 3 | mark of the run: tells our packets from foreign ones and from an earlier run's |
+//! | 0 | 3 | mark of the run: distinguishes our packets from foreign ones and from an earlier run's |
 //! | 3 | 3 | stream |
 //! | 6 | 2 | check: a keyed hash of the other 16 bytes |
 //! | 8 | 4 | sequence number in the lane |
@@ -14,9 +14,9 @@
 //! The key follows from the run's seed. A signature with a flipped bit, or one made without the key, passes the check
 //! once in 65,536 times: one product of two 64-bit numbers, its halves added without carry, the upper 16 bits kept.
 //!
-//! Not here: which number a packet gets and when it is sent. What a port does on each packet is [`read_at_end`] on the
-//! way in, or [`Followers::is_next`] behind one that was read, and [`Stamp::write_all`] on the way out; the latter touches
-//! only bytes that change.
+//! Not here: which number a packet gets and when it is sent. The per-packet operations of a port are [`read_at_end`] on
+//! the way in, or [`Followers::is_next`] behind one that was read, and [`Stamp::write_all`] on the way out; the latter
+//! touches only bytes that change.
 
 use crate::build::Packet;
 use crate::checksum;
@@ -43,7 +43,7 @@ pub const STREAM_BITS: u32 = 24;
 /// Of the first eight bytes, those before the check.
 const BEFORE_CHECK: u64 = (1 << (MARK_BITS + STREAM_BITS)) - 1;
 
-/// What a signature says, but for the run it belongs to.
+/// Content of a signature, except for its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signature {
     /// Index of the stream, below [`STREAMS_MAX`].
@@ -57,7 +57,7 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// What a signature of `stream` says whose middle eight and last two bytes are these little-endian numbers.
+    /// Content of a signature of `stream` whose middle eight and last two bytes are these little-endian numbers.
     #[inline(always)]
     pub fn from_words(stream: u32, middle: u64, tail: u16) -> Self {
         Self {
@@ -81,13 +81,13 @@ impl Signature {
 /// Why a frame has no signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoSignature {
-    /// Nothing in it says that it is a test packet of this run.
+    /// Nothing in it shows that it is a test packet of this run.
     Foreign,
     /// It has the run's mark, but its check does not fit: bytes of it were changed or forged.
     Damaged,
 }
 
-/// What tells a run's packets from others, and the key of their checks.
+/// Mark of a run's packets, and the key of their checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mark {
     /// Never zero, so that zeros are never a signature.
@@ -109,7 +109,7 @@ impl Mark {
         (self.bits, self.keys)
     }
 
-    /// What the packets of a stream that one worker sends have in common.
+    /// Common part of the signatures of a stream's packets sent by one worker.
     #[inline(always)]
     pub fn lane(&self, stream: u32, lane: u8) -> LaneMark {
         debug_assert!((stream as usize) < STREAMS_MAX, "stream {stream} does not fit 24 bits");
@@ -118,7 +118,7 @@ impl Mark {
     }
 }
 
-/// What the signatures of one lane have in common, and the key of their checks.
+/// Common part of the signatures of one lane, and the key of their checks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneMark {
     /// Mark, stream, eight bits of zeros, lane.
@@ -142,7 +142,7 @@ impl LaneMark {
         ((time & TIME_MASK) >> 32 | self.fixed >> 48) as u16
     }
 
-    /// What the signatures of packets sent at `time` have in common.
+    /// Common part of the signatures of packets sent at `time`.
     #[inline(always)]
     pub fn at(&self, time: u64) -> LaneInstant {
         let [first, second] = self.factors(time);
@@ -152,7 +152,7 @@ impl LaneMark {
     }
 }
 
-/// What the signatures of one lane have in common that are sent at one instant.
+/// Common part of the signatures of one lane that are sent at one instant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneInstant {
     /// The numbers whose product gives the check once the first is xored with the sequence number.
@@ -264,7 +264,7 @@ pub struct Followers {
 }
 
 impl Followers {
-    /// Whether `data` ends with the signature of the next one, whose check fits as [`read_at_end`] asks for. If so, the one
+    /// Whether `data` ends with the signature of the next one, with a valid check as in [`read_at_end`]. If so, the one
     /// after it is next.
     #[inline(always)]
     pub fn is_next(&mut self, data: &[u8]) -> bool {
@@ -349,7 +349,7 @@ pub struct Stamp {
     checksum: StampChecksum,
 }
 
-/// What makes a stamped frame's checksums right.
+/// Adjustment that makes a stamped frame's checksums right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StampChecksum {
     None,
@@ -371,7 +371,7 @@ struct StampSum {
     /// 8 if the varying bytes begin at an odd offset from what is covered: then their sum counts swapped, which is the
     /// same as 2^8 times, modulo 2^16 - 1.
     shift: u8,
-    /// What a checksum of zero is sent as.
+    /// Value sent in place of a checksum of zero.
     zero: u16,
 }
 

@@ -69,7 +69,7 @@ fn close(headers: &mut Vec<Header>) {
     }
 }
 
-/// Whether a reader takes `p` for what stands behind `headers`.
+/// Whether a reader accepts `p` after `headers`.
 pub(crate) fn may_come(p: &Protocol, headers: &[Header]) -> bool {
     let mut with = headers.to_vec();
     with.push(Header::new(ALL.iter().find(|other| other.name == p.name).unwrap()));
@@ -101,7 +101,7 @@ fn rank(part: &Protocol) -> usize {
     }
 }
 
-/// The packet with a payload that nobody takes for a header.
+/// The packet with a payload that no reader takes for a header.
 fn with_payload(headers: Vec<Header>, payload: Vec<u8>) -> PacketSpec {
     let plain = PacketSpec { headers, payload, ..PacketSpec::default() };
     let prefixes: [&[u8]; 4] = [&[], &[0xff; 4], &[0xff, 0, 0xff, 0], &[0x70, 0xff, 0x70, 0xff]];
@@ -184,7 +184,7 @@ fn may_set(headers: &[Header], index: usize, field: &Field, author: Author) -> b
     !tells.contains(&true) && (author == Author::Careless || field.auto == Auto::Default)
 }
 
-/// Whether the field tells the header from others that may stand in its place.
+/// Whether the field distinguishes the header from others that may be in its place.
 fn tells_apart(protocol: &Protocol, field: &Field) -> bool {
     let shares_place = |p: &&&Protocol| {
         p.follows.iter().any(|place| protocol.follows.contains(place))

@@ -4,7 +4,7 @@
 //!
 //! Not here: hardware addresses and how they are found, fragments of outer packets, and streams, whose packets are lists of headers.
 //!
-//! Invariants: nothing is copied but headers; what is handed out lies inside the frame, whatever the lengths in it say.
+//! Invariants: only headers are copied; returned slices lie inside the frame, for any lengths in it.
 
 mod decap;
 mod encap;
@@ -53,7 +53,7 @@ const GTPU_OPTIONAL: usize = 4;
 /// The extension with the QoS flow (TS 38.415 section 5.5.2).
 const GTPU_PDU_SESSION: u8 = 0x85;
 
-/// What kind of tunnel, and what tells it from others between the same two ends.
+/// Kind of tunnel, and its identifier between the same two ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TunnelKind {
     /// Ethernet in UDP.
@@ -171,13 +171,13 @@ fn bits(ip: IpAddr) -> u128 {
 /// A tunnel between two ends, as one of them sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tunnel {
-    /// What kind.
+    /// Kind.
     pub kind: TunnelKind,
     /// The address of this end.
     pub from: IpAddr,
     /// The address of the other end, of the same family.
     pub to: IpAddr,
-    /// Differentiated services code point of outer packets. The ECN bits are those of inner ones (RFC 6040).
+    /// Differentiated services code point of outer packets. The ECN bits are copied from inner ones (RFC 6040).
     pub dscp: u8,
     /// Time to live, or hop limit, of outer packets.
     pub ttl: u8,

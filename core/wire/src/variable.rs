@@ -1,7 +1,7 @@
 //! Fields of variable length: names, texts and plain bytes. A header has at most one.
 //!
-//! They hold bytes where other fields hold a number. How long one is, the header's real length says, or the bytes
-//! themselves do.
+//! They hold bytes where other fields hold a number. The length is given by the header's real length, or by the bytes
+//! themselves.
 
 use crate::catalogue::ValueError;
 
@@ -10,11 +10,11 @@ use crate::catalogue::ValueError;
 pub struct Variable {
     /// The name behind the dot: `name` of `dns_question.name`.
     pub name: &'static str,
-    /// Offset from the header's start. Fields that stand there or behind it in the catalogue come after its bytes.
+    /// Offset from the header's start. Fields at this offset or later in the catalogue come after its bytes.
     pub at: usize,
     /// How people write it.
     pub kind: VariableKind,
-    /// Its bytes if nobody sets it.
+    /// Its bytes if it is not set.
     pub default: &'static [u8],
     /// One line for people.
     pub doc: &'static str,
@@ -60,7 +60,7 @@ impl Variable {
         }
     }
 
-    /// What is understood as a value, for messages.
+    /// Accepted values, for messages.
     pub fn expected(&self) -> &'static str {
         match self.kind {
             VariableKind::Name => "a domain name such as example.com",

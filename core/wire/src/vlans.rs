@@ -54,7 +54,7 @@ impl Vlans {
         (0..self.ids.len()).map(move |depth| if depth == 0 { outer } else { VLAN_TYPE })
     }
 
-    /// The tags as they stand in a frame behind both hardware addresses, outermost first.
+    /// The tags of a frame after both hardware addresses, outermost first.
     pub fn tags(&self) -> impl Iterator<Item = [u8; 4]> {
         self.types().zip(&self.ids).map(|(kind, id)| {
             let ([a, b], [c, d]) = (kind.to_be_bytes(), (id & 0xfff).to_be_bytes());

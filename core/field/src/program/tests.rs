@@ -185,7 +185,7 @@ fn flows_at_random() {
     assert_eq!(seen, (0..4).collect());
 }
 
-/// A range of 2^24 addresses gives each once before the first repeat, whoever writes which packet.
+/// A range of 2^24 addresses gives each once before the first repeat, for any assignment of packets to workers.
 #[test]
 fn no_address_repeats_too_early() {
     let count = 1u64 << 24;

@@ -202,7 +202,7 @@ fn headers(stack: &[&str], values: &[(u8, u8, u128)]) -> Vec<Header> {
     headers
 }
 
-/// What is left over of each checksum: zero (or 0xffff, the other zero) if it is right.
+/// Residue of each checksum: zero (or 0xffff, the other zero) if it is right.
 fn residues(frame: &[u8]) -> Vec<u64> {
     let (headers, _) = read(frame);
     let residue = |sum: Sum| {

@@ -2,7 +2,7 @@ use super::*;
 use crate::testing::*;
 use wire::{PacketSpec, read};
 
-/// First bytes of the payload tell nothing; the source port does.
+/// First bytes of the payload are not significant; the source port is.
 fn ports(trace: &Trace) -> Vec<u128> {
     trace
         .packets

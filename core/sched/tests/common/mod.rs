@@ -1,4 +1,4 @@
-//! What the tests of the schedule share.
+//! Common parts of the schedule's tests.
 #![allow(dead_code, missing_docs)]
 
 use sched::{Chain, Factor, Pace, Schedule, Share, Slot, StreamLoad};
@@ -30,7 +30,7 @@ pub(crate) fn packets(slot: &Slot) -> impl Iterator<Item = Slot> + use<> {
     (0..slot.run).map(move |i| Slot { run: 1, number: slot.number + u64::from(i), ..slot })
 }
 
-/// Everything a schedule sends, polled whenever it says so, one slot a packet.
+/// All slots of a schedule, polled at every due time, one slot a packet.
 pub(crate) fn run(schedule: &mut Schedule) -> Vec<Slot> {
     let (mut slots, mut out) = (Vec::new(), [Slot::default(); 7]);
     let mut polls_for_nothing = 0;
@@ -47,7 +47,7 @@ pub(crate) fn run(schedule: &mut Schedule) -> Vec<Slot> {
     }
 }
 
-/// What `share` sends of `streams` and `chains` from 1 us on.
+/// Slots of `share` for `streams` and `chains` from 1 us on.
 pub(crate) fn sent(
     streams: &[(u32, StreamLoad)],
     chains: &[Chain],

@@ -3,8 +3,8 @@
 use super::*;
 use crate::testing::headers;
 
-/// Builds the headers, with some fields set, and compares what stands from header `from` on with `golden`, in
-/// hexadecimal; `..` is a byte that does not matter here.
+/// Builds the headers, with some fields set, and compares the bytes from header `from` on with `golden`, in
+/// hexadecimal; `..` is any byte.
 fn assert_bytes(names: &[&str], set: &[(usize, &str, u128)], from: usize, golden: &str) {
     let mut headers = headers(names);
     for (index, name, value) in set {

@@ -302,7 +302,7 @@ fn lets_anything_follow_a_type_set_by_hand() {
     assert_eq!(packet.bytes[12..16], [0x12, 0x34, 0xc0, 0x00]);
 }
 
-/// An ICMPv6 echo over IPv4 is nobody's protocol: the number its author wrote is the best there is.
+/// An ICMPv6 echo over IPv4 has no matching protocol: the number set by its author is used.
 #[test]
 fn takes_the_number_of_a_pseudo_header_from_the_author_at_need() {
     let mut spec = spec(&["ethernet", "ipv4", "icmpv6"]);
@@ -447,7 +447,7 @@ proptest! {
         }
     }
 
-    /// What is found in a frame is what was computed in it.
+    /// The checksums found in a frame are the ones computed in it.
     #[test]
     fn finds_the_checksums_that_were_computed(spec in any_spec(Author::Honest), extra in 0usize..100, with: u8) {
         let packet = spec.build(spec.shortest(extra)).unwrap();

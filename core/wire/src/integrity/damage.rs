@@ -1,14 +1,14 @@
-//! What is wrong with a payload, and whose it is.
+//! Damage of a payload, and the packet it belongs to.
 
 use super::{BLOCK, BLOCKS, Key, Pattern, TELLS_LENGTH, length_word};
 use crate::signature::STREAM_BITS;
 
 /// The longest payload, bytes.
 const LONGEST: usize = BLOCK * BLOCKS;
-/// Wrong bits within so many are a burst: as long as a frame check sequence finds for certain.
+/// Wrong bits within this distance are a burst: as long as a frame check sequence detects for certain.
 const BURST_BITS: usize = 32;
 
-/// What is wrong with a packet that has arrived.
+/// Kind of damage of a received packet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Damage {
     /// One bit.
@@ -23,7 +23,7 @@ pub enum Damage {
     OtherPacket,
     /// A part is missing.
     Truncated,
-    /// Several bits of the signature; the payload tells whose it is.
+    /// Several bits of the signature; the payload identifies the packet.
     Signature,
 }
 
@@ -39,7 +39,7 @@ impl Damage {
         Self::Signature,
     ];
 
-    /// What it is called in results.
+    /// Name in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bit => "single_bit",
@@ -86,10 +86,10 @@ pub struct Place<'a> {
     pub lengths: &'a [u16],
 }
 
-/// What was found in a payload.
+/// Result of examining a payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Found {
-    /// What is wrong.
+    /// Damage.
     pub damage: Damage,
     /// Bytes of the filling.
     pub filling: usize,
@@ -160,7 +160,7 @@ impl Pattern {
         short.clone().find(is_right).or_else(|| short.max()).unwrap_or(as_sent.min(LONGEST))
     }
 
-    /// The length that block 1 tells, if most of it is right.
+    /// The length encoded in block 1, if most of it is right.
     fn told_length(&self, room: &[u8], Key(key): Key) -> Option<usize> {
         let block = room.len().checked_sub(TELLS_LENGTH).and_then(|from| room.get(from..from + BLOCK))?;
         let words = self.of(TELLS_LENGTH);
@@ -176,8 +176,8 @@ impl Pattern {
         (agree > 4).then_some(usize::from(middle)).filter(|length| *length >= TELLS_LENGTH)
     }
 
-    /// The key of what stands in a filling where something else should, from the first wrong byte to the last. It is the
-    /// packet's own if its payload is at another place.
+    /// The key of foreign bytes in a filling, from the first wrong byte to the last. It is the packet's own if its
+    /// payload is at another place.
     fn elsewhere(&self, filling: &[u8], wrong: std::ops::RangeInclusive<usize>, own: Key) -> Option<Key> {
         let number = |from: usize| (filling.len() - from) / BLOCK - 1;
         // Two blocks at their own places, if there are as many, agree on another key. Those of a payload some blocks further on
@@ -218,7 +218,7 @@ impl Pattern {
         Source::unpacked(random::unmix(key) ^ self.key)
     }
 
-    /// The packet whose filling stands at the end of `room`, the bytes of a frame before its signature.
+    /// The packet whose filling is at the end of `room`, the bytes of a frame before its signature.
     pub fn source_before_signature(&self, room: &[u8]) -> Option<Source> {
         let word = block(room, room.len().checked_sub(BLOCK)?)?;
         Some(self.source(Key(word ^ self.pad(0))))

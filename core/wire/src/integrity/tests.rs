@@ -22,7 +22,7 @@ fn filled(pattern: &Pattern, key: Key, bytes: usize) -> Vec<u8> {
     filling
 }
 
-/// What is found in `room`, and the wrong bytes with their bits.
+/// Result of examining `room`, and the wrong bytes with their bits.
 fn examined(pattern: &Pattern, room: &[u8], place: Place<'_>) -> (Option<Found>, Vec<(usize, u32)>) {
     let mut wrong = Vec::new();
     let found = pattern.examine(room, key(pattern), place, |at, bits| wrong.push((at, bits)));

@@ -1,6 +1,6 @@
 //! Address Resolution Protocol for IPv4 over Ethernet. Source: RFC 826.
 //!
-//! Only these two kinds of address, whose lengths fix the layout. A request unless said otherwise, so it is broadcast.
+//! Only these two kinds of address, whose lengths fix the layout. A request by default, so it is broadcast.
 
 use crate::catalogue::{Protocol, hex, in_order, ipv4, mac, number};
 

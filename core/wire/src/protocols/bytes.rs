@@ -1,7 +1,7 @@
 //! Any bytes, where the catalogue has no header for them.
 //!
-//! They may stand between any two headers, and are left alone: they name nothing and nothing names them, so set the
-//! field by which the header before names what follows. Behind the last header such bytes are the payload.
+//! Allowed between any two headers, and never changed: they name nothing and nothing names them, so set the field by
+//! which the header before names the next one. After the last header such bytes are the payload.
 
 use crate::catalogue::Protocol;
 use crate::variable::{Variable, VariableKind};

@@ -1,7 +1,9 @@
-//! Domain Name System: the header, questions and answers. Source: RFC 1035 section 4.1; RFC 3596 section 2.2 for AAAA.
+//! Domain Name System: the header, question and answer records. Source: RFC 1035 section 4.1; RFC 3596 section 2.2 for
+//! AAAA.
 //!
-//! The name in a question is written out. The name of an answer is a pointer to one written before, as all servers
-//! compress it: unless set, to the first question's. Records of the other two sections are not counted by themselves.
+//! The name in a question is written out. The name of an answer record is a pointer to one written before, as all
+//! servers compress it: unless set, to the first question's. Records of the other two sections are not counted
+//! automatically.
 
 use crate::catalogue::{Auto, Field, Found, Length, Part, Protocol, hex, in_order, ipv4, ipv6, number};
 use crate::variable::{Variable, VariableKind};

@@ -1,6 +1,7 @@
 //! Ethernet II header. Source: IEEE 802.3 clause 3.1.1.
 //!
-//! Without preamble and FCS. Of an IEEE 802.3 frame the type is a length, and `llc` follows. The default addresses are locally administered ones, as far as nobody fills them in.
+//! Without preamble and FCS. In an IEEE 802.3 frame the type is a length, and `llc` follows. The default addresses are
+//! locally administered ones, unless they are set.
 
 use super::LOCAL_EXPERIMENTAL;
 use crate::catalogue::{Auto, Protocol, hex, in_order, mac};

@@ -1,6 +1,6 @@
 //! Generic network virtualization encapsulation and its options. Source: RFC 8926 sections 3.4 and 3.5.
 //!
-//! Options stand behind `geneve` and count to its `options_length`.
+//! Options follow `geneve` and count to its `options_length`.
 
 use super::LOCAL_EXPERIMENTAL;
 use crate::catalogue::{Auto, Found, Length, Part, Protocol, hex, in_order, number};

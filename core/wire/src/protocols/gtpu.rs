@@ -47,7 +47,7 @@ pub static GTPU_OPTIONS: Protocol = Protocol {
     ..Protocol::PLAIN
 };
 
-/// PDU session container, as it stands without optional fields.
+/// PDU session container, without optional fields.
 pub static GTPU_PDU_SESSION: Protocol = Protocol {
     name: "gtpu_pdu_session",
     title: "GTP-U extension header: PDU session container",

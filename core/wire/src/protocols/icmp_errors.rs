@@ -1,7 +1,7 @@
 //! Errors that ICMP reports, of both IP versions. Source: RFC 792, RFC 1191 section 4 and RFC 4884 section 4; RFC 4443
 //! section 3.
 //!
-//! Behind each stands the packet it is about, from its IP header on.
+//! Each is followed by the packet it is about, from its IP header on.
 
 use crate::catalogue::{Auto, Field, Protocol, hex, in_order, ipv4, number};
 

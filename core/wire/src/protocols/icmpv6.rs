@@ -1,7 +1,7 @@
 //! Internet Control Message Protocol for IPv6, as echo lays it out. Source: RFC 4443.
 //!
-//! It stands for every type that has no protocol of its own; what those keep in the second four bytes is read as `id`
-//! and `seq` too.
+//! Covers every type without a separate protocol; their contents of the second four bytes are also read as `id` and
+//! `seq`.
 
 use crate::catalogue::{Auto, Protocol, hex, in_order, number};
 

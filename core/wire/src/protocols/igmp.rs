@@ -1,6 +1,6 @@
 //! Internet Group Management Protocol. Source: RFC 2236 (version 2), RFC 3376 section 4 (version 3).
 //!
-//! A query of version 3 is told from one of version 2 by its length (RFC 3376 section 7.1).
+//! A query of version 3 is distinguished from version 2 by its length (RFC 3376 section 7.1).
 
 use crate::catalogue::{Auto, Field, Found, Part, Protocol, hex, in_order, ipv4, number};
 
@@ -83,7 +83,7 @@ pub static IGMP_SOURCE: Protocol = Protocol {
     ..Protocol::PLAIN
 };
 
-/// IGMP, version 2: a report unless said otherwise.
+/// IGMP, version 2: a report by default.
 pub static IGMP: Protocol = Protocol {
     name: "igmp",
     title: "Internet Group Management Protocol, version 2",

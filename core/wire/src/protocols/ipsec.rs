@@ -29,7 +29,7 @@ pub static AH: Protocol = Protocol {
     ..Protocol::PLAIN
 };
 
-/// Encapsulating security payload. What is behind it is opaque.
+/// Encapsulating security payload. The bytes after it are opaque.
 pub static ESP: Protocol = Protocol {
     name: "esp",
     title: "IP encapsulating security payload",

@@ -1,8 +1,8 @@
 //! Internet Protocol, version 4. Source: RFC 791; RFC 2474 (DSCP) and RFC 3168 (ECN) for the second byte.
 //!
-//! Its options are headers of their own, in `ipv4_options.rs`. A `header_length` set beyond what they need makes room and
-//! fills it with zeros, the end-of-options option.
-//! The default addresses are of the network set aside for benchmarks (RFC 2544 appendix C.2.2).
+//! Its options are separate headers, in `ipv4_options.rs`. A `header_length` set beyond their length makes room and
+//! fills it with zeros, the end-of-options option. The default addresses are in the network reserved for benchmarks
+//! (RFC 2544 appendix C.2.2).
 
 use super::IP_EXPERIMENTAL;
 use crate::catalogue::{Auto, Length, Protocol, hex, in_order, ipv4, number};

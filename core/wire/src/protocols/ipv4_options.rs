@@ -1,6 +1,6 @@
 //! Options of IPv4. Source: RFC 791 section 3.1; RFC 2113 for the router alert.
 //!
-//! They stand behind `ipv4` and count to its `header_length`; zeros pad them to a whole number of four bytes.
+//! They follow `ipv4` and count to its `header_length`; zeros pad them to a multiple of four bytes.
 
 use crate::catalogue::{Found, Length, Part, Protocol, hex, in_order, number};
 use crate::variable::{Variable, VariableKind};

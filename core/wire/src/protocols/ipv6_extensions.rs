@@ -1,13 +1,13 @@
 //! Extension headers of IPv6 and their options. Source: RFC 8200 section 4; RFC 8754 for segment routing; RFC 2711 for
 //! the router alert; RFC 2473 section 4.1.1 for the tunnel limit.
 //!
-//! Each names what follows it. Options stand behind `ipv6_hop_by_hop` or `ipv6_destination` and segments behind `srh`;
-//! they count to its length, and zeros (Pad1) pad them to a whole number of eight bytes.
+//! Each names the next header. Options follow `ipv6_hop_by_hop` or `ipv6_destination` and segments follow `srh`; they
+//! count to its length, and zeros (Pad1) pad them to a multiple of eight bytes.
 
 use crate::catalogue::{Auto, Found, Length, Part, Protocol, hex, in_order, ipv6, number};
 use crate::variable::{Variable, VariableKind};
 
-/// "No next header" (RFC 8200 section 4.7), which stands where none follows.
+/// "No next header" (RFC 8200 section 4.7), used where none follows.
 const NO_NEXT_HEADER: u128 = 59;
 /// Lengths of extension headers count in eight bytes and do not count the first eight.
 const EIGHTS: Option<Length> = Some(Length { field: "length", unit: 8, beyond: 8 });

@@ -1,7 +1,7 @@
 //! Multicast Listener Discovery. Source: RFC 2710 (version 1), RFC 3810 section 5 (version 2).
 //!
-//! A query of version 2 is told from one of version 1 by its length (RFC 3810 section 8.1). The router alert that goes
-//! with them is `ipv6_router_alert` behind `ipv6_hop_by_hop`.
+//! A query of version 2 is distinguished from version 1 by its length (RFC 3810 section 8.1). The router alert that
+//! belongs to them is `ipv6_router_alert` after `ipv6_hop_by_hop`.
 
 use crate::catalogue::{Auto, Field, Found, Part, Protocol, hex, in_order, ipv6, number};
 
@@ -37,7 +37,7 @@ pub static MLDV2_QUERY: Protocol = Protocol {
     ..Protocol::PLAIN
 };
 
-/// MLD, version 1: a report unless said otherwise.
+/// MLD, version 1: a report by default.
 pub static MLD: Protocol = Protocol {
     name: "mld",
     title: "Multicast Listener Discovery, version 1",

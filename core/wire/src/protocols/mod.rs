@@ -156,8 +156,8 @@ pub static ALL: &[&Protocol] = &[
     &bytes::BYTES,
 ];
 
-/// An EtherType for experiments on private networks, which stands where no header follows (IEEE 802 clause 9.2.3).
+/// An EtherType for experiments on private networks, used where no header follows (IEEE 802 clause 9.2.3).
 const LOCAL_EXPERIMENTAL: u128 = 0x88b5;
 
-/// An IP protocol number for experiments, which stands where no header follows (RFC 3692, RFC 4727 section 3.2.1).
+/// An IP protocol number for experiments, used where no header follows (RFC 3692, RFC 4727 section 3.2.1).
 const IP_EXPERIMENTAL: u128 = 253;

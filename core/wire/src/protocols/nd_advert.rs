@@ -1,4 +1,4 @@
-//! Neighbour advertisement: tells a hardware address. Source: RFC 4861 sections 4.4 and 4.6.1.
+//! Neighbour advertisement: announces a hardware address. Source: RFC 4861 sections 4.4 and 4.6.1.
 //!
 //! With the one option it carries: the target's hardware address. An advertisement without it is read as `icmpv6`.
 

@@ -1,4 +1,4 @@
-//! Neighbour solicitation: asks for a hardware address. Source: RFC 4861 sections 4.3 and 4.6.1.
+//! Neighbour solicitation: requests a hardware address. Source: RFC 4861 sections 4.3 and 4.6.1.
 //!
 //! With the one option it carries when its sender has an address: the sender's own hardware address. A solicitation
 //! without it (duplicate address detection) is read as `icmpv6`.

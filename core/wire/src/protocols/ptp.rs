@@ -1,7 +1,7 @@
 //! Precision Time Protocol: messages that carry one timestamp. Source: IEEE 1588-2019 clauses 13.3, 13.6 and 13.7.
 //!
-//! A sync message unless said otherwise; delay requests and follow-ups look the same. Event messages go to UDP port 319;
-//! set `udp.dst` to 320 for a follow-up.
+//! A sync message by default; delay requests and follow-ups look the same. Event messages go to UDP port 319; set
+//! `udp.dst` to 320 for a follow-up.
 
 use crate::catalogue::{Protocol, hex, in_order, number};
 

@@ -1,8 +1,7 @@
 //! Transmission Control Protocol. Source: RFC 9293 section 3.1.
 //!
-//! Only the header: a connection request unless said otherwise. Its options are headers of their own, in
-//! `tcp_options.rs`. A `data_offset` set beyond what they need makes room and fills it with zeros, the end-of-options
-//! option.
+//! Only the header: a connection request by default. Its options are separate headers, in `tcp_options.rs`. A
+//! `data_offset` set beyond their length makes room and fills it with zeros, the end-of-options option.
 
 use crate::catalogue::{Auto, Length, Protocol, hex, in_order, number};
 

@@ -1,7 +1,7 @@
 //! Options of TCP. Source: RFC 9293 section 3.2; RFC 7323 for window scale and timestamps; RFC 2018 for selective
 //! acknowledgement; RFC 7413 for fast open.
 //!
-//! They stand behind `tcp` and count to its `data_offset`; zeros pad them to a whole number of four bytes.
+//! They follow `tcp` and count to its `data_offset`; zeros pad them to a multiple of four bytes.
 
 use crate::catalogue::{Found, Length, Part, Protocol, in_order, number};
 use crate::variable::{Variable, VariableKind};

@@ -1,6 +1,7 @@
 //! User Datagram Protocol. Source: RFC 768.
 //!
-//! What follows is told by the destination port, of which only that one side is looked at. Goes to the discard port (RFC 863) from the first of the dynamic ports (RFC 6335 section 6) unless said otherwise.
+//! The next header is determined by the destination port only. By default, goes to the discard port (RFC 863) from the
+//! first of the dynamic ports (RFC 6335 section 6).
 
 use crate::catalogue::{Auto, Protocol, hex, in_order, number};
 

@@ -236,7 +236,7 @@ proptest! {
         }
     }
 
-    /// What is written to several frames is what is written to each.
+    /// Writing to several frames equals writing to each.
     #[test]
     fn stamps_all_as_one_by_one(
         spec in any_spec(Author::Honest),

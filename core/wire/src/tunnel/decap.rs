@@ -38,7 +38,7 @@ const FRAGMENT: u16 = 0x3fff;
 /// An end of a tunnel here.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecapEntry {
-    /// The tunnel, whose frames arrive at its `from`, from anybody.
+    /// The tunnel, whose frames arrive at its `from`, from any sender.
     pub tunnel: Tunnel,
     /// This end's hardware address.
     pub mac: [u8; 6],
@@ -48,7 +48,7 @@ pub struct DecapEntry {
     pub network: u32,
 }
 
-/// What is inside a tunnel.
+/// Content of a tunnel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Inner<'f> {
     /// The inner frame. Of a bare packet the first 14 bytes, where Ethernet's header would be, mean nothing.
@@ -57,13 +57,13 @@ pub struct Inner<'f> {
     pub is_bare: bool,
     /// Number of the network it is in.
     pub network: u32,
-    /// Who sent it: the other end of the tunnel; unspecified in PPPoE sessions.
+    /// Sender: the other end of the tunnel; unspecified in PPPoE sessions.
     pub peer: IpAddr,
     /// Whether a router on the way marked the outer packet (RFC 6040 section 4.2).
     pub is_congested: bool,
 }
 
-/// What a received frame is to the tunnels of a port.
+/// Meaning of a received frame for the tunnels of a port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Arrived<'f> {
     /// Nothing.
@@ -72,7 +72,7 @@ pub enum Arrived<'f> {
     Unknown,
     /// To one of their ends, with impossible lengths, or something that must be understood and is not.
     Malformed,
-    /// A request of GTP-U, with the frame that answers it.
+    /// A GTP-U echo request, with the frame that replies to it.
     Echo(Vec<u8>),
     /// A frame inside.
     Inner(Inner<'f>),
@@ -99,14 +99,14 @@ struct Outer<'f> {
     bytes: &'f [u8],
 }
 
-/// What stands behind the outer IP header.
+/// Content after the outer IP header.
 struct Behind {
     /// Where what is inside begins.
     at: usize,
     name: NetworkName,
 }
 
-/// What a packet in a tunnel says of the network it is in.
+/// Network identifier of a packet in a tunnel.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum NetworkName {
     Vxlan(u32),
@@ -117,7 +117,7 @@ enum NetworkName {
     },
     Ip,
     Gtpu(u32),
-    /// It says none.
+    /// It has none.
     Missing,
 }
 
@@ -340,7 +340,7 @@ impl<'f> Outer<'f> {
         Some(Behind { at, name: NetworkName::Gtpu(u32_at(shim, 4)?) })
     }
 
-    /// The answer to an echo request, sent back the way it came (TS 29.281 section 7.2).
+    /// The reply to an echo request, sent back the way it came (TS 29.281 section 7.2).
     fn answer_echo(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let udp = self.at;
         let ip_len = if self.to.is_ipv4() { IPV4 } else { IPV6 };

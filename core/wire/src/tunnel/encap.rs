@@ -1,7 +1,7 @@
 //! Outer headers, prepared for a tunnel and written for each frame.
 //!
-//! Invariant: what is written is a frame that [`Decap`](super::Decap) reads, with right lengths and checksums: those of IPv4 headers,
-//! and of UDP over IPv6; UDP over IPv4 has none (RFC 7348 section 5, RFC 8926 section 3.3, TS 29.281 section 4.4.2).
+//! Invariant: [`Decap`](super::Decap) reads every written frame, with right lengths and checksums: of IPv4 headers, and
+//! of UDP over IPv6; UDP over IPv4 has none (RFC 7348 section 5, RFC 8926 section 3.3, TS 29.281 section 4.4.2).
 
 use super::{
     ETHERNET, GRE_KEY, GTPU, GTPU_EXTENDED, GTPU_PACKET, GTPU_PDU_SESSION, GTPU_VERSION, IPV4, IPV6,
@@ -105,8 +105,8 @@ impl Encap {
         if self.tunnel.kind.is_bare() { self.len - ETHERNET } else { self.len }
     }
 
-    /// Writes the outer headers of `frame`, in which an inner frame stands behind [`before`](Self::before) bytes. `inner_ip`: where the
-    /// inner IP header begins in `frame`, if there is one.
+    /// Writes the outer headers of `frame`, in which an inner frame follows [`before`](Self::before) bytes. `inner_ip`:
+    /// where the inner IP header begins in `frame`, if there is one.
     ///
     /// # Panics
     /// If the frame is not longer than what is before its inner IP header.
@@ -182,7 +182,7 @@ impl Encap {
     }
 }
 
-/// What is before frames or packets of flows on their way out.
+/// Headers before frames or packets of flows on their way out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OuterHeaders {
     /// A tunnel's headers.
@@ -202,8 +202,8 @@ impl OuterHeaders {
         }
     }
 
-    /// Writes the outer headers of `frame`, in which an inner frame stands behind [`before`](Self::before) bytes. `inner_ip`: where the
-    /// inner IP header begins in `frame`, if there is one.
+    /// Writes the outer headers of `frame`, in which an inner frame follows [`before`](Self::before) bytes. `inner_ip`:
+    /// where the inner IP header begins in `frame`, if there is one.
     ///
     /// # Panics
     /// If the frame is not longer than what is before its inner IP header.
@@ -265,7 +265,7 @@ fn inner_ip(frame: &[u8]) -> Option<usize> {
     (frame.len() >= at + len).then_some(at)
 }
 
-/// What is between the outer IP header and what is inside.
+/// Bytes between the outer IP header and the inner frame.
 fn shim(tunnel: &Tunnel) -> Vec<u8> {
     let mut bytes = Vec::new();
     if tunnel.kind.udp_port().is_some() {

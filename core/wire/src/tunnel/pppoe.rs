@@ -1,4 +1,5 @@
-//! Sessions of PPPoE around IPv4 packets of flows (RFC 2516 section 6): each client has its own, and its address says which.
+//! PPPoE sessions around IPv4 packets of flows (RFC 2516 section 6): each client has its own, identified by its
+//! address.
 //!
 //! Not here: how sessions come up (`emulate::pppoe`), and what is no IPv4 packet in one: that is control's.
 
@@ -121,7 +122,8 @@ impl PppoeEncap {
         self.len - ETHERNET
     }
 
-    /// Writes what is before the packet in `frame`. One of nobody's address is in no session, and to nobody.
+    /// Writes the headers before the packet in `frame`. A packet from an unknown address is in no session, and has no
+    /// receiver.
     #[inline]
     pub(super) fn wrap(&self, frame: &mut [u8]) {
         frame[..self.len].copy_from_slice(&self.head[..self.len]);

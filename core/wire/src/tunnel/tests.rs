@@ -280,7 +280,7 @@ fn clients_send_and_receive_in_their_own_sessions() {
 }
 
 proptest! {
-    /// Whatever lengths say, what is found lies inside.
+    /// For any lengths in a frame, the result lies inside it.
     #[test]
     fn damage_is_survived(
         kind in 0..8usize, v6: bool, at in 0..120usize, byte: u8, cut in 0..160usize, checksum_right: bool,
