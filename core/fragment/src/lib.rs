@@ -1,8 +1,8 @@
 //! IP fragments: put together, and cut. RFC 791 section 3.2 and RFC 815 (IPv4), RFC 8200 section 4.5 (IPv6), RFC 5722 (no
 //! overlapping fragments).
 //!
-//! Sans-IO: whole Ethernet frames in and out, time as an argument. Nothing here decides whose a packet is: who asks has looked
-//! at its [`Fragment::to`].
+//! Sans-IO: whole Ethernet frames in and out, time as an argument. Nothing here decides which host a packet is for: the
+//! caller has checked its [`Fragment::to`].
 //!
 //! Invariants:
 //! - What waits for its other fragments is bounded in number, in memory and in time, whatever comes; what gives way is counted.
@@ -53,8 +53,8 @@ fn put_header_sum(header: &mut [u8]) {
     put(header, 10, sum);
 }
 
-/// Where the IP header of a frame begins, its type, and the identifiers of the frame's VLANs, outermost first; a tag that tells
-/// a priority only is none (IEEE 802.1Q).
+/// Offset of a frame's IP header, its type, and the identifiers of the frame's VLANs, outermost first; a priority tag
+/// is not a VLAN (IEEE 802.1Q).
 fn network(frame: &[u8]) -> Option<(usize, u16, Vec<u16>)> {
     let (mut at, mut vlans) = (ETHERNET, Vec::new());
     let mut kind = u16_at(frame, at - 2)?;

@@ -6,7 +6,7 @@ use crate::{
 };
 use std::net::IpAddr;
 
-/// IPv6 headers that may stand before the fragment header (RFC 8200 section 4.5: those for nodes on the way).
+/// IPv6 headers that may precede the fragment header (RFC 8200 section 4.5: headers for nodes on the way).
 const HOP_BY_HOP: u8 = 0;
 const ROUTING: u8 = 43;
 const DESTINATION: u8 = 60;
@@ -21,7 +21,7 @@ const ERROR_MAX: usize = 1280;
 const ICMPV6: u8 = 58;
 const HOP_LIMIT: u8 = 64;
 
-/// What the fragments of one packet have in common (RFC 791 section 3.2, RFC 8200 section 4.5), and the VLANs they are in.
+/// Identity of a packet's fragments (RFC 791 section 3.2, RFC 8200 section 4.5), and their VLANs.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PacketId(Key);
 
@@ -46,14 +46,14 @@ pub struct Fragment<'f> {
     pub(crate) head: &'f [u8],
     /// Where the IP header begins.
     pub(crate) ip: usize,
-    /// IPv6: where the number of the fragment header stands, and what is put there instead.
+    /// IPv6: offset of the fragment header's number, and its replacement.
     pub(crate) next_header: Option<(usize, u8)>,
     pub(crate) body: &'f [u8],
 }
 
 impl<'f> Fragment<'f> {
-    /// The fragment in `frame` (without FCS). `None` if it holds something else: also a whole packet with a fragment header
-    /// (RFC 6946), and what no right IP header says to be one.
+    /// The fragment in `frame` (without FCS). `None` if it holds something else: also a whole packet with a fragment
+    /// header (RFC 6946), and frames without a valid IP header.
     pub fn read(frame: &'f [u8]) -> Option<Self> {
         let (ip, kind, vlans) = network(frame)?;
         match kind {
@@ -127,8 +127,9 @@ impl<'f> Fragment<'f> {
         &self.key.vlans
     }
 
-    /// The frame that tells the sender what is wrong with this one, which was read from `frame`: it has more behind it and a length
-    /// that no other can follow, or it ends where no packet does (RFC 8200 section 4.5). IPv4 has no such errors.
+    /// The frame that reports an invalid fragment, read from `frame`, to its sender: it is not the last and has a
+    /// length that no other can follow, or its end exceeds the maximum packet size (RFC 8200 section 4.5). IPv4 has no
+    /// such errors.
     pub fn complaint(&self, frame: &[u8]) -> Option<Vec<u8>> {
         let (IpAddr::V6(from), IpAddr::V6(to)) = (self.key.from, self.key.to) else { return None };
         // RFC 4443 section 2.4 (e).
@@ -158,7 +159,7 @@ impl<'f> Fragment<'f> {
         Some(whole)
     }
 
-    /// Whether nothing can follow it where it ends, although it says so.
+    /// Whether no fragment can follow at its end, although it is not the last.
     pub(crate) fn is_cut_odd(&self) -> bool {
         self.more && !self.body.len().is_multiple_of(8)
     }
@@ -169,7 +170,7 @@ impl<'f> Fragment<'f> {
         behind + self.end() > PACKET_MAX
     }
 
-    /// Where its last byte stands in the packet, plus one.
+    /// End of its data in the packet.
     pub(crate) fn end(&self) -> usize {
         self.start + self.body.len()
     }

@@ -26,7 +26,7 @@ impl Default for Limits {
     }
 }
 
-/// What became of fragments. Sums of two are those of both.
+/// Counters of fragments. Sums of two cover both.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FragmentCounts {
     /// Fragments taken in.
@@ -44,7 +44,7 @@ pub struct FragmentCounts {
 }
 
 impl FragmentCounts {
-    /// Adds those of another.
+    /// Adds another worker's.
     pub fn merge(&mut self, other: &Self) {
         self.received += other.received;
         self.reassembled += other.reassembled;
@@ -70,7 +70,7 @@ impl FragmentCounts {
 /// Headers, where IP begins in them, and what to put where an IPv6 fragment header was named.
 type Head = (Vec<u8>, usize, Option<(usize, u8)>);
 
-/// What is there of a packet.
+/// Received part of a packet.
 #[derive(Debug)]
 struct Packet {
     serial: u64,
@@ -82,7 +82,7 @@ struct Packet {
     end: Option<usize>,
     /// Of the first one.
     head: Option<Head>,
-    /// Fragments overlapped: what else comes of it is thrown away.
+    /// Fragments overlapped: further ones are discarded.
     is_spoilt: bool,
 }
 

@@ -17,7 +17,7 @@ pub use timing::Timing;
 /// Values of 2^36 ns (about 69 s) and more share the last bucket.
 pub const CEILING_BITS: u32 = 36;
 
-/// How finely values are told apart.
+/// Resolution of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Scale {
     bits: u32,

@@ -108,7 +108,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is added in whatever order, it says what a histogram with all buckets says.
+        /// For any values added in any order, it equals a histogram with all buckets.
         #[test]
         fn it_is_a_histogram(parts in proptest::collection::vec(
             proptest::collection::vec(0u64..1 << CEILING_BITS, 0..20), 0..6)) {

@@ -53,7 +53,7 @@ impl Timing {
         Some((self.squares as f64 / self.samples() as f64 - mean * mean).max(0.0).sqrt())
     }
 
-    /// Adds those of another.
+    /// Adds another one.
     pub fn merge(&mut self, other: &Self) {
         if other.samples() == 0 {
             return;

@@ -15,19 +15,19 @@ const KEPT: usize = 1 << 10;
 const IDLE: usize = 300;
 /// Streams reset here whose late frames are passed over.
 const RESETS: usize = 16;
-/// A content-length nobody has said.
+/// A missing content-length.
 const UNSAID: u64 = u64::MAX;
 
 /// Which end of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
-    /// The end that asks.
+    /// The end that sends requests.
     Client,
-    /// The end that answers.
+    /// The end that sends responses.
     Server,
 }
 
-/// What this end announces (RFC 9113 section 6.5.2).
+/// Announced settings of this end (RFC 9113 section 6.5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Announced {
     /// Requests a client may have open at a time; without meaning for clients.
@@ -44,7 +44,7 @@ impl Default for Announced {
     }
 }
 
-/// What a peer's frames mean. `T` is what its user keeps for each stream.
+/// Meaning of a peer's frames. `T` is the user's data for each stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event<'a, T> {
     /// The head of a request, or of a response (one of status 1xx is followed by another): [`Connection::head`].
@@ -67,14 +67,14 @@ pub enum Event<'a, T> {
     Reset {
         /// Why.
         code: Code,
-        /// What was kept for it.
+        /// Its user's data.
         data: T,
     },
-    /// A peer's message was none, or a frame did not fit its stream, which is gone: the peer was told.
+    /// A peer's message was invalid, or a frame did not fit its stream, which is gone: the stream was reset.
     Broken {
-        /// What is wrong.
+        /// Description of the error.
         why: &'static str,
-        /// What was kept for it.
+        /// Its user's data.
         data: T,
     },
     /// A request beyond [`Announced::streams`] was refused.
@@ -90,7 +90,7 @@ pub enum Event<'a, T> {
     Room,
 }
 
-/// What the peer announces.
+/// Announced settings of the peer.
 #[derive(Debug)]
 struct Peer {
     window: i64,
@@ -106,7 +106,7 @@ struct Stream<T> {
     send: i64,
     /// Bytes the peer may send.
     receive: i64,
-    /// The body that is sent: which, where it goes on, and what is left.
+    /// The body to send: its source, the current position, and the remaining bytes.
     body: Option<(Body, u64, u64)>,
     /// Bytes the peer's message must have, and those that came.
     length: u64,
@@ -117,7 +117,7 @@ struct Stream<T> {
     local_ended: bool,
     /// The head of the response came.
     headed: bool,
-    /// Whether its response has no body whatever its head says.
+    /// Whether its response has no body regardless of its head.
     bodiless: bool,
     queued: bool,
     data: T,
@@ -132,7 +132,7 @@ struct Reading {
     padding: u32,
     padding_follows: bool,
     end: bool,
-    /// Whether anybody cares.
+    /// Whether its user knows it.
     known: bool,
 }
 
@@ -147,7 +147,7 @@ pub struct Connection<T> {
     /// Streams that have something to send.
     ready: VecDeque<u32>,
     out: Output,
-    /// Of it, what was asked for.
+    /// Of it, the bytes passed for sending.
     asked: u64,
     /// Input that is no whole frame yet.
     partial: Vec<u8>,
@@ -181,7 +181,7 @@ pub struct Connection<T> {
 }
 
 impl<T: Default> Connection<T> {
-    /// Begins a connection: says what this end announces.
+    /// Begins a connection: sends this end's settings.
     pub fn new(role: Role, announced: &Announced) -> Self {
         let mut out = Output::default();
         let mut settings = vec![(setting::INITIAL_WINDOW_SIZE, announced.window)];
@@ -239,8 +239,8 @@ impl<T: Default> Connection<T> {
         }
     }
 
-    /// Reads on in `input` until something is worth telling; `None` once all of it is used up. `second` counts seconds, to
-    /// tell floods. After an error the connection reads nothing more, and its peer was told.
+    /// Reads on in `input` until there is an event; `None` once all of it is used up. `second` counts seconds, to
+    /// detect floods. After an error the connection reads nothing more, and its peer was informed.
     #[inline]
     pub fn read<'a>(&mut self, second: u32, input: &mut &'a [u8]) -> Result<Option<Event<'a, T>>, Fault> {
         if second != self.second {
@@ -331,7 +331,7 @@ impl<T: Default> Connection<T> {
         Ok(())
     }
 
-    /// What a frame's head alone tells.
+    /// Checks of a frame's head alone.
     #[inline]
     fn check(&self, head: FrameHead) -> Result<(), Fault> {
         if !self.settled && (head.kind != frame::SETTINGS || head.has(frame::ACK)) {
@@ -802,7 +802,7 @@ impl<T: Default> Connection<T> {
         Ok(Some(Event::Room))
     }
 
-    /// Whether nobody has opened a stream yet.
+    /// Whether the stream has not been opened yet.
     fn is_idle(&self, id: u32) -> bool {
         let is_mine = id.is_multiple_of(2) != (self.role == Role::Client);
         id == 0 || if is_mine { id >= self.next } else { id > self.seen }
@@ -848,14 +848,15 @@ impl<T: Default> Connection<T> {
         &mut self.encoder
     }
 
-    /// Whether one more request may be opened now. Until the server has said how many it takes that is one.
+    /// Whether one more request may be opened now. Until the server has announced its limit, the limit is one.
     #[inline]
     pub fn may_open(&self) -> bool {
         let most = if self.settled { self.peer.streams } else { 1 };
         !self.failed && self.left.is_none() && self.next < 1 << 31 && self.streams.len() < most as usize
     }
 
-    /// Opens a stream; returns its number. `bodiless` is a request whose response has no body whatever it says (HEAD).
+    /// Opens a stream; returns its number. `bodiless` is a request whose response has no body regardless of its head
+    /// (HEAD).
     #[inline]
     pub fn open(&mut self, data: T, bodiless: bool) -> u32 {
         let id = self.next;
@@ -865,8 +866,8 @@ impl<T: Default> Connection<T> {
         id
     }
 
-    /// Sends a head: a header block made with [`Connection::encoder`]. With `end` nothing follows, and `tag`, if not 0, is
-    /// told once it is acknowledged.
+    /// Sends a head: a header block made with [`Connection::encoder`]. With `end` nothing follows, and `tag`, if not 0,
+    /// is reported once it is acknowledged.
     pub fn send_head(&mut self, id: u32, block: &[u8], end: bool, tag: u8) {
         let most = self.peer.frame.min(limits::FRAME) as usize;
         let (first, mut rest) = block.split_at(block.len().min(most));
@@ -885,8 +886,8 @@ impl<T: Default> Connection<T> {
         }
     }
 
-    /// Sends a body of `len` bytes behind a head, as far as windows allow, and the rest later ([`Connection::flush`]). `tag`,
-    /// if not 0, is told once all of it is acknowledged.
+    /// Sends a body of `len` bytes after a head, as far as windows allow, and the rest later ([`Connection::flush`]).
+    /// `tag`, if not 0, is reported once all of it is acknowledged.
     pub fn send_body(&mut self, id: u32, body: Body, len: u64, tag: u8) {
         if let Some(stream) = self.streams.get_mut(id) {
             stream.body = Some((body, 0, len));
@@ -956,7 +957,7 @@ impl<T: Default> Connection<T> {
         above.into_iter().filter_map(|id| self.streams.remove(id)).map(|stream| stream.data).collect()
     }
 
-    /// What is kept for a stream.
+    /// User's data of a stream.
     #[inline]
     pub fn data(&mut self, id: u32) -> Option<&mut T> {
         self.streams.get_mut(id).map(|stream| &mut stream.data)
@@ -985,12 +986,12 @@ impl<T: Default> Connection<T> {
         self.write(frame::GOAWAY, 0, 0, &payload);
     }
 
-    /// Whether this end has said that it takes no more streams.
+    /// Whether this end has announced that it accepts no more streams.
     pub fn is_leaving(&self) -> bool {
         self.leaves.is_some()
     }
 
-    /// The last stream that the peer takes, if it has said that it takes no more.
+    /// The last stream that the peer accepts, if it has announced that it accepts no more.
     pub fn left(&self) -> Option<u32> {
         self.left
     }
@@ -1000,7 +1001,7 @@ impl<T: Default> Connection<T> {
         self.settled
     }
 
-    /// Requests the peer takes at a time, if it has said so.
+    /// Maximum number of concurrent requests that the peer accepts, if announced.
     pub fn peer_streams(&self) -> Option<u32> {
         (self.peer.streams != u32::MAX).then_some(self.peer.streams)
     }
@@ -1010,7 +1011,7 @@ impl<T: Default> Connection<T> {
         self.peer.list
     }
 
-    /// Whether so much is on its way that nothing is to be added of one's own accord.
+    /// Whether the bytes in flight are at the limit for unsolicited frames.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.out.frames() >= limits::AHEAD || self.out.pieces() >= limits::PIECES
@@ -1022,7 +1023,7 @@ impl<T: Default> Connection<T> {
         self.out.frames() >= limits::HELD
     }
 
-    /// Bytes to send that were not asked for yet.
+    /// Bytes to send that were not passed on yet.
     #[inline]
     pub fn asked(&mut self) -> u64 {
         let end = self.out.end();
@@ -1050,14 +1051,14 @@ impl<T: Default> Connection<T> {
         self.out.pieces() == 0
     }
 
-    /// Writes the bytes from `offset` on, counted from the connection's first; those of bodies are asked for, from which
-    /// byte of the body on. The same every time, until they are acknowledged.
+    /// Writes the bytes from `offset` on, counted from the connection's first; bytes of bodies are fetched, with their
+    /// position in the body. The same on every call, until they are acknowledged.
     #[inline]
     pub fn fill(&self, offset: u64, out: &mut [u8], body: impl FnMut(Body, u64, &mut [u8])) {
         self.out.fill(offset, out, body);
     }
 
-    /// Bytes of memory beyond those of the connection itself: sent and not acknowledged, and all else.
+    /// Bytes of memory beyond the connection itself: sent and not acknowledged, and all else.
     pub fn held(&self) -> (usize, usize) {
         let streams = self.streams.len() * size_of::<Stream<T>>();
         let input = self.partial.capacity() + self.block.capacity();

@@ -19,7 +19,7 @@ impl Code {
     pub const FRAME_SIZE_ERROR: Self = Self(6);
     /// A request that was not looked at: it may be sent again.
     pub const REFUSED_STREAM: Self = Self(7);
-    /// A request that nobody needs any more.
+    /// A request that is not needed any more.
     pub const CANCEL: Self = Self(8);
     /// A header block that can't be read.
     pub const COMPRESSION_ERROR: Self = Self(9);
@@ -48,19 +48,19 @@ impl Code {
     }
 }
 
-/// What a peer did that ends its connection.
+/// A peer's violation that ends its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// What it is told.
+    /// Error code sent to it.
     pub code: Code,
-    /// What it did.
+    /// Description of the violation.
     pub why: &'static str,
 }
 
 impl Fault {
     /// Why a client's connection is none.
     pub const NO_PREFACE: &str = "the client does not begin with HTTP/2's preface";
-    /// Why a connection is none: its peer speaks something else.
+    /// Reason why a connection is invalid: its peer uses another protocol.
     pub const NO_SETTINGS: &str = "the other end does not begin with SETTINGS";
 
     pub(crate) const fn protocol(why: &'static str) -> Self {

@@ -1,6 +1,6 @@
 //! Frames (RFC 9113 sections 4 and 6).
 
-/// What a client's connection begins with (RFC 9113 section 3.4).
+/// First bytes of a client's connection (RFC 9113 section 3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Bytes of a frame's head.
@@ -35,7 +35,7 @@ pub(crate) mod setting {
 
 /// A window's most (RFC 9113 section 6.9.1).
 pub(crate) const WINDOW_MOST: i64 = (1 << 31) - 1;
-/// A window before anybody says otherwise (RFC 9113 section 6.9.2).
+/// Initial window, before any update (RFC 9113 section 6.9.2).
 pub(crate) const WINDOW: i64 = 65_535;
 
 /// A frame's head.

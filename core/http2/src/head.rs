@@ -1,4 +1,4 @@
-//! What the fields of a request or a response say, and whether they may (RFC 9113 section 8, RFC 9114 section 4).
+//! Meaning and validity of the fields of a request or a response (RFC 9113 section 8, RFC 9114 section 4).
 
 /// Bytes of buffers that are kept for the next head.
 const KEPT: usize = 512;
@@ -16,7 +16,7 @@ pub struct Head {
     pub length: Option<u64>,
     /// `expect: 100-continue`: its sender waits for a 100 before it sends the body (RFC 9110 section 10.1.1).
     pub waits: bool,
-    /// Whether its fields are more than were announced: nothing else is said of it then.
+    /// Whether its fields exceed the announced size: all other results are meaningless then.
     pub is_too_large: bool,
     is_response: bool,
     is_trailer: bool,
@@ -32,7 +32,7 @@ const AUTHORITY: u8 = 8;
 const STATUS: u8 = 16;
 
 impl Head {
-    /// Forgets what it said: the fields of a response or of a request follow, or those behind a body.
+    /// Resets it: the fields of a response or of a request follow, or trailers.
     pub fn begin(&mut self, is_response: bool, is_trailer: bool) {
         self.method.clear();
         self.path.clear();
@@ -122,7 +122,7 @@ impl Head {
         Ok(())
     }
 
-    /// What is wrong with a head that is whole.
+    /// Error of a complete head.
     pub fn wrong(&self) -> Option<&'static str> {
         let missing = |which| self.has & which != which;
         self.wrong.or_else(|| match (self.is_trailer, self.is_response) {

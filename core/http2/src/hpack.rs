@@ -9,5 +9,5 @@ pub mod integer;
 pub use decode::Decoder;
 pub use encode::{Encoder, Field, Fields};
 
-/// Bytes a field counts beyond those of its name and value (RFC 7541 section 4.1).
+/// Bytes a field counts beyond its name and value (RFC 7541 section 4.1).
 pub(crate) const OVERHEAD: u32 = 32;

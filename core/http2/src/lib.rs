@@ -1,8 +1,8 @@
 //! HTTP/2 connections, both ends, sans-IO. Source: RFC 9113, header compression: RFC 7541.
 //!
-//! A [`Connection`] reads what its peer sent and says what it means ([`Event`]); what it sends is bytes that can be
-//! written as often as a carrier needs them, until they are acknowledged ([`Connection::fill`]). Bodies are not kept: they
-//! are written by whoever knows them.
+//! A [`Connection`] reads its peer's data and returns their meaning ([`Event`]); its output is bytes that can be
+//! written as often as a carrier needs them, until they are acknowledged ([`Connection::fill`]). Bodies are not stored:
+//! their source writes them.
 //!
 //! ```text
 //! let mut connection = Connection::new(Role::Client, &Announced::default());

@@ -1,6 +1,6 @@
-//! What was sent and is not acknowledged: frames as bytes, bodies as numbers.
+//! Unacknowledged output: frames as bytes, bodies as numbers.
 //!
-//! Invariant: byte `offset` of the connection is the same whenever it is asked for.
+//! Invariant: byte `offset` of the connection is the same on every call.
 
 use std::collections::VecDeque;
 
@@ -10,7 +10,7 @@ const KEPT: (usize, usize) = (4, 64);
 /// A part of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Body {
-    /// Which kind of body it is; whoever writes it gives this a meaning.
+    /// Kind of body; its meaning is defined by the writer.
     pub source: u16,
     /// The message's number.
     pub number: u32,
@@ -29,7 +29,7 @@ struct Piece {
     /// Where its frames begin, counted from the connection's first, modulo 2^32.
     frames: u32,
     source: u16,
-    /// What is told once it is acknowledged; 0 is nothing.
+    /// Tag reported once it is acknowledged; 0 is none.
     tag: u8,
 }
 
@@ -39,7 +39,7 @@ const _: () = assert!(size_of::<Piece>() == 32);
 pub(crate) struct Output {
     pieces: VecDeque<Piece>,
     frames: VecDeque<u8>,
-    /// Where the first byte of `frames` stands among all of them, modulo 2^32.
+    /// Offset of the first byte of `frames`, modulo 2^32.
     base: u32,
     /// Offset of the first byte of the first piece.
     start: u64,
@@ -106,7 +106,7 @@ impl Output {
         }
     }
 
-    /// Forgets what stands before `offset`.
+    /// Drops the bytes before `offset`.
     pub(crate) fn acknowledged(&mut self, offset: u64, mut tell: impl FnMut(u8)) {
         while let Some(first) = self.pieces.front().filter(|first| first.end <= offset) {
             let frames = (first.end - self.start - u64::from(first.len)) as usize;
@@ -128,7 +128,7 @@ impl Output {
         }
     }
 
-    /// Writes the bytes from `offset` on; those of bodies are asked for.
+    /// Writes the bytes from `offset` on; bytes of bodies are fetched.
     pub(crate) fn fill(&self, offset: u64, out: &mut [u8], mut body: impl FnMut(Body, u64, &mut [u8])) {
         let mut index = match self.pieces.back() {
             // What is new is at the end.

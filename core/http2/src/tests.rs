@@ -200,7 +200,7 @@ impl End {
         Self { connection, sent: 0, acknowledged: 0, log: Vec::new(), seen: Vec::new() }
     }
 
-    /// What it has to send, at most so many bytes. Some of what was sent before is checked again.
+    /// Pending output, at most this number of bytes. Some earlier output is checked again.
     fn take(&mut self, most: usize) -> Vec<u8> {
         self.connection.flush();
         self.sent += self.connection.asked();

@@ -29,7 +29,7 @@ impl Code {
     pub const MISSING_SETTINGS: Self = Self(0x10a);
     /// A request that was not looked at: it may be sent again.
     pub const REQUEST_REJECTED: Self = Self(0x10b);
-    /// A request that nobody needs any more.
+    /// A request that is not needed any more.
     pub const REQUEST_CANCELLED: Self = Self(0x10c);
     /// A stream ended within a request.
     pub const REQUEST_INCOMPLETE: Self = Self(0x10d);
@@ -70,14 +70,14 @@ impl Code {
     }
 }
 
-/// What a peer did that ends its connection, or one request.
+/// A peer's violation that ends its connection, or one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fault {
-    /// What it is told.
+    /// Error code sent to it.
     pub code: Code,
-    /// What it did.
+    /// Description of the violation.
     pub why: &'static str,
-    /// Whether only the stream ends with it, and the connection goes on.
+    /// Whether only the stream ends with it, and the connection continues.
     pub of_stream: bool,
 }
 

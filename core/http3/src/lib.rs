@@ -1,4 +1,4 @@
-//! What HTTP/3 says on the streams of a QUIC connection, both ends, sans-IO. Source: RFC 9114, field compression: RFC 9204.
+//! HTTP/3 on the streams of a QUIC connection, both ends, sans-IO. Source: RFC 9114, field compression: RFC 9204.
 //!
 //! A [`Reader`] reads the stream of one request or of its response; a [`Peer`] reads the unidirectional streams of the other end.
 //! [`opening`], [`goaway`] and [`headers`] are what is written.

@@ -1,4 +1,4 @@
-//! What a peer can make a reader hold.
+//! Limits of a reader's memory.
 
 /// Bytes of a header block; a longer one is passed over, and its request or response is too large.
 pub const BLOCK: usize = 64 << 10;

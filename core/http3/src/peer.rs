@@ -1,4 +1,4 @@
-//! The unidirectional streams of the other end: its control stream, and those of QPACK (RFC 9114 section 6.2).
+//! The unidirectional streams of the other end: its control stream, and QPACK's (RFC 9114 section 6.2).
 
 use crate::fault::{Code, Fault};
 use crate::{frame, limits, varint};
@@ -24,12 +24,12 @@ mod setting {
     }
 }
 
-/// What the other end announces.
+/// Announced settings of the other end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// The size of a field section that it takes.
     pub field_section: u64,
-    /// The dynamic table it would keep; nobody here uses it.
+    /// Maximum size of its dynamic table; not used here.
     pub table_capacity: u64,
 }
 
@@ -39,7 +39,7 @@ impl Default for Settings {
     }
 }
 
-/// What a stream is.
+/// Kind of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// Its type has not come.
@@ -60,13 +60,13 @@ impl Kind {
 struct Stream {
     id: u64,
     kind: Kind,
-    /// What is not whole yet.
+    /// Incomplete input.
     held: Vec<u8>,
     /// Bytes left to pass over.
     skip: u64,
 }
 
-/// What becomes of a stream.
+/// Use of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Use {
     /// It is read on.
@@ -75,7 +75,7 @@ pub enum Use {
     Stop(Code),
 }
 
-/// The other end of a connection, as its unidirectional streams tell.
+/// The other end of a connection, by its unidirectional streams.
 #[derive(Debug)]
 pub struct Peer {
     role: Role,
@@ -95,12 +95,12 @@ impl Peer {
         Self { role, streams: Vec::new(), seen: 0, settings: None, goaway: None, goaways: 0, max_push: None }
     }
 
-    /// What it announced; none before it did.
+    /// Its announced settings; none before they arrive.
     pub fn settings(&self) -> Option<Settings> {
         self.settings
     }
 
-    /// The first request that it does not look at (of a server), if it said so; and how often it did.
+    /// The first request that it does not process (of a server), if announced; and the number of announcements.
     pub fn goaway(&self) -> (Option<u64>, u64) {
         (self.goaway, self.goaways)
     }
@@ -294,7 +294,7 @@ fn settings(mut payload: &[u8]) -> Result<Settings, Fault> {
     Ok(settings)
 }
 
-/// What QPACK's encoder of the other end says: only that there is no table (RFC 9204 section 4.3.1).
+/// Instructions of the other end's QPACK encoder: only that there is no table (RFC 9204 section 4.3.1).
 fn encoder(input: &[u8]) -> Result<&[u8], Fault> {
     match input.iter().all(|byte| *byte == 0x20) {
         true => Ok(&[]),
@@ -305,7 +305,8 @@ fn encoder(input: &[u8]) -> Result<&[u8], Fault> {
     }
 }
 
-/// What QPACK's decoder of the other end says: only that it gives a stream up (RFC 9204 section 4.4.2). Returns what is not whole.
+/// Instructions of the other end's QPACK decoder: only that it gives a stream up (RFC 9204 section 4.4.2). Returns the
+/// incomplete rest.
 fn decoder(mut input: &[u8]) -> Result<&[u8], Fault> {
     const LONGEST: usize = 11;
     while let Some(first) = input.first() {
@@ -327,7 +328,7 @@ fn decoder(mut input: &[u8]) -> Result<&[u8], Fault> {
     Ok(&[])
 }
 
-/// What an end writes first on a unidirectional stream of its own: that it is its control stream, and its settings.
+/// First bytes of an end's unidirectional stream: its type, control stream, and the settings.
 pub fn opening() -> Vec<u8> {
     let mut payload = Vec::new();
     let values = [

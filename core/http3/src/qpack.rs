@@ -7,5 +7,5 @@ mod fixed;
 pub use decode::decode;
 pub use encode::{Field, begin};
 
-/// Bytes a field counts beyond those of its name and value (RFC 9114 section 4.2.2).
+/// Bytes a field counts beyond its name and value (RFC 9114 section 4.2.2).
 pub const OVERHEAD: u32 = 32;

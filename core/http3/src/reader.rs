@@ -4,7 +4,7 @@ use crate::fault::{Code, Fault};
 use crate::{frame, limits, qpack, varint};
 use http2::{Head, Role};
 
-/// What a stream says.
+/// Piece of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece<'a> {
     /// A head: of the request, of the response, or of one before it (1xx).
@@ -35,7 +35,7 @@ enum Within {
     Data,
     /// One that is passed over; its fields are too many.
     LongHeaders,
-    /// One that nobody here knows (RFC 9114 section 9).
+    /// An unknown one (RFC 9114 section 9).
     Unknown,
 }
 
@@ -73,7 +73,7 @@ impl Reader {
         }
     }
 
-    /// The response has no body, whatever its length says: that of a HEAD.
+    /// The response has no body, regardless of its length: a response to HEAD.
     pub fn expect_no_body(&mut self) {
         self.bodiless = true;
     }
@@ -84,8 +84,8 @@ impl Reader {
         self.held.len()
     }
 
-    /// Reads on; what a head says is in `head`, until the next one comes. `None`: all of `input` is used up. A fault of the
-    /// stream alone leaves the connection as it was; nothing more of the stream may be read.
+    /// Reads on; a head's content is in `head`, until the next one. `None`: all of `input` is used up. A fault of the
+    /// stream alone leaves the connection unchanged; nothing more of the stream may be read.
     #[inline]
     pub fn read<'a>(&mut self, input: &mut &'a [u8], head: &mut Head) -> Result<Option<Piece<'a>>, Fault> {
         loop {
@@ -249,7 +249,7 @@ impl Reader {
         Ok(Piece::Head)
     }
 
-    /// The stream's sender has finished it: whether what it said is whole.
+    /// The stream's sender has finished it: checks that its data are complete.
     pub fn finish(&self) -> Result<(), Fault> {
         if self.within != Within::None || !self.held.is_empty() {
             return Err(Fault::frame("a stream that ends within a frame"));
@@ -280,7 +280,7 @@ pub fn headers(block: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(block);
 }
 
-/// Writes the header of a DATA frame with so many bytes, which follow.
+/// Writes the header of a DATA frame with this number of bytes, which follow.
 #[inline]
 pub fn data(len: u64, out: &mut Vec<u8>) {
     varint::write(frame::DATA, out);

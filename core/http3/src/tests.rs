@@ -2,7 +2,7 @@ use crate::qpack::{self, Field};
 use crate::*;
 use proptest::prelude::*;
 
-/// What a stream says, however it comes in pieces of `len`.
+/// Pieces of a stream, received in pieces of `len`.
 fn read(role: Role, bytes: &[u8], len: usize) -> Result<Vec<String>, Fault> {
     let (mut reader, mut head, mut said) = (Reader::new(role), Head::default(), Vec::<String>::new());
     for mut input in bytes.chunks(len.max(1)) {

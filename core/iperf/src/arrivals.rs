@@ -6,7 +6,7 @@ use units::Nanos;
 /// How far back it is known which packets came.
 const WINDOW: u64 = 8192;
 
-/// What came of a stream.
+/// Statistics of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Heard {
     /// Packets that came, each counted once.
@@ -43,7 +43,7 @@ impl Default for Arrivals {
 }
 
 impl Arrivals {
-    /// What came so far.
+    /// Statistics so far.
     pub fn heard(&self) -> Heard {
         self.heard
     }

@@ -2,9 +2,9 @@
 
 use units::Nanos;
 
-/// What a client sends first, so that the server learns its port; iperf3 writes it in the order of its own processor.
+/// First datagram of a client, so that the server learns its port; iperf3 writes it in its processor's byte order.
 pub const HELLO: u32 = 0x3637_3839;
-/// What the server answers.
+/// Reply of the server.
 pub const WELCOME: u32 = 0x3938_3736;
 
 /// Octets before the payload.

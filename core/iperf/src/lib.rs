@@ -1,5 +1,5 @@
-//! iperf3's protocol, as its versions 3.1 to 3.20 speak it: the states of a test, what client and server tell each other in
-//! JSON, the packets of UDP tests, when they are due, and the report that `-J` prints. Sans-IO.
+//! iperf3's protocol, as in its versions 3.1 to 3.20: the states of a test, the JSON exchanged by client and server,
+//! the packets of UDP tests, when they are due, and the report that `-J` prints. Sans-IO.
 //!
 //! There is no document of this protocol; everything here was seen between programs of version 3.12.
 //!
@@ -25,7 +25,7 @@ pub use results::{Results, StreamResult};
 pub use state::State;
 pub use test::{Direction, MOST_STREAMS, Role, Test, Transport, Until};
 
-/// Where servers listen unless told otherwise.
+/// Default port of servers.
 pub const PORT: u16 = 5201;
 
 /// Length of what names a test on all its connections: 36 characters and a zero octet.

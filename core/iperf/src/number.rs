@@ -12,7 +12,7 @@ use std::fmt;
 pub struct Number(pub i64);
 
 impl Number {
-    /// What is not known.
+    /// An unknown number.
     pub const UNKNOWN: Self = Self(-1);
 
     /// Without a sign; 0 if it is negative.

@@ -11,7 +11,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// So many bits per second in blocks of so many octets, `burst` at once.
+    /// This number of bits per second in blocks of this number of octets, `burst` together.
     pub fn new(bits_per_second: u64, block: u32, burst: u32) -> Self {
         let burst = u64::from(burst.max(1));
         let interval = burst as f64 * f64::from(block) * 8e9 / bits_per_second.max(1) as f64;

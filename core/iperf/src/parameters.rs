@@ -1,4 +1,4 @@
-//! What a client asks a server for, as it stands in JSON.
+//! A client's request to a server, in JSON.
 
 use crate::Number;
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// The parameters of a test. What is not listed is for the client alone, or for authentication, which is not spoken here.
+/// The parameters of a test. Others are for the client alone, or for authentication, which is not supported here.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Parameters {

@@ -5,18 +5,18 @@ use serde::Serialize;
 /// The whole report.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Report {
-    /// What was to be done.
+    /// Parameters.
     pub start: Start,
-    /// What was seen while it went on.
+    /// Figures during the test.
     pub intervals: Vec<Interval>,
-    /// What came of it.
+    /// Results.
     pub end: End,
     /// Why it ended before its time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }
 
-/// What was to be done.
+/// Parameters.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Start {
     /// The streams.
@@ -34,7 +34,7 @@ pub struct Start {
     /// The client, in a server's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accepted_connection: Option<Peer>,
-    /// What names the test on all its connections.
+    /// Identifier of the test on all its connections.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cookie: Option<String>,
     /// A word of the user's.
@@ -50,9 +50,9 @@ pub struct Start {
     pub target_bitrate: u64,
     /// The same, paced by the kernel.
     pub fq_rate: u64,
-    /// Size of sockets' buffers that was asked for, or 0.
+    /// Requested size of socket buffers, or 0.
     pub sock_bufsize: u64,
-    /// What the kernel gave, to send.
+    /// Actual size of the send buffer.
     pub sndbuf_actual: u64,
     /// And to receive.
     pub rcvbuf_actual: u64,
@@ -123,7 +123,7 @@ pub struct TestStart {
     pub fqrate: u64,
 }
 
-/// What streams did for some time. What does not apply is absent.
+/// Figures of streams for some time. Figures that do not apply are absent.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct Figures {
     /// The stream's number; absent in sums.
@@ -198,7 +198,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// What all of them did together, in the time of the first; `None` if there is none.
+    /// Sum of all, in the time of the first; `None` if there are none.
     pub fn sum<'a>(all: impl IntoIterator<Item = &'a Self>) -> Option<Self> {
         let mut all = all.into_iter();
         let first = all.next()?;
@@ -250,7 +250,7 @@ pub struct Interval {
     pub sum_bidir_reverse: Option<Figures>,
 }
 
-/// What both ends say of a stream.
+/// Results of a stream at both ends.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum EndStream {
@@ -268,7 +268,7 @@ pub enum EndStream {
     },
 }
 
-/// What came of it. Sums of tests in both directions are of the streams that the client sent; the others have names of their own.
+/// Results. Sums of tests in both directions cover the streams that the client sent; the others have separate names.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct End {
     /// Each stream.
@@ -276,10 +276,10 @@ pub struct End {
     /// Over UDP: how long was sent, and what was received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum: Option<Figures>,
-    /// What the senders say.
+    /// Senders' results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum_sent: Option<Figures>,
-    /// What the receivers say.
+    /// Receivers' results.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum_received: Option<Figures>,
     /// From the server: what it sent and received.
@@ -300,7 +300,7 @@ pub struct End {
     /// Of the receiver.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receiver_tcp_congestion: Option<String>,
-    /// What limited the test, as far as this end can tell: not in iperf3.
+    /// Limit of the test, as far as this end can determine it: not in iperf3.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
 }

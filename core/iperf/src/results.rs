@@ -1,4 +1,4 @@
-//! What the two ends tell each other of what they sent and received, as it stands in JSON.
+//! Results exchanged by the two ends, in JSON.
 
 use crate::Number;
 use serde::{Deserialize, Serialize};
@@ -18,14 +18,14 @@ pub struct Results {
     /// Congestion control of TCP.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub congestion_used: Option<String>,
-    /// What the server printed.
+    /// Output of the server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub server_output_text: Option<String>,
     /// One of each stream.
     pub streams: Vec<StreamResult>,
 }
 
-/// What one end knows of a stream.
+/// One end's results of a stream.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct StreamResult {

@@ -1,4 +1,4 @@
-//! What the two ends say on the control connection, an octet each.
+//! States exchanged by the two ends on the control connection, an octet each.
 
 /// A message of one octet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ impl State {
         Self::ServerError,
     ];
 
-    /// What an octet says.
+    /// Meaning of an octet.
     pub fn from_octet(octet: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|state| state.octet() == octet)
     }

@@ -23,18 +23,18 @@ pub enum Transport {
     Udp,
 }
 
-/// Who sends.
+/// Direction of the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     /// The client.
     Up,
     /// The server.
     Down,
-    /// Both, on streams of their own.
+    /// Both, on separate streams.
     Both,
 }
 
-/// What ends a test.
+/// End of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Until {
     /// Time, after what does not count.
@@ -45,7 +45,7 @@ pub enum Until {
     Blocks(u64),
 }
 
-/// What an end does with a stream.
+/// Role of an end on a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// It sends.
@@ -59,13 +59,13 @@ pub enum Role {
 pub struct Test {
     /// Over which protocol.
     pub transport: Transport,
-    /// Who sends.
+    /// Direction.
     pub direction: Direction,
     /// Streams in each direction.
     pub parallel: u32,
     /// Octets of a write, or of a UDP packet.
     pub block: u32,
-    /// What ends it.
+    /// End of the test.
     pub until: Until,
     /// Time at the beginning that does not count.
     pub omit: Nanos,
@@ -98,7 +98,7 @@ pub struct Test {
 }
 
 impl Test {
-    /// What each stream is at the client's end, in the order in which the client opens them.
+    /// Role of each stream at the client's end, in the order in which the client opens them.
     pub fn roles(&self) -> Vec<Role> {
         let of = |role| std::iter::repeat_n(role, self.parallel as usize);
         match self.direction {
@@ -113,7 +113,7 @@ impl Test {
         index as u64 + if index == 0 { 1 } else { 2 }
     }
 
-    /// As it is told to a server.
+    /// Parameters for a server.
     pub fn parameters(&self) -> Parameters {
         let (time, num, blocks) = match self.until {
             Until::Time(time) => (time.0 / 1_000_000_000, 0, 0),
@@ -150,10 +150,10 @@ impl Test {
         }
     }
 
-    /// What a client asks for.
+    /// Test for a client's request.
     ///
     /// # Errors
-    /// What of it can't be done, and why.
+    /// The unsupported parameter, and the reason.
     pub fn asked(asked: &Parameters) -> Result<Self, String> {
         let within = |name: &str, number: Number, least: u64, most: u64| match number.known() {
             Some(value) if (least..=most).contains(&value) => Ok(value),

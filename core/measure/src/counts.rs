@@ -20,7 +20,7 @@ impl Default for Moments {
 }
 
 impl Moments {
-    /// Adds a value so many times, at least once.
+    /// Adds a value this number of times, at least once.
     #[inline]
     pub(crate) fn add(&mut self, value: u64, times: u64) {
         self.samples += times;
@@ -75,18 +75,18 @@ impl DelayVariation {
     }
 }
 
-/// What is known of one stream's arrivals, but for the latency histogram.
+/// Counts of one stream's arrivals, except for the latency histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
     /// Packets received for the first time.
     pub received: u64,
-    /// Their bytes, as their arrivals say.
+    /// Their bytes, by their arrivals.
     pub bytes: u64,
     /// Packets received again.
     pub duplicates: u64,
     /// Packets received after one sent later (RFC 4737).
     pub reordered: u64,
-    /// Packets too far behind to tell late from duplicate; counted as lost.
+    /// Packets too far behind to distinguish late ones from duplicates; counted as lost.
     pub stale: u64,
     /// Packets more than [`crate::WINDOW`] ahead that no later packet confirmed: their number is wrong. Not received.
     pub rejected: u64,
@@ -151,7 +151,7 @@ impl Compact {
         self.add_squares(u128::from(value) * u128::from(value));
     }
 
-    /// Adds a value so many times, at least once.
+    /// Adds a value this number of times, at least once.
     #[inline(always)]
     pub(crate) fn add_times(&mut self, value: u64, times: u64) {
         self.min = self.min.min(value);
@@ -171,7 +171,7 @@ impl Compact {
         self.squares = [squares as u64, (squares >> 64) as u64];
     }
 
-    /// Adds zeros. What they add to sum and squares is nothing.
+    /// Adds zeros, which change neither sum nor squares.
     #[inline(always)]
     pub(crate) fn add_zeros(&mut self, times: u64) {
         self.min = if times > 0 { 0 } else { self.min };
@@ -191,7 +191,7 @@ impl Compact {
     }
 }
 
-/// What changes with every packet of a stream: two cache lines.
+/// Counts that change with every packet of a stream: two cache lines.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(align(128))]
 pub(crate) struct Row {
@@ -273,7 +273,7 @@ impl Row {
     }
 }
 
-/// What a healthy network never makes happen.
+/// Counts that stay zero on a healthy network.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Rare {
     pub(crate) duplicates: u64,

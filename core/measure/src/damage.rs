@@ -1,12 +1,12 @@
 //! Packets that arrived damaged, by what is wrong with them and where.
 //!
-//! Beside the recorder, like [`crate::Egress`]: whoever compared the packet says which row it counts in, and what was found.
+//! Beside the recorder, like [`crate::Egress`]: the caller that compared the packet gives its row, and the result.
 //!
 //! Not here: which kinds of damage there are, and which row is which stream's. Duplicates count, as often as they come.
 
 /// Kinds of damage.
 pub const DAMAGE_KINDS: usize = 7;
-/// Places that wrong bits are told apart by.
+/// Number of distinguished positions of wrong bits.
 pub const DAMAGE_PLACES: usize = 32;
 
 /// Damaged packets of one row.
@@ -62,7 +62,7 @@ impl Damages {
         self.rows[row].bits[place.min(DAMAGE_PLACES - 1)] += u64::from(bits);
     }
 
-    /// What was counted in a row.
+    /// Counts of a row.
     ///
     /// # Panics
     /// If there is no such row.

@@ -1,6 +1,6 @@
 //! Arrivals by the value of bits that a device may have changed, such as a DSCP or a VLAN priority.
 //!
-//! Beside the recorder, like [`crate::Paths`]: whoever read the frame gives each arrival the number of its row.
+//! Beside the recorder, like [`crate::Paths`]: the reader of the frame gives each arrival the number of its row.
 //!
 //! Not here: which bits these are, and which row is which value of which stream. Duplicates count, as often as they come.
 
@@ -80,7 +80,7 @@ impl Egress {
         seen.for_each(|(row, other)| row.merge(other));
     }
 
-    /// What was counted in row `row`, from 1 on; `None` if nothing was.
+    /// Counts of row `row`, from 1 on; `None` if there are none.
     pub fn row(&self, row: u32) -> Option<&EgressCounts> {
         self.rows.get((row as usize).wrapping_sub(1)).filter(|row| row.latency.samples > 0)
     }

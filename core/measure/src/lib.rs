@@ -1,8 +1,8 @@
-//! What became of every test packet: loss, order, duplicates, latency, jitter and inter-arrival, for each stream.
+//! Fate of every test packet: loss, order, duplicates, latency, jitter and inter-arrival, for each stream.
 //!
-//! A [`Recorder`] belongs to one worker. What it has counted since the last look is a [`Table`] that is swapped for an
-//! empty one in no time, so looking never disturbs the worker; tables add up over intervals and workers to [`Totals`].
-//! What must survive the swap (which sequence number is next, when the last packet came) stays in the recorder.
+//! A [`Recorder`] belongs to one worker. Its counts since the last swap are a [`Table`] that is exchanged for an empty
+//! one in no time, so reading never disturbs the worker; tables add up over intervals and workers to [`Totals`]. State
+//! that must survive the swap (the next sequence number, the time of the last packet) stays in the recorder.
 //!
 //! Not here: clocks, frames, and how many packets were sent; loss is what its owner makes of both counts.
 //!

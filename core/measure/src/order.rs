@@ -13,7 +13,7 @@ const WORDS: usize = WINDOW as usize / 64;
 /// This many stale numbers in a row, each above the last, are where the lane is.
 pub const RESYNC: u32 = 64;
 
-/// What an arrival turned out to be.
+/// Class of an arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArrivalOrder {
     /// As expected, or after a gap.
@@ -23,9 +23,9 @@ pub enum ArrivalOrder {
     Reordered(u64),
     /// Received before.
     Duplicate,
-    /// More than [`WINDOW`] behind: whether it is late or a duplicate can't be told any more.
+    /// More than [`WINDOW`] behind: late ones and duplicates can't be distinguished any more.
     Stale,
-    /// More than [`WINDOW`] ahead: the next arrival tells whether the lane is there.
+    /// More than [`WINDOW`] ahead: the next arrival decides whether the lane is there.
     Held,
 }
 
@@ -41,17 +41,17 @@ pub(crate) struct Held {
     pub(crate) at: Nanos,
 }
 
-/// What became of a held arrival.
+/// Fate of a held arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Settled {
-    /// The lane went on behind it: it is the next in order.
+    /// The lane continued after it: it is the next in order.
     Confirmed(Held),
-    /// The lane went on where it was.
+    /// The lane continued where it was.
     Rejected,
 }
 
-/// What a lane without loss does not need: the missing sequence numbers of the last [`WINDOW`], as bits, and what is in
-/// doubt.
+/// State that a lane without loss does not need: the missing sequence numbers of the last [`WINDOW`], as bits, and the
+/// number in doubt.
 #[derive(Debug, Clone)]
 struct Missing {
     bits: [u64; WORDS],
@@ -101,7 +101,7 @@ impl Missing {
     }
 }
 
-/// Where a lane's sequence stands.
+/// Position of a lane's sequence.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lane {
     /// NextExp of RFC 4737: one more than the highest sequence number seen.
@@ -127,7 +127,7 @@ impl Lane {
         (1..WINDOW.min(newest + 1)).take_while(|back| missing.has(newest - back)).count() as u64
     }
 
-    /// Decides on the held number, if there is one, by the number that arrived after it; to be asked before
+    /// Decides on the held number, if there is one, by the number that arrived after it; must be called before
     /// [`Self::arrived`]. A reordered neighbour confirms, too.
     pub(crate) fn settle(&mut self, low: u32) -> Option<Settled> {
         let held = self.missing.as_mut()?.held.take()?;
@@ -139,7 +139,7 @@ impl Lane {
         Some(Settled::Confirmed(held))
     }
 
-    /// The held arrival, if there is one, confirmed: nothing speaks against it any more.
+    /// The held arrival, if there is one, confirmed: nothing contradicts it any more.
     pub(crate) fn settle_last(&mut self) -> Option<Held> {
         let held = self.missing.as_mut()?.held.take()?;
         self.advance(held.sequence);
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
     use ArrivalOrder::{Duplicate, InOrder, Reordered, Stale};
 
-    /// What became of a number, and before it of a held one.
+    /// Class of a number, and before it the fate of a held one.
     fn take(lane: &mut Lane, low: u32) -> (Option<Settled>, ArrivalOrder) {
         if lane.are_next(low, 1) {
             return (None, InOrder);

@@ -1,8 +1,9 @@
 //! When too few of a stream's packets arrived: outages, from samples of all workers.
 //!
-//! Packets are looked at by sampling intervals (RFC 6412 section 3.7): of those sent in one, so many arrived. An outage begins
-//! with the first interval whose share is below a threshold, and is over with the first one behind it whose share is not. Where an outage
-//! begins or ends within an interval, the share says where: of a link that is cut, the packets sent before the cut arrived.
+//! Packets are evaluated by sampling intervals (RFC 6412 section 3.7): of those sent in one, a share arrived. An outage
+//! begins with the first interval whose share is below a threshold, and is over with the first one behind it whose
+//! share is not. If an outage begins or ends within an interval, the share shows where: for a link that is cut, the
+//! packets sent before the cut arrived.
 //!
 //! Invariant: an interval is judged once, after all that may still arrive of it has.
 
@@ -16,7 +17,7 @@ const KEPT: usize = 100;
 /// Packets of a stream without loss that an interval has at least: then one of them is no more than this part of it.
 const INTERVAL_PACKETS: u64 = 20;
 
-/// What counts as an outage.
+/// Definition of an outage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OutageRule {
     /// Share of packets, in millionths, below which there is an outage.
@@ -120,12 +121,12 @@ impl Outages {
         }
     }
 
-    /// What counts as one.
+    /// Its definition.
     pub fn rule(&self) -> OutageRule {
         self.rule
     }
 
-    /// Adds a worker's sample. What comes after its interval was judged came too late.
+    /// Adds a worker's sample. Samples after the verdict on their interval are too late.
     pub fn add(&mut self, sample: Sample) {
         let number = sample.number / self.rule.samples;
         if number >= self.next {
@@ -229,7 +230,7 @@ mod tests {
 
     const RULE: OutageRule = OutageRule { threshold_ppm: 950_000, samples: 1 };
 
-    /// Outages of a stream of which `arrived` says how many of 100 packets did, millisecond by millisecond.
+    /// Outages of a stream of which `arrived` gives the number of received packets in 100, millisecond by millisecond.
     fn outages(arrived: &[u32]) -> Outages {
         let mut outages = Outages::new(RULE);
         for (number, received) in (0..).zip(arrived) {

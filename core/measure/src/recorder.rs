@@ -40,7 +40,7 @@ impl Arrival {
     }
 }
 
-/// What was counted since the last swap: one row for each stream.
+/// Counts since the last swap: one row for each stream.
 #[derive(Debug, Clone)]
 pub struct Table {
     /// Packets that no pause touched; all packets if there is no `touched`.
@@ -64,8 +64,8 @@ pub const KEPT_APART_MAX: usize = 16_384;
 
 /// A latency histogram of each stream.
 ///
-/// The same bucket of all streams lies together: packets of a burst have much the same latency, so many streams share
-/// cache lines, and memory that no latency has come to is never touched.
+/// The same bucket of all streams lies together: packets of a burst have much the same latency, so that many streams
+/// share cache lines, and memory of unused latencies is never touched.
 #[derive(Debug, Clone)]
 pub(crate) struct Latencies {
     pub(crate) scale: Option<Scale>,
@@ -85,7 +85,7 @@ struct Bucket {
     first: usize,
 }
 
-/// Streams whose counts are looked at together: those of a bucket are a page of memory.
+/// Number of streams whose counts are read together: their counts in a bucket are a page of memory.
 const TOGETHER: usize = 1024;
 
 impl Latencies {
@@ -123,7 +123,7 @@ impl Latencies {
         0
     }
 
-    /// The buckets that have counts, and those of all streams.
+    /// The buckets with counts, and the counts of all streams.
     fn used(&self) -> impl Iterator<Item = (usize, &[u32])> + Clone {
         let used = (0..).zip(&self.used).filter(|(_, used)| **used).map(|(bucket, _)| bucket);
         used.map(|bucket: usize| (bucket, &self.counts[bucket * self.streams..][..self.streams]))
@@ -196,7 +196,7 @@ impl Table {
         }
     }
 
-    /// What was counted of a stream.
+    /// Counts of a stream.
     pub fn counts(&self, stream: usize) -> Counts {
         let undisturbed = self.undisturbed(stream);
         self.touched.as_ref().map_or(undisturbed, |touched| undisturbed.with_touched(&touched.rows[stream]))
@@ -223,7 +223,7 @@ impl Table {
     }
 }
 
-/// What lasts from packet to packet: of a lane its sequence; of a stream, kept with its first lane, the last arrival.
+/// State kept from packet to packet: of a lane its sequence; of a stream, kept with its first lane, the last arrival.
 #[derive(Debug, Clone, Default)]
 #[repr(align(64))]
 struct State {
@@ -304,7 +304,7 @@ struct Excess {
 }
 
 impl Excess {
-    /// What is left of it after so many packets: a sixteenth goes with each.
+    /// Remainder after this number of packets: each takes a sixteenth.
     fn at(self, seen: u64) -> f64 {
         let since = i32::try_from(seen.saturating_sub(self.seen)).unwrap_or(i32::MAX);
         self.jitter_16 * (15.0f64 / 16.0).powi(since)
@@ -350,7 +350,7 @@ impl Recorder {
         unknown
     }
 
-    /// The same, but each arrival has an instant of its own, in the same order.
+    /// The same, but each arrival has a separate instant, in the same order.
     #[inline]
     pub fn record_each(&mut self, arrivals: &[Arrival], instants: &[Nanos]) -> u64 {
         debug_assert_eq!(arrivals.len(), instants.len());
@@ -546,7 +546,7 @@ impl Recorder {
         taken
     }
 
-    /// Exchanges what was counted for `empty`. If that has more rows, there are so many streams from now on.
+    /// Exchanges the counts for `empty`. If that has more rows, it sets the number of streams from now on.
     ///
     /// # Panics
     /// If `empty` has fewer rows, or another scale.
@@ -560,7 +560,7 @@ impl Recorder {
         std::mem::swap(&mut self.table, empty);
     }
 
-    /// RFC 3550 jitter of each stream as it stands.
+    /// Current RFC 3550 jitter of each stream.
     pub fn jitter(&self) -> impl Iterator<Item = Jitter> {
         let firsts = self.states.iter().step_by(self.lanes.max(1));
         firsts.map(|s| Jitter::new(s.last.jitter_16 as f64 / 16.0, s.last.seen))

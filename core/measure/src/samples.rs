@@ -12,7 +12,7 @@ use units::Nanos;
 /// The time that a sample is about.
 pub const SAMPLE: Nanos = Nanos::from_millis(1);
 
-/// Samples of a stream that have a place of their own: a quarter of a second of them.
+/// Number of a stream's samples with separate places: a quarter of a second.
 const PLACES: usize = 256;
 
 /// Packets of a stream that were sent in one millisecond.
@@ -101,7 +101,7 @@ impl Samples {
         self.others.clear();
     }
 
-    /// The samples of a stream, in no order; those of one millisecond may come in parts.
+    /// The samples of a stream, in no order; samples of one millisecond may come in parts.
     pub fn of(&self, stream: usize) -> impl Iterator<Item = Sample> {
         let rows = self.rows.iter().skip(stream * PLACES).take(PLACES).filter(|sample| !sample.is_empty());
         let others = self.others.iter().filter(move |(own, _)| *own as usize == stream);

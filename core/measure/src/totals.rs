@@ -40,10 +40,10 @@ pub struct StreamTotals {
     pub undisturbed: Option<Box<Undisturbed>>,
 }
 
-/// What is known of packets that no pause of the tester touched.
+/// Counts of packets that no pause of the tester touched.
 #[derive(Debug, Clone)]
 pub struct Undisturbed {
-    /// Counts and moments. Duplicates and the like are those of all packets.
+    /// Counts and moments. Duplicates and the like cover all packets.
     pub counts: Counts,
     /// Latency, ns; `None` if no histogram is kept.
     pub latency: Option<SparseHistogram>,
@@ -195,7 +195,7 @@ mod tests {
         assert_eq!(recorder.record(&strange, Nanos(0)), 2);
     }
 
-    /// Two recorders of the same packets, one of which is told of pauses; what both found.
+    /// Two recorders of the same packets, one of which is notified of pauses; the results of both.
     fn with_pauses(packets: &[(u32, u64, u64)], pauses: &[(usize, u64)]) -> (Recorder, [StreamTotals; 2]) {
         let scale = Some(Scale::FINE);
         let mut recorders = [0, 1].map(|_| Recorder::new(Table::new(1, scale), 1));
@@ -282,7 +282,7 @@ mod tests {
             }
         }
 
-        /// Each stream has the histogram of its own packets, however many there are and over several tables.
+        /// Each stream has the histogram of its packets, for any number of them and over several tables.
         #[test]
         fn streams_keep_their_latencies_apart(
             packets in proptest::collection::vec((0u32..3_000, 0u64..1 << 40), 0..300),

@@ -97,7 +97,7 @@ fn kind(magic: [u8; 4]) -> Result<(ByteOrder, u64), PcapError> {
     })
 }
 
-/// What the file's header says; `None` if it is cut short.
+/// Content of the file's header; `None` if it is truncated.
 fn interface(mut fields: Fields<'_>) -> Option<Result<Interface, PcapError>> {
     let (major, minor) = (fields.u16()?, fields.u16()?);
     let (_zone, _accuracy) = (fields.u32()?, fields.u32()?);

@@ -10,13 +10,13 @@ pub enum PcapError {
     Io {
         /// Bytes that were read before.
         position: u64,
-        /// What the reader says.
+        /// Error of the reader.
         source: io::Error,
     },
     /// The file is no capture.
     #[error("not a pcap or pcapng file: {reason}")]
     NotACapture {
-        /// What it is instead.
+        /// Actual content.
         reason: String,
     },
     /// A compressed file unpacks to too much.
@@ -28,7 +28,7 @@ pub enum PcapError {
     /// The file's header, before any packet, is wrong.
     #[error("file header: {reason}")]
     Header {
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// A record of a pcap file is wrong.
@@ -38,7 +38,7 @@ pub enum PcapError {
         number: u64,
         /// Where it begins.
         position: u64,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
     /// A block of a pcapng file is wrong.
@@ -48,7 +48,7 @@ pub enum PcapError {
         number: u64,
         /// Where it begins.
         position: u64,
-        /// What is wrong.
+        /// Description of the error.
         reason: String,
     },
 }

@@ -4,12 +4,12 @@
 //!
 //! Not here: opening files, what to do with the packets, and what is in them.
 //!
-//! Writing is the library's. Reading is not: `pcap-file` 2.0 takes every pcapng time for nanoseconds whatever
-//! `if_tsresol` says, swaps the halves of some of them, refuses option lists without an end mark and texts that are not
-//! UTF-8, and says neither where nor why.
+//! Writing uses the library. Reading does not: `pcap-file` 2.0 takes every pcapng time for nanoseconds regardless of
+//! `if_tsresol`, swaps the halves of some of them, refuses option lists without an end mark and texts that are not
+//! UTF-8, and reports neither place nor reason.
 //!
-//! Invariants: reading never panics, and takes memory in proportion to the bytes that are there, not to what lengths in
-//! them claim. What is written is read back the same.
+//! Invariants: reading never panics, and takes memory in proportion to the bytes that are there, not to the lengths in
+//! them. Written files are read back the same.
 
 #![forbid(unsafe_code)]
 
@@ -29,7 +29,7 @@ use source::Source;
 use std::io::Read;
 use units::Nanos;
 
-/// A packet as it stands in a file.
+/// A packet of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// When it was captured, since 1970-01-01 UTC or whatever the file's clock begins with.
@@ -38,20 +38,20 @@ pub struct Record {
     pub interface: u32,
     /// Length of the packet on the link, bytes: more than `bytes` has if only its beginning was captured.
     pub original_len: u32,
-    /// What was captured.
+    /// Captured bytes.
     pub bytes: Vec<u8>,
 }
 
 /// Where packets were captured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
-    /// What packets begin with, as numbered by tcpdump.org: 1 is Ethernet.
+    /// Link-layer header type, as numbered by tcpdump.org: 1 is Ethernet.
     pub link_type: u16,
     /// Its name, if the file has one.
     pub name: Option<String>,
     /// Most bytes captured of a packet; 0 if there is no limit.
     pub snap_len: u32,
-    /// Bytes of frame check sequence at the end of each whole packet, if the file says there are any.
+    /// Bytes of frame check sequence at the end of each whole packet, if the file declares any.
     pub fcs_bytes: u8,
 }
 
@@ -62,7 +62,7 @@ pub struct Capture {
     pub interfaces: Vec<Interface>,
     /// The packets, in the order of the file, which need not be that of time.
     pub records: Vec<Record>,
-    /// What is odd about the file, in sentences for people: each kind of oddity once.
+    /// Warnings about the file, in sentences for people: one of each kind.
     pub warnings: Vec<String>,
 }
 
@@ -78,13 +78,13 @@ const UNPACKED_MAX: u64 = 1 << 30;
 
 /// Reads a whole pcap or pcapng file, also one compressed by gzip. No need to buffer `bytes`.
 ///
-/// A file that ends within its last record loses that record and gets a warning. Everything else that is wrong is an
-/// error, for what stands behind it can't be found or trusted.
+/// A file that ends within its last record loses that record and gets a warning. Every other fault is an error, because
+/// the records after it can't be found or trusted.
 pub fn read(bytes: impl Read) -> Result<Capture, PcapError> {
     read_within(bytes, UNPACKED_MAX)
 }
 
-/// The same with so many bytes unpacked at most.
+/// The same with at most this number of unpacked bytes.
 fn read_within(bytes: impl Read, unpacked_max: u64) -> Result<Capture, PcapError> {
     let mut source = Source::new(bytes);
     let magic = source.magic()?;
@@ -103,7 +103,7 @@ fn read_within(bytes: impl Read, unpacked_max: u64) -> Result<Capture, PcapError
     capture
 }
 
-/// What gzip files begin with (RFC 1952 section 2.3.1).
+/// First bytes of gzip files (RFC 1952 section 2.3.1).
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 fn plain(source: &mut Source<impl Read>, magic: [u8; 4]) -> Result<Capture, PcapError> {

@@ -69,8 +69,8 @@ pub struct Framed<'r> {
     pub was_without_length: bool,
 }
 
-/// The Ethernet frame of a captured packet. One of another kind of link gets an Ethernet header with addresses of our own,
-/// but for the source that a cooked capture tells.
+/// The Ethernet frame of a captured packet. A packet of another link type gets an Ethernet header with locally made
+/// addresses, except for the source in a cooked capture.
 pub fn frame<'r>(capture: &Capture, record: &'r Record) -> Result<Framed<'r>, NoFrame> {
     let interface = capture.interfaces.get(record.interface as usize);
     let interface = interface.ok_or(NoFrame::NoInterface(record.interface))?;

@@ -12,7 +12,7 @@ const OBSOLETE_PACKET: u32 = 2;
 const SIMPLE_PACKET: u32 = 3;
 const ENHANCED_PACKET: u32 = 6;
 
-/// What a section header has behind its length if the numbers are in the order they are read in.
+/// Field after a section header's length if the byte order is the reader's.
 const BYTE_ORDER: u32 = 0x1a2b_3c4d;
 
 const NAME: u16 = 2;
@@ -31,7 +31,7 @@ const NO_INTERFACE: &str = "packets of interfaces that their section does not ha
 pub(crate) const NO_TIME: &str =
     "simple packet blocks have no time; their packets got that of the packet before them, or 0";
 
-/// How an interface tells time.
+/// Time resolution of an interface.
 #[derive(Debug, Clone, Copy)]
 struct Timescale {
     /// `if_tsresol`: units are 10⁻ⁿ s, or 2⁻ⁿ s if the highest bit is set.

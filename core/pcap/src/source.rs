@@ -3,7 +3,7 @@
 use crate::PcapError;
 use std::io::{BufReader, Read};
 
-/// What a file is read from.
+/// Source of a file.
 pub(crate) struct Source<R: Read> {
     pub(crate) reader: BufReader<R>,
     /// Bytes read so far.

@@ -30,7 +30,7 @@ pub enum Direction {
 pub struct Packet<'a> {
     /// When, since 1970-01-01 UTC.
     pub at: Nanos,
-    /// What [`PcapngWriter::add_interface`] returned; a pcap file has only one.
+    /// Return value of [`PcapngWriter::add_interface`]; a pcap file has only one.
     pub interface: u32,
     /// Which way it went, if known; a pcap file has no place for it.
     pub direction: Option<Direction>,
@@ -49,13 +49,13 @@ pub struct NewInterface<'a> {
     pub link_type: u16,
     /// Most bytes written of a packet; 0 if there is no limit.
     pub snap_len: u32,
-    /// What chose the packets, in libpcap's words.
+    /// Capture filter, in libpcap's syntax.
     pub filter: Option<&'a str>,
     /// Anything, for people.
     pub comment: Option<&'a str>,
 }
 
-/// What was counted on an interface since the capture began.
+/// Statistics of an interface since the capture began.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Statistics {
     /// When the capture began, since 1970-01-01 UTC.
@@ -147,7 +147,7 @@ impl<W: Write> PcapngWriter<W> {
         self.written
     }
 
-    /// What it writes to.
+    /// Its output.
     pub fn get_mut(&mut self) -> &mut W {
         self.writer.get_mut()
     }

@@ -1,5 +1,5 @@
-//! Files go both ways between this room and tcpdump, editcap, capinfos and tshark. What is not installed is left out,
-//! and a line says so.
+//! Files are exchanged both ways between this crate and tcpdump, editcap, capinfos and tshark. Programs that are not
+//! installed are left out, with a line of output.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stderr)]
 
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use units::Nanos;
 
-/// A folder of its own, gone when the test ends.
+/// A temporary folder, removed when the test ends.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -30,7 +30,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a program prints; `None` if it is not installed.
+/// Output of a program; `None` if it is not installed.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let Ok(output) = Command::new(program).args(arguments).output() else {
         eprintln!("{program} is not installed: left out");

@@ -5,21 +5,21 @@
 //!
 //! Invariant: a state is a function of the first one and the number of draws, computed in a few steps.
 
-/// What a state is multiplied by for the next one.
+/// Multiplier of a state.
 pub const FACTOR: u32 = 214_013;
-/// What is added then.
+/// Increment of a state.
 pub const ADDEND: u32 = 2_531_011;
 /// How far the bits of a draw are shifted in the state.
 pub const SHIFT: u32 = 16;
 /// The bits of a draw.
 pub const DRAW_MASK: u32 = 0x7fff;
 
-/// What so many draws do to a state: it is multiplied, then something is added, modulo 2^32.
+/// Effect of a number of draws on a state: a multiplication, then an addition, modulo 2^32.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Jump {
-    /// What the state is multiplied by.
+    /// Multiplier.
     pub factor: u32,
-    /// What is added then.
+    /// Increment.
     pub addend: u32,
 }
 
@@ -37,7 +37,7 @@ const POWERS: [Jump; 32] = {
 };
 
 impl Jump {
-    /// A jump by so many draws. All states come again after 2^32.
+    /// A jump by this number of draws. The sequence of states repeats after 2^32.
     pub fn by(draws: u64) -> Self {
         let mut jump = Self { factor: 1, addend: 0 };
         let mut rest = draws as u32;
@@ -72,7 +72,7 @@ pub fn number(state: u32, bytes: u8) -> u64 {
     })
 }
 
-/// Draws for a number of so many bytes.
+/// Number of draws for a number of this size.
 pub fn draws(bytes: u8) -> u32 {
     u32::from(bytes).div_ceil(2)
 }
@@ -81,7 +81,7 @@ pub fn draws(bytes: u8) -> u32 {
 mod tests {
     use super::*;
 
-    /// What the C library that made it popular draws behind `srand(1)`.
+    /// Output of the well-known C library's generator after `srand(1)`.
     #[test]
     fn is_the_known_generator() {
         let mut state = 1;

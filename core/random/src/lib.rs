@@ -12,7 +12,7 @@
 pub mod lcg;
 pub mod permutation;
 
-/// What the state of the generator grows by from one number to the next.
+/// Increment of the generator's state.
 pub const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 /// The right shifts of [`mix`], in order.
 pub const SHIFTS: [u32; 3] = [30, 27, 31];

@@ -1,4 +1,4 @@
-//! Random orders: which of so many things comes at each place, computed for that place alone.
+//! Random orders: the item at each place, computed for that place alone.
 //!
 //! A Feistel network (Luby, Rackoff, SIAM J. Computing 1988) of six rounds over the rows and columns of a table that is
 //! nearly square and has at most a row more than needed; numbers beyond the end walk on until they are in it.
@@ -7,7 +7,7 @@
 
 use crate::{FACTORS, below};
 
-/// An order of so many numbers.
+/// An order of this number of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Permutation {
     len: u64,
@@ -94,7 +94,7 @@ mod tests {
         assert!((0..1_000).all(|at| longest.at(at, u64::MAX - 1 - at) < u64::MAX));
     }
 
-    /// Each number is as likely at each place, and neighbours say nothing of each other.
+    /// Each number is equally likely at each place, and neighbours are independent.
     #[test]
     fn orders_are_random() {
         for len in [5u64, 16, 40, 200] {

@@ -1,16 +1,16 @@
-//! Which known word a misspelt one stands for, and the sentence that says so.
+//! Finds the known word meant by a misspelt one, and words the suggestion.
 //!
 //! Not here: what is done with a word; nothing is corrected silently.
 
 #![forbid(unsafe_code)]
 
-/// Words of a list that are all told.
+/// Maximum length of a list that is shown whole.
 const LISTED_MAX: usize = 40;
-/// Words that are told of a longer one.
+/// Number of words shown of a longer one.
 const LISTED_OF_MANY: usize = 8;
 
-/// What is said of a word that is none of those allowed: `unknown header 'ipv5'; did you mean 'ipv4'? Allowed: ipv4, ipv6`. Of a long
-/// list only the words most like it are told.
+/// Message about an unknown word: `unknown header 'ipv5'; did you mean 'ipv4'? Allowed: ipv4, ipv6`. Of a long list
+/// only the most similar words are shown.
 pub fn unknown(noun: &str, given: &str, allowed: &[&str]) -> String {
     let nearest = did_you_mean(given, allowed.iter().copied());
     let stop = if nearest.is_empty() { "." } else { "" };

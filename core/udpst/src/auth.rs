@@ -1,12 +1,12 @@
-//! Who sends a control packet (RFC 9946): HMAC-SHA-256 over the packet, with keys for each direction that are derived from a
-//! shared key and the time of the client's request (NIST SP 800-108, counter mode).
+//! Authentication of control packets (RFC 9946): HMAC-SHA-256 over the packet, with keys for each direction that are
+//! derived from a shared key and the time of the client's request (NIST SP 800-108, counter mode).
 
 use sha2::{Digest, Sha256};
 
-/// What ends each control packet, but for a reserved octet and the checksum behind it.
+/// End of each control packet, before a reserved octet and the checksum.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Auth {
-    /// 0: nobody proves who he is; 1: control packets are authenticated.
+    /// 0: no authentication; 1: control packets are authenticated.
     pub mode: u8,
     /// Seconds since 1970.
     pub time: u32,
@@ -59,7 +59,7 @@ impl Keys {
     }
 }
 
-/// A control packet that says who sent it.
+/// A control packet with authentication.
 #[derive(Debug)]
 pub struct Sealed;
 
@@ -77,7 +77,7 @@ impl Sealed {
         }
     }
 
-    /// Whether somebody who has the key sent it.
+    /// Whether its sender has the key.
     pub fn is_genuine(packet: &[u8], key: &[u8; 32]) -> bool {
         let Some(auth) = Auth::read(packet) else { return false };
         let mut bare = packet.to_vec();

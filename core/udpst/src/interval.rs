@@ -34,7 +34,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// What a status says of one.
+    /// Sub-interval of a status.
     pub fn of(counts: &SubInterval, is_v6: bool) -> Self {
         let seconds = f64::from(counts.micros) / 1e6;
         let bytes = counts.bytes + u64::from(counts.datagrams) * headers(is_v6);
@@ -56,7 +56,7 @@ impl Interval {
     }
 }
 
-/// What a path carried in one direction.
+/// Capacity of a path in one direction.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Capacity {
     /// `to_server` or `from_server`.
@@ -72,7 +72,7 @@ pub struct Capacity {
     pub mean_bps_ip: Option<f64>,
     /// Shortest round trip that the receiver saw, ms.
     pub round_trip_min_ms: Option<f64>,
-    /// What kept it from being more, where that is known.
+    /// Limit of the capacity, if known.
     pub limited_by: Option<String>,
     /// The intervals.
     pub intervals: Vec<Interval>,

@@ -2,8 +2,8 @@
 //! their authentication, the table of sending rates, the search for the highest one (ITU-T Y.1540 Annex B, Broadband Forum
 //! TR-471), and what a receiver counts. Sans-IO.
 //!
-//! The server has the table and the search, whichever way load goes. It sends load by them, or tells the client in each
-//! status how to send.
+//! The server has the table and the search, for either direction of load. It sends load by them, or instructs the
+//! client in each status how to send.
 //!
 //! Not here: sockets, threads and clocks (`between`).
 
@@ -29,7 +29,7 @@ pub use search::{Heard, Search};
 
 /// Port that servers listen at.
 pub const PORT: u16 = 24601;
-/// Version of the protocol that is spoken: RFC 9946's.
+/// Supported version of the protocol: RFC 9946's.
 pub const VERSION: u16 = 20;
 
 /// Shortest and longest test, s.

@@ -1,13 +1,13 @@
-//! What a receiver of load counts, and tells its sender.
+//! Counters of a load's receiver, and its reports to the sender.
 
 use crate::packet::{Load, NONE, Stamp, Status, SubInterval};
 use crate::rate::Rate;
 use units::Nanos;
 
-/// Numbers that are remembered to tell packets that come late from those that come again.
+/// Numbers that are remembered to distinguish late packets from duplicates.
 const REMEMBERED: usize = 32;
 
-/// What came since the beginning.
+/// Counters since the beginning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Receipts {
     /// Packets of load.
@@ -193,7 +193,7 @@ impl Meter {
         self.trial.errors
     }
 
-    /// What came in all.
+    /// Total counters.
     pub fn receipts(&self) -> Receipts {
         self.receipts
     }

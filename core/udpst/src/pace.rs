@@ -22,7 +22,7 @@ pub struct Pace {
     is_v6: bool,
     next: [Nanos; 2],
     random: u32,
-    /// Bursts that were due, and those of them that were given up.
+    /// Bursts that were due, and the ones that were given up.
     due: u64,
     given_up: u64,
 }
@@ -47,7 +47,7 @@ impl Pace {
         }
     }
 
-    /// What is due at `now`, in `bursts`.
+    /// Bursts due at `now`, in `bursts`.
     pub fn take(&mut self, now: Nanos, bursts: &mut Vec<Burst>) {
         bursts.clear();
         let Rate { interval_1, payload_1, burst_1, interval_2, payload_2, burst_2, addition_2 } = self.rate;
@@ -115,7 +115,7 @@ mod tests {
 
     const TABLE: Table = Table { jumbo: false, full_mtu: false };
 
-    /// Bits per second at the IP layer over so many looks, `step` apart.
+    /// Bits per second at the IP layer over this number of polls, `step` apart.
     fn sent(rate: Rate, step: u64, looks: u64) -> u64 {
         let (mut pace, mut bursts, mut bytes) = (Pace::new(rate, false, Nanos(0)), Vec::new(), 0);
         for look in 0..looks {

@@ -1,5 +1,5 @@
-//! The packets (RFC 9946), all numbers in network byte order. Whoever reads one gets what its fields say; what makes sense is
-//! for those to judge who know the test.
+//! The packets (RFC 9946), all numbers in network byte order. A reader returns the fields; their validity is judged by
+//! the code that knows the test.
 
 use crate::auth::Auth;
 use crate::rate::Rate;
@@ -10,24 +10,24 @@ pub const NONE: u32 = u32::MAX;
 /// Octets of the head of a packet of load.
 pub const LOAD: usize = 32;
 
-/// What a packet is, by its first two octets.
+/// Kind of a packet, by its first two octets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Kind {
-    /// A test is asked for, or the answer.
+    /// Setup request, or response.
     Setup = 0xACE1,
-    /// How the test is to be made, or the answer.
+    /// Activation request, or response.
     Activation = 0xACE2,
-    /// Opens a way through firewalls; it has no answer.
+    /// Opens a way through firewalls; it has no response.
     Null = 0xDEAD,
     /// Load.
     Load = 0xBEEF,
-    /// What the receiver of load counted.
+    /// Counters of the load's receiver.
     Status = 0xFEED,
 }
 
 impl Kind {
-    /// What a packet says it is.
+    /// Kind of a packet.
     pub fn of(packet: &[u8]) -> Option<Self> {
         let kind = u16::from_be_bytes(*packet.first_chunk()?);
         [Self::Setup, Self::Activation, Self::Null, Self::Load, Self::Status]
@@ -52,7 +52,7 @@ pub mod refusal {
     pub const NONE: u8 = 0;
     /// Agreed to.
     pub const AGREED: u8 = 1;
-    /// The version of the protocol is not spoken.
+    /// The version of the protocol is not supported.
     pub const VERSION: u8 = 2;
     /// Client and server must agree on datagrams above the usual MTU.
     pub const JUMBO: u8 = 3;
@@ -97,7 +97,7 @@ pub mod refusal {
     }
 }
 
-/// Reads fields one after another. What is not there is zero: lengths are checked before.
+/// Reads fields one after another. Missing bytes are zero: lengths are checked before.
 struct Reader<'a>(&'a [u8]);
 
 impl Reader<'_> {
@@ -198,7 +198,7 @@ impl Stamp {
     }
 }
 
-/// Asks for a test, or answers.
+/// Setup request, or response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Setup {
     /// Of the protocol.
@@ -207,19 +207,19 @@ pub struct Setup {
     pub connection: (u8, u8),
     /// The same for all connections of a test.
     pub test: u16,
-    /// Whether it is the answer.
+    /// Whether it is the response.
     pub answers: bool,
     /// See [`refusal`].
     pub response: u8,
     /// Whether load goes to the server, where `needs` is given.
     pub upwards: bool,
-    /// Mbit/s that the test needs; 0 where that is not said.
+    /// Capacity that the test needs, Mbit/s; 0 if not given.
     pub needs: u16,
-    /// Of the answer: the server's port of the test.
+    /// Of the response: the server's port of the test.
     pub port: u16,
     /// See [`modifier`].
     pub modifiers: u8,
-    /// Who sends it.
+    /// Authentication.
     pub auth: Auth,
 }
 
@@ -281,7 +281,7 @@ impl Setup {
 pub struct Null {
     /// Of the protocol.
     pub version: u16,
-    /// Who sends it.
+    /// Authentication.
     pub auth: Auth,
 }
 
@@ -295,7 +295,7 @@ impl Null {
     }
 }
 
-/// How the test is to be made, or the answer: the same as the server will make it.
+/// Parameters of the test, or the response: the parameters that the server will use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activation {
     /// Of the protocol.
@@ -328,11 +328,11 @@ pub struct Activation {
     pub modifiers: u8,
     /// How rates are searched: 0 for algorithm B, 1 for C.
     pub algorithm: u8,
-    /// Of an answer for load to the server: how to begin.
+    /// Of a response for load to the server: the initial rate.
     pub rate: Rate,
     /// Length of an interval of the result, ms.
     pub interval_ms: u16,
-    /// Who sends it.
+    /// Authentication.
     pub auth: Auth,
 }
 
@@ -342,7 +342,7 @@ impl Activation {
     /// Of [`rate_row`](Self::rate_row).
     pub const SEARCH: u16 = u16::MAX;
 
-    /// What RFC 9097 and TR-471 suggest, for so many seconds.
+    /// Values suggested by RFC 9097 and TR-471, for this number of seconds.
     pub fn usual(upwards: bool, seconds: u16) -> Self {
         Self {
             version: crate::VERSION,
@@ -500,12 +500,12 @@ impl Load {
     }
 }
 
-/// The end is told to the other side by 2; 1 is for a server's own use.
+/// The end is announced to the other side by 2; 1 is for a server's internal use.
 fn action(ends: bool) -> u8 {
     if ends { 2 } else { 0 }
 }
 
-/// What a receiver counted in an interval of the result. Times are in ms, the length in µs.
+/// Counters of a receiver in an interval of the result. Times are in ms, the length in µs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SubInterval {
     /// Packets of load that came.
@@ -528,7 +528,7 @@ pub struct SubInterval {
     pub at_ms: u32,
 }
 
-/// What a receiver of load tells its sender.
+/// Report of a load's receiver to its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// Whether the test ends.

@@ -1,6 +1,6 @@
 //! How load is sent: two senders, each with a burst every so often, and the table of such rates that a server searches in.
 
-/// Octets of the headers of UDP and IPv4. In rates and in the table datagrams are those of IPv4.
+/// Octets of the headers of UDP and IPv4. In rates and in the table datagrams are IPv4.
 const HEADERS: u32 = 28;
 /// IPv6's header is so much longer; its datagrams are so much shorter.
 const LONGER: u32 = 20;
@@ -38,7 +38,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Whether it can be sent: a peer may ask for anything.
+    /// Whether it can be sent: a peer may request any rate.
     pub fn can_be_sent(&self) -> bool {
         let interval = |interval: u32| interval == 0 || (SHORTEST..=LONGEST).contains(&interval);
         let payloads = [self.payload_1, self.payload_2, self.addition_2];
@@ -103,7 +103,7 @@ impl Table {
         if row <= Self::FAST { self.slow(row as u32) } else { self.fast((row - Self::FAST) as u32) }
     }
 
-    /// So many Mbit/s: the first sender has the most of it in bursts each 100 µs, the second the rest each ms.
+    /// A rate in Mbit/s: the first sender has the most of it in bursts each 100 µs, the second the rest each ms.
     fn slow(self, megabits: u32) -> Rate {
         let packet = if self.full_mtu { FULL_PACKET } else { PACKET };
         // Octets of IP in a millisecond.

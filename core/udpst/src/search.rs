@@ -6,7 +6,7 @@ use crate::rate::{Rate, Table};
 /// Rows that a rate falls by when congestion is certain, as a multiple of those it grows by.
 const FALL: usize = 3;
 
-/// What the receiver says of a trial.
+/// The receiver's report on a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Heard {
     /// Packets missing, late, and again.

@@ -15,7 +15,7 @@ impl QuantityError {
         Self { text: text.to_owned(), expected }
     }
 
-    /// What would have been understood, with an example.
+    /// Valid syntax, with an example.
     pub fn expected(&self) -> &'static str {
         self.expected
     }

@@ -1,6 +1,6 @@
 //! Instants, durations, rates and frame lengths, with the text forms the whole project shares; rounded numbers for reports.
 //!
-//! Not here: clocks. An instant is a number of nanoseconds somebody else read.
+//! Not here: clocks. An instant is a number of nanoseconds read elsewhere.
 //!
 //! Invariant: every quantity parses from what its `Display` prints, exactly.
 

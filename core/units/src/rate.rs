@@ -1,4 +1,4 @@
-//! Packet rates, bit rates with their layer, and the load a stream asks for.
+//! Packet rates, bit rates with their layer, and the load of a stream.
 
 use crate::decimal::{self, QuantityError};
 use crate::{FrameMix, Nanos};
@@ -143,7 +143,7 @@ impl fmt::Display for BitRate {
     }
 }
 
-/// The load a stream asks for, in whichever words its author chose.
+/// The load of a stream, in its author's unit.
 ///
 /// Text form: a packet rate, a bit rate, a share of the link (`40%`), or `max`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

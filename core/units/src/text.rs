@@ -4,8 +4,8 @@
 
 /// A number with its unit: `1.488 Mpps`, `552.9 µs`, `16.65%`, `12,345`.
 ///
-/// Units are those of results and findings: `pps`, `bps`, `ns`, `s`, `ratio`, `/s`, `frames`, `sessions`, or empty for
-/// plain numbers.
+/// Units are the units of results and findings: `pps`, `bps`, `ns`, `s`, `ratio`, `/s`, `frames`, `sessions`, or empty
+/// for plain numbers.
 pub fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "ns" => nanoseconds(value),
@@ -19,7 +19,7 @@ pub fn quantity(value: f64, unit: &str) -> String {
     }
 }
 
-/// A ratio in percent, with enough digits to tell it from 0% and 100%: `0%`, `0.0012%`, `16.65%`, `99.9999%`.
+/// A ratio in percent, with enough digits to distinguish it from 0% and 100%: `0%`, `0.0012%`, `16.65%`, `99.9999%`.
 pub fn percent(ratio: f64) -> String {
     let percent = ratio * 100.0;
     let size = percent.abs();

@@ -1,8 +1,8 @@
 //! A method driven over standard input and output, one JSON document a line.
 //!
-//! `{"method": …, "testbed": …}` begins a run: requests go out as `{"trial": …}`, each is answered by a line with its
-//! outcome, and `{"result": …}` ends it. `{"classify": …}` judges a load by the durations of its trials.
-//! Black-box tests compare it with other programs' methods.
+//! `{"method": …, "testbed": …}` begins a run: requests go out as `{"trial": …}`, the reply to each is a line with its
+//! outcome, and `{"result": …}` ends it. `{"classify": …}` judges a load by the durations of its trials. Black-box
+//! tests compare it with other programs' methods.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,7 @@
 //! Messages of any bytes from a BGP peer: they are read within bounds, and a session survives them all.
 //!
-//! The first byte of an input says how far the session is: before the peer's OPEN message, before its KEEPALIVE, or established;
-//! and whether prefixes have path identifiers; the rest is what the peer sends.
+//! The first byte of an input selects the session's state: before the peer's OPEN message, before its KEEPALIVE, or
+//! established; and whether prefixes have path identifiers; the rest is data of the peer.
 
 use ::bgp::{
     AddPath, Attributes, GroupConfig, HEADER, Header, Identity, Mac, Message, PORT, PathIds, PeerConfig,
@@ -68,7 +68,7 @@ fn read(mut bytes: &[u8], ids: PathIds) {
     }
 }
 
-/// A peer that says what it is given.
+/// A peer that sends given data.
 #[derive(Default)]
 struct Peer {
     said: Vec<u8>,
@@ -162,7 +162,7 @@ impl Link {
         link
     }
 
-    /// Lets the peer say something, and both sides take it in.
+    /// Lets the peer send data, and both sides process them.
     fn say(&mut self, bytes: &[u8]) {
         self.peer.said.extend(bytes);
         self.stack.with(self.now, &mut self.peer, self.flow, |_, (), io| io.send(bytes.len() as u64));

@@ -1,4 +1,4 @@
-//! Frames of any bytes to the table that says whose control plane they go to: what it says fits the frame.
+//! Frames of any bytes to the table that selects their control plane: its result fits the frame.
 //!
 //! The first byte of an input chooses the protocols that pass; the rest is the frame.
 

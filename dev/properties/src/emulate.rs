@@ -1,7 +1,7 @@
 //! Frames of any bytes to DHCP, DHCPv6 and PPPoE clients, to who looks for a router, to members of groups, LLDP agents and ports of a lag: they survive them all, and what they make of them is sound.
 //!
-//! The first byte of an input says how far the clients are: looking for a server, asking for an address, or bound; the rest is
-//! the frame.
+//! The first byte of an input selects the clients' state: looking for a server, requesting an address, or bound; the
+//! rest is the frame.
 
 mod pppoe;
 
@@ -59,7 +59,7 @@ pub fn check(data: &[u8]) {
     pppoe::check(*how, frame);
 }
 
-/// An agent that hears a frame knows one neighbour at most, for as long as that asked for, and sends on.
+/// An agent that receives a frame knows one neighbour at most, for as long as its TTL, and continues to send.
 fn check_agent(frame: &[u8]) {
     let mut agent = agent();
     let mut frames = Vec::new();
@@ -80,7 +80,8 @@ fn check_agent(frame: &[u8]) {
     assert!(agent.neighbours().next().is_none() && frames.len() > 20);
 }
 
-/// A port of a lag that hears a frame distributes only with a partner that collects, and sends on, not too often.
+/// A LAG member that receives a frame distributes only with a partner that collects, and continues to send, within its
+/// rate limit.
 fn check_lag(how: u8, frame: &[u8]) {
     let (mut port, _) = lag_port(how);
     let heard = port.take(NOW, frame);
@@ -100,7 +101,7 @@ fn check_lag(how: u8, frame: &[u8]) {
     assert!(frames.len() <= 40 * LACPDUS_A_SECOND + 1 && frames.iter().all(|frame| frame.len() == 124));
 }
 
-/// A port that heard nothing, a partner that is out of sync, or one that collects, and what that sent last.
+/// A port that received nothing, a partner that is out of sync, or one that collects, and its last LACPDU.
 fn lag_port(steps: u8) -> (LacpPort, Vec<u8>) {
     let config = |last: u8| LacpConfig {
         mac: [2, 0, 0, 0, 0, last],
@@ -131,7 +132,7 @@ fn lag_port(steps: u8) -> (LacpPort, Vec<u8>) {
     (port, last)
 }
 
-/// DHCPv6 clients that hear a frame send on, some at a time, and nobody has another's address.
+/// DHCPv6 clients that receive a frame continue to send, a limited number at a time, and none has another's address.
 fn check_dhcp6(how: u8, frame: &[u8]) {
     let (mut clients, _) = clients6(how);
     let before = clients.holding();
@@ -148,7 +149,8 @@ fn check_dhcp6(how: u8, frame: &[u8]) {
     assert!(frames.len() <= 40 * 64 && frames.iter().all(|frame| frame.len() <= 400));
 }
 
-/// Clients that make their addresses from what a router says have one each, of that prefix, and send nothing but questions for it.
+/// Clients that make their addresses from a router's prefix have one each, with that prefix, and send nothing but
+/// probes for it.
 fn check_slaac(frame: &[u8]) {
     let (clients, mut finder) = (clients6(0).0, RouterFinder::new([2, 0, 0, 0, 0, 1], Vlans::NONE));
     let config = Dhcp6Config { slaac: true, prefix_len: None, rate: 100, ..clients.config().clone() };
@@ -171,7 +173,7 @@ fn check_slaac(frame: &[u8]) {
     assert!(frames.len() <= CLIENTS as usize && frames.iter().all(|frame| frame[20] == 58));
 }
 
-/// Who hears any router knows one at most, for as long as that said.
+/// Hosts that receive a router's advertisement know one at most, for as long as its lifetime.
 fn check_router(frame: &[u8]) {
     let mut finder = RouterFinder::new([2, 0, 0, 0, 0, 1], Vlans::NONE);
     let heard = finder.take(NOW, frame);
@@ -181,7 +183,7 @@ fn check_router(frame: &[u8]) {
     assert_eq!(finder.router(Nanos::from_secs(10 + 65_536)), None, "a router's lifetime has 16 bits");
 }
 
-/// DHCPv6 clients after some steps, and the last answer they took.
+/// DHCPv6 clients after some steps, and the last reply they received.
 fn clients6(steps: u8) -> (Dhcp6Clients, Vec<u8>) {
     let mut clients = Dhcp6Clients::new(Dhcp6Config {
         clients: CLIENTS,
@@ -213,7 +215,7 @@ fn clients6(steps: u8) -> (Dhcp6Clients, Vec<u8>) {
     (clients, last)
 }
 
-/// A server's answer to a client's message: the message with a server and leases behind it.
+/// A server's reply to a client's message: the message with a server and leases after it.
 fn answer6(asked: &[u8], kind: u8) -> Vec<u8> {
     let mut frame = asked[..62 + 4 + 14].to_vec();
     frame[54..58].copy_from_slice(&[2, 35, 2, 34]);
@@ -246,7 +248,7 @@ fn agent() -> LldpAgents {
     LldpAgents::new(LldpConfig { agents, interval: Nanos::from_secs(3_000), ttl_s: 12_001 })
 }
 
-/// Clients after some steps, and the last answer they took.
+/// Clients after some steps, and the last reply they received.
 fn clients(steps: u8) -> (DhcpClients, Vec<u8>) {
     let mut clients = DhcpClients::new(DhcpConfig {
         clients: CLIENTS,
@@ -278,7 +280,7 @@ fn clients(steps: u8) -> (DhcpClients, Vec<u8>) {
     (clients, last)
 }
 
-/// A server's answer to a client's message.
+/// A server's reply to a client's message.
 fn answer(asked: &[u8], kind: u8) -> Vec<u8> {
     let mut frame = asked.to_vec();
     frame[34..38].copy_from_slice(&[0, 67, 0, 68]);

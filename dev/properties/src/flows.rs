@@ -1,7 +1,8 @@
 //! Captures of any bytes as templates of flows: packets that a template takes have a right checksum of IPv4 and keep
 //! that of TCP or UDP right or wrong, whatever flow they are made part of, and whatever flow the buffer held before.
 //!
-//! The first byte of an input says how the template is timed and split, the next eight which flow; the rest is a capture file.
+//! The first byte of an input selects timing and split of the template, the next eight the flow; the rest is a capture
+//! file.
 
 use replay::{CaptureOptions, FlowTiming, Flows, Frames, Pool, Pools, PortBegin, SplitBy, Template};
 use std::net::IpAddr;
@@ -95,7 +96,7 @@ fn is_right(frame: &[u8], sum: &wire::Checksum) -> bool {
     value(&again) == value(frame) || (is_zero(value(&again)) && is_zero(value(frame)))
 }
 
-/// Captures of one packet over UDP or TCP, IPv4 or IPv6, and of a packet and its answer.
+/// Captures of one packet over UDP or TCP, IPv4 or IPv6, and of a packet and its reply.
 pub fn seeds() -> Vec<Vec<u8>> {
     let packet = |names: &[&str]| {
         let headers = names.iter().filter_map(|name| protocol(name)).map(Header::new).collect();

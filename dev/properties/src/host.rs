@@ -1,14 +1,15 @@
-//! Frames of any bytes to the host behind a port: it survives them all, and what it answers is right.
+//! Frames of any bytes to the host behind a port: it survives them all, and its replies are right.
 //!
-//! The first byte of an input says in how many VLANs the host lives (the low two bits) and how many zeros, in units of
-//! 260, are behind the frame (the other bits); the rest is the frame.
+//! The first byte of an input gives the number of the host's VLANs (the low two bits) and of zeros, in units of 260,
+//! after the frame (the other bits); the rest is the frame.
 
 use neighbour::{Echo, Host, Hosts, Ping, Resolver, may_answer};
 use std::net::IpAddr;
 use units::{FrameLen, Nanos};
 use wire::{Header, PacketSpec, ReadHeader, protocol, read};
 
-/// Bytes an answer may be longer than what it answers: an advertisement's option. VLAN tags come on top.
+/// Maximum number of bytes by which a reply is longer than its request: an advertisement's option. VLAN tags come on
+/// top.
 const LONGER_MAX: usize = 8;
 const VLAN_TAG: usize = 4;
 const VLANS: [u16; 2] = [100, 200];
@@ -97,14 +98,14 @@ fn sum(bytes: &[u8], before: u32) -> u32 {
     })
 }
 
-/// The only host's question for `ip`, asked once.
+/// The only host's request for `ip`, sent once.
 fn resolver(hosts: &Hosts, ip: IpAddr) -> Resolver {
     let mut resolver = Resolver::new(hosts, [(0, ip)], []);
     resolver.requests(Nanos::ZERO, hosts);
     resolver
 }
 
-/// Who asked for the address that an answer tells of knows it now.
+/// The requester of the address in a reply knows it now.
 fn check_learnt(own: IpAddr, answer: &[u8], last: &ReadHeader, vlans: usize) {
     let tells = ["arp", "nd_advert"].contains(&last.protocol.name);
     let hosts = Hosts::new(vec![host(1, vlans)], Vec::new());
@@ -114,7 +115,7 @@ fn check_learnt(own: IpAddr, answer: &[u8], last: &ReadHeader, vlans: usize) {
     assert_eq!(resolver.next_due() == Nanos::MAX, tells);
 }
 
-/// A ping takes nothing for an answer that is sorted out before it comes there.
+/// A ping accepts no reply that is filtered out before it.
 fn check_ping(owner: &Host, frame: &[u8]) {
     let asker = host(1, owner.vlans.len());
     for (from, to) in asker.addresses.iter().zip(&owner.addresses) {
@@ -160,7 +161,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     seeds
 }
 
-/// An echo request, or a solicitation without the option that tells who asks.
+/// An echo request, or a solicitation without the source link-layer address option.
 fn ping(kind: &str, vlans: usize, payload: usize) -> Vec<u8> {
     let header = |name: &str| Header::new(protocol(name).expect("a protocol of the catalogue"));
     let mut headers = vec![header("ethernet").with("dst", 0x0200_0000_0002).with("src", 0x0200_0000_0001)];

@@ -1,8 +1,8 @@
 //! Bytes of any kind to an HTTP client and an HTTP server: they survive them, and count the same however the bytes come
 //! in pieces.
 //!
-//! The first byte of an input says to which end (the low bit), how many requests the client has sent (the next two) and
-//! how long the pieces are (the others); the rest is what the end receives.
+//! The first byte of an input selects the end (the low bit), the number of requests the client has sent (the next two)
+//! and the length of the pieces (the others); the rest is the end's input.
 
 use session::plan::{
     AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, HttpVersion, LoadPlan, Mix,
@@ -74,7 +74,7 @@ fn plan(requests: u32) -> [SessionPlan; 1] {
     }]
 }
 
-/// What an end makes of bytes in pieces of `len`, and of a FIN behind them.
+/// Counts of an end after bytes in pieces of `len`, and a FIN after them.
 fn counts(plans: &[SessionPlan], group: GroupId, bytes: &[u8], len: usize) -> Counts {
     let mut apps = Apps::new(plans, 0, 1, |_| unreachable!("nothing is secured"));
     let mut flow = if group.0 == 0 { apps.start(NOW, group, 0) } else { Flow::default() };

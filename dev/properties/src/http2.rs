@@ -1,8 +1,8 @@
 //! Bytes of any kind to a connection of HTTP/2, and to the decoder of its header blocks: they survive them, understand the same
 //! however the bytes come in pieces, and hold no more than their limits allow.
 //!
-//! The first byte of an input says what reads it (the low two bits: a client with two requests open, a server that was greeted, a
-//! server, a decoder) and how long the pieces are (the others).
+//! The first byte of an input selects the reader (the low two bits: a client with two requests open, a server that was
+//! greeted, a server, a decoder) and the length of the pieces (the others).
 
 use http2::hpack::{Decoder, Encoder, Fields, huffman};
 use http2::{Announced, Body, Connection, Event, PREFACE, Role, limits};
@@ -18,7 +18,7 @@ pub fn check(data: &[u8]) {
     assert_eq!(whole, pieces);
 }
 
-/// What an end makes of bytes in pieces of `len`.
+/// Events of an end for bytes in pieces of `len`.
 fn read(who: u8, bytes: &[u8], len: usize) -> Vec<String> {
     let role = if who == 0 { Role::Client } else { Role::Server };
     let mut connection = Connection::<u8>::new(role, &Announced::default());
@@ -61,7 +61,7 @@ fn read(who: u8, bytes: &[u8], len: usize) -> Vec<String> {
     seen
 }
 
-/// Reads a piece; returns whether the connection goes on. Parts of a body that follow each other are one.
+/// Reads a piece; returns whether the connection continues. Consecutive parts of a body are one.
 fn hear(connection: &mut Connection<u8>, mut input: &[u8], seen: &mut Vec<String>) -> bool {
     loop {
         let event = match connection.read(0, &mut input) {

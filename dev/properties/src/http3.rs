@@ -1,8 +1,8 @@
 //! Bytes of any kind on the streams of HTTP/3, and as its header blocks: readers survive them, understand the same however the bytes come
 //! in pieces, and hold no more than their limits allow.
 //!
-//! The first byte of an input says what reads it (the low two bits: a client's request, a server's, a peer's unidirectional streams, a
-//! header block) and how long the pieces are (the others).
+//! The first byte of an input selects the reader (the low two bits: a client's request, a server's, a peer's
+//! unidirectional streams, a header block) and the length of the pieces (the others).
 
 use http3::qpack::{self, Field};
 use http3::{Head, Peer, Piece, Reader, Role, goaway, limits, opening};
@@ -19,7 +19,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// What an end makes of the stream of a request that comes in pieces of `len`.
+/// Events of an end for a request's stream in pieces of `len`.
 fn read(role: Role, bytes: &[u8], len: usize) -> Vec<String> {
     let (mut reader, mut head) = (Reader::new(role), Head::default());
     let (mut seen, mut body) = (Vec::new(), 0);
@@ -49,7 +49,7 @@ fn read(role: Role, bytes: &[u8], len: usize) -> Vec<String> {
     seen
 }
 
-/// What a client understands of a server's unidirectional streams: the first is the control stream, the second any.
+/// A client's view of a server's unidirectional streams: the first is the control stream, the second any.
 fn peer(bytes: &[u8], len: usize) -> Vec<String> {
     let mut peer = Peer::new(Role::Client);
     let mut seen = Vec::new();

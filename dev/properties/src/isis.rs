@@ -1,7 +1,8 @@
 //! IS-IS PDUs of any bytes from a neighbour: they are read within bounds, and a router survives them all.
 //!
-//! The first byte of an input says what the router's link is, and whether there is an adjacency already. The rest are PDUs, each behind its
-//! type and two bytes with its length. They have right headers, lengths and checksums around what the input says, or else nothing would be read.
+//! The first byte of an input selects the network type of the router's link, and whether there is an adjacency already.
+//! The rest are PDUs, each after its type and two bytes with its length. They have right headers, lengths and checksums
+//! around the input's content, or else nothing would be read.
 
 use ::isis::{
     IsisHost, Levels, NetworkType, RouteKind, RouteRange, RouterConfig, Routers, RoutersConfig, Shape,

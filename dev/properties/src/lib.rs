@@ -1,4 +1,4 @@
-//! What must hold for any input: the properties that the fuzz targets in `fuzz/` check.
+//! Properties of any input, checked by the fuzz targets in `fuzz/`.
 //!
 //! Each module has `check`, which panics if a property does not hold for an input, and `seeds`, the inputs to start from.
 //! The unit tests check all seeds and all files in `corpus/`: inputs that fuzzing found to reach code no other input

@@ -1,4 +1,4 @@
-//! MRT files of any bytes: they are read within bounds, and what they hold can be asked for.
+//! MRT files of any bytes: they are read within bounds, and their content can be queried.
 
 use ::bgp::{Family, Tables};
 use std::collections::HashSet;

@@ -1,7 +1,7 @@
-//! Bytes as a list of operations on a recorder, whose counts must be those of a model that remembers everything.
+//! Bytes as a list of operations on a recorder, whose counts must equal a model's that remembers everything.
 //!
-//! The first byte of an input says how large the recorder is; then each operation takes four bytes: what is done, to
-//! which stream and lane, and two bytes of number.
+//! The first byte of an input gives the size of the recorder; then each operation takes four bytes: the action, its
+//! stream and lane, and two bytes of number.
 
 use histogram::Scale;
 use measure::{Arrival, RESYNC, Recorder, Table, Totals, WINDOW};
@@ -14,7 +14,7 @@ const STREAMS: usize = 3;
 const LANES: usize = 2;
 /// From this many streams on a recorder looks ahead before it counts.
 const MANY: usize = 2048;
-/// The first byte of an input that makes it so many.
+/// The first byte of an input that selects this size.
 const LARGE: u8 = 0xff;
 const LATENCY_BITS: u32 = 47;
 
@@ -282,7 +282,7 @@ fn check_jitter(found: Option<f64>, changes: &[u64]) {
     }
 }
 
-/// What networks do: nothing wrong, loss, reordering, duplication, long gaps, coming round.
+/// Behaviours of networks: no fault, loss, reordering, duplication, long gaps, wrap-around.
 pub fn seeds() -> Vec<Vec<u8>> {
     let scripts: [&[[u8; 4]]; 8] = [
         &[[RUN, 0, 0, 100], [SWAP, 0, 0, 0], [LATER, 0, 1, 0], [NEXT, 0, 0, 50]],

@@ -1,8 +1,8 @@
 //! OSPF packets of any bytes from a neighbour: they are read within bounds, and a router survives them all.
 //!
-//! The first byte of an input says what the router's link is, how far it is with the neighbour: unknown, heard, in the exchange, or
-//! full, and its version. The rest are packets, each behind its type and two bytes with its length. They have right headers and checksums around what the
-//! input says, or else nothing would be read.
+//! The first byte of an input selects the network type of the router's link, the neighbour's state: unknown, detected,
+//! in the exchange, or full, and the version. The rest are packets, each after its type and two bytes with its length.
+//! They have right headers and checksums around the input's content, or else nothing would be read.
 
 use ::ospf::{
     Authentication, LsaContents, LsaContents3, NetworkType, OspfHost, RouteKind, RouteRange, RouterConfig,
@@ -131,7 +131,7 @@ impl Link {
         link
     }
 
-    /// Takes the router as far as `steps` say.
+    /// Brings the router to the state `steps`.
     fn reach(&mut self, steps: u8) {
         if steps >= 1 {
             self.say(1, &hello(self.version, self.designated, true));

@@ -1,8 +1,8 @@
-//! Frames of any bytes: reading them never fails, and what it says is true of the bytes: headers, checksums, and places
-//! by their names.
+//! Frames of any bytes: reading them never fails, and its results match the bytes: headers, checksums, and places by
+//! their names.
 //!
-//! The first byte of an input says whether the last bytes of the frame are made a signature of the run (bit 0) and how much
-//! padding is behind them (the other bits); the rest is the frame.
+//! The first byte of an input selects whether the last bytes of the frame are made a signature of the run (bit 0) and
+//! the amount of padding after them (the other bits); the rest is the frame.
 
 use std::collections::{HashSet, VecDeque};
 use units::Nanos;
@@ -63,7 +63,7 @@ fn ip_end(frame: &[u8]) -> Option<usize> {
     length(0, "total_length").or_else(|| length(ip.protocol.len, "payload_length"))
 }
 
-/// A signature whose numbers are those of `bytes`, where they stand in one.
+/// A signature whose numbers are taken from `bytes`, at their positions.
 fn signature_of(bytes: &[u8; signature::LEN]) -> Signature {
     let number =
         |range: std::ops::Range<usize>| bytes[range].iter().rev().fold(0, |n, b| n << 8 | u64::from(*b));
@@ -118,7 +118,7 @@ fn variable_of(header: &ReadHeader) -> &[u8] {
     header.variable.as_deref().unwrap_or_default()
 }
 
-/// Built with every field set as read, the frame is the same, but for padding and options nobody knows.
+/// Built with every field set as read, the frame is the same, except for padding and unknown options.
 fn check_rebuilt(frame: &[u8], headers: &[ReadHeader], behind: usize) {
     let mut expected = frame.to_vec();
     for (index, header) in headers.iter().enumerate() {

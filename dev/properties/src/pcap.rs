@@ -5,7 +5,7 @@ use replay::{CaptureOptions, Frames, SplitBy, Trace, speed_up, split};
 use std::num::NonZeroU64;
 use units::Nanos;
 
-/// Packets whose times a file with nanoseconds in 32 bits of seconds can tell.
+/// Range of times of a file with nanoseconds and 32 bits of seconds.
 const CLASSIC_MAX: u64 = (u32::MAX as u64 + 1) * 1_000_000_000;
 
 /// Kinds of warnings: packets without time, with a time that can't be, and of no interface, and a file that is cut short.

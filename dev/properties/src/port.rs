@@ -1,10 +1,10 @@
-//! Any text as a port string: what is understood has one canonical form, and what drivers are told names no other port than
-//! the one that allow-lists, leases and guards were asked about.
+//! Any text as a port string: a valid one has one canonical form, and the drivers' arguments name no other port than
+//! the one checked by allow-lists, leases and guards.
 
 use port::PortErrorKind;
 use port::name::{Kind, PEER_WAIT_MAX_S, PortName, is_interface_name, is_path};
 
-/// Keys by which DPDK's drivers are told what a port is, or code to run.
+/// Keys that set the identity of a port for DPDK's drivers, or code to run.
 const IDENTITY: [&str; 16] = [
     "iface",
     "socket",

@@ -1,4 +1,5 @@
-//! Any text as a profile: it loads, or says where and why not; and a plan has nothing left that could go wrong later.
+//! Any text as a profile: it loads, or gives place and reason of the error; and a plan has nothing left that could go
+//! wrong later.
 
 use field::Program;
 use profile::plan::{NextHop, Plan, StreamPlan};

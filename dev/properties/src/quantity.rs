@@ -71,7 +71,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-/// What `text` means, if anything, after its printed form was found to mean the same.
+/// Value of `text`, if valid, after its printed form was found to have the same value.
 fn same<T>(text: &str) -> Option<T>
 where
     T: FromStr<Err = QuantityError> + Display + Debug + PartialEq,

@@ -1,7 +1,7 @@
 //! Frames of any bytes under rewriting: every rule takes them, and setting a field back undoes setting it.
 //!
-//! The first byte of an input says which field is set, the next four to what; the rest is the frame, which zeros make
-//! as long as those of a trace are.
+//! The first byte of an input selects the field to set, the next four its value; the rest is the frame, padded with
+//! zeros to a trace's length.
 
 use replay::{Rewrite, Trace, TracePacket, rewrite};
 use units::Nanos;

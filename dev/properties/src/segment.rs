@@ -1,9 +1,9 @@
-//! Bytes as a list of operations on two hosts and the frames between them: whatever is lost, copied, held back, forged
-//! or made up, neither host panics, what an application is told are the bytes its peer sent, in order, and every flow
-//! ends once and leaves nothing behind.
+//! Bytes as a list of operations on two hosts and the frames between them: for any loss, copies, delays, forgeries or
+//! invented frames, neither host panics, an application receives its peer's bytes in order, and every flow ends once
+//! and leaves nothing behind.
 //!
-//! An operation takes four bytes: what is done, and three that say to whom and how. A frame of any bytes is taken from
-//! what follows in the input.
+//! An operation takes four bytes: the action, and three for its target and parameters. A frame of any bytes is taken
+//! from the rest of the input.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
@@ -68,7 +68,7 @@ struct Flow {
     is_opened: bool,
 }
 
-/// An application that does what the input says, and checks what it is told.
+/// An application that follows the input, and checks its events.
 struct Checker {
     is_server: bool,
     is_udp: bool,
@@ -130,7 +130,7 @@ impl App for Checker {
     }
 }
 
-/// Room for so many frames.
+/// Room for this number of frames.
 struct Room {
     frames: Vec<Vec<u8>>,
     left: usize,
@@ -361,7 +361,7 @@ fn forge(frame: &[u8], how: u8, number: u16) -> Option<Vec<u8>> {
     Some(forged)
 }
 
-/// An ICMP error about a frame, to whoever sent it.
+/// An ICMP error about a frame, to its sender.
 fn report(frame: &[u8], how: u8, number: u16) -> Vec<u8> {
     let beginning = frame.get(IP..frame.len().min(IP + 28 + usize::from(how))).unwrap_or_default();
     let mut error = [&MAC[..], &MAC, &[8, 0]].concat();
@@ -378,7 +378,7 @@ fn report(frame: &[u8], how: u8, number: u16) -> Vec<u8> {
     error
 }
 
-/// Makes the checksums of an IPv4 header without options and of TCP behind it right, if they stand there.
+/// Corrects the checksums of an IPv4 header without options and of TCP after it, if there.
 fn fix_sums(frame: &mut [u8]) {
     if frame.len() < TCP || frame[12..15] != [8, 0, 0x45] {
         return;

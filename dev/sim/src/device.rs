@@ -21,7 +21,7 @@ pub struct RouterModel {
 /// The router's side of one link.
 #[derive(Debug, Clone)]
 pub struct RouterPort {
-    /// The router's own addresses there: it answers for them.
+    /// The router's own addresses there: it replies for them.
     pub addresses: Vec<IpAddr>,
     /// Networks behind this port: address and prefix length.
     pub networks: Vec<(IpAddr, u8)>,
@@ -40,13 +40,13 @@ pub struct SwitchModel {
     pub latency: Nanos,
 }
 
-/// What becomes of a frame.
+/// Fate of a frame.
 pub(crate) enum Forward {
     /// It leaves on a port at an instant.
     Out(usize, Nanos),
     /// It leaves on every port but the one it came from.
     Flood(Nanos),
-    /// It was for the router, which answers on the port it came from.
+    /// It was for the router, which replies on the port it came from.
     Answer(Vec<u8>),
     /// There was no room.
     Dropped,

@@ -1,9 +1,9 @@
-//! A firewall that keeps a table of sessions: so many at a time, so many new ones a second.
+//! A firewall with a table of sessions: a limited number at a time, and of new ones a second.
 //!
-//! It stands before the device and lets a packet pass or drops it. A TCP session begins with a SYN, any other with its
-//! first packet; it ends with a reset, with the acknowledgement of both FINs, or when nothing was said for a while.
+//! It is before the device and lets a packet pass or drops it. A TCP session begins with a SYN, any other with its
+//! first packet; it ends with a reset, with the acknowledgement of both FINs, or after a time without packets.
 //!
-//! Not here: address translation, rules, and answers to what is refused: it says nothing.
+//! Not here: address translation, rules, and replies to refused packets: it sends nothing.
 
 use std::collections::BTreeMap;
 use units::{Nanos, Pps};
@@ -50,7 +50,7 @@ impl Firewall {
         Self { model, table: BTreeMap::new(), next_new: 0 }
     }
 
-    /// Whether a frame may pass. What is no TCP or UDP may.
+    /// Whether a frame may pass. Frames other than TCP or UDP may.
     pub(crate) fn passes(&mut self, now: Nanos, frame: &[u8]) -> bool {
         let Some(packet) = Packet::read(frame) else { return true };
         let timeout = self.model.timeout;
@@ -98,12 +98,12 @@ impl Firewall {
     }
 }
 
-/// What a firewall sees of a packet.
+/// A packet as seen by a firewall.
 struct Packet {
     key: Key,
     is_tcp: bool,
     flags: u8,
-    /// Whether it is from the end that stands first in the key.
+    /// Whether it is from the first end in the key.
     is_first_end: bool,
 }
 

@@ -1,9 +1,9 @@
-//! Links and model devices under test in virtual time: ports the engine can't tell from real ones, and a clock that
-//! jumps from event to event.
+//! Links and model devices under test in virtual time: ports that the engine can't distinguish from real ones, and a
+//! clock that jumps from event to event.
 //!
 //! A frame sent on a port crosses a link, a device and another link. A link has a rate, a delay, and by seed loses,
-//! duplicates and delays frames. The device is a wire, a router with a capacity and a buffer, or a switch with a table of
-//! addresses; a firewall with a table of sessions may stand before it.
+//! duplicates and delays frames. The device is a wire, a router with a capacity and a buffer, or a switch with a table
+//! of addresses; a firewall with a table of sessions may be before it.
 //!
 //! Not here: what is sent and measured; that is the engine's, unchanged.
 //!

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use units::{L1_OVERHEAD_BYTES, Nanos};
 
-/// What a link does to frames.
+/// Effects of a link on frames.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkModel {
     /// Layer-1 bits per second.
@@ -56,7 +56,7 @@ pub(crate) struct Flight {
     pub(crate) bytes: Vec<u8>,
 }
 
-/// What happened to frames on a link.
+/// Counters of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LinkCounts {
     pub(crate) lost: u64,

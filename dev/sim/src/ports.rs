@@ -30,7 +30,7 @@ impl SimClock {
         Self { now, world }
     }
 
-    /// What really happened so far.
+    /// True counts so far.
     pub fn counts(&self) -> SimCounts {
         lock(&self.world).counts()
     }

@@ -12,7 +12,7 @@ use units::Nanos;
 /// Sees every frame a tester's port sends: when, from which port, the bytes without FCS.
 pub type Tap = Box<dyn FnMut(Nanos, usize, &[u8]) + Send>;
 
-/// What to simulate.
+/// Topology to simulate.
 pub struct Topology {
     /// Device string, hardware address and link of each port.
     pub ports: Vec<(String, [u8; 6], LinkModel)>,
@@ -26,7 +26,7 @@ pub struct Topology {
     pub tap: Option<Tap>,
 }
 
-/// What really happened to frames, as opposed to what was measured.
+/// True counts of frames, as opposed to measurements.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SimCounts {
     /// Frames the tester sent.
@@ -41,7 +41,7 @@ pub struct SimCounts {
     pub corrupted: u64,
     /// Frames dropped by the device because its buffer, or the firewall's table, was full.
     pub dropped: u64,
-    /// Frames nobody had a way for.
+    /// Frames without a route.
     pub no_route: u64,
     /// Frames delivered, each once, after one sent later on the same port.
     pub overtaken: u64,
@@ -208,7 +208,8 @@ impl World {
         self.spare.push(bytes);
     }
 
-    /// Jumps to `until` or to the next thing a tester's port can notice. What the device does before goes on unseen.
+    /// Jumps to `until` or to the next event visible at a tester's port. Earlier actions of the device remain
+    /// invisible.
     pub(crate) fn advance(&mut self, until: Nanos) -> Nanos {
         loop {
             let noticed = earliest(&self.to_port).min(self.wake).min(until);
@@ -234,7 +235,7 @@ impl World {
         self.arrivals[port].store(self.to_port[port].next_arrival().0, Ordering::Relaxed);
     }
 
-    /// Where a port is told when its next frame arrives.
+    /// Time of the next arrival at a port, shared with the port.
     pub(crate) fn arrival_of(&self, port: usize) -> Arc<AtomicU64> {
         self.arrivals[port].clone()
     }

@@ -1,4 +1,4 @@
-//! Reads header blocks. What it holds is bounded by the table's size; how long a list may be, its caller says.
+//! Reads header blocks. Its memory is bounded by the table's size; the caller bounds the length of a list.
 
 use super::fixed::TABLE;
 use super::{OVERHEAD, huffman, integer};
@@ -38,7 +38,7 @@ pub struct Decoder {
 }
 
 impl Decoder {
-    /// For a peer that was, or will be, told that the table may have so many bytes.
+    /// For a peer with a table of at most this number of bytes.
     pub fn new(allowed: u32) -> Self {
         Self {
             entries: VecDeque::new(),
@@ -164,7 +164,7 @@ impl Decoder {
         self.size += entry.size();
     }
 
-    /// Makes room for so many bytes.
+    /// Makes room for this number of bytes.
     fn evict(&mut self, room: u32) {
         while self.size > self.most.saturating_sub(room)
             && let Some(entry) = self.entries.pop_front()

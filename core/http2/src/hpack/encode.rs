@@ -49,7 +49,7 @@ impl Fields {
         }
     }
 
-    /// A field whose value is said when it is written.
+    /// A field whose value is given when it is written.
     pub fn named(name: &str) -> Field {
         let mut out = Vec::new();
         put_name(name.as_bytes(), 4, 0, &mut out);
@@ -84,18 +84,18 @@ pub struct Encoder {
     entries: VecDeque<(u32, u32)>,
     size: u32,
     most: u32,
-    /// A size that the peer must be told of first, and the least there was before (RFC 7541 section 4.2).
+    /// A size that must be announced to the peer first, and the smallest size before (RFC 7541 section 4.2).
     resized: Option<u32>,
     own: u32,
 }
 
 impl Encoder {
-    /// With a table of at most `own` bytes, until the peer says less.
+    /// With a table of at most `own` bytes, until the peer announces less.
     pub fn new(own: u32) -> Self {
         Self { entries: VecDeque::new(), size: 0, most: own, resized: None, own }
     }
 
-    /// The peer takes a table of so many bytes.
+    /// The peer accepts a table of this number of bytes.
     pub fn set_most(&mut self, most: u32) {
         let most = most.min(self.own);
         if most != self.most {
@@ -135,7 +135,7 @@ impl Encoder {
         out.extend_from_slice(&field.kept);
     }
 
-    /// A field with a value of its own.
+    /// A field with a given value.
     #[inline]
     pub fn put_value(&self, field: &Field, value: &[u8], out: &mut Vec<u8>) {
         out.extend_from_slice(&field.plain);

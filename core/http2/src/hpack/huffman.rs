@@ -1,4 +1,4 @@
-//! The Huffman code of strings (RFC 7541 section 5.2, appendix B). It is canonical: lengths say all.
+//! The Huffman code of strings (RFC 7541 section 5.2, appendix B). It is canonical: the lengths determine it.
 
 use std::sync::LazyLock;
 

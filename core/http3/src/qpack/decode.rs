@@ -51,7 +51,7 @@ pub fn decode(
     Ok(size)
 }
 
-/// A field of the static table, whose number has so many bits.
+/// A field of the static table, whose number has this number of bits.
 fn fixed(
     block: &mut &[u8],
     is_static: bool,
@@ -65,7 +65,7 @@ fn fixed(
     TABLE.get(index as usize).copied().ok_or("an index that the static table does not have")
 }
 
-/// Reads a string whose length has so many bits; the bit above them says whether it is coded.
+/// Reads a string whose length has this number of bits; the bit above them marks Huffman coding.
 fn string(block: &mut &[u8], bits: u32, out: &mut Vec<u8>) -> Result<(), &'static str> {
     let is_coded = block.first().is_some_and(|byte| byte & 1 << bits != 0);
     let (len, used) = integer::read(block, bits).ok_or(INTEGER)?;

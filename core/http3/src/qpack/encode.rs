@@ -9,7 +9,7 @@ pub fn begin(out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, 0]);
 }
 
-/// A field made ready: written out, or of a field whose value is said later only the name.
+/// A prepared field: written out, or only the name if the value is given later.
 #[derive(Debug, Clone)]
 pub struct Field(Box<[u8]>);
 
@@ -27,7 +27,7 @@ impl Field {
         Self(out.into())
     }
 
-    /// A field whose value is said when it is written.
+    /// A field whose value is given when it is written.
     pub fn named(name: &str) -> Self {
         let mut out = Vec::new();
         put_name(name.as_bytes(), &mut out);

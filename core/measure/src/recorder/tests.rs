@@ -16,9 +16,9 @@ struct Step {
     latency: u64,
     bytes: u16,
     egress: u32,
-    /// Time since the burst before; zero: it is of that burst. So many ns go back if the queue is another.
+    /// Time since the burst before; zero: it belongs to that burst. Goes back by this many ns if the queue is another.
     passes: i64,
-    /// A pause is told of that touched what left so long before now.
+    /// A pause that touched packets sent before this time.
     touched: Option<u64>,
     swaps: bool,
 }
@@ -167,7 +167,7 @@ proptest! {
         }
     }
 
-    /// What is left of the jitter after packets of which none changes its delay.
+    /// Remaining jitter after packets with constant delay.
     #[test]
     fn jitter_fades_as_packet_by_packet(jitter_16 in prop_oneof![0u64..200, 0u64..1 << 40], packets in 0u16..200) {
         let each = (0..packets).fold(jitter_16, |jitter_16, _| next_jitter(jitter_16, 0));

@@ -390,8 +390,8 @@ pub struct StreamDoc {
     pub outages: Option<Share>,
     /// Bits by whose value received packets are counted separately, to show how the device changed them: fields of the
     /// packet, named as in 'vary' ('ipv4.dscp', 'vlan.pcp'), or 'bits[120..126]' and 'bytes[15]' of the frame as it
-    /// arrives. A field is looked for where this packet has it; if headers come or go on the way, use 'bits'. At most
-    /// 12 bits a stream; the result has a row for each value that came ('egress').
+    /// arrives. A field is looked for where this packet has it; if headers are added or removed on the way, use 'bits'.
+    /// At most 12 bits a stream; the result has a row for each value that came ('egress').
     pub egress: Option<OneOrMany<String>>,
     /// Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
     /// clients of the port in turn, each from its address, or 'pppoe': all PPPoE clients, each in its session. Default: the host

@@ -199,7 +199,7 @@ pub struct Endpoint {
     ssthresh: u16,
     /// Times in a row that what is due now was repeated.
     retries: u8,
-    /// Shift of the peer's window; above it the shift of our own.
+    /// Shift of the peer's window; above it our own shift.
     scales: u8,
     state: State,
     timer: Timer,

@@ -6,11 +6,11 @@ use units::Nanos;
 
 const CLIENTS: u32 = 2;
 const NOW: Nanos = Nanos::from_secs(10);
-/// Rounds of question and answer until a client is up: discovery, LCP, PAP, IPCP.
+/// Rounds of requests and replies until a client is up: discovery, LCP, PAP, IPCP.
 const ROUNDS: u8 = 6;
 const AC: [u8; 6] = [2, 0, 0, 0, 0, 0xfe];
 
-/// Clients that hear a frame send on, some at a time, nobody has another's address, and all end.
+/// Clients that receive a frame continue to send, a limited number at a time, none has another's address, and all end.
 pub(super) fn check(how: u8, frame: &[u8]) {
     let (mut clients, _) = clients(how % (ROUNDS + 1));
     let before = clients.up();
@@ -36,13 +36,13 @@ pub(super) fn check(how: u8, frame: &[u8]) {
     assert!(clients.up() == 0 && clients.next_due() == Nanos::MAX, "all have ended");
 }
 
-/// The answers of an access concentrator at each step.
+/// The replies of an access concentrator at each step.
 pub(super) fn seeds() -> impl Iterator<Item = Vec<u8>> {
     (0..=ROUNDS)
         .flat_map(|rounds| clients(rounds).1.into_iter().map(move |frame| [&[rounds], &frame[..]].concat()))
 }
 
-/// Clients after some rounds, and what they would hear next.
+/// Clients after some rounds, and the next messages to them.
 fn clients(rounds: u8) -> (PppoeClients, Vec<Vec<u8>>) {
     let mut clients = PppoeClients::new(PppoeConfig {
         clients: CLIENTS,
@@ -77,7 +77,7 @@ fn clients(rounds: u8) -> (PppoeClients, Vec<Vec<u8>>) {
     (clients, heard)
 }
 
-/// What an access concentrator says to a client's frame.
+/// An access concentrator's replies to a client's frame.
 fn answers(asked: &[u8]) -> Vec<Vec<u8>> {
     let frame = |discovery: bool, code: u8, session: u8, payload: &[u8]| {
         let mut frame = [&asked[6..12], &AC, &[0x88, if discovery { 0x63 } else { 0x64 }]].concat();
