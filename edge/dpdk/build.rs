@@ -15,7 +15,7 @@ use std::process::{Command, exit};
 /// Folders that hold DPDK installations, beside the one of pkg-config.
 const ROOTS: &str = "EAGRE_DPDK_ROOTS";
 
-/// What pkg-config looks at.
+/// Variables that affect pkg-config.
 const PKG_CONFIG_VARIABLES: [&str; 4] =
     ["PKG_CONFIG", "PKG_CONFIG_PATH", "PKG_CONFIG_LIBDIR", "PKG_CONFIG_SYSROOT_DIR"];
 
@@ -30,7 +30,7 @@ const LIBRARIES: [&str; 5] = ["rte_eal", "rte_log", "rte_ethdev", "rte_mempool",
 struct PkgConfig {
     /// Folder of `libdpdk.pc`, unless it is among the usual ones.
     folder: Option<PathBuf>,
-    /// What its paths are below.
+    /// Root of its paths.
     root: Option<PathBuf>,
 }
 

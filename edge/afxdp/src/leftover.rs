@@ -1,8 +1,8 @@
 //! XDP programs that are on an interface before an AF_XDP port is opened on it.
 //!
-//! Ours goes with its process; a moment may pass. Others that use AF_XDP, such as DPDK's driver, leave the program of libxdp
-//! attached when they are killed: it is removed if no process holds it or a map of its any more, as it can only pass frames on.
-//! Everything else is somebody's and stays, libxdp's dispatcher included, which may run other people's programs.
+//! Ours goes with its process; a moment may pass. Others that use AF_XDP, such as DPDK's driver, leave the program of
+//! libxdp attached when they are killed: it is removed if no process holds it or a map of its any more, as it can only
+//! pass frames on. Every other program stays, libxdp's dispatcher included, which may run other programs.
 
 use os::link::{AttachedProgram, LinkFacts, Links};
 use port::{PortError, PortErrorKind};
@@ -12,7 +12,7 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::time::{Duration, Instant};
 use xdp::bpf;
 
-/// What libxdp attaches for AF_XDP.
+/// Name of libxdp's program for AF_XDP.
 const OF_LIBXDP: &str = "xsk_def_prog";
 /// How the names of our programs begin.
 const OURS: &str = "eagre_";
@@ -20,10 +20,10 @@ const OURS: &str = "eagre_";
 const DETACH_WAIT: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// Makes `interface` free of what a dead process left on it, or says whose program it is.
+/// Removes a dead process's program from `interface`, or names the owner of a live one.
 ///
 /// # Errors
-/// A program is on it that is somebody's.
+/// It has a program of another owner.
 pub fn clear_leftover(device: &str, links: &mut Links, interface: &LinkFacts) -> Result<(), PortError> {
     let Some(AttachedProgram { id, mode }) = interface.xdp else { return Ok(()) };
     let name = &interface.name;

@@ -1,12 +1,12 @@
 //! AF_XDP ports: a kernel interface through sockets that share memory with the kernel (Linux 5.9). No DPDK, no huge pages.
 //!
-//! What it is: for each queue of the interface a socket with memory for frames (UMEM) and its four rings, and an XDP program
-//! that hands the interface's frames to the sockets. Frames are written and read where the kernel takes and leaves them; only a
-//! received frame that is longer than a buffer is copied together. A port of `xdp:` has programs that send and record frames
-//! beside it (`live.rs`).
+//! For each queue of the interface, a socket with memory for frames (UMEM) and its four rings, and an XDP program that
+//! redirects the interface's frames to the sockets. Frames are written and read where the kernel takes and leaves them;
+//! only a received frame that is longer than a buffer is copied together. A port of `xdp:` has programs that send and
+//! record frames beside it (`live.rs`).
 //!
-//! What it is not: which interface a port string means and whether it can be used (`dpdk`, which opens all ports of the
-//! machine); the programs themselves (`xdp`).
+//! Not here: resolving and checking port strings (`dpdk`, which opens all ports of the machine); the programs
+//! themselves (`xdp`).
 //!
 //! Invariants:
 //! - A buffer is in one place: free, in a burst, or the kernel's. Memory is given back only when no burst has a frame.

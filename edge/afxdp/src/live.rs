@@ -8,7 +8,7 @@ use std::io;
 use std::sync::Arc;
 use xdp::{Intake, LiveCounts, LiveFrames};
 
-/// What such a port's driver is called in results.
+/// Name of such a port's driver in results.
 pub(crate) const DRIVER: &str = "xdp_live_frames";
 
 /// The queues of an AF_XDP port with live frames, and with records of `intake`, or why there is none.

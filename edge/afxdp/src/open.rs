@@ -1,7 +1,6 @@
 //! Program, sockets and queues of a port.
 //!
-//! Invariant: opening ends. What it waits for – that the kernel lets go of a queue – has a bound, and it asks whether it was
-//! cancelled.
+//! Invariant: opening ends. The wait for the kernel to release a queue is bounded and can be cancelled.
 
 use crate::live;
 use crate::queue::{Channel, Program, Shared, XdpPort, XdpRx, XdpTx};
@@ -30,13 +29,13 @@ const FCS_BYTES: u32 = 4;
 /// Bytes of one VLAN tag, which the kernel lets pass beyond the MTU.
 const VLAN_BYTES: u32 = 4;
 
-/// How long the kernel may take to release a queue after its socket was closed: a work item does it, which waits for whoever
-/// changes interfaces, such as namespaces that end, and until then the queue counts as in use.
+/// Maximum time for the kernel to release a queue after its socket was closed: a work item does it, which waits for
+/// concurrent changes of interfaces, such as ending namespaces, and until then the queue counts as in use.
 const RELEASE_WAIT: Duration = Duration::from_secs(5);
 /// How often to look while waiting.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
-/// What the port string says of how.
+/// Options of the port string.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// The first queue of the interface to take.
@@ -53,7 +52,7 @@ pub struct Options {
 /// is in its network namespace.
 ///
 /// # Errors
-/// The kernel or the interface can't, or `cancelled` says so.
+/// The kernel or the interface does not support it, or it was `cancelled`.
 pub fn open(
     text: &str,
     request: PortRequest,

@@ -34,7 +34,7 @@ pub(crate) struct Channel {
     pub is_zero_copy: bool,
 }
 
-/// What port and queues share. The program goes first.
+/// State shared by port and queues. The program is dropped first.
 pub(crate) struct Shared {
     pub program: Program,
     pub channels: Vec<Channel>,
@@ -378,7 +378,7 @@ impl XdpRx {
         Some(head)
     }
 
-    /// Copies a piece of a frame to a frame of its own, and gives its chunk back; returns the frame once it is whole.
+    /// Copies a piece of a frame to a loose frame, and returns its chunk; returns the frame once it is whole.
     #[cold]
     fn join(&mut self, piece: Descriptor) -> Option<*mut FrameHead> {
         let (head, len) = self.begun.take().unwrap_or_else(|| (self.loose.take().map(|(head, _)| head), 0));

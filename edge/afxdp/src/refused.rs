@@ -1,6 +1,6 @@
 //! Why an interface does not take our program, in the kernel's words.
 //!
-//! A link that can't be made has a number for a reason. Whoever asks by netlink gets words.
+//! A link that can't be made has an error number as its reason. With netlink the kernel also gives a message.
 
 use os::link::{LinkFacts, Links, XdpRefusal, veth_xdp_mtu_max};
 use std::os::fd::BorrowedFd;

@@ -4,7 +4,8 @@
 //! Invariants:
 //! - Who produces writes entries first and the index after them (release); who consumes reads the index first (acquire), and
 //!   gives places back after reading them (release).
-//! - An end writes its own index alone. What it last saw of the other's is kept, and looked at again only if that is too little.
+//! - An end writes only its own index. Its last reading of the other's is kept, and refreshed only if that is too
+//!   little.
 //!
 //! No system call here: tests play the kernel in ordinary memory.
 

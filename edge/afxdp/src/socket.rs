@@ -1,4 +1,4 @@
-//! AF_XDP sockets: linux/if_xdp.h, and what a packet socket asks of an interface.
+//! AF_XDP sockets: linux/if_xdp.h, and a packet socket's membership of an interface.
 
 use crate::ring::{Consumer, Place, Producer};
 use crate::umem::{RX_FRAMES, TX_FRAMES, Umem};
@@ -216,7 +216,7 @@ impl Socket {
         let _ = self.set(libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &TX_FRAMES);
     }
 
-    /// Lets calls do the driver's work, up to so many frames at a time (Linux 5.11).
+    /// Lets calls do the driver's work, up to this number of frames at a time (Linux 5.11).
     pub(crate) fn poll_busily(&self, budget: u32) -> io::Result<()> {
         self.set::<c_int>(libc::SOL_SOCKET, libc::SO_PREFER_BUSY_POLL, &1)?;
         self.set::<c_int>(libc::SOL_SOCKET, libc::SO_BUSY_POLL, &BUSY_POLL_US)?;
@@ -280,7 +280,7 @@ impl Drop for Mapping {
     }
 }
 
-/// What a packet socket asks of its interface: all frames, whoever they are for. The kernel takes it back with the socket,
+/// Promiscuous membership of a packet socket: all frames, for any address. The kernel removes it with the socket,
 /// however this process ends.
 #[derive(Debug)]
 pub(crate) struct Membership {

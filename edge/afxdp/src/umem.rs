@@ -1,8 +1,8 @@
 //! The memory for the frames of one socket, and which frame lies where.
 //!
-//! The kernel knows it as chunks of one size and names places by their offset (`addr` in linux/if_xdp.h). Received frames have a
-//! chunk each, those that are sent as many in a row as the longest takes: in one piece for whoever writes them, cut at chunks for
-//! the kernel. Heads lie apart from it.
+//! The kernel knows it as chunks of one size and names places by their offset (`addr` in linux/if_xdp.h). Received
+//! frames have a chunk each, frames to send as many in a row as the longest takes: in one piece for their writer, cut
+//! at chunks for the kernel. Heads lie apart from it.
 //!
 //! Invariant: memory is given back only if no burst has one of its frames; else it stays, a leak and never a dangling frame.
 
@@ -43,7 +43,7 @@ pub(crate) struct Form {
 }
 
 impl Form {
-    /// For frames of so many bytes without FCS at most.
+    /// For frames of at most this number of bytes without FCS.
     pub(crate) fn new(tx_bytes: u32, rx_bytes: u32) -> Self {
         let longest = (rx_bytes + HEADROOM).max(tx_bytes);
         let chunk = if longest <= CHUNK_MIN { CHUNK_MIN } else { CHUNK_MAX };
@@ -65,7 +65,7 @@ impl Form {
         self.tx_start() + TX_FRAMES as usize * self.tx_stride()
     }
 
-    /// Where a frame to be sent starts in its chunks: those of one chunk not all in the same few sets of the cache.
+    /// Offset of a frame to send in its chunks, chosen so that frames do not all share the same few sets of the cache.
     fn tx_offset(self, frame: u32) -> u16 {
         let spare = (self.chunk * self.tx_chunks - self.tx_bytes) / 64;
         if self.tx_chunks > 1 { 0 } else { (frame % (spare + 1) * 64) as u16 }
@@ -158,12 +158,12 @@ impl Umem {
         (self.base, self.form.bytes())
     }
 
-    /// Something of its own, by which its frames are known.
+    /// Address that identifies its frames.
     pub(crate) fn identity(&self) -> *const FrameHead {
         self.heads.as_ptr()
     }
 
-    /// Heads of all frames to be sent, as nobody has any yet.
+    /// Heads of all frames to send, initially all free.
     pub(crate) fn tx_heads(&self) -> impl Iterator<Item = *mut FrameHead> {
         let heads = self.heads.as_ptr();
         // SAFETY: there are as many.

@@ -1,5 +1,5 @@
-//! Ports over veth pairs. Each test makes a network namespace of its own: it belongs to one thread and ends with it, whatever
-//! happens. They need root.
+//! Ports over veth pairs. Each test makes a separate network namespace: it belongs to one thread and ends with it in
+//! any case. They need root.
 
 #![allow(clippy::print_stdout, unsafe_code)]
 
@@ -81,7 +81,7 @@ fn received_by(interface: &str) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// A frame of `bytes` bytes without FCS that says which it is.
+/// A frame of `bytes` bytes without FCS with its number.
 fn frame(number: u32, bytes: usize) -> Vec<u8> {
     let mut frame = vec![0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 0x88, 0xb5];
     frame.extend_from_slice(&number.to_be_bytes());

@@ -10,13 +10,13 @@ use seccompiler::{
 use std::collections::BTreeMap;
 use std::io;
 
-/// What the confined code is.
+/// Kind of the confined code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     /// Code in this process, which has its ports.
     Script {
-        /// Whether a driver talks to the other end of a port by messages over Unix sockets. Then no socket of this process may
-        /// reach anybody else: a message can have an address.
+        /// Whether a driver exchanges messages with the other end of a port over Unix sockets. Then no socket of this
+        /// process may reach any other process: a message can have an address.
         messages: bool,
     },
     /// A program in place of this process.
@@ -154,9 +154,9 @@ const ALLOWED_HERE: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const ALLOWED_HERE: &[c_long] = &[];
 
-/// What `fcntl` may do: nothing about owners, leases, seals and sizes of pipes.
+/// Allowed operations of `fcntl`: not owners, leases, seals and sizes of pipes.
 const FCNTL: &[i32] = &[libc::F_DUPFD, libc::F_DUPFD_CLOEXEC, libc::F_GETFD, libc::F_SETFD, libc::F_GETFL];
-/// What `ioctl` may do: ask whether something is a terminal, and facts of interfaces (linux/sockios.h, `SIOCGIF…`).
+/// Allowed operations of `ioctl`: detection of terminals, and facts of interfaces (linux/sockios.h, `SIOCGIF…`).
 const IOCTL: &[u64] = &[
     libc::TCGETS,
     libc::TIOCGWINSZ,
@@ -171,9 +171,9 @@ const IOCTL: &[u64] = &[
     0x8927,
     0x8933,
 ];
-/// Sockets that a program may open to ask for facts of interfaces. It can send nowhere: no call that it may make has an address.
+/// Sockets that a program may open to read facts of interfaces. They can send nowhere: no allowed call has an address.
 const SOCKETS: &[i32] = &[libc::AF_NETLINK, libc::AF_INET, libc::AF_INET6];
-/// What `prctl` may do: names of threads and memory, how exact their sleeps are.
+/// Allowed operations of `prctl`: names of threads and memory, accuracy of sleeps.
 const PRCTL: &[i32] = &[
     libc::PR_SET_NAME,
     libc::PR_GET_NAME,
@@ -205,7 +205,7 @@ pub(crate) fn restrict(purpose: Purpose) -> io::Result<bool> {
     Ok(programs.iter().all(|program| seccompiler::apply_filter_all_threads(program).is_ok()))
 }
 
-/// A filter cannot see what `clone3` is asked for. Where the kernel does not know it, threads are started by `clone`.
+/// A filter cannot see the arguments of `clone3`. Where the kernel does not know it, threads are started by `clone`.
 fn clone3() -> Result<BpfProgram, seccompiler::Error> {
     let rules = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
     let unknown = SeccompAction::Errno(libc::ENOSYS as u32);

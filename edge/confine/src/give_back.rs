@@ -1,4 +1,4 @@
-//! Files that a confined process leaves: they belong to a user that is nobody any more.
+//! Files that a confined process leaves: they belong to a user that no longer exists.
 
 use crate::user;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, chownat, fstat, openat};

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | seccomp, in all threads | the system calls in `calls`, some with fixed arguments only. No program, process, socket or address to send to; signals to its own threads only |
 //! | Landlock, in all threads | files and folders that the caller names; with newer kernels no signals and abstract sockets of other processes |
-//! | a user of its own | it owns nothing and is nobody's equal: other processes and their files are out of reach, threads can be counted |
+//! | a separate user | it owns nothing and has no equals: other processes and their files are out of reach, threads can be counted |
 //! | limits | memory, threads, descriptors; no core dumps |
 //!
 //! Not here: the time it may take. A parent process that the code cannot reach has the deadline.
@@ -30,10 +30,10 @@ pub use give_back::give_back;
 use std::io;
 use std::path::PathBuf;
 
-/// What is allowed.
+/// Allowed operations.
 #[derive(Debug, Clone, Default)]
 pub struct Confinement {
-    /// What the code is.
+    /// Kind of the code.
     pub purpose: Purpose,
     /// Folders and files to read.
     pub read: Vec<PathBuf>,
@@ -45,14 +45,14 @@ pub struct Confinement {
     pub memory_bytes: u64,
 }
 
-/// What the kernel does about it.
+/// Restrictions enforced by the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Confined {
     /// Files elsewhere are out of reach.
     pub files: bool,
     /// System calls that are not on the list are refused.
     pub calls: bool,
-    /// The process has a user of its own. False unless it was root's.
+    /// The process has a separate user. False unless it was root's.
     pub user: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Landlock and capabilities are each thread's own, and only a thread can change them: threads that are there already, such as
-//! those of DPDK, are made to by a signal.
+//! Landlock and capabilities are per thread, and only a thread can change them: existing threads, such as DPDK's, are
+//! made to do so by a signal.
 //!
 //! Invariant: after [`restrict`] no thread of the process is without the rules, or it failed.
 
@@ -38,7 +38,7 @@ fn restrict_self() -> bool {
     }
 }
 
-/// What another thread does when it gets the signal.
+/// Handler of the signal in another thread.
 extern "C" fn follow(_: c_int) {
     let header: [u32; 2] = [CAPABILITY_VERSION, 0];
     let nothing = [0_u32; 6];

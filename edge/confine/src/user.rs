@@ -13,7 +13,7 @@ use rustix::thread::{UnshareFlags, unshare_unsafe};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 
-/// First of the users that confined processes of root's become, one each; systemd gives these numbers to nobody
+/// First of the users that confined processes of root become, one each; systemd leaves these numbers unused
 /// (systemd.io/UIDS-GIDS: 1879048192 to 2147483647 are unused).
 const FIRST_USER: u32 = 0x7E00_0000;
 /// Process numbers are below it (linux/threads.h: `PID_MAX_LIMIT`).
@@ -42,7 +42,7 @@ pub(crate) fn limit(memory_bytes: u64) -> io::Result<()> {
     lower(Resource::As, taken.saturating_add(memory_bytes))
 }
 
-/// Limits threads. The kernel counts those of a user: one who has other processes gets so many more.
+/// Limits threads. The kernel counts them per user: the limit of a user with other processes is higher by these.
 pub(crate) fn limit_threads(is_own_user: bool) -> io::Result<()> {
     let others = if is_own_user { 0 } else { threads_of_user() };
     lower(Resource::Nproc, others + THREADS_MAX)
@@ -63,8 +63,8 @@ pub(crate) fn of_process(process: u32) -> u32 {
     FIRST_USER + process % PROCESSES
 }
 
-/// Becomes a user that nobody else is, if this is root; keeps the capabilities of the calling thread alone. False if the process
-/// stays whose it was: it is not root's, or its user namespace knows no such user.
+/// Becomes a unique user, if this is root; keeps only the calling thread's capabilities. False if the process keeps its
+/// user: it is not root's, or its user namespace has no such user.
 pub(crate) fn leave(purpose: Purpose) -> io::Result<bool> {
     if !geteuid().is_root() {
         return Ok(false);

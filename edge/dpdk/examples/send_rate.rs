@@ -2,10 +2,9 @@
 //!
 //! `cargo run --release -p dpdk --example send_rate -- [DEVICE [SECONDS [TESTPMD]]]`
 //!
-//! DEVICE is `null` unless said. TESTPMD, a path to dpdk-testpmd, sends through `net_null` for comparison, in huge pages
-//! if `HUGE` is set (it is faster with them). Rates are
-//! per second of the sending thread's processor time, so that what else the machine does does not count; windows are
-//! 100 ms, and the best and the median one are printed.
+//! DEVICE is `null` by default. TESTPMD, a path to dpdk-testpmd, sends through `net_null` for comparison, in huge pages
+//! if `HUGE` is set (it is faster with them). Rates are per second of the sending thread's processor time, so that
+//! other load on the machine does not count; windows are 100 ms, and the best and the median one are printed.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,4 +1,4 @@
-//! What can be found out about a device without touching it: whether it is there, usable and ours to use.
+//! Checks of a device without touching it: existence, usability and permission.
 //!
 //! Each check ends in a sentence and what to do; drivers only have numbers.
 
@@ -105,7 +105,7 @@ fn check_privilege(device: &Device) -> Result<(), PortError> {
     })
 }
 
-/// What can be said about other devices without touching them.
+/// Checks of other devices without touching them.
 pub(crate) fn check_machine(device: &Device) -> Result<(), PortError> {
     match &device.kind {
         Kind::Pci { address } => check_pci(&device.text, address),
@@ -123,8 +123,8 @@ pub(crate) fn check_machine(device: &Device) -> Result<(), PortError> {
     }
 }
 
-/// Where a server's socket is to be: the folder must be there, and nobody may listen. The socket of a killed process is
-/// removed.
+/// Checks the path of a server's socket: the folder must exist, and no process may listen. The socket of a killed
+/// process is removed.
 fn check_server_socket(text: &str, socket: &str, socket_type: SocketType) -> Result<(), PortError> {
     let error = |kind, reason: String, remedy: &str| Err(PortError::new(text, kind, reason, remedy));
     let path = Path::new(socket);

@@ -126,7 +126,7 @@ impl Device {
     }
 }
 
-/// What EAL is told.
+/// EAL's arguments for a device.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct EalDevice {
     pub bus: &'static str,

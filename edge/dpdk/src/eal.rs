@@ -3,7 +3,7 @@
 //! Not here: devices and queues.
 //!
 //! Invariants:
-//! - EAL is started on a thread of its own that ends right after: `rte_eal_init` pins its caller and makes it lcore 0,
+//! - EAL is started on a separate thread that ends right after: `rte_eal_init` pins its caller and makes it lcore 0,
 //!   and the caller here may be any thread of the program.
 //! - Nothing stays on disk: `--no-shconf` (part of `--in-memory`) keeps everything in memory, and the runtime
 //!   directory that EAL makes all the same goes at once.
@@ -72,7 +72,7 @@ fn lock() -> MutexGuard<'static, State> {
     STATE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the first port to be opened needs of EAL.
+/// Requirements of the first opened port for EAL.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Needs {
     pub pci: bool,
@@ -116,7 +116,7 @@ impl Lease {
         Self { dpdk, state: Some(lock()), _awake: Awake::new() }
     }
 
-    /// Lets others have EAL for a while: whoever waits for somebody outside must not keep them from their ports.
+    /// Releases EAL for a while: a caller that waits for another process must not keep others from their ports.
     pub(crate) fn rest(&mut self, device: &str, time: Duration) -> Result<(), PortError> {
         self.state = None;
         std::thread::sleep(time);
@@ -144,7 +144,7 @@ impl Lease {
         }
     }
 
-    /// What EAL and the drivers have logged since the last call: the lines, oldest first.
+    /// Log lines of EAL and the drivers since the last call, oldest first.
     pub(crate) fn log(&mut self) -> Vec<String> {
         match self.state() {
             State::Running { log, .. } => log.take(),
@@ -152,7 +152,7 @@ impl Lease {
         }
     }
 
-    /// What EAL and the drivers logged last, to be put at the end of a reason; empty if nothing.
+    /// Last log lines of EAL and the drivers, to be appended to a reason; empty if there are none.
     pub(crate) fn last_words(&mut self) -> String {
         // EAL ends every failure with the same line; what the driver said before it is what matters.
         let says_nothing = |line: &&String| line.starts_with("EAL: Failed to attach device");
@@ -271,8 +271,8 @@ fn arguments(eal: Eal, bytes: u64, prefix: &str) -> Vec<CString> {
     list.into_iter().map(|a| CString::new(a).expect("arguments have no zero byte")).collect()
 }
 
-/// Whether EAL's memory lies in one piece, as zero-copy memif needs it: its driver tells the peer the sum of all pages as
-/// the size, and frames behind a gap would be beyond that, where the peer dies.
+/// Whether EAL's memory lies in one piece, as zero-copy memif needs it: its driver announces the sum of all pages to
+/// the peer as the size, and frames behind a gap would be beyond that, which crashes the peer.
 pub(crate) fn memory_has_no_gaps(dpdk: Dpdk) -> bool {
     // SAFETY: EAL runs; it only looks.
     unsafe { dpdk.eagre_memory_gaps() == 0 }
@@ -284,7 +284,7 @@ fn allowed_cpus() -> String {
     if list.is_empty() { "0".to_owned() } else { list.join(",") }
 }
 
-/// Bytes of huge pages nobody uses, of the size that has most.
+/// Bytes of free huge pages, of the size that has most.
 fn free_huge_page_bytes() -> u64 {
     let Ok(sizes) = fs::read_dir("/sys/kernel/mm/hugepages") else { return 0 };
     let free = sizes.flatten().filter_map(|size| {
@@ -303,8 +303,8 @@ fn free_huge_page_bytes() -> u64 {
 /// Start of our runtime directories' names; the process's number follows.
 const RUNTIME_PREFIX: &str = "eagre-";
 
-/// Removes the directory EAL made for this process, which stays empty, and those of our processes that were killed
-/// while they started.
+/// Removes the directory EAL made for this process, which stays empty, and the directories of this program's processes
+/// that were killed while they started.
 fn tidy_runtime_directory(dpdk: Dpdk) {
     // SAFETY: returns a string that lives as long as the process.
     let ours = unsafe { CStr::from_ptr(dpdk.rte_eal_get_runtime_dir()) };

@@ -114,7 +114,7 @@ macro_rules! functions {
 
             $(
                 /// # Safety
-                /// What DPDK or the shim asks of its callers.
+                /// Requirements of DPDK or the shim for callers.
                 #[inline(always)]
                 pub(crate) unsafe fn $name(&self, $($argument: $kind),*) $(-> $result)? {
                     // SAFETY: the caller keeps to what the function asks; its address is right, as `resolve` asked.

@@ -7,7 +7,7 @@
 //! Not here: whether the port can be used; see `checks`.
 //!
 //! Invariants:
-//! - What is opened is what the id says: `open` takes ids and gives drivers only what is in them.
+//! - `open` takes ids and gives drivers only their content, so that no other device is opened.
 //! - Resolving the canonical string ([`PortId::device`]) again gives the same id, as long as the machine does not change.
 
 use os::link::{self, Links};
@@ -30,11 +30,11 @@ pub struct PortId {
     name: PortName,
     /// Kernel interfaces that it takes over, makes, or sends through.
     interfaces: Vec<Interface>,
-    /// What else it is, each of them in its canonical form.
+    /// Its other identities, each in its canonical form.
     things: BTreeSet<String>,
 }
 
-/// A kernel interface by the names that do not change with who asks.
+/// A kernel interface by names that do not depend on the caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Interface {
     /// Its canonical name.
@@ -52,10 +52,10 @@ impl Interface {
 }
 
 impl PortId {
-    /// What `text` means in the calling thread's network namespace and working directory.
+    /// Resolves `text` in the calling thread's network namespace and working directory.
     ///
     /// # Errors
-    /// It is no port string, or the machine does not tell.
+    /// It is not a port string, or the machine's data can't be read.
     pub fn resolve(text: &str) -> Result<Self, PortError> {
         Self::resolve_in(text, None)
     }
@@ -63,7 +63,7 @@ impl PortId {
     /// As [`resolve`](Self::resolve); paths of sockets that are not absolute lead into the folder `sockets`.
     ///
     /// # Errors
-    /// It is no port string, or the machine does not tell.
+    /// It is not a port string, or the machine's data can't be read.
     pub fn resolve_in(text: &str, sockets: Option<&Path>) -> Result<Self, PortError> {
         let name = PortName::parse(text)?;
         let mut resolver = Resolver { text, interfaces: Vec::new(), things: BTreeSet::new() };
@@ -135,12 +135,12 @@ impl PortId {
         PortName { kind, options: Vec::new(), wait: port::name::PEER_WAIT }.to_string()
     }
 
-    /// What people call it: the interface, whichever driver opens it; otherwise as [`plain`](Self::plain).
+    /// Display name: the interface, for any driver; otherwise as [`plain`](Self::plain).
     pub fn label(&self) -> String {
         self.kernel_interface().map_or_else(|| self.plain(), |interface| interface.name.clone())
     }
 
-    /// What the canonical string names.
+    /// Content of the canonical string.
     pub fn kind(&self) -> &Kind {
         &self.name.kind
     }
@@ -185,7 +185,7 @@ impl PortId {
     }
 }
 
-/// What an argument of a driver names.
+/// Kind of name in a driver's argument.
 enum Names {
     Interface,
     File,
@@ -193,7 +193,7 @@ enum Names {
     Device,
 }
 
-/// Arguments with which a driver is told what the port is.
+/// Arguments that identify the port for a driver.
 fn names(driver: &str, key: &str) -> Option<Names> {
     Some(match (driver, key) {
         (
@@ -291,7 +291,7 @@ impl Resolver<'_> {
         ))
     }
 
-    /// The value of a driver's argument, canonical if it says what the port is.
+    /// The value of a driver's argument, canonical if it identifies the port.
     fn argument(
         &mut self,
         driver: &str,

@@ -1,19 +1,20 @@
-//! The machine's ports: DPDK's by a thin C shim and safe Rust over EAL, ethdev, mempool and mbuf, and those of `packet` and
-//! `afxdp`.
+//! The machine's ports: DPDK's by a thin C shim and safe Rust over EAL, ethdev, mempool and mbuf, and the ports of
+//! `packet` and `afxdp`.
 //!
-//! What it is: from a device string such as `memif:/run/x.sock` to a [`port::Port`] with its queues, for everything DPDK has
-//! a driver for. AF_PACKET and AF_XDP ports and `null` are opened here too, after the same checks and under the same locks, and
-//! need no DPDK: its libraries are opened with the first port that does, and may be missing. Frames are DPDK's: [`port::FrameHead`] is `rte_mbuf` (shim/shim.c asserts every field), so a burst goes from the
-//! worker to the driver as an array of pointers and nothing is converted.
+//! Turns a device string such as `memif:/run/x.sock` into a [`port::Port`] with its queues, for every device DPDK has a
+//! driver for. AF_PACKET and AF_XDP ports and `null` are opened here too, after the same checks and under the same
+//! locks, and need no DPDK: its libraries are opened with the first port that does, and may be missing. Frames are
+//! DPDK's: [`port::FrameHead`] is `rte_mbuf` (shim/shim.c asserts every field), so a burst goes from the worker to the
+//! driver as an array of pointers and nothing is converted.
 //!
-//! What it is not: no flow rules, no hardware timestamps, no multi-process; one segment per frame; the shim decides
-//! nothing, and nothing outside `ffi.rs` declares what C has.
+//! Not here: flow rules, hardware timestamps, multi-process. A frame has one segment; the shim decides nothing, and
+//! only `ffi.rs` declares C items.
 //!
 //! Invariants:
 //! - DPDK starts with the first port, once per process, on a thread that ends at once (`eal.rs`): the caller is not
 //!   pinned, nothing is printed, nothing stays on disk.
-//! - Transmit frames keep their bytes, length and tag from one use to the next. They come raw out of a pool of their
-//!   own for each queue, last in, first out, so that a steady sender goes round the same few frames.
+//! - Transmit frames keep their bytes, length and tag from one use to the next. They come raw out of a separate pool
+//!   for each queue, last in, first out, so that a steady sender reuses the same few frames.
 //! - A port is closed when it *and* its queues are dropped; an interface is left as it was found.
 //! - What the driver or the kernel loses is counted: [`port::Port::driver_drops`].
 //! - Every failure is a sentence with what to do about it ([`port::PortError`]).
@@ -77,7 +78,7 @@ pub fn version_for<'a>(mut devices: impl Iterator<Item = &'a str>) -> Option<Str
     devices.any(needs).then(|| try_open().ok()).flatten()
 }
 
-/// What is wrong with the form of `device`, if anything; the error lists the forms there are.
+/// Checks the syntax of `device`; the error lists the valid forms.
 pub fn check(device: &str) -> Result<(), PortError> {
     PortName::parse(device).map(drop)
 }
@@ -96,7 +97,7 @@ pub fn open(device: &str, request: PortRequest) -> Result<Box<dyn Port>, PortErr
     open_all(&[(PortId::resolve(device)?, request)], &mut || false).map(|mut ports| ports.remove(0))
 }
 
-/// Opens ports together, in the order given: none stays open if one fails, or once `cancelled` says so.
+/// Opens ports together, in the order given: none stays open if one fails, or once `cancelled` returns true.
 ///
 /// DPDK starts with memory for all of them, and with the PCI bus if one needs it. All are started before any is waited
 /// for, so both ends of a memif link may be among them. In-process pairs are not opened here.

@@ -60,7 +60,7 @@ pub(crate) fn opened() -> Option<Dpdk> {
     OPENED.get().map(Dpdk)
 }
 
-/// Opens DPDK unless it is open. The error says for each DPDK that this program knows why it could not be opened.
+/// Opens DPDK unless it is open. The error gives the reason for each DPDK that this program knows.
 pub(crate) fn open() -> Result<Dpdk, String> {
     static OPENING: Mutex<()> = Mutex::new(());
     let _turn = OPENING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -150,7 +150,7 @@ fn address(handle: NonNull<c_void>, name: &CStr) -> Result<NonNull<c_void>, Stri
     NonNull::new(unsafe { libc::dlsym(handle.as_ptr(), name.as_ptr()) }).ok_or_else(last_error)
 }
 
-/// What the linker says about this thread's last failure.
+/// The linker's message about this thread's last failure.
 fn last_error() -> String {
     // SAFETY: returns null or a string of this thread's that is good until its next call to the linker; it is copied at once.
     let said = unsafe { libc::dlerror() };

@@ -1,8 +1,8 @@
 //! Takes the listening socket of a memif server away once its last port is closed.
 //!
-//! DPDK's driver (22.11 to 25.11) removes the socket's file and frees what it knows of the socket, but neither closes the
-//! descriptor nor tells EAL's interrupt thread, which goes on to poll it and would call the driver with memory that was freed.
-//! Closing the descriptor alone would be worse: EAL ends the process when it finds one that is gone.
+//! DPDK's driver (22.11 to 25.11) removes the socket's file and frees its state of the socket, but neither closes the
+//! descriptor nor notifies EAL's interrupt thread, which continues to poll it and would call the driver with freed
+//! memory. Closing the descriptor alone would be worse: EAL ends the process when it finds one that is gone.
 //!
 //! To take a callback from EAL one must name its function, which is private to the driver. EAL only compares it, so the
 //! functions of the driver's code are tried until one is it; that is a few thousand comparisons, once per process.

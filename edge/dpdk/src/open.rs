@@ -1,8 +1,7 @@
 //! From a port id to an open port: what can be checked beforehand is checked first, because the drivers' own
 //! errors are a number.
 //!
-//! Invariant: opening ends. Whatever waits for somebody outside has a bound, asks whether it was cancelled, and lets others
-//! have EAL meanwhile.
+//! Invariant: opening ends. Every wait for another process is bounded, can be cancelled, and releases EAL meanwhile.
 
 use crate::checks::{check_interface, check_machine};
 use crate::device::{Device, EalDevice, Kind, is_of_dpdk};
@@ -38,14 +37,14 @@ pub(crate) const FCS_BYTES: u32 = 4;
 /// Descriptors of a hardware or virtual queue.
 const DESCRIPTORS: u16 = 1024;
 
-/// Descriptors of a queue of DPDK's AF_XDP driver, which fills the kernel's ring with as many buffers whatever it is told.
+/// Descriptors of a queue of DPDK's AF_XDP driver, which fills the kernel's ring with this number of buffers regardless
+/// of its argument.
 const XDP_DESCRIPTORS: u16 = 2048;
 
 /// Frames in a pool beside those in descriptors: two lcores' caches, and a few bursts under way.
 const FRAMES_BESIDE: u32 = 1024;
 
-/// When a memif client asks its server again: one that listens but is not ready yet refuses, and the driver leaves it at
-/// that.
+/// Retry interval of a memif client: a server that listens but is not ready yet refuses, and the driver does not retry.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(250);
 
 /// How often to look while waiting.
@@ -118,7 +117,7 @@ fn open_dpdk(plans: Vec<Plan>, cancelled: &mut dyn FnMut() -> bool) -> Result<Ve
     opening.into_iter().map(finish).collect()
 }
 
-/// Takes the interfaces of a port, or says who has one.
+/// Locks the interfaces of a port, or names the holder of one.
 fn lock_interfaces(id: &PortId) -> Result<Vec<InterfaceLock>, PortError> {
     let there = id.interfaces().iter().filter_map(|interface| Some((interface, interface.index?)));
     let lock = |(interface, index): (&Interface, u32)| {
@@ -140,7 +139,7 @@ fn lock_interfaces(id: &PortId) -> Result<Vec<InterfaceLock>, PortError> {
     there.map(lock).collect()
 }
 
-/// An error if somebody has asked to stop.
+/// An error if a stop was requested.
 fn unless_cancelled(device: &Device, cancelled: &mut dyn FnMut() -> bool) -> Result<(), PortError> {
     match cancelled() {
         true => Err(PortError::new(
@@ -393,7 +392,7 @@ impl Plan {
 }
 
 impl Plan {
-    /// Queues, pools, offloads and start. Returns what the port is, and whether frames that ask for checksums must be
+    /// Queues, pools, offloads and start. Returns the port's facts, and whether frames with checksum offload must be
     /// prepared.
     fn configure(
         &self,

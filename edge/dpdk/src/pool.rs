@@ -3,18 +3,18 @@
 //! Transmit and receive pools are apart: a transmit frame keeps its bytes, length and tag between uses, and a driver
 //! that receives writes over all three.
 //!
-//! **AF_XDP.** Its pool is the UMEM, and the driver (`xdp_umem_configure`) tells the kernel that the UMEM is
+//! **AF_XDP.** Its pool is the UMEM, and the driver (`xdp_umem_configure`) declares to the kernel that the UMEM is
 //! `frames × object size` bytes long. That holds only if objects lie back to back. A pool that DPDK populates by itself
 //! does not put an object across a page boundary, and a page has 4 KiB without huge pages: so each page holds one
-//! object of 2,432 bytes and the pool spans 1.7 times what the kernel was told. Frames in the upper 40% have addresses
+//! object of 2,432 bytes and the pool spans 1.7 times the declared length. Frames in the upper 40% have addresses
 //! beyond the UMEM; the kernel drops their descriptors and counts `tx_invalid_descs` (or, for receive buffers,
-//! `rx_invalid_descs`), while the driver has counted them as sent. Pools hand out what was freed last, so light
-//! traffic stays in the lower part and nothing is lost; a mix that has more frames in flight reaches the upper part.
-//! With huge pages the same gap is one object in every 2 MiB.
+//! `rx_invalid_descs`), while the driver has counted them as sent. Pools hand out what was freed last, so light traffic
+//! stays in the lower part and nothing is lost; a mix that has more frames in flight reaches the upper part. With huge
+//! pages the same gap is one object in every 2 MiB.
 //!
-//! So here an AF_XDP pool has objects of exactly 4,096 bytes in one block of memory that starts on a page: the span is
-//! what the driver says in every mode, and no frame crosses a page, which zero-copy drivers cannot take either unless
-//! the next page is physically adjacent.
+//! So here an AF_XDP pool has objects of exactly 4,096 bytes in one block of memory that starts on a page: the span
+//! matches the driver's declaration in every mode, and no frame crosses a page, which zero-copy drivers cannot handle
+//! either unless the next page is physically adjacent.
 //!
 //! **Other pools without huge pages** do not keep to pages either (`NO_IOVA_CONTIG`), as no hardware reads them: one
 //! object in each page would put all heads into the same few sets of the first-level cache, which costs a fifth of the
@@ -246,7 +246,7 @@ impl Drop for Pool {
     }
 }
 
-/// Memory of our own, page-aligned.
+/// Page-aligned memory owned by the pool.
 #[derive(Debug)]
 struct Block {
     address: *mut u8,

@@ -2,7 +2,7 @@
 //!
 //! Invariants:
 //! - A device is closed when its port and all its queues are gone: each holds a share of it. Pools go after the device.
-//! - A queue is used by one thread at a time, which is what `&mut self` says; DPDK asks for no more.
+//! - A queue is used by one thread at a time, which `&mut self` expresses; DPDK requires no more.
 
 use crate::device::Kind;
 use crate::eal::Lease;
@@ -29,12 +29,12 @@ pub(crate) struct Opened {
     name: CString,
     /// Whether it must be stopped before it is closed.
     pub started: bool,
-    /// Whether it receives what is meant for others because we asked it to.
+    /// Whether promiscuous mode was enabled here.
     pub made_promiscuous: bool,
     /// Of its interfaces; given back after it is closed.
     pub locks: OnceLock<Vec<InterfaceLock>>,
     closed: bool,
-    /// Where its driver waits for answers of a vhost-user peer.
+    /// Socket on which its driver waits for replies of a vhost-user peer.
     pub peer_socket: Option<String>,
     /// Where its driver may listen for memif peers.
     pub listens_at: Option<String>,
@@ -53,7 +53,7 @@ pub(crate) struct Opened {
     pub shielded: OnceLock<Shielded>,
     /// EAL's, which the driver closes by mistake.
     pub memory_files: MemoryFiles,
-    /// Received frames that were spread over several buffers, which nobody here can read.
+    /// Received frames in several buffers, which can't be read here.
     pub rx_too_long: AtomicU64,
 }
 
@@ -220,7 +220,7 @@ pub(crate) struct DpdkTx {
     pool: *mut ffi::Mempool,
     port: u16,
     queue: u16,
-    /// The driver fills in checksums, and must see frames that ask for it beforehand.
+    /// The driver fills in checksums, and must see such frames beforehand.
     prepares: bool,
     /// The driver moves a frame's start when it sends it, and leaves it there.
     moves_data: bool,
@@ -253,7 +253,7 @@ impl DpdkTx {
         }
     }
 
-    /// Lets the driver see the frames if one of them asks for a checksum; returns how many may be sent.
+    /// Lets the driver see the frames if one of them has checksum offload; returns how many may be sent.
     #[inline]
     fn prepare(&self, heads: &mut [*mut FrameHead]) -> u16 {
         // SAFETY: heads in a burst are valid.

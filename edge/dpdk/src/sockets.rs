@@ -1,8 +1,8 @@
-//! The kernel sockets behind DPDK's AF_XDP driver, which keeps some of its losses to itself, and wakes nobody when frames come; nor
-//! does that of TAP interfaces.
+//! The kernel sockets behind DPDK's AF_XDP driver, which does not report some of its losses, and signals no arrivals;
+//! nor does the driver of TAP interfaces.
 //!
-//! The drivers give what they open to nobody, so it is found among the process's descriptors: those of the right family, or of
-//! the right device, that were not there before.
+//! The drivers do not expose their descriptors, so they are found among the process's: new ones of the right family, or
+//! of the right device.
 //!
 //! Invariant: a descriptor is only used after its inode was seen to be the one it had when it was found, or, to be polled, by a
 //! queue, which keeps the port open and so what its driver opened.
@@ -18,7 +18,7 @@ const XDP_STATISTICS: c_int = 7;
 /// More than the frames of any ring take.
 const SEND_BYTES: c_int = 64 << 20;
 
-/// A socket of this process that somebody else owns.
+/// A socket of this process with another owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Socket {
     descriptor: c_int,
@@ -69,7 +69,7 @@ pub(crate) fn open_now() -> Vec<Socket> {
 }
 
 impl Socket {
-    /// What becomes readable when frames arrive, while the port is open.
+    /// Descriptor that becomes readable when frames arrive, while the port is open.
     pub(crate) fn descriptor(self) -> c_int {
         self.descriptor
     }

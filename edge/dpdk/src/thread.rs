@@ -89,7 +89,7 @@ pub(crate) fn on_interrupt_thread<T: Send>(dpdk: Dpdk, work: impl FnOnce() -> T 
 
 /// Whether EAL's interrupt thread may run.
 struct Interrupts {
-    /// Who needs it now: those who open or close ports.
+    /// Number of current users: opening or closing ports.
     awake: usize,
     /// Ports that do not bear it: see [`Shielded`].
     shielded: usize,

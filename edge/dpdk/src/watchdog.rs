@@ -1,8 +1,9 @@
 //! Bounds for what DPDK does with a vhost-user peer.
 //!
-//! The virtio-user driver accepts a connection and waits for answers without a limit, on the thread that opens or closes
-//! the port and with EAL locked: a peer that connects and says nothing, or does not come, would stop every other port of
-//! the process. So a second thread shuts the port's sockets down when their time is over, and the driver gives up.
+//! The virtio-user driver accepts a connection and waits for replies without a limit, on the thread that opens or
+//! closes the port and with EAL locked: a peer that connects and sends nothing, or does not connect, would stop every
+//! other port of the process. So a second thread shuts the port's sockets down when their time is over, and the driver
+//! gives up.
 //!
 //! Invariant: only Unix sockets bound or connected to the port's own path are shut down.
 
@@ -18,7 +19,7 @@ use std::time::{Duration, Instant};
 /// How long the driver may wait for a connection at a time; EAL is locked meanwhile.
 pub(crate) const ACCEPT: Duration = Duration::from_millis(300);
 
-/// How long a peer may take for everything that it is asked when a port opens, or closes.
+/// Time for all replies of a peer when a port opens, or closes.
 pub(crate) const ANSWERS: Duration = Duration::from_secs(5);
 
 /// Runs `work`; what it does with sockets at `path` has an end.
@@ -51,7 +52,7 @@ fn watch(path: &Path, over: &mpsc::Receiver<()>) {
     }
 }
 
-/// This process's Unix sockets that are bound or connected to `path`: descriptors of our own for them, so that none can
+/// This process's Unix sockets that are bound or connected to `path`: duplicates of their descriptors, so that none can
 /// become another socket meanwhile.
 fn sockets_at(path: &Path) -> Vec<OwnedFd> {
     known_at(path).map(|(_, socket)| socket).collect()

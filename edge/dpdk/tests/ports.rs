@@ -1,5 +1,5 @@
-//! Ports over real drivers. Those that need root make a network namespace of their own: it belongs to one thread and
-//! ends with it, whatever happens.
+//! Ports over real drivers. Tests that need root make a separate network namespace: it belongs to one thread and ends
+//! with it in any case.
 //!
 //! EAL starts once per process, so the tests take turns.
 
@@ -76,7 +76,7 @@ fn queues(port: &mut dyn Port) -> (Box<dyn TxQueue>, Box<dyn RxQueue>) {
     (tx, rx)
 }
 
-/// A frame of `bytes` bytes without FCS that says which it is.
+/// A frame of `bytes` bytes without FCS with its number.
 fn frame(number: u32, bytes: usize) -> Vec<u8> {
     let mut frame = vec![0x02, 0, 0, 0, 0, 1, 0x02, 0, 0, 0, 0, 2, 0x88, 0xb5];
     frame.extend_from_slice(&number.to_be_bytes());
@@ -136,7 +136,7 @@ fn no_drops(port: &mut dyn Port) {
     assert!(rx.iter().chain(&tx).all(|(_, n)| *n == 0), "{rx:?} {tx:?}");
 }
 
-/// A folder of its own, gone at the end.
+/// A temporary folder, removed at the end.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -536,7 +536,7 @@ fn what_a_killed_process_left_of_dpdks_driver_goes() {
     });
 }
 
-/// Another process that opens `device`; returns when it has said `until`.
+/// Another process that opens `device`; returns when it has printed `until`.
 fn hold(device: &str, until: &str) -> std::process::Child {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "holds_a_port", "--ignored", "--nocapture"])

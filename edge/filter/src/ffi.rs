@@ -117,7 +117,7 @@ impl Pcap {
     }
 }
 
-/// What the linker says about this thread's last failure.
+/// The linker's message about this thread's last failure.
 fn last_error() -> String {
     // SAFETY: returns null or a string of this thread's that is good until its next call to the linker; it is copied at once.
     let said = unsafe { libc::dlerror() };

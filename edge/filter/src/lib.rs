@@ -1,6 +1,6 @@
 //! Which packets are meant: filters as tcpdump and Wireshark take them, compiled and run by libpcap.
 //!
-//! Not here: where packets come from. Nothing is opened, and no interface is asked.
+//! Not here: the source of packets. Nothing is opened, and no interface is accessed.
 //!
 //! Invariants:
 //! - libpcap is opened with the first filter, and stays open; a machine that lacks it can do all but filter.
@@ -38,7 +38,7 @@ pub fn prepare() {
 pub struct FilterError {
     /// The filter.
     pub text: String,
-    /// What is wrong, in libpcap's words.
+    /// Error message of libpcap.
     pub reason: String,
     /// Whether the filter is wrong, and not the machine, which lacks libpcap.
     pub is_bad_input: bool,

@@ -1,4 +1,4 @@
-//! What it costs to write what varies: compiled programs beside loops written by hand for just that.
+//! Cost of writing variable fields: compiled programs beside hand-written loops for the same task.
 //!
 //! `cargo bench -p jit`. Frames of 64 bytes in a ring of 512 buffers, bursts of 64, nothing sent. Nanoseconds for one
 //! packet; the smallest of many rounds, because others use the machine too. The two sides take turns.
@@ -92,7 +92,7 @@ fn signed() {
     });
 }
 
-/// What else there is, without anything by hand.
+/// Further programs, without hand-written counterparts.
 fn others() {
     let nothing = Vary::default();
     time("nothing varies, signature", bind(nothing, true));

@@ -5,7 +5,7 @@ use field::{Bound, Draw, FlowOrder, ListOrder, Pick, Program, Source, checksum_b
 use random::permutation::Permutation;
 use wire::signature;
 
-/// Words before those of the variables: how flows advance.
+/// Words before the variables': advance of flows.
 pub(crate) const FLOW_WORDS: usize = 5;
 /// Words of one variable's constants.
 pub(crate) const VARIABLE_WORDS: usize = 10;
@@ -27,7 +27,7 @@ pub(crate) mod flow {
 
 /// Words of a variable's constants. Two behind each other are the lower and the upper 64 bits.
 pub(crate) mod word {
-    /// What is added: a range's step, a random value's smallest, a derived value's addend.
+    /// Addend: a range's step, a random value's minimum, a derived value's addend.
     pub(crate) const ADD: usize = 0;
     /// A range's first value.
     pub(crate) const FIRST: usize = 2;
@@ -54,7 +54,7 @@ pub(crate) mod word {
     pub(crate) const ADDRESS: usize = 0;
     /// Number of values that a number drawn becomes one of.
     pub(crate) const VALUES: usize = 1;
-    /// What a generator's state is multiplied by from turn to turn, what is added then, and its first state.
+    /// Multiplier of a generator's state from turn to turn, its increment, and its first state.
     pub(crate) const FACTOR: usize = 2;
     pub(crate) const ADDEND: usize = 3;
     pub(crate) const STATE: usize = 4;
@@ -196,7 +196,7 @@ fn random_words(draw: &Draw, kind: ValueKind, words: &mut [u64; VARIABLE_WORDS])
     }
 }
 
-/// What the length of the program's frame adds. Holds addresses like [`constants`].
+/// Constants that depend on the length of the program's frame. Holds addresses like [`constants`].
 pub(crate) fn variant(program: &Program, shape: &Shape) -> Box<[u64]> {
     let frame = program.template();
     let constant = without_what_varies(program, shape);

@@ -25,7 +25,7 @@ use std::mem::offset_of;
 /// end of the heads, or before if a frame has not the right length.
 pub(crate) type Entry = unsafe extern "C" fn(run: *const Run) -> *const *mut FrameHead;
 
-/// What one call is about.
+/// Parameters of one call.
 #[repr(C)]
 pub(crate) struct Run {
     /// The first frame's place; at least one is before `end`.
@@ -42,7 +42,7 @@ pub(crate) struct Run {
     pub(crate) tail: u64,
     /// Sequence number, time and tail, added up: at most 34 bits.
     pub(crate) stamp_sum: u64,
-    /// What the signature's check is computed from ([`wire::signature::LaneMark::factors`]).
+    /// Factors of the signature's check ([`wire::signature::LaneMark::factors`]).
     pub(crate) factors: [u64; 2],
 }
 
@@ -123,7 +123,7 @@ struct Writer<'a> {
     /// Calls into this program: a variable's value, a whole checksum. Both take three words and return nothing.
     call: SigRef,
     run: Arguments,
-    /// What advances: the words of each variable's state.
+    /// Variable state: the words of each variable's state.
     states: Vec<[Variable; STATE_WORDS]>,
     /// Packet number, where it matters.
     number: Variable,
@@ -133,7 +133,7 @@ struct Writer<'a> {
     bases: Vec<Variable>,
 }
 
-/// What stays the same in a run.
+/// Constants of a run.
 #[derive(Clone, Copy)]
 struct Arguments {
     end: Value,

@@ -1,8 +1,8 @@
 //! Field programs as machine code: the same bytes as `field`'s interpreter writes, many times faster.
 //!
 //! Code is compiled once for each *shape* of program (`shape.rs`); a program's constants are read from blocks
-//! (`block.rs`), so ten thousand streams that differ only in addresses and seeds share one function. On a host nobody
-//! can compile for, the interpreter runs instead.
+//! (`block.rs`), so ten thousand streams that differ only in addresses and seeds share one function. On a host without
+//! compiler support, the interpreter runs instead.
 //!
 //! Not here: what a program means. That is `field`, and any difference is a bug here.
 //!
@@ -62,7 +62,7 @@ pub struct Jit {
 }
 
 impl Jit {
-    /// A compiler for this host. One that interprets if there is none, or if the system lets nobody run code that was
+    /// A compiler for this host. One that interprets if there is none, or if the system forbids running code that was
     /// not loaded from a file: see [`Jit::compiles`].
     pub fn new() -> Result<Self, JitError> {
         let isa = host().map_err(JitError::Compile)?;
@@ -97,8 +97,8 @@ impl Jit {
     }
 }
 
-/// What to compile for; `None` if the compiler does not know this processor. The code written here counts on 64 bits
-/// and on the lowest byte coming first.
+/// Target of the compiler; `None` if the compiler does not know this processor. The generated code requires 64 bits and
+/// little-endian byte order.
 fn host() -> Result<Option<OwnedTargetIsa>, String> {
     let Ok(builder) = cranelift_native::builder() else { return Ok(None) };
     if cfg!(any(target_endian = "big", not(target_pointer_width = "64"))) {

@@ -87,7 +87,7 @@ impl Runner {
     }
 }
 
-/// What a run is of.
+/// Arguments of a run.
 struct Call {
     variant: usize,
     numbers: Range<u64>,
@@ -104,8 +104,8 @@ fn interpret(program: &Program, burst: &mut Burst, range: Range<usize>, mut inpu
 }
 
 impl Compiled {
-    /// `None` if programs are interpreted. What is compiled holds addresses of `programs`, but not through a change of
-    /// the vector's place: they lie behind it.
+    /// `None` if programs are interpreted. Compiled code holds addresses of `programs`, but not through the vector's
+    /// own location: they lie behind it.
     fn new(jit: &mut Jit, programs: &[Program]) -> Result<Option<Self>, JitError> {
         let shapes: Vec<_> = programs.iter().map(Shape::of).collect();
         let mut variants = Vec::new();

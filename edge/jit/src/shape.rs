@@ -1,4 +1,4 @@
-//! The shape of a program: everything machine code is made from. What it leaves out is in the blocks (`block.rs`).
+//! The shape of a program: the input of machine code. Everything else is in the blocks (`block.rs`).
 //!
 //! Not here: constants. Programs that differ only in first values, steps, counts, seeds, lists, template bytes or the
 //! frame's length have the same shape and share their code.
@@ -7,7 +7,7 @@ use field::{Bound, Draw, FlowOrder, ListOrder, Patch, Pick, Program, Source, che
 use std::ops::Range;
 use wire::{Algorithm, Checksum};
 
-/// What code is compiled from.
+/// Input of the compiler.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Shape {
     pub(crate) variables: Vec<VariableShape>,
@@ -84,12 +84,12 @@ pub(crate) enum ValueKind {
     },
 }
 
-/// What a number drawn becomes.
+/// Mapping of a drawn number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Becomes {
-    /// The smallest value, and the number modulo so many values more.
+    /// The smallest value, plus the number modulo the number of values.
     Value,
-    /// What a list has there.
+    /// Element of a list.
     Entry,
     /// Itself.
     Itself,
@@ -111,11 +111,11 @@ pub(crate) enum Wraps {
 pub(crate) enum Span {
     /// The upper ones of 64 bits.
     Shift,
-    /// The upper ones of 128 bits, less so many.
+    /// The upper bits of 128, without this number of bits.
     WideShift(u8),
     /// 64 bits as a fraction, times the span.
     Multiply,
-    /// The value of one of so many parts.
+    /// The value of one of this number of parts.
     Parts,
 }
 
@@ -205,8 +205,8 @@ fn flow_length(program: &Program) -> u128 {
     }
 }
 
-/// Whether nothing can be counted on from one packet to the next, so that the interpreter is asked each time: that is
-/// rare, and slower.
+/// Whether nothing is constant from one packet to the next, so that the interpreter is called each time: that is rare,
+/// and slower.
 fn is_numbered(program: &Program, variable: &Bound) -> bool {
     let stepwise = advance(program) == Advance::Stepwise;
     let far = |numbers: u128| numbers.saturating_mul(flow_length(program)) > u128::from(u64::MAX);
@@ -246,7 +246,7 @@ fn variables(program: &Program) -> Vec<VariableShape> {
     shapes
 }
 
-/// What is needed of a variable: how many of its lowest bits.
+/// Use of a variable: number of its lowest bits.
 #[derive(Debug, Clone, Copy, Default)]
 struct Use {
     bits: u32,
@@ -338,7 +338,7 @@ fn random(draw: &Draw) -> ValueKind {
     }
 }
 
-/// What is written, as stores.
+/// Writes, as stores.
 fn chunks(program: &Program) -> Vec<Chunk> {
     let frame = program.template().len();
     let mut written = vec![false; frame];
@@ -440,8 +440,8 @@ fn checksum(program: &Program, chunks: &[Chunk], index: usize) -> ChecksumShape 
 
 /// Whether a checksum is what it is without the varying words, plus these.
 ///
-/// Not at an odd offset, for the parts before and behind the field are summed apart; not with a destination that stands
-/// elsewhere (RFC 8754); and not around a checksum that is no word itself.
+/// Not at an odd offset, because the parts before and after the field are summed separately; not with a destination
+/// from another header (RFC 8754); and not around a checksum that is not a word itself.
 fn is_sum_of_words(program: &Program, index: usize) -> bool {
     let checksum = &program.checksums()[index];
     let pseudo_header = checksum.pseudo_header.as_ref();

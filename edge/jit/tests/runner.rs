@@ -1,4 +1,4 @@
-//! What a runner promises beside the bytes: shared code, workers that share the numbers out, wrapping, refusals.
+//! Properties of a runner beside the bytes: shared code, workers that share the numbers out, wrapping, refusals.
 
 use field::{FlowOrder, Flows, Inputs, Program, Source, Target, Variable, Vary, Write};
 use jit::{Jit, JitError, Runner};
@@ -80,7 +80,7 @@ fn streams_that_differ_in_constants_share_code() {
     assert_eq!(jit.shapes(), 1);
 }
 
-/// Frame lengths take turns, odd ones too, and the numbers go on through all of them.
+/// Frame lengths take turns, odd ones too, and the numbers continue through all of them.
 #[test]
 fn variants_share_code_and_state() {
     let mut jit = Jit::new().unwrap();

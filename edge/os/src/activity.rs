@@ -1,6 +1,6 @@
-//! Who uses the processors: busy time of cores and processes, and the load average, from `/proc`.
+//! Processor usage: busy time of cores and processes, and the load average, from `/proc`.
 //!
-//! Only names and times of processes are read, and only while somebody asks.
+//! Only names and times of processes are read, and only on demand.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -127,7 +127,7 @@ impl Activity {
         Self { last: proc.processes(), proc, own, used: BTreeMap::new() }
     }
 
-    /// Takes down what was used since the last look. What a process used that has ended meanwhile is not known.
+    /// Records the usage since the last call. The usage of processes that have ended meanwhile is not known.
     pub fn look(&mut self) {
         let now = self.proc.processes();
         for (id, process) in now.iter().filter(|(id, _)| **id != self.own) {

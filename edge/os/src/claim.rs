@@ -1,9 +1,9 @@
-//! What tells others that a process lives: locks, which go with their holder, however that ends, and mean the same in all containers
+//! Marks of live processes: locks, which end with their holder, however that ends, and mean the same in all containers
 //! that have the file. Process numbers do not.
 //!
-//! A [`Claim`] is a number in a file that many processes share: a lock on the byte at that place (fcntl(2), locks of open file
-//! descriptions), so the file stays empty. A [`Marker`] is a file that one process has locked (flock(2)); beside temporary files, it tells
-//! those in use from those left behind.
+//! A [`Claim`] is a number in a file that many processes share: a lock on the byte at that place (fcntl(2), locks of
+//! open file descriptions), so the file stays empty. A [`Marker`] is a file that one process has locked (flock(2));
+//! beside temporary files, it distinguishes used ones from abandoned ones.
 
 use rustix::fs::{FlockOperation, flock};
 use std::fs::{self, File, OpenOptions};
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 /// Name of the marker in a temporary folder.
 const MARKER: &str = ".in-use";
 
-/// A number that nobody else has, until this is dropped.
+/// A unique number, until this is dropped.
 #[derive(Debug)]
 pub struct Claim {
     _file: File,
@@ -84,8 +84,8 @@ pub struct SharedFolder {
 }
 
 impl SharedFolder {
-    /// Says that this process uses a folder, by a lock on the file `lock` in it. Nobody uses it while `alone` goes on, which is called only if
-    /// nobody else does.
+    /// Marks a folder as used by this process, by a lock on the file `lock` in it. No other process uses it during
+    /// `alone`, which is called only if none does.
     ///
     /// # Errors
     /// The file can't be written, or its file system has no locks.
@@ -157,8 +157,8 @@ pub fn remove_abandoned_folders(folder: &Path, is_meant: impl Fn(&str) -> bool) 
     }
 }
 
-/// Removes files of this user in `folder` that no process has locked any more. `is_meant` knows their names: they are those of
-/// [`Marker::file`] and of nothing else.
+/// Removes files of this user in `folder` that no process has locked any more. `is_meant` selects by name: only names
+/// of [`Marker::file`].
 pub fn remove_abandoned_files(folder: &Path, is_meant: impl Fn(&str) -> bool) {
     for (path, known) in own_entries(folder, is_meant) {
         if known.is_file() && is_abandoned(&path) {
@@ -182,7 +182,7 @@ fn own_entries(
     known.filter(move |(_, known)| known.uid() == own)
 }
 
-/// Whether there is a marker that nobody has locked.
+/// Whether there is an unlocked marker.
 fn is_abandoned(marker: &Path) -> bool {
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(marker);
     opened.is_ok_and(|file| {

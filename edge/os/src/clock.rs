@@ -1,7 +1,7 @@
 //! Nanoseconds on the CLOCK_MONOTONIC scale, read from the processor's time stamp counter where that can be trusted.
 //!
-//! Not here: wall-clock time, and correction while a run lasts. A clock keeps its rate from calibration to the end, so
-//! differences between its instants are never bent by a time daemon; [`TscClock::recheck`] says how far it went astray.
+//! Not here: wall-clock time, and correction during a run. A clock keeps its rate from calibration to the end, so
+//! differences between its instants are never bent by a time daemon; [`TscClock::recheck`] gives its drift.
 //!
 //! Invariants: copies of one clock agree exactly. Clocks of two processes agree within [`ClockFacts::uncertainty_ppm`]
 //! of each other times the time since calibration; [`TscClock::refined`] shrinks that.
@@ -31,7 +31,7 @@ const SKEW_ROUNDS: u64 = 2_000;
 pub struct TscClock {
     base_ticks: u64,
     base_ns: u64,
-    /// Nanoseconds per tick, fixed point with [`SCALE_BITS`]; zero: ask the kernel every time.
+    /// Nanoseconds per tick, fixed point with [`SCALE_BITS`]; zero: read the kernel's clock every time.
     scale: u64,
     facts: ClockFacts,
 }
@@ -67,7 +67,7 @@ pub struct CoreSkew {
     pub max_ns: u64,
     /// Half the round trip between those two cores, ns: an offset below this is none that could be seen.
     pub uncertainty_ns: u64,
-    /// Cores that answered, besides the first.
+    /// Compared cores, besides the first.
     pub compared: usize,
 }
 
@@ -96,7 +96,7 @@ impl Clock for TscClock {
 impl TscClock {
     /// Measures the counter against CLOCK_MONOTONIC for `duration` (20 ms bounds the error at some ppm); sleeps meanwhile.
     ///
-    /// Falls back to asking the kernel, at once, where [`tsc_objection`] has something to say.
+    /// Falls back to the kernel's clock immediately if [`tsc_objection`] returns a reason.
     pub fn calibrate(duration: Duration) -> Self {
         if tsc_objection().is_some() {
             return Self::monotonic();
@@ -106,7 +106,7 @@ impl TscClock {
         Self::from_pairs(start, Pair::tightest())
     }
 
-    /// The clock that asks the kernel every time.
+    /// The clock that reads the kernel's every time.
     pub fn monotonic() -> Self {
         let facts = ClockFacts {
             source: "monotonic",
@@ -118,7 +118,7 @@ impl TscClock {
         Self { base_ticks: 0, base_ns: monotonic_ns(), scale: 0, facts }.with_read_cost()
     }
 
-    /// What this clock is.
+    /// Facts about this clock.
     pub fn facts(&self) -> ClockFacts {
         self.facts
     }
@@ -136,8 +136,8 @@ impl TscClock {
 
     /// A clock with its rate measured over the whole time since this one was calibrated, and no offset now.
     ///
-    /// Between two runs it brings the clocks of several processes together. Its instants may lie before those of this
-    /// clock, so it must not replace this one on a worker that is measuring.
+    /// Between two runs it synchronizes the clocks of several processes. Its instants may lie before this clock's, so
+    /// it must not replace this one on a worker that is measuring.
     pub fn refined(&self) -> Self {
         if self.scale == 0 {
             return *self;
@@ -216,7 +216,7 @@ impl TscClock {
     }
 }
 
-/// What speaks against taking time from the processor's counter on this machine; `None` if nothing does.
+/// Reason against using the processor's counter on this machine; `None` if there is none.
 pub fn tsc_objection() -> Option<&'static str> {
     if !cfg!(target_arch = "x86_64") {
         return Some("this processor has no time stamp counter");
@@ -276,7 +276,7 @@ impl Pair {
 /// Offset of `b`'s counter from `a`'s and the round trip it was seen in, in ticks; `None` if a core is out of reach.
 ///
 /// `a` reads its counter, tosses a ball, `b` reads its own and tosses back, `a` reads again: had both the same count,
-/// `b`'s reading lies between. The shortest of many rounds says most.
+/// `b`'s reading lies between. The shortest of many rounds is the most accurate.
 fn compare_cores(a: usize, b: usize) -> Option<(u64, u64)> {
     let ball = AtomicU64::new(0);
     let stamp = AtomicU64::new(0);
@@ -357,7 +357,7 @@ fn ticks_in_order() -> u64 {
     }
 }
 
-/// Without a counter the clock's scale is zero and nobody comes here; the kernel's time keeps the code whole.
+/// Without a counter the clock's scale is zero and this is not called; the kernel's time keeps the code whole.
 #[cfg(not(target_arch = "x86_64"))]
 #[inline]
 fn ticks() -> u64 {

@@ -14,7 +14,7 @@ const SYS_NODE: &str = "/sys/devices/system/node";
 /// Words of the affinity mask: room for 16,384 cores, more than Linux can be built for.
 const MASK_WORDS: usize = 256;
 
-/// What the process was allowed before it bound a thread.
+/// The process's affinity before it bound a thread.
 static OF_PROCESS: OnceLock<Vec<usize>> = OnceLock::new();
 
 /// Cores this process may use, ascending, whatever cores it has bound the calling thread to.
@@ -65,7 +65,7 @@ pub fn node_cores(node: u32) -> Option<Vec<usize>> {
     read_list(&format!("{SYS_NODE}/node{node}/cpulist"))
 }
 
-/// Memory nodes of the machine, ascending; empty if the kernel does not tell.
+/// Memory nodes of the machine, ascending; empty if the kernel does not report them.
 pub fn nodes() -> Vec<u32> {
     let nodes = read_list(&format!("{SYS_NODE}/online")).unwrap_or_default();
     nodes.into_iter().filter_map(|node| u32::try_from(node).ok()).collect()
@@ -99,8 +99,8 @@ pub fn control_cores(workers: &[usize]) -> Vec<usize> {
     if spare.is_empty() { allowed } else { spare }
 }
 
-/// Isolated cores are in nobody's affinity until asked for. They may be asked for if the process otherwise has the
-/// whole machine; a narrower affinity is somebody's wish.
+/// Isolated cores are in no affinity by default. They may be used if the process otherwise has the whole machine; a
+/// narrower affinity is deliberate.
 fn candidates(allowed: Vec<usize>, isolated: &[usize], online: &[usize]) -> Vec<usize> {
     if online.iter().all(|core| allowed.contains(core) || isolated.contains(core)) {
         let isolated = isolated.iter().filter(|core| online.contains(core));
@@ -190,7 +190,7 @@ impl ThreadUsage {
         Ok(Self { run_ns: thread_clock_ns(tid).unwrap_or(usage.run_ns), ..usage })
     }
 
-    /// What was used since `earlier`.
+    /// Usage since `earlier`.
     pub fn since(&self, earlier: &Self) -> Self {
         Self {
             run_ns: self.run_ns.saturating_sub(earlier.run_ns),
@@ -210,7 +210,7 @@ pub fn thread_time() -> Nanos {
     clock_ns(libc::CLOCK_THREAD_CPUTIME_ID).map_or(Nanos::ZERO, Nanos)
 }
 
-/// The kernel's clock id of a thread's processor time: the complement of its id above three bits that say "one thread,
+/// The kernel's clock id of a thread's processor time: the complement of its id above three bits for "one thread,
 /// scheduler time" (linux/posix-timers_types.h).
 fn thread_clock_ns(tid: i32) -> Option<u64> {
     clock_ns((!tid << 3) | 6)

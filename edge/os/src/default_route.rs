@@ -1,4 +1,5 @@
-//! Which interfaces the machine itself depends on: those that carry a default route, and those that somebody is reached by.
+//! Interfaces that the machine itself depends on: with a default route, or through which listening addresses are
+//! reached.
 
 use crate::link::{LinkFacts, Links, all_addresses};
 use crate::netlink::Netlink;
@@ -8,8 +9,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::net::IpAddr;
 
-/// Interfaces that carry a default route of this network namespace, in any routing table, and those such an interface
-/// stands on (members of a bridge or bond, the device below a VLAN). Sending test traffic there cuts the machine off.
+/// Interfaces that carry a default route of this network namespace, in any routing table, and the interfaces below them
+/// (members of a bridge or bond, the device below a VLAN). Sending test traffic there cuts the machine off.
 ///
 /// Half of all addresses (`0.0.0.0/1`, as VPNs set it) counts as default too. An error means not known, not none.
 pub fn interfaces() -> io::Result<Vec<String>> {
@@ -34,10 +35,10 @@ pub fn interfaces() -> io::Result<Vec<String>> {
     Ok(links.into_iter().filter(|link| carriers.contains(&link.index)).map(|link| link.name).collect())
 }
 
-/// Numbers of the interfaces by which what listens at `addresses` is reached, and those such an interface stands on.
+/// Numbers of the interfaces through which sockets at `addresses` are reached, and of the interfaces below them.
 ///
-/// Who listens at all addresses (`0.0.0.0`, `::`) is reached by each interface that has one, other than a link-local one.
-/// An error means not known, not none.
+/// A socket listening at all addresses (`0.0.0.0`, `::`) is reached through each interface that has one, other than a
+/// link-local one. An error means not known, not none.
 pub fn reached_by(addresses: &[IpAddr]) -> io::Result<Vec<u32>> {
     let own = all_addresses()?;
     let reached = own.iter().filter(|(_, ip)| addresses.iter().any(|listens| is_reached(*listens, *ip)));

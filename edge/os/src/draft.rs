@@ -36,7 +36,7 @@ enum Place {
 }
 
 impl Draft {
-    /// A new draft of `path`. What can't be written is reported now.
+    /// A new draft of `path`. Errors of writing are reported now.
     ///
     /// # Errors
     /// The folder is missing, `path` is a folder, or one of the two is not writable.

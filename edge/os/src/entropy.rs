@@ -1,14 +1,15 @@
-//! What nobody can guess: bits of the kernel's generator.
+//! Unpredictable bits from the kernel's generator.
 //!
 //! Not here: randomness of tests, which comes from seeds (`random`).
 
-/// 64 bits nobody can guess.
+/// 64 unpredictable bits.
 pub fn bits() -> u64 {
     // The kernel's generator does not fail once it is up.
     getrandom::u64().unwrap_or_default()
 }
 
-/// A seed nobody chose: the result names it, so the run can be repeated. Below 2^53, so that it survives every JSON reader.
+/// A random seed: the result contains it, so the run can be repeated. Below 2^53, so that it survives every JSON
+/// reader.
 pub fn seed() -> u64 {
     bits() >> 11
 }

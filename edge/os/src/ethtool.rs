@@ -1,5 +1,5 @@
-//! What drivers say of their interfaces, over the ioctl that any user may send (linux/ethtool.h), in the network
-//! namespace of the calling thread.
+//! Drivers' data on their interfaces, over the ioctl that any user may send (linux/ethtool.h), in the network namespace
+//! of the calling thread.
 //!
 //! Not here: changing anything.
 
@@ -26,7 +26,7 @@ enum Get {
     Channels = 0x3c,
 }
 
-/// Words of an answer's buffer: more than any [`Get`] fills.
+/// Words of a reply's buffer: more than any [`Get`] fills.
 const WORDS: usize = 64;
 type Answer = [u32; WORDS];
 
@@ -74,7 +74,7 @@ pub fn offloads(name: &str) -> Option<Offloads> {
     })
 }
 
-/// Receive and transmit queues in use of the interface `name`; `None` if its driver does not say.
+/// Receive and transmit queues in use of the interface `name`; `None` if its driver does not report them.
 pub fn queues(name: &str) -> Option<(u32, u32)> {
     Asker::open().ok()?.queues(name)
 }
@@ -95,7 +95,7 @@ impl Asker {
         speed(&self.get(name, Get::Settings).ok()?)
     }
 
-    /// Receive and transmit queues in use of the interface `name`; `None` if its driver does not say.
+    /// Receive and transmit queues in use of the interface `name`; `None` if its driver does not report them.
     pub(crate) fn queues(&self, name: &str) -> Option<(u32, u32)> {
         // Command, then maximum and count of receive, transmit, other and combined channels.
         let [_, _, _, _, _, rx, tx, _, combined, ..] = self.get(name, Get::Channels).ok()?;
@@ -138,7 +138,7 @@ fn bytes(answer: &Answer) -> impl Iterator<Item = u8> {
     answer.iter().flat_map(|word| word.to_ne_bytes())
 }
 
-/// Text inside an answer, by its place in bytes, up to its NUL.
+/// Text inside a reply, by its offset in bytes, up to its NUL.
 fn text(answer: &Answer, at: usize, len: usize) -> String {
     let text: Vec<u8> = bytes(answer).skip(at).take(len).take_while(|byte| *byte != 0).collect();
     String::from_utf8_lossy(&text).into_owned()

@@ -1,8 +1,8 @@
 //! One tester at a time on an interface.
 //!
-//! Two testers on one interface would take each other's packets and call it the device's loss. The lock is a listening Unix
-//! socket with an abstract name: the name is of one network namespace, as the interface's number is, and goes with its
-//! holder, however that ends. The kernel tells who listens.
+//! Two testers on one interface would take each other's packets and count it as the device's loss. The lock is a
+//! listening Unix socket with an abstract name: the name belongs to one network namespace, as the interface's number
+//! does, and goes with its holder, however that ends. The kernel reports the listener.
 //!
 //! Not here: what keeps other programs from an interface. Nothing does.
 
@@ -20,7 +20,7 @@ pub struct InterfaceLock {
 /// Why there is no lock.
 #[derive(Debug)]
 pub enum LockError {
-    /// Another tester has the interface: its process, if the kernel tells.
+    /// Another tester has the interface: its process, if the kernel reports it.
     Held(Option<u32>),
     /// The kernel refuses.
     Io(io::Error),

@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
 
-/// What the kernel says of one interface.
+/// The kernel's data on one interface.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LinkFacts {
     /// Name, such as `eth0`.
@@ -32,9 +32,9 @@ pub struct LinkFacts {
     pub running: bool,
     /// Whether it is the loopback interface.
     pub loopback: bool,
-    /// Whether it takes frames for every address, whoever asked for it.
+    /// Whether it accepts frames for every address, for any reason.
     pub promiscuous: bool,
-    /// Whether its administrator asked for that (`ip link set … promisc on`).
+    /// Whether its administrator enabled that (`ip link set … promisc on`).
     pub promiscuous_by_admin: bool,
     /// Longest payload, bytes: a frame with FCS is 18 longer.
     pub mtu: u32,
@@ -70,7 +70,7 @@ pub struct LinkFacts {
 pub struct Elsewhere {
     /// Its number there.
     pub index: u32,
-    /// What this namespace calls that one; negative if it can't be looked into.
+    /// This namespace's id of that one; negative if it is unknown.
     pub namespace: i32,
 }
 
@@ -107,9 +107,9 @@ pub enum XdpMode {
 
 macro_rules! counters {
     ($($name:ident)*) => {
-        /// What the kernel counted on one interface since it exists.
+        /// The kernel's counters of one interface since its creation.
         ///
-        /// The kernel's byte counters have no FCS. Frames that bypass the kernel (DPDK drivers of their own; zero-copy
+        /// The kernel's byte counters have no FCS. Frames that bypass the kernel (DPDK's userspace drivers; zero-copy
         /// AF_XDP on some drivers) are not in them.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         #[allow(missing_docs, reason = "the kernel's own names, linux/if_link.h struct rtnl_link_stats64")]
@@ -118,7 +118,7 @@ macro_rules! counters {
         }
 
         impl LinkCounters {
-            /// What was counted since `earlier`.
+            /// Counts since `earlier`.
             pub fn since(&self, earlier: &Self) -> Self {
                 Self { $($name: self.$name.wrapping_sub(earlier.$name)),* }
             }
@@ -157,12 +157,12 @@ impl Links {
         Ok(Self { netlink: Netlink::open()? })
     }
 
-    /// Facts of the interface `name`, without those its driver has to tell; an error of kind `NotFound` if there is none.
+    /// Facts of the interface `name`, without its driver's; an error of kind `NotFound` if there is none.
     pub fn by_name(&mut self, name: &str) -> io::Result<LinkFacts> {
         Ok(LinkFacts::new(&self.message(name)?))
     }
 
-    /// Facts as [`by_name`](Self::by_name) tells them, of the interface with this name or alternative name; its `name` is the
+    /// Facts as in [`by_name`](Self::by_name), of the interface with this name or alternative name; its `name` is the
     /// canonical one. An error of kind `NotFound` if there is none.
     pub fn by_any_name(&mut self, name: &str) -> io::Result<LinkFacts> {
         if name.len() < libc::IFNAMSIZ {
@@ -197,7 +197,7 @@ impl Links {
         stats.map(LinkCounters::from).ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// All interfaces, by number, without the facts their drivers have to tell.
+    /// All interfaces, by number, without their drivers' facts.
     pub fn all(&mut self) -> io::Result<Vec<LinkFacts>> {
         let messages = self.netlink.dump(RouteNetlinkMessage::GetLink(LinkMessage::default()))?;
         let mut links: Vec<LinkFacts> = messages
@@ -292,8 +292,8 @@ impl LinkFacts {
         self.device.is_some()
     }
 
-    /// Whether it is the end of a veth pair whose other end is somebody else's: what such an interface drops when it sends,
-    /// the other end's receive queue had no room for.
+    /// Whether it is the end of a veth pair whose other end is external: drops of such an interface when it sends are
+    /// frames without room in the other end's receive queue.
     pub fn leads_elsewhere(&self) -> bool {
         self.elsewhere.is_some() && self.kind.as_deref() == Some("veth")
     }
@@ -337,7 +337,7 @@ impl LinkFacts {
         facts
     }
 
-    /// What netlink does not say: driver, the PCI address behind layers such as virtio, and the speed.
+    /// Facts not in netlink: driver, the PCI address behind layers such as virtio, and the speed.
     fn read_driver(&mut self) {
         if let Some((driver, bus)) = ethtool::driver(&self.name) {
             self.driver = Some(driver).filter(|driver| !driver.is_empty());
@@ -435,7 +435,7 @@ pub(crate) fn check_name(name: &str) -> io::Result<()> {
     possible.then_some(()).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Memory node of a device by its bus address, if the firmware told the kernel.
+/// Memory node of a device by its bus address, if known from the firmware.
 pub fn numa_node(device: &str) -> Option<u32> {
     let bus = if is_pci_address(device) { "pci" } else { "virtio" };
     let path = fs::canonicalize(Path::new("/sys/bus").join(bus).join("devices").join(device)).ok()?;

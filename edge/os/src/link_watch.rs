@@ -1,8 +1,8 @@
-//! What happens to interfaces while somebody measures on them, as the kernel tells it.
+//! Changes of interfaces during a measurement, as reported by the kernel.
 //!
 //! Not here: what it means for a result.
 //!
-//! Invariant: a [`LinkWatch`] speaks for the network namespace of the thread that opened it, whichever thread uses it later.
+//! Invariant: a [`LinkWatch`] covers the network namespace of the thread that opened it, for any later user.
 
 use crate::ethtool::Asker;
 use crate::link::{LinkFacts, Links};
@@ -16,7 +16,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-/// What happened to an interface.
+/// A change of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LinkChange {
     /// It was set down on this machine.
@@ -59,7 +59,7 @@ pub enum LinkChange {
     },
 }
 
-/// An interface as it was last told.
+/// Last known state of an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Watched {
     index: u32,
@@ -80,7 +80,7 @@ pub struct LinkWatch {
     links: Links,
     ethtool: Asker,
     watched: Vec<Watched>,
-    /// For what the kernel tells.
+    /// For the kernel's messages.
     buffer: Vec<u8>,
 }
 
@@ -115,7 +115,8 @@ impl LinkWatch {
         }
     }
 
-    /// Asks how the interfaces are, and returns what has changed: some changes of XDP programs, and those of queues, are not told.
+    /// Polls the state of the interfaces, and returns changes: the kernel does not report some changes of XDP programs,
+    /// and changes of queues.
     pub fn look(&mut self) -> Vec<(usize, LinkChange)> {
         let mut changes = Vec::new();
         for (place, known) in self.watched.iter_mut().enumerate() {
@@ -130,7 +131,7 @@ impl LinkWatch {
         changes
     }
 
-    /// Takes a datagram of so many bytes.
+    /// Processes a datagram of this number of bytes.
     fn take(&mut self, bytes: usize) -> Vec<(usize, LinkChange)> {
         let (mut changes, mut datagram) = (Vec::new(), &self.buffer[..bytes]);
         while !datagram.is_empty() {

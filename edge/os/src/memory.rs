@@ -47,9 +47,9 @@ pub fn give_back() {
     }
 }
 
-/// Lets all threads allocate from two areas, from now on. Otherwise there are up to eight per core, and each keeps pages between
-/// what is in use: a process that goes on for long, with threads that come and go, holds twice what it needs. Threads that allocate
-/// at the same time wait for each other.
+/// Limits all threads to two allocation areas, from now on. Otherwise there are up to eight per core, and each keeps
+/// pages between used ones: a long-running process, with threads that come and go, holds twice the memory it needs.
+/// Threads that allocate at the same time wait for each other.
 pub fn use_few_areas() {
     // SAFETY: the call has no preconditions.
     #[cfg(target_env = "gnu")]
@@ -58,8 +58,8 @@ pub fn use_few_areas() {
     }
 }
 
-/// Bytes this process may still take: what the machine has to give, its control group, those around it, and its own limit on
-/// addresses allow. What can't be read does not limit.
+/// Bytes this process may still allocate: limited by the machine's memory, its control group and its ancestors, and its
+/// own limit on addresses. Unreadable limits do not count.
 pub fn available_bytes() -> u64 {
     let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let machine = mem_available(&text("/proc/meminfo"));
@@ -71,8 +71,8 @@ pub fn available_bytes() -> u64 {
     [machine, group, addresses].into_iter().flatten().min().unwrap_or(u64::MAX)
 }
 
-/// Reads a file of at most so many bytes that also fits the memory there is; of a longer one nothing is read, or no more of one whose
-/// length nobody knows.
+/// Reads a file of at most this number of bytes that also fits the available memory; a longer one is not read, or only
+/// up to the limit if its length is unknown.
 ///
 /// # Errors
 /// It can't be read, or is too long.
@@ -97,7 +97,7 @@ pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
 
 /// The system's allocator, except that a program without memory ends with a sentence instead of a signal.
 pub struct OrExit {
-    /// What is written to standard error.
+    /// Text written to standard error.
     pub message: &'static [u8],
     /// Exit code of the process.
     pub code: i32,
@@ -144,8 +144,8 @@ fn mem_available(meminfo: &str) -> Option<u64> {
     Some(value.trim().trim_end_matches(" kB").parse::<u64>().ok()? * 1024)
 }
 
-/// Where a version of control groups has its files, and what those of memory are called: limit, use, and the line of
-/// `memory.stat` with the cache that is given up first.
+/// Path and names of a version of control groups' memory files: limit, use, and the line of `memory.stat` with the
+/// cache that is given up first.
 struct GroupFiles {
     roots: &'static [&'static str],
     limit: &'static str,
@@ -187,7 +187,7 @@ fn groups_free(own: &str, text: &dyn Fn(&str) -> String) -> Option<u64> {
     folders.filter_map(|(files, folder)| group_free(files, &folder, text)).min()
 }
 
-/// What one control group leaves.
+/// Free memory of one control group.
 fn group_free(files: &GroupFiles, folder: &str, text: &dyn Fn(&str) -> String) -> Option<u64> {
     let number = |file: &str| text(&format!("{folder}/{file}")).trim().parse::<u64>().ok();
     let limit = number(files.limit)?;
@@ -226,7 +226,7 @@ mod tests {
         assert!(read_file(Path::new("/dev/zero"), 1_000).is_err(), "its length is told as 0");
     }
 
-    /// What groups with these files leave.
+    /// Free memory of groups with these files.
     fn free(own: &str, files: &[(&str, &str)]) -> Option<u64> {
         let text = |path: &str| {
             let found = files.iter().find(|(name, _)| path == format!("/sys/fs/cgroup/{name}"));

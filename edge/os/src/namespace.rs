@@ -52,8 +52,8 @@ impl Namespace {
     }
 }
 
-/// Gives the programs that the calling thread starts from now on a table of processes each of its own: the first that is started
-/// takes all its descendants with it when it ends. To be called once in a thread. Needs CAP_SYS_ADMIN.
+/// Gives the programs that the calling thread starts from now on separate process tables: the first one started takes
+/// all its descendants with it when it ends. Must be called once in a thread. Needs CAP_SYS_ADMIN.
 pub fn separate_processes() -> io::Result<()> {
     // SAFETY: this changes only where children of this thread are numbered.
     unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWPID)? };

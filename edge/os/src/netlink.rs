@@ -1,8 +1,8 @@
-//! The kernel's routing socket: typed requests and answers about one network namespace.
+//! The kernel's routing socket: typed requests and replies about one network namespace.
 //!
-//! Not here: what an answer means; see `link`.
+//! Not here: the meaning of a reply; see `link`.
 //!
-//! Invariant: a [`Netlink`] speaks for the network namespace of the thread that opened it, whichever thread uses it later.
+//! Invariant: a [`Netlink`] covers the network namespace of the thread that opened it, for any later user.
 
 use netlink_packet_core::{
     NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_DUMP_INTR, NLM_F_EXCL, NLM_F_MULTIPART, NLM_F_REQUEST,
@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-/// The kernel never answers a dump with more than 32 KiB at a time.
+/// The kernel never sends more than 32 KiB of a dump at a time.
 const ANSWER_BYTES: usize = 64 * 1024;
 const DUMP_ATTEMPTS: usize = 4;
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
@@ -22,7 +22,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Options of the socket: of a refused request only the header comes back, and with it the reason in words.
 const CAP_ACK: i32 = 10;
 const EXT_ACK: i32 = 11;
-/// The answer goes on with attributes behind the header of the request (`NLM_F_ACK_TLVS`).
+/// The reply continues with attributes after the header of the request (`NLM_F_ACK_TLVS`).
 const HAS_ATTRIBUTES: u16 = 0x200;
 const REQUEST_HEADER_BYTES: usize = 16;
 /// The attribute with the reason, ended by a zero byte (`NLMSGERR_ATTR_MSG`).
@@ -106,7 +106,7 @@ impl Netlink {
     }
 }
 
-/// What the kernel has answered to the request with this number.
+/// The kernel's reply to the request with this number.
 struct Answer {
     sequence: u32,
     messages: Vec<RouteMessage>,
@@ -135,7 +135,7 @@ fn reason(mut attributes: &[u8]) -> Option<String> {
 }
 
 impl Answer {
-    /// Takes the messages of one datagram; true when the answer is complete.
+    /// Processes the messages of one datagram; true when the reply is complete.
     fn take(&mut self, mut datagram: &[u8]) -> io::Result<bool> {
         while !datagram.is_empty() {
             let message = NetlinkMessage::<RouteMessage>::deserialize(datagram)

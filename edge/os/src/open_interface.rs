@@ -6,9 +6,9 @@ use std::io;
 /// A kernel interface a port is opened on, as it was then.
 #[derive(Debug)]
 pub struct OpenInterface {
-    /// Its network namespace, whichever thread asks later.
+    /// Its network namespace, for later requests from any thread.
     links: Links,
-    /// What it was.
+    /// Its facts when it was opened.
     pub at_open: LinkFacts,
     counted: LinkCounters,
 }

@@ -1,6 +1,6 @@
 //! Which user of this machine has the other end of a TCP connection over loopback.
 //!
-//! Invariant: a connection whose other end cannot be found, or is closed, belongs to nobody.
+//! Invariant: a connection whose other end cannot be found, or is closed, has no owner.
 
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 use std::io;
@@ -23,7 +23,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 /// The user of the socket that is bound to `peer` and connected to `own`. `None` if there is none: it was closed.
 ///
 /// # Errors
-/// The kernel can't be asked.
+/// The kernel can't be queried.
 pub fn user(peer: SocketAddr, own: SocketAddr) -> io::Result<Option<u32>> {
     let socket = net::socket_with(
         AddressFamily::NETLINK,

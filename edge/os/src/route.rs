@@ -1,6 +1,6 @@
 //! Which way the kernel would send packets to an address.
 //!
-//! Not here: whether anybody is there (`engine` asks), and routes that nobody asks for (`default_route`).
+//! Not here: whether a host is there (`engine` resolves it), and all routes of the machine (`default_route`).
 
 use crate::link::{Links, all_addresses};
 use crate::netlink::Netlink;
@@ -33,7 +33,7 @@ pub struct Route {
 /// The way to `ip`, out of `interface` if one is given.
 ///
 /// # Errors
-/// The kernel can't be asked, or there is no such interface (`NotFound`).
+/// The kernel can't be queried, or there is no such interface (`NotFound`).
 pub fn way_to(ip: IpAddr, interface: Option<&str>) -> io::Result<Way> {
     let mut links = Links::open()?;
     let mut request = RouteMessage::default();
@@ -80,7 +80,7 @@ pub fn way_to(ip: IpAddr, interface: Option<&str>) -> io::Result<Way> {
 /// All addresses of this machine, on any interface.
 ///
 /// # Errors
-/// The kernel can't be asked.
+/// The kernel can't be queried.
 pub fn own_addresses() -> io::Result<Vec<IpAddr>> {
     Ok(all_addresses()?.into_iter().map(|(_, own)| own).collect())
 }

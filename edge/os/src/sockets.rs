@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd};
 /// Most UDP packets of one call that sends them cut: what kernels since 4.18 take.
 pub const MOST_SEGMENTS: usize = 64;
 
-/// What the kernel knows of the sending half of a TCP connection (`struct tcp_info`).
+/// The kernel's data on the sending half of a TCP connection (`struct tcp_info`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TcpFigures {
     /// Segments sent again, in all.
@@ -94,7 +94,8 @@ fn set(socket: &impl AsFd, level: i32, option: i32, value: i32) -> io::Result<()
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Lets the kernel cut what is sent at once into UDP packets of so many octets of payload (`UDP_SEGMENT`); 0 for whole ones.
+/// Lets the kernel cut each send into UDP packets of this number of octets of payload (`UDP_SEGMENT`); 0 for whole
+/// ones.
 ///
 /// # Errors
 /// The kernel is older than 4.18.

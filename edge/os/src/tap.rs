@@ -16,12 +16,12 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
-/// Frames that wait in the kernel until they are read: so many come within 50 ms at 200,000 a second.
+/// Frames that wait in the kernel until they are read: arrivals within 50 ms at 200,000 a second.
 const QUEUE_LEN: u32 = 10_000;
 /// Most files that [`TapSet::wait`] returns at a time.
 const READY_MAX: usize = 64;
 
-/// What a TAP interface is to be.
+/// Parameters of a TAP interface.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TapOptions {
     /// Its name, at most 15 characters.

@@ -1,4 +1,4 @@
-//! What an interface can do with XDP, as the kernel's netlink family `netdev` says (linux/netdev.h, Linux 6.3).
+//! XDP features of an interface, as reported by the kernel's netlink family `netdev` (linux/netdev.h, Linux 6.3).
 
 use rustix::net::{self, AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 use std::io;
@@ -23,8 +23,8 @@ const HEADER_BYTES: usize = 20;
 const REQUEST: u16 = 1;
 const ERROR: u16 = 2;
 
-/// Whether frames that XDP redirects to the interface leave it and arrive. A veth says so only if its other end receives them:
-/// by an XDP program, or with GRO. `None` if the kernel does not tell.
+/// Whether frames that XDP redirects to the interface leave it and arrive. A veth reports this only if its other end
+/// receives them: by an XDP program, or with GRO. `None` if the kernel does not report it.
 pub fn transmits(index: u32) -> Option<bool> {
     let protocol = net::netlink::GENERIC;
     let socket =
@@ -38,7 +38,7 @@ pub fn transmits(index: u32) -> Option<bool> {
     Some(features & TRANSMITS != 0)
 }
 
-/// A request with one attribute, and the attributes of its answer.
+/// A request with one attribute, and the attributes of its reply.
 fn ask(socket: &OwnedFd, kind: u16, command: u8, name: u16, value: &[u8]) -> io::Result<Vec<u8>> {
     let mut request = Vec::new();
     let length = (HEADER_BYTES + 4 + value.len().next_multiple_of(4)) as u32;

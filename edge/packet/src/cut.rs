@@ -1,8 +1,8 @@
 //! UDP packets that were joined from datagrams of one size, cut into these again.
 //!
-//! A program may hand the kernel many datagrams as one packet (`UDP_SEGMENT`, udp(7)), and the kernel leaves it to a network
-//! card to cut it; the other end of a veth pair gets it whole. What one packet holds is then several requests or answers, so
-//! unlike a long TCP segment it has no meaning of its own.
+//! A program may pass many datagrams to the kernel as one packet (`UDP_SEGMENT`, udp(7)), and the kernel leaves it to a
+//! network card to cut it; the other end of a veth pair gets it whole. Such a packet holds several requests or
+//! responses, so unlike a long TCP segment it has no meaning as a whole.
 //!
 //! Checksums stay unfinished: each datagram holds its pseudo-header's sum, as the whole did.
 

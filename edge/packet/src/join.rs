@@ -1,9 +1,9 @@
 //! TCP segments in a row that are joined into one long packet, which the network card or the kernel cuts into the same segments
 //! again (TCP segmentation offload), or hands whole to the other end of a virtual link.
 //!
-//! Only what the cutting gives back as it was is joined: segments of one flow whose headers say the same but for their place
-//! in the stream, all but the last of one size. What a segment says besides (SYN, RST, urgent data, a reduced window) stays
-//! a packet of its own, and so does one with a VLAN tag.
+//! Only segments that are restored exactly by cutting are joined: segments of one flow whose headers differ only in
+//! their position in the stream, all but the last of one size. A segment with anything else (SYN, RST, urgent data, a
+//! reduced window) stays a separate packet, and so does one with a VLAN tag.
 
 use crate::ring::{NEEDS_CHECKSUM, VIRTIO};
 use crate::sum::{add, fold, pair, put};
@@ -29,7 +29,7 @@ const CUT_TCP6: u8 = 4;
 /// Where a TCP header has its checksum.
 const CHECKSUM: usize = 16;
 
-/// What stands before a joined packet's payload: a `virtio_net_hdr`, and the headers.
+/// Prefix of a joined packet's payload: a `virtio_net_hdr`, and the headers.
 pub(crate) struct Front {
     bytes: [u8; VIRTIO + HEADERS_MAX],
     len: usize,
@@ -126,7 +126,7 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// How many frames of a burst from `from` on are joined, 1 at least; if they are more, `front` is what stands before their data.
+/// Number of frames of a burst from `from` on to join, 1 at least; if more, `front` is the prefix of their data.
 #[inline]
 pub(crate) fn join(burst: &Burst, from: usize, front: &mut Front) -> usize {
     let Some(first) = Segment::read(burst.data(from)) else { return 1 };
@@ -220,7 +220,7 @@ mod tests {
         (n, front)
     }
 
-    /// What the kernel makes of a joined packet.
+    /// The kernel's segments of a joined packet.
     fn cut(front: &Front, data: &[u8]) -> Vec<Vec<u8>> {
         let (virtio, headers) = front.bytes().split_at(VIRTIO);
         let number = |at: usize| usize::from(u16::from_ne_bytes([virtio[at], virtio[at + 1]]));

@@ -1,20 +1,19 @@
 //! AF_PACKET ports: a kernel interface through packet sockets.
 //!
-//! What it is: a receive ring that the kernel shares with this process (TPACKET_V2), and `sendmmsg`. Frames come as they were
-//! on the link: fragments are not joined, segments that the kernel left to a network card are handed over whole, tags that it
-//! took off are put back. Nothing is delayed: a frame can be read as soon as the kernel has written it. (TPACKET_V3 hands
-//! frames over in blocks, the last of which waits for a timer of a millisecond at least.) On request, TCP segments in a row are
-//! sent as one long packet that the card or the kernel cuts. A process that will be confined sends from a ring, and long packets
-//! by `writev`: neither call can name another interface.
+//! A receive ring that the kernel shares with this process (TPACKET_V2), and `sendmmsg`. Frames are delivered as they
+//! were on the link: fragments are not joined, segments that the kernel left to a network card are delivered whole,
+//! removed tags are restored. Nothing is delayed: a frame can be read as soon as the kernel has written it. (TPACKET_V3
+//! hands frames over in blocks, the last of which waits for a timer of a millisecond at least.) On request, TCP
+//! segments in a row are sent as one long packet that the card or the kernel cuts. A process that will be confined
+//! sends from a ring, and long packets by `writev`: neither call can name another interface.
 //!
-//! What it is not: which interface a port string means and whether it can be used (`dpdk`, which opens all ports of the
-//! machine).
+//! Not here: resolving and checking port strings (`dpdk`, which opens all ports of the machine).
 //!
 //! Invariants:
 //! - What is sent has left, or was dropped and counted, when [`port::TxQueue::send`] returns: nothing waits in a ring, so a
 //!   link that comes up again sends nothing of what was due before.
-//! - A received frame lies in the kernel's ring, or in a buffer of its own if it is longer than a slot, until its burst is
-//!   given back.
+//! - A received frame lies in the kernel's ring, or in a separate buffer if it is longer than a slot, until its burst
+//!   is returned.
 //! - What the kernel drops, and what it could hand over only in part, is counted ([`port::Port::driver_drops`]).
 //!
 //! ```text

@@ -23,14 +23,14 @@ const ETHERNET_BYTES: u32 = 18;
 
 /// Bytes of a slot beside a frame: the kernel's header, and a VLAN tag.
 const BESIDE: u32 = 128;
-/// Bytes of a slot at least: room for what the other side asks.
+/// Minimum bytes of a slot: room for the other side's requests.
 const SLOT_BYTES_MIN: u32 = 2048;
 /// Bytes of a receive ring, about.
 const RING_BYTES: u32 = 4 << 20;
 /// The kernel gets its memory in blocks; large ones spare it thousands of small allocations.
 const BLOCK_BYTES: u32 = 65_536;
 
-/// What the port string says of how.
+/// Options of the port string.
 #[derive(Debug, Clone, Copy)]
 pub struct Options {
     /// Slots of a receive ring, a power of two.
@@ -127,7 +127,7 @@ fn form(frame_len_max: u32, slots: Option<u32>) -> RingRequest {
     RingRequest { block_bytes, blocks: slot_bytes * slots / block_bytes, slot_bytes, slots }
 }
 
-/// A socket with a ring. One of several hears nothing until all share the interface's frames.
+/// A socket with a ring. One of several receives nothing until all share the interface's frames.
 fn receiver(index: u32, form: RingRequest, is_one_of_several: bool) -> io::Result<Socket> {
     let socket = Socket::new()?;
     socket.share_ring(form)?;
@@ -162,7 +162,7 @@ fn sender(index: u32, options: Options) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// A ring to send from. What the card is to cut goes another way.
+/// A ring to send from. Packets for segmentation by the card are sent otherwise.
 fn tx_ring(index: u32, options: Options, frame_len_max: u32) -> io::Result<TxRing> {
     let (socket, form) = (sender_unbound(options)?, tx_ring::form(frame_len_max));
     socket.share_tx_ring(form)?;

@@ -19,7 +19,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What port and queues share.
+/// State shared by port and queues.
 pub(crate) struct Shared {
     /// Of the receive queues.
     pub sockets: Vec<Socket>,
@@ -85,7 +85,7 @@ pub(crate) struct PacketTx {
     parts: Box<[libc::iovec; 2 * BURST]>,
     /// Frames of the burst up to the end of each message.
     ends: [usize; BURST],
-    /// What stands before each message's frames, if a `virtio_net_hdr` must.
+    /// Prefix of each message's frames, if a `virtio_net_hdr` is needed.
     fronts: Option<Box<[Front; BURST]>>,
     shared: Arc<Shared>,
 }
@@ -326,7 +326,7 @@ impl PacketRx {
         taken
     }
 
-    /// Takes a loose frame back that nobody has.
+    /// Returns a loose frame without other users.
     fn give_loose(&mut self, head: *mut FrameHead) {
         self.loose_taken -= 1;
         // SAFETY: all heads that are not the ring's are from `take_loose`, and the caller has it no more.

@@ -78,7 +78,7 @@ impl Tag {
     }
 }
 
-/// What the next slot holds.
+/// Content of the next slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Next {
     /// The kernel has written nothing there.
@@ -102,9 +102,9 @@ pub(crate) fn udp_part(header: &[u8; VIRTIO]) -> u16 {
 /// `VIRTIO_NET_HDR_F_NEEDS_CSUM`: the kernel left the checksum to a network card.
 pub(crate) const NEEDS_CHECKSUM: u8 = 1;
 
-/// What a frame's head says of a frame with this `virtio_net_hdr`.
+/// Flags in a frame's head for this `virtio_net_hdr`.
 ///
-/// A checksum that is said to be good (`VIRTIO_NET_HDR_F_DATA_VALID`) is still looked at: it costs nothing more.
+/// A checksum reported as good (`VIRTIO_NET_HDR_F_DATA_VALID`) is still verified, at no extra cost.
 pub(crate) fn flags(header: &[u8; VIRTIO]) -> u64 {
     if header[0] & NEEDS_CHECKSUM != 0 { RX_FLAG_CHECKSUM_UNFINISHED } else { 0 }
 }
@@ -123,7 +123,7 @@ pub(crate) struct Ring {
     taken: usize,
 }
 
-/// Tags of heads, which say nothing else in a receive ring.
+/// Tags of heads, which have no other meaning in a receive ring.
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 
@@ -131,8 +131,9 @@ impl Ring {
     /// The ring in `slots` times `slot_bytes` bytes at `base`.
     ///
     /// # Safety
-    /// The bytes are shared with the kernel by `PACKET_RX_RING` with `PACKET_VNET_HDR`, or with nobody, and stay until the ring
-    /// is dropped with no frame [taken](Ring::taken). Both numbers are powers of two, a slot has 256 bytes at least.
+    /// The bytes are shared only with the kernel by `PACKET_RX_RING` with `PACKET_VNET_HDR`, or not at all, and stay
+    /// until the ring is dropped with no frame [taken](Ring::taken). Both numbers are powers of two, a slot has 256
+    /// bytes at least.
     pub(crate) unsafe fn new(base: NonNull<u8>, slot_bytes: usize, slots: usize) -> Self {
         assert!(slots.is_power_of_two() && slot_bytes.is_power_of_two() && slot_bytes >= 256);
         let room = slot_bytes.min(usize::from(u16::MAX)) as u16;
@@ -174,7 +175,7 @@ impl Ring {
         unsafe { &(*self.slot(slot).cast::<SlotHead>()).status }
     }
 
-    /// Looks at the next slot. What is not [`Next::Empty`] is then [taken](Ring::take) or [passed over](Ring::pass).
+    /// Reads the next slot. A slot other than [`Next::Empty`] is then [taken](Ring::take) or [passed over](Ring::pass).
     #[inline]
     pub(crate) fn look(&self) -> Next {
         let slot = self.next;
@@ -294,7 +295,7 @@ mod tests {
     struct Bench {
         ring: Ring,
         fills: usize,
-        /// What stands before the next frames.
+        /// Prefix of the next frames.
         virtio: [u8; VIRTIO],
     }
 

@@ -12,7 +12,7 @@ const PACKET_IGNORE_OUTGOING: c_int = 23;
 /// pair has taken a frame: a slow device would hold the tester back and lose nothing.
 const BUFFER_BYTES: c_int = 64 << 20;
 
-/// Which frames a socket hears.
+/// Frames received by a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hears {
     Nothing,
@@ -42,7 +42,7 @@ impl AsFd for Socket {
 }
 
 impl Socket {
-    /// A socket that hears nothing yet.
+    /// A socket that receives nothing yet.
     pub(crate) fn new() -> io::Result<Self> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         Ok(Self { fd: net::socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None)? })
@@ -81,12 +81,12 @@ impl Socket {
         self.set(libc::SOL_PACKET, libc::PACKET_QDISC_BYPASS, &1)
     }
 
-    /// Room for sent frames, as much as this process may ask for.
+    /// Buffer for sent frames, as large as this process may set.
     pub(crate) fn send_freely(&self) {
         self.room(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF);
     }
 
-    /// Room for received frames that are longer than a slot, as much as this process may ask for.
+    /// Buffer for received frames that are longer than a slot, as large as this process may set.
     pub(crate) fn receive_freely(&self) {
         self.room(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF);
     }
@@ -98,7 +98,7 @@ impl Socket {
         }
     }
 
-    /// A `virtio_net_hdr` stands before each frame, sent or received.
+    /// Puts a `virtio_net_hdr` before each frame, sent or received.
     pub(crate) fn tell_offload(&self) -> io::Result<()> {
         self.set(libc::SOL_PACKET, libc::PACKET_VNET_HDR, &1)
     }
@@ -120,7 +120,8 @@ impl Socket {
         self.set(libc::SOL_PACKET, libc::PACKET_TX_RING, &request)
     }
 
-    /// Hears everybody's frames while it is open: the kernel takes that back with the socket, however this process ends.
+    /// Receives frames for all addresses while it is open: the kernel ends that with the socket, however this process
+    /// ends.
     pub(crate) fn be_promiscuous(&self, index: u32) -> io::Result<()> {
         /// `struct packet_mreq`
         #[repr(C)]
@@ -136,7 +137,7 @@ impl Socket {
         self.set(libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
     }
 
-    /// Does not hear what this machine sends over the interface. Kernels before 4.20 do not know it.
+    /// Ignores frames that this machine sends over the interface. Kernels before 4.20 do not support it.
     pub(crate) fn ignore_outgoing(&self) -> io::Result<()> {
         self.set(libc::SOL_PACKET, PACKET_IGNORE_OUTGOING, &1)
     }

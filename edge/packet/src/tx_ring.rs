@@ -88,7 +88,8 @@ impl TxRing {
         true
     }
 
-    /// Hands what was written to the kernel. Returns how many frames it took, and why it took no more, if it said so.
+    /// Passes written frames to the kernel. Returns how many it accepted, and its reason for not accepting more, if it
+    /// gave one.
     pub(crate) fn send(&mut self) -> (usize, Option<io::Error>) {
         // SAFETY: no bytes and no address are passed.
         let code = unsafe {

@@ -1,7 +1,7 @@
 //! Up to 64 frames on their way between a worker and a queue.
 //!
-//! Invariant: the frames of a burst are of one pool, each of them once, and nobody else has them. So only who has checked a
-//! burst's pool may take frames out of it or write to their heads, and only a queue may put frames in.
+//! Invariant: the frames of a burst are of one pool, each of them once, and have no other users. So only code that has
+//! checked a burst's pool may take frames out of it or write to their heads, and only a queue may put frames in.
 
 use crate::frame::{FrameHead, FrameMut, RX_FLAG_CHECKSUM_UNFINISHED, TxOffload};
 use std::ops::Range;
@@ -14,7 +14,7 @@ pub const BURST: usize = 64;
 pub struct PoolId(usize);
 
 impl PoolId {
-    /// The pool that is known by the address of something of its own.
+    /// The pool identified by the address of an object it owns.
     pub fn of<T>(pool: *const T) -> Self {
         Self(pool.addr())
     }
@@ -101,8 +101,8 @@ impl Burst {
         heads.iter().map(|head| FrameMut::new(unsafe { &mut **head }).into_data())
     }
 
-    /// Whether the port says of the `i`-th frame, which it received, that its TCP or UDP checksum is unfinished. Of a port that
-    /// [can tell](crate::PortFacts::tells_unfinished_checksums).
+    /// Whether the port reports an unfinished TCP or UDP checksum of the `i`-th frame, which it received. Only for a
+    /// port that [can report it](crate::PortFacts::tells_unfinished_checksums).
     #[inline(always)]
     pub fn has_unfinished_checksum(&self, i: usize) -> bool {
         // SAFETY: as in `data`.
@@ -167,11 +167,11 @@ impl Burst {
     /// Makes the first `n` heads of [`Burst::spare`] part of the burst.
     ///
     /// # Safety
-    /// They must be valid heads with valid buffers of `pool`, owned by nobody else from now on, and stay valid until they are
-    /// back in their pool.
+    /// They must be valid heads with valid buffers of `pool`, exclusively owned from now on, and stay valid until they
+    /// are back in their pool.
     ///
     /// # Panics
-    /// If there is no room for so many, or the burst has frames of another pool.
+    /// If there is no room for this number, or the burst has frames of another pool.
     #[inline(always)]
     pub unsafe fn grow(&mut self, n: usize, pool: PoolId) {
         if n == 0 {
@@ -202,15 +202,15 @@ impl Burst {
     /// The heads in the burst, for a queue to take, or for compiled code to write to. For these only.
     ///
     /// # Safety
-    /// What is in the slice afterwards must be what was in it, in any order, but for frames that are then
+    /// The slice must afterwards hold its original content, in any order, except for frames that are then
     /// [forgotten](Burst::forget_front).
     #[inline(always)]
     pub unsafe fn heads(&mut self) -> &mut [*mut FrameHead] {
         &mut self.frames[..self.len]
     }
 
-    /// Forgets the first `n` frames, which a queue has taken; the others move to the front. For queues only: frames that
-    /// nobody has taken are lost to their pool.
+    /// Forgets the first `n` frames, which a queue has taken; the others move to the front. For queues only: frames
+    /// that were not taken are lost to their pool.
     ///
     /// # Panics
     /// If there are not as many.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Whose fault it is that a port did not open.
+/// Class of a failure to open a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PortErrorKind {
     /// The device string itself can't be understood.
@@ -24,11 +24,11 @@ pub enum PortErrorKind {
 pub struct PortError {
     /// The device string.
     pub device: String,
-    /// Whose fault.
+    /// Class.
     pub kind: PortErrorKind,
-    /// What is wrong, a sentence without its full stop.
+    /// Description of the error, a sentence without its full stop.
     pub reason: String,
-    /// What to do about it, a sentence without its full stop; empty if there is nothing to say.
+    /// Remedy, a sentence without its full stop; empty if there is none.
     pub remedy: String,
 }
 

@@ -10,7 +10,7 @@ use std::mem::offset_of;
 /// Bytes of a frame's head.
 pub const HEAD_BYTES: usize = 128;
 
-/// The head of a frame. Only queues make and keep these; everybody else sees [`FrameMut`].
+/// The head of a frame. Only queues make and keep these; all others see [`FrameMut`].
 #[repr(C, align(64))]
 pub struct FrameHead {
     /// First byte of the buffer.
@@ -19,7 +19,7 @@ pub struct FrameHead {
     /// Offset of the frame's first byte in the buffer.
     pub data_off: u16,
     driver_segment: [u16; 3],
-    /// What the port is asked to fill in, `TX_FLAG_…`, or says of a received frame, `RX_FLAG_…`.
+    /// Fields to fill in on sending, `TX_FLAG_…`, or facts about a received frame, `RX_FLAG_…`.
     pub flags: u64,
     driver_packet_type: u32,
     /// Frame length without FCS.
@@ -64,11 +64,11 @@ pub const TX_FLAG_IPV4_CHECKSUM: u64 = 1 << 54;
 pub const TX_FLAG_TCP_CHECKSUM: u64 = 1 << 52;
 /// Fill in the UDP checksum (the field holds the pseudo-header's sum).
 pub const TX_FLAG_UDP_CHECKSUM: u64 = 3 << 52;
-/// Received: the TCP or UDP checksum was left to a network card that the frame never came by. The data is as it was sent; what
-/// the checksum's field holds says nothing.
+/// Received: the TCP or UDP checksum was left to a network card that the frame never passed. The data are as sent; the
+/// value of the checksum's field is meaningless.
 pub const RX_FLAG_CHECKSUM_UNFINISHED: u64 = 1 << 3 | 1 << 8;
 
-/// What a port is to fill in on sending; the default is nothing.
+/// Fields that a port fills in on sending; none by default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct TxOffload {
     /// `TX_FLAG_…` or'ed together.
@@ -142,9 +142,9 @@ impl<'a> FrameMut<'a> {
         }
     }
 
-    /// Makes the frame hold `template` (padded with anything to whole blocks of 64), of which `len` bytes count,
-    /// unless its tag says that it holds it already; returns whether it copied. `tag` must not be 0, and must name
-    /// one template for as long as the queue lives.
+    /// Makes the frame hold `template` (padded with any bytes to whole blocks of 64), of which `len` bytes count,
+    /// unless its tag shows that it holds it already; returns whether it copied. `tag` must not be 0, and must name one
+    /// template for as long as the queue lives.
     ///
     /// # Panics
     /// If the buffer is too small.
@@ -192,8 +192,9 @@ impl<'a> FrameMut<'a> {
         self.begin_with(len, TxOffload::default())
     }
 
-    /// The same of a frame whose TCP or UDP checksum is left. A port that [can](crate::PortFacts::tx_checksum_offload) fills it
-    /// in, as `offload` says; one [within the process](crate::PortFacts::is_in_process) tells the receiver that it is unfinished.
+    /// The same for a frame whose TCP or UDP checksum is left. A port that [can](crate::PortFacts::tx_checksum_offload)
+    /// fills it in, as in `offload`; one [within the process](crate::PortFacts::is_in_process) informs the receiver
+    /// that it is unfinished.
     ///
     /// # Panics
     /// If the buffer is too small.

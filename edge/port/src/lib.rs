@@ -1,10 +1,10 @@
-//! What the engine needs from outside: ports with their queues, bursts of frames, and a clock.
+//! Interface of the engine to the outside: ports with their queues, bursts of frames, and a clock.
 //!
-//! Not here: any driver but the in-process pair ([`ring`]). DPDK's ports live in `dpdk`, simulated ones in `sim`. What port
-//! strings mean is in [`name`]; which device of the machine is meant, `dpdk` finds out.
+//! Not here: any driver but the in-process pair ([`ring`]). DPDK's ports live in `dpdk`, simulated ones in `sim`. The
+//! syntax of port strings is in [`name`]; `dpdk` finds the device of the machine.
 //!
-//! Invariants: a [`Burst`] owns its frames until a queue takes them; a queue belongs to one thread at a time and
-//! never blocks; nothing on the way of a packet allocates, locks or makes a system call of its own.
+//! Invariants: a [`Burst`] owns its frames until a queue takes them; a queue belongs to one thread at a time and never
+//! blocks; nothing on the path of a packet allocates, locks or makes an additional system call.
 
 #![allow(unsafe_code)]
 
@@ -41,13 +41,13 @@ pub trait Clock {
     }
 }
 
-/// Time that passes only when told to.
+/// Time that only passes on request.
 pub trait VirtualClock: Clock {
     /// Jumps to `until` or to the next event on any link, whichever is first. Never goes back.
     fn advance(&self, until: Nanos);
 }
 
-/// What a port is and can do; known once it is open.
+/// Properties and features of a port; known once it is open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortFacts {
     /// The device string it was opened by.
@@ -58,18 +58,18 @@ pub struct PortFacts {
     pub mac: [u8; 6],
     /// Longest frame with FCS the port carries, bytes.
     pub frame_len_max: u32,
-    /// Layer-1 bit rate, if the link has one of its own; a virtual link has what the profile declares.
+    /// Layer-1 bit rate, if the link has one; a virtual link has the rate declared in the profile.
     pub speed_bps: Option<u64>,
     /// Kernel interface behind the port, if there is one.
     pub netdev: Option<String>,
     /// Network node (NUMA) the device sits on, if known.
     pub numa_node: Option<u32>,
-    /// Whether the port fills in IPv4, UDP and TCP checksums itself when asked.
+    /// Whether the port fills in IPv4, UDP and TCP checksums itself on request.
     pub tx_checksum_offload: bool,
-    /// Whether the port says of each received frame if its TCP or UDP checksum was left to a network card that it never came by
-    /// ([`Burst::has_unfinished_checksum`]).
+    /// Whether the port reports for each received frame if its TCP or UDP checksum was left to a network card that it
+    /// never passed ([`Burst::has_unfinished_checksum`]).
     pub tells_unfinished_checksums: bool,
-    /// Whether its other end is in this process: what is sent arrives as it is, with what the sender says of it.
+    /// Whether its other end is in this process: frames arrive unmodified, with the sender's flags.
     pub is_in_process: bool,
     /// How received frames are spread over several receive queues: `rss`, `pair`, or `none` with one queue.
     pub rx_spread: &'static str,
@@ -77,13 +77,13 @@ pub struct PortFacts {
     pub xdp_mode: Option<String>,
 }
 
-/// What to ask of a port when opening it.
+/// Parameters for opening a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortRequest {
     /// Queues wanted in each direction: one for each worker. A port that has fewer gives what it has.
     pub queues: u16,
-    /// Longest frame with FCS that will be sent or expected, bytes. Buffers hold an ordinary frame at least, for what
-    /// the other side asks.
+    /// Longest frame with FCS that will be sent or expected, bytes. Buffers hold an ordinary frame at least, for the
+    /// other side's requests.
     pub frame_len_max: u32,
     /// Whether this process will be confined: then frames leave by calls that cannot name another interface.
     pub confined: bool,
@@ -119,13 +119,13 @@ pub struct DriverDrops {
 
 /// The control side of a port. Never touched by a worker.
 pub trait Port: Send {
-    /// What the port is.
+    /// Properties of the port.
     fn facts(&self) -> &PortFacts;
 
     /// Hands over the queues; a second call gets none.
     fn take_queues(&mut self) -> Queues;
 
-    /// What driver and kernel say was dropped so far. May be called while traffic runs.
+    /// Frames dropped so far according to driver and kernel. May be called while traffic runs.
     fn driver_drops(&mut self) -> DriverDrops;
 }
 
@@ -155,7 +155,7 @@ pub trait RxQueue: Send {
         Ok(())
     }
 
-    /// What becomes readable when frames arrive, and stays so while some wait; `None` if nothing does.
+    /// Descriptor that becomes readable when frames arrive, and stays so while some wait; `None` if there is none.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }
@@ -172,8 +172,9 @@ pub trait RxQueue: Send {
         false
     }
 
-    /// From now on, test packets may be taken in by the kernel, which delivers what [`RxQueue::recorded`] tells instead of their
-    /// frames; `None`: all frames are delivered, as at first. Returns whether it will; `false` from a port without such a thing.
+    /// From now on, the kernel may record test packets, returned by [`RxQueue::recorded`] instead of their frames;
+    /// `None`: all frames are delivered, as initially. Returns whether it will; `false` from a port without this
+    /// feature.
     ///
     /// # Errors
     /// Why this queue cannot although ports of its kind can. All frames are delivered.
@@ -187,7 +188,7 @@ pub trait RxQueue: Send {
     }
 }
 
-/// What tells the test packets of a run from all other frames; see the signature in `wire`.
+/// Properties that distinguish the test packets of a run from all other frames; see the signature in `wire`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TestPackets {
     /// The run's mark, not zero.
@@ -204,7 +205,7 @@ pub struct TestPackets {
 pub struct Recorded {
     /// When it came in, CLOCK_MONOTONIC, ns; zero: soon after the one before it.
     pub monotonic_ns: u64,
-    /// When it was sent, ns modulo 2^40, as its signature says.
+    /// Time of sending, ns modulo 2^40, from its signature.
     pub time: u64,
     /// Its stream.
     pub stream: u32,

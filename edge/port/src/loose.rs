@@ -1,4 +1,4 @@
-//! Frames with a buffer of their own, for what no buffer of the kernel's can hold in one piece.
+//! Frames with a separate buffer, for frames that no kernel buffer can hold in one piece.
 //!
 //! Invariant: memory is given back only when all frames have come home; a frame that is lost keeps its own.
 
@@ -51,7 +51,7 @@ impl Loose {
     /// Says which bytes of its buffer a frame's are, and what is known of it: `RX_FLAG_…`.
     ///
     /// # Safety
-    /// The head is from [`take`](Loose::take), nobody else has it, and the bytes are written.
+    /// The head is from [`take`](Loose::take), has no other users, and the bytes are written.
     pub unsafe fn set(head: *mut FrameHead, start: usize, len: usize, flags: u64) {
         debug_assert!(start + len <= ROOM);
         // SAFETY: as the caller says.
@@ -66,7 +66,7 @@ impl Loose {
     /// Takes a frame back.
     ///
     /// # Safety
-    /// It is from [`take`](Loose::take), and nobody else has it.
+    /// It is from [`take`](Loose::take), and has no other users.
     pub unsafe fn give_back(&mut self, head: *mut FrameHead) {
         self.free.push(head);
     }

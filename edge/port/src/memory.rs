@@ -1,7 +1,7 @@
 //! Frames in ordinary memory, for ports that have no driver to get them from.
 //!
-//! Invariant: memory is given back only when all of its frames have come home. A frame that is lost – in a burst that outlives
-//! its queue, say – keeps the whole block: a leak, never a dangling frame.
+//! Invariant: memory is released only when all of its frames have been returned. A frame that is lost – in a burst that
+//! outlives its queue, for example – keeps the whole block: a leak, never a dangling frame.
 
 use crate::burst::{Burst, PoolId};
 use crate::error::{PortError, PortErrorKind};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Room before a frame's first byte, bytes.
 const HEADROOM: usize = 64;
 
-/// There is no memory for the frames of so many queues.
+/// There is no memory for the frames of this number of queues.
 pub(crate) fn too_little(device: &str, queues: u16) -> PortError {
     let reason = format!("there is no memory for {queues} queues of frames");
     PortError::new(device, PortErrorKind::Resource, reason, "ask for fewer with --cores, or free some memory")
@@ -26,9 +26,9 @@ pub(crate) struct Frames {
     layout: Layout,
     count: usize,
     stride: usize,
-    /// Frames that nobody uses any more.
+    /// Frames without users.
     home: AtomicUsize,
-    /// Rings nobody uses any more, with the frames that are in them.
+    /// Unused rings, with the frames that are in them.
     rings: Mutex<Vec<Consumer<*mut FrameHead>>>,
 }
 
@@ -69,7 +69,7 @@ impl Frames {
         PoolId::of(self.base)
     }
 
-    /// Keeps a ring of these frames that nobody uses any more.
+    /// Keeps an unused ring of these frames.
     pub(crate) fn keep(&self, ring: Consumer<*mut FrameHead>) {
         self.rings.lock().unwrap_or_else(PoisonError::into_inner).push(ring);
     }
@@ -147,7 +147,7 @@ impl FreeFrames {
     /// Takes heads back.
     ///
     /// # Safety
-    /// They are of this pool, and nobody else has them.
+    /// They are of this pool, and have no other users.
     pub(crate) unsafe fn give_heads(&mut self, heads: &[*mut FrameHead]) {
         self.free.extend_from_slice(heads);
     }

@@ -4,9 +4,9 @@
 //! it by is the one to use, is for the crate that opens ports.
 //!
 //! Invariants:
-//! - What comes before the first option says *which* port it is. No option says it again: each driver has a list of the
-//!   options it may be given, and those that name an interface, a socket, a file or another device are not in it. Only
-//!   [`Kind::Vdev`] hands on arguments as they are.
+//! - The part before the first option selects the port. No option changes it: each driver has a list of allowed
+//!   options, and options that name an interface, a socket, a file or another device are not in it. Only [`Kind::Vdev`]
+//!   passes on arguments unmodified.
 //! - The canonical form ([`fmt::Display`]) parses to an equal name.
 //! - No part has a character that DPDK or its drivers give a meaning to.
 
@@ -15,10 +15,10 @@ use crate::{PortError, PortErrorKind};
 use std::fmt;
 use std::time::Duration;
 
-/// How long to wait for the other end of a connected port (memif, vhost, virtio, a card) unless the string says.
+/// Default time to wait for the other end of a connected port (memif, vhost, virtio, a card).
 pub const PEER_WAIT: Duration = Duration::from_secs(5);
 
-/// Longest time a port string may ask to wait for its other end, s.
+/// Longest time a port string may set to wait for its other end, s.
 pub const PEER_WAIT_MAX_S: u64 = 300;
 
 /// Longest interface name the kernel takes, bytes (IFNAMSIZ without the closing zero).
@@ -30,7 +30,7 @@ const ALTERNATIVE_NAME_MAX: usize = 127;
 /// Longest port string, bytes.
 const TEXT_MAX: usize = 4096;
 
-/// What a port string names.
+/// Kind of port in a port string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Kind {
     /// Discards what is sent, receives nothing.
@@ -77,9 +77,9 @@ pub enum Kind {
     },
     /// Capture files; either may be empty.
     Pcap {
-        /// What is received.
+        /// Source of received frames.
         rx: String,
-        /// What is sent.
+        /// Destination of sent frames.
         tx: String,
     },
     /// A network card.
@@ -91,7 +91,7 @@ pub enum Kind {
     Vdev {
         /// Driver, and perhaps a number.
         name: String,
-        /// What the driver is told, in order; keys may repeat, and values may be empty.
+        /// Arguments for the driver, in order; keys may repeat, and values may be empty.
         arguments: Vec<(String, String)>,
     },
 }
@@ -99,7 +99,7 @@ pub enum Kind {
 /// A port string that was understood.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortName {
-    /// What it names.
+    /// Kind of port.
     pub kind: Kind,
     /// Options for the driver: keys of its list, in its order, with values it takes.
     pub options: Vec<(&'static str, String)>,
@@ -107,7 +107,7 @@ pub struct PortName {
     pub wait: Duration,
 }
 
-/// What an option takes.
+/// Type of an option's value.
 #[derive(Debug, Clone, Copy)]
 enum Takes {
     /// 0 or 1.
@@ -125,9 +125,9 @@ enum Takes {
 
 use Takes::{Mac, Number, Power, Secret, Switch, YesNo};
 
-/// What DPDK's drivers may be told, by their own keys. Left out on purpose: what names another interface, socket, file or
-/// device (`iface`, `socket`, `path`, `remote`, `xdp_prog` …), what would stay after the port is closed (`persist`), and
-/// what follows from the trial (`qpairs`, `framesz`, `queue_count`).
+/// Allowed arguments of DPDK's drivers, by their own keys. Left out on purpose: arguments that name another interface,
+/// socket, file or device (`iface`, `socket`, `path`, `remote`, `xdp_prog` …), that persist after the port is closed
+/// (`persist`), and that follow from the trial (`qpairs`, `framesz`, `queue_count`).
 const AF_PACKET: &[(&str, Takes)] =
     &[("framecnt", Power(16, 65_536)), ("qdisc_bypass", Switch), ("tso", Switch)];
 const AF_XDP: &[(&str, Takes)] =
@@ -161,7 +161,7 @@ const VIRTIO: &[(&str, Takes)] = &[
 const PCAP: &[(&str, Takes)] = &[("infinite_rx", Switch)];
 
 impl Takes {
-    /// The value as the driver is told; an error says what is taken.
+    /// The value for the driver; an error gives the accepted values.
     fn read(self, value: &str) -> Result<String, String> {
         let number = |least: u32, most: u32, what: &str, fits: fn(u32) -> bool| {
             let read = digits(value).and_then(|n| u32::try_from(n).ok());
@@ -238,7 +238,7 @@ impl Kind {
         }
     }
 
-    /// The path of its socket, whoever makes it.
+    /// The path of its socket, on either side.
     pub fn socket(&self) -> Option<&str> {
         match self {
             Self::Memif { socket, .. } | Self::Vhost { socket, .. } | Self::Virtio { socket, .. } => {
@@ -275,7 +275,7 @@ impl PortName {
     /// Reads a port string.
     ///
     /// # Errors
-    /// It is not one: the error names the part that is wrong and says what is allowed there.
+    /// It is not one: the error names the wrong part and the allowed values.
     pub fn parse(text: &str) -> Result<Self, PortError> {
         if text.len() > TEXT_MAX {
             return Err(wrong(text, format!("a port string has at most {TEXT_MAX} bytes")));

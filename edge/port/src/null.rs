@@ -1,6 +1,6 @@
 //! The port to nowhere, `null`: discards what is sent, receives nothing. No root, no huge pages, no driver.
 //!
-//! What is sent is free again at once, so a sender goes round the same few frames.
+//! Sent frames are free again immediately, so a sender reuses the same few frames.
 
 use crate::burst::Burst;
 use crate::memory::{self, FreeFrames};
@@ -17,7 +17,7 @@ pub struct NullPort {
 }
 
 impl NullPort {
-    /// One with as many queues as asked for.
+    /// One with the requested number of queues.
     ///
     /// # Errors
     /// If there is no memory for their frames.
@@ -60,7 +60,7 @@ impl Port for NullPort {
     }
 }
 
-/// In cache lines of its own: each worker changes it with every burst.
+/// In separate cache lines: each worker changes it with every burst.
 #[repr(align(128))]
 struct NullTx {
     free: FreeFrames,

@@ -1,7 +1,7 @@
 //! The in-process pair: two ports joined by rings in memory. No root, no huge pages, no driver.
 //!
-//! Device strings: `ring:a` and `ring:b` are the two ends of a pair; `ring:lab1.a` and `ring:lab1.b` of another. An
-//! end that is opened without its partner hears itself.
+//! Device strings: `ring:a` and `ring:b` are the two ends of a pair; `ring:lab1.a` and `ring:lab1.b` of another. An end
+//! that is opened without its partner receives its own frames.
 //!
 //! Queue *i* of one end is joined to queue *i* of the other.
 
@@ -75,7 +75,7 @@ pub fn pair(devices: [&str; 2], request: PortRequest) -> Result<[RingPort; 2], P
     Ok([RingPort::new(devices[0], request, tx_a, rx_a), RingPort::new(devices[1], request, tx_b, rx_b)])
 }
 
-/// An end that hears itself.
+/// An end that receives its own frames.
 pub fn looped(device: &str, request: PortRequest) -> Result<RingPort, PortError> {
     let (tx, rx) = direction(device, request)?;
     Ok(RingPort::new(device, request, tx, rx))
@@ -180,7 +180,7 @@ fn pop(ring: &mut Consumer<*mut FrameHead>, room: &mut [*mut FrameHead]) -> usiz
     if others.is_empty() || ring.is_empty() { 1 } else { 1 + ring.pop_partial_slice(others).0.len() }
 }
 
-/// What is in a ring when its end goes stays of the pool.
+/// Frames in a ring when its end is dropped stay in the pool.
 fn leave(ring: &mut Consumer<*mut FrameHead>, memory: &Frames) {
     memory.keep(std::mem::replace(ring, RingBuffer::new(1).1));
 }

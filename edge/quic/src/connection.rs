@@ -18,7 +18,7 @@ use crate::side::{Clock, Hub};
 
 /// Datagrams made at a time.
 const AT_ONCE: usize = 10;
-/// The alert of a peer that speaks none of the application protocols (RFC 7301 section 3.2), as a code of QUIC.
+/// The alert of a peer without a common application protocol (RFC 7301 section 3.2), as a code of QUIC.
 const NO_APPLICATION_PROTOCOL: u64 = 0x100 + 120;
 /// Codes of alerts.
 const ALERTS: std::ops::Range<u64> = 0x100..0x200;
@@ -35,7 +35,7 @@ pub(crate) struct Connection {
     handle: ConnectionHandle,
     connection: quinn_proto::Connection,
     outcome: Shared,
-    /// What has happened and was not told.
+    /// Events that were not returned yet.
     events: VecDeque<QuicEvent>,
     /// The endpoint has forgotten it.
     drained: bool,

@@ -1,6 +1,7 @@
 //! The handshake and the keys of a connection: rustls as quinn-proto wants it (RFC 9001).
 //!
-//! The library has such a layer of its own. This one remembers what was agreed upon, and why a handshake failed, for results.
+//! The library has its own such layer. This one stores the negotiated parameters, and the reason of a failed handshake,
+//! for results.
 
 use std::any::Any;
 use std::io::Cursor;
@@ -26,10 +27,10 @@ const RETRY_KEY: [u8; 16] =
 const RETRY_NONCE: [u8; 12] = [0x46, 0x15, 0x99, 0xd3, 0x5d, 0x63, 0x2b, 0xf2, 0x23, 0x98, 0x25, 0xbb];
 const RETRY_TAG: usize = 16;
 
-/// The only version that is spoken (RFC 9000 section 15).
+/// The only supported version (RFC 9000 section 15).
 pub(crate) const VERSION: u32 = 1;
 
-/// What a connection knows of its handshake.
+/// A connection's result of its handshake.
 #[derive(Debug, Default)]
 pub(crate) struct Outcome {
     pub(crate) agreed: Option<Agreed>,
@@ -48,19 +49,19 @@ pub(crate) fn initial() -> Option<Suite> {
         .quic_suite()
 }
 
-/// What starts the handshakes of clients.
+/// Factory of clients' handshakes.
 pub(crate) struct Clients {
     pub(crate) config: Arc<rustls::ClientConfig>,
     pub(crate) initial: Suite,
-    /// What the handshake started last tells.
+    /// Result of the last handshake started.
     pub(crate) last: Mutex<Option<Shared>>,
 }
 
-/// What starts the handshakes of servers.
+/// Factory of servers' handshakes.
 pub(crate) struct Servers {
     pub(crate) config: Arc<rustls::ServerConfig>,
     pub(crate) initial: Suite,
-    /// What the handshake started last tells.
+    /// Result of the last handshake started.
     pub(crate) last: Mutex<Option<Shared>>,
 }
 
@@ -70,7 +71,7 @@ fn remember(last: &Mutex<Option<Shared>>) -> Shared {
     outcome
 }
 
-/// What the handshake that was started last tells.
+/// Result of the last handshake started.
 pub(crate) fn taken(last: &Mutex<Option<Shared>>) -> Shared {
     last.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
 }
@@ -148,7 +149,7 @@ fn retry_key() -> Option<LessSafeKey> {
     UnboundKey::new(&AES_128_GCM, &RETRY_KEY).ok().map(LessSafeKey::new)
 }
 
-/// What the tag of a Retry packet is computed over.
+/// Input of a Retry packet's integrity tag.
 fn pseudo_packet(id: &ConnectionId, packet: &[u8]) -> Vec<u8> {
     [&[id.len() as u8][..], id, packet].concat()
 }
@@ -158,7 +159,7 @@ struct Handshake {
     connection: Connection,
     initial: Suite,
     next: Option<Secrets>,
-    /// The library was told that there is something to know.
+    /// The library was notified that there are events.
     told: bool,
     outcome: Shared,
 }

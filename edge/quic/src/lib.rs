@@ -1,14 +1,15 @@
 //! Connections of QUIC version 1 for flows of sessions: quinn-proto behind the seam of `session::quic`.
 //!
-//! Datagrams in, datagrams out. Not here: sockets, UDP, what is said on streams. Source: RFC 9000, RFC 9001, RFC 9002.
+//! Datagrams in, datagrams out. Not here: sockets, UDP, the content of streams. Source: RFC 9000, RFC 9001, RFC 9002.
 //!
-//! One endpoint makes all connections of a group of a worker. A flow is one pair of addresses and ports, which the stack tells apart, so
-//! the endpoint need not know them: each flow has a name in place of the peer's address, and a connection that comes from another
-//! flow (a client that migrates) is not followed.
+//! One endpoint makes all connections of a group of a worker. A flow is one pair of addresses and ports, which the
+//! stack distinguishes, so the endpoint need not know them: each flow has a name in place of the peer's address, and a
+//! connection that continues from another flow (a client that migrates) is not followed.
 //!
-//! It is an edge room because its handshakes draw randomness and read the wall clock, as `tls` does. Everything else – connection
-//! identifiers, skipped packet numbers, the order of transport parameters – follows from a seed, and the lengths of what a handshake
-//! says do not follow from chance ([`identity`]). So in virtual time a seed gives the same packets, of the same lengths, at the same instants.
+//! It is an edge room because its handshakes draw randomness and read the wall clock, as `tls` does. Everything else –
+//! connection identifiers, skipped packet numbers, the order of transport parameters – follows from a seed, and the
+//! lengths of handshake messages do not depend on chance ([`identity`]). So in virtual time a seed gives the same
+//! packets, of the same lengths, at the same instants.
 
 #![forbid(unsafe_code)]
 
@@ -29,7 +30,7 @@ use units::Nanos;
 
 use crate::side::Side;
 
-/// What one side's connections have in common.
+/// Settings common to one side's connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Settings {
     /// Longest IP packet, and whether it is one of IPv6.

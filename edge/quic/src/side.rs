@@ -1,4 +1,4 @@
-//! What makes the connections of one side: its endpoint, and what all of them are configured by.
+//! Factory of one side's connections: its endpoint, and their common configuration.
 
 use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -36,7 +36,7 @@ struct World {
     client: Box<dyn Quic>,
     servers: Box<dyn QuicSide>,
     server: Option<Box<dyn Quic>>,
-    /// What is under way, to the server or to the client, and when it arrives.
+    /// Datagrams in flight, to the server or to the client, with their arrival times.
     under_way: Vec<(Nanos, bool, Vec<u8>)>,
     lost: fn(usize) -> bool,
     /// Instants and lengths of all datagrams.

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 macro_rules! api {
     ($($name:ident: $declaration:literal, $kind:ty;)*) => {
-        /// What Lua calls.
+        /// Functions called by Lua.
         #[repr(C)]
         pub(crate) struct Api {
             $($name: $kind,)*
@@ -82,7 +82,7 @@ extern "C" fn stop(after_ns: f64) {
     world().stop(nanos(after_ns));
 }
 
-/// How long a script that was told to stop may sleep on, ns.
+/// How long a script may continue to sleep after a request to stop, ns.
 const SLEEP_ON: u64 = 1_000_000_000;
 
 extern "C" fn sleep(ns: f64) {

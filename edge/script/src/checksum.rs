@@ -38,14 +38,14 @@ fn fold(mut total: u64) -> u16 {
     !(total as u16)
 }
 
-/// What cancels the value that a checksum field holds now. Writing zero there first would make the processor wait: it cannot
-/// forward a short store to the wide loads that follow.
+/// Value that cancels a checksum field's current value. Writing zero there first would make the processor wait: it
+/// cannot forward a short store to the wide loads that follow.
 #[inline]
 fn without(field: &[u8]) -> u64 {
     u64::from(!u16::from_ne_bytes([field[0], field[1]]))
 }
 
-/// Writes the checksums that `flags` ask for. Headers that are not whole stay as they are.
+/// Writes the checksums selected by `flags`. Incomplete headers stay unchanged.
 pub(crate) fn complete(frame: &mut [u8], flags: u64, offload: u64) {
     let l2 = (offload & 0x7f) as usize;
     let l3 = (offload >> 7 & 0x1ff) as usize;

@@ -1,8 +1,8 @@
 //! A port as scripts see it: many receive and transmit queues over one queue of the port.
 //!
-//! Whoever asks one of the receive queues for packets takes what has arrived from the port, for all of them; a thread does it
-//! when nobody asks, so that counters are right and the port's own ring does not overflow. A queue that nobody reads fills up,
-//! and then drops, which is counted.
+//! Polling one of the receive queues takes arrivals from the port, for all of them; a thread does it when no queue is
+//! polled, so that counters are right and the port's own ring does not overflow. A queue that is not read fills up, and
+//! then drops, which is counted.
 //!
 //! Invariant: frames of the port are copied and given back at once; no script ever holds one.
 
@@ -30,14 +30,14 @@ const RX_BYTES: u16 = 9_600;
 const ORDINARY_BYTES: u16 = 2_048;
 /// How long to wait without sleeping, ns: a sleep ends about so much too late.
 const SPIN: f64 = 70_000.0;
-/// How long a device that nobody reads waits to be emptied.
+/// Interval of emptying a device that is not read.
 const PUMP_EVERY: Duration = Duration::from_millis(1);
 /// Bursts taken at once from a port that never runs dry.
 const PUMP_BURSTS: usize = 32;
 /// How long a stopped script waits for a port that takes nothing, ns.
 const STUCK_MAX: u64 = 500_000_000;
 
-/// What was sent and received; bytes include the FCS.
+/// Counters of sent and received frames; bytes include the FCS.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) packets: AtomicU64,
@@ -86,7 +86,7 @@ struct Waiting(VecDeque<*mut Buf>);
 // SAFETY: the buffers are the queue's alone.
 unsafe impl Send for Waiting {}
 
-/// How a receive queue is asked.
+/// Mode of polling a receive queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Patience {
     /// Until something arrives or the script ends.
@@ -204,7 +204,7 @@ impl Device {
         locked(&self.port).take();
     }
 
-    /// What driver and kernel dropped.
+    /// Frames dropped by driver and kernel.
     pub(crate) fn driver_drops(&self) -> DriverDrops {
         locked(&self.port).as_mut().map(|port| port.driver_drops()).unwrap_or_default()
     }
@@ -422,7 +422,7 @@ impl Device {
         self.rx.add(receiver.burst.len() as u64, bytes);
     }
 
-    /// Empties the port while nobody else does, until the script ends.
+    /// Empties the port while no task does, until the script ends.
     pub(crate) fn pump(&self, world: &World) {
         while !world.is_over() {
             std::thread::sleep(PUMP_EVERY);

@@ -1,15 +1,15 @@
 //! Lua userscripts: programs in Lua that make packets themselves, with MoonGen's and libmoon's API.
 //!
-//! What it is: LuaJIT, a Lua library of our own (`lua/`) that has the modules those scripts load, and below it packet buffers,
-//! devices with many queues over one queue of a port, tasks that are threads with a Lua state each.
+//! LuaJIT, a Lua library (`lua/`) with the modules those scripts load, and below it packet buffers, devices with many
+//! queues over one queue of a port, tasks that are threads with a Lua state each.
 //!
-//! What it is not: no engine – packets that a script makes itself carry no signature, and what measures streams and sessions is
-//! handed in (`traffic`); no opening of ports and no confinement (the caller does both, in this order); no process handling (the
+//! Not here: an engine – a script's own packets carry no signature, and the engine for streams and sessions is passed
+//! in (`traffic`); opening of ports and confinement (the caller does both, in this order); process handling (the
 //! command does that).
 //!
 //! Invariants:
 //! - Nothing on the packet path is a Rust closure called from Lua: C functions, called through pointers (`abi`).
-//! - A script that stops asking for packets cannot keep those of other queues from being counted.
+//! - A script that stops polling for packets cannot keep packets of other queues from being counted.
 //! - What a script may do to the machine is decided by the kernel, not by Lua (`confine`): LuaJIT's FFI is C.
 //!
 //! ```text
@@ -59,13 +59,13 @@ pub type OpenPort = (Box<dyn Port>, Queues);
 pub struct Script {
     /// Its file, for messages and for modules beside it.
     pub path: PathBuf,
-    /// What is in it.
+    /// Content.
     pub text: Vec<u8>,
     /// Its own arguments.
     pub arguments: Vec<String>,
     /// Whether its lines are coloured.
     pub colour: bool,
-    /// When it is told to stop.
+    /// Time of the request to stop.
     pub run_time: Option<Nanos>,
     /// Longest frame with FCS that the ports were opened for.
     pub frame_len_max: u32,
@@ -73,7 +73,7 @@ pub struct Script {
     pub seed: u64,
 }
 
-/// What was sent and received on a port; bytes include the FCS.
+/// Counters of a port's sent and received frames; bytes include the FCS.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PortCounts {
     /// Its device string.
@@ -90,7 +90,7 @@ pub struct PortCounts {
     pub rx_bytes: u64,
     /// Of these, those no task took in time.
     pub rx_lost: u64,
-    /// What driver and kernel dropped, by direction and reason.
+    /// Frames dropped by driver and kernel, by direction and reason.
     pub dropped: Vec<(String, u64)>,
 }
 
@@ -103,7 +103,7 @@ pub struct Outcome {
     pub unmet: Vec<String>,
     /// The exit code, if the script ended itself with one.
     pub code: Option<i32>,
-    /// What the script itself says is its result, JSON.
+    /// The script's own result, JSON.
     pub result: Option<String>,
     /// Result documents of its runs of streams and sessions, in their order.
     pub runs: Vec<Value>,

@@ -5,7 +5,7 @@
 /// How far behind its schedule a queue catches up, ns.
 const BEHIND_MAX: f64 = 50e6;
 
-/// What decides the gap before a packet.
+/// Source of the gap before a packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Mode {
     /// The rate of the queue, if it has one.
@@ -76,7 +76,7 @@ impl Pace {
         due
     }
 
-    /// The packet asked for last has left.
+    /// The last requested packet has left.
     pub(crate) fn taken(&mut self) {
         if let Some(next) = self.next.take() {
             self.last = next;

@@ -1,7 +1,7 @@
-//! What tasks pass to each other: named tables of serialized values, locks, barriers and pipes.
+//! Data passed between tasks: named tables of serialized values, locks, barriers and pipes.
 //!
-//! Invariant: a number that a script made up names nothing; whoever waits also ends when the script does, but for locks, whose
-//! holder is to let go.
+//! Invariant: an invalid number of a script refers to nothing; every wait also ends when the script does, except for
+//! locks, which their holder must release.
 
 use crate::world::World;
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -180,7 +180,7 @@ impl Shared {
         }
     }
 
-    /// Takes the next item, waiting for it as long as said, or until the script ends.
+    /// Takes the next item, waiting for it as long as given, or until the script ends.
     pub(crate) fn receive(&self, world: &World, pipe: usize, patience: Option<Duration>) -> Option<Item> {
         let mut left = patience;
         let mut state = self.state();

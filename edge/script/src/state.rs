@@ -1,4 +1,4 @@
-//! A Lua state with the library in it, and what the library asks of Rust off the packet path.
+//! A Lua state with the library in it, and the library's calls to Rust off the packet path.
 
 use crate::abi::{self, API};
 use crate::buffers::{CDEF, OFFSETS};
@@ -268,7 +268,7 @@ fn tuple(table: &Table) -> mlua::Result<Tuple> {
     })
 }
 
-/// Streams and sessions. What can fail returns a value, or nothing and the reason.
+/// Streams and sessions. Functions that can fail return a value, or nothing and the reason.
 fn add_traffic(lua: &Lua, to: &Table, world: &'static World) -> mlua::Result<()> {
     type Answer<T> = mlua::Result<(Option<T>, Option<String>)>;
     fn answer<T>(result: Result<T, String>) -> Answer<T> {

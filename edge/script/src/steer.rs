@@ -15,7 +15,7 @@ pub(crate) enum Rule {
     FiveTuple { want: Tuple, mask: Tuple },
 }
 
-/// What identifies an IPv4 flow.
+/// Identity of an IPv4 flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Tuple {
     pub(crate) src: u32,
@@ -80,7 +80,7 @@ impl Steering {
     }
 }
 
-/// What rules look at.
+/// Fields used by rules.
 struct View<'f> {
     ether_type: u16,
     tuple: Option<Tuple>,

@@ -1,4 +1,4 @@
-//! Tasks: threads of a script, each with a Lua state of its own.
+//! Tasks: threads of a script, each with its own Lua state.
 
 use crate::state;
 use crate::world::World;

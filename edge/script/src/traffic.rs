@@ -1,9 +1,9 @@
-//! Streams and sessions that a script declares, and the run of them: what the script says becomes a profile, which an engine that
-//! is handed in runs on the script's ports, beside its tasks.
+//! Streams and sessions that a script declares, and their run: the declarations become a profile, which an engine that
+//! is passed in runs on the script's ports, beside its tasks.
 //!
 //! Invariants:
 //! - A port is a task's or a run's, never both: a run takes ports that no task has configured, and gives them back at its end.
-//! - At most one run at a time. It ends when the script is told to stop.
+//! - At most one run at a time. It ends when the script is requested to stop.
 
 use crate::OpenPort;
 use crate::world::World;
@@ -14,9 +14,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How long a run without a duration goes on if nobody stops it.
+/// Duration of a run without one, unless it is stopped.
 const ENDLESS: &str = "720h";
-/// How often those who wait look whether the script was told to stop.
+/// Interval at which waiting tasks check for a request to stop.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Streams of a script, and its entries of sessions, at most; `copies` makes more of one.
 const ENTRIES_MAX: usize = 10_000;
@@ -25,7 +25,7 @@ const RUNS_MAX: usize = 1_000;
 /// Millionths in one.
 const WHOLE_PPM: u32 = 1_000_000;
 
-/// What makes runs of profiles. Handed in, because this crate knows no engine.
+/// Factory of runs of profiles. Passed in, because this crate knows no engine.
 pub trait Engine: Send + Sync {
     /// Resolves a profile, a JSON text.
     ///
@@ -36,7 +36,7 @@ pub trait Engine: Send + Sync {
 
 /// A profile that is resolved, to be run once.
 pub trait Trial: Send {
-    /// What steers it, before and while it runs.
+    /// Control of it, before and while it runs.
     fn control(&self) -> Box<dyn Control>;
 
     /// Runs it to its end on `ports`, in the profile's order, and returns the ports and its result, or why there is none. Tells `watch` now and then what was counted: a document with `streams` and `sessions` by name.
@@ -54,13 +54,13 @@ pub struct Measured {
     pub document: Value,
     /// Why the engine ended it, if a part of it failed.
     pub failure: Option<String>,
-    /// What was counted in the end, as `watch` was told before.
+    /// Final counts, like the earlier ones passed to `watch`.
     pub counts: Value,
-    /// What each port sent and received, in the profile's order.
+    /// Totals of each port, in the profile's order.
     pub ports: Vec<PortTotals>,
 }
 
-/// What a port sent and received; bytes include the FCS.
+/// Totals of a port; bytes include the FCS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PortTotals {
     /// Packets and bytes sent.
@@ -95,11 +95,11 @@ pub enum Rate<'a> {
 pub struct Mistake {
     /// Where: `streams[0].packet[1].ipv4.src`.
     pub path: String,
-    /// What is wrong, and what was expected.
+    /// Description of the error, and the expected value.
     pub reason: String,
 }
 
-/// What a script can declare.
+/// Kind of a script's declaration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Stream,
@@ -124,7 +124,7 @@ impl Kind {
         }
     }
 
-    /// What has its rate.
+    /// Key of its rate.
     fn rate_key(self) -> &'static str {
         match self {
             Self::Stream => "rate",
@@ -158,7 +158,7 @@ pub(crate) struct Traffic {
 
 #[derive(Default)]
 struct State {
-    /// What the script says of its ports, by number.
+    /// The script's port settings, by number.
     ports: BTreeMap<usize, Map<String, Value>>,
     streams: Vec<Map<String, Value>>,
     sessions: Vec<Map<String, Value>>,
@@ -169,11 +169,11 @@ struct State {
     results: Vec<Value>,
     /// Why the last run has no result.
     failure: Option<String>,
-    /// Whether a task was told.
+    /// Whether a task was notified.
     failure_is_told: bool,
 }
 
-/// A run that goes on.
+/// An active run.
 struct Run {
     control: Arc<dyn Control>,
     /// Rates that were changed, by name.
@@ -234,7 +234,7 @@ impl Traffic {
         Ok(name)
     }
 
-    /// Sets what profiles say of a port: addresses, gateways, VLANs, …
+    /// Sets a port's keys as in profiles: addresses, gateways, VLANs, …
     pub(crate) fn set_port(
         &self,
         world: &World,
@@ -255,7 +255,8 @@ impl Traffic {
         Ok(())
     }
 
-    /// Starts a run of all that is declared, and returns once traffic flows. `options` are those of a profile's `load`, and a `seed`.
+    /// Starts a run of all declarations, and returns once traffic flows. `options` are the keys of a profile's `load`,
+    /// and a `seed`.
     pub(crate) fn start(
         &'static self,
         world: &'static World,
@@ -321,7 +322,7 @@ impl Traffic {
         self.changed.notify_all();
     }
 
-    /// Waits until the run has ended, or `is_enough`. Stops it once the script was told to stop.
+    /// Waits until the run has ended, or `is_enough`. Stops it once the script was requested to stop.
     fn wait_until(&self, world: &World, is_enough: impl Fn(&Run) -> bool) {
         let mut state = self.state();
         let mut told = false;
@@ -342,14 +343,14 @@ impl Traffic {
         state.results.last().cloned().ok_or_else(|| "no run was started: eagre.start()".to_owned())
     }
 
-    /// Ends the run, if one goes on.
+    /// Ends the run, if one is active.
     pub(crate) fn stop(&self) {
         if let Some(run) = &self.state().run {
             run.control.stop();
         }
     }
 
-    /// Whether a run goes on.
+    /// Whether a run is active.
     pub(crate) fn is_running(&self) -> bool {
         self.state().run.is_some()
     }
@@ -377,7 +378,7 @@ impl Traffic {
         Ok(done)
     }
 
-    /// Pauses, or goes on at the last rate. False if no run goes on.
+    /// Pauses, or resumes at the last rate. False if no run is active.
     pub(crate) fn pause(&self, kind: Kind, name: &str, paused: bool) -> Result<bool, String> {
         let (control, rate) = match &self.state().run {
             Some(run) => (Arc::clone(&run.control), run.rates.get(name).cloned()),
@@ -391,7 +392,7 @@ impl Traffic {
         control.set_rate(name, rate).map_err(|reason| format!("{kind} '{name}': {reason}"))
     }
 
-    /// What was counted of a stream or an entry of sessions in the run, or in the last one; of one with copies, a table of them.
+    /// Counts of a stream or an entry of sessions in the run, or in the last one; for one with copies, a table of them.
     pub(crate) fn stats(&self, kind: Kind, name: &str) -> Result<Value, String> {
         let state = self.state();
         let rows = state.counts.as_ref().map(|counts| &counts[kind.list()]);
@@ -413,7 +414,7 @@ impl Traffic {
         Ok(copies.into())
     }
 
-    /// Ends the run, and returns the results of all runs and why the last one has none if nobody was told.
+    /// Ends the run, and returns the results of all runs and why the last one has none if that was not reported.
     pub(crate) fn end(&self, world: &World) -> (Vec<Value>, Option<String>) {
         self.stop();
         self.wait_until(world, |_| false);

@@ -1,4 +1,5 @@
-//! What all tasks of a script share: its ports, its clock, whether it goes on, its tasks and what they pass to each other.
+//! State shared by all tasks of a script: its ports, its clock, whether it is running, its tasks and the data they
+//! exchange.
 //!
 //! One to a process, because C functions that Lua calls have no other way to it.
 
@@ -41,11 +42,11 @@ pub(crate) struct World {
     /// When it is to end, ns of the clock.
     stop_at: AtomicU64,
     is_over: AtomicBool,
-    /// The exit code the script asked for; [`NO_CODE`] if it did not.
+    /// The exit code set by the script; [`NO_CODE`] if none.
     exit: AtomicI64,
-    /// When the last packet that asked for it was handed to its port.
+    /// Time when the last packet that requested it was passed to its port.
     sent_at: AtomicU64,
-    /// What the script says is its result, JSON.
+    /// The script's own result, JSON.
     pub(crate) result: Mutex<Option<String>>,
     /// Conditions of the script that did not hold.
     pub(crate) unmet: Mutex<Vec<String>>,
@@ -96,7 +97,7 @@ impl World {
         self.clock.now().0
     }
 
-    /// Whether the script is to go on; `extra_ns` after it was stopped still counts as that.
+    /// Whether the script must continue; `extra_ns` after it was stopped still counts as that.
     #[inline]
     pub(crate) fn is_running(&self, extra_ns: u64) -> bool {
         let stop_at = self.stop_at.load(Ordering::Relaxed);
@@ -116,7 +117,7 @@ impl World {
         self.stop(0);
     }
 
-    /// The exit code the script asked for.
+    /// The exit code set by the script.
     pub(crate) fn exit_code(&self) -> Option<i32> {
         i32::try_from(self.exit.load(Ordering::Relaxed)).ok()
     }
@@ -131,7 +132,7 @@ impl World {
         self.is_over.store(true, Ordering::Release);
     }
 
-    /// A packet whose time is asked for is about to leave.
+    /// A packet with a requested departure time is about to leave.
     pub(crate) fn note_sent(&self) {
         self.sent_at.store(self.now(), Ordering::Relaxed);
     }

@@ -1,8 +1,8 @@
-//! What the seam costs: handshakes and bulk through [`tls::Sides`] beside rustls used directly, on one core in one run,
-//! both ends; and what a flow at rest weighs.
+//! Cost of the seam: handshakes and bulk through [`tls::Sides`] beside rustls used directly, on one core in one run,
+//! both ends; and the memory of an idle flow.
 //!
-//! `cargo bench -p tls`, or `cargo bench -p tls -- "full TLS"` for that comparison alone. Rounds of the two take turns. The best and
-//! the median of each are told: others use the machine too.
+//! `cargo bench -p tls`, or `cargo bench -p tls -- "full TLS"` for that comparison alone. Rounds of the two take turns.
+//! The best and the median of each are printed, because the machine is shared.
 
 #![allow(clippy::print_stdout)]
 
@@ -288,7 +288,7 @@ impl PlainEstablished {
     }
 }
 
-/// Resident memory of established flows that have said something, one side kept at a time.
+/// Resident memory of established flows that have exchanged data, one side kept at a time.
 fn weigh(chain: &str, key: &str) {
     for (side, resumed) in [("client", false), ("server", false), ("client", true)] {
         let mut ours = Ours::new(chain, key, resumed);

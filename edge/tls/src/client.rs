@@ -1,4 +1,4 @@
-//! The client's side: which server each flow asks for, whom it trusts, what it resumes.
+//! The client's side: each flow's server name, the trusted roots, resumption.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl std::fmt::Debug for Client {
     }
 }
 
-/// The server that flows ask for.
+/// Server names of flows.
 enum ServerNames {
     /// The same for all.
     One(ServerName<'static>),
@@ -37,7 +37,7 @@ enum ServerNames {
 }
 
 impl Client {
-    /// From a plan. `certificate` is that of the server played here, DER; asked for only if it is what is trusted.
+    /// From a plan. `certificate` is the emulated server's, DER; called only if it is the trusted one.
     pub(crate) fn new(
         plan: &TlsPlan,
         certificate: impl FnOnce() -> Result<Vec<u8>, TlsError>,
@@ -80,12 +80,12 @@ impl Client {
         Ok(client)
     }
 
-    /// What all flows are configured by: for a carrier that shakes hands itself.
+    /// Configuration of all flows: for a carrier that does its own handshakes.
     pub fn config(&self) -> &Arc<ClientConfig> {
         &self.config
     }
 
-    /// The server that a flow asks for.
+    /// Server name of a flow.
     pub fn server_name(&self, number: u64) -> Result<ServerName<'static>, SecureError> {
         self.server.name(number).map_err(|error| SecureError::Protocol(error.to_string()))
     }

@@ -13,7 +13,7 @@ pub fn of_library(error: Error) -> SecureError {
     }
 }
 
-/// What is wrong with a certificate, in a word or two.
+/// Fault of a certificate, in a word or two.
 fn certificate_reason(error: &CertificateError) -> String {
     use CertificateError as E;
     match error {

@@ -39,7 +39,7 @@ where
         Self { connection, closing: Closing::No, peer_closed: false }
     }
 
-    /// What is in the library's buffer is understood; what it says is appended to `plain`.
+    /// Processes the library's buffer; appends the plain text to `plain`.
     fn process(&mut self, plain: &mut Vec<u8>) -> Result<(), SecureError> {
         let outcome = self.connection.process_new_packets();
         // What came before something broken was said all the same.

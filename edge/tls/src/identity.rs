@@ -15,7 +15,7 @@ use crate::TlsError;
 /// Certificates made to find one of the usual greatest length.
 const ALIKE: usize = 32;
 
-/// What a generated certificate is good for if nothing is said.
+/// Default name of a generated certificate.
 pub(crate) const LOCALHOST: &str = "localhost";
 
 /// A given certificate chain with its key.
@@ -28,7 +28,7 @@ pub(crate) fn given(
     certified(chain, key(&identity.key)?, what, provider)
 }
 
-/// What a server shows.
+/// Certificate of a server.
 pub(crate) fn of_server(
     identity: &ServerIdentity,
     provider: &CryptoProvider,

@@ -1,6 +1,6 @@
 //! TLS 1.2 and 1.3 for flows of sessions: rustls behind the seam of `session::secure`.
 //!
-//! Bytes in, bytes out. Not here: sockets, TCP, what is said inside the encryption.
+//! Bytes in, bytes out. Not here: sockets, TCP, the content inside the encryption.
 //!
 //! It is an edge room because it draws randomness and reads the wall clock (certificates and tickets have an age). A
 //! run's TLS is therefore not reproducible byte for byte; which names and settings a flow has is.
@@ -38,7 +38,7 @@ pub struct Sides {
 }
 
 impl Sides {
-    /// From a plan. Nothing is generated or checked before a side is asked for.
+    /// From a plan. Nothing is generated or checked before a side is requested.
     pub fn new(plan: Arc<TlsPlan>) -> Self {
         Self { plan, server: Mutex::default() }
     }
@@ -101,9 +101,9 @@ pub enum TlsError {
     /// Something given as PEM is not what it should be.
     #[error("{what}: {reason}")]
     Pem {
-        /// What it was given for, such as `the server's certificate`.
+        /// Its purpose, such as `the server's certificate`.
         what: &'static str,
-        /// What is wrong with it.
+        /// Description of the error.
         reason: String,
     },
     /// A certificate and a key don't belong together.
@@ -118,7 +118,7 @@ pub enum TlsError {
         /// The name.
         name: String,
     },
-    /// Certificates are to be verified, but it is not said for which name.
+    /// Certificates are to be verified, but no name is given.
     #[error("a server's certificate can't be verified without the server's name")]
     NameNeeded,
     /// The certificate generated for the server played here is to be trusted, but there is none.

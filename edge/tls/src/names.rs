@@ -44,7 +44,7 @@ fn all_groups() -> impl Iterator<Item = &'static dyn SupportedKxGroup> {
     ALL_KX_GROUPS.iter().copied().chain([SECP521R1])
 }
 
-/// What of the library a plan asks for.
+/// Library items selected by a plan.
 pub(crate) struct Chosen {
     /// Suites and groups.
     pub provider: Arc<CryptoProvider>,

@@ -51,7 +51,7 @@ impl Server {
         Ok(server)
     }
 
-    /// What all flows are configured by: for a carrier that shakes hands itself.
+    /// Configuration of all flows: for a carrier that does its own handshakes.
     pub fn config(&self) -> &Arc<ServerConfig> {
         &self.config
     }

@@ -1,7 +1,7 @@
-//! What a client keeps to resume sessions.
+//! A client's store for resuming sessions.
 //!
-//! The library's own store keeps 8 tickets for a server. With a thousand flows opening at once it would run dry, and
-//! fewer sessions than asked for would be resumed. This one keeps as many as the plan says.
+//! The library's own store keeps 8 tickets for a server. With a thousand flows opening together it would run dry, and
+//! fewer sessions than requested would be resumed. This one keeps as many as the plan requires.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
@@ -72,7 +72,7 @@ impl Servers {
 }
 
 impl Sessions {
-    /// For so many sessions.
+    /// For this number of sessions.
     pub(crate) fn new(limit: usize) -> Self {
         Self(Mutex::new(Servers { by_name: HashMap::new(), oldest: VecDeque::new(), tickets: 0, limit }))
     }

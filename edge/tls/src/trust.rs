@@ -1,4 +1,4 @@
-//! A trust in everyone: the verifier of a tester that is not asked to judge certificates.
+//! Trust in all servers: the verifier of a tester that does not judge certificates.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls12_signature, verify_tls13_signature};
@@ -6,7 +6,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// Accepts any certificate of any server: whoever issued it, for whatever name, however old.
+/// Accepts any certificate of any server: from any issuer, for any name, of any age.
 ///
 /// The signature over the handshake is still checked if the certificate can be read, because it is part of a
 /// handshake's work. One that can't be read is accepted as well.

@@ -16,7 +16,7 @@ use units::Nanos;
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A folder of its own, gone with the test.
+/// A temporary folder, removed with the test.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -56,7 +56,7 @@ impl OpenSsl {
         Self(child)
     }
 
-    /// Everything it says until its end.
+    /// All its output until its end.
     fn said(mut self) -> String {
         let mut text = String::new();
         self.0.stdout.take().expect("a pipe").read_to_string(&mut text).expect("text");
@@ -106,7 +106,7 @@ fn pump(
     panic!("nothing happened for {PATIENCE:?}; so far: {}", String::from_utf8_lossy(plain));
 }
 
-/// A port that nobody has, most likely.
+/// A port that is most likely unused.
 fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").expect("a port").local_addr().expect("an address").port()
 }
@@ -122,7 +122,7 @@ fn connect(port: u16) -> TcpStream {
     }
 }
 
-/// `openssl s_server -www` answers a request with a page about the connection.
+/// `openssl s_server -www` responds to a request with a page about the connection.
 struct Server {
     _process: OpenSsl,
     _folder: Folder,
@@ -213,7 +213,7 @@ fn their_server_demands_a_certificate() {
     }
 }
 
-/// Serves one connection of `openssl s_client` and returns what it says about it.
+/// Serves one connection of `openssl s_client` and returns its output.
 fn serve(plan: TlsPlan, arguments: &[&str], answer: &[u8]) -> (Result<Option<Agreed>, SecureError>, String) {
     let sides = sides(plan);
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");

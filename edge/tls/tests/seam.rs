@@ -172,7 +172,7 @@ fn no_more_sessions_are_kept_than_asked_for() {
     assert_eq!([2, 3, 4, 4, 0, 1].map(&mut resumed), [true, true, true, true, false, false]);
 }
 
-/// The server's name in a client's first flight (RFC 6066 section 3), by what stands before it.
+/// The server's name in a client's first flight (RFC 6066 section 3), located by the bytes before it.
 fn said_name(flow: &mut dyn Secure) -> Option<String> {
     let mut hello = Vec::new();
     flow.take_output(&mut hello);

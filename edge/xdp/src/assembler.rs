@@ -16,7 +16,7 @@ pub(crate) const R9: u8 = 9;
 /// The end of the stack.
 pub(crate) const FRAME: u8 = 10;
 
-/// What a program returns (linux/bpf.h, enum xdp_action).
+/// Return values of a program (linux/bpf.h, enum xdp_action).
 pub(crate) const XDP_DROP: i32 = 1;
 pub(crate) const XDP_PASS: i32 = 2;
 
@@ -133,7 +133,7 @@ impl Assembler {
         self.push(STORE | size as u8, to, from, offset, 0);
     }
 
-    /// Stores eight bytes; what was stored before is visible to whoever sees them. The register may be lost.
+    /// Stores eight bytes; earlier stores are visible to every reader of them. The register may be lost.
     pub(crate) fn publish(&mut self, to: u8, offset: i16, from: u8) {
         // This processor keeps stores in order; others need one that waits.
         if cfg!(target_arch = "x86_64") {

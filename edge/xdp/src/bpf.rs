@@ -53,7 +53,7 @@ fn name(text: &str) -> [u8; NAME] {
     name
 }
 
-/// An array of so many values of so many bytes each, which a process can map.
+/// An array of this number of values of this size, which a process can map.
 pub(crate) fn array(label: &str, bytes: u32, entries: u32) -> io::Result<OwnedFd> {
     map(label, MAP_TYPE_ARRAY, bytes, entries, F_MMAPABLE)
 }

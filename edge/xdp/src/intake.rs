@@ -30,7 +30,8 @@ pub struct Intake {
 }
 
 impl Intake {
-    /// Loads the program for `queues` queues from `first` on. What it does not take in goes to the AF_XDP sockets in `sockets`.
+    /// Loads the program for `queues` queues from `first` on. Frames it does not record go to the AF_XDP sockets in
+    /// `sockets`.
     ///
     /// # Errors
     /// The kernel is older than 5.12, the process may not load programs, or no memory is left.
@@ -60,7 +61,7 @@ impl Intake {
         Ok(())
     }
 
-    /// What each queue has recorded, for who receives from it.
+    /// Records of each queue, for its receiver.
     pub fn records(&self) -> impl Iterator<Item = Records> {
         (0..self.queues).map(|queue| Records { rings: self.rings.clone(), queue: queue as usize, read: 0 })
     }
@@ -72,12 +73,12 @@ impl Intake {
     }
 }
 
-/// What one queue has recorded.
+/// Records of one queue.
 #[derive(Debug)]
 pub struct Records {
     rings: Arc<Rings>,
     queue: usize,
-    /// Slots read, as the ring says too.
+    /// Slots read, as in the ring.
     read: u64,
 }
 
@@ -195,7 +196,7 @@ impl Rings {
         unsafe { self.rings.memory.add(at).cast::<u64>().read_volatile() }
     }
 
-    /// All queues of a port share them, and are told the same.
+    /// All queues of a port share them, and get the same values.
     fn set_lengths(&self, lengths: &[[u16; 2]]) {
         for (stream, [shortest, longest]) in lengths.iter().enumerate() {
             let at = stream * LENGTHS_BYTES as usize;

@@ -1,10 +1,10 @@
 //! The program that the kernel runs for each received frame: a test packet leaves a record and ends there, everything else goes
 //! to the AF_XDP socket of its queue.
 //!
-//! A record is what the signature says, the frame's length and the instant, nothing more: what follows from it is counted where
-//! it is for every other port. So this program decides only which frames nobody needs to see: those that have a signature of
-//! this run at their end, of a stream there is, and either arrive where and as long as they should, or can be no report of an
-//! error that quotes one.
+//! A record is the content of the signature, the frame's length and the instant, nothing more: counting happens in the
+//! same place as for every other port. So this program decides only which frames need not be delivered: frames that
+//! have a signature of this run at their end, of a stream there is, and either arrive where and as long as they should,
+//! or can be no report of an error that quotes one.
 
 use crate::assembler::{
     Assembler, FRAME, If, Label, Op, R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, Size, XDP_DROP, XDP_PASS,
@@ -12,7 +12,8 @@ use crate::assembler::{
 use crate::bpf::Instruction;
 use wire::signature;
 
-/// Slots of a queue's ring: 16 ms at 4 Mpps. A record takes one, and a second one behind it if it has an instant of its own.
+/// Slots of a queue's ring: 16 ms at 4 Mpps. A record takes one, and a second one after it if it has a separate
+/// instant.
 pub(crate) const SLOTS: u32 = 1 << 17;
 /// Bytes of a slot. Where a record has the signature's middle eight bytes (sequence number, and the lower 32 bits of the time),
 /// and below one another the stream, the length, whether it has an instant, and the signature's last two bytes. The second slot
@@ -34,7 +35,7 @@ pub(crate) const RING_BYTES: u32 = HEADER_BYTES + SLOTS * SLOT_BYTES;
 /// the next two.
 pub(crate) const WRITTEN: u32 = 0;
 pub(crate) const FULL: u32 = 8;
-/// Number of the slot that was written in the first place: an empty ring begins there anew, so that whoever reads often
+/// Number of the slot that was written in the first place: an empty ring begins there anew, so that a frequent reader
 /// uses a few lines of the cache.
 pub(crate) const FIRST: u32 = 16;
 /// Records that share the last instant read, below the time when the packet of that instant was sent (32 bits).
@@ -47,8 +48,8 @@ pub(crate) const MARK: u32 = 128;
 pub(crate) const KEYS: u32 = 136;
 pub(crate) const STREAMS: u32 = 152;
 
-/// Records that share the instant of the one before them, at most: reading the clock takes longer than all the rest. Who reads
-/// them knows when they were not there yet.
+/// Maximum number of records that share the instant of the one before them: reading the clock takes longer than all the
+/// rest. Their reader knows when they were not there yet.
 pub(crate) const SHARED_MAX: u32 = 7;
 /// They must have been sent so soon after that one, ns: seven at 5 Mpps, none below 0.7 Mpps.
 const SHARED_NS: i32 = 1_500;
@@ -82,7 +83,7 @@ const TAIL_AT: i16 = -40;
 const CONTEXT: u8 = R6;
 const RING: u8 = R7;
 
-/// What the program uses, by descriptor.
+/// Maps used by the program, by descriptor.
 pub(crate) struct Maps {
     /// The rings of the queues, and how many there are.
     pub(crate) rings: i32,
@@ -206,7 +207,7 @@ fn check_signature(a: &mut Assembler, pass: Label) {
     a.jump_if_register(If::Not, R5, R0, pass);
 }
 
-/// There is such a stream, and the frame is one that nobody needs to see.
+/// There is such a stream, and the frame need not be delivered.
 fn check_stream(a: &mut Assembler, maps: &Maps, record: Label, pass: Label) {
     const ETHERTYPE: i16 = 12;
     const IPV4: i32 = 0x0800_u16.swap_bytes() as i32;

@@ -70,7 +70,7 @@ impl LiveFrames {
         SLOTS - self.written
     }
 
-    /// Whether a frame of so many bytes without FCS can be sent.
+    /// Whether a frame of this number of bytes without FCS can be sent.
     #[inline]
     pub fn takes(bytes: usize) -> bool {
         (FRAME_BYTES_MIN as usize..=FRAME_BYTES_MAX as usize).contains(&bytes)
@@ -148,7 +148,7 @@ impl Drop for LiveFrames {
     }
 }
 
-/// Attaches the program in a network namespace of its own, where no frame ever is. The namespace lasts as long as the file.
+/// Attaches the program in a separate network namespace without any frames. The namespace lasts as long as the file.
 fn parked(program: &OwnedFd) -> io::Result<(OwnedFd, File)> {
     let park = || {
         // SAFETY: only this thread, which ends here, gets another network namespace.

@@ -19,9 +19,9 @@ pub(crate) const FRAME_BYTES_MIN: u32 = 14;
 /// Bytes in front of the first slot.
 pub(crate) const HEADER_BYTES: u32 = 64;
 
-/// Where the header says which slot is next (8 bytes); the program counts it up, and the lowest bits count.
+/// Offset in the header of the next slot (8 bytes); the program increments it, and the lowest bits count.
 pub(crate) const NEXT: u32 = 0;
-/// Where the header says how long frames are when the program gets them (8 bytes).
+/// Offset in the header of the length of frames passed to the program (8 bytes).
 pub(crate) const GIVEN: u32 = 8;
 /// Where the program counts frames it could not make (8 bytes).
 pub(crate) const REFUSED: u32 = 16;

@@ -20,7 +20,7 @@ const CALL: usize = 256;
 /// Frames that wait at most, when nothing takes them.
 const WAITING_MAX: usize = 1024;
 
-/// What a port knows of its live frames.
+/// Counters of a port's live frames.
 #[derive(Debug, Default)]
 pub struct LiveCounts {
     /// Frames the kernel could not make, which are lost.
@@ -96,7 +96,7 @@ impl Sender {
         }
     }
 
-    /// One call. Returns whether it took any frame; those of a call that the kernel refuses leave by the driver.
+    /// One call. Returns whether it sent any frame; frames of a call that the kernel refuses leave through the driver.
     fn call(&mut self) -> bool {
         let room = self.live.room() as usize;
         let mut added = 0;
@@ -204,7 +204,7 @@ impl RxQueue for LiveRx {
         self.driver.attach()
     }
 
-    /// Records wake nobody, and say when their packets came: who looks for them later loses nothing.
+    /// Records cause no wake-up, and have their packets' arrival times: a late reader loses nothing.
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.driver.descriptor()
     }

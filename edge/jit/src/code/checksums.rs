@@ -17,7 +17,7 @@ struct Sum {
 /// Computes a checksum as the interpreter does.
 ///
 /// # Safety
-/// `checksum` must point to a checksum, `frame` to `len` bytes, which nobody else uses.
+/// `checksum` must point to a checksum, `frame` to `len` bytes, without other users.
 unsafe extern "C" fn whole(checksum: *const Checksum, frame: *mut u8, len: u64) {
     // SAFETY: the caller says so.
     let (checksum, frame) = unsafe { (&*checksum, std::slice::from_raw_parts_mut(frame, len as usize)) };

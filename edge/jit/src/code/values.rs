@@ -33,16 +33,16 @@ unsafe extern "C" fn value_at(variable: *const Bound, number: u64, value: *mut [
     }
 }
 
-/// How one variable stands in a packet.
+/// State of one variable in a packet.
 #[derive(Clone, Copy)]
 enum Standing {
-    /// As the state says.
+    /// From the state.
     State,
     /// In this turn; there is no state.
     Turn(Value),
 }
 
-/// What begins again with the index.
+/// Values that begin again with the index.
 #[derive(Clone, Copy)]
 enum Restart {
     /// Nothing else.
@@ -160,7 +160,7 @@ impl Writer<'_> {
         Some(self.build.ins().iadd(before, one_of))
     }
 
-    /// What [`Permutation::at`] has at `place` of `len`.
+    /// Value of [`Permutation::at`] at `place` of `len`.
     fn permuted(&mut self, key: Value, place: Value, len: Value) -> Value {
         let (bits, rows) = (self.flow_word(flow::BITS), self.flow_word(flow::ROWS));
         let one = self.build.ins().iconst(types::I64, 1);
@@ -277,7 +277,7 @@ impl Writer<'_> {
         self.add(from, more)
     }
 
-    /// What `field::Draw::value` adds to the smallest value.
+    /// Increment of `field::Draw::value` on the smallest value.
     fn one_of_parts(&mut self, index: usize, random: Value) -> Value {
         let [count, length, longer, key] = [0, 1, 2, 3].map(|at| self.constant(index, word::PARTS + at));
         let part = self.build.ins().umulhi(random, count);
@@ -315,7 +315,7 @@ impl Writer<'_> {
         self.entry(index, at, wide)
     }
 
-    /// What a list has at an index.
+    /// Element of a list at an index.
     fn entry(&mut self, index: usize, at: Value, wide: bool) -> Pair {
         let list = self.constant(index, word::ADDRESS);
         let offset = self.build.ins().ishl_imm(at, 4);
@@ -323,8 +323,8 @@ impl Writer<'_> {
         Pair { low: self.load(types::I64, address, 0), high: wide.then(|| self.load(types::I64, address, 8)) }
     }
 
-    /// What `field::Weights::pick` finds: how many of the sums are not above what was drawn. Bisects, without a branch
-    /// that depends on what was drawn.
+    /// Result of `field::Weights::pick`: the number of sums that are not above the drawn number. Bisects, without a
+    /// branch that depends on the drawn number.
     fn by_weight(&mut self, index: usize, word: Value) -> Value {
         let total = self.constant(index, word::TOTAL);
         let drawn = self.build.ins().umulhi(word, total);
@@ -359,8 +359,8 @@ impl Writer<'_> {
         self.build.use_var(at)
     }
 
-    /// What `field::Pick::of` makes of a number drawn from the state. There is one: with flows that need none, the
-    /// interpreter is asked.
+    /// Result of `field::Pick::of` for a number drawn from the state. There is one: with flows that need none, the
+    /// interpreter is used.
     fn drawn(&mut self, index: usize, draws: u32, becomes: Becomes, wide: bool) -> Pair {
         let mut state = self.build.use_var(self.states[index][state::VALUE]);
         let mut number = None;

@@ -112,8 +112,8 @@ impl Dice {
         headers
     }
 
-    /// A checksum around all others, in place of some bytes of the Ethernet header: what tunnels have. It may begin at
-    /// an odd offset, and stand at one.
+    /// A checksum around all others, in place of some bytes of the Ethernet header: as in tunnels. It may begin at an
+    /// odd offset, and be at one.
     fn cover_all(&mut self, packets: &mut [Packet]) {
         let offset = 2 + self.below(11) as usize;
         let start = self.below(offset as u64 + 1) as usize;

@@ -3,8 +3,8 @@
 //! Not here: what takes a reboot, a driver, a service or an interface (the findings name the commands), and what could stop the
 //! machine, such as lifting the limit of real-time threads.
 //!
-//! Invariant: an old value is on disk before it is changed, so that [`undo`] sets back exactly what was changed here, also after
-//! this process was killed; what somebody else has changed since stays as it is.
+//! Invariant: an old value is on disk before it is changed, so that [`undo`] restores exactly the changes made here,
+//! also after this process was killed; settings changed otherwise since stay unchanged.
 
 use super::machine::{Machine, entries, name_of, text};
 use super::{Host, cores::IDLE_LATENCY_US};
@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub const RECORD: &str = "/run/eagre/doctor-undo";
 /// Pages of 2 MiB, 512 of which are what the doctor advises.
 const HUGE_PAGES: &str = "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
-/// What records may name.
+/// Prefixes allowed in records.
 const SETTINGS: [&str; 2] = ["/proc/", "/sys/"];
 
 /// One setting to change.
@@ -44,7 +44,7 @@ pub struct Recorded {
     pub new: String,
 }
 
-/// What became of a setting.
+/// Result for a setting.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Done {
     /// It has the value it should have.
@@ -69,7 +69,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// What should be changed on this machine: settings of the cores that workers use, and of the whole machine.
+    /// Recommended changes on this machine: settings of the cores that workers use, and of the whole machine.
     pub fn plan() -> Vec<Change> {
         let machine = Machine::read();
         let others: Vec<usize> =
@@ -141,7 +141,7 @@ impl Settings {
     /// Makes changes, one after the other. Of a setting that was changed before, the record keeps the oldest value.
     ///
     /// # Errors
-    /// The record can't be written: nothing was changed, or no more than it says.
+    /// The record can't be written: nothing was changed, or only recorded settings.
     pub fn apply(&self, changes: &[Change]) -> io::Result<Vec<Done>> {
         let mut all = self.recorded()?;
         let mut done = Vec::new();
@@ -194,7 +194,7 @@ impl Settings {
         Ok(done)
     }
 
-    /// What was changed and not undone, in the order it was changed in.
+    /// Changes made and not undone, in order.
     ///
     /// # Errors
     /// The record can't be read, or names what is no setting.
@@ -239,7 +239,7 @@ impl Settings {
     }
 }
 
-/// What a machine is to be set up for.
+/// Goals for setting up a machine.
 struct Wishes {
     /// Cores of workers, and those for everything else.
     workers: Vec<usize>,

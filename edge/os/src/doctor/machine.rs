@@ -210,7 +210,7 @@ fn host() -> Host {
     }
 }
 
-/// Whether the processor says that a hypervisor is below (leaf 1, ECX bit 31).
+/// Whether the processor reports a hypervisor (leaf 1, ECX bit 31).
 #[cfg(target_arch = "x86_64")]
 fn is_guest() -> Option<bool> {
     Some(cpuid(1).ecx >> 31 == 1)

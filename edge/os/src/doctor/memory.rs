@@ -6,7 +6,7 @@ use crate::cpu::format_list;
 /// Free huge pages that serve a tester of a few queues, MiB.
 const HUGE_FREE_MIB: u64 = 256;
 
-/// Huge pages to ask for, MiB.
+/// Recommended huge pages, MiB.
 const HUGE_WISH_MIB: u64 = 1024;
 
 /// Locked memory that AF_XDP needs for the packet buffers of a few queues, bytes.
@@ -15,7 +15,7 @@ const LOCKED_BYTES: u64 = 64 << 20;
 /// Huge pages of one size on one node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HugePool {
-    /// `None` where the kernel does not tell nodes apart.
+    /// `None` where the kernel does not distinguish nodes.
     pub node: Option<u32>,
     pub page_kib: u64,
     pub total: u64,

@@ -1,4 +1,4 @@
-//! Looks at the machine for what makes measurements worse, and says what would mend it.
+//! Checks the machine for causes of worse measurements, and gives remedies.
 //!
 //! Every check is a function from what was read to a [`Finding`]; only `machine` reads. Nothing is changed but by [`fix`], and
 //! nothing else needs a privilege: what cannot be seen from here is noted as not known.
@@ -44,18 +44,18 @@ impl Status {
     }
 }
 
-/// What one check found.
+/// Result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Name of the check, one of [`CHECKS`].
     pub check: &'static str,
     /// How much it matters.
     pub status: Status,
-    /// What is so on this machine.
+    /// State of this machine.
     pub found: String,
-    /// What that does to measurements.
+    /// Effect on measurements.
     pub why: String,
-    /// What mends it: a command where there is one.
+    /// Remedy: a command where there is one.
     pub remedy: Option<String>,
 }
 

@@ -41,7 +41,7 @@ impl Nic {
     }
 }
 
-/// What the kernel says of VFIO.
+/// The kernel's VFIO state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Vfio {
     /// Whether the IOMMU has groups.
@@ -80,7 +80,7 @@ pub(super) fn devices(bus: bool, nics: &[Nic], default_routes: &[String]) -> Fin
     Finding::good(CHECK, found, "cards are free for tests")
 }
 
-/// `None`: the kernel did not answer.
+/// `None`: the kernel did not reply.
 pub(super) fn default_route(interfaces: Option<&[String]>) -> Finding {
     const CHECK: &str = "default route";
     match interfaces {

@@ -134,10 +134,10 @@ pub(super) fn clock_source(current: Option<&str>, objection: Option<&str>) -> Fi
     }
 }
 
-/// What this system runs on.
+/// Kind of host of this system.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) enum Host {
-    /// The processor does not tell.
+    /// The processor does not report it.
     #[default]
     Unknown,
     /// The machine itself.
@@ -182,7 +182,7 @@ fn steal_percent(stat: &str) -> Option<f64> {
     (wanted > 0).then(|| steal as f64 * 100.0 / wanted as f64)
 }
 
-/// `vulnerabilities`: names with what the kernel says of them.
+/// `vulnerabilities`: names with the kernel's states.
 pub(super) fn mitigations(vulnerabilities: &[(String, String)], cmdline: Option<&str>) -> Finding {
     const CHECK: &str = "cpu mitigations";
     const WHY: &str = "system calls and indirect jumps cost more: kernel ports and a kernel device under test are slower \

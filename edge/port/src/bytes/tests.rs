@@ -2,7 +2,7 @@ use super::*;
 use proptest::prelude::*;
 use std::thread;
 
-/// A piece that tells its own length and number.
+/// A piece that contains its own length and number.
 fn piece(number: u32, len: usize) -> (Vec<u8>, Vec<u8>) {
     let head = [number.to_le_bytes(), (len as u32).to_le_bytes()].concat();
     (head, (0..len).map(|i| (number as usize + i) as u8).collect())

@@ -76,7 +76,7 @@ pub(crate) struct Wire {
     pub carried: usize,
 }
 
-/// Whose error, and which.
+/// Side and kind of an error.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     Client(SecureError),
