@@ -16,7 +16,7 @@ pub fn findings() -> Value {
     rows.collect()
 }
 
-/// Kernel, processor, versions, the ports of a plan, and what the doctor says.
+/// Kernel, processor, versions, the ports of a plan, and the doctor's findings.
 pub fn environment(plan: &Plan) -> Value {
     let line = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
@@ -35,7 +35,7 @@ pub fn environment(plan: &Plan) -> Value {
     })
 }
 
-/// What a campaign found, `eagre.campaign/1`.
+/// Findings of a campaign, `eagre.campaign/1`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CampaignDocument<'a> {
     /// `eagre.campaign/1`.
@@ -74,7 +74,7 @@ pub enum CampaignEnd {
 }
 
 impl Campaign {
-    /// What was found; `id` is the campaign's id in the store.
+    /// Findings; `id` is the campaign's id in the store.
     pub fn document<'a>(&'a self, id: &'a str, report: &'a Report) -> CampaignDocument<'a> {
         let (ended, why) = match &report.ended {
             Ended::Done => (CampaignEnd::Done, None),

@@ -60,7 +60,7 @@ pub(crate) fn shape(
     Ok(shaped)
 }
 
-/// Test frames to some of the addresses, before any is taught; `None` if that would teach an address of its own.
+/// Test frames to some of the addresses, before any is learned; `None` if that would teach an additional address.
 ///
 /// # Errors
 /// As for [`shape`].
@@ -115,7 +115,7 @@ pub(crate) fn has_forgotten(
     Err(CampaignError::Trial { label: request.label.clone(), reason })
 }
 
-/// What came of it.
+/// Outcome.
 pub(crate) fn outcome(
     plan: &Plan,
     directions: &Directions,
@@ -202,8 +202,8 @@ pub(crate) fn test_stream<'p>(
     })
 }
 
-/// The profile without gateways, which would be asked and learnt, and its test stream with the trial's lengths. Where its
-/// frames arrive is what is asked, so any port will do.
+/// The profile without gateways, which would be resolved and learned, and its test stream with the trial's lengths. The
+/// test examines where its frames arrive, so any port will do.
 fn prepared(
     plan: &Plan,
     directions: &Directions,
@@ -256,7 +256,7 @@ fn to_addresses(test: &StreamPlan, count: u64, step: u64) -> StreamPlan {
     going_through(test, "dst", count, step)
 }
 
-/// The learning frames: one from each address, to the test port. They carry nothing, and nobody measures them.
+/// The learning frames: one from each address, to the test port. They carry nothing, and are not measured.
 fn taught(test: &StreamPlan, count: u64, rate: Pps) -> StreamPlan {
     let packet = PacketSpec { headers: vec![Header::new(&ETHERNET)], ..PacketSpec::default() };
     let stream = StreamPlan {

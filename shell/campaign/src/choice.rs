@@ -18,7 +18,7 @@ use units::{FrameLen, Nanos};
 pub struct Choice {
     /// Its name on the command line.
     pub name: &'static str,
-    /// What it measures, in one line.
+    /// Purpose, in one line.
     pub about: &'static str,
     parts: Vec<Part>,
 }
@@ -68,7 +68,7 @@ fn leaves(path: &str, value: &Value) -> Vec<(String, Value)> {
     }
 }
 
-/// What can be chosen: suites, and methods by themselves with what usually follows them.
+/// Available choices: suites, and single methods with the methods that usually follow them.
 pub fn choices() -> &'static [Choice] {
     static ALL: LazyLock<Vec<Choice>> = LazyLock::new(|| {
         let suite =
@@ -100,8 +100,8 @@ fn parts(methods: Vec<(&str, MethodConfig)>) -> Vec<Part> {
 pub struct Settings {
     /// Frame lengths and mixes instead of the method's own.
     pub sizes: Option<Vec<Frames>>,
-    /// Minutes instead of hours: trials of 2 s, few repeats, three frame lengths. Results say where that is less than an
-    /// RFC requires.
+    /// Minutes instead of hours: trials of 2 s, few repeats, three frame lengths. Results note where that is less than
+    /// an RFC requires.
     pub quick: bool,
     /// Length of every trial that counts.
     pub trial: Option<Nanos>,
@@ -181,7 +181,7 @@ pub(crate) fn longest(parts: &[Part]) -> FrameLen {
     lengths(parts.iter()).into_iter().max().unwrap_or(FrameLen::MIN)
 }
 
-/// The shortest frame that every stream of a campaign is sent with, if its parts say.
+/// The shortest frame that every stream of a campaign is sent with, if its parts define one.
 pub(crate) fn shortest(parts: &[Part]) -> Option<FrameLen> {
     let of_all = |part: &&Part| {
         !part.config.requirements().iter().any(|one| matches!(one, Requirement::Stream { .. }))

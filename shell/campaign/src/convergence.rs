@@ -1,8 +1,9 @@
 //! Trials of convergence: the routes of one port are withdrawn while traffic flows, and advertised again (RFC 7747).
 //!
-//! A stream's `to` is its first path, `also_to` its second one; behind the first are BGP speakers, OSPF or IS-IS routers with the routes of its
-//! destinations. What the profile says of when routes are advertised gives way. The packets of a stream are those of two: one up to
-//! the cut between withdrawal and return, one from there on, so that what was lost by one is not counted with the other.
+//! A stream's `to` is its first path, `also_to` its second one; behind the first are BGP speakers, OSPF or IS-IS
+//! routers with the routes of its destinations. The profile's times of advertisements are ignored. The packets of a
+//! stream are split into two: one up to the cut between withdrawal and return, one from there on, so that packets lost
+//! by one is not counted with the other.
 
 use crate::CampaignError;
 use crate::directions::Directions;
@@ -145,7 +146,7 @@ pub(crate) fn outcome(
     streams.filter_map(|(index, _)| of(&plan.streams[*index])).collect()
 }
 
-/// What the packets of `row`, which begin at `begins`, did after the `event`: from the path `old` to the path `new`.
+/// Fate of the packets of `row`, which begin at `begins`, after the `event`: from the path `old` to the path `new`.
 fn change(row: &StreamResult, (old, new): (&str, &str), event: Option<u64>, begins: Nanos) -> PathChange {
     let rate = Pps::from_micro((row.requested_pps.unwrap_or(0.0) * 1e6) as u64);
     let before = event.map_or(0, |event| rate.packets_in(Nanos(event).since(begins)));

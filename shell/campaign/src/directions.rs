@@ -12,7 +12,7 @@ const UNKNOWN_BPS: u64 = 10_000_000_000;
 /// The directions of a profile, and the testbed they make.
 #[derive(Debug, Clone)]
 pub struct Directions {
-    /// What methods know of the profile.
+    /// The methods' view of the profile.
     pub testbed: Testbed,
     /// A direction for each group of the testbed; none for a profile with sessions only.
     pub all: Vec<Direction>,

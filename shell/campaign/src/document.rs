@@ -1,6 +1,6 @@
 //! The campaign document: methods and configurations of the device, run unattended.
 //!
-//! Read as profiles are, with line and path of every error. Hooks say how the device is configured.
+//! Read like profiles, with line and path of every error. Hooks define how the device is configured.
 
 use crate::choice::{self, Choice, Settings};
 use lab::{Dimension, Hook, Matrix, MatrixRun, Moment, Template, Value};
@@ -115,10 +115,10 @@ pub fn schema() -> serde_json::Value {
     profile::document_schema::<Document>()
 }
 
-/// How long a hook may take that does not say.
+/// Default timeout of a hook.
 const HOOK_TIMEOUT: Nanos = Nanos::from_secs(60);
 
-/// What a document says that its schema can't check: sentences with the path in front.
+/// Errors of a document that its schema can't detect: sentences with the path in front.
 type Errors = Vec<String>;
 
 impl Document {
@@ -179,10 +179,10 @@ impl Document {
         Ok(all?.concat())
     }
 
-    /// What is asked of a method: the settings it has.
+    /// Settings of a method.
     ///
     /// # Errors
-    /// A frame length or mix nobody knows.
+    /// An unknown frame length or mix.
     pub fn settings(&self, method: &Choice) -> Result<Settings, String> {
         let own = self.set.iter().filter(|(name, _)| method.has(name));
         Ok(Settings {
@@ -193,15 +193,15 @@ impl Document {
         })
     }
 
-    /// Learning, drain and settling time where the document says them.
+    /// Learning, drain and settling time where the document sets them.
     pub fn times(&self) -> [Option<Nanos>; 3] {
         [&self.learning, &self.drain, &self.settle].map(|text| time(text.as_deref()))
     }
 
-    /// What is mixed into test frames.
+    /// Traffic mixed into test frames.
     ///
     /// # Errors
-    /// A modifier nobody knows.
+    /// An unknown modifier.
     pub fn modifier(&self) -> Result<Option<Modifier>, String> {
         self.modifier.as_deref().map(modifier).transpose()
     }

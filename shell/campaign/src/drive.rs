@@ -86,9 +86,9 @@ pub struct Running<'a> {
     pub request: &'a TrialRequest,
     /// Its number in the campaign, from 1, as reports have it.
     pub ordinal: usize,
-    /// Where the method stands.
+    /// Progress of the method.
     pub progress: Progress,
-    /// What is left of the campaign, including this trial, by forecast.
+    /// Estimate for the rest of the campaign, including this trial.
     pub left: Estimate,
 }
 
@@ -102,7 +102,7 @@ pub trait Observer {
     fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome);
 }
 
-/// What runs a trial.
+/// Runner of a trial.
 struct Runner<'a> {
     tester: &'a mut dyn Tester,
     path: Option<Poller>,
@@ -131,7 +131,7 @@ impl Campaign {
     /// Whether every method can run on the testbed.
     ///
     /// # Errors
-    /// The first setting that makes no sense; a hook with a variable nobody knows.
+    /// The first invalid setting; a hook with an unknown variable.
     pub fn check(&self) -> Result<(), CampaignError> {
         let streams = self.directions.all.iter().flat_map(|direction| &direction.streams);
         for (index, _) in streams {
@@ -197,7 +197,7 @@ impl Campaign {
     /// Runs all parts, or what is left of them.
     ///
     /// # Errors
-    /// A trial could not be run, or not be stored. What has finished is in the store.
+    /// A trial could not be run, or not be stored. Finished trials are in the store.
     pub fn run(
         &self,
         tester: &mut dyn Tester,
@@ -416,7 +416,7 @@ impl Campaign {
     }
 }
 
-/// What a part that was left out found.
+/// Result of a part that was left out.
 fn nothing(part: &Part, directions: &Directions) -> MethodResult {
     MethodResult {
         method: part.name.clone(),
@@ -493,7 +493,7 @@ impl TrialObserver for Watcher<'_> {
     }
 }
 
-/// Learning frames, which nobody watches.
+/// Learning frames, which are not observed.
 struct Unseen;
 
 impl TrialObserver for Unseen {

@@ -15,7 +15,7 @@ pub enum CampaignError {
     Profile {
         /// Which part of the profile.
         place: String,
-        /// What does not suit, and what would.
+        /// Description of the mismatch, and the requirement.
         reason: String,
     },
     /// A setting of the method makes no sense.
@@ -45,10 +45,10 @@ pub enum CampaignError {
     /// A hook failed.
     #[error("{0}")]
     Hook(#[from] lab::HookError),
-    /// What is in the store does not fit.
+    /// The stored data do not fit.
     #[error("cannot resume the campaign: {0}")]
     Replay(#[from] ReplayError),
-    /// What is in the store can't be read.
+    /// The stored data can't be read.
     #[error("cannot resume the campaign: {0}")]
     Stored(String),
     /// The store.

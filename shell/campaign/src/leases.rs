@@ -1,7 +1,7 @@
-//! Trials of DHCP and DHCPv6 clients: so many begin in a second, and nothing else is sent.
+//! Trials of DHCP and DHCPv6 clients: a number of clients start per second, and nothing else is sent.
 //!
-//! The profile has clients on one port. Their number is that of the profile, or fewer if a trial has no time for more; what it says of
-//! their rate, of how many may wait at a time and of the timeout gives way.
+//! The profile has clients on one port. Their number is the profile's, or lower if a trial has no time for more; the
+//! profile's rate, maximum of waiting clients and timeout are ignored.
 
 use crate::CampaignError;
 use crate::outcome::{latency, of_any};
@@ -11,7 +11,8 @@ use profile::Plan;
 use result::ResultDocument;
 use units::{Nanos, count};
 
-/// How long a trial waits after the time in which clients are to have their leases: to tell late ones from those that get none.
+/// Waiting time of a trial after the time in which clients must get their leases: distinguishes late clients from ones
+/// without a lease.
 const GRACE: Nanos = Nanos::from_secs(2);
 /// The same for one client by itself, whose delay is looked for: dnsmasq pings an address for 3 s, up to six in a row.
 const GRACE_ALONE: Nanos = Nanos::from_secs(20);
@@ -41,7 +42,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), CampaignError> {
     }
 }
 
-/// What a trial asks for.
+/// Parameters of a trial.
 #[derive(Clone, Copy)]
 pub(crate) struct Asked {
     /// Clients per second.
@@ -87,7 +88,8 @@ impl Clients<'_> {
     }
 }
 
-/// The first of so many hardware addresses that no other trial has: locally administered, with room for a million behind it.
+/// The first of this number of hardware addresses that no other trial uses: locally administered, with room for a
+/// million after it.
 fn fresh(word: u64) -> [u8; 6] {
     let [a, b, c, d, ..] = word.to_be_bytes();
     [a & 0xfc | 0x02, b, c, d & 0xf0, 0, 0]
@@ -140,7 +142,7 @@ pub(crate) fn shape(plan: &Plan, request: &TrialRequest, asked: Asked) -> Result
     Ok(shaped)
 }
 
-/// What came of it. That some clients got nothing is an answer, and makes no trial invalid.
+/// Outcome. Clients without a lease are a result, and make no trial invalid.
 pub(crate) fn outcome(rate: u64, document: &ResultDocument) -> TrialOutcome {
     let mut outcome = of_any(document);
     let leases = document.ports.values().find_map(|port| {

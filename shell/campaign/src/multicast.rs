@@ -1,8 +1,8 @@
 //! Trials of multicast groups (RFC 3918): a host of one port is a member of groups to which another port sends.
 //!
-//! The profile has one stream, to a group that the host of the receiving port joins. The groups of a trial are that one and those that
-//! follow it, each with a stream of its own. What the profile says of when they are joined and left gives way. Other ports listen: what
-//! comes to them was not asked for there.
+//! The profile has one stream, to a group that the host of the receiving port joins. The groups of a trial are that one
+//! and the following ones, each with a separate stream. The profile's times of joins and leaves are ignored. Other
+//! ports listen: packets to them are flooded.
 
 use crate::CampaignError;
 use crate::directions::Directions;
@@ -41,7 +41,7 @@ fn receivers(plan: &Plan, stream: &StreamPlan, group: IpAddr, everywhere: bool) 
         .collect()
 }
 
-/// The stream to the first group, and what the host of its port says of groups.
+/// The stream to the first group, and the memberships of its port's host.
 ///
 /// # Errors
 /// The profile has not one stream to a group that the receiving port joins.
@@ -157,7 +157,7 @@ fn addressed(packet: &PacketSpec, group: IpAddr) -> Option<PacketSpec> {
     Some(packet)
 }
 
-/// What came of it.
+/// Outcome.
 pub(crate) fn outcome(
     plan: &Plan,
     directions: &Directions,

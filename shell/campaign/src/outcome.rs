@@ -10,7 +10,7 @@ use profile::Plan;
 use result::{IntervalDocument, JitterResult, LatencyResult, Named, ResultDocument, Standing, StreamResult};
 use units::{Nanos, Pps};
 
-/// What came of a trial.
+/// Outcome of a trial.
 pub(crate) fn of(
     plan: &Plan,
     directions: &Directions,
@@ -35,7 +35,7 @@ pub(crate) fn of(
     }
 }
 
-/// What came of a trial of streams.
+/// Outcome of a trial of streams.
 pub(crate) fn of_streams(
     directions: &Directions,
     request: &TrialRequest,
@@ -82,7 +82,7 @@ pub(crate) fn of_streams(
     outcome
 }
 
-/// What every trial has.
+/// Parts common to every trial.
 pub(crate) fn of_any(document: &ResultDocument) -> TrialOutcome {
     TrialOutcome {
         duration: Nanos((document.duration_s * 1e9) as u64),
@@ -102,8 +102,9 @@ fn only_worse(document: &ResultDocument) -> bool {
     verdict.disturbed && !verdict.valid && !verdict.generator_limited
 }
 
-/// Frames of the row at `row` (`streams.a`) that the device lost whatever the disturbed tester did; `None` if nothing is known,
-/// if the tester was not disturbed, or if something else is wrong, too: routes that were not announced, say.
+/// Frames of the row at `row` (`streams.a`) that the device certainly lost despite the disturbance of the tester;
+/// `None` if nothing is known, if the tester was not disturbed, or if there is another fault: for example, routes that
+/// were not announced.
 pub(crate) fn lost_least(document: &ResultDocument, row: &str) -> Option<u64> {
     let reasons = &document.verdict.reasons;
     if !only_worse(document) || !reasons.iter().all(|reason| engine::trust::is_disturbance(reason)) {
@@ -122,7 +123,7 @@ fn misrouted(document: &ResultDocument) -> u64 {
     document.ports.values().map(|port| port.rx_errors.get("misrouted").copied().unwrap_or(0)).sum()
 }
 
-/// What a row of streams says of their load.
+/// Load of a row of streams.
 pub(crate) fn group(name: &str, row: &StreamResult) -> GroupOutcome {
     GroupOutcome {
         group: name.to_owned(),

@@ -1,8 +1,9 @@
-//! Trials of routes: so many are advertised before traffic, and packets go to each of them in turn.
+//! Trials of routes: a number of routes is advertised before traffic, and packets go to each of them in turn.
 //!
-//! A stream's `to` is a port with BGP speakers, OSPF or IS-IS routers. Each of their ranges of routes has its share of a trial's routes, from its
-//! first prefix on; the stream goes through all of its port and its IP version. When routes are advertised and withdrawn is the profile's
-//! no longer: all are there before traffic. Sessions may end meanwhile, which is an answer.
+//! A stream's `to` is a port with BGP speakers, OSPF or IS-IS routers. Each of their ranges of routes has its share of
+//! a trial's routes, from its first prefix on; the stream goes through all of its port and its IP version. The
+//! profile's times of advertisements are ignored: all are there before traffic. Sessions may end meanwhile, which is a
+//! result.
 //!
 //! Not here: networks of generated routers and routes of files, which are what they are.
 
@@ -22,7 +23,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use units::{Load, Nanos, Pps, Schedule, count, nth_prefix};
 
-/// Routes of several ranges are listed for a stream, so many at most.
+/// Maximum number of routes of several ranges listed for a stream.
 const LISTED_MAX: u64 = 10_000_000;
 
 /// Routes of a speaker or router that differ by their prefix alone.
@@ -70,7 +71,7 @@ fn ip_header(stream: &StreamPlan) -> Option<(usize, bool)> {
     })
 }
 
-/// Goes through the ranges of a port's routes: each has as many as `share` says of it.
+/// Goes through the ranges of a port's routes: `share` determines the number of routes of each.
 fn each_range(port: &mut PortPlan, mut share: impl FnMut(Slot) -> Slot) {
     let always = Schedule { from: Nanos::ZERO, until: None, again: None, flap: None };
     for peer in port.bgp.iter_mut().flat_map(|bgp| &mut bgp.peers) {
@@ -114,7 +115,8 @@ pub(crate) fn total(plan: &Plan) -> u64 {
     slots(&mut plan.clone(), u64::MAX).values().flatten().map(|slot| u64::from(slot.count)).sum()
 }
 
-/// Cuts the routes of `plan` to so many in all, each range's by its share; what each port and IP version has then.
+/// Reduces the routes of `plan` to this total, each range by its share; returns the routes of each port and IP version
+/// then.
 fn slots(plan: &mut Plan, routes: u64) -> BTreeMap<(usize, bool), Vec<Slot>> {
     let receivers = receivers(plan);
     let ports: BTreeSet<usize> = receivers.iter().map(|(port, _)| *port).collect();
@@ -198,7 +200,7 @@ pub(crate) fn check(plan: &Plan, directions: &Directions) -> Result<(), Campaign
     Ok(())
 }
 
-/// Advertises so many routes before traffic, and lets each stream go through those of its port.
+/// Advertises this number of routes before traffic, and lets each stream go through its port's.
 ///
 /// # Errors
 /// A stream can't go to routes.
@@ -295,7 +297,7 @@ fn number(address: IpAddr) -> u128 {
     }
 }
 
-/// What came of it. That a device ends sessions is an answer; that the tester never had them is none.
+/// Outcome. Sessions that a device ends are a result; a tester that never had them is none.
 pub(crate) fn outcome(
     plan: &Plan,
     directions: &Directions,

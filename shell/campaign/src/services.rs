@@ -1,4 +1,4 @@
-//! Trials of service activation: streams of the profile at information rates of their own (ITU-T Y.1564).
+//! Trials of service activation: streams of the profile at separate information rates (ITU-T Y.1564).
 
 use crate::CampaignError;
 use crate::outcome::{group, lost_least, of_any};
@@ -77,7 +77,7 @@ pub(crate) fn shape(plan: &Plan, request: &TrialRequest) -> Result<Plan, Campaig
     Ok(shaped)
 }
 
-/// What came of it.
+/// Outcome.
 pub(crate) fn outcome(
     request: &TrialRequest,
     document: &ResultDocument,
@@ -119,7 +119,7 @@ fn severe(stream: &str, intervals: &[IntervalDocument]) -> Vec<bool> {
     seconds.into_values().filter(|(sent, _)| *sent > 0).map(|(sent, received)| received * 2 < sent).collect()
 }
 
-/// What the device did of a stream's frames once it dropped some.
+/// The device's treatment of a stream's frames once it dropped some.
 fn policed(stream: &str, intervals: &[IntervalDocument]) -> Option<Policed> {
     let sending = intervals.iter().filter(|interval| !interval.draining);
     let of = |interval: &IntervalDocument| {

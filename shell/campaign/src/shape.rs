@@ -1,7 +1,7 @@
-//! From a trial that a method asks for, and a profile, to the Plan of that trial.
+//! From a method's trial, and a profile, to the Plan of that trial.
 //!
-//! The profile says which packets, between which ports; the trial says how long they are, how many, how fast, for how
-//! long. Rates, patterns, counts, delays and lengths of the profile give way.
+//! The profile defines the packets and their ports; the trial defines their length, number, rate and duration. Rates,
+//! patterns, counts, delays and lengths of the profile are ignored.
 
 use crate::directions::{Direction, Directions};
 use crate::{CampaignError, addresses, convergence, leases, multicast, routes, services, sessions, stimuli};
@@ -12,9 +12,9 @@ use profile::plan::{GroupPlan, Pattern, Sizes, StreamPlan};
 use std::sync::Arc;
 use units::{FrameLen, Load, Nanos, Pps};
 
-/// What results call the directions added up.
+/// Name of the sum of directions in results.
 pub(crate) const DIRECTIONS: &str = "direction";
-/// What they call the slices after the drop of an overload trial.
+/// Name of the slices after the drop of an overload trial.
 pub(crate) const SLICES: &str = "after_drop";
 /// Bytes of the test signature.
 const SIGNATURE: usize = 18;
@@ -24,7 +24,7 @@ const LEARNING: Nanos = Nanos::from_millis(200);
 /// Length of the first slice after a drop; each is a sixteenth longer than the one before.
 const SLICE: Nanos = Nanos::from_millis(1);
 
-/// The Plan of the trial that `request` asks for.
+/// The Plan of the trial in `request`.
 ///
 /// # Errors
 /// The packets do not fit the frames; the trial is of a kind that the profile has nothing for.
@@ -102,7 +102,7 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
 }
 
 /// A few frames of each stream, so that neighbours, caches and tables along the path are filled (RFC 2544 section 23);
-/// `None` if there is no time for it, or if a trial has time of its own before anything is measured.
+/// `None` if there is no time for it, or if a trial has separate time before anything is measured.
 pub(crate) fn learning(shaped: &Plan, request: &TrialRequest) -> Option<Plan> {
     let has_own_time = matches!(
         request.kind,
@@ -129,8 +129,8 @@ pub(crate) fn learning(shaped: &Plan, request: &TrialRequest) -> Option<Plan> {
     Some(plan)
 }
 
-/// The profile's ports and packets with the trial's times. Each trial marks its packets with a number of its own, so that
-/// one that comes late does not count in the next trial.
+/// The profile's ports and packets with the trial's times. Each trial marks its packets with a separate number, so that
+/// a late one does not count in the next trial.
 pub(crate) fn without_schedule(plan: &Plan, request: &TrialRequest) -> Plan {
     let mut shaped = plan.clone();
     shaped.seed = mark(plan.seed ^ random::word(random::key(request.number), 1));
@@ -203,8 +203,8 @@ pub(crate) fn share_out(direction: &Direction, whole: u64, mut give: impl FnMut(
 
 /// The load for the duration, then a share of it for as long again (RFC 2544 section 26.5).
 ///
-/// After the drop each direction's packets are those of many streams, one behind the other: what each of them lost tells
-/// when the last loss was, without knowing when any single packet was lost.
+/// After the drop each direction's packets belong to many streams, one after the other: their losses show when the last
+/// loss was, without knowing when any single packet was lost.
 fn overload(shaped: &mut Plan, directions: &Directions, request: &TrialRequest, share: f64) {
     let drop_at = request.duration;
     let cuts = cuts(drop_at);
@@ -256,7 +256,7 @@ fn cuts(span: Nanos) -> Vec<Nanos> {
     cuts
 }
 
-/// The test streams of each direction added up, those after a drop among them. What is not measured is no test stream.
+/// Sum of the test streams of each direction, including the ones after a drop. An unmeasured stream is no test stream.
 fn direction_group(shaped: &Plan, directions: &Directions) -> GroupPlan {
     let row = |direction: &Direction| {
         let own = |(at, stream): (usize, &StreamPlan)| {

@@ -1,6 +1,6 @@
 //! How the frames of trials are made: random stimuli (RFC 4814), networks (RFC 2544 section 12), modifiers (section 11).
 //!
-//! Not here: routes to the networks, filter rules, whatever else the device must be told; that is a hook's.
+//! Not here: routes to the networks, filter rules, and other configuration of the device; these are the hooks' task.
 //!
 //! Invariant: what varies comes from the profile's seed, never from the trial's: all trials see the same set. A field that
 //! the profile varies stays as it is.
@@ -26,7 +26,7 @@ const MACS: u64 = 256;
 /// Bytes of the test signature.
 const SIGNATURE: usize = 18;
 
-/// Makes fields of the profile's streams vary as the trial's attributes ask for.
+/// Makes fields of the profile's streams vary by the trial's attributes.
 ///
 /// # Errors
 /// There are to be networks, and no stream has a destination to spread over them.
@@ -75,7 +75,7 @@ pub(crate) fn modify(
     made.map_err(|reason| CampaignError::Trial { label: request.label.clone(), reason })
 }
 
-/// What varies in a stream, and what is added to it.
+/// Variable fields of a stream, and fields added to it.
 struct Fields {
     packet: Arc<PacketSpec>,
     vary: Vary,
@@ -163,7 +163,7 @@ fn macs(seed: u64, port: usize) -> Arc<[u128]> {
     (0..MACS).map(mac).collect()
 }
 
-/// Hardware addresses: each port's in turn as the source, those of the other one at random as the destination.
+/// Hardware addresses: each port's in turn as the source, the other one's at random as the destination.
 fn addresses(fields: &mut Fields, stream: &StreamPlan, seed: u64, key: u64) {
     if stream.fill_source_mac {
         let source = Source::List { values: macs(seed, stream.from), order: ListOrder::Sequential };

@@ -47,7 +47,7 @@ impl PortTester {
     /// Opens the ports of `plan`, for frames as long as `longest` if streams are sent.
     ///
     /// # Errors
-    /// A port can't be opened, or `commands` says stop meanwhile.
+    /// A port can't be opened, or `commands` requests a stop meanwhile.
     pub fn open(
         plan: &Plan,
         longest: FrameLen,

@@ -1,4 +1,4 @@
-//! Methods of sessions against simulated paths of which the answer is known.
+//! Methods of sessions against simulated paths with known results.
 
 #![allow(clippy::print_stdout)]
 
@@ -50,7 +50,7 @@ impl Tester for Simulated {
     }
 }
 
-/// Prints what came of each trial, for a test that fails.
+/// Prints the outcome of each trial, for a test that fails.
 struct Told;
 
 impl Observer for Told {
@@ -179,7 +179,7 @@ sessions:
 criteria: {sessions.mail.failed_ratio: '< 0.001%'}
 ";
 
-/// The firewall lets so many begin each second.
+/// The firewall allows a number of new sessions each second.
 #[test]
 fn the_multiple_of_a_mix_is_found() {
     let set = [("maximum", "50"), ("resolution", "0.01")];
@@ -196,7 +196,7 @@ fn the_multiple_of_a_mix_is_found() {
     assert!(!failed.violations.is_empty() && failed.violations[0].contains(": "), "{failed:?}");
 }
 
-/// The table has room for so many at once; one more than that is one failure.
+/// The table has room for a number of sessions; one more than that is one failure.
 #[test]
 fn a_table_bounds_entries_that_are_held() {
     let held = |name: &str, port: u16, concurrent: u64| {

@@ -36,8 +36,8 @@ impl Counter {
 
     /// Growth since `earlier`; none if the counter was reset.
     ///
-    /// A smaller value has wrapped if the growth is less than half the range (RFC 2578 section 7.1.6: there is no other
-    /// way to tell), and was reset otherwise.
+    /// A smaller value has wrapped if the growth is less than half the range (RFC 2578 section 7.1.6: it can't be
+    /// determined otherwise), and was reset otherwise.
     pub(crate) fn since(self, earlier: Self) -> Option<u64> {
         let bits = self.bits.min(earlier.bits);
         let grown = self.value.wrapping_sub(earlier.value) & mask(bits);

@@ -5,9 +5,9 @@
 //! in the drop counters of either hop. The tester's counts add two links, from it and to it.
 //!
 //! Background packets (address resolution, routing protocols, polling) pass all these counters too. So a hop or link is
-//! reported only for a loss above its *tolerance*: 100 packets or 0.01 % of what entered, whichever is more, plus twice the
-//! requests of this poller. Drops that background packets do not cause need no tolerance: those of firewall rules, connection
-//! tracking and full queues. No hop or link can explain more than the tester has lost.
+//! reported only for a loss above its *tolerance*: 100 packets or 0.01 % of what entered, whichever is more, plus twice
+//! the requests of this poller. Drops that background packets do not cause need no tolerance: drops of firewall rules,
+//! connection tracking and full queues. No hop or link can explain more than the tester has lost.
 
 use crate::reading::{self, Flow, Key, Reading, Source};
 use serde::{Deserialize, Serialize};
@@ -221,7 +221,7 @@ struct LossCandidate {
     counters: Vec<Drop>,
     /// Text after 'Of 12 packets lost, 10 were '.
     with_offered: String,
-    /// Text of a sentence of its own, before the counters.
+    /// Text of a separate sentence, before the counters.
     own_sentence: String,
     /// The counters, or why there are none.
     reason: String,

@@ -113,7 +113,7 @@ pub struct Device {
 /// A condition with a timeout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// What to wait for.
+    /// Condition to wait for.
     pub what: String,
     /// The condition.
     pub condition: Condition,
@@ -149,11 +149,11 @@ pub struct Test {
     pub about: String,
     /// Role of the namespace it runs in.
     pub role: String,
-    /// What it runs.
+    /// Command.
     pub command: TestCommand,
 }
 
-/// What a test runs.
+/// Command of a test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum TestCommand {
@@ -242,7 +242,7 @@ impl Design {
         self.run(role, &["sh", "-c", &script]);
     }
 
-    /// Binds the device to cores: processes to those of a list, received packets to those of a mask.
+    /// Binds the device to cores: processes to the cores of a list, received packets to the cores of a mask.
     pub(crate) fn device_on(&mut self, list: &str, mask: &str) {
         for step in &mut self.steps {
             if let Step::Start(service) | Step::Device(Device { service, .. }) = step {
@@ -318,7 +318,7 @@ impl Design {
         self.tests.insert(0, Test { name, about, role, command });
     }
 
-    /// Inserts a search for the most sessions as the first test, on a profile of its own.
+    /// Inserts a search for the maximum of sessions as the first test, on a separate profile.
     pub(crate) fn sessions_first(&mut self, profile: String, tags: Vec<String>) {
         let file = "sessions.yaml";
         self.file(file, profile);

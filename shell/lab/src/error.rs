@@ -47,7 +47,7 @@ pub enum LabError {
     UnknownTest {
         /// The lab.
         lab: String,
-        /// What was asked for, and what there is.
+        /// Request, and the available choices.
         sentence: String,
     },
     /// A command failed.
@@ -100,7 +100,7 @@ pub enum LabError {
     Left {
         /// The lab.
         name: String,
-        /// What remains.
+        /// Remaining item.
         what: String,
     },
 }

@@ -35,7 +35,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// Names of the variables known at this moment, besides those of the configuration.
+    /// Names of the variables known at this moment, besides the configuration's.
     pub fn variables(self) -> &'static [&'static str] {
         const CAMPAIGN: &[&str] = &["campaign.name", "profile"];
         const CONFIGURATION: &[&str] = &["campaign.name", "profile", "config.number"];

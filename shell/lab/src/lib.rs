@@ -3,7 +3,7 @@
 //!
 //! - [`Topology`] is an entry of the catalogue; with [`Parameters`] it becomes a [`Design`], which is data: namespaces,
 //!   links, files, steps, and tests.
-//! - [`up`] creates a lab from a design, [`down`] removes it whoever created it, [`status`] lists what is up.
+//! - [`up`] creates a lab from a design, [`down`] removes it for any creator, [`status`] lists what is up.
 //! - [`routes`] and [`rules`] write large routing tables and access lists in the syntax of eight routers and switches.
 //! - [`Hook`] runs a command before or after a campaign, configuration or trial; [`Matrix`] lists a campaign's runs.
 //!

@@ -48,7 +48,7 @@ pub struct Dimension {
 /// The configurations and methods of a campaign.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Matrix {
-    /// What varies. The first changes least often. Empty: one configuration, the device as it is.
+    /// Dimensions. The first changes least often. Empty: one configuration, the unmodified device.
     pub dimensions: Vec<Dimension>,
     /// Names of the methods.
     pub methods: Vec<String>,

@@ -11,7 +11,7 @@ pub struct Need {
     pub package: &'static str,
 }
 
-/// What every topology needs.
+/// Requirements of every topology.
 pub(crate) const ALWAYS: [Need; 2] = [need("ip", "iproute2"), need("sysctl", "procps")];
 
 /// A program and its package.

@@ -25,7 +25,7 @@ pub struct LabProcess {
     pub name: String,
 }
 
-/// What /proc has about a process.
+/// Data of /proc on a process.
 struct ProcStat {
     pid: u32,
     zombie: bool,

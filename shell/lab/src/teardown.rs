@@ -1,4 +1,4 @@
-//! Takes a lab down, whoever created it and even if incomplete.
+//! Takes a lab down, for any creator and even if incomplete.
 
 use crate::folder::{self, Lab, NETNS};
 use crate::process::{self, LabProcess};
@@ -7,7 +7,7 @@ use crate::{LabError, needs};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What was removed.
+/// Removed items.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Removed {
     /// Namespaces.

@@ -158,7 +158,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Starts the user's device, and waits until it is up: it says so, or what started it has ended with success.
+    /// Starts the user's device, and waits until it is up: its file exists, or its starting command has succeeded.
     fn device(&mut self, device: &Device) -> Result<(), LabError> {
         let Device { service, ready, seconds } = device;
         self.start(service)?;

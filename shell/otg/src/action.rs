@@ -1,4 +1,4 @@
-//! What a `ControlAction` asks for: pings, or restarts of BGP sessions.
+//! Request of a `ControlAction`: pings, or restarts of BGP sessions.
 
 use crate::check::check;
 use crate::error::{ErrorKind, Errors};
@@ -9,7 +9,7 @@ use crate::protocols::meant;
 use crate::translate::Translation;
 use serde_json::Value;
 
-/// What is asked for.
+/// Request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Pings, all with the same IP version.
@@ -18,7 +18,7 @@ pub enum Action {
     Restart(Restart),
 }
 
-/// BGP sessions that end as those of a speaker that restarts.
+/// BGP sessions to end like a restarting speaker's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Restart {
     /// Names of the peers in the profile.

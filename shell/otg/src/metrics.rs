@@ -75,7 +75,7 @@ pub struct MetricsInput<'a> {
     pub ports: &'a [PortState],
     /// Protocols of the devices.
     pub protocols: &'a ProtocolStates,
-    /// What was asked of the control plane in this run.
+    /// Control-plane requests in this run.
     pub events: &'a [ControlEvent],
 }
 
@@ -258,7 +258,7 @@ pub(crate) fn named_routers<'a>(
     all().filter(|(_, router)| names.is_empty() || names.contains(&router.name.as_str())).collect()
 }
 
-/// How an IS-IS router stands.
+/// State of an IS-IS router.
 pub(crate) fn isis_state<'a>(
     port: &PortPlan,
     router: &RouterPlan,
@@ -267,7 +267,7 @@ pub(crate) fn isis_state<'a>(
     protocols.isis.iter().find(|state| state.port == port.key && state.name == router.key)
 }
 
-/// How an OSPF router stands.
+/// State of an OSPF router.
 pub(crate) fn ospf_state<'a>(
     port: &PortPlan,
     router: &RouterPlan,
@@ -276,7 +276,7 @@ pub(crate) fn ospf_state<'a>(
     protocols.ospf.iter().find(|state| state.port == port.key && state.name == router.key)
 }
 
-/// What a router of OSPFv2 has counted.
+/// Counters of an OSPFv2 router.
 fn ospf_row(state: Option<&OspfRouterState>) -> Map<String, Value> {
     ospf_counts(state, |packets, lsas| {
         let opaque = lsas.opaque_link + lsas.opaque_area + lsas.opaque_domain;
@@ -292,7 +292,7 @@ fn ospf_row(state: Option<&OspfRouterState>) -> Map<String, Value> {
     })
 }
 
-/// What a router of OSPFv3 has counted.
+/// Counters of an OSPFv3 router.
 fn ospf3_row(state: Option<&OspfRouterState>) -> Map<String, Value> {
     ospf_counts(state, |_, lsas| {
         let prefixes = lsas.inter_area_prefix + lsas.intra_area_prefix;
@@ -307,7 +307,8 @@ fn ospf3_row(state: Option<&OspfRouterState>) -> Map<String, Value> {
     })
 }
 
-/// What a router of both versions has counted, with what only one has. One nothing is known of has no adjacency and has counted nothing.
+/// Counters of a router of both versions, with the ones of only one version. A router of unknown state has no adjacency
+/// and zero counters.
 fn ospf_counts(
     state: Option<&OspfRouterState>,
     more: impl Fn(&OspfPacketCounts, &OspfLsaCounts) -> Vec<(&'static str, u64)>,
@@ -457,7 +458,7 @@ fn lldp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
     json!({"choice": "lldp_metrics", "lldp_metrics": rows})
 }
 
-/// How the port at this place stands in its lag.
+/// State in its LAG of the port at this place.
 fn in_lag<'a>(port: usize, input: &MetricsInput<'a>) -> Option<&'a LacpPortState> {
     let key = &input.translation.ports[port].key;
     input.protocols.lacp.iter().find(|state| state.port == *key)
@@ -473,7 +474,7 @@ fn lag_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
     json!({"choice": "lag_metrics", "lag_metrics": rows})
 }
 
-/// The counts of a lag are those of its ports.
+/// The counts of a LAG are the sums of its ports.
 fn lag_row(lag: &LagPlan, input: &MetricsInput<'_>) -> Map<String, Value> {
     let is_in = |port: usize| match lag.speaks_lacp {
         true => in_lag(port, input).is_some_and(|state| state.lacp.state == "distributing"),
@@ -527,7 +528,7 @@ fn lacp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
     json!({"choice": "lacp_metrics", "lacp_metrics": rows})
 }
 
-/// What a port says and hears in its lag. Nothing is known of it before protocols are started, and nothing of a partner that is silent.
+/// LACP counters and partner of a port in its LAG. Unknown before protocols are started, as is a silent partner.
 fn put_lacp(row: &mut Map<String, Value>, state: Option<&LacpPortState>) {
     let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
     let said = state.map(|state| &state.lacp);
@@ -901,7 +902,7 @@ fn apart(value: u64, flow: &FlowPlan) -> Vec<u64> {
     flow.egress.iter().map(part).collect()
 }
 
-/// A stream's tags, and behind them those of its flow's `egress_packet` with these values.
+/// A stream's tags, followed by the tags of its flow's `egress_packet` with these values.
 fn with_values<'a>(own: &Tags<'a>, flow: &'a FlowPlan, values: &[u64]) -> Tags<'a> {
     let tag = |(tag, value): (&'a EgressTag, &u64)| {
         let digits = tag.width.div_ceil(4);

@@ -108,7 +108,7 @@ impl Log {
         self.has_no_more_than(0)
     }
 
-    /// Whether there are no errors but the first so many.
+    /// Whether there are no errors beyond this number.
     pub(crate) fn has_no_more_than(&self, errors: usize) -> bool {
         self.errors.borrow().len() <= errors
     }

@@ -232,7 +232,7 @@ mod tests {
     use crate::node::Log;
     use serde_json::{Value, json};
 
-    /// What a generator says, as JSON.
+    /// A generator as JSON.
     fn varies(series: &Series, kind: Kind, width: u16) -> Value {
         let mut value = serde_json::to_value(series.vary(kind, width)).unwrap();
         value.as_object_mut().unwrap().retain(|_, value| !value.is_null());

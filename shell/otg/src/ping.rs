@@ -1,4 +1,4 @@
-//! Pings: reads those of an action and writes its response.
+//! Pings: reads an action's pings and writes its response.
 
 use crate::node::Node;
 use crate::translate::Translation;

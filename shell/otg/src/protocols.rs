@@ -1,17 +1,17 @@
-//! What a `ControlState` asks of the protocols of devices, in the profile's names.
+//! Requests of a `ControlState` to the protocols of devices, with the profile's names.
 
 use crate::error::{ErrorKind, Errors};
 use crate::translate::{Igp, Translation};
 use serde_json::Value;
 
-/// What is asked of protocols.
+/// Request to protocols.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProtocolsRequest {
     /// All are started, or stopped.
     All(bool),
     /// Ranges of routes, by their names in the profile, are advertised, or withdrawn.
     Routes(Vec<String>, bool),
-    /// BGP peers or routers, by their names in the profile, are taken up, or down; with the path of what is asked.
+    /// BGP peers or routers, by their names in the profile, are taken up, or down; with the path of the request.
     Speakers(Vec<String>, bool, &'static str),
 }
 

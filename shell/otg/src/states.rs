@@ -30,7 +30,7 @@ pub fn version(app_version: &str) -> Value {
     json!({"api_spec_version": UNDERSTOOD, "sdk_version": MODEL_VERSION, "app_version": app_version})
 }
 
-/// What states are made of.
+/// Input of states.
 pub struct Known<'a> {
     /// Returns a resolved gateway's MAC address by port, host and address.
     pub resolved: &'a dyn Fn(&str, &str, &str) -> Option<String>,
@@ -135,7 +135,7 @@ fn prefixes(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStat
     rows
 }
 
-/// What a prefix has to be.
+/// Condition on a prefix.
 struct Filter<'a> {
     addresses: Vec<IpAddr>,
     prefix_len: Option<u64>,
@@ -196,7 +196,7 @@ fn prefix(route: &BgpRouteState, v6: bool) -> Value {
     row
 }
 
-/// The IS-IS routers that a request names, or all, with how they stand.
+/// The IS-IS routers that a request names, or all, with their states.
 fn isis_routers<'a>(
     node: &Node<'_>,
     translation: &'a Translation,
@@ -440,7 +440,7 @@ const LSP_FLAGS: [(&str, u8); 6] = [
     ("attached_default", 0x08),
     ("overload", 0x04),
 ];
-/// Bits of an LSP's flags that say what kind of system it is.
+/// Bits of an LSP's flags with the kind of system.
 const LSP_IS_TYPE: u8 = 3;
 
 fn lsp(lsp: &IsisLspState) -> Value {
@@ -530,7 +530,7 @@ fn wide(route: &LspRoute, address: &str) -> Value {
     row
 }
 
-/// What LLDP neighbours say.
+/// Data advertised by LLDP neighbours.
 fn advertised(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
     let (names, ids) = (node.texts("lldp_names"), node.texts("neighbor_id_filters"));
     unknown(node, "lldp_names", &names, |name| translation.agents().any(|(_, agent)| agent.name == name));
@@ -605,7 +605,7 @@ fn kind(word: &str) -> Option<&str> {
     })
 }
 
-/// What DHCP clients have leased.
+/// Leases of DHCP clients.
 fn leases(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
     let names = node.texts("dhcp_client_names");
     let all = || translation.clients(false);
@@ -634,7 +634,7 @@ fn leases(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates
     rows
 }
 
-/// What DHCPv6 clients have leased: addresses and prefixes.
+/// Leases of DHCPv6 clients: addresses and prefixes.
 fn leases6(node: &Node<'_>, translation: &Translation, protocols: &ProtocolStates) -> Vec<Value> {
     let names = node.texts("dhcp_client_names");
     let all = || translation.clients(true);

@@ -1,8 +1,8 @@
 //! Several campaigns side by side.
 //!
-//! A difference is beyond the noise if the intervals of both sides do not overlap. A finding's interval reaches from the
-//! largest value that was reached to the smallest that was not, by all trials, and covers two standard deviations of its
-//! repeats either way. Where a side has neither, nothing is said about the difference.
+//! A difference is beyond the noise if the intervals of both sides do not overlap. A finding's interval reaches from
+//! the largest value that was reached to the smallest that was not, by all trials, and covers two standard deviations
+//! of its repeats either way. Where a side has neither, the difference is not judged.
 
 use crate::figures::Figures;
 use crate::{Finding, Loaded, Summary, TrialRow};
@@ -13,11 +13,11 @@ use serde_json::Value;
 /// Campaigns side by side; the first is what the others are compared with.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// The campaigns, in the order asked for.
+    /// The campaigns, in the requested order.
     pub campaigns: Vec<Summary>,
     /// A row for each frame length and goal that any of them has.
     pub rows: Vec<ComparisonRow>,
-    /// What to call them: their names, with what tells them apart where those are alike.
+    /// Display names: the campaigns' names, with a distinguishing addition where those are alike.
     #[serde(default)]
     pub names: Vec<String>,
     /// Which is faster than the first, and how sure that is: a sentence for each of the others.
@@ -30,7 +30,7 @@ pub struct Comparison {
 pub struct ComparisonRow {
     /// Frame length or mix.
     pub frame: String,
-    /// What was to be found out.
+    /// Goal.
     pub goal: String,
     /// Unit of the values.
     pub unit: String,
@@ -38,7 +38,7 @@ pub struct ComparisonRow {
     pub cells: Vec<Option<Cell>>,
 }
 
-/// What a campaign found.
+/// Finding of a campaign.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(rename = "ComparisonCell")]
 pub struct Cell {
@@ -76,7 +76,7 @@ pub struct Difference {
 pub struct Matrix {
     /// Frame length or mix.
     pub frame: String,
-    /// What was found out.
+    /// Goal.
     pub goal: String,
     /// Unit of the values.
     pub unit: String,
@@ -126,7 +126,7 @@ pub fn compare(campaigns: &[Loaded]) -> Comparison {
     Comparison { campaigns: campaigns.iter().map(Loaded::summary).collect(), rows, names, sentences }
 }
 
-/// What to call campaigns: their names; where those are alike, with method and configuration; else with their ids.
+/// Display names of campaigns: their names; where those are alike, with method and configuration; else with their ids.
 fn names(campaigns: &[Loaded]) -> Vec<String> {
     let unique = |names: &[String]| (1..names.len()).all(|n| !names[..n].contains(&names[n]));
     let plain = |(index, loaded): (usize, &Loaded)| match loaded.campaign.name.as_str() {
@@ -155,9 +155,9 @@ fn names(campaigns: &[Loaded]) -> Vec<String> {
     })
 }
 
-/// What is compared in one breath: the word for more, the word for less, and which of both is good.
+/// Words for a comparison: the word for more, the word for less, and which of both is good.
 struct Kind {
-    /// What the findings are.
+    /// Name of the findings.
     plural: &'static str,
     better: &'static str,
     worse: &'static str,
@@ -169,7 +169,7 @@ const TIMES: Kind = Kind { plural: "times", better: "quicker", worse: "less quic
 const LOSSES: Kind =
     Kind { plural: "loss ratios", better: "less lossy", worse: "more lossy", more_is_better: false };
 
-/// Whether a row says how good a device is, and how: what was offered says nothing.
+/// Whether a row rates a device, and how: offered load does not.
 fn is_of(kind: &Kind, row: &ComparisonRow) -> bool {
     let loss = row.goal.contains("loss");
     match row.unit.as_str() {
@@ -342,7 +342,7 @@ impl Comparison {
 }
 
 impl Loaded {
-    /// The campaign as it stands in a list.
+    /// The campaign as an entry of a list.
     pub fn summary(&self) -> Summary {
         let campaign = &self.campaign;
         let count = |which: fn(&TrialRow) -> bool| {
@@ -372,7 +372,7 @@ impl Loaded {
     }
 }
 
-/// What is read from trials if no method has drawn a conclusion.
+/// A value read from trials if no method has drawn a conclusion.
 type Reading = (&'static str, &'static str, fn(&Figures) -> Option<f64>);
 const READINGS: &[Reading] = &[
     ("offered", "pps", |f| f.offered_pps),
@@ -388,7 +388,7 @@ const READINGS: &[Reading] = &[
     ("ttfb_p99", "ns", |f| f.ttfb_p99_ns),
 ];
 
-/// What a campaign found: its findings, or, if it has none, means over its trials with equal keys and their spread.
+/// Findings of a campaign, or, if it has none, means over its trials with equal keys and their spread.
 pub(crate) fn answers(findings: &[Finding], trials: &[TrialRow]) -> Vec<Finding> {
     if !findings.is_empty() {
         return findings.to_vec();

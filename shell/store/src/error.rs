@@ -1,9 +1,9 @@
-//! What can go wrong with a store, and whose fault it is.
+//! Errors of a store, and their origin.
 
 use crate::model::CampaignId;
 use std::path::PathBuf;
 
-/// Why a store did not do what was asked.
+/// Why a request to a store failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
@@ -31,7 +31,7 @@ pub enum StoreError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What the machine says.
+        /// The machine's message.
         reason: String,
     },
     /// It can't be written, and not be read without that.
@@ -45,7 +45,7 @@ pub enum StoreError {
     /// No campaign is called so.
     #[error("no campaign '{reference}'{like}; 'eagre results list' shows what there is")]
     NoCampaign {
-        /// What was asked for.
+        /// The request.
         reference: String,
         /// The name that may be meant, as the sentence has it; empty if none is like it.
         like: String,
@@ -53,7 +53,7 @@ pub enum StoreError {
     /// Several campaigns begin so.
     #[error("'{reference}' is not one campaign: {}", matches.join(", "))]
     Ambiguous {
-        /// What was asked for.
+        /// The request.
         reference: String,
         /// The campaigns it may mean, at most eight.
         matches: Vec<String>,
@@ -81,7 +81,7 @@ pub enum StoreError {
     /// Another program holds the store.
     #[error("the store is locked by another program")]
     Busy,
-    /// Anything else SQLite says.
+    /// Any other error of SQLite.
     #[error("the store: {0}")]
     Sqlite(rusqlite::Error),
 }
@@ -92,7 +92,7 @@ impl StoreError {
         Self::NoCampaign { reference: id.0.clone(), like: String::new() }
     }
 
-    /// Whether the caller asked for something wrong, rather than the machine refusing.
+    /// Whether the caller's request is wrong, rather than the machine refusing.
     pub fn is_bad_input(&self) -> bool {
         use StoreError as E;
         match self {

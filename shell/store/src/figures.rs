@@ -1,4 +1,4 @@
-//! What a result document says, in columns: sums over streams, ports and sessions.
+//! Figures of a result document, in columns: sums over streams, ports and sessions.
 //!
 //! Each column is defined once, below: the struct, the table in SQLite, CSV, Parquet and the documentation follow.
 //!
@@ -29,13 +29,13 @@ pub struct Column {
     pub name: &'static str,
     /// How its values are kept.
     pub kind: Kind,
-    /// What it means.
+    /// Description.
     pub about: &'static str,
 }
 
 macro_rules! figures {
     ($($name:ident: $kind:ident = $of:expr, $about:literal;)*) => {
-        /// What a result document says, summed up. Absent means not measured.
+        /// Summed-up figures of a result document. Absent means not measured.
         #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
         pub struct Figures {
             $(#[doc = $about] #[serde(skip_serializing_if = "Option::is_none")] pub $name: Option<f64>,)*

@@ -1,8 +1,8 @@
 //! The results store: campaigns, their trials, intervals and findings in one SQLite file; exports and report pages.
 //!
-//! A **campaign** is one use of a method on one profile; a single run is a campaign of one trial. Each finished trial is
-//! one committed transaction, so whatever ends the process leaves a file that opens and has all finished trials. A trial that
-//! goes on may be there as far as it is ([`Store::extend`]).
+//! A **campaign** is one use of a method on one profile; a single run is a campaign of one trial. Each finished trial
+//! is one committed transaction, so however the process ends, the file opens and has all finished trials. An active
+//! trial may be there in part ([`Store::extend`]).
 //!
 //! Not here: clocks (instants come in as RFC 3339 text), the engine (results are JSON documents), the terminal (what is
 //! to be shown is returned). Absent means not measured; zero means measured and zero.
@@ -73,7 +73,7 @@ impl Store {
         Ok(Self { connection: schema::open_to_read(path)? })
     }
 
-    /// Version of the tables in the file: what `PRAGMA user_version` says.
+    /// Version of the tables in the file: the value of `PRAGMA user_version`.
     ///
     /// # Errors
     /// The file can't be read.

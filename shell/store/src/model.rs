@@ -1,4 +1,4 @@
-//! What a store holds: campaigns, trials, findings.
+//! Content of a store: campaigns, trials, findings.
 
 use crate::figures::Figures;
 use crate::{StoreError, StoredResult};
@@ -13,7 +13,7 @@ use std::fmt;
 /// A campaign that begins.
 #[derive(Debug, Clone, Default)]
 pub struct NewCampaign {
-    /// What people call it.
+    /// Display name.
     pub name: String,
     /// `run`, `sim`, `rfc2544`, `mlrsearch`, `sessions` …
     pub method: String,
@@ -95,7 +95,7 @@ impl State {
 pub struct Campaign {
     /// Its name in the store.
     pub id: CampaignId,
-    /// What people call it.
+    /// Display name.
     pub name: String,
     /// The method.
     pub method: String,
@@ -157,11 +157,11 @@ impl Campaign {
 pub struct NewTrial {
     /// Its number in the campaign, as the method counts.
     pub number: u32,
-    /// A fingerprint of what was asked for, the same when it is done again. Trials with equal keys are repeats.
+    /// A fingerprint of the request, the same when it is repeated. Trials with equal keys are repeats.
     pub key: String,
-    /// What it is, for people.
+    /// Description for people.
     pub label: String,
-    /// Which method asked for it, where a campaign has several: `throughput`, `latency`.
+    /// Method that requested it, where a campaign has several: `throughput`, `latency`.
     pub part: String,
     /// `warm_up`, `probe`, `explore` or `measure`. Curves leave out the first two.
     pub phase: String,
@@ -171,9 +171,9 @@ pub struct NewTrial {
     pub frame_bytes: Option<u32>,
     /// Theoretical maximum of the offered load, both directions, packets/s.
     pub line_pps: Option<f64>,
-    /// What was asked for.
+    /// The request.
     pub request: Value,
-    /// What the method was told of it: given to it again when the campaign is resumed.
+    /// The method's outcome: passed to it again when the campaign is resumed.
     pub outcome: Value,
     /// The result document, `eagre.result/1`.
     pub result: Value,
@@ -186,13 +186,13 @@ pub struct NewTrial {
 pub struct TrialRow {
     /// Its number in the campaign, as the method counts.
     pub number: u32,
-    /// Its place in the campaign: 1, 2, 3 …, whatever method asked for it. What reports call it.
+    /// Its number in the campaign: 1, 2, 3 …, for all methods. Used in reports.
     pub ordinal: u32,
-    /// A fingerprint of what was asked for.
+    /// A fingerprint of the request.
     pub key: String,
-    /// What it is, for people.
+    /// Description for people.
     pub label: String,
-    /// Which method asked for it.
+    /// Method that requested it.
     pub part: String,
     /// Which phase of the method it belongs to.
     pub phase: String,
@@ -214,13 +214,13 @@ pub struct TrialRow {
     pub disturbed: bool,
     /// Why not valid, why limited, or what disturbed the tester.
     pub reasons: Vec<String>,
-    /// Of a trial of sessions: the load it asked for, in `load_unit`.
+    /// For a trial of sessions: the requested load, in `load_unit`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// `connections/s`, `connections`, `transactions/s` or `bits/s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_unit: Option<String>,
-    /// What was measured, summed up.
+    /// Summary of the measurements.
     #[serde(flatten)]
     pub figures: Figures,
 }
@@ -230,7 +230,7 @@ pub struct TrialRow {
 pub struct Summary {
     /// Its name in the store.
     pub id: CampaignId,
-    /// What people call it.
+    /// Display name.
     pub name: String,
     /// The method.
     pub method: String,
@@ -254,7 +254,7 @@ pub struct Summary {
     /// Why the first of the trials that are not valid is not; else why the first that was limited was.
     #[serde(default)]
     pub reason: Option<String>,
-    /// Of a single run: whether what was asked of it holds: `passed`, `failed` or `cannot_judge`.
+    /// For a single run: its outcome: `passed`, `failed` or `cannot_judge`.
     #[serde(default)]
     pub outcome: Option<String>,
 }
@@ -270,7 +270,7 @@ pub struct Filter {
     pub tags: Vec<String>,
     /// Begun at this instant or later: RFC 3339 in UTC, or a date.
     pub since: Option<String>,
-    /// At most so many, the newest.
+    /// Maximum number, the newest first.
     pub limit: Option<u32>,
 }
 
@@ -285,20 +285,20 @@ pub struct Loaded {
     pub results: Vec<Value>,
     /// Interval documents of the trials that have some, by trial number.
     pub intervals: Vec<(u32, Vec<Value>)>,
-    /// What its methods found.
+    /// Findings of its methods.
     pub method_results: Vec<StoredResult>,
     /// The same as values.
     pub findings: Vec<Finding>,
 }
 
-/// A whole campaign, `eagre.archive/1`. Its documents are as they were written: those of an older version may lack fields.
+/// A whole campaign, `eagre.archive/1`. Its documents are unmodified: documents of an older version may lack fields.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Archive {
     /// `eagre.archive/1`.
     pub schema: &'static str,
     /// The campaign.
     pub campaign: Campaign,
-    /// What its methods found.
+    /// Findings of its methods.
     #[schemars(with = "Vec<MethodResult>")]
     pub method_results: Vec<StoredResult>,
     /// The same as values.
@@ -310,13 +310,13 @@ pub struct Archive {
 /// A trial with its documents.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ArchivedTrial {
-    /// What it was, and its figures.
+    /// Description and figures.
     #[serde(flatten)]
     pub row: TrialRow,
-    /// What was asked for, as the method says it to itself; null for a run without a method.
+    /// The request, in the method's own form; null for a run without a method.
     #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     pub request: Value,
-    /// What the method was told of it: given to it again when the campaign is resumed. Null for a run without a method.
+    /// The method's outcome: passed to it again when the campaign is resumed. Null for a run without a method.
     #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     pub outcome: Value,
     /// The result document, `eagre.result/1`.
@@ -341,7 +341,7 @@ impl Loaded {
         }
     }
 
-    /// A single run that is in no store: what its files say.
+    /// A single run that is in no store: from its files.
     pub fn single(about: NewCampaign, result: Value, intervals: Vec<Value>) -> Self {
         let trial =
             NewTrial { number: 1, label: about.name.clone(), result, intervals, ..NewTrial::default() };
@@ -383,18 +383,18 @@ fn recorded_sha256(result: &Value) -> Option<String> {
 }
 
 impl TrialRow {
-    /// What to call it: its label, or else its key.
+    /// Display name: its label, or else its key.
     pub(crate) fn name(&self) -> &str {
         if self.label.is_empty() { &self.key } else { &self.label }
     }
 
-    /// What a heading says of it: `Trial 3: 64B at 100 kpps`.
+    /// Heading: `Trial 3: 64B at 100 kpps`.
     pub(crate) fn title(&self) -> String {
         let name = if self.name().is_empty() { String::new() } else { format!(": {}", self.name()) };
         format!("Trial {}{name}", self.ordinal)
     }
 
-    /// Whether it is meant to say something about the device: no warm-up, no probe.
+    /// Whether it is meant as evidence about the device: no warm-up, no probe.
     pub(crate) fn counts(&self) -> bool {
         !matches!(self.phase.as_str(), "warm_up" | "probe")
     }
@@ -432,7 +432,7 @@ impl TrialRow {
     }
 }
 
-/// The load a request for sessions asks for, and its unit.
+/// The load of a request for sessions, and its unit.
 fn session_load(request: &Value) -> Option<(f64, String)> {
     let kind = TrialKind::deserialize(request.get("kind")?).ok()?;
     kind.session_load().map(|(load, unit)| (load, unit.to_owned()))
@@ -467,7 +467,7 @@ pub(crate) mod tests {
     use super::*;
     use std::path::PathBuf;
 
-    /// A file of its own for a test, gone afterwards.
+    /// A temporary file for a test, removed afterwards.
     pub(crate) struct Scratch {
         pub(crate) path: PathBuf,
     }

@@ -171,7 +171,7 @@ impl Store {
         rows.map(|text| Ok(serde_json::from_str(&text?)?)).collect()
     }
 
-    /// What its methods found.
+    /// Findings of its methods.
     ///
     /// # Errors
     /// The store can't be read.
@@ -182,7 +182,7 @@ impl Store {
         rows.map(|text| Ok(serde_json::from_str::<Value>(&text?)?.into())).collect()
     }
 
-    /// What its methods found, as values.
+    /// Findings of its methods, as values.
     ///
     /// # Errors
     /// The store can't be read.

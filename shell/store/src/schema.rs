@@ -8,7 +8,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 use std::path::Path;
 use std::time::Duration;
 
-/// `EAGR`, in the file's header: what tells a store from any other SQLite file.
+/// `EAGR`, in the file's header: distinguishes a store from any other SQLite file.
 const APPLICATION_ID: i32 = 0x4541_4752;
 
 /// How long to wait for another program that writes.
@@ -48,7 +48,7 @@ fn open_to_read_with(path: &Path, migrations: &[&str]) -> Result<Connection, Sto
     }
 }
 
-/// Opens a file that nobody writes meanwhile: SQLite makes no files beside it then, and locks nothing.
+/// Opens a file without concurrent writers: SQLite makes no files beside it then, and locks nothing.
 fn open_read_only(path: &Path, migrations: &[&str]) -> Result<Connection, StoreError> {
     let unreadable = |reason| StoreError::ReadOnly { path: path.to_owned(), reason };
     let mut log = path.as_os_str().to_owned();
@@ -119,7 +119,7 @@ fn examine(connection: &Connection, path: &Path) -> Result<usize, StoreError> {
     Ok(0)
 }
 
-/// What can't be set inside a transaction.
+/// Settings that can't be changed inside a transaction.
 fn prepare(connection: &Connection, found: usize) -> rusqlite::Result<()> {
     if found > 0 {
         return Ok(());

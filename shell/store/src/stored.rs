@@ -1,7 +1,7 @@
-//! What methods write: requests become trials, results become documents and findings.
+//! Output of methods: requests become trials, results become documents and findings.
 //!
-//! Documents stay as they were written, so archives of every version open. What pages and lists show of them is read once,
-//! as far as it is there.
+//! Documents stay unmodified, so archives of every version open. The parts that pages and lists show are read once, as
+//! far as they exist.
 
 use crate::{NewTrial, StoreError};
 use methods::{MethodResult, TrialOutcome, TrialRequest};
@@ -41,9 +41,9 @@ impl NewTrial {
 pub struct StoredResult {
     /// The method, as results name it.
     pub method: String,
-    /// What it found, in sentences.
+    /// Findings, in sentences.
     pub summary: Vec<String>,
-    /// What the reader must know.
+    /// Remarks for the reader.
     pub remarks: Vec<String>,
     document: Value,
 }
@@ -65,7 +65,7 @@ impl StoredResult {
 
 impl From<Value> for StoredResult {
     fn from(document: Value) -> Self {
-        /// What every version has written.
+        /// Parts written by every version.
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Outline {

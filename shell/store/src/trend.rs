@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// Scale from the median absolute deviation to a normal distribution's standard deviation.
 const MAD_TO_SIGMA: f64 = 1.4826;
-/// Fewer earlier points say nothing about what is usual.
+/// Minimum number of earlier points to determine what is usual.
 const POINTS_MIN: usize = 4;
 
 /// Which campaigns and which of their findings.
@@ -25,13 +25,13 @@ pub struct TrendQuery {
 /// A frame length and a goal over time.
 #[derive(Debug, Clone, Serialize)]
 pub struct Trend {
-    /// What the campaigns are called.
+    /// Name of the campaigns.
     pub name: String,
     /// Their method.
     pub method: String,
     /// Frame length or mix.
     pub frame: String,
-    /// What was found out.
+    /// Goal.
     pub goal: String,
     /// Unit of the values.
     pub unit: String,
@@ -55,7 +55,7 @@ pub struct TrendPoint {
     pub started: String,
     /// Version of the program.
     pub version: String,
-    /// What it found.
+    /// Value found.
     pub value: f64,
     /// How far that may be off either way.
     pub noise: Option<f64>,

@@ -78,8 +78,8 @@ impl Store {
         Ok(transaction.commit()?)
     }
 
-    /// Keeps a trial that goes on as far as it is, or its end: its row replaces the one from before, and its intervals those from
-    /// place `from` on. When this returns, they are on the disk.
+    /// Stores the current state of an active trial, or its end: its row replaces the one from before, and its intervals
+    /// the ones from place `from` on. When this returns, they are on the disk.
     ///
     /// # Errors
     /// There is no such campaign; the store can't be written.
@@ -148,7 +148,7 @@ impl Store {
         Ok(transaction.commit()?)
     }
 
-    /// Ends a campaign at the instant `ended` (RFC 3339, UTC), if that is known; `reason` says why it failed.
+    /// Ends a campaign at the instant `ended` (RFC 3339, UTC), if that is known; `reason` is the reason of its failure.
     ///
     /// # Errors
     /// `ended` is no instant; there is no such campaign; the store can't be written.
@@ -212,7 +212,7 @@ fn must_be(transaction: &Transaction<'_>, campaign: &CampaignId) -> Result<(), S
     found(usize::from(count > 0), campaign)
 }
 
-/// `20261130-235959-3fa9c1`: sorts by time, and is short enough to say.
+/// `20261130-235959-3fa9c1`: sorts by time, and is short enough to be read aloud.
 fn unused_id(
     transaction: &Transaction<'_>,
     campaign: &NewCampaign,
@@ -247,7 +247,7 @@ fn insert_intervals(
     Ok(())
 }
 
-/// The row of a trial; `on_conflict` says what if there is one.
+/// The row of a trial; `on_conflict` defines the action if there is one.
 fn insert_trial(
     transaction: &Transaction<'_>,
     campaign: &CampaignId,

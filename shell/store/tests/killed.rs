@@ -1,4 +1,4 @@
-//! A process that is killed at any moment leaves a store that opens and has every trial that was said to be finished.
+//! A process that is killed at any moment leaves a store that opens and has every trial that was reported as finished.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -23,8 +23,8 @@ fn command(file: &Path, id: Option<&str>) -> Command {
     command
 }
 
-/// Starts the campaign, or goes on with it, and kills it after a while. Returns what it had said: the campaign, and how
-/// many trials it had finished in all.
+/// Starts the campaign, or resumes it, and kills it after a while. Returns its output: the campaign, and the total
+/// number of finished trials.
 fn run_and_kill(file: &Path, id: Option<&str>, after: Duration) -> (Option<String>, Option<u32>) {
     let mut child = command(file, id).spawn().expect("cargo builds examples before tests run");
     std::thread::sleep(after);

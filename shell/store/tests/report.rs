@@ -1,4 +1,4 @@
-//! What is on a report page: its structure for real kinds of campaigns, nothing empty, nothing that a name could break.
+//! Content of a report page: its structure for real kinds of campaigns, nothing empty, nothing that a name could break.
 
 use serde_json::{Value, json};
 use store::{Campaign, Finding, Loaded, NewCampaign, NewTrial, State, TrialRow, report};
@@ -359,7 +359,7 @@ fn campaigns_stand_side_by_side() {
     assert!(!page.contains("nics.0.driver"), "what is the same everywhere does not differ");
 }
 
-/// A trial of sessions that asks for so many connections per second, of which a share fails.
+/// A trial of sessions with a requested number of connections per second, of which a share fails.
 fn session_trial(loaded: &mut Loaded, number: u32, app: &str, load: u64, failed: u64) {
     let times = latency(50_000 * load, 900);
     let result = json!({"verdict": {"valid": true}, "sessions": {"web": {"attempted": 1000, "established": 1000 - failed,

@@ -1,4 +1,4 @@
-//! What is put into a store comes out of it, whatever it is.
+//! Any data put into a store come out of it unchanged.
 
 use methods::MethodResult;
 use proptest::prelude::*;
@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 use store::{Campaign, Filter, NewCampaign, NewTrial, State, Store, StoreError, TrialRow, export};
 
-/// A file of its own, gone afterwards.
+/// A temporary file, removed afterwards.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -303,7 +303,7 @@ fn interval(at_s: f64, tx: u64) -> Value {
     json!({"at_s": at_s, "interval_s": 1.0, "streams": {"s": {"tx": tx}}})
 }
 
-/// A run of so many seconds, as far as it is.
+/// A run of this number of seconds, so far.
 fn underway(seconds: f64, intervals: Vec<Value>) -> NewTrial {
     let mut trial = trial(1, 10.0, false);
     trial.result["duration_s"] = json!(seconds);

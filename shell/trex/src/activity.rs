@@ -1,4 +1,5 @@
-//! When which stream sends, at which rate: for a multiplier that means the peak of all, and for how long so many packets take.
+//! Sending times and rates of streams: a multiplier applies to the peak of all, and determines the time for a number of
+//! packets.
 
 use crate::document::Mode;
 use crate::stream::Sender;
@@ -71,7 +72,7 @@ pub(crate) fn peak(spans: &[Span], senders: &[Sender], weight: impl Fn(&Sender) 
     if best == (0.0, 0.0) { now } else { best }
 }
 
-/// Seconds until so many packets have left; if there are fewer, until all have.
+/// Seconds until this number of packets has left; if there are fewer, until all have.
 fn time_of(spans: &[Span], senders: &[Sender], factor: f64, packets: u64) -> f64 {
     let count = |until: f64| -> f64 {
         let of = |span: &Span| {
@@ -113,7 +114,7 @@ fn packets_in(sender: &Sender, factor: f64, seconds: f64, end: Option<f64>) -> f
     }
 }
 
-/// Seconds until a conversion's streams have sent so many packets; if there are fewer, until all have left.
+/// Seconds until a conversion's streams have sent this number of packets; if there are fewer, until all have left.
 pub fn time_of_packets(conversion: &crate::Conversion, packets: u64) -> Option<f64> {
     let times = conversion.ports.iter().filter(|(senders, _)| !senders.is_empty());
     times

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 /// A stateful profile, as TRex's JSON files have it; programs may also be captures.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Profile {
-    /// What programs send, by number.
+    /// Data sent by programs, by number.
     #[serde(default)]
     pub buf_list: Vec<Buffer>,
     /// Ranges of addresses, by number.
@@ -62,7 +62,7 @@ pub enum Buffer {
         base: String,
         /// Bytes in all.
         size: u64,
-        /// What is repeated behind it.
+        /// Filling repeated after it.
         #[serde(default)]
         fill: String,
     },
@@ -79,7 +79,7 @@ pub struct Range {
     pub distribution: String,
 }
 
-/// What one end of a session does.
+/// Program of one end of a session.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Program {
     /// Whether it runs over TCP.
@@ -91,7 +91,7 @@ pub struct Program {
     /// A capture file whose first conversation is played instead.
     #[serde(default)]
     pub capture: Option<String>,
-    /// What the server waits before each of its answers.
+    /// The server's delay before each of its responses.
     #[serde(default)]
     pub s_delay: Option<Command>,
     /// Longest IP packet of datagrams.
@@ -106,7 +106,7 @@ fn yes() -> bool {
 /// A step.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Command {
-    /// What to do.
+    /// Command.
     pub name: String,
     /// Data to send.
     #[serde(default)]
@@ -135,7 +135,7 @@ pub struct Command {
     /// A value.
     #[serde(default)]
     pub val: Option<i64>,
-    /// Where to go on, relative to this step.
+    /// Position of the next step, relative to this one.
     #[serde(default)]
     pub offset: Option<i64>,
     /// How a jump compares: `lt`, `le`, `gt`, `ge`, `eq`, `ne`.

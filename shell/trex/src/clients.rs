@@ -1,5 +1,4 @@
-//! Groups of clients (TRex's option `--cc`): which VLAN, MAC addresses and next hop those of a range have, and the servers they
-//! talk to.
+//! Groups of clients (TRex's option `--cc`): VLAN, MAC addresses and next hop of each range, and their servers.
 //!
 //! Here a group is a host, and its clients are behind it. Of a group for several devices (`count`) the clients take turns, and each
 //! turn is a host.
@@ -41,7 +40,7 @@ pub struct GroupDoc {
     pub initiator: PlaceDoc,
     /// Where its servers are.
     pub responder: PlaceDoc,
-    /// Devices: so many clients have addresses of hardware one after the other, then they come again.
+    /// Devices: this number of clients have consecutive hardware addresses, then they repeat.
     pub count: Option<u16>,
 }
 
@@ -58,7 +57,7 @@ pub struct PlaceDoc {
     pub dst_mac: Option<String>,
     /// Gateway.
     pub next_hop: Option<String>,
-    /// Address from which the gateway is asked for its MAC address.
+    /// Source address of requests for the gateway's MAC address.
     pub src_ip: Option<String>,
 }
 
@@ -86,7 +85,7 @@ impl Group {
     }
 }
 
-/// Where an end is. With a next hop it has no MAC addresses of its own, as on TRex.
+/// Placement of an end. With a next hop it has no separate MAC addresses, as on TRex.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Place {
     vlan: Option<u16>,
@@ -134,7 +133,7 @@ impl Groups {
     /// The groups of a file.
     ///
     /// # Errors
-    /// What cannot be, each with its place.
+    /// All invalid parts, each with its place.
     pub fn new(doc: &ClientsDoc) -> Result<Self, Errors> {
         let (mut groups, mut errors) = (Vec::<Group>::new(), Vec::new());
         for (index, written) in doc.groups.iter().enumerate() {
@@ -181,7 +180,7 @@ impl Groups {
     }
 
     /// # Errors
-    /// Groups of which nothing says where their frames go.
+    /// Groups without a destination for their frames.
     pub(crate) fn check(&self) -> Result<(), Errors> {
         let is_lost = |group: &Group| group.initiator.dst_mac.is_none() && group.initiator.next_hop.is_none();
         let lost =
@@ -269,7 +268,7 @@ impl Groups {
         groups.flat_map(move |(place, group)| turns(group).map(move |number| Turn { place, group, number }))
     }
 
-    /// Where the frames of a turn's clients go, if no next hop says it.
+    /// Destination of frames of a turn's clients, if no next hop is set.
     fn hop_mac(&self, turn: &Turn<'_>) -> Option<Mac> {
         let place = &turn.group.initiator;
         match self.simulated {
@@ -286,8 +285,8 @@ impl Groups {
         Some(here.find_map(|other| other.dst_mac).unwrap_or(mac))
     }
 
-    /// Where servers are: one place for each VLAN, those of 'responder' and those of 'initiator'. TRex ignores the former: its servers
-    /// answer into the VLAN that a frame came in.
+    /// Placement of servers: one place for each VLAN of 'responder' and of 'initiator'. TRex ignores the former: its
+    /// servers reply in the VLAN that a frame came in.
     fn responders(&self) -> Result<Vec<Place>, String> {
         let mut places: Vec<Place> = Vec::new();
         for (index, group) in self.all.iter().enumerate() {
@@ -365,7 +364,8 @@ fn server_name(place: &Place) -> String {
     place.vlan.map_or("servers".to_owned(), |vlan| format!("servers{vlan}"))
 }
 
-/// The address of a host: where it asks from, on a network with whom it asks; else one of those behind it.
+/// The address of a host: its source address for requests, on the next hop's network; else one of the clients'
+/// addresses.
 fn address(place: &Place, behind: Ipv4Addr) -> String {
     let Some(own) = place.src_ip else { return format!("{behind}/32") };
     let Some(hop) = place.next_hop else { return format!("{own}/32") };

@@ -28,7 +28,7 @@ pub struct Options {
     pub no_close: bool,
     /// Groups of clients: option `--cc`.
     pub groups: Option<Groups>,
-    /// What names of streams begin with.
+    /// Prefix of stream names.
     pub prefix: String,
     /// From which ports flows of templates are sent.
     pub sides: Sides,
@@ -64,7 +64,7 @@ pub struct Conversion {
 /// Translates a document.
 ///
 /// # Errors
-/// All that cannot be said, each with port and stream.
+/// All unsupported parts, each with port and stream.
 pub fn convert(document: &Document, options: &Options) -> Result<Conversion, Errors> {
     if document.schema != crate::document::SCHEMA {
         return Err(Errors::one(format!("not a document of {}", crate::document::SCHEMA)));
@@ -377,7 +377,7 @@ fn then(sender: &Sender, next: &Sender) -> Node {
     Node::Line(pairs)
 }
 
-/// A time of so many nanoseconds.
+/// A time in nanoseconds.
 pub(crate) fn time(nanos: f64) -> String {
     let nanos = nanos.round();
     for (unit, size) in [("s", 1e9), ("ms", 1e6), ("us", 1e3)] {

@@ -28,7 +28,7 @@ pub struct Document {
     /// Templates of flows, instead of streams.
     #[serde(default)]
     pub templates: Option<Vec<Template>>,
-    /// How long to send, if the profile says so.
+    /// Duration of sending, if set in the profile.
     #[serde(default)]
     pub duration_s: Option<f64>,
 }
@@ -77,10 +77,10 @@ pub struct Stream {
     pub packet: Packet,
     /// When packets leave.
     pub mode: Mode,
-    /// What varies.
+    /// Field program.
     #[serde(default)]
     pub vm: Vm,
-    /// What is counted.
+    /// Measurement.
     #[serde(default)]
     pub flow_stats: FlowStats,
 }
@@ -105,7 +105,7 @@ pub enum Mode {
         /// Rate.
         rate: Rate,
     },
-    /// So many packets.
+    /// A number of packets.
     SingleBurst {
         /// Rate.
         rate: Rate,
@@ -174,7 +174,7 @@ pub enum Instruction {
         name: String,
         /// Bytes.
         size: u8,
-        /// How it goes on.
+        /// Operation.
         op: Op,
         /// First value.
         #[serde(default, deserialize_with = "number")]
@@ -191,7 +191,7 @@ pub enum Instruction {
         /// The values, instead of a range.
         #[serde(default)]
         value_list: Option<Vec<u64>>,
-        /// Variable that goes on when this one wraps.
+        /// Variable that advances when this one wraps.
         #[serde(default)]
         next_var: Option<String>,
     },
@@ -211,7 +211,7 @@ pub enum Instruction {
         /// Largest value.
         #[serde(deserialize_with = "number")]
         max_value: u64,
-        /// Variable that goes on when this one repeats.
+        /// Variable that advances when this one repeats.
         #[serde(default)]
         next_var: Option<String>,
     },
@@ -324,7 +324,7 @@ fn number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u64, D::E
     }
 }
 
-/// How a variable goes on.
+/// Operation of a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Op {
@@ -336,7 +336,7 @@ pub enum Op {
     Random,
 }
 
-/// What is counted of a stream.
+/// Measurement of a stream.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct FlowStats {
     /// Whether anything is.

@@ -11,10 +11,10 @@ pub struct Multiplier {
     pub unit: Unit,
 }
 
-/// What a multiplier's value counts.
+/// Unit of a multiplier's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Times as much as the profile says.
+    /// Multiple of the profile's rate.
     Factor,
     /// Share of the link, layer 1.
     Percent,

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Offset of the header behind Ethernet.
 const L3: usize = 14;
 
-/// How MAC addresses and checksums of a frame are said.
+/// Style of MAC addresses and checksums of a frame.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     /// The frame's source address is kept.

@@ -1,12 +1,12 @@
 //! A field program as the words of a profile: variables, writes, checksums, length, repetition.
 //!
-//! All variables come first, those that go on when another wraps behind it; all else keeps its order.
+//! All variables come first, and a variable that advances when another wraps comes after it; all else keeps its order.
 
 use crate::document::{Instruction, Op, Vm};
 use crate::yaml::Node;
 use std::collections::HashMap;
 
-/// What a program becomes.
+/// Result of converting a program.
 #[derive(Debug, Default)]
 pub(crate) struct Program {
     /// `vary`.
@@ -31,7 +31,7 @@ struct Var {
 /// Translates a program for a template.
 ///
 /// # Errors
-/// All that the profile language cannot say.
+/// All parts that the profile language does not support.
 pub(crate) fn program(vm: &Vm, template: &[u8]) -> Result<Program, Vec<String>> {
     let mut made = Maker { template, ..Maker::default() };
     for instruction in in_order(&vm.instructions) {
@@ -102,7 +102,7 @@ struct Maker<'a> {
     out: Program,
     vars: HashMap<String, Var>,
     after: HashMap<String, String>,
-    /// Bytes of headers whose checksums are asked for, in order.
+    /// Bytes of headers whose checksums are to be computed, in order.
     fixed: Vec<std::ops::Range<usize>>,
     errors: Vec<String>,
 }
@@ -372,7 +372,7 @@ fn value(value: u64, size: u8) -> String {
     }
 }
 
-/// What is added to a number of so many bytes.
+/// Addend to a number of this size.
 fn wrapped(add: i64, size: u8) -> u64 {
     let whole = if size >= 8 { u64::MAX } else { (1 << (8 * u32::from(size))) - 1 };
     add as u64 & whole

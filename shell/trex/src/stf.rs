@@ -16,7 +16,7 @@ const TTL_MAX: u8 = 128;
 const SPARE: f64 = 1.0;
 /// Hop limit of packets that TRex makes IPv6.
 const HOPS: u8 = 64;
-/// What divisions lose.
+/// Rounding error of divisions.
 const ROUNDING: f64 = 1e-9;
 /// Most loops of a template's flows.
 const LOOPS_MAX: f64 = 1e15;
@@ -74,7 +74,7 @@ pub struct Times {
 /// Translates templates: clients' packets are sent from the first port, servers' from the second, or all from the only one.
 ///
 /// # Errors
-/// All that cannot be said, each with its template.
+/// All unsupported parts, each with its template.
 pub(crate) fn convert(templates: &[Template], source: &str, options: &Options) -> Result<Conversion, Errors> {
     let factor = match options.multiplier {
         Multiplier { value, unit: Unit::Factor } => value,
@@ -191,7 +191,7 @@ impl Template {
         }
     }
 
-    /// The flows of clients with an even address, and those of clients with an odd one.
+    /// The flows of clients with an even address, and the flows of clients with an odd one.
     fn halves(&self, number: usize) -> Vec<Half> {
         let [first, last] = self.clients;
         let lowest = |ip: IpAddr| match ip {
@@ -261,7 +261,7 @@ impl Template {
         Node::Block(pairs)
     }
 
-    /// What TRex changes in every packet besides the flow's ends.
+    /// Fields that TRex changes in every packet besides the flow's ends.
     fn rewrites(&self, has_next_hop: bool) -> Vec<(String, Node)> {
         let mut rules = vec![("ethernet.src".to_owned(), Node::text("port"))];
         rules.extend(has_next_hop.then(|| ("ethernet.dst".to_owned(), Node::text("next_hop"))));

@@ -24,7 +24,7 @@ pub(crate) struct Sender {
     pub(crate) keeps_destination: bool,
     pub(crate) mode: Mode,
     pub(crate) program: Program,
-    /// What varies, as fields of named headers, if the frame and its program are that simple.
+    /// Variable fields, as fields of named headers, if the frame and its program are that simple.
     pub(crate) fields: Option<Vec<(String, Node)>>,
     pub(crate) isg_us: f64,
     pub(crate) self_start: bool,
@@ -38,7 +38,7 @@ pub(crate) struct Sender {
     pub(crate) group: Option<(u64, bool)>,
     /// Whether it is a tagged packet group.
     pub(crate) is_tagged: bool,
-    /// Packets per second as the profile says.
+    /// Packets per second in the profile.
     pps: f64,
 }
 
@@ -61,7 +61,7 @@ impl Sender {
     /// Reads a stream.
     ///
     /// # Errors
-    /// All reasons why the profile language cannot say it.
+    /// All reasons why the profile language does not support it.
     pub(crate) fn read(
         named: &Named,
         index: usize,
@@ -148,7 +148,7 @@ impl Sender {
         })
     }
 
-    /// The rate as a profile says it.
+    /// The rate in the form of a profile.
     pub(crate) fn rate(&self, factor: f64) -> String {
         let rate = self.mode.rate();
         let value = rate.value * if self.is_fixed { 1.0 } else { factor };

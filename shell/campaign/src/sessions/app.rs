@@ -1,4 +1,4 @@
-//! From the application a trial asks for to what the entry's two ends say.
+//! From the application of a trial to the application of the entry's two ends.
 
 use super::entry::{app as own_app, is_ours, speaks_http};
 use methods::Application;
@@ -20,10 +20,10 @@ pub(super) struct Pace {
     pub(super) think: Delay,
 }
 
-/// Gives an entry the application that is asked for. A name that is none of `raw`, `http` and `https` leaves it its own.
+/// Gives an entry the requested application. A name other than `raw`, `http` and `https` leaves the entry's own.
 ///
 /// # Errors
-/// The entry can't carry it, or someone else's server can't be asked for the size.
+/// The entry can't carry it, or an external server can't be requested to send the size.
 pub(super) fn give(session: &mut SessionPlan, app: &Application, pace: Pace) -> Result<(), String> {
     let made = match app.name.as_str() {
         "raw" => raw(session, app, pace)?,
@@ -36,7 +36,7 @@ pub(super) fn give(session: &mut SessionPlan, app: &Application, pace: Pace) -> 
     Ok(())
 }
 
-/// Requests and responses of so many bytes.
+/// Requests and responses of this number of bytes.
 fn raw(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan, String> {
     let name = &session.name;
     if app.request_bytes == 0 || app.response_bytes == 0 {
@@ -63,7 +63,7 @@ fn raw(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan, 
     Ok(AppPlan::raw(request, response, pace.transactions, pace.think))
 }
 
-/// GETs of an object of so many bytes.
+/// GETs of an object of this number of bytes.
 fn http(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan, String> {
     let name = &session.name;
     if session.carrier != Carrier::Tcp && !session.is_quic() {
@@ -94,7 +94,7 @@ fn http(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan,
     Ok(AppPlan::Http(Arc::new(plan)))
 }
 
-/// Clients ask for `/BYTES`, and the server played here answers so many.
+/// Clients request `/BYTES`, and the emulated server responds with this number of bytes.
 fn served_here(own: Option<&HttpPlan>, app: &Application) -> HttpPlan {
     let base = own.and_then(|own| own.requests.first()).map(|(request, _)| request.clone());
     let base = base.unwrap_or_else(|| HttpRequest::get("/", "eagre.test"));
@@ -124,8 +124,8 @@ fn served_here(own: Option<&HttpPlan>, app: &Application) -> HttpPlan {
     }
 }
 
-/// Someone else's server is asked for the profile's own objects: those whose path has a place for the size, or all of
-/// them if no size is asked for.
+/// An external server gets requests for the profile's own objects: the ones whose path has a place for the size, or all
+/// of them without a requested size.
 fn asked_of_others(own: &HttpPlan, app: &Application, name: &str) -> Result<HttpPlan, String> {
     let mut plan = own.clone();
     if app.response_bytes == 0 {

@@ -122,7 +122,7 @@ pub(super) fn report(
     outcome.tcp = senders.iter().filter_map(figures).collect();
 }
 
-/// What the sending end counted, and the receiving one if it is played here.
+/// Counts of the sending end, and of the receiving one if it is emulated.
 fn of(sender: &str, own: &SideDetails, other: Option<&SideDetails>) -> TcpOutcome {
     let tcp = |key: &str| own.tcp.get(key).copied().unwrap_or(0);
     let arrived = other.map(|other| other.seen.rx_bytes_goodput);

@@ -8,8 +8,8 @@ use session::plan::{AppPlan, Carrier, SessionPlan};
 pub(super) const NO_CLIENTS: &str = "the profile has no sessions whose clients are played here, and this method needs \
     some: give an entry under 'sessions' a 'client' with a port";
 
-/// The entry for an application: the one of its name; else the first that speaks it already; else the first both of whose
-/// ends are played here, so that it can be taught to. For any name that is none of `raw`, `http` and `https`: the first.
+/// The entry for an application: the one of its name; else the first that already uses it; else the first with two
+/// emulated ends, to which it can be assigned. For any name other than `raw`, `http` and `https`: the first.
 ///
 /// # Errors
 /// There is none whose clients are played here, or none that can carry it.
@@ -75,7 +75,7 @@ pub(super) fn speaks_http(session: &SessionPlan) -> bool {
     matches!(app(session), Some(AppPlan::Http(_)))
 }
 
-/// Whether it says bytes without meaning: a program, or what an echo server sends back.
+/// Whether its data are meaningless bytes: a program, or an echo server's.
 fn speaks_bytes(session: &SessionPlan) -> bool {
     matches!(app(session), Some(AppPlan::Program { .. } | AppPlan::Echo { .. }))
 }

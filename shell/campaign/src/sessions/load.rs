@@ -11,7 +11,7 @@ use units::{Nanos, Pps};
 pub(super) const HOLD: Nanos = Nanos::from_millis(100);
 /// Samples are taken so often.
 const SECOND: u64 = 1_000_000_000;
-/// Transactions a second of each kept connection: enough if answers come within 100 ms.
+/// Transactions a second of each kept connection: enough if responses come within 100 ms.
 const TRANSACTIONS_OF_EACH: f64 = 10.0;
 /// StoredCampaign connections at least.
 const KEPT_LEAST: f64 = 16.0;
@@ -29,7 +29,7 @@ pub(super) struct Times {
     pub(super) sustain: Nanos,
     /// When it ends.
     pub(super) sustained: Nanos,
-    /// When no session shall be open any more.
+    /// Time from which on no session may be open.
     pub(super) end: Nanos,
 }
 
@@ -49,7 +49,7 @@ impl Times {
         Self::with(phases, ramp_up)
     }
 
-    /// Those of a load that grows as the phases say.
+    /// Times of a load that grows by the phases.
     ///
     /// # Errors
     /// The sustain phase has no sample.
@@ -83,11 +83,11 @@ pub(super) fn shape(shaped: &mut Plan, load: &SessionLoad) -> Result<(), String>
     Ok(())
 }
 
-/// How a session's transactions follow each other: one after the other; where connections are held, so that each has
-/// about as many as it is asked for until the sustain phase ends.
+/// Order of a session's transactions: one after the other; where connections are held, spread so that each has about
+/// the requested number until the sustain phase ends.
 ///
-/// Sessions are opened evenly while the load grows. If that takes a whole number of pauses, the transactions of all of them
-/// together come evenly, too. So the pause is the nearest such one, and they go on until they are closed.
+/// Sessions are opened evenly while the load grows. If that takes a whole number of pauses, the transactions of all of
+/// them together come evenly, too. So the pause is the nearest such one, and they continue until they are closed.
 fn pace(load: &SessionLoad, times: &Times) -> Pace {
     if load.objective != Objective::ConcurrentConnections {
         return Pace { transactions: Some(load.app.transactions), think: Delay::NONE };
@@ -113,7 +113,7 @@ fn load_plan(load: &SessionLoad, times: &Times) -> Result<LoadPlan, String> {
     Ok(LoadPlan { start_delay: times.start, ..plan })
 }
 
-/// So many sessions a second.
+/// A rate of sessions a second.
 fn opened(load: &SessionLoad, times: &Times) -> Result<LoadPlan, String> {
     if load.open_per_s_max > 0 && load.value > load.open_per_s_max {
         return Err(format!(
@@ -127,7 +127,7 @@ fn opened(load: &SessionLoad, times: &Times) -> Result<LoadPlan, String> {
     Ok(LoadPlan { time, ..LoadPlan::at(OpenRate::Curve(curve)) })
 }
 
-/// So many sessions at a time, each of them until the sustain phase is over.
+/// This number of concurrent sessions, each of them until the sustain phase is over.
 fn held(load: &SessionLoad, times: &Times) -> LoadPlan {
     let rate = per_second(load.value as f64 / times.ramp_up.as_secs_f64());
     LoadPlan {
@@ -138,8 +138,8 @@ fn held(load: &SessionLoad, times: &Times) -> LoadPlan {
     }
 }
 
-/// So many transactions a second, on connections that are kept: when one has had its transactions another takes its place.
-/// The sustain phase is asked for one more, because its edges may cut one off.
+/// A rate of transactions a second, on connections that are kept: when one has had its transactions another takes its
+/// place. The sustain phase requests one more, because its edges may cut one off.
 fn asked(load: &SessionLoad, times: &Times, per_s: f64) -> LoadPlan {
     let per_s = per_s + 1.0 / load.phases.sustain.as_secs_f64();
     let kept = (per_s / TRANSACTIONS_OF_EACH).max(KEPT_LEAST).ceil();
@@ -162,7 +162,7 @@ pub(super) fn per_second(rate: f64) -> Pps {
     Pps::from_micro(((rate * 1e6).ceil() as u64).max(1))
 }
 
-/// Gives both ends so many ports that `flows` pairs of them can be told apart: clients' first, then servers'.
+/// Gives both ends enough ports that `flows` pairs of them can be distinguished: clients' first, then servers'.
 fn widen(session: &mut SessionPlan, flows: u64) -> Result<(), String> {
     let count = |pool: &PoolPlan| pool.ports.clone().count() as u64;
     if flows <= count(&session.clients) * count(&session.servers) {

@@ -1,8 +1,8 @@
 //! A multiple of the loads of all entries of a profile at once (RFC 9411 section 7.1).
 //!
-//! Entries keep what they say and to whom; rates of opening, closing and requests and numbers of sessions are multiplied.
-//! A ramp or a curve counts with its highest rate: the load must be constant while it is measured. Entries whose clients
-//! are someone else's have no load; they stay as they are.
+//! Entries keep their applications and peers; rates of opening, closing and requests and numbers of sessions are
+//! multiplied. A ramp or a curve counts with its highest rate: the load must be constant while it is measured. Entries
+//! with external clients have no load; they stay unchanged.
 
 use super::keep;
 use super::load::{HOLD, Times, per_second};
@@ -46,7 +46,7 @@ fn is_driven(entry: &SessionEntry) -> bool {
     entry.session.client.is_some()
 }
 
-/// The load of an entry, multiplied, in the trial's phases; `None` if it says no more than "as fast as can be".
+/// The load of an entry, multiplied, in the trial's phases; `None` if it is only "as fast as possible".
 fn multiplied(own: &LoadPlan, load: &MixLoad, times: &Times) -> Option<LoadPlan> {
     let phases = &load.phases;
     let rate = |rate: Pps| per_second(rate.as_f64() * load.multiplier);
@@ -87,7 +87,7 @@ fn sessions(number: u64, multiplier: f64) -> u64 {
     ((number as f64 * multiplier).round() as u64).max(1)
 }
 
-/// Adds what came of the trial.
+/// Adds the outcome of the trial.
 pub(super) fn report(
     outcome: &mut TrialOutcome,
     plan: &Plan,
@@ -148,7 +148,7 @@ fn unmet(criterion: &CriterionResult) -> String {
     }
 }
 
-/// What an entry's load says, and how much of it was reached. A load with a rate and a number of sessions reaches either:
+/// Requested load of an entry, and the reached share. A load with a rate and a number of sessions reaches either:
 /// sessions that are open at the highest number leave no room for more.
 fn entry_outcome(name: &str, own: &LoadPlan, multiplier: f64, sessions: SessionOutcome) -> MixEntry {
     let mut asked: Vec<(Objective, f64, f64)> = Vec::new();

@@ -1,8 +1,8 @@
 //! Trials of sessions: how many a second, how many at a time, how much they carry (RFC 9411); what a path is like and
 //! what TCP makes of it (RFC 6349).
 //!
-//! The profile says who talks to whom: ports, addresses, TLS, options of TCP. The trial says what is said, how often and
-//! when. An entry under `sessions:` is taken for each trial, the others are left out; a mix takes all, as they are.
+//! The profile defines the ends: ports, addresses, TLS, options of TCP. The trial defines the application, its rate and
+//! its times. One entry under `sessions:` is used for each trial, the others are left out; a mix uses all, unmodified.
 //!
 //! Not here: which value is tried next (`methods`), and how sessions run (`session`).
 
@@ -25,7 +25,7 @@ use result::{IntervalDocument, ResultDocument};
 /// The Plan of a trial of sessions.
 ///
 /// # Errors
-/// The profile has no entry that can carry what the trial asks for.
+/// The profile has no entry that can carry the trial's application.
 pub(crate) fn shape(
     plan: &Plan,
     directions: &Directions,
@@ -45,7 +45,7 @@ pub(crate) fn shape(
     Ok(shaped)
 }
 
-/// What came of it.
+/// Outcome.
 pub(crate) fn outcome(
     plan: &Plan,
     directions: &Directions,

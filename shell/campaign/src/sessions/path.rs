@@ -1,10 +1,12 @@
-//! What an idle path is like: its smallest round-trip time and the largest packet it carries (RFC 6349 sections 3.1, 3.2).
+//! Properties of an idle path: its smallest round-trip time and the largest packet it carries (RFC 6349 sections 3.1,
+//! 3.2).
 //!
-//! Sessions come one at a time, so each SYN meets an idle path. If both ends are played here, a session says messages that
-//! just fill a packet, of one usual size after the other (RFC 4821 section 7.3), and at last more than fits: all of them
-//! must not be fragmented. The largest packet that arrived in either direction is the answer: exact where routers say what
-//! is too big, else the largest of those sizes that came through. Someone else's server is asked for what the profile asks
-//! for, and the largest packet of its answers counts: in the other direction the path is not tried.
+//! Sessions come one at a time, so each SYN meets an idle path. If both ends are emulated, a session sends messages
+//! that just fill a packet, of one usual size after the other (RFC 4821 section 7.3), and at last more than fits: all
+//! of them must not be fragmented. The largest packet that arrived in either direction is the result: exact where
+//! routers report packets that are too big, else the largest of those sizes that came through. An external server gets
+//! the profile's requests, and the largest packet of its responses counts: the path is not tested in the other
+//! direction.
 
 use super::{entry, keep};
 use methods::{PathOutcome, TrialOutcome};

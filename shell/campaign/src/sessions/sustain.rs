@@ -1,8 +1,8 @@
 //! The outcome of sessions in the sustain phase (RFC 9411 section 4.3.4), from samples taken every second.
 //!
-//! Rates and numbers are those of that phase alone. Failures are those of the whole trial if they are more: a request of
-//! the sustain phase may time out after it. Times to set up, to the first and to the last byte are of the whole trial:
-//! percentiles of samples can't be added up.
+//! Rates and numbers cover that phase alone. Failures cover the whole trial if they are more: a request of the sustain
+//! phase may time out after it. Times to set up, to the first and to the last byte cover the whole trial: percentiles
+//! of samples can't be added up.
 
 use super::entry;
 use super::load::{HOLD, Times};
@@ -11,23 +11,24 @@ use methods::{LatencySummary, Objective, SessionLoad, SessionOutcome, TrialOutco
 use profile::Plan;
 use result::{IntervalDocument, ResultDocument, SessionResult, SideResult};
 
-/// Failures of sessions that never came to be.
+/// Failures of sessions that were never established.
 const NEVER: [&str; 4] = ["setup_timeout", "refused", "unreachable", "no_port"];
-/// Failures that are resets nobody asked for.
+/// Failures by unexpected resets.
 const RESETS: [&str; 2] = ["reset", "refused"];
 /// A worker that is busy for more than this share of its time is the limit.
 const FULL: f64 = 0.95;
-/// A worker that stood still for longer than this, a tenth of a sample, may be why a rate strayed.
+/// Duration of a worker's stall, a tenth of a sample, from which on it may explain a varying rate.
 const STALL_NS: u64 = 100_000_000;
-/// Less of what is asked for, or a rate that strays by more, is suspect.
+/// Reached share, or deviation of the rate, beyond which a result is suspect.
 pub(super) const REACHED: f64 = 0.98;
 pub(super) const UNEVEN: f64 = 0.05;
 /// A trial without figures.
 pub(super) const NO_SAMPLE: &str = "the sustain phase has no whole sample: the tester was too slow";
-/// From so many samples on they are looked at in pairs: RFC 9411 section 4.3.4 has samples of at most two seconds.
+/// Number of samples from which on they are evaluated in pairs: RFC 9411 section 4.3.4 has samples of at most two
+/// seconds.
 const PAIRED: usize = 4;
 
-/// What was counted in a sample, or in several.
+/// Counts of a sample, or of several.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Counted {
     seconds: f64,
@@ -35,7 +36,7 @@ struct Counted {
     established: i64,
     completed: i64,
     failed: i64,
-    /// Of these, sessions that never came to be.
+    /// Of these, sessions that were never established.
     never: i64,
     resets: i64,
     requests: i64,
@@ -80,19 +81,19 @@ impl Counted {
         self.received += other.received;
     }
 
-    /// What another entry counted in the same time, added.
+    /// Counts of another entry in the same time, added.
     fn beside(mut self, other: Self) -> Self {
         let seconds = self.seconds;
         self.add(&other);
         Self { seconds, ..self }
     }
 
-    /// Sessions that are open: those that came to be and have not ended.
+    /// Open sessions: established and not ended.
     fn open(&self) -> i64 {
         self.established - self.completed - (self.failed - self.never)
     }
 
-    /// Sessions that wait for an answer to their SYN.
+    /// Sessions that wait for a SYN-ACK.
     fn waiting(&self) -> i64 {
         self.attempted - self.established - self.never
     }
@@ -138,8 +139,8 @@ impl Sustained {
         self.samples.is_empty()
     }
 
-    /// Sessions that were opened more than a sample before its end and had no answer then: no patience is so short, and
-    /// when the load falls they may still come through.
+    /// Sessions that were opened more than a sample before its end and had no SYN-ACK then: no timeout is that short,
+    /// and when the load falls they may still be established.
     fn late(&self) -> i64 {
         let last = self.samples.last().map_or(0, |sample| sample.attempted);
         (self.until.waiting() - last).max(0)
@@ -174,7 +175,7 @@ impl Sustained {
         self.open.iter().map(|open| (*open as f64 - mean).abs() / mean).fold(0.0, f64::max)
     }
 
-    /// What it showed, without times; `whole` has the same entries over the whole trial. Connections that are `kept` may all
+    /// Result, without times; `whole` has the same entries over the whole trial. Connections that are `kept` may all
     /// have been opened before the phase.
     pub(super) fn outcome(&self, whole: &[&SessionResult], kept: bool) -> SessionOutcome {
         let all = &self.all;
@@ -207,7 +208,7 @@ impl Sustained {
     }
 }
 
-/// Adds what came of the sessions of a trial.
+/// Adds the outcome of a trial's sessions.
 pub(super) fn report(
     outcome: &mut TrialOutcome,
     plan: &Plan,
@@ -269,7 +270,7 @@ mod tests {
     use result::Named;
     use units::Nanos;
 
-    /// Samples of a second each, with sessions begun, come to be and ended, and bytes received.
+    /// Samples of a second each, with sessions started, established and ended, and bytes received.
     fn intervals(rows: &[(u64, u64, u64, u64)]) -> Vec<IntervalDocument> {
         let one = |(i, (attempted, established, completed, bytes)): (usize, &(u64, u64, u64, u64))| {
             let seen = SideResult {

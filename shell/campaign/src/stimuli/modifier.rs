@@ -1,7 +1,7 @@
-//! What is mixed into test frames (RFC 2544 section 11, RFC 5180 section 5.3).
+//! Traffic mixed into test frames (RFC 2544 section 11, RFC 5180 section 5.3).
 //!
-//! Modifier frames replace test frames: what they take of a direction's load is what test frames leave. They are streams
-//! of their own that nobody measures, but for packets with a hop-by-hop header, which are test packets.
+//! Modifier frames replace test frames: their share of a direction's load is left out of the test frames. They are
+//! separate streams without measurement, except for packets with a hop-by-hop header, which are test packets.
 
 use crate::directions::{Direction, Directions};
 use crate::shape::{fit, part_of};
@@ -20,7 +20,7 @@ use wire::protocols::udp::UDP;
 use wire::protocols::vlan::VLAN;
 use wire::{Header, PacketSpec};
 
-/// One broadcast frame in so many.
+/// Number of frames per broadcast frame.
 const BROADCAST_IN: u64 = 100;
 /// Seconds from one routing update to the next: RIP's (RFC 2453 section 3.8).
 const UPDATE_S: u64 = 30;
@@ -30,7 +30,7 @@ const SNMP_GET: &[u8] =
                           \x30\x0c\x06\x08\x2b\x06\x01\x02\x01\x01\x03\x00\x05\x00";
 /// A RIPv2 response with one route, to 198.19.255.0/24 by way of its sender (RFC 2453 section 4).
 const RIP_RESPONSE: &[u8] = b"\x02\x02\0\0\0\x02\0\0\xc6\x13\xff\0\xff\xff\xff\0\0\0\0\0\0\0\0\x01";
-/// Where in it the route's metric stands, bits.
+/// Offset in it of the route's metric, bits.
 const RIP_METRIC: u32 = 160;
 
 /// Frames per second, in millionths, that a modifier takes of a direction's `rate`.
@@ -44,7 +44,7 @@ fn taken(modifier: Option<Modifier>, rate: Pps) -> u64 {
     }
 }
 
-/// What a direction's `rate` leaves for test frames.
+/// Part of a direction's `rate` for test frames.
 pub(crate) fn test_rate(modifier: Option<Modifier>, rate: Pps) -> Pps {
     Pps::from_micro(rate.micro() - taken(modifier, rate))
 }
@@ -62,8 +62,8 @@ fn taken_of_burst(modifier: Option<Modifier>, frames: u64) -> u64 {
     }
 }
 
-/// Adds the modifier's frames to those of each direction, whose test frames have left room for them. Its stream is the
-/// first of its port: that is the one the schedule begins with, the others following half a gap later.
+/// Adds the modifier's frames to each direction, whose test frames have left room for them. Its stream is the first of
+/// its port: that is the one the schedule begins with, the others following half a gap later.
 ///
 /// # Errors
 /// A port has no address or gateway of which its frames could be made.
@@ -245,7 +245,7 @@ pub(super) fn hop_by_hop(shaped: &mut Plan, percent: u8, sizes: &Arc<Sizes>) -> 
     Ok(())
 }
 
-/// A stream with the hop-by-hop header behind its header `at`. What varies behind it moves along.
+/// A stream with the hop-by-hop header after its header `at`. Variable fields behind it move along.
 fn with_header(stream: &StreamPlan, at: usize) -> StreamPlan {
     let mut packet = PacketSpec::clone(&stream.packet);
     let options = Header::new(&IPV6_PADN).with_bytes("data", &[0; 4]);

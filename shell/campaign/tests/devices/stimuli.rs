@@ -1,4 +1,4 @@
-//! What trials with attributes really send, and that methods still find what they should, over a model router.
+//! Packets really sent by trials with attributes, and methods' results with them, over a model router.
 
 use crate::world::{Device, Sent, Simulated, campaign, run};
 use methods::{Attributes, Findings, Modifier};

@@ -12,12 +12,12 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use units::{Nanos, Pps};
 
-/// What lies between the ports.
+/// Device between the ports.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Device {
-    /// A router that forwards so many packets per second, and has the networks of the ports' addresses.
+    /// A router that forwards this number of packets per second, and has the networks of the ports' addresses.
     Router(Pps),
-    /// A switch whose table holds so many addresses.
+    /// A switch whose table holds this number of addresses.
     Switch(usize),
 }
 
@@ -27,7 +27,7 @@ pub(crate) type Sent = Arc<Mutex<Vec<(usize, Vec<u8>)>>>;
 /// Runs trials in virtual time.
 pub(crate) struct Simulated {
     device: Device,
-    /// What the last trial sent, if it is to be kept.
+    /// Packets sent by the last trial, if recorded.
     pub sent: Option<Sent>,
 }
 
@@ -102,7 +102,7 @@ impl Tester for Simulated {
     }
 }
 
-/// Keeps what came of the trials.
+/// Records the outcomes of trials.
 #[derive(Default)]
 pub(crate) struct Kept(pub Vec<(TrialRequest, TrialOutcome)>);
 

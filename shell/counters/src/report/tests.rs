@@ -22,7 +22,7 @@ fn at(s: u64) -> Reading {
     }
 }
 
-/// A hop that took in and let out so many packets, each way.
+/// A hop with these numbers of packets received and sent, each way.
 fn hop(name: &str, forward: (u64, u64), backward: (u64, u64), drops: &[(Source, &str, u64)]) -> Record {
     let mut after = at(10);
     after.inside = interface(50 + forward.0, 60 + backward.1, 64);
@@ -379,7 +379,7 @@ proptest! {
         prop_assert!(sum <= sent - flowing);
     }
 
-    /// Whatever counters say, there is a report, and it explains no more than was lost.
+    /// For any counter values there is a report, and it explains no more than was lost.
     #[test]
     fn any_readings_make_a_report(
         figures in proptest::collection::vec((any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>(), any::<u32>()), 1..5),

@@ -107,7 +107,7 @@ pub enum GenerateError {
         syntax: Syntax,
         /// The request.
         what: &'static str,
-        /// What to use in its paths.
+        /// Replacement in its paths.
         instead: &'static str,
     },
     /// Not a prefix.

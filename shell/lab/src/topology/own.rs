@@ -6,7 +6,7 @@ use super::{LabPaths, Parameters};
 use crate::LabError;
 use crate::design::{Design, Namespace};
 
-/// The file that says that the device is up.
+/// Name of the file that marks the device as up.
 const READY: &str = "ready";
 
 /// A router of the user's between the tester's two ports.

@@ -8,7 +8,7 @@ use units::{FrameLen, Load, Nanos, Pps};
 /// Parameters of a topology. `None` is the topology's default.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameters {
-    /// Routes beyond those of the networks themselves.
+    /// Routes in addition to the networks' own.
     pub routes: Option<u32>,
     /// Rules, of which the last permit the traffic.
     pub rules: Option<u32>,

@@ -16,8 +16,8 @@ pub(super) struct Port<'a> {
     pub(super) speed: &'static str,
 }
 
-/// Declared speed of a veth pair, which has none of its own. The kernel forwards part of it and the tester sends nearly
-/// as much, so percentages of it are fine enough.
+/// Declared speed of a veth pair, which has none. The kernel forwards part of it and the tester sends nearly as much,
+/// so percentages of it are fine enough.
 pub(super) const VETH: &str = "1Gbps";
 /// Declared speed of shared memory.
 pub(super) const SHARED_MEMORY: &str = "10Gbps";

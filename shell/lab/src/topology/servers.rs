@@ -1,4 +1,4 @@
-//! Web servers. The client runs in a namespace of its own; a port of the tester is connected to the server, too.
+//! Web servers. The client runs in a separate namespace; a port of the tester is connected to the server, too.
 
 use super::profiles::device;
 use super::{LabPaths, Parameters};
@@ -43,7 +43,7 @@ http {{
     )
 }
 
-/// Sizes of objects that session tests ask for: those of RFC 9411, and of HTTP transactions in steps.
+/// Object sizes of session tests: from RFC 9411, and for HTTP transactions in steps.
 const OBJECTS: &str = "64 256 512 1024 2048 4096 16384 65536 262144";
 
 /// A profile of clients of ours before a real web server at 10.0.0.1.

@@ -86,7 +86,8 @@ impl Side {
         bytes[2..].iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().join(":")
     }
 
-    /// Table 0: answers ARP and pings to the router's address, learns neighbours from their ARP, takes packets to its MAC.
+    /// Table 0: replies to ARP and pings to the router's address, learns neighbours from their ARP, takes packets to
+    /// its MAC.
     ///
     /// A neighbour is a flow of table 3: of packets to its address, which is in register 0 there.
     fn inbound(&self) -> String {

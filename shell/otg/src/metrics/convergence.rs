@@ -1,7 +1,7 @@
 //! The `convergence` metrics: how long flows were interrupted, and since which event of the control plane.
 //!
-//! Flows are watched for outages by the run. Events of the control plane are what clients have asked for: routes withdrawn or
-//! advertised, links set down or up.
+//! The run watches flows for outages. Control-plane events are the clients' requests: routes withdrawn or advertised,
+//! links set down or up.
 
 use super::{MetricsInput, decimal, unknown};
 use crate::node::Node;
@@ -9,14 +9,14 @@ use crate::translate::FlowPlan;
 use result::OutageResult;
 use serde_json::{Map, Value, json};
 
-/// What a client has asked of the control plane.
+/// A client's control-plane request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ControlEvent {
-    /// What happened.
+    /// Kind of event.
     pub kind: ControlEventKind,
     /// The model's name of the range of routes, or of the port.
     pub source: String,
-    /// When it was asked, s since the start of traffic.
+    /// Time of the request, s since the start of traffic.
     pub begin_s: f64,
     /// When it was done.
     pub end_s: f64,

@@ -1,7 +1,7 @@
 //! BGP peers of devices and their ranges of routes.
 //!
-//! In the model a peer says its own AS number and whether the session is internal. The other side of an external session may be any
-//! other AS.
+//! In the model a peer defines its own AS number and whether the session is internal. The other side of an external
+//! session may be any other AS.
 
 use super::ranges::{self, Span};
 use super::{PeerPlan, RoutesPlan};
@@ -36,7 +36,7 @@ pub(super) fn document(peers: &[Peer]) -> Option<BgpDoc> {
 }
 
 impl Peer {
-    /// The same, spoken for by a host of its port.
+    /// The same, with a host of its port as speaker.
     pub(super) fn of_host(mut self, host: Option<String>) -> Self {
         self.document.host = host.map(Name);
         self

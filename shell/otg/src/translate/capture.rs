@@ -88,8 +88,8 @@ fn custom(node: &Node<'_>) -> String {
     condition.unwrap_or_else(|| "ether[0] >= 0".to_owned())
 }
 
-/// The value of a field of so many bits and the mask of what counts: without a mask, or with one of zero, which is the model's default,
-/// all of it. None without a value.
+/// The value of a field of this number of bits and the mask of significant bits: without a mask, or with one of zero,
+/// which is the model's default, all of it. None without a value.
 fn compared(field: &Node<'_>, bits: u32) -> Option<(u128, u128)> {
     let (value, mask) = (field.bits("value"), field.bits("mask"));
     let all = u128::MAX >> (128 - bits);

@@ -7,9 +7,9 @@ use super::ports::{vlan_type as vlan_type_of, vlans as vlans_of};
 use crate::node::Node;
 use profile::document::{AddressByDoc, DhcpDoc, Dhcpv6Doc, Mac, OneOrMany, PortDoc, VlanId, VlanType};
 
-/// What a profile calls all clients of a port.
+/// Name of all clients of a port in a profile.
 pub(super) const ALL: &str = "dhcp";
-/// Length of the prefixes that are asked for; the model has none.
+/// Length of requested prefixes; the model has none.
 const PREFIX_LEN: u8 = 64;
 
 /// Lists of an Ethernet interface of which a client has one alone.
@@ -25,7 +25,7 @@ pub(super) struct Client {
     asks: Asks,
 }
 
-/// What a client asks for.
+/// Request of a client.
 #[derive(PartialEq)]
 enum Asks {
     V4 { broadcast: bool },

@@ -299,7 +299,7 @@ impl Metrics {
     }
 }
 
-/// The tagged bits of frames as they arrive, of a flow of so many streams.
+/// The tagged bits of received frames, of a flow of this number of streams.
 fn egress(flow: &Node<'_>, packet: &Packet, streams: usize) -> Vec<TaggedBits> {
     let fail = |reason: String| flow.fail_at("egress_packet", reason);
     let tags = Packet::read_egress(flow).map(|egress| egress.tagged_bits()).unwrap_or_default();
@@ -363,8 +363,8 @@ fn receivers(pairs: &[Pair]) -> Vec<usize> {
     all
 }
 
-/// Lets frames between devices count at the ports of all receivers for whom they are the same: those that have the same routes, or
-/// all if the packet says where it goes. Which of them gets one is for the network to decide.
+/// Counts frames between devices at the ports of all receivers for which they are the same: receivers with the same
+/// routes, or all if the packet defines its destination. The network decides which of them gets one.
 fn share_receivers(pairs: &mut [Pair], ports: &Ports, absent: &Absent) {
     let is_written = absent.header.is_some() && !absent.dst;
     let ends: Vec<(Endpoint, Option<Endpoint>)> = pairs.iter().map(|pair| (pair.from, pair.to)).collect();

@@ -100,7 +100,7 @@ pub(super) fn router(
     Some((Router { plan, document, host: None }, spans))
 }
 
-/// The area of a router; `None` if it is not said, or can't be.
+/// The area of a router; `None` if it is missing or invalid.
 fn area(advanced: &Node<'_>) -> Option<Area> {
     let areas = advanced.texts("area_addresses");
     if areas.len() > 1 {

@@ -24,7 +24,7 @@ pub(super) struct Lag {
     profile_name: String,
 }
 
-/// What a port is in its lag.
+/// Role of a port in its LAG.
 pub(super) struct Member {
     /// Absent in a static lag.
     pub(super) document: Option<LacpDoc>,

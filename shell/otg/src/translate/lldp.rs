@@ -1,13 +1,13 @@
 //! LLDP agents of ports.
 //!
-//! In the model an agent is a port's, not a device's: the port's own host speaks.
+//! In the model an agent belongs to a port, not to a device: the port's own host is the agent.
 
 use super::LldpPlan;
 use crate::node::Node;
 use profile::document::{Duration, Hex, LldpDoc, LldpTlvDoc, Mac};
 use units::Nanos;
 
-/// What profiles put the number of the host for.
+/// Placeholder for the number of the host in profiles.
 const NUMBER: &str = "{n}";
 
 /// An agent in the making.
@@ -33,7 +33,7 @@ pub(super) fn agent(node: &Node<'_>, port: &str) -> Agent {
     Agent { plan: LldpPlan { name, path }, document }
 }
 
-/// The chassis; without an address of its own it is the port's.
+/// The chassis; without an address it is the port's.
 fn chassis(node: &Node<'_>) -> Option<String> {
     match node.choice() {
         "interface_name_subtype" => Some(format!("interface:{}", text(node, "interface_name_subtype"))),
@@ -47,7 +47,7 @@ fn chassis(node: &Node<'_>) -> Option<String> {
     }
 }
 
-/// The port; if nobody says what it is called, by its name in the configuration.
+/// The port identifier; by default, its name in the configuration.
 fn port_id(node: &Node<'_>, port: &str) -> String {
     match node.choice() {
         "mac_address_subtype" => {
@@ -65,7 +65,7 @@ fn given(node: &Node<'_>, auto: &str) -> String {
     if is_given { text(node, "value") } else { auto.to_owned() }
 }
 
-/// A text that is said as it is.
+/// A text used unchanged.
 fn text(node: &Node<'_>, field: &str) -> String {
     let text = node.text(field);
     if text.is_empty() {

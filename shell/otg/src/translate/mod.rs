@@ -58,7 +58,7 @@ pub struct Translation {
 /// Which events are noted, for `convergence` metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct EventsPlan {
-    /// Whether those of the control plane are.
+    /// Whether control-plane events are recorded.
     pub control: bool,
     /// The share of a flow's frames, in percent, below which it is interrupted; `None` if flows are not watched.
     pub threshold: Option<f64>,
@@ -75,7 +75,7 @@ pub struct PortPlan {
     pub location: String,
     /// The device there.
     pub device: String,
-    /// Layer-1 speed as the configuration says, bit/s.
+    /// Layer-1 speed in the configuration, bit/s.
     pub speed_bps: Option<u64>,
     /// Its capture.
     pub capture: Option<CapturePlan>,
@@ -110,7 +110,7 @@ pub struct PeerPlan {
     pub routes: Vec<RoutesPlan>,
 }
 
-/// Which protocol a router speaks.
+/// Protocol of a router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Igp {
     /// IS-IS.
@@ -129,7 +129,7 @@ impl Igp {
 /// An IS-IS or OSPF router behind its port.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RouterPlan {
-    /// What it speaks.
+    /// Protocol.
     pub igp: Igp,
     /// Its name in the model.
     pub name: String,
@@ -312,8 +312,8 @@ pub fn translate(config: &Value) -> Result<Translation, Errors> {
     translate_at(config, &str::to_owned)
 }
 
-/// Translates a configuration; `device` says which device is at a location. Returns all errors: first parts that are not
-/// supported, then what is wrong with the others, which may refer to those.
+/// Translates a configuration; `device` returns the device at a location. Returns all errors: first parts that are not
+/// supported, then errors in the others, which may refer to the former.
 pub fn translate_at(config: &Value, device: &dyn Fn(&str) -> String) -> Result<Translation, Errors> {
     let validation = |errors| Errors { kind: ErrorKind::Validation, errors };
     let config_message = message("Config");
@@ -414,7 +414,8 @@ impl Translation {
         self.ports.iter().filter_map(|port| Some((port, port.lldp.as_ref()?)))
     }
 
-    /// Bits per second of the links where a flow is received, if all are the same; `link` says those that the configuration does not.
+    /// Bits per second of the links where a flow is received, if all are the same; `link` returns the ones missing in
+    /// the configuration.
     pub fn rx_speed(&self, flow: &FlowPlan, link: &dyn Fn(usize) -> Option<u64>) -> Option<u64> {
         let ports = self.ports.iter().enumerate().filter(|(_, port)| flow.rx_ports.contains(&port.name));
         let mut speeds = ports.map(|(index, port)| port.speed_bps.or_else(|| link(index)));
@@ -422,7 +423,8 @@ impl Translation {
         speeds.all(|speed| speed == Some(first)).then_some(first)
     }
 
-    /// Warnings of flows whose latency can't be told without the time of a frame on the link; `link` says speeds of ports, bit/s.
+    /// Warnings of flows whose latency can't be computed without the time of a frame on the link; `link` returns speeds
+    /// of ports, bit/s.
     pub fn cut_through_warnings(&self, link: &dyn Fn(usize) -> Option<u64>) -> Vec<String> {
         let flows = self.flows.iter().enumerate();
         let unknown = flows.filter(|(_, flow)| flow.cut_through && self.rx_speed(flow, link).is_none());
@@ -465,7 +467,7 @@ impl Translation {
         if self.ports.is_empty() || idle { Ok(()) } else { self.plan().map(|_| ()) }
     }
 
-    /// Whether a flow's streams may join a run that goes on.
+    /// Whether a flow's streams may join an active run.
     pub fn may_join(&self, flow: usize) -> bool {
         let is_its =
             |stream: &&StreamDoc| self.flows[flow].streams.iter().any(|own| own.name == stream.name.0);
@@ -475,8 +477,8 @@ impl Translation {
         !self.profile.streams.iter().filter(is_its).any(stays)
     }
 
-    /// The configuration with other streams for these flows, and the profile of those streams: they join a run that goes on, in
-    /// which names are given once.
+    /// The configuration with other streams for these flows, and the profile of those streams: they join an active run,
+    /// in which names are used once.
     pub fn anew(&self, flows: &[usize]) -> (Self, Document) {
         let mut next = Self { repeats: self.repeats + 1, ..self.clone() };
         let mut names = BTreeMap::new();
@@ -573,7 +575,7 @@ impl Translation {
         named + rest
     }
 
-    /// What a word of the profile is called in the configuration.
+    /// Name in the configuration of a name in the profile.
     fn name_of(&self, word: &str, port: Option<usize>) -> Option<&str> {
         if let Some(port) = self.ports.iter().find(|port| port.key == word) {
             return Some(&port.name);

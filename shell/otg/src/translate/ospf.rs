@@ -22,7 +22,8 @@ pub(super) fn document(routers: &[Router<OspfRouterDoc>]) -> Option<OspfDoc> {
     Some(OspfDoc { keep, ..OspfDoc::new(routers.iter().map(documents).collect()) })
 }
 
-/// Reads the router number `number` of all, with the only interface it has, which has this MTU if it says one; and what its routes span.
+/// Reads the router number `number` of all, with the only interface it has, which has this MTU if it sets one; and the
+/// spans of its routes.
 pub(super) fn router(
     node: &Node<'_>,
     interface: &Node<'_>,
@@ -120,7 +121,7 @@ fn seconds(seconds: u64) -> Duration {
     Duration(Nanos::from_secs(seconds))
 }
 
-/// Reads times that have no effect: how updates are paced is the port's, and one is sent again as RFC 2328 says.
+/// Reads times that have no effect: updates are paced by the port, and retransmitted as in RFC 2328.
 fn paced(node: &Node<'_>, times: &[&str]) {
     for time in times {
         node.whole(time);
@@ -190,7 +191,8 @@ fn keys(node: &Node<'_>) -> (Option<String>, Option<OspfMd5Doc>) {
     (None, Some(md5))
 }
 
-/// What the router says that it can. The area takes external routes in any case; whether the router is at a border follows from its routes.
+/// Announced capabilities of the router. The area accepts external routes in any case; whether the router is a border
+/// router follows from its routes.
 fn capabilities(node: &Node<'_>, routes: &[OspfRoutesDoc]) {
     node.flag("e_bit");
     for bit in ["t_bit", "mc_bit", "np_bit", "ea_bit", "dc_bit", "o_bit", "unused_bit"] {

@@ -29,7 +29,7 @@ pub(super) struct Ports {
     /// Devices without an interface.
     bare: Vec<String>,
     lags: Vec<Lag>,
-    /// What ranges of routes span, by the number that an end of a flow has.
+    /// Spans of ranges of routes, by the number that an end of a flow has.
     pub(super) spans: Vec<Vec<Span>>,
     /// Their names in the profile.
     pub(super) ranges: Vec<String>,
@@ -64,7 +64,7 @@ struct Host {
     vlan_type: Option<VlanType>,
     addresses: Vec<IpPrefix>,
     gateways: Vec<Ip>,
-    /// Hardware addresses of gateways that are not to be asked.
+    /// Hardware addresses of gateways that are not resolved.
     gateway_macs: Vec<(Ip, Mac)>,
     interface: Interface,
 }
@@ -145,8 +145,8 @@ impl Ports {
         Ok(first)
     }
 
-    /// The name, in the profile, of the host at an end of a flow; `None` if the packet says whose it is. What is sent between
-    /// ports is no device's, unless it is to be resolved.
+    /// The name, in the profile, of the host at an end of a flow; `None` if the packet defines the addresses. Packets
+    /// between ports belong to no device, unless their next hop must be resolved.
     pub(super) fn host_key(&self, at: Endpoint, is_resolved: bool) -> Option<String> {
         let hosts = &self.sides[at.port].hosts;
         if at.client.is_some() {
@@ -168,7 +168,7 @@ impl Ports {
         format!("port{port}")
     }
 
-    /// Bits per second of its link, if the configuration says it.
+    /// Bits per second of its link, if the configuration sets it.
     pub(super) fn speed(&self, port: usize) -> Option<u64> {
         self.sides[port].speed
     }
@@ -290,7 +290,7 @@ impl Ports {
         }
     }
 
-    /// The IS-IS or OSPF router of a device; `id` is its identifier where that is not said with the router.
+    /// The IS-IS or OSPF router of a device; `id` is its identifier if it is not set with the router.
     fn router(&mut self, igp: Igp, node: &Node<'_>, id: Option<&Node<'_>>) {
         let interfaces = node.items("interfaces");
         let Some((interface, others)) = interfaces.split_first() else {
@@ -455,7 +455,7 @@ impl Ports {
         self.sides.iter().enumerate().map(|(port, side)| (self.key(port), side.document()))
     }
 
-    /// What is told of them.
+    /// Resulting plans.
     pub(super) fn plans(self) -> (Vec<LagPlan>, Vec<PortPlan>) {
         let keys: Vec<String> = (0..self.sides.len()).map(|port| self.key(port)).collect();
         let plan = |(side, key): (Side, String)| PortPlan {

@@ -232,7 +232,7 @@ fn devices_are_the_hosts_of_their_ports() {
     assert_eq!(errors(&config), wanted);
 }
 
-/// Clients of DHCPv6 on a port ask for the same, and are those of the profile.
+/// DHCPv6 clients on a port have the same requests, and are the profile's.
 #[test]
 fn dhcpv6_clients() {
     let device = |number: u8, asks: Value| {

@@ -17,7 +17,7 @@ const LENGTHS_MAX: u64 = 16_000;
 
 /// A flow's frame lengths.
 pub(super) struct Sizes {
-    /// As a profile says it.
+    /// In the form of a profile.
     pub(super) document: SizesDoc,
     /// The length, if all frames have the same.
     pub(super) one: Option<FrameLen>,
@@ -154,7 +154,7 @@ fn weights(node: &Node<'_>, least: FrameLen) -> Sizes {
     }
 }
 
-/// Reads a flow's rate. Bit rates are those of layer 1: the model's count preamble and gap.
+/// Reads a flow's rate. Bit rates refer to layer 1: the model's count preamble and gap.
 pub(super) fn rate(flow: &Node<'_>) -> Load {
     let node = flow.child("rate");
     let choice = node.choice();
@@ -188,7 +188,7 @@ fn part(rate: Load, parts: u64) -> Load {
     }
 }
 
-/// The rate of one of `parts` equal streams, as a profile says it.
+/// The rate of one of `parts` equal streams, in the form of a profile.
 pub(super) fn stream_rate(rate: Load, parts: u64) -> StreamRate {
     StreamRate(LoadPer { load: part(rate, parts), flow: false })
 }
@@ -211,9 +211,9 @@ pub(super) fn nanos(ns: f64) -> Nanos {
 /// How long a flow is sent.
 #[derive(Default)]
 pub(super) struct Duration {
-    /// Count of packets of all its streams together that the profile says.
+    /// Count of packets of all its streams together in the profile.
     pub(super) packets: Option<u64>,
-    /// Packets after which it has ended, said by the profile in whichever way.
+    /// Number of packets after which it has ended, in any form of the profile.
     pub(super) in_all: Option<u64>,
     /// For how long it is sent, its delay included, s, if that ends it.
     pub(super) ends_at_s: Option<f64>,
@@ -225,11 +225,11 @@ pub(super) struct Duration {
     pub(super) pattern: PatternDoc,
 }
 
-/// What of a flow its duration depends on.
+/// Parts of a flow that its duration depends on.
 pub(super) struct Given {
     pub(super) rate: Load,
     pub(super) size: Option<FrameLen>,
-    /// Bits per second of the link, if the configuration says it.
+    /// Bits per second of the link, if the configuration sets it.
     pub(super) speed: Option<u64>,
     /// Equal streams that the flow is split into.
     pub(super) parts: u64,
@@ -260,7 +260,7 @@ impl Duration {
         duration
     }
 
-    /// So many seconds, however many packets that are.
+    /// A fixed duration in seconds, for any number of packets.
     fn fix_seconds(&mut self, seconds: f64) {
         self.time = Some(nanos(seconds * 1e9).max(Nanos(1)));
         self.ends_at_s = Some(self.delay_ns / 1e9 + seconds);
@@ -298,7 +298,7 @@ fn bursts(node: &Node<'_>, given: &Given) -> Duration {
     duration
 }
 
-/// Nanoseconds of a delay or gap; bytes are those of the link, whose speed the configuration must say.
+/// Nanoseconds of a delay or gap; bytes are counted on the link, whose speed the configuration must set.
 fn span(node: &Node<'_>, speed: Option<u64>) -> f64 {
     match node.choice() {
         "nanoseconds" => node.real("nanoseconds"),

@@ -13,7 +13,7 @@ pub(crate) enum Scale {
     Percentile,
 }
 
-/// An axis: what it says and how.
+/// An axis: title, scale and format.
 pub(crate) struct Axis {
     pub(crate) title: String,
     pub(crate) scale: Scale,

@@ -18,13 +18,14 @@ pub(crate) struct Bar {
     pub(crate) limit: Option<f64>,
     /// Between which values it lies.
     pub(crate) interval: Option<(f64, f64)>,
-    /// What to write behind it.
+    /// Text after it.
     pub(crate) text: String,
     /// Which colour.
     pub(crate) series: usize,
 }
 
-/// Bars one below the other, each on the scale of the longest; `None` without bars. `names` are those of the colours.
+/// Bars one below the other, each on the scale of the longest; `None` without bars. `names` are the names of the
+/// colours.
 pub(crate) fn bars(id: &str, title: &str, bars: &[Bar], names: &[String]) -> Option<Markup> {
     let ends = |bar: &Bar| [Some(bar.value), bar.limit, bar.interval.map(|(_, high)| high)];
     let most = bars.iter().flat_map(ends).flatten().fold(0.0, f64::max);

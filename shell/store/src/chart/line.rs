@@ -4,7 +4,7 @@ use super::axis::{Fitted, Tick};
 use super::{Axis, Explained, SERIES_MAX, TEXT, WIDTH, figure, legend, marker, px, width};
 use maud::{Markup, html};
 
-/// Height of a plot that has a drawing of its own, with the room for its titles.
+/// Height of a plot in a separate drawing, with the room for its titles.
 const HEIGHT: f64 = 320.0;
 const TOP: f64 = 30.0;
 const BOTTOM: f64 = 46.0;
@@ -20,7 +20,7 @@ const MARKS_MAX: usize = 40;
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Series {
     pub(crate) name: String,
-    /// What the line goes through.
+    /// Points of the line.
     pub(crate) points: Vec<(f64, f64)>,
     /// Single trials around the line.
     pub(crate) singles: Vec<(f64, f64)>,
@@ -73,8 +73,8 @@ impl Frame<'_> {
     }
 }
 
-/// A chart of series; `None` if no point has a place on the axes. Of more series than can be told apart the first are
-/// drawn.
+/// A chart of series; `None` if no point has a place on the axes. Of more series than can be distinguished the first
+/// are drawn.
 pub(crate) fn lines(id: &str, title: &str, x: &Axis, y: &Axis, series: &[Series]) -> Option<Markup> {
     lines_over(id, title, x, y, series, &[])
 }

@@ -22,7 +22,7 @@ const WIDTH: f64 = 720.0;
 const CHARACTER: f64 = 7.2;
 /// Height of a line of text.
 const TEXT: f64 = 16.0;
-/// As many series as can be told apart.
+/// Maximum number of distinguishable series.
 pub(crate) const SERIES_MAX: usize = 8;
 
 /// A position, short.
@@ -65,7 +65,7 @@ fn marker(index: usize, x: f64, y: f64, about: &str) -> Markup {
     html! { path class=(class) d=(path) { @if !about.is_empty() { title { (about) } } } }
 }
 
-/// What a legend explains besides the names of the series.
+/// Legend entries besides the names of the series.
 struct Explained<'a> {
     singles: bool,
     disturbed: bool,
@@ -73,8 +73,8 @@ struct Explained<'a> {
     marks: Vec<&'a str>,
 }
 
-/// Names of series, each with the number of its colour, dash and marker, and what else is drawn. Nothing if there is nothing
-/// to tell apart.
+/// Names of series, each with the number of its colour, dash and marker, and other drawn elements. Nothing if there is
+/// nothing to distinguish.
 fn legend(names: &[(usize, &str)], more: &Explained<'_>) -> Markup {
     let named = names.iter().any(|(_, name)| !name.is_empty());
     html! {

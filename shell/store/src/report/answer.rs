@@ -1,4 +1,4 @@
-//! What a reader wants to know first: the answer in plain words, and whether to believe it.
+//! Summary for the reader: the result in plain words, and whether to trust it.
 
 use super::front::{self, Band};
 use super::words;
@@ -55,7 +55,7 @@ pub(super) fn answer(loaded: &Loaded) -> Markup {
     }
 }
 
-/// What the goals on the page mean.
+/// Meanings of the goals on the page.
 pub(super) fn terms(loaded: &Loaded) -> Option<Markup> {
     let mut defined: Vec<(String, &str)> = Vec::new();
     for goal in loaded.findings.iter().map(|finding| finding.goal.as_str()) {

@@ -72,7 +72,7 @@ pub(super) fn throughput(loaded: &Loaded) -> Option<Markup> {
     bars("c-throughput", "Rates found and the theoretical maximum", &drawn, &names)
 }
 
-/// What a trial was offered: as a share of the line rate if `share`, or in packets/s.
+/// Offered load of a trial: as a share of the line rate if `share`, or in packets/s.
 pub(super) fn load(trial: &TrialRow, share: bool) -> Option<f64> {
     let offered = trial.figures.offered_pps?;
     if share { Some(offered / trial.line_pps.filter(|line| *line > 0.0)?) } else { Some(offered) }
@@ -82,7 +82,7 @@ pub(super) fn load(trial: &TrialRow, share: bool) -> Option<f64> {
 const SAME_LOAD: f64 = 2e-4;
 
 /// A figure over the load: a line through the medians, and the single trials where several had the same load. Trials in
-/// which the tester was disturbed are marked; those of them that are not valid do not count for the line.
+/// which the tester was disturbed are marked; invalid ones do not count for the line.
 pub(super) fn curve(trials: &[&TrialRow], load: impl Fn(&TrialRow) -> Option<f64>, of: Of) -> Series {
     let point = |trial: &TrialRow| Some((load(trial)?, of(&trial.figures)?));
     let mut all: Vec<(f64, f64)> =
@@ -115,8 +115,8 @@ pub(super) fn is_curve(series: &Series) -> bool {
     series.points.len() > 1 || series.points.len() + series.disturbed.len() > 2
 }
 
-/// Trials whose figures say something about the device at a load, and those that would if the tester had not been
-/// disturbed. Bursts do not. Trials that narrow a search give way to those that count.
+/// Trials whose figures are evidence about the device at a load, and the ones that would be if the tester had not been
+/// disturbed. Bursts are not. Trials that narrow a search give way to trials that count.
 pub(super) fn meaningful(loaded: &Loaded) -> Vec<&TrialRow> {
     let usable = |t: &&TrialRow| {
         t.counts()
@@ -267,7 +267,7 @@ struct SessionLoad<'a> {
     unit: &'a str,
     trials: Vec<&'a TrialRow>,
     frames: Vec<&'a str>,
-    /// What the load is, and how it is written.
+    /// Name and format of the load.
     what: &'static str,
     format: fn(f64) -> String,
 }
@@ -319,7 +319,7 @@ impl<'a> SessionLoad<'a> {
         all
     }
 
-    /// What was reached of the load, and how it is written.
+    /// Reached value of the load, and its format.
     fn reached(&self) -> (Of, fn(f64) -> String) {
         match self.unit {
             "times" => (|f| f.goodput_bps, |value| quantity(value, "bps")),
@@ -331,7 +331,7 @@ impl<'a> SessionLoad<'a> {
     }
 }
 
-/// Failures, what was reached and how long it took, over the load that trials of sessions asked for.
+/// Failures, reached values and times, over the requested load of session trials.
 pub(super) fn sessions_over_load(loaded: &Loaded) -> Option<Markup> {
     let of_unit = |(number, load): (usize, &SessionLoad<'_>)| {
         let (reached, format) = load.reached();
@@ -395,7 +395,7 @@ pub(super) fn more_over_session_load(loaded: &Loaded) -> Option<Markup> {
     all(SessionLoad::all(loaded).iter().enumerate().map(of_unit))
 }
 
-/// What devices along the path received and sent, by their counters, while trials ran; the last trials first.
+/// Packets received and sent by devices along the path, by their counters, while trials ran; the last trials first.
 pub(super) fn path_over_time(loaded: &Loaded) -> Option<Markup> {
     let trials = loaded.trials.iter().zip(&loaded.results).rev();
     let charts: Vec<Markup> = trials
@@ -423,7 +423,7 @@ fn path_rates(loaded: &Loaded, trial: &TrialRow, path: &Value) -> Option<Markup>
     })
 }
 
-/// What the devices of a path received and sent, and below it what they dropped.
+/// Packets received and sent by the devices of a path, and below them their drops.
 pub(super) fn packets_of_hops(id: &str, path: &Value) -> Option<Markup> {
     let samples = Vec::<Sample>::deserialize(path.get("samples")?).ok()?;
     let mut hops: Vec<&str> = Vec::new();
@@ -473,7 +473,7 @@ fn failed_ratio(f: &Figures) -> Option<f64> {
     Some(f.sessions_failed? / f.sessions_attempted.filter(|n| *n > 0.0)?)
 }
 
-/// What a percentile plot is drawn from.
+/// Input of a percentile plot.
 pub(super) struct Quantiles {
     /// Shares of the packets and their delays, from the fastest packet on.
     known: [(f64, Option<f64>); 7],
@@ -508,7 +508,7 @@ impl Quantiles {
         Self { known: std::array::from_fn(|index| (SHARES[index], known[index])), max, samples }
     }
 
-    /// The points of the plot: quantiles that enough samples stand behind.
+    /// The points of the plot: quantiles with enough samples.
     pub(super) fn points(&self) -> Vec<(f64, f64)> {
         let samples = self.samples.unwrap_or(f64::INFINITY);
         let has = |q: f64| q < 0.9 || (1.0 - q) * samples >= 1.0 - 1e-9;
@@ -524,7 +524,7 @@ impl Quantiles {
     }
 }
 
-/// A percentile plot of packets or of sessions: `of` says which.
+/// A percentile plot of packets or of sessions: `of` selects which.
 pub(super) fn percentile_chart(id: &str, title: &str, of: &str, series: &[Series]) -> Option<Markup> {
     let x = Axis { title: format!("share of the {of}"), scale: Scale::Percentile, format: quantile };
     let values = series.iter().flat_map(|one| one.points.iter().map(|point| point.1));
@@ -754,7 +754,7 @@ fn figures(interval: IntervalDocument) -> (f64, Figures) {
     (at_s, Figures::new(&rows))
 }
 
-/// What a campaign found in a unit, by frame and goal.
+/// Findings of a campaign in a unit, by frame and goal.
 pub(super) fn rates_found(loaded: &Loaded) -> Vec<Finding> {
     answers(&loaded.findings, &loaded.trials).into_iter().filter(|finding| finding.unit == "pps").collect()
 }

@@ -17,7 +17,7 @@ const ROWS_MAX: usize = 32;
 /// Criteria listed in the band; all are in their table.
 const CRITERIA_MAX: usize = 6;
 
-/// Whether what was asked holds, in words.
+/// Outcome, in words.
 pub(super) struct Band {
     pub(super) mood: Mood,
     pub(super) word: &'static str,
@@ -30,7 +30,7 @@ impl Band {
         Self { mood, word, cause, remedy: remedy.map(str::to_owned) }
     }
 
-    /// Of a single run: what it was asked decides. Of a method: whether it found what it looked for.
+    /// For a single run, decided by its criteria. For a method: whether it found a result.
     pub(super) fn of(loaded: &Loaded) -> Self {
         match loaded.only().filter(|_| loaded.method_results.is_empty()) {
             Some(document) => Self::of_run(loaded, &document),
@@ -154,7 +154,7 @@ fn criterion(one: &CriterionResult) -> Markup {
     }
 }
 
-/// What came of a criterion: a class of the style sheet, and a word with its sign.
+/// Outcome of a criterion: a class of the style sheet, and a word with its sign.
 pub(super) fn outcome(one: &CriterionResult) -> (&'static str, &'static str) {
     match one.outcome() {
         Outcome::Met => ("good", "✓ met"),
@@ -233,7 +233,7 @@ pub(super) fn tiles(loaded: &Loaded) -> Option<Markup> {
     })
 }
 
-/// How far the figure at a path of any stream or entry can be trusted, if not as it stands.
+/// How far the figure at a path of any stream or entry can be trusted, if it does not hold.
 fn doubt<'a>(
     document: &ResultDocument,
     mut names: impl Iterator<Item = &'a String>,
@@ -426,7 +426,7 @@ pub(super) fn matrix(loaded: &Loaded) -> Option<Markup> {
     table("What was found; bounds below each value", &columns)
 }
 
-/// What the rows of findings are: frame lengths, or whatever else a method tested one by one.
+/// Kind of the rows of findings: frame lengths, or other items that a method tested one by one.
 pub(super) fn first_column(findings: &[Finding]) -> &'static str {
     let is_mix = |frame: &str| frame.to_ascii_lowercase().contains("imix");
     match findings.iter().any(|finding| finding.frame_bytes.is_some() || is_mix(&finding.frame)) {

@@ -36,7 +36,7 @@ pub(super) fn facts(loaded: &Loaded) -> Vec<(String, String)> {
     all
 }
 
-/// What a word of a command names.
+/// Kind of file named by a word of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum FileKind {
     Profile,

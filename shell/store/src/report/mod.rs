@@ -1,7 +1,7 @@
 //! Report pages: one HTML file each, with everything in it; nothing is loaded, no script runs.
 //!
-//! Every text that comes from a user is escaped by the template; the only raw text is the style sheet. A content
-//! security policy forbids scripts and the network besides. What was not measured has no row, no column and no chart.
+//! The template escapes every text that comes from a user; the only raw text is the style sheet. A content security
+//! policy also forbids scripts and the network. Figures that were not measured have no row, no column and no chart.
 
 mod answer;
 mod curves;
@@ -40,7 +40,8 @@ impl Section {
     }
 }
 
-/// The report of a campaign, or of a single run ([`Loaded::single`]): the answer, the curves, and everything else folded.
+/// The report of a campaign, or of a single run ([`Loaded::single`]): the result, the curves, and everything else
+/// folded.
 pub fn campaign(loaded: &Loaded) -> String {
     let campaign = &loaded.campaign;
     let more_over_load = both(curves::variation_over_load(loaded), curves::more_over_session_load(loaded));

@@ -12,7 +12,7 @@ use crate::{Cell, Comparison, Loaded, Matrix, Summary, TrialRow, compare, percen
 use maud::{Markup, html};
 use units::signed_percent;
 
-/// Frame lengths that have charts of their own.
+/// Number of frame lengths with separate charts.
 const CHARTS_MAX: usize = 8;
 
 /// The report of several campaigns side by side; the first is what the others are compared with. `down` and `across`

@@ -15,7 +15,7 @@ use units::whole as count;
 
 /// Rows of streams shown; all are in the export.
 const STREAMS_MAX: usize = 200;
-/// A method's own figures that stand side by side.
+/// Number of a method's own figures side by side.
 const ACROSS_MAX: usize = 10;
 /// Rows of trials shown.
 const TRIALS_MAX: usize = 2_000;
@@ -80,7 +80,7 @@ pub(super) fn table(caption: &str, columns: &[Column]) -> Option<Markup> {
     })
 }
 
-/// What the method found, a row for each frame length and goal, and its own rows.
+/// Findings of the method, a row for each frame length and goal, and its own rows.
 pub(super) fn findings(loaded: &Loaded) -> Option<Markup> {
     let rows = &loaded.findings[..];
     let value = |of: fn(&Finding) -> Option<f64>| move |f: &Finding| Some(quantity(of(f)?, &f.unit));
@@ -540,7 +540,7 @@ fn variation_by_trial(rows: &[TrialRow]) -> Option<Markup> {
     )
 }
 
-/// What each trial asked of sessions, and what came of it.
+/// Requested sessions of each trial, and their outcome.
 fn sessions_by_trial(rows: &[TrialRow]) -> Option<Markup> {
     let rows: Vec<&TrialRow> = rows.iter().filter(|t| t.figures.sessions_attempted.is_some()).collect();
     let whole = |of: fn(&TrialRow) -> Option<f64>| move |t: &&TrialRow| of(t).map(count);

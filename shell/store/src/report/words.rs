@@ -1,4 +1,4 @@
-//! What goals are called and what they mean, in the words of the RFCs.
+//! Names and meanings of goals, in the words of the RFCs.
 
 use crate::{Finding, percent, quantity};
 use methods::GoalMeaning;
@@ -19,7 +19,7 @@ pub(super) fn name(goal: &str) -> String {
     }
 }
 
-/// What a goal means.
+/// Meaning of a goal.
 pub(super) fn definition(goal: &str) -> Option<&'static str> {
     meaning(goal).map(|meaning| meaning.definition)
 }
@@ -33,7 +33,7 @@ fn meaning(goal: &str) -> Option<GoalMeaning> {
     methods::meaning(goal).or_else(|| OF_RUNS.into_iter().find(|meaning| meaning.goal == plain(goal)))
 }
 
-/// A figure of a document in the unit that its name says: `streams.a.latency_ns.p99`, `loss_ratio`.
+/// A figure of a document in the unit of its name: `streams.a.latency_ns.p99`, `loss_ratio`.
 pub fn measured(path: &str, value: f64) -> String {
     let unit = path.rsplit('.').find_map(|name| match name {
         _ if name.ends_with("_ns") || name == "ns" => Some("ns"),

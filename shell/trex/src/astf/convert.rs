@@ -13,7 +13,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// Translates a stateful profile: clients are on the first port, servers on the second; without one they are external.
 ///
 /// # Errors
-/// All that cannot be said, each with its template.
+/// All unsupported parts, each with its template.
 pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Result<Conversion, Errors> {
     let over_ipv6 = options.ipv6.then(|| over_ipv6(profile));
     let profile = over_ipv6.as_ref().unwrap_or(profile);
@@ -78,7 +78,7 @@ pub(crate) fn convert(profile: &Profile, source: &str, options: &Options) -> Res
     Ok(Conversion { text, streams, ports: Vec::new() })
 }
 
-/// A profile whose clients are told to use IPv6.
+/// A profile whose clients are switched to IPv6.
 fn over_ipv6(profile: &Profile) -> Profile {
     let mut profile = profile.clone();
     let ipv6 = profile.c_glob_info.entry("ipv6".to_owned()).or_default();
@@ -95,7 +95,7 @@ fn first_server(profile: &Profile) -> Ipv4Addr {
     servers.min().unwrap_or(Ipv4Addr::LOCALHOST)
 }
 
-/// What becomes of groups of clients.
+/// Note on groups of clients.
 const GROUPS: &str = "A group of clients has a MAC address of its own unless 'src_mac' says one; servers answer to where a frame came from.";
 
 /// Ports; in TRex's simulator with its MAC addresses: both ends have one each, and send to the other's.
@@ -245,7 +245,7 @@ impl Maker<'_> {
         })
     }
 
-    /// The application of a template, and its transport if the application does not say it.
+    /// The application of a template, and its transport if the application does not determine it.
     fn app(&mut self, template: &Template) -> Result<(Option<&'static str>, Node), String> {
         let program = |index: usize| {
             self.profile.program_list.get(index).ok_or_else(|| format!("there is no program {index}"))

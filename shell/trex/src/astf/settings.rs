@@ -5,7 +5,7 @@ use crate::yaml::Node;
 use std::collections::BTreeMap;
 use std::net::Ipv6Addr;
 
-/// What is said of one end.
+/// Settings of one end.
 #[derive(Debug, Default)]
 pub(super) struct End {
     /// Keys of the end: `tcp`, `ip`.
@@ -14,7 +14,7 @@ pub(super) struct End {
     pub ipv6: Option<Ipv6Addr>,
     /// Time in which rates grow, seconds.
     pub ramp_up_s: Option<i64>,
-    /// What has no effect.
+    /// Settings without effect.
     pub notes: Vec<String>,
 }
 
@@ -22,7 +22,7 @@ pub(super) struct End {
 const TTL: u8 = 127;
 
 impl End {
-    /// Gives IPv4 packets TRex's time to live if nothing else is said.
+    /// Gives IPv4 packets TRex's time to live by default.
     pub(super) fn default_ttl(&mut self) {
         let ttl = || ("ttl".to_owned(), Node::text(TTL));
         match self.keys.iter_mut().find(|(key, _)| key == "ip") {
@@ -33,7 +33,7 @@ impl End {
     }
 }
 
-/// One end's settings: those of the template win over those of the profile. `msb` is the setting with its IPv6 prefix.
+/// One end's settings: the template's take precedence over the profile's. `msb` is the setting with its IPv6 prefix.
 pub(super) fn end(profile: &Settings, template: &Settings, msb: &str) -> Result<End, String> {
     let mut all = profile.clone();
     for (section, settings) in template {

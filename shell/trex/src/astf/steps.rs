@@ -19,7 +19,7 @@ pub(super) struct Reader<'a> {
     pub buffers: &'a [Buffer],
     /// Lengths of the datagrams that each waiting step gets.
     pub lengths: BTreeMap<usize, Vec<u64>>,
-    /// Before each answer of a server.
+    /// Delay before each response of a server.
     pub delay: Option<Node>,
     pub notes: Vec<String>,
 }
@@ -35,7 +35,7 @@ enum Part {
 enum Times {
     Endless,
     Count(u64),
-    /// So many seconds.
+    /// This number of seconds.
     For(f64),
 }
 
