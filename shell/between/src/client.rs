@@ -27,12 +27,12 @@ const UNDER_WAY: Duration = Duration::from_millis(500);
 const QUIET: Duration = Duration::from_millis(100);
 /// How long the rest of a block may take.
 const LAST_BLOCK: Duration = Duration::from_secs(5);
-/// How often, and how long in all, a stream of UDP asks to be taken.
+/// Number of connection requests of a UDP stream, and their total time.
 const HELLOS: u32 = 10;
-/// How long a test may go on behind its time before it is ended.
+/// Time after its scheduled end when a test is ended.
 const MOST_LATE: Duration = Duration::from_secs(60);
 
-/// What is to be done.
+/// Parameters of a test.
 #[derive(Debug, Clone)]
 pub struct Order {
     /// Name or address of the server.
@@ -58,14 +58,14 @@ struct Opened {
     cookie: [u8; COOKIE],
 }
 
-/// What goes on, for whoever shows it.
+/// Events for display.
 #[derive(Debug)]
 pub enum Client<'a> {
     /// Data begin.
     Began(&'a Test, &'a Start),
     /// An interval is over.
     Interval(&'a Interval),
-    /// What the server printed, where that was asked for.
+    /// The server's output, if requested.
     ServerOutput(&'a str),
 }
 
@@ -107,7 +107,7 @@ pub fn client(
     outcome
 }
 
-/// What the report says of the test.
+/// Parameters of the test in the report.
 pub(crate) fn describe(start: &mut Start, test: &Test) {
     let asked = test.parameters();
     start.timestamp = Some(timestamp());
@@ -220,7 +220,7 @@ struct Running<'a> {
     stop: &'a AtomicBool,
     report: &'a mut Report,
     show: &'a mut dyn FnMut(Client<'_>),
-    /// Stopped among data, whose results are still told.
+    /// Interrupted during data transfer, whose results are still reported.
     is_interrupted: bool,
 }
 
@@ -370,7 +370,7 @@ impl Running<'_> {
         self.report.intervals.push(interval);
     }
 
-    /// Waits until the other end has all that was sent: a test of so many octets is over then.
+    /// Waits until the other end has all sent data: a test of a number of octets is over then.
     fn deliver(&self, streams: &[Stream], shared: &Shared) {
         let is_open = |stream: &Stream| limit::tcp(stream).is_some_and(|tcp| tcp.outstanding > 0);
         let latest = shared.began.elapsed() + MOST_LATE;
@@ -420,7 +420,7 @@ impl Running<'_> {
         }
     }
 
-    /// Whether as much was sent, or received, as was asked for.
+    /// Whether the requested amount was sent, or received.
     fn has_all(&self, streams: &[Stream], shared: &Shared, meter: &Meter) -> bool {
         let senders = || streams.iter().filter(|stream| stream.role == Role::Sender);
         if shared.left.as_ref().is_some_and(|left| left.load(Ordering::Relaxed) == 0)

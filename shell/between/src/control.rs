@@ -16,7 +16,7 @@ pub(crate) struct Control {
     stream: TcpStream,
 }
 
-/// What came, if anything.
+/// Received item, if any.
 pub(crate) enum Came {
     Nothing,
     State(State),

@@ -1,8 +1,8 @@
-//! Tests between two hosts over the sockets of their kernels, as iperf3 makes them: a client, and a server for many clients at
-//! once. What is said and counted is in `iperf`; here are connections, threads and the clock.
+//! Tests between two hosts over the sockets of their kernels, like iperf3's: a client, and a server for many concurrent
+//! clients. Messages and counters are in `iperf`; here are connections, threads and the clock.
 //!
-//! A stream has a thread. Its counts are behind a lock of its own, which the thread that looks once an interval shares with it.
-//! The thread of a test has the control connection, takes intervals and ends the streams.
+//! A stream has a thread. Its counts are behind a separate lock, which it shares with the thread that reads them once
+//! an interval. The thread of a test has the control connection, takes intervals and ends the streams.
 //!
 //! Not here: the tester's own packets and its TCP (`engine`): this measures what programs on both hosts get.
 

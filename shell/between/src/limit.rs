@@ -1,4 +1,4 @@
-//! What limited a test, as far as this end can tell: the question that a rate alone leaves open.
+//! Limit of a test, as far as this end can determine it: a rate alone does not show it.
 
 use crate::outcome::Own;
 use crate::stream::{Socket, Stream, is_udp};
@@ -7,7 +7,7 @@ use iperf::{Results, Role, Test};
 use os::sockets::{TcpFigures, tcp_figures};
 use units::{self as text, Nanos};
 
-/// A rate that was asked for counts as reached from this share of it on.
+/// Share of a requested rate from which on it counts as reached.
 const REACHED: f64 = 0.98;
 /// A thread or program counts as busy from this share of its time on.
 const BUSY: f64 = 0.9;

@@ -1,4 +1,4 @@
-//! What streams do in each interval, and what they had done when that began to count.
+//! Counts of streams in each interval, and at the start of the measured time.
 
 use crate::stream::{Counts, Shared, Socket, Stream, is_udp};
 use iperf::report::{Figures, Interval, rate, share};
@@ -74,11 +74,11 @@ pub(crate) struct Meter {
     /// When the last look was.
     last: Nanos,
     before: Vec<Look>,
-    /// What does not count, and until when.
+    /// Counts before the measured time, and its start.
     pub(crate) base: Vec<Look>,
     pub(crate) since: Nanos,
     pub(crate) extremes: Vec<Extremes>,
-    /// What counts, and until when.
+    /// Counts of the measured time, and its end.
     pub(crate) end: Option<(Nanos, Vec<Look>)>,
 }
 
@@ -134,7 +134,7 @@ impl Meter {
         interval(streams, figures)
     }
 
-    /// The interval since the last look, if it is not too short to say anything.
+    /// The interval since the last reading, if it is not too short to be meaningful.
     pub(crate) fn rest(&mut self, test: &Test, streams: &[Stream], shared: &Shared) -> Option<Interval> {
         let is_first = self.last == self.since;
         let is_long = shared.now() - self.last > Nanos(self.interval.0 / 10);

@@ -1,4 +1,4 @@
-//! What came of a test: what this end tells the other one, and the end of the report, made of what both know.
+//! Outcome of a test: this end's results for the other one, and the end of the report, made from both ends' results.
 
 use crate::meter::Meter;
 use crate::stream::{Shared, Stream, is_udp};
@@ -25,7 +25,7 @@ impl Usage {
     }
 }
 
-/// What this end knows of a stream when it has ended.
+/// This end's results of a stream.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Own {
     pub(crate) id: u64,
@@ -45,7 +45,7 @@ pub(crate) struct Own {
     figures: Figures,
 }
 
-/// What this end knows when the streams have ended. `sent` are packets of senders at the other end, if these are known.
+/// This end's results of the streams. `sent` are packets of senders at the other end, if these are known.
 pub(crate) fn own(test: &Test, streams: &[Stream], meter: &Meter, sent: Option<&Results>) -> Vec<Own> {
     let Some((until, looks)) = &meter.end else { return Vec::new() };
     // What is under way at the end counts if it counts how much comes, not for how long.
@@ -119,7 +119,7 @@ impl Own {
     }
 }
 
-/// What this end tells the other one.
+/// This end's results for the other one.
 pub(crate) fn told(own: &[Own], usage: f64, congestion: Option<String>, output: Option<String>) -> Results {
     let sends = own.iter().any(|one| one.is_sender);
     Results {
@@ -192,7 +192,7 @@ pub(crate) fn end(test: &Test, own: &[Own], there: &Results, usage: f64, congest
     }
 }
 
-/// What the sender and the receiver say of a stream.
+/// The sender's and the receiver's results of a stream.
 fn both(test: &Test, here: &Own, there: &StreamResult) -> (Figures, Figures) {
     let plain = |bytes: u64, seconds: f64| Figures {
         socket: Some(here.id),

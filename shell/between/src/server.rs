@@ -1,4 +1,4 @@
-//! The server: tests with many clients at once, each in a thread of its own.
+//! The server: tests with many concurrent clients, each in a separate thread.
 //!
 //! A connection begins with a cookie. One that a test waits for is a stream of that test; any other begins a test. Packets of UDP
 //! have no cookie, so tests over UDP open their streams one after another.
@@ -31,12 +31,12 @@ const MOST_GREETERS: usize = 256;
 const NOW_AND_THEN: Duration = Duration::from_millis(50);
 /// Longest wait of a test over UDP for those before it.
 const TURN: Duration = Duration::from_secs(60);
-/// How long a test may go on behind its time.
+/// Maximum time of a test after its scheduled end.
 const MOST_LATE: Duration = Duration::from_secs(60);
 /// iperf3's numbers of errors: parameters that can't be read, and too many streams.
 const BAD_PARAMETERS: u32 = 128;
 
-/// What a server does.
+/// Options of a server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Address to listen at; none for all of both families.
@@ -53,7 +53,7 @@ pub struct ServerOptions {
     pub longest: Duration,
 }
 
-/// What goes on, for whoever shows it. Tests have numbers from 1.
+/// Events for display. Tests have numbers from 1.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// The server listens.
@@ -68,7 +68,7 @@ pub enum Event<'a> {
     Failed(SocketAddr, &'a str),
 }
 
-/// Who shows what goes on, from several threads.
+/// Receiver of events, from several threads.
 type Show = Arc<dyn Fn(Event<'_>) + Send + Sync>;
 
 /// A connection of a test that waits for its streams, and the how manieth of the server it is.
@@ -83,7 +83,7 @@ struct Server {
     tests: AtomicUsize,
     greeters: AtomicUsize,
     ended: AtomicUsize,
-    /// Where packets of new streams come; whoever has it is the one test that opens some.
+    /// Socket for packets of new streams; its holder is the one test that opens some.
     udp: Mutex<UdpSocket>,
     address: SocketAddr,
 }
@@ -200,7 +200,7 @@ impl Server {
         one || self.stop.load(Ordering::Relaxed)
     }
 
-    /// Reads a connection's cookie in a thread of its own, which becomes that of the test if it begins one.
+    /// Reads a connection's cookie in a separate thread, which becomes the test's if it begins one.
     fn greet(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr, number: u64) {
         let server = self.clone();
         let work = move || {
@@ -503,7 +503,7 @@ impl Server {
     }
 }
 
-/// What the client shows as this server's.
+/// Output that the client shows as this server's.
 fn output(test: &Test, report: &Report) -> String {
     let mut lines = vec![text::interval_head(test)];
     lines.extend(report.intervals.iter().flat_map(text::interval_lines));

@@ -1,4 +1,4 @@
-//! Streams of data: a socket, and a thread that sends or receives until it is told to stop.
+//! Streams of data: a socket, and a thread that sends or receives until it is stopped.
 
 use iperf::{Arrivals, Heard, Pace, Role, Test, Transport, datagram};
 use os::{ThreadUsage, sockets};
@@ -18,7 +18,7 @@ const WAIT: Duration = Duration::from_millis(20);
 const NAP: Duration = Duration::from_millis(20);
 /// Payload of one call that sends UDP packets.
 const BULK: usize = 60_000;
-/// Receive buffer of a UDP stream whose test asks for none.
+/// Default receive buffer of a UDP stream.
 const ROOM: u32 = 8 << 20;
 /// A sender's time between two looks at how much is due, in bulk.
 const BULK_TIME: Nanos = Nanos(1_000_000);
@@ -44,7 +44,7 @@ impl Socket {
         }
     }
 
-    /// Sets what the test asks for that can be set on a socket that is connected.
+    /// Sets the test's options that can be set on a connected socket.
     pub(crate) fn set_up(&self, test: &Test) -> io::Result<()> {
         let options = self.options();
         options.set_read_timeout(Some(WAIT))?;
@@ -74,7 +74,7 @@ impl Socket {
         Ok(())
     }
 
-    /// Tells the other end that nothing comes any more, where there is a way to tell it.
+    /// Announces the end of sending to the other end, where the protocol supports it.
     pub(crate) fn ends_sending(&self) {
         if let Self::Tcp(stream) = self {
             // One that is closed needs no more.
@@ -90,7 +90,7 @@ impl Socket {
     }
 }
 
-/// What a stream has done so far.
+/// Counts of a stream so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Counts {
     pub(crate) bytes: u64,
@@ -105,7 +105,7 @@ pub(crate) struct Counts {
     pub(crate) last: Nanos,
 }
 
-/// What the streams of a test share.
+/// State shared by the streams of a test.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) senders_stop: AtomicBool,
@@ -186,12 +186,12 @@ impl Stream {
         Ok(())
     }
 
-    /// Whether its thread goes on.
+    /// Whether its thread is running.
     pub(crate) fn goes_on(&self) -> bool {
         self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
-    /// Waits until its thread has ended, which it does soon after it is told to stop.
+    /// Waits until its thread has ended, which it does soon after a request to stop.
     pub(crate) fn end(&mut self) {
         if let Some(thread) = self.thread.take() {
             // A thread that panicked has said so.
@@ -200,7 +200,7 @@ impl Stream {
     }
 }
 
-/// What a stream's thread works with.
+/// State of a stream's thread.
 struct Work {
     test: Arc<Test>,
     shared: Arc<Shared>,
@@ -218,7 +218,7 @@ impl Work {
         self.test.rate.map(|rate| Pace::new(rate, self.test.block, self.test.burst))
     }
 
-    /// So many blocks, or fewer if less is left of the test.
+    /// This number of blocks, or fewer if less is left of the test.
     fn reserve(&self, blocks: u64) -> u64 {
         let Some(left) = &self.shared.left else { return blocks };
         let of = |blocks: u64| match self.test.until {
@@ -351,7 +351,7 @@ impl Work {
         }
     }
 
-    /// Sends once; false if it was told to stop meanwhile.
+    /// Sends once; false if it was stopped meanwhile.
     fn send_all(&self, socket: &UdpSocket, packets: &[u8]) -> io::Result<bool> {
         loop {
             match socket.send(packets) {
@@ -412,7 +412,7 @@ impl Work {
     }
 }
 
-/// What is sent: nothing that a link could compress.
+/// Data to send: incompressible for any link.
 fn payload(length: usize) -> Vec<u8> {
     let mut octets = vec![0; length];
     // Zeros do as well where there is no randomness.

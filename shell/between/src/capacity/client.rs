@@ -10,12 +10,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use udpst::{Activation, Capacity, Interval, Keys, Sealed, Setup, modifier, refusal};
 
-/// A request without an answer is repeated after so long.
+/// Interval of repeating a request without a reply.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long a refusal of the kernel takes at most.
 const REFUSAL: Duration = Duration::from_millis(300);
 
-/// What is to be done.
+/// Parameters of a test.
 #[derive(Debug, Clone)]
 pub struct Order {
     /// Name or address of the server.
@@ -32,13 +32,13 @@ pub struct Order {
     pub jumbo: bool,
     /// IP packets of 1,500 octets instead of 1,250, if the server has them, too.
     pub full_mtu: bool,
-    /// Mbit/s that the server should have room for; 0 where that is not said.
+    /// Capacity to reserve on the server, Mbit/s; 0 if not given.
     pub needs: u16,
-    /// What proves who asks.
+    /// Key for authentication.
     pub key: Option<SharedKey>,
 }
 
-/// Makes the test. `began` is told the server's address and how the test is made, `tell` each interval.
+/// Runs the test. `began` gets the server's address and the test's parameters, `tell` each interval.
 ///
 /// # Errors
 /// The server can't be reached, refuses, goes away, or does not keep to the protocol; the test was interrupted.
@@ -169,7 +169,7 @@ impl Asking<'_> {
         Ok(answer)
     }
 
-    /// Sends a request until its answer comes; none if none does.
+    /// Sends a request until its reply arrives; none if there is none.
     fn ask<T>(
         &self,
         send: &dyn Fn() -> std::io::Result<()>,
@@ -207,7 +207,7 @@ impl Asking<'_> {
         Wrong::Refused(format!("{}: {}", self.server, reason(error)))
     }
 
-    /// Nothing came. Only a socket with a peer is told that nobody listens there.
+    /// No reply arrived. Only a connected socket learns that no process listens there.
     fn silent(&self) -> Wrong {
         let from = SocketAddr::new(any(self.server.ip()), 0);
         let probed = bound(from).and_then(|probe| {

@@ -1,5 +1,5 @@
-//! What a path carries in one direction, at the IP layer (RFC 9097), by the UDP Speed Test Protocol (RFC 9946): client, and a
-//! server for many clients at once.
+//! Capacity of a path in one direction, at the IP layer (RFC 9097), by the UDP Speed Test Protocol (RFC 9946): a
+//! client, and a server for many concurrent clients.
 
 mod client;
 mod receiving;
@@ -25,11 +25,11 @@ pub use server::{Event, ServerOptions, serve};
 const SILENCE: Nanos = Nanos::from_secs(3);
 /// How soon a thread that waits for its socket looks up.
 const LOOK_UP: Duration = Duration::from_millis(1);
-/// Room for load that nobody has taken yet, and for load that the path has not.
+/// Socket buffer for load that is not yet received, or not yet sent.
 const ROOM: u32 = 8 << 20;
-/// A server makes a test so much longer than was asked for, so that the last interval is whole wherever it is counted.
+/// Time by which a server extends a test, so that the last interval is whole wherever it is counted.
 const LONGER: Nanos = Nanos::from_millis(500);
-/// How often the end is told: any of these packets may be lost.
+/// Number of end packets: any of them may be lost.
 const FAREWELLS: usize = 3;
 
 /// A shared key, and its number.
@@ -47,7 +47,7 @@ impl std::fmt::Debug for SharedKey {
     }
 }
 
-/// The time of day, which goes on evenly whatever is done to the host's clock.
+/// A monotonic time of day, unaffected by changes of the host's clock.
 #[derive(Debug, Clone, Copy)]
 struct Clock {
     began: Instant,
@@ -75,14 +75,14 @@ struct End<'a> {
     is_v6: bool,
     clock: Clock,
     stop: &'a AtomicBool,
-    /// Answers whatever else comes: a request that was answered, and whose answer was lost.
+    /// Replies to repeated requests: a request, and its last reply.
     again: Option<(udpst::Kind, Vec<u8>)>,
 }
 
-/// Whoever is told of intervals.
+/// Receiver of intervals.
 type Tell<'t> = &'t mut dyn FnMut(&Interval);
 
-/// What came of a test at this end.
+/// Outcome of a test at this end.
 #[derive(Debug, Default)]
 struct Outcome {
     intervals: Vec<Interval>,
@@ -177,7 +177,7 @@ struct Proof {
     number: u8,
 }
 
-/// How much of an interval's packets may be given up before it is said.
+/// Share of an interval's packets given up from which on it is reported.
 const GIVEN_UP: f64 = 0.02;
 
 fn given_up(ratio: f64) -> Option<String> {

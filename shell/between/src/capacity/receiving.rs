@@ -10,7 +10,8 @@ use units::Nanos;
 /// Octets that one call may receive.
 const BULK: usize = 1 << 16;
 
-/// Receives load until the other end says that the test is over, or for its time if this is the server, which has the search.
+/// Receives load until the other end announces the end of the test, or for its time if this is the server, which has
+/// the search.
 pub(super) fn receive(
     end: &End<'_>,
     mut search: Option<Box<Search>>,

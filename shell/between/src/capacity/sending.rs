@@ -17,7 +17,7 @@ const NAP: Nanos = Nanos::from_millis(5);
 pub(super) enum Steering {
     /// Here: this is the server.
     Own(Box<Search>),
-    /// By what the server says.
+    /// By the server's instructions.
     Told(Rate),
 }
 
@@ -33,7 +33,7 @@ struct Sending<'e, 'a> {
     heard_at: Nanos,
     which: u32,
     buffer: Vec<u8>,
-    /// What the kernel cuts into, and the longest datagrams that it can cut.
+    /// Segment size for the kernel, and the longest datagrams that it can segment.
     cut: u16,
     most_cut: u32,
     outcome: Outcome,
@@ -130,7 +130,7 @@ pub(super) fn send(
     }
 }
 
-/// What a status says of a trial.
+/// Result of a trial in a status.
 fn heard(status: &Status) -> Heard {
     let (_, _, sum, number) = status.rise;
     Heard {

@@ -1,4 +1,4 @@
-//! The server: tests with many clients at once, each in a thread and at a port of its own.
+//! The server: tests with many concurrent clients, each in a separate thread and at a separate port.
 
 use super::receiving::receive;
 use super::sending::{Steering, send};
@@ -20,10 +20,10 @@ const NOW_AND_THEN: Duration = Duration::from_millis(50);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Clocks of client and server may differ by so much, s, where keys are used.
 const CLOCKS: u32 = 5;
-/// Requests refused of which the server says so, each second.
+/// Maximum number of reported refusals per second.
 const REFUSALS: u32 = 10;
 
-/// What a server does.
+/// Options of a server.
 #[derive(Debug, Clone)]
 pub struct ServerOptions {
     /// Address to listen at; none for all of both families.
@@ -36,13 +36,13 @@ pub struct ServerOptions {
     pub once: bool,
     /// Longest test, s.
     pub longest: u16,
-    /// Datagrams above the usual MTU beyond 1 Gbit/s: as clients ask for, or only of those who do or don't.
+    /// Datagrams above the usual MTU beyond 1 Gbit/s: as clients request, or only for clients that do or don't.
     pub jumbo: Option<bool>,
     /// Keys of clients, if they must have one.
     pub keys: Vec<SharedKey>,
 }
 
-/// What goes on, for whoever shows it. Tests have numbers from 1.
+/// Events for display. Tests have numbers from 1.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// The server listens.
@@ -59,7 +59,7 @@ pub enum Event<'a> {
 
 type Show = Arc<dyn Fn(Event<'_>) + Send + Sync>;
 
-/// Requests that were answered lately, by who asked and for which test; when, and what the answer was.
+/// Recent requests, by sender and test; with the time and the reply.
 type Answered = HashMap<(SocketAddr, u16), (Instant, Vec<u8>)>;
 
 struct Server {
@@ -185,7 +185,7 @@ impl Server {
         one || self.stop.load(Ordering::Relaxed)
     }
 
-    /// The answer to a request, for which a test begins to wait; or why it is refused.
+    /// The reply to a request, for which a test begins to wait; or the reason of a refusal.
     fn answer(
         self: &Arc<Self>,
         request: &Setup,
@@ -235,7 +235,7 @@ impl Server {
         Ok(answer)
     }
 
-    /// Who asks, if clients must prove it.
+    /// Proof of the sender, if clients must authenticate.
     fn proof(&self, request: &Setup, packet: &[u8], now: u32) -> Result<Option<Proof>, u8> {
         let auth = &request.auth;
         match (auth.mode, self.options.keys.is_empty()) {
@@ -322,7 +322,7 @@ impl Server {
         Ok(())
     }
 
-    /// What the client asks for.
+    /// Parameters requested by the client.
     fn terms(&self, socket: &UdpSocket, proof: Option<&Proof>) -> Result<Activation, Wrong> {
         let latest = Instant::now() + Duration::from_nanos(SILENCE.0);
         socket.set_read_timeout(Some(NOW_AND_THEN)).map_err(Wrong::io("a socket"))?;

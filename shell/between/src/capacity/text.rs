@@ -3,7 +3,7 @@
 use udpst::{Activation, Capacity, Interval};
 use units::{percent, quantity};
 
-/// What is measured, and how.
+/// Description of the measurement.
 pub fn described(asked: &Activation) -> String {
     let way = if asked.upwards { "to the server" } else { "from the server" };
     let rate = match asked.rate_row {
