@@ -406,7 +406,7 @@ def test_without_a_server_the_run_ends_with_a_sentence(lab):
     done = network.run(network.ports(10, timeout="2s", retry="500ms"))
     done.refused(
         3,
-        "port west: dhcp: no DHCP server answered",
+        "port west: dhcp: no DHCP server replied to",
         "DISCOVER messages of 10 clients within 2s",
     )
 

@@ -236,7 +236,7 @@ def test_leases_are_renewed_and_released_by_command(lab):
 def test_without_a_server_the_run_says_so(lab):
     network = Network(lab)
     done = network.run(network.ports(3, timeout="2s"))
-    done.refused(3, "port west: dhcpv6: no DHCPv6 server answered", "of 3 clients within 2s")
+    done.refused(3, "port west: dhcpv6: no DHCPv6 server replied to", "of 3 clients within 2s")
 
 
 def test_clients_that_ask_for_nothing_are_refused(lab):

@@ -68,7 +68,7 @@ impl fmt::Display for Failure {
             }
             Self::OtherAs { is, expected } => write!(f, "is AS {is}, not AS {expected} as 'peer_as' says"),
             Self::Silent(hold) => write!(f, "sent nothing for the hold time of {hold}"),
-            Self::Refused(Notification::BAD_PEER_AS) => f.write_str("says that it is AS 0"),
+            Self::Refused(Notification::BAD_PEER_AS) => f.write_str("announces AS 0"),
             Self::Refused(what) => write!(f, "sent what no peer may send; it was told '{what}'"),
             Self::RefusedBy(Notification::BAD_PEER_AS) => {
                 f.write_str("says 'Bad Peer AS': it expects another AS than 'as' says")

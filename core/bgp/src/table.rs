@@ -179,7 +179,7 @@ fn read_rib(body: &[u8], family: Family, has_identifiers: bool) -> Result<Rib<'_
     let (count, mut rest) = rest.split_first_chunk::<2>().ok_or("is too short for a number of entries")?;
     let (mut first, head) = (None, if has_identifiers { 12 } else { 8 });
     for _ in 0..u16::from_be_bytes(*count) {
-        let (head, after) = rest.split_at_checked(head).ok_or("has fewer entries than it says")?;
+        let (head, after) = rest.split_at_checked(head).ok_or("has fewer entries than its count")?;
         let len = u16::from_be_bytes([head[head.len() - 2], head[head.len() - 1]]);
         let (attributes, after) =
             after.split_at_checked(len.into()).ok_or("has attributes that end behind it")?;
@@ -451,7 +451,7 @@ mod tests {
         assert_eq!(malformed(&[0; 3]), "is too short for a sequence number");
         assert_eq!(malformed(&[0, 0, 0, 0, 33, 1, 1, 1, 1, 1, 0, 0]), "has no prefix of its family");
         assert_eq!(malformed(&[0, 0, 0, 0, 8, 1, 0]), "is too short for a number of entries");
-        assert_eq!(malformed(&[0, 0, 0, 0, 8, 1, 0, 1, 0]), "has fewer entries than it says");
+        assert_eq!(malformed(&[0, 0, 0, 0, 8, 1, 0, 1, 0]), "has fewer entries than its count");
         assert_eq!(
             malformed(&[0, 0, 0, 0, 8, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]),
             "has attributes that end behind it"

@@ -137,7 +137,7 @@ impl Bound {
             (Source::Lcg { bytes, pick, .. }, Prepared::Lcg(sequence)) => {
                 pick.of(lcg::number(sequence.state(turn), *bytes))
             }
-            _ => panic!("a derived variable has no turn of its own"),
+            _ => panic!("a derived variable has no separate turn"),
         }
     }
 

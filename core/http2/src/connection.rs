@@ -353,7 +353,7 @@ impl<T: Default> Connection<T> {
             return Err(Fault::flood("a flood of frames that move no request"));
         }
         if self.out.frames() > limits::UNREAD {
-            return Err(Fault::flood("a flood of frames whose answers are not read"));
+            return Err(Fault::flood("a flood of frames whose replies are not read"));
         }
         Ok(())
     }

@@ -164,7 +164,7 @@ impl Test {
             _ => within(name, number, 1, most).map(Some),
         };
         let transport = match (asked.udp, asked.sctp) {
-            (_, true) => return Err("sctp: only TCP and UDP are spoken here".to_owned()),
+            (_, true) => return Err("sctp: only TCP and UDP are supported here".to_owned()),
             (true, _) => Transport::Udp,
             (false, _) => Transport::Tcp,
         };

@@ -141,7 +141,7 @@ impl fmt::Display for Failure {
                 write!(f, "{from} has a point-to-point network, not broadcast as 'network' says")
             }
             Self::Silent(from, hold_s) => write!(f, "{from} was not heard for its hold time of {hold_s} s"),
-            Self::Forgotten(from) => write!(f, "{from} no longer hears the router"),
+            Self::Forgotten(from) => write!(f, "{from} no longer lists the router"),
             Self::Narrow(from) => {
                 write!(f, "{from} has links of narrow metrics alone: let it send wide ones")
             }

@@ -85,7 +85,7 @@ fn sentence(lossy: &Load<'_>, clean: &Load<'_>, results: &[MethodResult]) -> Str
     let spoilt = results.iter().flat_map(|result| &result.trials);
     let spoilt = spoilt.filter(|note| note.standing == Standing::Invalid).count();
     let why = match spoilt {
-        0 => "longer trials or more repeats tell more".to_owned(),
+        0 => "longer trials or more repeats are more certain".to_owned(),
         1 => "the tester was disturbed too: 1 trial was not valid".to_owned(),
         n => format!("the tester was disturbed too: {n} trials were not valid"),
     };

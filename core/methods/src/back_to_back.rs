@@ -325,7 +325,7 @@ impl AtRate for Bursts {
                 "the tester was disturbed while the throughput was searched, so nothing is known of the buffer.".into(),
             ),
             Limit::Tester => Some(
-                "the tester limited the throughput, so bursts at full load say nothing about the DUT.".into(),
+                "the tester limited the throughput, so bursts at full load are no evidence about the DUT.".into(),
             ),
             Limit::Maximum => Some("the throughput is the line rate, so no burst is too long.".into()),
             _ if rate >= self.line => {

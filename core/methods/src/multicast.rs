@@ -91,7 +91,7 @@ impl MulticastConfig {
             GoalMeaning {
                 goal: "group_capacity",
                 name: "Group capacity",
-                definition: "most groups that were joined and of which every packet arrived, and only where it was asked for \
+                definition: "most groups that were joined and of which every packet arrived, and only at ports with members \
                              (RFC 3918 section 7.1)",
             },
             GoalMeaning {

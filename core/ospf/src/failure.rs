@@ -158,7 +158,7 @@ impl fmt::Display for Failure {
             Self::Silent(from) => write!(f, "{from} was not heard for the dead interval"),
             Self::Forgotten(from) => write!(f, "{from} no longer lists the router in its Hello packets"),
             Self::Restarted(from) => write!(f, "{from} began the database exchange anew"),
-            Self::BadRequest(from) => write!(f, "{from} asked for an LSA that does not exist"),
+            Self::BadRequest(from) => write!(f, "{from} requested an LSA that does not exist"),
             Self::Unfinished(from, state) => write!(f, "the adjacency with {from} is in state {state} still"),
         }
     }

@@ -44,7 +44,7 @@ pub(crate) fn read(source: &mut Source<impl Read>, magic: [u8; 4]) -> Result<Cap
         };
         if captured_len > LONGEST {
             return Err(fail(format!(
-                "it says that {captured_len} bytes were captured, more than any packet has; the file is damaged before \
+                "its header has {captured_len} captured bytes, more than any packet has; the file is damaged before \
                  or here"
             )));
         }

@@ -216,7 +216,7 @@ impl Reader {
         let (units, captured_len, original_len) = start().ok_or("it is too short for its kind")?;
         let there = fields.bytes.len();
         let bytes = fields.take(captured_len as usize).ok_or_else(|| {
-            format!("it says that {captured_len} bytes were captured, but only {there} are in it")
+            format!("its header has {captured_len} captured bytes, but only {there} are in it")
         })?;
         let before = self.capture.records.last().map_or(Nanos::ZERO, |before| before.at);
         let at = self.timescales[index].nanos(units).unwrap_or_else(|| {

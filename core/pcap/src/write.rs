@@ -180,7 +180,7 @@ impl<W: Write> PcapWriter<W> {
     pub fn write(&mut self, packet: &Packet<'_>) -> Result<()> {
         const SECOND: u64 = 1_000_000_000;
         let Ok(ts_sec) = u32::try_from(packet.at.0 / SECOND) else {
-            return Err(Error::new(ErrorKind::InvalidInput, "a pcap file can't tell times beyond 2106"));
+            return Err(Error::new(ErrorKind::InvalidInput, "a pcap file can't represent times beyond 2106"));
         };
         // Not `write_packet`, which refuses packets that are longer than what is captured of them.
         let raw = RawPcapPacket {

@@ -26,7 +26,7 @@ pub enum ReplayError {
     /// A packet is longer than a frame may be.
     #[error(
         "record {record} has {bytes} bytes without FCS, more than the {longest} that can be sent; was it captured with \
-             segmentation offload? 'too_long' says what becomes of such packets: skip, cut or segment"
+             segmentation offload? 'too_long' sets their treatment: skip, cut or segment"
     )]
     TooLong {
         /// Which record.

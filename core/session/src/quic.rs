@@ -353,7 +353,7 @@ pub(crate) fn failure(
         QuicEnd::TimedOut if is_open => {
             (Reason::IdleTimeout, "QUIC: nothing received for the idle timeout".to_owned())
         }
-        QuicEnd::TimedOut => (Reason::SetupTimeout, "QUIC: the handshake was not answered".to_owned()),
+        QuicEnd::TimedOut => (Reason::SetupTimeout, "QUIC: the handshake had no response".to_owned()),
     })
 }
 

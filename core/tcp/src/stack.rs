@@ -71,7 +71,7 @@ impl std::fmt::Display for ConnectError {
             Self::InUse => "there is a flow between these addresses and ports",
             Self::Full => "no room for another flow",
             Self::Families => "addresses of two families",
-            Self::NoPeer => "the address is of a group, or of nobody",
+            Self::NoPeer => "the address is a group address, or unspecified",
             Self::NoHop => "the group has no hardware address to send to",
         })
     }

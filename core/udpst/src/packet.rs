@@ -80,7 +80,7 @@ pub mod refusal {
     /// Why a setup was refused, and what to do.
     pub fn of_setup(response: u8) -> &'static str {
         match response {
-            VERSION => "it speaks another version of the protocol; this is version 20, that of RFC 9946",
+            VERSION => "it uses another version of the protocol; this is version 20 (RFC 9946)",
             JUMBO => "it uses no datagrams above the usual MTU; try --no-jumbo",
             NO_KEYS => "it has no keys; leave --key out",
             KEY_NEEDED => "it wants a key: give --key",
@@ -92,7 +92,7 @@ pub mod refusal {
             MTU => "it uses another size of packets; try --full-mtu",
             CONNECTIONS => "it does not take the number of connections",
             NO_PORT => "it can open no more ports; try later",
-            _ => "it does not say why",
+            _ => "it gives no reason",
         }
     }
 }

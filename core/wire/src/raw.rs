@@ -163,9 +163,7 @@ fn ip_packet(frame: &[u8], ip: Option<usize>, inner: usize) -> Result<IpPacket, 
         Some(4) => (20, usize::from(word(ip + 2).ok_or(too_short)?), ip + 12..ip + 20),
         Some(6) => (40, 40 + usize::from(word(ip + 4).ok_or(too_short)?), ip + 8..ip + 40),
         _ => {
-            return Err(format!(
-                "there is no IP header at byte {ip}; say where it begins: '@{inner} over 14'"
-            ));
+            return Err(format!("there is no IP header at byte {ip}; give its offset: '@{inner} over 14'"));
         }
     };
     if inner < ip + header || addresses.end > frame.len() {
@@ -241,7 +239,7 @@ mod tests {
         let expected = "checksum 1: there is no IPv4 header: its first byte is 00";
         assert_eq!(reason(fix(FixOf::Ipv4, 15, None)), expected);
         assert_eq!(reason(fix(FixOf::Udp, 20, None)), "checksum 1: the IP header at byte 14 ends at 34");
-        let expected = "checksum 1: there is no IP header at byte 15; say where it begins: '@34 over 14'";
+        let expected = "checksum 1: there is no IP header at byte 15; give its offset: '@34 over 14'";
         assert_eq!(reason(fix(FixOf::Udp, 34, Some(15))), expected);
         assert_eq!(
             reason(fix(FixOf::Tcp, 55, None)),

@@ -214,7 +214,7 @@ fn start(dpdk: Dpdk, device: &str, needs: Needs) -> Result<(Eal, Log), PortError
         let pages = if huge_pages { "with huge pages" } else { "without huge pages" };
         return Err(resource(
             format!("DPDK did not start {pages}, error {}: {words}", -code),
-            "set EAGRE_DPDK_LOG=debug to see all that DPDK says",
+            "set EAGRE_DPDK_LOG=debug to see DPDK's whole log",
         ));
     }
     tidy_runtime_directory(dpdk);

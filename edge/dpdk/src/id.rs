@@ -238,7 +238,7 @@ impl Resolver<'_> {
         let canonical = interface.name.clone();
         // The kernel allows more than a driver understands.
         if !is_interface_name(&canonical) {
-            let reason = format!("DPDK's drivers can't be told the interface's name '{canonical}'");
+            let reason = format!("DPDK's drivers don't accept the interface's name '{canonical}'");
             return Err(self.error(PortErrorKind::State, reason));
         }
         if !self.interfaces.iter().any(|known| known.is(&interface)) {

@@ -155,7 +155,7 @@ fn last_error() -> String {
     // SAFETY: returns null or a string of this thread's that is good until its next call to the linker; it is copied at once.
     let said = unsafe { libc::dlerror() };
     if said.is_null() {
-        return "the linker does not say why".to_owned();
+        return "the linker gives no reason".to_owned();
     }
     // SAFETY: as above.
     unsafe { CStr::from_ptr(said) }.to_string_lossy().into_owned()

@@ -380,12 +380,12 @@ impl Plan {
             (Kind::Pci { address }, _) => error(
                 PortErrorKind::Driver,
                 format!("no driver of DPDK takes {address}, error {}{words}", -code),
-                "dpdk-devbind.py --status says what it is; some cards need their own librte-net package",
+                "dpdk-devbind.py --status identifies it; some cards need their own librte-net package",
             ),
             _ => error(
                 PortErrorKind::State,
                 format!("DPDK's driver {driver} refuses it, error {}{words}", -code),
-                "set EAGRE_DPDK_LOG=debug to see all that DPDK says",
+                "set EAGRE_DPDK_LOG=debug to see DPDK's whole log",
             ),
         }
     }
@@ -404,7 +404,7 @@ impl Plan {
         let (dpdk, port) = (opened.dpdk, opened.port);
         let mut info = ffi::DeviceInfo::new();
         // SAFETY: an open port and a structure to fill.
-        self.check(lease, "tell what it can do", unsafe { dpdk.eagre_device_info(port, &mut info) })?;
+        self.check(lease, "read its features", unsafe { dpdk.eagre_device_info(port, &mut info) })?;
         let queues = self.queues.min(info.rx_queues_max.max(1)).min(info.tx_queues_max.max(1));
         // SAFETY: both return constants.
         let (checksums, rss) = unsafe { (dpdk.eagre_checksum_offloads(), dpdk.eagre_rss_types() & info.rss) };

@@ -56,7 +56,7 @@ pub fn open(
                 (PortErrorKind::Privilege, "run as root, or with CAP_NET_RAW")
             }
             Some(libc::ENOMEM | libc::ENOBUFS) => {
-                (PortErrorKind::Resource, "free some memory, or ask for a shorter ring with framecnt=256")
+                (PortErrorKind::Resource, "free some memory, or use a shorter ring with framecnt=256")
             }
             _ => (PortErrorKind::State, ""),
         };
@@ -76,7 +76,7 @@ pub fn open(
     share(&sockets).map_err(|error| failed("the sockets can't share the interface's frames", &error))?;
     sockets[0]
         .be_promiscuous(index)
-        .map_err(|error| failed("the interface does not hear frames for others", &error))?;
+        .map_err(|error| failed("the interface does not receive frames for other addresses", &error))?;
     let shared = Arc::new(Shared {
         sockets,
         too_long: AtomicU64::new(0),

@@ -17,7 +17,7 @@ const HEADROOM: usize = 64;
 /// There is no memory for the frames of this number of queues.
 pub(crate) fn too_little(device: &str, queues: u16) -> PortError {
     let reason = format!("there is no memory for {queues} queues of frames");
-    PortError::new(device, PortErrorKind::Resource, reason, "ask for fewer with --cores, or free some memory")
+    PortError::new(device, PortErrorKind::Resource, reason, "use fewer --cores, or free some memory")
 }
 
 /// A fixed number of frames in one block of memory.

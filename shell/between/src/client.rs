@@ -166,7 +166,7 @@ fn open(order: &Order) -> Result<Opened, Wrong> {
         order.v6.or(order.bind.map(|bind| bind.is_ipv6())).is_none_or(|v6| address.is_ipv6() == v6)
     };
     let addresses: Vec<_> = found.filter(family).collect();
-    let mut last = format!("{}: no address of the family that is asked for", order.host);
+    let mut last = format!("{}: no address of the requested family", order.host);
     for server in addresses {
         match connect(order, server, order.patience, None) {
             Ok(stream) => {
@@ -294,7 +294,7 @@ impl Running<'_> {
                 break;
             }
         }
-        Err(std::io::Error::other("the server does not answer over UDP: is its port open for UDP, too?"))
+        Err(std::io::Error::other("the server does not respond over UDP: is its port open for UDP, too?"))
     }
 
     /// Waits for a state.
@@ -306,7 +306,7 @@ impl Running<'_> {
             }
             match control.listen(NOW_AND_THEN)? {
                 Came::Nothing if Instant::now() < latest => {}
-                Came::Nothing => return Err(Wrong::Unexpected("the server does not answer".to_owned())),
+                Came::Nothing => return Err(Wrong::Unexpected("the server does not respond".to_owned())),
                 Came::Gone => return Err(Wrong::Unexpected("the server closed the connection".to_owned())),
                 Came::State(state) if state == wanted => return Ok(()),
                 Came::State(state) => return Err(other(control, state)),
@@ -492,6 +492,6 @@ fn other(control: &mut Control, state: State) -> Wrong {
             )),
             Err(wrong) => wrong,
         },
-        state => Wrong::Unexpected(format!("the server says {state:?} when it should not")),
+        state => Wrong::Unexpected(format!("unexpected state of the server: {state:?}")),
     }
 }

@@ -59,7 +59,7 @@ impl Control {
         let mut octet = [0];
         self.read(&mut octet, PATIENCE)?;
         State::from_octet(octet[0])
-            .ok_or_else(|| Wrong::Unexpected(format!("the other end says {}", octet[0])))
+            .ok_or_else(|| Wrong::Unexpected(format!("the other end reports {}", octet[0])))
     }
 
     /// Numbers of a failure: iperf3's own and the kernel's.
@@ -83,7 +83,7 @@ impl Control {
         match self.stream.read(&mut octet) {
             Ok(1) => State::from_octet(octet[0])
                 .map(Came::State)
-                .ok_or_else(|| Wrong::Unexpected(format!("the other end says {}", octet[0]))),
+                .ok_or_else(|| Wrong::Unexpected(format!("the other end reports {}", octet[0]))),
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
                 Ok(Came::Nothing)
             }
@@ -123,7 +123,7 @@ impl Control {
         while !into.is_empty() {
             let left = before.saturating_duration_since(Instant::now());
             if left.is_zero() {
-                return Err(Wrong::Unexpected("the other end does not answer".to_owned()));
+                return Err(Wrong::Unexpected("the other end does not respond".to_owned()));
             }
             self.stream.set_read_timeout(Some(left)).map_err(|error| lost(&error))?;
             match self.stream.read(into) {

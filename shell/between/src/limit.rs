@@ -34,7 +34,7 @@ pub(crate) fn by(test: &Test, streams: &[Stream], own: &[Own], there: &Results, 
         if sent.bits_per_second >= asked * REACHED {
             return Some(match no_room(streams).or_else(|| lost(end)) {
                 Some(lost) => lost,
-                None => format!("the rate asked for ({})", text::quantity(asked, "bps")),
+                None => format!("the requested rate ({})", text::quantity(asked, "bps")),
             });
         }
     }

@@ -269,7 +269,7 @@ impl Server {
             Ok(test) => Arc::new(test),
             Err(text) => {
                 let _ = control.fail(BAD_PARAMETERS);
-                return Err(Wrong::Unexpected(format!("asks for what can't be done: {text}")));
+                return Err(Wrong::Unexpected(format!("unsupported request: {text}")));
             }
         };
         describe(&mut report.start, &test);
@@ -347,7 +347,7 @@ impl Server {
                 Err(Wrong::Unexpected("the client has gone".to_owned()))
             }
             Came::State(state) => {
-                Err(Wrong::Unexpected(format!("the client says {state:?} before there are data")))
+                Err(Wrong::Unexpected(format!("unexpected state of the client before data: {state:?}")))
             }
         }
     }
@@ -496,7 +496,9 @@ impl Server {
                 }
                 Came::Gone => return Err(Wrong::Unexpected("the client has gone".to_owned())),
                 Came::State(state) => {
-                    return Err(Wrong::Unexpected(format!("the client says {state:?} among data")));
+                    return Err(Wrong::Unexpected(format!(
+                        "unexpected state of the client during data: {state:?}"
+                    )));
                 }
             }
         }

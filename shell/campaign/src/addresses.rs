@@ -194,8 +194,8 @@ pub(crate) fn test_stream<'p>(
     };
     own.filter(|stream| stream.to == Some(LEARNING)).ok_or_else(|| {
         let reason = format!(
-            "one stream is needed, from the test port '{}' to the learning port '{}'; others would teach addresses of their \
-             own",
+            "one stream is needed, from the test port '{}' to the learning port '{}'; others would teach additional \
+             addresses",
             names[TEST], names[LEARNING]
         );
         CampaignError::profile("streams", reason)

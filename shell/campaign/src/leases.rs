@@ -35,7 +35,7 @@ pub(crate) fn check(plan: &Plan) -> Result<(), CampaignError> {
         }
         (Some(first), Some(other)) => {
             let reason =
-                format!("{first} has clients as well: a trial is of those of one port and one version");
+                format!("{first} has clients as well: a trial uses the clients of one port and one version");
             Err(CampaignError::profile(other, reason))
         }
         (Some(_), None) => Ok(()),

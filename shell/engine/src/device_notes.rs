@@ -115,7 +115,7 @@ const HINTS: [(Reason, &str); 5] = [
     ),
     (
         Reason::NoHttp2,
-        "found no HTTP/2: does the server speak it at that port, and over TLS? 'version: 1.1' speaks HTTP/1.1, 'auto' what the server chooses \
+        "found no HTTP/2: does the server support it at that port, and over TLS? 'version: 1.1' uses HTTP/1.1, 'auto' what the server chooses \
          over TLS (eagre http: without --h2)",
     ),
     (

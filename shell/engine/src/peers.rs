@@ -21,8 +21,8 @@ fn of_port(name: &str, port: &PortResult, duration: Nanos) -> Vec<String> {
     let unheard = port.lldp.as_ref().is_some_and(|agents| agents.rx_frames == 0);
     if unheard && duration < LLDP_INTERVAL {
         notes.push(format!(
-            "port {name}: no LLDP neighbour within {duration}; most agents speak every {LLDP_INTERVAL} and do not answer \
-             newcomers: run for longer"
+            "port {name}: no LLDP neighbour within {duration}; most agents send every {LLDP_INTERVAL} and do not respond \
+             to new neighbours: run for longer"
         ));
     }
     let clients = [
@@ -62,7 +62,7 @@ mod tests {
         };
         let said = noted(heard(0), 4);
         assert!(
-            said[0].starts_with("port west: no LLDP neighbour within 4s; most agents speak every 30s"),
+            said[0].starts_with("port west: no LLDP neighbour within 4s; most agents send every 30s"),
             "{said:?}"
         );
         assert!(noted(heard(1), 4).is_empty() && noted(heard(0), 30).is_empty());

@@ -231,7 +231,7 @@ impl Start {
         let outcome = self.wait("it was not ready", &mut is_ready);
         outcome.map_err(|reason| match said.trim() {
             "" => reason,
-            said => format!("{reason}\n  the last answer to 'ready':{}", program::last_lines(said)),
+            said => format!("{reason}\n  the last output of 'ready':{}", program::last_lines(said)),
         })
     }
 

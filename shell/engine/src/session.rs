@@ -114,7 +114,7 @@ impl Session {
         let results = real::run(&trial, rig, options, clock, commands, &mut emulation, observer)?;
         let (watcher, unwatched) = match watcher {
             Ok(watcher) => (watcher, None),
-            Err(error) => (None, Some(format!("nobody watched the ports' links during the trial: {error}"))),
+            Err(error) => (None, Some(format!("link state was not monitored during the trial: {error}"))),
         };
         let links = watcher.map_or_else(Vec::new, |watcher| watcher.end(facts.len(), results.epoch));
         let drops = before.drops(rig, &facts, &results.total);

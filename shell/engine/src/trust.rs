@@ -174,7 +174,7 @@ impl Evidence<'_> {
             return;
         }
         verdict.note(
-            "the streams were sent by another process: 'sent' is what the numbers of the packets that arrived say; lost packets \
+            "the streams were sent by another process: 'sent' is derived from the sequence numbers of the packets that arrived; lost packets \
              after the last arrival, and what that process found, are in its own result"
                 .to_owned(),
         );
@@ -460,8 +460,8 @@ impl Evidence<'_> {
         };
         if let Some((streams, n)) = counted(|counts| counts.stale) {
             verdict.fault(format!(
-                "{streams}: {n} packets arrived more than {} numbers late, so late and duplicate can't be told apart; the \
-                 loss includes them",
+                "{streams}: {n} packets arrived more than {} numbers late, so late and duplicate can't be distinguished; \
+                 the loss includes them",
                 measure::WINDOW
             ));
         }

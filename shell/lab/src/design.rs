@@ -329,8 +329,7 @@ impl Design {
             )
         });
         let settings = vec![format!("apps=[{}]", sizes.join(",")), "target=2000".to_owned()];
-        let about =
-            "Sessions of our own: the most HTTP connections per second (RFC 9411), with an HTML report.";
+        let about = "Eagre's own sessions: the maximum of HTTP connections per second (RFC 9411), with an HTML report.";
         self.tests.insert(
             0,
             Test {

@@ -238,7 +238,7 @@ fn of_kind(kind: &Kind, rows: &[ComparisonRow], index: usize, names: &[String]) 
     if unknown > 0 {
         let which = if parts.is_empty() { format!("{name} against {first}: ") } else { String::new() };
         parts.push(format!(
-            "{which}{unknown} of {total} {} can't be told apart from noise: repeat the trials",
+            "{which}{unknown} of {total} {} can't be distinguished from noise: repeat the trials",
             kind.plural
         ));
     }

@@ -397,7 +397,8 @@ fn group(path: &str, doc: &GroupDoc, vlan: bool) -> Result<Group, Vec<String>> {
             errors.push(format!("{path}.count: several next hops are not supported; make a group for each"));
         }
         (Some(_), _) if initiator.src_ip.is_none() => {
-            errors.push(format!("{path}.initiator.src_ip: missing; 'next_hop' is asked from this address"));
+            errors
+                .push(format!("{path}.initiator.src_ip: missing; 'next_hop' is resolved from this address"));
         }
         _ => {}
     }
@@ -420,7 +421,7 @@ fn place(errors: &mut Vec<String>, path: &str, doc: &PlaceDoc, vlan: bool) -> Pl
         src_ip: read(errors, path, "src_ip", &doc.src_ip, IP),
     };
     match (vlan, doc.vlan) {
-        (true, None) => errors.push(format!("{path}.vlan: missing; the file says 'vlan: true'")),
+        (true, None) => errors.push(format!("{path}.vlan: missing; the file has 'vlan: true'")),
         (false, Some(_)) => errors.push(format!("{path}.vlan: the file does not say 'vlan: true'")),
         _ => {}
     }

@@ -149,7 +149,7 @@ impl JsonSchema for PacketElement {
 
 fn fill_schema() -> Value {
     json!({
-        "description": "What fills the payload up to the frame's end: zeros; a counter (00 01 02 \u{2026}, RFC 2544 \
+        "description": "Filling of the payload up to the frame's end: zeros; a counter (00 01 02 \u{2026}, RFC 2544 \
             appendix C.2.6.4); prbs, a pseudo-random sequence of 2^31 - 1 bits (ITU-T O.150); random bytes, the same in \
             every run; or a text again and again.",
         "anyOf": [

@@ -133,7 +133,7 @@ impl Resolver<'_> {
             }
             let sends = doc.add_path.as_ref().is_some_and(|doc| doc.ways != BgpPathWaysDoc::Receive);
             if routes.path_id.is_some() && !sends {
-                let reason = "goes with 'add_path' of the peer, which says whether paths are sent";
+                let reason = "needs 'add_path' of the peer, which enables several paths";
                 self.reading.fail(format!("{path}.path_id"), reason);
             }
             if routes.local_pref.is_some() && !is_internal {

@@ -19,7 +19,7 @@ impl Resolver<'_> {
             self.reading.fail(format!("{path}.ring"), reason);
         }
         if capture.rotate_size.is_some() && capture.rotate_time.is_some() {
-            let reason = "'rotate_size' says already when a new file begins";
+            let reason = "'rotate_size' already determines when a new file begins";
             self.reading.fail(format!("{path}.rotate_time"), reason);
         }
         if capture.files.is_some() && !rotate {

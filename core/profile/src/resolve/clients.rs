@@ -57,7 +57,7 @@ impl Resolver<'_> {
             self.reading.fail(format!("{path}.{key}"), "servers are not asked with 'address: slaac'");
         }
         if dhcp.address == AddressByDoc::Asked(false) && dhcp.prefix.is_none() {
-            self.reading.fail(&path, "asks for nothing: leave 'address: false' out, or give it a 'prefix'");
+            self.reading.fail(&path, "requests nothing: leave 'address: false' out, or give it a 'prefix'");
         }
         let first = self.first_mac(&path, dhcp.mac.as_ref(), dhcp.clients);
         let config = Dhcp6Config {
@@ -115,8 +115,10 @@ impl Resolver<'_> {
     fn membership(&mut self, path: &str, doc: &MembershipDoc) -> MembershipPlan {
         let group = doc.group.0;
         if let Some(scope) = [group.first, group.last].into_iter().find_map(link_scope) {
-            let reason =
-                format!("{} is for {scope}; nobody forwards it, and hosts do not report it", group.first);
+            let reason = format!(
+                "{} is for {scope}; routers do not forward it, and hosts do not report it",
+                group.first
+            );
             self.reading.fail(format!("{path}.group"), reason);
         }
         let is_kin = |ip: IpAddr| ip.is_ipv4() == group.first.is_ipv4();

@@ -137,8 +137,8 @@ impl Resolver<'_> {
             };
             if plan.routers.iter().filter(is_on_link).any(is_alone) {
                 let reason = format!(
-                    "a point-to-point link has one router of the port, and host '{name}' is on the link of another: give them VLANs \
-                     of their own, or let the network be broadcast"
+                    "a point-to-point link has one router of the port, and host '{name}' is on the link of another: give them separate \
+                     VLANs, or make the network broadcast"
                 );
                 return self.reading.fail(format!("{path}.network"), reason);
             }

@@ -170,8 +170,8 @@ impl Resolver<'_> {
             };
             if plan.routers.iter().filter(is_kin).filter(link).any(is_alone) {
                 let reason = format!(
-                    "a point-to-point link has one router of the port, and host '{}' is on the link of another: give them VLANs of \
-                     their own, or let the network be broadcast",
+                    "a point-to-point link has one router of the port, and host '{}' is on the link of another: give them separate \
+                     VLANs, or make the network broadcast",
                     hosts[host].name
                 );
                 return self.reading.fail(format!("{path}.network"), reason);
@@ -429,7 +429,7 @@ impl Resolver<'_> {
             let lsa = kind.lsa(Version::V3);
             let of_kind = ranges.iter().filter(|range| range.kind.lsa(Version::V3) == lsa);
             if of_kind.map(|range| u64::from(range.count)).sum::<u64>() >= u32::MAX.into() {
-                self.reading.fail(format!("{path}.routes"), "there are no numbers for so many LSAs");
+                self.reading.fail(format!("{path}.routes"), "there are not enough numbers for these LSAs");
             }
         }
     }

@@ -91,7 +91,7 @@ impl Resolver<'_> {
         }
         let as_captured = stream.rate.is_none() && self.overrides.rate.is_none();
         if replay.speed.is_some() && !as_captured {
-            let reason = "the stream's rate says how fast; leave out one of them";
+            let reason = "conflicts with the stream's rate; leave out one of them";
             self.reading.fail(format!("{path}.replay.speed"), reason);
         }
     }
@@ -360,7 +360,7 @@ impl Resolver<'_> {
             }
             (None, None, Some(interface)) => Some(SplitBy::Interface(*interface)),
             _ => {
-                self.reading.fail(path, "one of 'clients', 'macs' and 'interface' says who the clients are");
+                self.reading.fail(path, "one of 'clients', 'macs' and 'interface' must identify the clients");
                 None
             }
         }

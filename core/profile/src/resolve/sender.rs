@@ -127,7 +127,7 @@ impl Resolver<'_> {
         if let Some(other) = (0..hosts.len()).find(is_passed) {
             let warning = format!(
                 "stream {name}: its sources go over addresses of host '{}', too; all packets have the hardware address and \
-                 the VLANs of '{}' ('copies' with 'per_copy' have those of each)",
+                 the VLANs of '{}' ('copies' with 'per_copy' have each host's)",
                 hosts[other].name, hosts[host].name
             );
             self.warnings.push(warning);

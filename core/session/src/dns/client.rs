@@ -177,7 +177,7 @@ impl Client {
         };
         if answer.id.to_be_bytes() != query.bytes[..2] {
             // To a query of before that was sent twice, or to nobody's.
-            return ctx.counts.detail("an answer to no query");
+            return ctx.counts.detail("a response to no query");
         }
         ctx.counts.dns_truncated += u64::from(answer.truncated);
         if answer.truncated && self.plan.tcp_fallback && !self.is_tcp(flow) {

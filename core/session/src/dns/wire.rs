@@ -97,11 +97,11 @@ fn behind_name(bytes: &[u8], mut at: usize) -> Option<usize> {
 
 /// Reads a response to `query` (without a length before it): all of it must be valid.
 pub(crate) fn answer(bytes: &[u8], query: &[u8]) -> Result<Answer, &'static str> {
-    let cut = "an answer that is cut short";
+    let cut = "a truncated response";
     let id = u16_at(bytes, 0).ok_or(cut)?;
     let flags = u16_at(bytes, 2).ok_or(cut)?;
     if flags & 0x8000 == 0 {
-        return Err("no answer but a query");
+        return Err("a query instead of a response");
     }
     let answer = Answer { id, code: (flags & 15) as u8, truncated: flags & 0x0200 != 0 };
     let count = |at| u16_at(bytes, at).ok_or(cut);
@@ -110,14 +110,14 @@ pub(crate) fn answer(bytes: &[u8], query: &[u8]) -> Result<Answer, &'static str>
     let mut at = HEADER;
     // A server that did not understand the query may leave the question out.
     if questions > 1 || questions == 0 && answer.code == 0 {
-        return Err("an answer without the question");
+        return Err("a response without the question");
     }
     if questions == 1 {
         let end = behind_name(bytes, at).ok_or(cut)? + 4;
         let asked = bytes.get(at..end).ok_or(cut)?;
         let same = query.get(HEADER..end).is_some_and(|question| question.eq_ignore_ascii_case(asked));
         if !same && id == u16_at(query, 0).unwrap_or(0) {
-            return Err("an answer to another question");
+            return Err("a response to another question");
         }
         at = end;
     }

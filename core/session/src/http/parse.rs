@@ -124,7 +124,7 @@ pub fn request_head(data: &[u8]) -> Result<Option<(RequestHead<'_>, usize)>, Wro
         return Err("more than one Host");
     }
     if fields.coded && !fields.chunked || fields.chunked && fields.length.is_some() {
-        return Err("no telling where the body ends");
+        return Err("the end of the body is undefined");
     }
     let framing = if fields.chunked { Framing::Chunked } else { Framing::Length(fields.length.unwrap_or(0)) };
     let close = fields.close || minor == 0 && !fields.keep_alive;
@@ -208,7 +208,7 @@ fn head(data: &[u8], folds: bool) -> Result<Option<Head<'_>>, Wrong> {
             }
         }
         if !folds {
-            return Err("a field that goes on in the next line");
+            return Err("a field continued on the next line");
         }
         let mut whole_field = text.to_vec();
         while matches!(data.get(at), Some(b' ' | b'\t')) {
@@ -387,7 +387,7 @@ fn between(extras: &mut Extras, flow: &mut Flow, data: &[u8]) -> Result<Step, Wr
             }
         },
         state::CHUNK_END if text.is_empty() => state::CHUNK_SIZE,
-        state::CHUNK_END => return Err("a chunk is longer than it says"),
+        state::CHUNK_END => return Err("a chunk is longer than its size"),
         _ if text.is_empty() => state::COMPLETE,
         _ => {
             field(text, &mut Fields::default())?;

@@ -15,7 +15,7 @@ pub static ARP: Protocol = Protocol {
         hex("protocol_type", 16, "Kind of protocol address: 0x800 is IPv4").default(0x0800),
         number("hardware_length", 8, "Bytes of a hardware address").default(6),
         number("protocol_length", 8, "Bytes of a protocol address").default(4),
-        number("operation", 16, "1 asks, 2 answers").default(1),
+        number("operation", 16, "1 request, 2 reply").default(1),
         mac("sender_mac", "Hardware address of the sender").default(0x0200_0000_0001),
         ipv4("sender_ip", "IPv4 address of the sender").default(0xc612_0001),
         mac("target_mac", "Hardware address of the target; zero in a request"),

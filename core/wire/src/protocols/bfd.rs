@@ -14,7 +14,7 @@ pub static BFD: Protocol = Protocol {
         number("state", 2, "0 administratively down, 1 down, 2 init, 3 up").default(1),
         number("poll", 1, "Asks for a confirmation"),
         number("final", 1, "Answers a poll"),
-        number("independent", 1, "Forwarding goes on without the control plane"),
+        number("independent", 1, "Forwarding continues without the control plane"),
         number("authentication", 1, "An authentication section follows"),
         number("demand", 1, "Demand mode"),
         number("multipoint", 1, "Zero"),

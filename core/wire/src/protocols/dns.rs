@@ -20,15 +20,15 @@ pub static DNS: Protocol = Protocol {
         number("opcode", 4, "0: a standard query"),
         number("authoritative", 1, "The server is the name's authority"),
         number("truncated", 1, "The message was cut"),
-        number("recursion_desired", 1, "The server shall ask others").default(1),
-        number("recursion_available", 1, "The server asks others"),
+        number("recursion_desired", 1, "Recursion desired").default(1),
+        number("recursion_available", 1, "Recursion available"),
         number("reserved", 1, "Zero"),
         number("authentic", 1, "All data is authentic (RFC 4035)"),
         number("checking_disabled", 1, "Data need not be authentic (RFC 4035)"),
         number("code", 4, "0 no error, 2 server failure, 3 no such name"),
         number("questions", 16, "Number of questions")
             .auto(Auto::Count { parts: &["dns_question"], less: 0 }),
-        number("answers", 16, "Number of answers")
+        number("answers", 16, "Number of answer records")
             .auto(Auto::Count { parts: &["dns_a", "dns_aaaa", "dns_record"], less: 0 }),
         number("authorities", 16, "Number of records about authorities"),
         number("additional", 16, "Number of additional records"),
@@ -44,7 +44,7 @@ pub static DNS_QUESTION: Protocol = Protocol {
     source: "RFC 1035 section 4.1.2",
     len: 4,
     fields: &in_order([
-        number("type", 16, "What is asked for: 1 IPv4 address, 28 IPv6 address, 255 everything").default(1),
+        number("type", 16, "Queried type: 1 IPv4 address, 28 IPv6 address, 255 everything").default(1),
         number("class", 16, "1: the Internet").default(1),
     ]),
     variable: Some(Variable {
@@ -52,7 +52,7 @@ pub static DNS_QUESTION: Protocol = Protocol {
         at: 0,
         kind: VariableKind::Name,
         default: b"\x07example\x03com\0",
-        doc: "The name asked for",
+        doc: "Queried name",
     }),
     part: Some(Part { of: &["dns"], found: Found::ByCount { field: "questions", more: 0 } }),
     ..Protocol::PLAIN
@@ -126,7 +126,7 @@ pub static DNS_RECORD: Protocol = Protocol {
         at: 12,
         kind: VariableKind::Bytes,
         default: b"\x05eagre",
-        doc: "What the record holds, in hexadecimal",
+        doc: "Data of the record, in hexadecimal",
     }),
     real_length: LENGTH,
     part: ANSWER,

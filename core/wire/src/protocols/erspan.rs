@@ -40,7 +40,7 @@ pub static ERSPAN3: Protocol = Protocol {
         number("session", 10, "Names the mirror session").default(1),
         number("timestamp", 32, "When the frame was mirrored"),
         number("group_tag", 16, "Security group tag"),
-        number("ethernet", 1, "What was mirrored is an Ethernet frame").default(1),
+        number("ethernet", 1, "The mirrored packet is an Ethernet frame").default(1),
         number("frame_type", 5, "0 Ethernet, 2 IP"),
         number("hardware", 6, "Names the mirroring engine"),
         number("direction", 1, "0 was received, 1 was sent"),

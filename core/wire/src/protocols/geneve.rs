@@ -35,7 +35,7 @@ pub static GENEVE_OPTION: Protocol = Protocol {
     source: "RFC 8926 section 3.5",
     len: 4,
     fields: &in_order([
-        hex("class", 16, "Who defined the type; 0xff00 and beyond are for experiments").default(0xff00),
+        hex("class", 16, "Namespace of the type; 0xff00 and beyond are for experiments").default(0xff00),
         hex("type", 8, "Type of the option; 0x80: it must be understood").default(1),
         hex("reserved", 3, "Zero"),
         number("length", 5, "Length of the data, in units of 4 bytes").default(1),
@@ -45,7 +45,7 @@ pub static GENEVE_OPTION: Protocol = Protocol {
         at: 4,
         kind: VariableKind::Bytes,
         default: &[0; 4],
-        doc: "What the option holds, in hexadecimal; padded to a whole number of 4 bytes",
+        doc: "Value of the option, in hexadecimal; padded to a whole number of 4 bytes",
     }),
     real_length: Some(Length { field: "length", unit: 4, beyond: 4 }),
     part: Some(Part { of: &["geneve"], found: Found::ByKind }),

@@ -14,7 +14,7 @@ pub static ICMP: Protocol = Protocol {
         number("type", 8, "8 echo request, 0 echo reply").default(8),
         number("code", 8, "Says more about the type"),
         hex("checksum", 16, "Checksum from here to the packet's end").auto(Auto::PlainChecksum),
-        number("id", 16, "Names the one who asks for echoes"),
+        number("id", 16, "Identifier of the sender of echo requests"),
         number("seq", 16, "Number of the request"),
     ]),
     follows: &[("ipv4", 1)],

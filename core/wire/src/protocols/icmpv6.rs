@@ -16,7 +16,7 @@ pub static ICMPV6: Protocol = Protocol {
         number("code", 8, "Says more about the type"),
         hex("checksum", 16, "Checksum from here to the packet's end, with pseudo-header")
             .auto(Auto::PseudoHeaderChecksum { zero_as_ones: false }),
-        number("id", 16, "Names the one who asks for echoes"),
+        number("id", 16, "Identifier of the sender of echo requests"),
         number("seq", 16, "Number of the request"),
     ]),
     follows: &[("ipv6", 58)],

@@ -19,11 +19,11 @@ pub static IGMPV3_QUERY: Protocol = Protocol {
     len: 12,
     fields: &in_order([
         hex("type", 8, "0x11").default(0x11),
-        number("max_response", 8, "Tenths of a second to answer in").default(100),
+        number("max_response", 8, "Maximum response time, tenths of a second").default(100),
         CHECKSUM,
-        ipv4("group", "Group asked for; zero asks for all"),
+        ipv4("group", "Queried group; zero is a general query"),
         hex("reserved", 4, "Zero"),
-        number("suppress", 1, "Other routers shall not update their timers"),
+        number("suppress", 1, "Other routers must not update their timers"),
         number("robustness", 3, "Of how many lost packets one is enough").default(2),
         number("interval", 8, "Seconds between queries").default(125),
         number("sources", 16, "Number of sources").auto(Auto::Count { parts: &["igmp_source"], less: 0 }),
@@ -61,7 +61,7 @@ pub static IGMPV3_RECORD: Protocol = Protocol {
     len: 8,
     fields: &in_order([
         number("type", 8, "1 is include, 2 is exclude, 3 to include, 4 to exclude").default(4),
-        number("auxiliary", 8, "Zero: length of data nobody defined"),
+        number("auxiliary", 8, "Zero: length of undefined auxiliary data"),
         number("sources", 16, "Number of sources").auto(Auto::Count { parts: &["igmp_source"], less: 0 }),
         ipv4("group", "The group").default(GROUP),
     ]),
@@ -91,7 +91,7 @@ pub static IGMP: Protocol = Protocol {
     len: 8,
     fields: &in_order([
         hex("type", 8, "0x11 query, 0x16 report, 0x17 leave").default(0x16),
-        number("max_response", 8, "Tenths of a second to answer in"),
+        number("max_response", 8, "Maximum response time, tenths of a second"),
         CHECKSUM,
         ipv4("group", "The group").default(GROUP),
     ]),

@@ -29,7 +29,7 @@ pub static IPV4_ROUTER_ALERT: Protocol = Protocol {
     fields: &in_order([
         number("type", 8, "148").default(148),
         number("length", 8, "Bytes of the option").default(4),
-        number("value", 16, "0: every router shall look at the packet"),
+        number("value", 16, "0: every router must examine the packet"),
     ]),
     recognise: Some(("type", &[148])),
     real_length: LENGTH,
@@ -102,7 +102,7 @@ pub static IPV4_OPTION: Protocol = Protocol {
         at: 2,
         kind: VariableKind::Bytes,
         default: &[0; 2],
-        doc: "What the option holds, in hexadecimal",
+        doc: "Value of the option, in hexadecimal",
     }),
     real_length: LENGTH,
     part: PART,

@@ -12,7 +12,7 @@ pub static LLC: Protocol = Protocol {
     source: "IEEE 802.2",
     len: 3,
     fields: &in_order([
-        hex("dsap", 8, "Destination service access point: tells what follows").auto(Auto::NextProtocol),
+        hex("dsap", 8, "Destination service access point: determines what follows").auto(Auto::NextProtocol),
         hex("ssap", 8, "Source service access point"),
         hex("control", 8, "3: unnumbered information").default(3),
     ]),
@@ -27,7 +27,7 @@ pub static SNAP: Protocol = Protocol {
     source: "IEEE 802 clause 9.4",
     len: 5,
     fields: &in_order([
-        hex("oui", 24, "Whose types these are; zero means EtherTypes"),
+        hex("oui", 24, "Organization that defines the types; zero means EtherTypes"),
         hex("type", 16, "EtherType of what follows").auto(Auto::NextProtocol).default(LOCAL_EXPERIMENTAL),
     ]),
     follows: &[("llc", 0xaa)],

@@ -17,7 +17,7 @@ pub static ND_ADVERT: Protocol = Protocol {
             .auto(Auto::PseudoHeaderChecksum { zero_as_ones: false }),
         hex("flags", 3, "4 router, 2 solicited, 1 override").default(0b011),
         hex("reserved", 29, "Zero"),
-        ipv6("target", "Whose hardware address is told").default(0x2001_0002 << 96 | 1),
+        ipv6("target", "Target address, whose hardware address is announced").default(0x2001_0002 << 96 | 1),
         number("option_type", 8, "2 is the target's hardware address").default(2),
         number("option_length", 8, "Length of the option, in units of 8 bytes").default(1),
         mac("lladdr", "Hardware address of the target").default(0x0200_0000_0001),

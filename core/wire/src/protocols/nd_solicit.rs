@@ -17,7 +17,8 @@ pub static ND_SOLICIT: Protocol = Protocol {
         hex("checksum", 16, "Checksum from here to the packet's end, with pseudo-header")
             .auto(Auto::PseudoHeaderChecksum { zero_as_ones: false }),
         hex("reserved", 32, "Zero"),
-        ipv6("target", "Whose hardware address is asked for").default(0x2001_0002 << 96 | 1 << 64 | 1),
+        ipv6("target", "Target address, whose hardware address is requested")
+            .default(0x2001_0002 << 96 | 1 << 64 | 1),
         number("option_type", 8, "1 is the sender's hardware address").default(1),
         number("option_length", 8, "Length of the option, in units of 8 bytes").default(1),
         mac("lladdr", "Hardware address of the sender").default(0x0200_0000_0001),

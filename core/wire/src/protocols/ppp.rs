@@ -63,7 +63,7 @@ pub static PPPOE_TAG: Protocol = Protocol {
         at: 4,
         kind: VariableKind::Bytes,
         default: &[],
-        doc: "What the tag holds, in hexadecimal",
+        doc: "Value of the tag, in hexadecimal",
     }),
     real_length: TAG_LENGTH,
     part: TAG,

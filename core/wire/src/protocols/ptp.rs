@@ -26,7 +26,7 @@ pub static PTP: Protocol = Protocol {
         number("port", 16, "The sender's port").default(1),
         number("sequence", 16, "Number of the message"),
         number("control", 8, "By type, for version 1: 0 sync, 1 delay request, 2 follow-up"),
-        hex("log_interval", 8, "Seconds between messages as a power of two; 0x7f says nothing"),
+        hex("log_interval", 8, "Seconds between messages as a power of two; 0x7f is unspecified"),
         number("seconds", 48, "Seconds since 1970, TAI"),
         number("nanoseconds", 32, "Nanoseconds of the second"),
     ]),

@@ -13,7 +13,7 @@ pub static UDP: Protocol = Protocol {
     len: 8,
     fields: &in_order([
         number("src", 16, "Source port").default(49152),
-        number("dst", 16, "Destination port; tells what follows").auto(Auto::NextProtocol).default(9),
+        number("dst", 16, "Destination port; determines what follows").auto(Auto::NextProtocol).default(9),
         number("length", 16, "Bytes from this header to the packet's end").auto(Auto::LengthWithHeader),
         hex("checksum", 16, "Checksum from here to the packet's end, with pseudo-header; zero is none")
             .auto(Auto::PseudoHeaderChecksum { zero_as_ones: true }),

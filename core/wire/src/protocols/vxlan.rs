@@ -28,7 +28,7 @@ pub static VXLAN_GPE: Protocol = Protocol {
     fields: &in_order([
         hex("flags", 8, "8: the identifier is valid, 4: the next protocol is").default(0x0c),
         hex("reserved", 16, "Zero"),
-        number("next_protocol", 8, "What follows: 1 IPv4, 2 IPv6, 3 Ethernet, 5 MPLS")
+        number("next_protocol", 8, "Next protocol: 1 IPv4, 2 IPv6, 3 Ethernet, 5 MPLS")
             .auto(Auto::NextProtocol),
         number("vni", 24, "Network identifier").default(1),
         hex("reserved2", 8, "Zero"),

@@ -36,7 +36,7 @@ pub(super) fn count(allowed: usize) -> Finding {
             "this process may use 2 cores",
             "one worker and the control plane fill the machine; a device under test on it would compete with them",
         ),
-        n => Finding::good(CHECK, format!("this process may use {n} cores"), "workers have cores of their own"),
+        n => Finding::good(CHECK, format!("this process may use {n} cores"), "workers have dedicated cores"),
     }
 }
 
@@ -158,7 +158,7 @@ pub(super) fn boost(boost: Option<(bool, &'static str)>, in_vm: bool) -> Finding
 pub(super) fn idle_states(states: &[IdleState], driver: Option<&str>, in_vm: bool) -> Finding {
     const CHECK: &str = "idle states";
     const WHY: &str = "a core that slept needs that long to wake: interrupt-driven parts (kernel ports, a device under \
-                       test on this machine) answer late at low rates; busy workers are not affected";
+                       test on this machine) respond late at low rates; busy workers are not affected";
     let Some(deepest) = states.iter().max_by_key(|state| state.latency_us) else {
         let driver = driver.map(str::trim).filter(|driver| *driver != "none");
         let found = match (in_vm, driver) {

@@ -75,7 +75,7 @@ pub(super) fn transparent(setting: Option<&str>) -> Finding {
     match setting.and_then(chosen) {
         Some("always") => Finding::note(CHECK, "always", WHY)
             .mend("echo madvise | sudo tee /sys/kernel/mm/transparent_hugepage/enabled"),
-        Some(word) => Finding::good(CHECK, word, "only processes that ask for them get them"),
+        Some(word) => Finding::good(CHECK, word, "only processes that request them get them"),
         None => Finding::unknown(CHECK, WHY),
     }
 }

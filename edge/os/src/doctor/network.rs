@@ -84,12 +84,14 @@ pub(super) fn devices(bus: bool, nics: &[Nic], default_routes: &[String]) -> Fin
 pub(super) fn default_route(interfaces: Option<&[String]>) -> Finding {
     const CHECK: &str = "default route";
     match interfaces {
-        None => {
-            Finding::unknown(CHECK, "an interface the machine depends on cannot be told from one for tests")
-        }
+        None => Finding::unknown(
+            CHECK,
+            "an interface the machine depends on cannot be distinguished from one for tests",
+        ),
         Some([]) => Finding::good(CHECK, "none", "no interface here is the machine's way out"),
         Some(names) => {
-            let why = "the machine's way out; test traffic is refused there unless asked for in so many words (RFC 6815)";
+            let why =
+                "the machine's way out; test traffic is refused there unless explicitly allowed (RFC 6815)";
             Finding::good(CHECK, names.join(", "), why)
         }
     }
@@ -123,7 +125,7 @@ pub(super) fn flow_control(pauses: &[(String, Option<Pause>)]) -> Finding {
     let commands: Vec<String> =
         on.iter().map(|(name, _)| format!("sudo ethtool -A {name} autoneg off rx off tx off")).collect();
     let why = "a full device under test stops the sender with pause frames instead of losing packets: loss is hidden, and \
-               the offered load is less than asked for";
+               the offered load is less than requested";
     Finding::bad(CHECK, on.iter().map(part).collect::<Vec<_>>().join("; "), why).mend(commands.join(" && "))
 }
 

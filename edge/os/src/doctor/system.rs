@@ -70,7 +70,7 @@ pub(super) fn privileges(status: Option<&str>) -> Finding {
 /// `cores`: processor time the narrowest control group grants, in cores; infinite without quota.
 pub(super) fn cpu_quota(cores: Option<f64>) -> Finding {
     const CHECK: &str = "cpu quota";
-    const WHY: &str = "when the quota of a period is used up the process stands still for the rest of it, up to 100 ms: \
+    const WHY: &str = "when the quota of a period is used up the process stalls for the rest of it, up to 100 ms: \
                        traffic stops and received packets are lost";
     match cores {
         None => Finding::unknown(CHECK, WHY),
@@ -111,7 +111,7 @@ pub(super) fn clock_source(current: Option<&str>, objection: Option<&str>) -> Fi
     const CHECK: &str = "clock source";
     let kernel = current.map_or("not known here", str::trim);
     if let Some(objection) = objection {
-        let why = "every timestamp asks the kernel: tens of ns each with a good clock source, a microsecond with a slow one";
+        let why = "every timestamp is a call to the kernel: tens of ns each with a good clock source, a microsecond with a slow one";
         let found = format!("kernel's: {kernel}; {objection}");
         // Without a fast clock in the kernel either, timestamps become system calls.
         let fast = ["tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_page", "not known here"];
@@ -164,10 +164,10 @@ pub(super) fn virtual_machine(host: &Host, stat: Option<&str>) -> Finding {
     if steal.is_some_and(|percent| percent >= STEAL_PERCENT) {
         let why = "the host stops workers to run others: gaps in what is sent, packets lost, false latency";
         return Finding::bad(CHECK, found, why)
-            .mend("use a machine with cores of its own, or bind the guest's cores on the host");
+            .mend("use a machine with dedicated cores, or bind the guest's cores on the host");
     }
     match host {
-        Host::Metal => Finding::good(CHECK, found, "nobody takes the processor away"),
+        Host::Metal => Finding::good(CHECK, found, "the processor is not shared"),
         _ => Finding::note(CHECK, found, WHY),
     }
 }
@@ -186,7 +186,7 @@ fn steal_percent(stat: &str) -> Option<f64> {
 pub(super) fn mitigations(vulnerabilities: &[(String, String)], cmdline: Option<&str>) -> Finding {
     const CHECK: &str = "cpu mitigations";
     const WHY: &str = "system calls and indirect jumps cost more: kernel ports and a kernel device under test are slower \
-                       than on a machine without; say so when comparing machines";
+                       than on a machine without; note this when comparing machines";
     if vulnerabilities.is_empty() {
         return Finding::unknown(CHECK, WHY);
     }

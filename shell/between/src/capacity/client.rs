@@ -129,7 +129,7 @@ impl Asking<'_> {
         if answer.response != refusal::AGREED {
             let why = match answer.response {
                 refusal::VERSION => format!(
-                    "it speaks version {} of the protocol, this is version 20 (RFC 9946)",
+                    "it uses version {} of the protocol, this is version 20 (RFC 9946)",
                     answer.version
                 ),
                 other => refusal::of_setup(other).to_owned(),
@@ -161,10 +161,7 @@ impl Asking<'_> {
         let asked = &self.order.asked;
         let is_other = answer.upwards != asked.upwards || !answer.rate.can_be_sent();
         if is_other || answer.trial_ms == 0 || answer.interval_ms == 0 {
-            return Err(Wrong::Unexpected(format!(
-                "{} answers with another test than was asked for",
-                self.server
-            )));
+            return Err(Wrong::Unexpected(format!("{} offers another test than requested", self.server)));
         }
         Ok(answer)
     }

@@ -96,7 +96,7 @@ pub(super) fn send(
                 }
                 Steering::Told(_) if !status.rate.can_be_sent() => {
                     return Err(Wrong::Unexpected(format!(
-                        "the server asks for load that can't be sent: {:?}",
+                        "the server requests load that can't be sent: {:?}",
                         status.rate
                     )));
                 }

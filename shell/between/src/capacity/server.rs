@@ -139,15 +139,15 @@ pub fn serve(options: ServerOptions, stop: Arc<AtomicBool>, show: Show) -> Resul
 /// Why a client was refused, as the server sees it.
 fn refused_because(response: u8) -> &'static str {
     match response {
-        refusal::VERSION => "refused: it speaks another version of the protocol",
-        refusal::JUMBO => "refused: it asks for other datagrams than --jumbo says",
+        refusal::VERSION => "refused: it uses another version of the protocol",
+        refusal::JUMBO => "refused: it requests other datagrams than --jumbo allows",
         refusal::NO_KEYS => "refused: it has a key, and none is given here",
         refusal::KEY_NEEDED => "refused: it has no key",
         refusal::MODE => "refused: its authentication is unknown",
         refusal::WRONG_KEY => "refused: it has another key",
         refusal::WRONG_TIME => "refused: its clock is more than five seconds off this one",
         refusal::BUSY => "refused: there are as many tests as there may be",
-        refusal::CONNECTIONS => "refused: it asks for no sensible number of connections",
+        refusal::CONNECTIONS => "refused: it requests an invalid number of connections",
         _ => "refused: no port could be opened",
     }
 }
@@ -340,7 +340,7 @@ impl Server {
                 return Ok(asked);
             }
         }
-        Err(Wrong::Unexpected(format!("it asked for a test and did not say for which in {SILENCE}")))
+        Err(Wrong::Unexpected(format!("it requested a test and did not send its parameters in {SILENCE}")))
     }
 
     /// The terms as far as they make sense: what does not is replaced by what is usual.

@@ -57,7 +57,7 @@ fn raw(session: &SessionPlan, app: &Application, pace: Pace) -> Result<AppPlan, 
         }
     }
     if session.server.is_none() && speaks_http(session) {
-        return Err(format!("sessions {name}: its external server speaks HTTP, not 'raw'"));
+        return Err(format!("sessions {name}: its external server uses HTTP, not 'raw'"));
     }
     let (request, response) = (Size::Fixed(app.request_bytes), Size::Fixed(app.response_bytes));
     Ok(AppPlan::raw(request, response, pace.transactions, pace.think))

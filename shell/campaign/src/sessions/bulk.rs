@@ -88,7 +88,7 @@ fn source(session: &SessionPlan, sides: &[Side]) -> Result<AppPlan, String> {
         }
         if entry::speaks_http(session) {
             return Err(format!(
-                "sessions {name}: its server is someone else's and speaks HTTP; TCP that sends as much as it can needs one \
+                "sessions {name}: its server is external and uses HTTP; TCP that sends as much as it can needs one \
                  that takes it, such as 'app: discard'"
             ));
         }

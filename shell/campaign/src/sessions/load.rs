@@ -117,7 +117,7 @@ fn load_plan(load: &SessionLoad, times: &Times) -> Result<LoadPlan, String> {
 fn opened(load: &SessionLoad, times: &Times) -> Result<LoadPlan, String> {
     if load.open_per_s_max > 0 && load.value > load.open_per_s_max {
         return Err(format!(
-            "{} connections a second are asked for, and no more than open_per_s_max, {}, may be opened",
+            "{} connections a second are requested, and no more than open_per_s_max, {}, may be opened",
             load.value, load.open_per_s_max
         ));
     }
@@ -177,8 +177,8 @@ fn widen(session: &mut SessionPlan, flows: u64) -> Result<(), String> {
     }
     if session.server.is_none() {
         return Err(format!(
-            "sessions {}: {flows} flows need {servers} ports of a server that is someone else's; ask for fewer, or leave \
-             it to the profile (flows=0)",
+            "sessions {}: {flows} flows need {servers} ports of an external server; use fewer, or leave it to the \
+             profile (flows=0)",
             session.name
         ));
     }

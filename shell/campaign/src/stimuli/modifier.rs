@@ -171,7 +171,7 @@ fn query(direction: &Direction, port: &PortPlan) -> Result<StreamPlan, String> {
     };
     let Some((own, gateway)) = port.own().gateways.iter().find_map(pair) else {
         return Err(format!(
-            "management queries go to the device, and port {} has no 'gateway' to ask",
+            "management queries go to the device, and port {} has no 'gateway' to query",
             port.name
         ));
     };
@@ -185,7 +185,7 @@ fn query(direction: &Direction, port: &PortPlan) -> Result<StreamPlan, String> {
 fn update(direction: &Direction, port: &PortPlan) -> Result<StreamPlan, String> {
     let Some(own) = port.own().address(true) else {
         return Err(format!(
-            "routing updates are those of RIPv2, and port {} has no IPv4 address to send them from; let a hook do \
+            "routing updates are RIPv2's, and port {} has no IPv4 address to send them from; let a hook do \
              what the device's protocol needs",
             port.name
         ));

@@ -157,7 +157,7 @@ fn a_query_is_the_first_frame_of_each_second() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "trial 'test': management queries go to the device, and port west has no 'gateway' to ask"
+        "trial 'test': management queries go to the device, and port west has no 'gateway' to query"
     );
 }
 

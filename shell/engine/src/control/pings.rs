@@ -86,7 +86,7 @@ impl<'a> Pings<'a> {
 
     /// Ends those under way with the trial.
     pub(crate) fn end(self) {
-        let ended = "the run ended before an answer came";
+        let ended = "the run ended before a reply arrived";
         self.active.into_iter().for_each(|active| active.answer(Err(ended.to_owned())));
     }
 

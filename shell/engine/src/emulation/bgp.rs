@@ -140,7 +140,7 @@ impl Speakers {
             .filter_map(|peer| Some((self.plan.peers[peer].remote, self.machine.lacks(peer)?)));
         if let Some((remote, family)) = lacking.next() {
             self.complaints.push(format!(
-                "{remote} does not exchange {family} routes: those of {} sessions are not advertised; activate the address family \
+                "{remote} does not exchange {family} routes: the routes of {} sessions are not advertised; activate the address family \
                  for this neighbor",
                 count(1 + lacking.count() as u64)
             ));
@@ -196,7 +196,7 @@ impl Speakers {
             let (remote, local) = (self.plan.peers[peer].remote, self.plan.peers[peer].local);
             match machine.failure(peer) {
                 Some(failure) => format!("{remote} (from {local}) {failure}"),
-                None => format!("{remote} (from {local}) has not answered yet"),
+                None => format!("{remote} (from {local}) has not replied yet"),
             }
         };
         let all = self.plan.peers.len();

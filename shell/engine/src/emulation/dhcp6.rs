@@ -148,7 +148,7 @@ impl Clients6 {
         }
         if counts.advertises + counts.replies == 0 {
             return format!(
-                "no DHCPv6 server answered {} SOLICIT messages of {whose} within {waited}; check that a server is reachable \
+                "no DHCPv6 server replied to {} SOLICIT messages of {whose} within {waited}; check that a server is reachable \
                  from this port",
                 count(counts.solicits)
             );

@@ -23,7 +23,7 @@ pub(super) fn nobody_bound(machine: &DhcpClients, waited: Nanos) -> String {
     }
     if counts.offers == 0 {
         return format!(
-            "no DHCP server answered {} DISCOVER messages of {whose} within {waited}; check that a server is reachable from this \
+            "no DHCP server replied to {} DISCOVER messages of {whose} within {waited}; check that a server is reachable from this \
              port",
             count(counts.discovers)
         );
@@ -35,7 +35,7 @@ pub(super) fn nobody_bound(machine: &DhcpClients, waited: Nanos) -> String {
         );
     }
     format!(
-        "the DHCP server made {} offers to {whose} and answered none of {} REQUEST messages within {waited}",
+        "the DHCP server made {} offers to {whose} and replied to none of {} REQUEST messages within {waited}",
         count(counts.offers),
         count(counts.requests)
     )

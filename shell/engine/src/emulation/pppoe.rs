@@ -72,7 +72,7 @@ impl Subscribers {
         };
         if counts.offers == 0 {
             return format!(
-                "no access concentrator answered {} PADI packets of {whose} within {waited}; check that one{wanted} is reachable from \
+                "no access concentrator replied to {} PADI packets of {whose} within {waited}; check that one{wanted} is reachable from \
                  this port",
                 count(counts.initiations)
             );
@@ -103,7 +103,7 @@ impl Subscribers {
         }
         if counts.confirmations == 0 {
             return format!(
-                "the access concentrator made {} offers to {whose} and answered none of {} PADR packets within {waited}",
+                "the access concentrator made {} offers to {whose} and replied to none of {} PADR packets within {waited}",
                 count(counts.offers),
                 count(counts.requests)
             );

@@ -240,9 +240,7 @@ impl<'p> Trial<'p> {
             (&own.name, &own.device, &own.hosts) == (&theirs.name, &theirs.device, &theirs.hosts)
         };
         if self.plan.ports.len() != more.ports.len() || !self.plan.ports.iter().zip(&more.ports).all(same) {
-            return Err(
-                "streams are added to the run's ports: 'ports' must be those of its profile".to_owned()
-            );
+            return Err("streams are added to the run's ports: 'ports' must equal its profile's".to_owned());
         }
         if self.plan.sent_elsewhere.is_some() {
             return Err("this run only receives".to_owned());

@@ -57,11 +57,11 @@ pub(super) fn client(ethernet: &Node<'_>, before: Option<&Client>) -> Option<Cli
         if units::Mac(mac.0).number() != units::Mac(before.mac.0).number() + 1 {
             ethernet.fail_at(
                 "mac",
-                "not supported: those of a port's DHCP clients must follow each other in their order",
+                "not supported: the MAC addresses of a port's DHCP clients must be consecutive in their order",
             );
         }
         if vlans != before.vlans || vlan_type != before.vlan_type || asks != before.asks {
-            node.fail("not supported: clients of a port that differ in VLANs or in what they ask for");
+            node.fail("not supported: clients of a port that differ in VLANs or in their requests");
         }
     }
     let (name, path) = (node.text("name").to_owned(), node.path().to_owned());
@@ -78,7 +78,7 @@ fn v4(node: &Node<'_>) -> Asks {
     let all =
         ["subnet_mask", "router", "renewal_timer", "rebinding_timer"].map(|name| (name, asked.flag(name)));
     for (name, _) in all.into_iter().take(2).filter(|(_, is_asked)| !is_asked) {
-        asked.fail_at(name, "not supported: it is always asked for");
+        asked.fail_at(name, "not supported: it is always requested");
     }
     Asks::V4 { broadcast: node.flag("broadcast") }
 }

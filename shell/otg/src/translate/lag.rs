@@ -64,7 +64,7 @@ pub(super) fn member(lag: &mut Lag, node: &Node<'_>, port: usize) -> Member {
     if lacp.whole("lacpdu_periodic_time_interval") != AUTO {
         lacp.fail_at(
             "lacpdu_periodic_time_interval",
-            "not supported: the partner's timeout says how often LACPDUs are sent; use 0",
+            "not supported: the partner's timeout determines how often LACPDUs are sent; use 0",
         );
     }
     let timeout = match lacp.whole("lacpdu_timeout") {

@@ -431,8 +431,8 @@ impl Translation {
         let warning = |(index, flow): (usize, &FlowPlan)| {
             let whose = match &flow.rx_ports[..] {
                 [] => "it has no receiving port".to_owned(),
-                [one] => format!("the speed of port '{one}' is not known: say it in 'layer1'"),
-                _ => "its receiving ports have no speed in common: say it in 'layer1'".to_owned(),
+                [one] => format!("the speed of port '{one}' is not known: set it in 'layer1'"),
+                _ => "its receiving ports have no common speed: set it in 'layer1'".to_owned(),
             };
             format!(
                 "flows[{index}].metrics.latency.mode: the time of a frame on the link is not taken off: {whose}"

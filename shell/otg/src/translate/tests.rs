@@ -256,7 +256,7 @@ fn dhcpv6_clients() {
     assert_eq!((translation.clients(true).count(), translation.clients(false).count()), (2, 0));
     config["devices"][1] = device(2, json!({"choice": "iana"}));
     let differ = "devices[1].ethernets[0].dhcpv6_interfaces[0]: not supported: clients of a port that differ in VLANs or in \
-                  what they ask for";
+                  their requests";
     assert_eq!(errors(&config), [differ]);
     config["devices"][1] = device(2, both);
     config["devices"][1]["ethernets"][0]["dhcpv6_interfaces"][0]["duid_type"] = json!({"choice": "llt"});

@@ -33,9 +33,9 @@ const ABOUT: &[Column] = about! {
     "tags": Text, "its tags, separated by spaces";
     "trial": Integer, "place of the trial in the campaign: 1, 2, 3 …, as reports call it";
     "number": Integer, "number of the trial as its method counts";
-    "key": Text, "fingerprint of what was asked for; repeats have the same";
+    "key": Text, "fingerprint of the request; repeats have the same";
     "label": Text, "what the trial is, for people";
-    "part": Text, "which method asked for it, where a campaign has several";
+    "part": Text, "method that requested it, where a campaign has several";
     "phase": Text, "warm_up, probe, explore or measure";
     "frame": Text, "frame length or mix";
     "frame_bytes": Integer, "frame length with FCS, bytes";
@@ -46,7 +46,7 @@ const ABOUT: &[Column] = about! {
     "interrupted": Boolean, "whether it was stopped before its end";
     "disturbed": Boolean, "whether something on the tester's machine disturbed it";
     "reasons": Text, "why not valid, why limited, or what disturbed the tester, separated by '; '";
-    "load": Real, "of a trial of sessions: the load it asked for, in load_unit";
+    "load": Real, "for a trial of sessions: the requested load, in load_unit";
     "load_unit": Text, "connections/s, connections, transactions/s or bits/s";
 };
 

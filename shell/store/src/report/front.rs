@@ -107,7 +107,7 @@ const PASSED: &str = "Passed";
 const FAILED: &str = "Failed";
 const CANNOT_JUDGE: &str = "Can't be judged here";
 const STRONGER: &str = "use more cores (--cores) or a lower load, so that the tester is not the limit";
-const QUIETER: &str = "repeat it where less disturbs the tester ('eagre doctor' says what does), or with '--on-disturbed repeat'";
+const QUIETER: &str = "repeat it on a machine with fewer disturbances ('eagre doctor' lists them), or with '--on-disturbed repeat'";
 
 /// Whether the methods judge what was agreed, and do not only measure.
 fn judges(typed: &[MethodResult]) -> bool {
@@ -423,7 +423,7 @@ pub(super) fn matrix(loaded: &Loaded) -> Option<Markup> {
             Some(percent(finding.value? / finding.line.filter(|line| *line > 0.0)?))
         }));
     }
-    table("What was found; bounds below each value", &columns)
+    table("Findings; bounds below each value", &columns)
 }
 
 /// Kind of the rows of findings: frame lengths, or other items that a method tested one by one.

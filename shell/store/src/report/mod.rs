@@ -191,7 +191,7 @@ fn page(title: &str, about: &Markup, sections: &[Section]) -> String {
                     }
                 }
                 footer {
-                    p { "Frame lengths and byte counts have the FCS (RFC 2544 section 9.1). Bit rates say their layer. "
+                    p { "Frame lengths and byte counts have the FCS (RFC 2544 section 9.1). Bit rates name their layer. "
                         "Latency is one-way delay. A dash or a missing column means not measured; zero means measured "
                         "and zero." }
                 }

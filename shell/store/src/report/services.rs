@@ -27,7 +27,7 @@ fn agreed(rows: &[ServiceRow]) -> Option<Markup> {
     let verdicts = Column::verdicts("verdict", rows.iter().map(|row| row.passed));
     let bytes = |of: fn(&Service) -> Option<u64>| move |row: &ServiceRow| Some(of(&row.service)?.to_string());
     table(
-        "What was agreed of each service. Information rates and bursts are of frames with FCS.",
+        "Agreement for each service. Information rates and bursts are of frames with FCS.",
         &[
             Column::text("service", rows, |row| Some(row.service.name.clone())),
             verdicts,

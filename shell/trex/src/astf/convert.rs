@@ -275,7 +275,7 @@ impl Maker<'_> {
             _ => return Err("only one end plays a capture".to_owned()),
         }
         if client.udp_mtu.or(server.udp_mtu).is_some() {
-            self.note("'udp_mtu' is of captures; programs send what they say, as on TRex.".to_owned());
+            self.note("'udp_mtu' applies to captures; programs send their own sizes, as on TRex.".to_owned());
         }
         let delay = server.s_delay.as_ref().map(steps::delay);
         let mut of_client = Reader::new(client, &self.profile.buf_list, None);

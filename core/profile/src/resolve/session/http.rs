@@ -126,8 +126,7 @@ impl Resolver<'_> {
             first.any(|bytes| bytes.starts_with(b"http"))
         };
         if requests.iter().any(|(request, _)| begins(request)) {
-            let reason =
-                "a whole URI is for explicit proxies, which are asked by HTTP/1.1: set 'version: 1.1'";
+            let reason = "a whole URI is for explicit proxies, which use HTTP/1.1: set 'version: 1.1'";
             self.reading.fail(format!("{path}.path"), reason);
         }
     }

@@ -131,7 +131,7 @@ impl Resolver<'_> {
         let tos = said.value(|ip| ip.dscp.map(|dscp| dscp << 2).or(ip.tos)).unwrap_or(0);
         if tos & 3 != 0 {
             let reason =
-                format!("the lower two bits of tos {tos} are those of ECN, which 'tcp: {{ecn: true}}' sets");
+                format!("the lower two bits of tos {tos} are the ECN field, which 'tcp: {{ecn: true}}' sets");
             self.fail_once(format!("{path}.tos"), reason);
         }
         tos

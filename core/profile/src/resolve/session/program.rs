@@ -224,7 +224,7 @@ impl Resolver<'_> {
         };
         if one.missing > 0 {
             let warning = format!(
-                "{path}: of what conversation {number} says {} bytes are not in '{}'; zeros are said instead",
+                "{path}: {} bytes of conversation {number} are missing in '{}'; zeros are sent instead",
                 one.missing, doc.file
             );
             self.warn_once(warning);

@@ -208,8 +208,7 @@ impl Resolver<'_> {
         let Some(own) = &mut side.tunnel else { return };
         let kind = &mut own.tunnel.kind;
         if kind.is_bare() && side.hosts.iter().any(|host| !host.vlans.is_empty()) {
-            let reason =
-                format!("{kind} carries no Ethernet, so no VLANs; the outer ones are those of the port");
+            let reason = format!("{kind} carries no Ethernet, so no VLANs; the outer ones are the port's");
             let own = format!("{path}.{}.vlan", whose.key());
             let at = if self.reading.has(&own) { own } else { format!("{path}.vlan") };
             self.reading.fail(at, reason);

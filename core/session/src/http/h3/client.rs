@@ -348,7 +348,7 @@ impl Client {
             }
             match flow.state {
                 state::CONNECTING => {
-                    ctx.counts.detail("QUIC: the handshake was not answered");
+                    ctx.counts.detail("QUIC: the handshake had no response");
                     return give_up(ctx, flow, Reason::SetupTimeout);
                 }
                 state::END => return ctx.end_client(flow),
