@@ -18,11 +18,11 @@ pub struct BgpDoc {
     /// Rate at which connections are opened.
     #[serde(default = "connection_rate")]
     pub rate: SessionRate,
-    /// How long to wait until all sessions are established and all routes acknowledged. Traffic then starts with those that are,
-    /// and the result is not valid; without any session, the run ends with an error.
+    /// Time limit for all sessions to be established and all routes to be acknowledged. After it, traffic starts with
+    /// those that are, and the result is not valid; without any session, the run ends with an error.
     #[serde(default = "timeout")]
     pub timeout: Duration,
-    /// How long to wait after that, for the device to install the routes.
+    /// Time to wait after that, for the device to install the routes.
     #[serde(default = "settle")]
     pub settle: Duration,
     /// Number of stored routes of each peer, to be shown during the run; 100,000 for all peers of a port at most.
@@ -91,7 +91,8 @@ pub struct BgpRestartDoc {
     /// hold time. When sessions end for good, it is instructed to retain none (Hard Reset).
     #[serde(default)]
     pub notification: bool,
-    /// Say that packets are forwarded all the while: otherwise the peer withdraws the routes when the next session begins.
+    /// Set the forwarding state bit: forwarding continues during the restart. Otherwise the peer withdraws the routes
+    /// when the next session begins.
     #[serde(default = "yes")]
     pub forwarding: bool,
 }
@@ -213,7 +214,7 @@ pub struct BgpMrtDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BgpFlap")]
 pub struct BgpFlapDoc {
-    /// Time from one withdrawal to the next; the first comes so long after the routes are advertised.
+    /// Time from one withdrawal to the next, and from the advertisement to the first withdrawal.
     pub every: Duration,
     /// Time from a withdrawal until the routes are advertised again.
     pub down: Duration,

@@ -22,8 +22,8 @@ pub struct DhcpDoc {
     #[serde(default = "outstanding")]
     #[schemars(range(min = 1))]
     pub outstanding: u32,
-    /// How long to wait until all have an address. Traffic then starts with those that have one, and the result is not valid;
-    /// without any, the run ends with an error.
+    /// Time limit for all clients to have an address. After it, traffic starts with those that have one, and the result
+    /// is not valid; without any, the run ends with an error.
     #[serde(default = "bind_timeout")]
     pub timeout: Duration,
     /// Time until a message without a reply is repeated; doubled each time, up to 16 times, ± a quarter of it.
@@ -35,7 +35,7 @@ pub struct DhcpDoc {
     /// neighbour has. That takes 1 s. 'eagre bench dhcp' disables it.
     #[serde(default = "yes")]
     pub check: bool,
-    /// Ask servers to broadcast their replies.
+    /// Set the broadcast flag: servers broadcast their replies.
     #[serde(default)]
     pub broadcast: bool,
     /// Host name to send (option 12).
@@ -200,7 +200,7 @@ pub struct MulticastDoc {
     /// The groups.
     #[schemars(length(min = 1))]
     pub groups: Vec<MembershipDoc>,
-    /// Version of IGMP. To a querier of version 2, hosts of version 3 speak version 2.
+    /// Version of IGMP. With a querier of version 2, hosts of version 3 use version 2.
     #[serde(default = "igmp")]
     #[schemars(range(min = 2, max = 3))]
     pub igmp: u8,

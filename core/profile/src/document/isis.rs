@@ -18,11 +18,11 @@ pub struct IsisDoc {
     /// Rate at which each router floods LSPs, at each of its levels.
     #[serde(default = "flood_rate")]
     pub rate: SessionRate,
-    /// How long to wait until all adjacencies are up and the device has all routes. Traffic then starts with those that are, and the
-    /// result is not valid; without any adjacency, the run ends with an error.
+    /// Time limit for all adjacencies to come up and the device to have all routes. After it, traffic starts with those
+    /// that are up, and the result is not valid; without any adjacency, the run ends with an error.
     #[serde(default = "timeout")]
     pub timeout: Duration,
-    /// How long to wait after that, for the device to compute and install the routes.
+    /// Time to wait after that, for the device to compute and install the routes.
     #[serde(default = "settle")]
     pub settle: Duration,
     /// Number of LSPs of the device that each router stores at each of its levels, to be shown during the run; 100,000
@@ -81,7 +81,7 @@ pub struct IsisRouterDoc {
     /// Set the overload bit: no transit traffic through the router.
     #[serde(default)]
     pub overload: bool,
-    /// Say at level 1 that the router knows other areas: the attached bit.
+    /// Set the attached bit at level 1: the router can reach other areas.
     #[serde(default)]
     pub attached: bool,
     /// Identifier for traffic engineering in the router's LSP (RFC 5305 section 4.3), as an IPv4 address. Default: none.
@@ -163,7 +163,7 @@ pub struct IsisRoutesDoc {
     #[serde(default = "metric")]
     #[schemars(range(max = 4_261_412_864u32))]
     pub metric: u32,
-    /// Say that the routes come from level 2: the up/down bit.
+    /// Set the up/down bit: the routes come from level 2.
     #[serde(default)]
     pub down: bool,
     /// When to advertise, after the start of traffic. At 0s, traffic starts once the device has the routes.

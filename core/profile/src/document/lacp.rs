@@ -11,14 +11,14 @@ use units::Nanos;
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Lacp")]
 pub struct LacpDoc {
-    /// Lag of the port: ports that name the same one belong together.
+    /// LAG of the port: ports with the same name form one LAG.
     #[serde(default = "lag")]
     pub lag: Name,
-    /// Identifier of the lag's system. Default: the MAC address of the lag's first port.
+    /// System ID of the LAG. Default: the MAC address of its first port.
     pub system: Option<Mac>,
-    /// Priority of the lag's system. Default: 32768.
+    /// System priority of the LAG. Default: 32768.
     pub system_priority: Option<u16>,
-    /// Key of the lag. Default: 1 for the first lag of the profile, 2 for the next, and so on.
+    /// Key of the LAG. Default: 1 for the first LAG of the profile, 2 for the next, and so on.
     #[schemars(range(min = 1))]
     pub key: Option<u16>,
     /// Number of the port in its system. Default: 1 for the first port of the profile, 2 for the next, and so on.
@@ -30,11 +30,12 @@ pub struct LacpDoc {
     /// Whether the port sends LACPDUs first (active) or only to an active partner (passive).
     #[serde(default)]
     pub activity: LacpActivityDoc,
-    /// How soon a silent partner is given up: after 3 s or 90 s. It follows how often the partner is to send.
+    /// LACP timeout: time after which a silent partner expires, 3 s or 90 s. It determines the interval at which the
+    /// partner sends.
     #[serde(default)]
     pub timeout: LacpTimeoutDoc,
-    /// How long to wait until the port distributes. Traffic then starts all the same, and the result is not valid; if no port of the lag
-    /// distributes, the run ends with an error.
+    /// Time limit for the port to be distributing. After it, traffic starts anyway, and the result is not valid; if no
+    /// port of the LAG is distributing, the run ends with an error.
     #[serde(default = "wait")]
     pub wait: Duration,
 }
@@ -44,14 +45,14 @@ pub struct LacpDoc {
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]
 pub enum LacpActivityDoc {
-    /// It sends LACPDUs whatever its partner does.
+    /// It sends LACPDUs regardless of its partner.
     #[default]
     Active,
     /// It sends LACPDUs only to an active partner.
     Passive,
 }
 
-/// How soon a silent partner is given up.
+/// LACP timeout: time after which a silent partner expires.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]

@@ -86,7 +86,7 @@ pub struct Document {
     /// Sessions: clients that open connections to servers, and the applications on them.
     #[serde(default)]
     pub sessions: Vec<SessionDoc>,
-    /// Programs that speak control protocols in the namespaces of ports with 'punt': routing daemons, and others.
+    /// Programs that run control protocols in the namespaces of ports with 'punt': routing daemons, and others.
     #[serde(default)]
     pub protocols: Vec<ProtocolDoc>,
     /// Duration and load.
@@ -159,7 +159,7 @@ pub struct PortDoc {
     /// Data that the port's hosts advertise by LLDP, and whether neighbours are listed. '{}' is an agent with all
     /// defaults.
     pub lldp: Option<LldpDoc>,
-    /// Lag the port belongs to by LACP. '{}' is the lag 'lag', with all defaults.
+    /// LAG that the port joins by LACP. '{}' is the LAG 'lag', with all defaults.
     pub lacp: Option<LacpDoc>,
     /// BGP sessions of the port's hosts with the device, and the routes they advertise.
     pub bgp: Option<BgpDoc>,
@@ -228,10 +228,10 @@ pub struct HostDoc {
     pub gateway_mac: IndexMap<String, Mac>,
     /// MAC address. Default: a unique, locally administered one derived from the port's.
     pub mac: Option<Mac>,
-    /// VLAN, or a list from the outermost inwards. Default: untagged, whatever the port's 'vlan'.
+    /// VLAN, or a list from the outermost inwards. Default: untagged, regardless of the port's 'vlan'.
     pub vlan: Option<OneOrMany<VlanId>>,
     /// EtherType of its outermost tag: '0x8100', '0x88a8' or '0x9100'. Default: 0x8100 for a single VLAN, 0x88a8 for
-    /// several, whatever the port's 'vlan_type'.
+    /// several, regardless of the port's 'vlan_type'.
     pub vlan_type: Option<VlanType>,
     /// Number of hosts to create. The first is as written; each other has the next addresses, and the next MAC
     /// address if 'mac' is set.
@@ -452,7 +452,7 @@ pub struct StreamDoc {
     /// Delay from the start of traffic to the first packet.
     #[serde(default = "no_time")]
     pub start_delay: Duration,
-    /// How long to send, from the start delay on. Packets that are due by then and could not be sent are given up. Needs a
+    /// Time to send, from the start delay on. Packets that are due by then and could not be sent are discarded. Needs a
     /// rate other than 'max'. Default: until the duration of the run ends.
     pub duration: Option<Duration>,
     /// Kind of measurement. True: every packet carries the 18-byte signature, which shows loss, order and latency.
@@ -557,10 +557,10 @@ pub enum MeasureWord {
 #[serde(deny_unknown_fields, default)]
 #[schemars(rename = "Load")]
 pub struct LoadDoc {
-    /// How long to send. The run ends earlier when all streams have sent their counts and all sessions of all counts
-    /// have ended.
+    /// Time to send. The run ends earlier when all streams have sent their counts and all sessions of all counts have
+    /// ended.
     pub duration: Duration,
-    /// How long to wait for late packets (RFC 2544 section 23).
+    /// Time to wait for late packets (RFC 2544 section 23).
     pub drain: Duration,
     /// Time for sessions to reach each entry's 'open' rate, in a straight line. Does not affect entries with 'max' or
     /// with their own ramp or curve, nor streams, which have patterns.

@@ -18,11 +18,11 @@ pub struct OspfDoc {
     /// Rate at which each router floods LSAs.
     #[serde(default = "flood_rate")]
     pub rate: SessionRate,
-    /// How long to wait until all adjacencies are full and all routes acknowledged. Traffic then starts with those that are, and the
-    /// result is not valid; without any adjacency, the run ends with an error.
+    /// Time limit for all adjacencies to be full and all routes to be acknowledged. After it, traffic starts with those
+    /// that are, and the result is not valid; without any adjacency, the run ends with an error.
     #[serde(default = "timeout")]
     pub timeout: Duration,
-    /// How long to wait after that, for the device to compute and install the routes.
+    /// Time to wait after that, for the device to compute and install the routes.
     #[serde(default = "settle")]
     pub settle: Duration,
     /// Number of LSAs of the device that each router stores, to be shown during the run; 100,000 for all routers of a

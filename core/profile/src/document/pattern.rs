@@ -52,9 +52,9 @@ pub struct MultiBurstDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OnOff")]
 pub struct OnOffDoc {
-    /// How long to send.
+    /// Time of each burst.
     pub on_for: Duration,
-    /// How long to pause.
+    /// Pause between bursts.
     pub off_for: Duration,
 }
 

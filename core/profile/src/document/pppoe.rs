@@ -24,8 +24,8 @@ pub struct PppoeDoc {
     #[serde(default = "outstanding")]
     #[schemars(range(min = 1))]
     pub outstanding: u32,
-    /// How long to wait until all have a session and an address. Traffic then starts with those that have, and the result is not
-    /// valid; without any, the run ends with an error.
+    /// Time limit for all clients to have a session and an address. After it, traffic starts with those that have both,
+    /// and the result is not valid; without any, the run ends with an error.
     #[serde(default = "timeout")]
     pub timeout: Duration,
     /// Time until a message without a reply is repeated, ± a quarter. In discovery it is doubled each time, up to 16
@@ -71,7 +71,7 @@ pub struct PppoeDoc {
     pub remote_id: Option<String>,
 }
 
-/// Method by which a client proves who it is.
+/// Authentication method of a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

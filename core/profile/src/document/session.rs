@@ -36,7 +36,8 @@ pub struct SessionDoc {
     pub transport: Option<TransportDoc>,
     /// Application on the sessions.
     pub app: AppDoc,
-    /// Ask the server, an explicit proxy, for a tunnel by CONNECT before anything else; TCP only. TLS goes through it.
+    /// Request a tunnel from the server, an explicit proxy, by CONNECT before anything else; TCP only. TLS goes through
+    /// it.
     pub tunnel: Option<TunnelDoc>,
     /// TLS around the application; TCP only.
     pub tls: Option<TlsForm>,

@@ -32,22 +32,23 @@ pub enum Op {
     Expect(Expect),
     /// Waits for a while.
     Wait(Delay),
-    /// Does something several times; `None`: until the session is closed.
+    /// Repeats the operations a number of times; `None`: until the session is closed.
     Repeat {
-        /// How often.
+        /// Number of times.
         times: Option<u32>,
-        /// What.
+        /// Operations.
         ops: Vec<Op>,
     },
-    /// Does something again until a time has passed since it began, at least once: looked at behind the last operation. Goes on
-    /// when all that was sent is acknowledged. Only outside of [`Op::Repeat`] and of another of its kind, and at most
-    /// [`TIMED_MAX`] of them.
+    /// Repeats the operations until a time has passed since it began, at least once; the time is checked after the last
+    /// operation. Continues when all data sent are acknowledged. Only outside of [`Op::Repeat`] and of another
+    /// `RepeatFor`, and at most [`TIMED_MAX`] per program.
     ///
-    /// The other end does not know how often: what is sent and expected behind it is numbered from 2^28, 2 · 2^28, … on.
+    /// The other end does not know the number of repetitions: operations after it are numbered from 2^28, 2 · 2^28, …
+    /// on.
     RepeatFor {
-        /// How long.
+        /// Duration.
         time: Nanos,
-        /// What.
+        /// Operations.
         ops: Vec<Op>,
     },
     /// Sends a FIN after the last byte and continues: the other end may still send.
