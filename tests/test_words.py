@@ -1,7 +1,7 @@
 """Prose is plain English in the field's terms: phrases that read as a translation are counted, and their number only falls.
 
-A debt is a phrase below in a doc comment, a text of a program or a page. tests/words.toml has the debt of each crate and page
-that has any: more fails, and so does less, until the table has the new number.
+A debt is a phrase below in a doc comment, a text of a program or a page. tests/words.toml has the debt of each crate and
+page that has any: more fails, and so does less, until the table has the new number.
 """
 
 import re
@@ -105,9 +105,7 @@ PHRASES = {
         "it goes on; going on",
         "it continues; ongoing",
     ),
-    "shall": Phrase(
-        r"\bshall\b", "must, should, will", "it shall end", "it must end; shallow"
-    ),
+    "shall": Phrase(r"\bshall\b", "must, should, will", "it shall end", "it must end; shallow"),
     "come of": Phrase(
         r"\b(?:came|comes?) (?:of|to (?:an end|nothing|be))\b",
         "result, outcome, end",
@@ -115,25 +113,16 @@ PHRASES = {
         "it came from there; comes to port 1",
     ),
 }
-FOUND = {
-    name: re.compile(phrase.pattern, re.IGNORECASE if name == "so many" else 0)
-    for name, phrase in PHRASES.items()
-}
-ANY = re.compile(
-    "|".join(f"(?:{phrase.pattern})" for phrase in PHRASES.values()), re.IGNORECASE
-)
+FOUND = {name: re.compile(phrase.pattern, re.IGNORECASE if name == "so many" else 0) for name, phrase in PHRASES.items()}
+ANY = re.compile("|".join(f"(?:{phrase.pattern})" for phrase in PHRASES.values()), re.IGNORECASE)
 TABLE = REPO / "tests/words.toml"
 CRATES = sorted(
-    manifest.parent
-    for floor in ("core", "edge", "shell", "dev")
-    for manifest in (REPO / floor).glob("*/Cargo.toml")
+    manifest.parent for floor in ("core", "edge", "shell", "dev") for manifest in (REPO / floor).glob("*/Cargo.toml")
 )
 # Pages that a program writes.
 GENERATED = {"docs/reference.md", "docs/result-fields.md", "docs/tcp-probes.md"}
 PAGES = sorted(
-    page
-    for page in [*REPO.glob("*.md"), *(REPO / "docs").rglob("*.md")]
-    if str(page.relative_to(REPO)) not in GENERATED
+    page for page in [*REPO.glob("*.md"), *(REPO / "docs").rglob("*.md")] if str(page.relative_to(REPO)) not in GENERATED
 )
 
 
@@ -150,9 +139,7 @@ def paragraphs(page):
     text = re.sub(r"^ *```.*?^ *```", "\n\n", page, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"<!--.*?-->|(?<=\])\([^)\s]*\)", "", text, flags=re.DOTALL)
     for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*|#>]|\d+\.)\s?)", text):
-        for cell in (
-            re.split(r"(?<!\\)\|", block) if block.lstrip().startswith("|") else [block]
-        ):
+        for cell in re.split(r"(?<!\\)\|", block) if block.lstrip().startswith("|") else [block]:
             yield re.sub(r"^[-*#>\d.\s]+", "", " ".join(cell.split()))
 
 
@@ -191,17 +178,11 @@ def message(table, place, found):
 @pytest.mark.parametrize("table", ["comments", "strings", "pages"])
 def test_debt_only_falls(found, table):
     """The table has every crate's and page's debt as it is."""
-    written = {
-        place: count
-        for place, count in tomllib.loads(TABLE.read_text())[table].items()
-        if count
-    }
+    written = {place: count for place, count in tomllib.loads(TABLE.read_text())[table].items() if count}
     counted = Counter(place for kind, place, *_ in found if kind == table)
     for place in sorted({*written, *counted}):
         now, before = counted[place], written.get(place, 0)
-        assert now <= before, (
-            f"{place}: {now} phrases, and {before} in words.toml\n{message(table, place, found)}"
-        )
+        assert now <= before, f"{place}: {now} phrases, and {before} in words.toml\n{message(table, place, found)}"
         assert now >= before, (
             f"{place}: only {now} phrases are left: write that instead of {before} into words.toml under {table}"
         )
@@ -262,6 +243,7 @@ mod tests {
 
 def test_prose_of_a_page_is_read():
     """Not code, addresses and comments."""
-    page = "# Head\n\nA [link](told.md)\nand more.\n\n```sh\nsay what\n```\n- item `said`\n  goes on\n\n| a | b c |\n|---|---|\n<!-- said -->\n"
+    page = "# Head\n\nA [link](told.md)\nand more.\n\n```sh\nsay what\n```\n- item `said`\n  goes on\n\n"
+    page += "| a | b c |\n|---|---|\n<!-- said -->\n"
     prose = [text for text in paragraphs(page) if re.search(r"\w", text)]
     assert prose == ["Head", "A [link] and more.", "item `said` goes on", "a", "b c"]
