@@ -73,8 +73,8 @@ impl Program {
         Ok(program)
     }
 
-    /// Writes every varying field, what varies of the signature, and all computed checksums into `frame`,
-    /// a copy of the packet, whatever an earlier write left in it.
+    /// Writes every varying field, what varies of the signature, and all computed checksums into `frame`, a copy of the
+    /// packet, regardless of its previous contents.
     ///
     /// # Panics
     /// If `frame` is not as long as the packet.

@@ -80,7 +80,7 @@ impl Bound {
         self.offset
     }
 
-    /// Numbers after which it begins again, whatever its values.
+    /// Period: number of packets after which it starts over, regardless of its values.
     pub fn period(&self) -> Option<u64> {
         self.period
     }

@@ -5,7 +5,8 @@
 //! caller has checked its [`Fragment::to`].
 //!
 //! Invariants:
-//! - What waits for its other fragments is bounded in number, in memory and in time, whatever comes; what gives way is counted.
+//! - What waits for its other fragments is bounded in number, memory and time for any input; evicted packets are
+//!   counted.
 //! - A packet is put together from fragments that do not overlap, or not at all.
 
 #![forbid(unsafe_code)]

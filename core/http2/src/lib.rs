@@ -17,8 +17,8 @@
 //! Not here: what requests and responses mean, TLS, TCP, any clock. Pushed responses are refused (RFC 9113 section 8.4);
 //! priorities are read and ignored (section 5.3).
 //!
-//! Invariants: no peer makes a connection hold more than the limits in [`limits`]; whatever a peer sends ends in an event
-//! or in a [`Fault`] with a reason.
+//! Invariants: no peer makes a connection hold more than the limits in [`limits`]; any input from a peer ends in an
+//! event or in a [`Fault`] with a reason.
 
 #![forbid(unsafe_code)]
 

@@ -538,7 +538,7 @@ fn routes_that_a_smaller_mtu_leaves_no_room_for_are_known() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Whatever the link does, both sides come to hold what the other advertises, and only that.
+    /// Regardless of loss, copies and jitter, both sides end up with what the other advertises, and only that.
     #[test]
     fn both_sides_hold_the_same(
         seed: u64,

@@ -265,7 +265,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever pauses touch, all packets together are the same.
+        /// The counts of all packets together are the same, regardless of which packets the pauses touch.
         #[test]
         fn pauses_change_nothing_of_all_packets(
             packets in proptest::collection::vec((0u32..300, 0u64..5_000), 1..200),

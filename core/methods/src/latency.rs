@@ -76,7 +76,7 @@ impl LatencyConfig {
             GoalMeaning {
                 goal: "ipdv",
                 name: "Inter-packet delay variation",
-                definition: "mean difference, whatever its sign, of the delays of consecutive packets (RFC 8219 section 7.3.2, \
+                definition: "mean absolute difference of the delays of consecutive packets (RFC 8219 section 7.3.2, \
                              RFC 4689 section 3.2.5); median of the trials",
             },
         ],

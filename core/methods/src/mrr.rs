@@ -1,4 +1,4 @@
-//! Maximum receive rate: what arrives at full load, whatever is lost (FD.io CSIT's MRR).
+//! Maximum receive rate: rate received at full load, regardless of loss (FD.io CSIT's MRR).
 
 use crate::draft::{Draft, InTurn, Limit, Procedure, Seen, Stage, UNJUDGED_MAX, Verdict};
 use crate::finding::{Finding, GoalMeaning};
@@ -41,7 +41,7 @@ impl MrrConfig {
         goals: &[GoalMeaning {
             goal: "mrr",
             name: "Maximum receive rate",
-            definition: "the rate forwarded when the line is filled, whatever is lost",
+            definition: "the rate forwarded when the line is filled, regardless of loss",
         }],
     };
 }
@@ -213,7 +213,7 @@ impl Stage for FullLoad {
     }
 }
 
-/// Whether all of the line rate was forwarded, whatever disturbed the tester: no device can do more.
+/// Whether all of the line rate was forwarded; this holds even if the tester was disturbed, as no device can do more.
 fn is_whole(seen: &Seen<'_>) -> bool {
     seen.verdict(0.0) == Verdict::Pass
 }

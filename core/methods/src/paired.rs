@@ -7,10 +7,10 @@
 //!
 //! Not here: trials, figures, files. A trial is a side and a seed; its outcome is one number.
 //!
-//! Invariants: all looks together are wrong in a share of at most 1 − `confidence` of all comparisons (the share is divided
-//! among the looks, whatever they depend on). That the sides are alike is concluded from trials alone in which the tester's own
-//! trouble can't have made the figure. That they differ may also be concluded from disturbed pairs: a disturbance that knows
-//! nothing of sides favours none.
+//! Invariants: all looks together are wrong in a share of at most 1 − `confidence` of all comparisons (the share is
+//! divided among the looks, regardless of their dependence). That the sides are alike is concluded from trials alone in
+//! which the tester's own trouble can't have made the figure. That they differ may also be concluded from disturbed
+//! pairs: a disturbance that knows nothing of sides favours none.
 
 use crate::settings::ConfigError;
 use crate::signed_rank::{Bounds, PAIRS_MAX, bounds, pairs_needed};

@@ -87,7 +87,7 @@ pub struct TrialNote {
 pub enum Standing {
     /// It counts for the DUT.
     Counted,
-    /// It counts although the tester was disturbed: whatever the tester lost, the DUT passed, or failed.
+    /// Counts although the tester was disturbed: whatever the tester lost, the DUT passed or failed.
     Bounded,
     /// The tester was the limit: it does not count for the DUT.
     TesterLimited,

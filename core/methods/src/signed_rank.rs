@@ -1,8 +1,8 @@
 //! Wilcoxon's signed-rank interval: between which bounds the typical difference of pairs lies, and how sure that is.
 //!
-//! Rests on one assumption: differences are as likely to lie so far above their centre as below it. Pairs whose order is
-//! drawn at random make that true if both sides are alike, whatever disturbs the trials. A few wild pairs move the interval
-//! little, as it is made of ranks.
+//! Rests on one assumption: differences are as likely to lie so far above their centre as below it. Pairs whose order
+//! is drawn at random make that true if both sides are alike, regardless of disturbances. A few wild pairs move the
+//! interval little, as it is made of ranks.
 //!
 //! Source: Hollander, Wolfe, Chicken, Nonparametric Statistical Methods, 3rd edition, sections 3.1 to 3.3 (exact distribution,
 //! Hodges-Lehmann estimate, Tukey's interval).

@@ -567,7 +567,7 @@ fn hundreds_of_thousands_of_routes_are_told() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
 
-    /// Whatever the link does, both sides come to hold what the other advertises, and only that.
+    /// Regardless of loss, copies and jitter, both sides end up with what the other advertises, and only that.
     #[test]
     fn both_sides_hold_the_same(
         seed: u64,

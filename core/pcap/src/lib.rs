@@ -32,7 +32,7 @@ use units::Nanos;
 /// A packet of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// When it was captured, since 1970-01-01 UTC or whatever the file's clock begins with.
+    /// Time of capture, since 1970-01-01 UTC or the epoch of the file's clock.
     pub at: Nanos,
     /// Where it was captured: index into [`Capture::interfaces`].
     pub interface: u32,

@@ -605,7 +605,7 @@ pub struct StreamPlan {
     pub count: Option<u64>,
     /// From the start of traffic to the stream's first packet.
     pub start_delay: Nanos,
-    /// From then to the stream's end, whatever was sent; `None` is until the duration ends.
+    /// From then to the stream's end, regardless of the packets sent; `None` is until the duration ends.
     pub duration: Option<Nanos>,
     /// Whether every packet carries the 18-byte signature and is measured.
     pub measure: bool,

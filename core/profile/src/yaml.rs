@@ -2,7 +2,7 @@
 //!
 //! Not here: what the values mean. Scalars are typed by the YAML 1.2 core schema.
 //!
-//! Invariant: nesting and the number of values are bounded, whatever the text.
+//! Invariant: nesting and the number of values are bounded for any text.
 
 use crate::error::{Position, ProfileError};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};

@@ -93,7 +93,7 @@ fn left_out(report: &CaptureReport) -> Vec<String> {
 /// Why a rule can't be applied. Rules and packets are counted from 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RewriteError {
-    /// A rule is wrong whatever the packets are.
+    /// A rule is wrong regardless of the packets.
     #[error("rewrite rule {rule}: {reason}")]
     Rule {
         /// Which rule.

@@ -5,7 +5,7 @@ use crate::{CriterionResult, Outcome, OverallResult, ResultDocument};
 /// Outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overall {
-    /// It holds, whatever disturbed the tester.
+    /// Holds regardless of disturbances of the tester.
     Passed,
     /// A criterion is not met, less than half succeeded, or the test did not come about.
     Failed,

@@ -72,7 +72,7 @@ impl PacingRecord {
 }
 
 impl Pacing {
-    /// Notes that a packet due at `due` left at `departure`. `last` is that of the packet before, of whatever stream.
+    /// Notes that a packet due at `due` left at `departure`. `last` is that of the packet before, of any stream.
     #[inline(always)]
     pub fn departed(
         &mut self,

@@ -290,7 +290,7 @@ impl Opener {
         }
     }
 
-    /// Whether nothing more will be opened, whatever happens.
+    /// Whether nothing more will be opened in any case.
     pub fn is_done(&self, now: Nanos) -> bool {
         let over = now >= self.start_delay.saturating_add(self.time) && self.due(now) <= self.turns;
         self.stopped || over || self.count.is_some_and(|all| self.opened >= all)

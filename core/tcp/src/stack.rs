@@ -357,7 +357,7 @@ impl<A: App> Stack<A> {
         self.wheel.next_due()
     }
 
-    /// Flows there are, whatever their state.
+    /// Number of flows, regardless of their state.
     pub fn flows(&self) -> usize {
         self.table.len()
     }

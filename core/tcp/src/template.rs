@@ -13,7 +13,7 @@ use wire::checksum;
 
 /// Tags that fit: what readers of frames read.
 const TAGS_MAX: usize = 2;
-/// Bytes copied whatever the number of tags: what is too much is overwritten by the header behind, 8 bytes at least.
+/// Bytes copied regardless of the number of tags: the excess is overwritten by the header after it, 8 bytes at least.
 const COPIED_V4: usize = ETHERNET + IPV4 + 8;
 const COPIED_V6: usize = ETHERNET + IPV6 + 8;
 

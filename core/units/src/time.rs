@@ -5,7 +5,7 @@ use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 use std::str::FromStr;
 
-/// Nanoseconds: an instant on whatever clock drives the run, or a duration between two of them.
+/// Nanoseconds: an instant on the clock that drives the run, or a duration between two of them.
 ///
 /// Text form: `30s`, `250us`, `1.5ms`, `2min`, `1h`, `80ns`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -47,7 +47,7 @@ impl Header {
         self
     }
 
-    /// Sets `field`, whatever it was set to before.
+    /// Sets `field`, regardless of its previous value.
     pub fn put(&mut self, field: &'static Field, value: u128) {
         self.set.retain(|(other, _)| other.name != field.name);
         self.set.push((field, value));

@@ -155,7 +155,7 @@ fn is_real_length(protocol: &Protocol, field: &Field) -> bool {
     protocol.real_length.is_some_and(|length| length.field == field.name)
 }
 
-/// Whether the packet still has the same headers whatever the field is set to.
+/// Whether the packet has the same headers for every value of the field.
 fn may_set(headers: &[Header], index: usize, field: &Field, author: Author) -> bool {
     let protocol = headers[index].protocol;
     let parts = || ALL.iter().filter(|p| p.is_part_of(protocol));

@@ -20,7 +20,8 @@ pub const fn is_vlan_type(kind: u16) -> bool {
 
 /// VLANs of a host, and how its tags are written. A slice of their identifiers, outermost first.
 ///
-/// Equal to others with the same identifiers, whatever the type: a host takes frames of its VLANs with tags of any type.
+/// Equal to others with the same identifiers, regardless of the type: a host takes frames of its VLANs with tags of any
+/// type.
 #[derive(Debug, Clone, Default, Eq)]
 pub struct Vlans {
     ids: Vec<u16>,

@@ -1,5 +1,5 @@
 //! Captures of any bytes as templates of flows: packets that a template takes have a right checksum of IPv4 and keep
-//! that of TCP or UDP right or wrong, whatever flow they are made part of, and whatever flow the buffer held before.
+//! that of TCP or UDP right or wrong, for any flow they are made part of and any previous contents of the buffer.
 //!
 //! The first byte of an input selects timing and split of the template, the next eight the flow; the rest is a capture
 //! file.

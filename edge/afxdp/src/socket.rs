@@ -208,9 +208,9 @@ impl Socket {
             .is_ok_and(|options| options & libc::XDP_OPTIONS_ZEROCOPY != 0)
     }
 
-    /// Room for all frames the rings can hold, whatever the machine allows others. With less, a socket waits until the
-    /// other end of a veth pair has taken a frame: a slow device would hold the tester back and lose nothing. And as many frames a
-    /// call as there are; older kernels take 32.
+    /// Room for all frames the rings can hold, regardless of the machine's limit for others. With less, a socket waits
+    /// until the other end of a veth pair has taken a frame: a slow device would hold the tester back and lose nothing.
+    /// And as many frames a call as there are; older kernels take 32.
     pub(crate) fn send_freely(&self) {
         let _ = self.set(libc::SOL_SOCKET, libc::SO_SNDBUFFORCE, &SEND_BYTES);
         let _ = self.set(libc::SOL_XDP, XDP_MAX_TX_SKB_BUDGET, &TX_FRAMES);

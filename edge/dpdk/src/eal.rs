@@ -111,7 +111,7 @@ impl Lease {
         }
     }
 
-    /// For closing ports: whatever the state.
+    /// For closing ports, regardless of the state.
     pub(crate) fn closing(dpdk: Dpdk) -> Self {
         Self { dpdk, state: Some(lock()), _awake: Awake::new() }
     }

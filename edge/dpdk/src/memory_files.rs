@@ -1,8 +1,8 @@
 //! Keeps EAL's memory files open across a zero-copy memif port.
 //!
 //! Such a port shows its peer EAL's own memory, and the driver of DPDK 22.11 closes the descriptors of that memory when
-//! the link goes down (`memif_free_regions`), although they are EAL's. The next port that hands memory to a peer (memif,
-//! virtio) would then hand over whatever else the number has come to mean.
+//! the link goes down (`memif_free_regions`), although they are EAL's. The next port that hands memory to a peer
+//! (memif, virtio) would then hand over whatever else has that number by then.
 
 use rustix::io::fcntl_dupfd_cloexec;
 use std::ffi::c_int;

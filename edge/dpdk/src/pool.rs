@@ -37,7 +37,7 @@ const RX_ROOM_MIN: u32 = 2048;
 /// Bytes of a pool's object before the frame's head.
 const OBJECT_HEADER: usize = 64;
 
-/// Bytes of an AF_XDP object: a page of the kernel's, whatever pages the memory has.
+/// Bytes of an AF_XDP object: a page of the kernel's, regardless of the pages of the memory.
 const PAGE: usize = 4096;
 
 /// Bytes the kernel leaves free before a received frame in UMEM (XDP_PACKET_HEADROOM).

@@ -85,8 +85,8 @@ impl Socket {
         option(self.descriptor, SOL_XDP, XDP_STATISTICS).ok()
     }
 
-    /// Room for all frames the rings can hold, whatever the machine allows others. With less, a socket waits until the
-    /// other end of a veth pair has taken a frame: a slow device would hold the tester back and lose nothing.
+    /// Room for all frames the rings can hold, regardless of the machine's limit for others. With less, a socket waits
+    /// until the other end of a veth pair has taken a frame: a slow device would hold the tester back and lose nothing.
     pub(crate) fn send_freely(self) -> io::Result<()> {
         let bytes: c_int = SEND_BYTES;
         // SAFETY: the value is as long as said.

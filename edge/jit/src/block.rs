@@ -235,7 +235,7 @@ fn fold(sum: u64) -> u16 {
     wire::checksum::fold(sum)
 }
 
-/// Sets the state to what it is before packet `number`, whatever it was.
+/// Sets the state to that before packet `number`, regardless of the previous state.
 pub(crate) fn seed(program: &Program, shape: &Shape, constants: &[u64], state: &mut [u64], number: u64) {
     debug_assert_eq!(shape.advance, Advance::Stepwise);
     let blocks =

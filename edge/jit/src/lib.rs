@@ -6,8 +6,8 @@
 //!
 //! Not here: what a program means. That is `field`, and any difference is a bug here.
 //!
-//! Invariant: what the code keeps between calls is a cache. A run of packets comes out the same whatever was run
-//! before it.
+//! Invariant: what the code keeps between calls is a cache. A run of packets comes out the same regardless of earlier
+//! runs.
 
 #![allow(unsafe_code)]
 

@@ -47,7 +47,7 @@ impl Runner {
     }
 
     /// Writes packets `number ..` into frames `range` of the burst, which hold copies of the packet of `variant`,
-    /// whatever an earlier run left in them. The sequence number counts up, wrapping; `time` is that of all, in
+    /// regardless of their previous contents. The sequence number counts up, wrapping; `time` is that of all, in
     /// nanoseconds.
     ///
     /// Continuing where the last run ended is fastest.

@@ -17,7 +17,7 @@ const MASK_WORDS: usize = 256;
 /// The process's affinity before it bound a thread.
 static OF_PROCESS: OnceLock<Vec<usize>> = OnceLock::new();
 
-/// Cores this process may use, ascending, whatever cores it has bound the calling thread to.
+/// Cores this process may use, ascending, regardless of the cores that the calling thread is bound to.
 pub fn of_process() -> Vec<usize> {
     OF_PROCESS.get_or_init(allowed).clone()
 }

@@ -46,7 +46,8 @@ pub struct LinkFacts {
     pub driver: Option<String>,
     /// Bus address of the device behind it, such as `0000:03:00.0`; `None` for a virtual interface.
     pub device: Option<String>,
-    /// Bit rate of a device's link; `None` for a virtual interface, whatever its driver makes up, or without carrier.
+    /// Bit rate of a device's link; `None` without carrier, or for a virtual interface, even if its driver invents a
+    /// rate.
     pub speed_bps: Option<u64>,
     /// Memory node the device is attached to, if known.
     pub numa_node: Option<u32>,

@@ -216,7 +216,7 @@ impl<'a> FrameMut<'a> {
         unsafe { std::slice::from_raw_parts_mut(head.buf.add(usize::from(head.data_off)), len) }
     }
 
-    /// Makes the frame hold `bytes`, whatever it held before, with no offload and tag 0.
+    /// Makes the frame hold `bytes`, regardless of its previous contents, with no offload and tag 0.
     ///
     /// # Panics
     /// If the buffer is too small.

@@ -40,7 +40,7 @@ pub(crate) struct Outcome {
 /// Shared by a connection and its handshake, which the library owns.
 pub(crate) type Shared = Arc<Mutex<Outcome>>;
 
-/// The suite of the first packets, whatever is agreed upon later (RFC 9001 section 5.2).
+/// The suite of the first packets, regardless of later negotiation (RFC 9001 section 5.2).
 pub(crate) fn initial() -> Option<Suite> {
     rustls::crypto::aws_lc_rs::ALL_CIPHER_SUITES
         .iter()

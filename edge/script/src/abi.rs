@@ -1,7 +1,7 @@
 //! C functions for Lua's packet path. LuaJIT compiles calls of them; a call of a Rust closure would end its traces.
 //!
-//! Lua gets the address of [`API`] and its declaration in C, both made from one list below. Whatever a script passes, these
-//! functions check numbers; addresses they must trust, as LuaJIT's FFI does.
+//! Lua gets the address of [`API`] and its declaration in C, both made from one list below. These functions check all
+//! numbers that a script passes; addresses they must trust, as LuaJIT's FFI does.
 
 use crate::buffers::{self, Buf, Pool};
 use crate::device::{self, Patience};

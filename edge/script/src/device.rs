@@ -256,7 +256,7 @@ impl Device {
         (counters.packets.load(Ordering::Relaxed) - before) as usize
     }
 
-    /// Sends up to a burst now, whatever the rate.
+    /// Sends up to a burst now, regardless of the rate.
     ///
     /// # Safety
     /// As [`send`](Self::send).

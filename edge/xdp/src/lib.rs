@@ -1,8 +1,8 @@
 //! Sending by a program that the kernel runs for each frame: XDP *live frames* (Linux 5.18). Several times faster than
 //! AF_XDP on interfaces without zero-copy, such as veth.
 //!
-//! Frames are written as for any port; the program copies them from a shared array into the kernel's frames and sends them.
-//! So whatever a port can send goes this way: streams with any field, sessions, captures.
+//! Frames are written as for any port; the program copies them from a shared array into the kernel's frames and sends
+//! them. So this covers everything a port can send: streams with any field, sessions, captures.
 //!
 //! And receiving with another such program: of test packets it leaves a record ([`Intake`]), which costs a fraction of a frame
 //! by AF_XDP. Everything else goes to the AF_XDP socket, as all frames do with a third ([`Redirect`]).

@@ -1,8 +1,8 @@
 //! A pair of queues that sends bursts as live frames, and everything else by the queue of a driver on the same interface.
 //!
-//! A call into the kernel costs as much as some fifteen frames by AF_XDP, whatever it sends. So frames wait until a call pays:
-//! while the worker fills whole bursts, for as many as one batch of the kernel's; no longer than until it looks for received
-//! frames without having sent. Fewer than [`CALL_PAYS`] leave by the driver, at once.
+//! A call into the kernel costs as much as some fifteen frames by AF_XDP, regardless of its size. So frames wait until
+//! a call pays: while the worker fills whole bursts, for as many as one batch of the kernel's; no longer than until it
+//! looks for received frames without having sent. Fewer than [`CALL_PAYS`] leave by the driver, at once.
 //!
 //! Invariant: frames leave in the order in which they were handed over.
 

@@ -53,7 +53,7 @@ pub(crate) struct Asked {
     pub(crate) alone: bool,
 }
 
-/// The parts of a port's clients that a trial sets, whatever the version.
+/// The parts of a port's clients that a trial sets, regardless of the IP version.
 struct Clients<'a> {
     clients: &'a mut u32,
     rate: &'a mut u32,

@@ -6,7 +6,7 @@ use crate::counts::interval::Shape;
 use profile::Plan;
 use session::plan::SessionPlan;
 
-/// Threads, buffers of ports, machine code, whatever the plan.
+/// Threads, buffers of ports, machine code, regardless of the plan.
 const BASE_BYTES: u64 = 24 << 20;
 /// Buffers of one queue of a port.
 const QUEUE_BYTES: u64 = 8 << 20;

@@ -303,7 +303,7 @@ impl<'a> Worker<'a> {
         self.local.iter_mut().filter_map(|local| local.flows.as_mut())
     }
 
-    /// Charges the time since the last turn to whatever that turn did.
+    /// Charges the time since the last turn to the work of that turn.
     #[inline]
     fn keep_time(&mut self, now: Nanos) {
         if self.last_turn > Nanos::ZERO && now > self.epoch {

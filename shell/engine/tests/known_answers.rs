@@ -319,7 +319,7 @@ fn a_known_loss_lies_between_its_bounds() {
     });
 }
 
-/// A device that is dark for 200 ms: its outage, whatever pauses add to it or hide of it.
+/// A device that is dark for 200 ms: its outage is found, regardless of what pauses add to it or hide.
 #[test]
 fn a_known_outage_lies_between_its_bounds() {
     let (from, until) = (Nanos::from_millis(150), Nanos::from_millis(350));
@@ -371,7 +371,7 @@ const ENOUGH: (f64, f64) = (0.5, 5_000.0);
 /// Runs of a trouble from which on most, not all, must have the delay at the 99th percentile.
 const MANY: usize = 10;
 
-/// The delay over packets that no pause touched is the device's, whatever the others show.
+/// The delay over packets that no pause touched is the device's, regardless of the others.
 #[test]
 fn undisturbed_packets_have_the_delay_of_the_device() {
     let rules = Rules { delay: DELAY, ..Rules::default() };

@@ -101,7 +101,7 @@ pub fn serve(options: &Options, ready: impl FnOnce(&Served)) -> Result<(), Serve
     served
 }
 
-/// Ends the process after a time, whatever hangs: a driver that opens a port can't be interrupted.
+/// Ends the process after a time, even if something hangs: a driver that opens a port can't be interrupted.
 fn end_in(time: Duration) {
     let watch = std::thread::Builder::new().name("eagre-deadline".to_owned());
     let watching = watch.spawn(move || {

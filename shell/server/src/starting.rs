@@ -406,7 +406,7 @@ impl Service {
         Ok((Some(StoredRun::new(store, id, key)), text))
     }
 
-    /// Leads captures into a folder of the run's own, whatever the profile calls their files.
+    /// Redirects captures into a folder of the run's own, regardless of their file names in the profile.
     fn captures(&self, plan: &mut Plan, id: &str) -> Result<BTreeMap<String, PathBuf>, Fault> {
         let folder = self.state.join("runs").join(id);
         let mut captures = BTreeMap::new();

@@ -392,7 +392,7 @@ impl Mode {
 }
 
 impl FlowStats {
-    /// Whether latency is measured: such a stream keeps its rate whatever the multiplier.
+    /// Whether latency is measured: such a stream keeps its rate regardless of the multiplier.
     pub fn is_latency(&self) -> bool {
         self.enabled && self.rule_type.as_deref() == Some("latency")
     }

@@ -79,7 +79,7 @@ proptest! {
         prop_assert_eq!((reassembler.waiting(), reassembler.counts.reassembled), ((0, 0), 2));
     }
 
-    /// Whatever comes, the limits are kept and nothing panics; what is put together is a whole packet.
+    /// For any input, the limits are kept and nothing panics; what is reassembled is a whole packet.
     #[test]
     fn limits_are_kept(
         pieces in prop::collection::vec((any::<bool>(), 0u16..4, 0u16..40, any::<bool>(), 0usize..60, 0u64..3), 0..300),

@@ -28,9 +28,9 @@ pub struct Threshold {
 /// Class of a load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LoadClass {
-    /// Whatever comes, it stays within the exceed ratio.
+    /// For any trials, it stays within the exceed ratio.
     Lower,
-    /// Whatever comes, it stays above.
+    /// For any trials, it stays above.
     Upper,
     /// More trials are needed.
     Undecided,

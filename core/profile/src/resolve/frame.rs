@@ -125,7 +125,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The frame lengths: those given, whatever the template holds.
+    /// Frame lengths: those given, regardless of the contents of the template.
     fn frame_sizes(&mut self, path: &str, stream: &StreamDoc, whole: FrameLen, varying: &Varying) -> Sizes {
         let size_path = format!("{path}.size");
         match &stream.size {

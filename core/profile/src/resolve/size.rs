@@ -74,7 +74,7 @@ impl Resolver<'_> {
         self.chosen(&size_path, &written).unwrap_or_else(|| Sizes::one(whole))
     }
 
-    /// The lengths written, whatever they hold.
+    /// Written lengths, regardless of the contents.
     pub(super) fn written_sizes(&mut self, path: &str, doc: &SizesDoc) -> Option<Sizes> {
         self.chosen(path, &written(doc))
     }

@@ -42,7 +42,7 @@ fn requests_and_responses() {
     assert_eq!((wire.server().requests, wire.server().transactions), (12, 12));
 }
 
-/// A server counts a response when all of it has arrived, whatever the application.
+/// A server counts a response when all of it has arrived, regardless of the application.
 #[test]
 fn responses_count_when_they_have_arrived() {
     let big = 5_000_000;

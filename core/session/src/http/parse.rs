@@ -431,7 +431,7 @@ impl<T: Copy> Remembered<T> {
         data.starts_with(&self.bytes).then_some((meaning, self.bytes.len()))
     }
 
-    /// Whether `data` is its beginning and not all of it: more must come, whatever that is.
+    /// Whether `data` is an incomplete prefix of it: more must come, whatever that is.
     pub(crate) fn begins_with(&self, data: &[u8]) -> bool {
         self.meaning.is_some() && data.len() < self.bytes.len().min(HEAD_MAX) && self.bytes.starts_with(data)
     }

@@ -132,7 +132,7 @@ pub(crate) struct Recovery {
     pub beyond: u32,
     /// Begun by a time-out: all that is missing is lost.
     pub timeout: bool,
-    /// The first missing segment is sent again whatever the window.
+    /// The first missing segment is sent again regardless of the window.
     pub head: bool,
     /// The one rescue retransmission was made (RFC 6675 section 4, NextSeg rule 4).
     pub rescued: bool,

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use wire::{checksums, read};
 
 proptest! {
-    /// Whatever a group looks like, its frames are read back and all checksums in them are right.
+    /// For any group, its frames are read back and all checksums in them are right.
     #[test]
     fn others_read_what_is_written(
         vlans in prop::collection::vec(1u16..4_095, 0..3),

@@ -116,7 +116,7 @@ fn kinds_of_damage_are_told_apart() {
     assert_eq!(damage(&pattern, &whole[1..], &[400]), Some(Damage::Truncated));
 }
 
-/// Headers that a device added or took off are not the payload's, whatever lengths there are.
+/// Headers that a device added or took off are not the payload's, for all lengths.
 #[test]
 fn the_filling_begins_where_it_says() {
     let pattern = pattern();

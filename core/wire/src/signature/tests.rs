@@ -206,7 +206,7 @@ fn leaves_to_the_port_only_what_ports_can() {
 }
 
 proptest! {
-    /// Incremental equals full, wherever the signature begins and whatever is around it.
+    /// Incremental equals full, for any position and surroundings of the signature.
     #[test]
     fn stamps_the_right_checksum(
         spec in any_spec(Author::Honest),

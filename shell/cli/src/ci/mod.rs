@@ -30,7 +30,7 @@ pub(crate) struct CiArgs {
     /// Baseline to compare with; a missing one is written, unless a profile fails
     #[arg(long, value_name = "FILE")]
     baseline: Option<PathBuf>,
-    /// Write the figures of these runs to the baseline, whatever the outcome of the comparison
+    /// Write the figures of these runs to the baseline, regardless of the outcome of the comparison
     #[arg(long, requires = "baseline")]
     update_baseline: bool,
     /// Number of runs of each profile; their spread is the uncertainty of a figure

@@ -3,7 +3,7 @@
 //! Their filling, and damage detection, is in [`wire::integrity`]. Here is which streams have such payloads, their
 //! position in a packet, and where damage is counted.
 //!
-//! Invariant: a packet is counted as damaged once, whatever is wrong with it.
+//! Invariant: a packet is counted as damaged once, regardless of the number of errors in it.
 
 use field::Program;
 use measure::{DAMAGE_PLACES, Damages};

@@ -145,7 +145,7 @@ impl<'a> Receiver<'a> {
         self.punt = Some(entry);
     }
 
-    /// Leaves segments from and to BGP's port to control, whatever sessions there are.
+    /// Leaves segments from and to BGP's port to control, regardless of the sessions.
     pub(crate) fn leave_bgp(&mut self) {
         self.speaks_bgp = true;
     }

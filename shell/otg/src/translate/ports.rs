@@ -496,7 +496,7 @@ impl Side {
         }
     }
 
-    /// Its routers, of whatever protocol.
+    /// Its routers, of any protocol.
     fn routers(&self) -> impl Iterator<Item = &RouterPlan> {
         let isis = self.isis.iter().map(|router| &router.plan);
         isis.chain(self.ospf.iter().map(|router| &router.plan))

@@ -1,4 +1,4 @@
-//! Ranges of routes, of whatever protocol: the addresses they span.
+//! Ranges of routes, of any protocol: the addresses they span.
 
 use crate::node::Node;
 use profile::document::{FieldValue, Ip, Network};

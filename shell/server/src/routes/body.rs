@@ -49,7 +49,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for MaybeBody
     }
 }
 
-/// Bytes, whatever they are.
+/// Arbitrary bytes.
 pub(crate) struct Whole(pub(crate) Bytes);
 
 impl<S: Send + Sync> FromRequest<S> for Whole {

@@ -109,7 +109,7 @@ pub(super) fn findings(loaded: &Loaded) -> Option<Markup> {
         .then(|| html! { @if let Some(t) = &known { (t) } @for t in &own { (t) } })
 }
 
-/// A method's own rows, whatever their columns are.
+/// A method's own rows, with any columns.
 fn method_rows(result: &StoredResult) -> Option<Markup> {
     let rows: Vec<Vec<(String, String)>> = result.rows().iter().map(|row| leaves(row, 3)).collect();
     let mut heads: Vec<&str> = Vec::new();

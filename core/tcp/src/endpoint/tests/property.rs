@@ -268,7 +268,7 @@ impl Act {
 }
 
 impl Stray {
-    /// Payload is what the peer would have sent there, so that whatever is delivered can be checked.
+    /// Payload is what the peer would have sent there, so that all delivered data can be checked.
     fn put(self, lone: &mut Lone) {
         let endpoint = lone.endpoint();
         let seq = endpoint.rcv_nxt.wrapping_add_signed(self.seq);

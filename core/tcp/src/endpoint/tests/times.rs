@@ -46,7 +46,7 @@ fn the_tail_is_probed_after_two_round_trips() {
     assert_eq!((lone.host.counts.tail_probes, lone.host.counts.timeouts), (1, 1));
 }
 
-/// Section 7.3: new data rather than old, whatever the congestion window.
+/// Section 7.3: new data rather than old, regardless of the congestion window.
 #[test]
 fn a_probe_prefers_new_data() {
     let (mut lone, at) = sent(TcpOptions { initial_window: 4, ..plain() }, 4);
