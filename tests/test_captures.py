@@ -186,7 +186,7 @@ def test_flows_are_made_of_a_capture(flowing, replayed, name):
 def test_what_is_no_flow_is_refused(lab):
     folder = folder_of(lab)
     flows = {"rate": "10/s", "clients": "10.1.0.1", "servers": "10.2.0.1"}
-    for name, words in (("fragments", "fragment"), ("quoted", "neither TCP nor UDP"), ("tunnel", "not right behind its IP header")):
+    for name, words in (("fragments", "fragment"), ("quoted", "neither TCP nor UDP"), ("tunnel", "not directly follow its IP header")):
         lab.eagre("check", lab.profile(PORTS, [stream(folder, name, flows=flows)])).refused(2, words)
 
 

@@ -39,6 +39,12 @@ PHRASES = {
         "Whose it is. Who sent it",
         "Users who sent it, and whose it is. Who is it?",
     ),
+    "how": Phrase(
+        BEGINS + r"How (?:many|much|long|often|far|soon|fast|busy|evenly)\b(?!\w*[^.]*\?)",
+        "a noun phrase: 'Number of …', 'Duration of …', 'Time to wait', 'Interval', 'State of …'",
+        "How many there are. How long to wait",
+        "Shows how many there are. How many?",
+    ),
     "tell": Phrase(
         r"\b(?:tells?|told|telling)\b",
         "report, show, notify, instruct, distinguish; for a document: 'see'",

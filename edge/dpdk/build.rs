@@ -25,7 +25,7 @@ const OLDEST: &str = "22.11";
 /// The libraries that Rust and the shim call into; errors name the first that is missing. `rte_log` is its own since DPDK 23.11.
 const LIBRARIES: [&str; 5] = ["rte_eal", "rte_log", "rte_ethdev", "rte_mempool", "rte_mbuf"];
 
-/// How pkg-config finds a DPDK.
+/// Access to a DPDK by pkg-config.
 #[derive(Default)]
 struct PkgConfig {
     /// Folder of `libdpdk.pc`, unless it is among the usual ones.

@@ -89,7 +89,7 @@ impl Heard {
         self.left_out
     }
 
-    /// Takes in what is behind the header of an UPDATE message that was read before, so its lengths are right.
+    /// Takes in what follows the header of an UPDATE message that was read before, so its lengths are right.
     pub(crate) fn take(&mut self, body: &[u8], four_byte_as: bool, ids: PathIds) {
         if self.most == 0 {
             return;

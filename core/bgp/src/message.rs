@@ -169,7 +169,7 @@ pub type PathIds = [bool; 2];
 pub struct GracefulRestart {
     /// Whether the sender has restarted.
     pub has_restarted: bool,
-    /// How long it takes the sender at most to be back after a restart, s.
+    /// Maximum time for the sender to be back after a restart, s.
     pub time_s: u16,
     /// Whether the sender keeps routes after a NOTIFICATION too, and its peer is to do so, but for a hard reset (RFC 8538).
     pub notification: bool,
@@ -307,7 +307,7 @@ pub(crate) fn take_long<'a>(bytes: &mut &'a [u8]) -> Option<&'a [u8]> {
     Some(value)
 }
 
-/// Reads what is behind the header of an OPEN message, which has ten bytes or more (RFC 4271 section 6.2).
+/// Reads what follows the header of an OPEN message, which has ten bytes or more (RFC 4271 section 6.2).
 fn read_open(body: &[u8]) -> Result<Open, Notification> {
     if body[0] != VERSION {
         return Err(Notification::BAD_VERSION);
@@ -401,7 +401,7 @@ pub(crate) fn take_route(bytes: &mut &[u8], family: Family, ids: PathIds) -> Opt
     Some(take_prefix(bytes, family)?.map(|prefix| RouteKey { prefix, path_id }))
 }
 
-/// Takes a prefix; the inner `None` if it can't be one. Bits behind its length are zero.
+/// Takes a prefix; the inner `None` if it can't be one. Bits after its length are zero.
 pub(crate) fn take_prefix(bytes: &mut &[u8], family: Family) -> Option<Option<Prefix>> {
     let (bits, rest) = bytes.split_first()?;
     let Some((said, rest)) =
@@ -422,7 +422,7 @@ pub(crate) fn take_prefix(bytes: &mut &[u8], family: Family) -> Option<Option<Pr
     Some(Some((address, *bits)))
 }
 
-/// How many prefixes `bytes` are; `None` if they are none.
+/// Number of prefixes in `bytes`; `None` if they are not prefixes.
 fn prefixes(mut bytes: &[u8], family: Family, ids: PathIds) -> Option<u32> {
     let mut count = 0;
     while let Some(route) = take_route(&mut bytes, family, ids) {
@@ -456,7 +456,7 @@ impl<'a> Iterator for AttributeList<'a> {
     }
 }
 
-/// Reads what is behind the header of an UPDATE message (RFC 4271 section 6.3).
+/// Reads what follows the header of an UPDATE message (RFC 4271 section 6.3).
 fn read_update(body: &[u8], ids: PathIds) -> Result<Update, Notification> {
     let mut rest = body;
     let withdrawn = take_long(&mut rest).ok_or(Notification::ATTRIBUTES_MALFORMED)?;
@@ -513,7 +513,7 @@ fn read_reach(value: &[u8], ids: PathIds) -> Option<(Refresh, u32)> {
     }
 }
 
-/// Writes a message: `body` writes what is behind the header.
+/// Writes a message: `body` writes what follows the header.
 pub(crate) fn put(out: &mut Vec<u8>, kind: u8, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend([0xff; 16]);

@@ -109,9 +109,9 @@ pub struct Attributes {
     pub origin: Origin,
     /// Next hop, of the routes' family; `None` is the peer's own address.
     pub next_hop: Option<IpAddr>,
-    /// ASes behind the peer's own, the nearest first.
+    /// ASes after the peer's own, the nearest first.
     pub as_path: Vec<u32>,
-    /// Segments of the path behind those: sets of ASes, and what follows them.
+    /// Segments of the path after those: sets of ASes, and what follows them.
     pub path_rest: Vec<PathSegment>,
     /// Whether the path of an external session lacks the peer's own AS.
     pub without_own_as: bool,
@@ -345,7 +345,7 @@ fn attribute(out: &mut Vec<u8>, flags: u8, kind: u8, value: &[u8]) {
     out.extend(value);
 }
 
-/// A path of a sequence, which has no segment if it is empty (RFC 4271 section 5.1.2), and segments behind it.
+/// A path of a sequence, which has no segment if it is empty (RFC 4271 section 5.1.2), and segments after it.
 fn as_path(path: &[u32], rest: &[PathSegment], four_byte_as: bool) -> Vec<u8> {
     let mut out = Vec::new();
     let rest = rest.iter().map(|part| (part.kind, &part.numbers[..]));

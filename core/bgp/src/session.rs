@@ -17,12 +17,12 @@ use crate::routes::{Family, RouteRange, Speaking, put_end_of_rib};
 use std::net::{IpAddr, Ipv4Addr};
 use units::Nanos;
 
-/// How long an OPEN message is waited for (RFC 4271 section 8.2.2: 4 minutes).
+/// Time to wait for an OPEN message (RFC 4271 section 8.2.2: 4 minutes).
 const OPEN_WAIT: Nanos = Nanos::from_secs(240);
-/// How long the peer's OPEN message waits for another connection to be chosen.
+/// Time for which the peer's OPEN message waits for another connection to be chosen.
 const CHOICE_WAIT: Nanos = Nanos::from_secs(10);
 
-/// How far a session is.
+/// State of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum State {
     /// There is no connection.
@@ -63,7 +63,7 @@ pub struct Identity {
 /// Graceful restart, as a speaker offers it (RFC 4724).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Restart {
-    /// How long the peer is to keep routes until the speaker is back, s.
+    /// Time for which the peer retains routes until the speaker is back, s.
     pub time_s: u16,
     /// Whether the peer is to keep routes after a NOTIFICATION too (RFC 8538).
     pub notification: bool,

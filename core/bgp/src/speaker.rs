@@ -30,7 +30,7 @@ pub const PORT: u16 = 179;
 const AHEAD: usize = 32 * 1_024;
 /// Frames of one poll.
 const FRAMES_MAX: usize = 256;
-/// How long a connection may take to close in good order.
+/// Maximum time to close a connection in good order.
 const CLOSE_WAIT: Nanos = Nanos::from_secs(2);
 /// Local ports of connections: the first, and how many (RFC 6335 section 6).
 const LOCAL_PORTS: (u16, u64) = (49_152, 16_384);
@@ -346,7 +346,7 @@ impl Speaker {
         }
     }
 
-    /// How far the session with a peer is.
+    /// State of the session with a peer.
     pub fn state(&self, peer: usize) -> State {
         self.peers[peer].lines.iter().map(Line::state).max().unwrap_or(State::Idle)
     }
@@ -460,7 +460,7 @@ impl Speaker {
         if self.stack.owes() { Nanos::ZERO } else { self.due.min(self.stack.next_due()) }
     }
 
-    /// How long traffic has been running at `now`: nothing before it starts.
+    /// Time for which traffic has been running at `now`: nothing before it starts.
     fn since(&self, now: Nanos) -> Nanos {
         now.since(self.epoch)
     }

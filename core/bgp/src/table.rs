@@ -39,7 +39,7 @@ pub enum BadTable {
     Compressed,
     /// It is larger than [`TABLE_FILE_MAX`].
     TooLarge,
-    /// A record ends behind the file.
+    /// A record extends beyond the end of the file.
     CutOff {
         /// Where the record begins.
         at: usize,
@@ -160,7 +160,7 @@ impl Tables {
     }
 }
 
-/// Takes a record: its type, subtype and what is behind its header.
+/// Takes a record: its type, subtype and what follows its header.
 fn take_record<'a>(rest: &mut &'a [u8]) -> Option<(u16, u16, &'a [u8])> {
     let (header, after) = rest.split_first_chunk::<HEADER>()?;
     let two = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
@@ -273,12 +273,12 @@ impl RouteTable {
         self.family
     }
 
-    /// How many there are.
+    /// Number of them.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// The group of a route, and the number of the first one behind it.
+    /// The group of a route, and the number of the first one after it.
     fn group(&self, index: u32) -> Option<(&Group, u32)> {
         let at = self.groups.partition_point(|group| group.first <= index).checked_sub(1)?;
         let end = self.groups.get(at + 1).map_or(self.count, |next| next.first);

@@ -1,5 +1,5 @@
-//! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP, PPPoE; LLDP and slow protocols right behind Ethernet. Reads and writes
-//! them.
+//! Frames around messages: Ethernet, VLAN tags, IPv4 or IPv6, UDP, PPPoE; LLDP and slow protocols directly over
+//! Ethernet. Reads and writes them.
 //!
 //! Invariant: what is written is read back as it was; what is read has lengths that fit its frame.
 
@@ -36,7 +36,7 @@ pub(crate) const IGMP: u8 = 2;
 const UDP: u8 = 17;
 pub(crate) const ICMPV6: u8 = 58;
 const HOP_BY_HOP: u8 = 0;
-/// How ARP for IPv4 on Ethernet begins (RFC 826), its operations, and its bytes.
+/// Beginning of ARP for IPv4 on Ethernet (RFC 826), its operations, and its bytes.
 const ARP_ETHERNET: [u8; 6] = [0, 1, 0x08, 0, 6, 4];
 const ARP_REQUEST: u16 = 1;
 pub(crate) const ARP_REPLY: u16 = 2;
@@ -268,7 +268,7 @@ fn group_mac(group: Ipv6Addr) -> Mac {
     [0x33, 0x33, a, b, c, d]
 }
 
-/// An IPv6 header for `len` bytes behind it; `(protocol, hop limit)`.
+/// An IPv6 header for `len` bytes after it; `(protocol, hop limit)`.
 fn put_ipv6(frame: &mut Vec<u8>, (from, to): (Ipv6Addr, Ipv6Addr), (protocol, hops): (u8, u8), len: u16) {
     frame.extend([0x60, 0, 0, 0]);
     frame.extend(len.to_be_bytes());
@@ -277,7 +277,7 @@ fn put_ipv6(frame: &mut Vec<u8>, (from, to): (Ipv6Addr, Ipv6Addr), (protocol, ho
     frame.extend(to.octets());
 }
 
-/// An IPv4 header for `len` bytes behind it; `(protocol, ttl, tos)`.
+/// An IPv4 header for `len` bytes after it; `(protocol, ttl, tos)`.
 fn put_ipv4(
     frame: &mut Vec<u8>,
     (from, to): (Ipv4Addr, Ipv4Addr),

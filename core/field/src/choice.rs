@@ -39,7 +39,7 @@ pub enum ChoiceError {
     NoWeights,
     /// It takes more packets than [`Choice::CYCLE_MAX`] until each has come as often as its weight.
     TooLong {
-        /// How many it takes.
+        /// Number of packets it takes.
         cycle: u64,
     },
 }

@@ -41,7 +41,7 @@ pub struct Patch {
     pub variable: usize,
     /// Bits of the frame before the first, the most significant.
     pub bit: usize,
-    /// How many: 1 to 128.
+    /// Number of bits: 1 to 128.
     pub width: u16,
     /// Those that are written, seen as a number of `width` bits.
     pub mask: u128,
@@ -235,7 +235,7 @@ pub fn checksum_bytes(checksum: &Checksum) -> usize {
 }
 
 impl Patch {
-    /// Bits of the frame before the first one behind it.
+    /// Bits of the frame before the first one after it.
     pub fn end(&self) -> usize {
         self.bit + usize::from(self.width)
     }

@@ -5,7 +5,7 @@ use crate::{Choice, FlowOrder, Flows, ListOrder, Pick, Program, Source, Variable
 use proptest::prelude::*;
 use std::sync::Arc;
 
-/// How a variable steps.
+/// Step of a variable.
 #[derive(Debug, Clone)]
 enum Op {
     /// Up, or down, by steps from `begin`, within `min..=max` padded to whole steps.

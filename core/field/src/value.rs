@@ -94,12 +94,12 @@ impl Bound {
         self.value_of_turn(u128::from(number).saturating_add(self.offset) / self.divisor)
     }
 
-    /// How a generator's states are found; of other sources, `None`.
+    /// Sequence of a generator's states; of other sources, `None`.
     pub fn sequence(&self) -> Option<&Sequence> {
         if let Prepared::Lcg(sequence) = &self.prepared { Some(sequence) } else { None }
     }
 
-    /// How a random source draws; of other sources, `None`.
+    /// Draw of a random source; of other sources, `None`.
     pub fn draw(&self) -> Option<&Draw> {
         if let Prepared::Draw(draw) = &self.prepared { Some(draw) } else { None }
     }
@@ -253,7 +253,7 @@ impl Sequence {
     }
 }
 
-/// How a random value is drawn.
+/// Draw of a random value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Draw {
     /// Smallest value.
@@ -269,18 +269,18 @@ pub struct Draw {
 /// A range cut into parts of almost equal length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Parts {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Length of the later ones; the first [`Parts::longer`] have one more.
     pub length: u128,
-    /// How many have one more; at least 1.
+    /// Number of those that have one more; at least 1.
     pub longer: u64,
     /// Key of the words that pick each part's value.
     pub key: u64,
 }
 
 impl Draw {
-    /// How values in `from..=to` are drawn.
+    /// Draw of values in `from..=to`.
     pub fn new(from: u128, to: u128, distinct: Option<u64>, seed: u64) -> Self {
         let (last, key) = (to - from, random::key(seed));
         let parts = distinct.map(|distinct| {

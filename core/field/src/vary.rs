@@ -74,7 +74,7 @@ pub enum Source {
     Weighted {
         /// The values, at least one.
         values: Arc<[u128]>,
-        /// How often each comes in relation to the others; not all zero.
+        /// Relative frequency of each; not all zero.
         weights: Arc<[u32]>,
         /// Another seed gives another order.
         seed: u64,
@@ -186,14 +186,14 @@ pub enum Target {
     Bits {
         /// Bits before the first.
         offset: u32,
-        /// How many, 1 to 128.
+        /// Number of bits, 1 to 128.
         width: u16,
     },
     /// Bits counted from the payload's start.
     PayloadBits {
         /// Bits before the first.
         offset: u32,
-        /// How many, 1 to 128.
+        /// Number of bits, 1 to 128.
         width: u16,
     },
 }

@@ -5,7 +5,7 @@ use crate::{
     put_header_sum, u16_at,
 };
 
-/// How a frame is cut.
+/// Cut of a frame into fragments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
     /// Where the IP header begins, where what is cut begins, and where it ends.
@@ -19,7 +19,7 @@ pub struct Cut {
 }
 
 impl Cut {
-    /// How `frame` (without FCS) is cut into packets of at most `mtu` bytes, which have `id` in common. `None` if it is not
+    /// Cuts `frame` (without FCS) into packets of at most `mtu` bytes, which have `id` in common. `None` if it is not
     /// longer, or no IP packet without options and extensions.
     pub fn new(frame: &[u8], mtu: usize, id: u32) -> Option<Self> {
         let (ip, kind, _) = network(frame)?;

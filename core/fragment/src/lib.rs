@@ -32,7 +32,7 @@ const IPV6: usize = 40;
 const FRAGMENT: usize = 8;
 const FRAGMENT_HEADER: u8 = 44;
 
-/// The longest packet, bytes (RFC 791 section 3.1); of an IPv6 packet what is behind its header (RFC 8200 section 3).
+/// The longest packet, bytes (RFC 791 section 3.1); of an IPv6 packet what follows its header (RFC 8200 section 3).
 const PACKET_MAX: usize = 65_535;
 
 /// More fragments, in IPv4 and in IPv6.

@@ -8,7 +8,7 @@ use units::Nanos;
 /// Bytes a fragment takes beside its own.
 const BESIDE: usize = 64;
 
-/// How much may wait for its other fragments.
+/// Limits of what may wait for its other fragments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Packets.
@@ -86,7 +86,7 @@ struct Packet {
     is_spoilt: bool,
 }
 
-/// How a fragment fits what is there.
+/// Relation of a fragment to those already there.
 enum Fit {
     At(usize),
     /// It is there already.

@@ -62,7 +62,7 @@ impl Scale {
         ((mantissa as u64 + 1) << shift) - 1
     }
 
-    /// How far a reported value may lie above the true one, relatively.
+    /// Maximum relative excess of a reported value over the true one.
     pub fn relative_error(self) -> f64 {
         1.0 / f64::from(1u32 << (self.bits - 1))
     }

@@ -5,7 +5,7 @@ use crate::{Histogram, Scale};
 /// Times in nanoseconds: how many of which length, to within 0.8%, and their exact ends, sum and squares.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timing {
-    /// How they are distributed.
+    /// Distribution of the values.
     pub histogram: Histogram,
     /// The shortest; [`u64::MAX`] if there is none.
     pub min: u64,
@@ -32,7 +32,7 @@ impl Timing {
         self.squares += u128::from(ns) * u128::from(ns);
     }
 
-    /// How many there are.
+    /// Number of samples.
     pub fn samples(&self) -> u64 {
         self.histogram.total()
     }

@@ -391,7 +391,7 @@ impl<T: Default> Connection<T> {
                 self.write_reset(id, Code::STREAM_CLOSED);
             }
             Some(stream) if stream.remote_ended => {
-                broken = Some((Code::STREAM_CLOSED, "DATA behind the end of a message"))
+                broken = Some((Code::STREAM_CLOSED, "DATA after the end of a message"))
             }
             Some(stream) if !stream.headed => broken = Some((Code::PROTOCOL_ERROR, "DATA before a head")),
             Some(stream) => {
@@ -590,7 +590,7 @@ impl<T: Default> Connection<T> {
             };
         };
         if remote_ended {
-            return Ok(self.break_off(id, Code::STREAM_CLOSED, "HEADERS behind the end of a message"));
+            return Ok(self.break_off(id, Code::STREAM_CLOSED, "HEADERS after the end of a message"));
         }
         let informs = is_client && !is_trailer && (100..200).contains(&self.head.status);
         let wrong = match wrong {

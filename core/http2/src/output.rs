@@ -19,7 +19,7 @@ pub struct Body {
 /// Bytes of frames, then a part of a body.
 #[derive(Debug, Clone, Copy)]
 struct Piece {
-    /// Offset of the byte behind it.
+    /// Offset of the byte after it.
     end: u64,
     /// Where in the body its part begins.
     from: u64,
@@ -43,12 +43,12 @@ pub(crate) struct Output {
     base: u32,
     /// Offset of the first byte of the first piece.
     start: u64,
-    /// Offset behind the last byte.
+    /// Offset after the last byte.
     end: u64,
 }
 
 impl Output {
-    /// Offset behind the last byte.
+    /// Offset after the last byte.
     pub(crate) fn end(&self) -> u64 {
         self.end
     }
@@ -88,7 +88,7 @@ impl Output {
         }
     }
 
-    /// Appends a part of a body behind the bytes pushed last.
+    /// Appends a part of a body after the bytes pushed last.
     #[inline]
     pub(crate) fn push_body(&mut self, body: Body, from: u64, len: u32) {
         self.end += u64::from(len);

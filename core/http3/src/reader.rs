@@ -11,11 +11,11 @@ pub enum Piece<'a> {
     Head,
     /// A part of the body.
     Data(&'a [u8]),
-    /// The fields behind the body.
+    /// The fields after the body.
     Trailers,
 }
 
-/// How far a message is.
+/// Progress of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Step {
     /// Its head has not come.
@@ -182,9 +182,9 @@ impl Reader {
         self.left = len;
         self.within = match kind {
             frame::DATA if self.step == Step::Body => Within::Data,
-            frame::DATA => return Err(Fault::unexpected("DATA before the head, or behind the trailers")),
+            frame::DATA => return Err(Fault::unexpected("DATA before the head, or after the trailers")),
             frame::HEADERS if self.step == Step::End => {
-                return Err(Fault::unexpected("HEADERS behind the trailers"));
+                return Err(Fault::unexpected("HEADERS after the trailers"));
             }
             frame::HEADERS if len > limits::BLOCK as u64 => Within::LongHeaders,
             frame::HEADERS => Within::Headers,

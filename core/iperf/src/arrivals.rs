@@ -3,7 +3,7 @@
 
 use units::Nanos;
 
-/// How far back it is known which packets came.
+/// Number of latest packets of which it is known whether they came.
 const WINDOW: u64 = 8192;
 
 /// Statistics of a stream.

@@ -133,7 +133,7 @@ pub struct Figures {
     pub start: f64,
     /// Until when.
     pub end: f64,
-    /// How long.
+    /// Duration.
     pub seconds: f64,
     /// Octets of data.
     pub bytes: u64,
@@ -291,7 +291,7 @@ pub struct End {
     /// From the server: what the client received.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sum_received_bidir_reverse: Option<Figures>,
-    /// How busy the two programs were.
+    /// Processor load of the two programs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_utilization_percent: Option<Processors>,
     /// Congestion control of the sender.
@@ -305,7 +305,7 @@ pub struct End {
     pub limited_by: Option<String>,
 }
 
-/// How busy the two programs were, in percent of a processor.
+/// Processor load of the two programs, in percent of a processor.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Processors {
     /// This one.

@@ -58,7 +58,7 @@ impl Database {
         Self { room, keep, ..Self::default() }
     }
 
-    /// How many there are.
+    /// Number of them.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -82,7 +82,7 @@ impl Database {
         })
     }
 
-    /// How many are kept whole.
+    /// Number of those that are kept whole.
     pub fn kept(&self) -> usize {
         self.kept
     }

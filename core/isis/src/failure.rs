@@ -48,9 +48,9 @@ pub enum Failure {
     Authentication {
         /// The neighbour; its identifier is zero if the PDU has none.
         from: Whom,
-        /// How they are authenticated.
+        /// Their authentication.
         is: Authentication,
-        /// How the router's are.
+        /// Authentication of the router's PDUs.
         expected: Authentication,
         /// Whether they are hellos; otherwise LSPs and sequence numbers PDUs.
         hello: bool,

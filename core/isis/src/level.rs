@@ -16,9 +16,10 @@ use linkstate::{Flood, Place, RETRANSMIT};
 use std::collections::{BTreeMap, BTreeSet};
 use units::Nanos;
 
-/// How long acknowledgments wait for others to go with them; shorter than the time after which LSPs are sent again.
+/// Time for which acknowledgments wait for others to be sent with them; shorter than the interval after which LSPs are
+/// retransmitted.
 const GATHER: Nanos = Nanos::from_millis(200);
-/// How long to wait for LSPs that the device has and may be about to send.
+/// Time to wait for LSPs that the device has and may be about to send.
 const PATIENCE: Nanos = Nanos::from_millis(500);
 /// Minimum time between two transmissions of an LSP, regardless of CSNPs that may have passed it in flight.
 const TOO_SOON: Nanos = Nanos::from_millis(300);
@@ -27,7 +28,7 @@ const ASK_TIMES: u8 = 5;
 /// Maximum number of LSPs requested together, and of LSPs to purge together that claim to be this router's.
 const WANTED_MAX: usize = 4_096;
 const STRAYS_MAX: usize = 4_096;
-/// How often the purge of one is sent.
+/// Number of times that a purge is sent.
 const PURGE_TIMES: u8 = 4;
 /// LSPs that are sent again at once.
 const AGAIN_MAX: usize = 256;
@@ -492,7 +493,7 @@ impl Level {
     }
 }
 
-/// The identifier behind one.
+/// The identifier after one.
 fn next_id(id: LspId) -> LspId {
     let number = u64::from_be_bytes(id.bytes()).saturating_add(1).to_be_bytes();
     let mut entry = [0; 16];

@@ -6,7 +6,7 @@ use crate::pdu::{Area, SystemId};
 use std::net::Ipv4Addr;
 use units::Nanos;
 
-/// How far a router is with a neighbour (RFC 5303 section 3.2).
+/// State of an adjacency (RFC 5303 section 3.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NeighbourState {
     /// No hello was received.
@@ -41,7 +41,7 @@ pub struct NeighbourView {
     pub priority: u8,
     /// Bits of the levels that it and the router have in common: 1, 2 or 3.
     pub levels: u8,
-    /// How far the router is with it.
+    /// State of the adjacency.
     pub state: NeighbourState,
     /// Expiry of its hold time.
     pub lost_at: Nanos,

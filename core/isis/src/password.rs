@@ -17,7 +17,7 @@ pub struct Password {
     pub is_digest: bool,
 }
 
-/// How a PDU is authenticated.
+/// Authentication of a PDU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authentication {
     /// Not at all.
@@ -83,7 +83,7 @@ fn hmac_md5(key: &[u8], text: &[u8]) -> [u8; DIGEST] {
 /// Whether a PDU is authenticated by a password, or not at all without one.
 ///
 /// # Errors
-/// How it is authenticated, and how it should be: the same if the passwords differ.
+/// Its authentication, and the expected one: the same if the passwords differ.
 pub(crate) fn check(
     pdu: &Pdu<'_>,
     password: Option<&Password>,

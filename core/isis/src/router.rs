@@ -24,7 +24,8 @@ use wire::Vlans;
 const NEIGHBOURS_MAX: usize = 64;
 /// Interval of removing neighbours' LSPs that were not refreshed.
 const AGE_EVERY: Nanos = Nanos::from_secs(60);
-/// How long a router tries to purge its LSPs before it leaves, on a link where they are acknowledged and on a LAN.
+/// Time for which a router tries to purge its LSPs before it leaves, on a link where they are acknowledged and on a
+/// LAN.
 const LEAVE: Nanos = Nanos::from_secs(3);
 const LEAVE_LAN: Nanos = Nanos::from_millis(1_500);
 /// Bytes of LLC before a PDU.
@@ -54,7 +55,7 @@ impl Levels {
     }
 }
 
-/// How routers find each other on a link.
+/// Discovery of routers on a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkType {
     /// Two routers (RFC 5309).
@@ -670,7 +671,7 @@ impl Router {
         out
     }
 
-    /// How far the router is with its neighbour, for that to know (RFC 5303 section 3.1).
+    /// State of the router's adjacency with its neighbour, for the neighbour (RFC 5303 section 3.1).
     fn three_way(&self) -> Vec<u8> {
         let one = self.neighbours.first();
         let state = match one.map(|one| one.state) {
@@ -724,7 +725,7 @@ impl Router {
 /// The number of a router's circuit: it has one.
 const CIRCUIT: [u8; 4] = [0, 0, 0, 1];
 
-/// How far a router is with its neighbour after a hello with this TLV (RFC 5303 section 3.2).
+/// State of an adjacency after a hello with this TLV (RFC 5303 section 3.2).
 fn after_three_way(before: NeighbourState, value: &[u8], own: SystemId) -> NeighbourState {
     let is_for_us = match (value.get(5..11), value.get(11..15)) {
         (Some(system), circuit) => system == own.0 && circuit.is_none_or(|circuit| circuit == CIRCUIT),

@@ -211,7 +211,7 @@ impl Routers {
         self.all[router].levels.iter().map(|level| (level.number, &level.database))
     }
 
-    /// How many there are, by level.
+    /// Number of them, by level.
     pub fn held(&self, router: usize) -> LevelCounts {
         let mut held = LevelCounts::default();
         self.databases(router).for_each(|(level, database)| *held.of(level) += database.len() as u64);

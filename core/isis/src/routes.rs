@@ -80,7 +80,7 @@ impl RouteRange {
         }
     }
 
-    /// How many of them `room` bytes of an LSP hold.
+    /// Number of those that `room` bytes of an LSP hold.
     pub(crate) fn fitting(&self, room: usize) -> u32 {
         let (entry, in_tlv) = (self.entry(), TLV_MAX / self.entry());
         let full = 2 + in_tlv * entry;
@@ -153,9 +153,9 @@ pub fn networks_max(range: &RouteRange, room: usize, shape: Shape) -> u32 {
 /// Routers that are generated behind a router, by point-to-point links. The first is the router's neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Topology {
-    /// How they are connected.
+    /// Topology.
     pub shape: Shape,
-    /// How many there are.
+    /// Number of routers.
     pub routers: u32,
     /// Metric of each link, in both directions.
     pub metric: u32,

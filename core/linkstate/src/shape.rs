@@ -1,6 +1,6 @@
-//! How generated routers are connected, as a function of their number.
+//! Topology of generated routers, as a function of their number.
 
-/// How generated routers are connected.
+/// Topology of generated routers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Each to the ones beside, above and below it: this many in a row.

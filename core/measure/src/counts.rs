@@ -3,7 +3,7 @@
 /// Count, extremes and moments of a quantity in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moments {
-    /// How many values.
+    /// Number of values.
     pub samples: u64,
     /// Smallest; `u64::MAX` if there is none.
     pub min: u64,
@@ -54,7 +54,7 @@ impl Moments {
 /// Count, maximum and sum of a quantity in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DelayVariation {
-    /// How many values.
+    /// Number of values.
     pub samples: u64,
     /// Largest.
     pub max: u64,

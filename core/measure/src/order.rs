@@ -5,7 +5,7 @@
 
 use units::Nanos;
 
-/// How far back a late packet is still recognised, in sequence numbers.
+/// Maximum age of a late packet that is still recognised, in sequence numbers.
 pub const WINDOW: u64 = 8192;
 
 const WORDS: usize = WINDOW as usize / 64;
@@ -58,7 +58,7 @@ struct Missing {
     live: u32,
     /// An arrival with a number far ahead.
     held: Option<Held>,
-    /// How many numbers in a row were stale, and the last of them.
+    /// Number of consecutive stale numbers, and the last of them.
     stale_run: u32,
     stale_last: u32,
 }

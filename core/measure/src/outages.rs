@@ -1,9 +1,9 @@
 //! When too few of a stream's packets arrived: outages, from samples of all workers.
 //!
 //! Packets are evaluated by sampling intervals (RFC 6412 section 3.7): of those sent in one, a share arrived. An outage
-//! begins with the first interval whose share is below a threshold, and is over with the first one behind it whose
-//! share is not. If an outage begins or ends within an interval, the share shows where: for a link that is cut, the
-//! packets sent before the cut arrived.
+//! begins with the first interval whose share is below a threshold, and is over with the first one after it whose share
+//! is not. If an outage begins or ends within an interval, the share shows where: for a link that is cut, the packets
+//! sent before the cut arrived.
 //!
 //! Invariant: an interval is judged once, after all that may still arrive of it has.
 
@@ -207,7 +207,7 @@ impl Outages {
         Some((Outage { from, until: None, lost }, seen.max(from)))
     }
 
-    /// How many there were, with one that is not over.
+    /// Number of them, including one that is not over.
     pub fn count(&self) -> u64 {
         self.count + u64::from(self.current.is_some())
     }

@@ -13,7 +13,7 @@ pub struct Arrival {
     pub stream: u32,
     /// Which worker sent them.
     pub lane: u8,
-    /// How many there are, at least 1. Their sequence numbers follow each other.
+    /// Number of them, at least 1. Their sequence numbers follow each other.
     pub packets: u16,
     /// Low 32 bits of the first one's sequence number in the lane.
     pub sequence: u32,
@@ -576,14 +576,14 @@ impl Recorder {
         })
     }
 
-    /// Whether no pause touched the newest packet of `stream` or came after it, so that none cost those behind it. Of several
-    /// lanes that is not known.
+    /// Whether no pause touched the newest packet of `stream` or came after it, so that none cost those after it. Of
+    /// several lanes that is not known.
     pub fn is_quiet_since(&self, stream: usize) -> bool {
         self.is_blameless(stream * self.lanes, Nanos::MAX)
     }
 
-    /// How far a stream has come here: of each lane the packets sent when its newest left, those received of all lanes, and when the
-    /// newest of all left.
+    /// Progress of a stream here: of each lane the packets sent when its newest left, those received of all lanes, and
+    /// when the newest of all left.
     pub fn progress(&self, stream: usize) -> (Vec<u64>, u64, Nanos) {
         let first = stream * self.lanes;
         let lanes = self.states[first..first + self.lanes].iter().map(|state| state.lane.expected());

@@ -1,4 +1,4 @@
-//! How many packets of a stream were sent in each millisecond, and how many of those have arrived.
+//! Number of packets of a stream sent in each millisecond, and number of those that have arrived.
 //!
 //! Beside the recorder, which knows no departures. Whether too few arrived, and for how long, is found out where the counts of all
 //! workers come together ([`Outages`](crate::Outages)).

@@ -14,7 +14,7 @@ pub(crate) struct ClimbConfig {
     pub(crate) bounds: (u64, u64),
     /// It ends when its bounds are this share apart.
     pub(crate) resolution: f64,
-    /// How long the device rests after a failure or a disturbance: sessions that are left over spoil the next trial.
+    /// Rest of the device after a failure or a disturbance: sessions that are left over spoil the next trial.
     pub(crate) rest: Nanos,
 }
 

@@ -18,11 +18,11 @@ pub(crate) struct Draft {
     /// Load of the first group; the others follow by share. `None`: the kind determines it.
     pub(crate) rate: Option<Pps>,
     pub(crate) duration: Nanos,
-    /// How long the device rests before it.
+    /// Rest of the device before it.
     pub(crate) rest: Nanos,
-    /// How long it rests before the trial is run again.
+    /// Rest of the device before the trial is run again.
     pub(crate) rest_again: Nanos,
-    /// How often it is run again if the tester was the limit or the outcome invalid.
+    /// Number of times that it is run again if the tester was the limit or the outcome invalid.
     pub(crate) retries: u32,
 }
 

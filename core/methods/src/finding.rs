@@ -32,7 +32,7 @@ pub struct Finding {
     /// lost packets.
     #[serde(default)]
     pub indicative: Option<f64>,
-    /// How far apart `lower` and `upper` are at most where trials agree, in `unit`: where the search ends.
+    /// Maximum distance of `lower` and `upper` where trials agree, in `unit`: where the search ends.
     #[serde(default)]
     pub resolution: Option<f64>,
     /// Why the value is not certain: trials that contradict it, with figures, and whether the tester was disturbed.
@@ -54,8 +54,8 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// How far the value may be off either way, in its unit: half the distance of the bounds, or two standard
-    /// deviations, whichever is more. `None` if nothing is known.
+    /// Uncertainty of the value either way, in its unit: half the distance of the bounds, or two standard deviations,
+    /// whichever is more. `None` if nothing is known.
     pub fn noise(&self) -> Option<f64> {
         let bounds = self.lower.zip(self.upper).filter(|(lower, upper)| lower != upper);
         let bounds = bounds.map(|(lower, upper)| (upper - lower).abs() / 2.0);

@@ -59,7 +59,7 @@ pub struct Interval {
     pub lower: Option<f64>,
     /// Smallest value known not to be reached: no trial contradicts it.
     pub upper: Option<f64>,
-    /// How far apart the bounds are at most where trials agree.
+    /// Maximum distance of the bounds where trials agree.
     pub resolution: Option<f64>,
     /// Why the value is not certain: trials that contradict it, with figures, and whether the tester was disturbed.
     #[serde(skip_serializing_if = "Option::is_none", default)]

@@ -38,7 +38,7 @@ pub struct LeaseConfig {
     pub first: u64,
     /// Most clients per second tried.
     pub maximum: u64,
-    /// How long clients begin in a trial, at most: it ends earlier if the profile has no more of them.
+    /// Maximum time for which clients begin in a trial: it ends earlier if the profile has no more of them.
     #[serde(with = "AsText")]
     pub duration: Nanos,
     /// Each client must have its lease so long after its first message, at most.
@@ -46,7 +46,7 @@ pub struct LeaseConfig {
     pub within: Nanos,
     /// The search ends when its bounds are this share apart.
     pub resolution: f64,
-    /// How long the server rests after a trial that failed or was disturbed.
+    /// Rest of the server after a trial that failed or was disturbed.
     #[serde(with = "AsText")]
     pub rest: Nanos,
 }
@@ -151,14 +151,14 @@ pub struct LeaseRow {
     pub best: Option<LeasePoint>,
     /// The lowest at which the server failed; absent: none.
     pub failed: Option<LeasePoint>,
-    /// How far apart bounds may be, as a share.
+    /// Maximum distance of the bounds, as a share.
     pub resolution: f64,
     /// Limit of the rate from above.
     pub limit: Limit,
 }
 
 impl LeaseRow {
-    /// How long a client waited, ns.
+    /// Time for which a client waited, ns.
     fn waited(alone: &LeaseOutcome) -> Option<f64> {
         alone.bind.as_ref().map(|bind| bind.max).filter(|_| alone.bound > 0)
     }

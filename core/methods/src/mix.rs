@@ -40,7 +40,7 @@ pub struct MixConfig {
     pub criteria: Criteria,
     /// The phases of a trial.
     pub phases: Phases,
-    /// How long the device rests after a trial that failed or was disturbed, so that sessions left over don't spoil the next.
+    /// Rest of the device after a trial that failed or was disturbed, so that sessions left over don't spoil the next.
     #[serde(with = "AsText")]
     pub rest: Nanos,
 }

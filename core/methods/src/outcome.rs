@@ -12,7 +12,7 @@ use units::{Nanos, Pps};
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct TrialOutcome {
-    /// How long traffic flowed.
+    /// Duration of traffic.
     #[serde(rename = "duration_ns", with = "AsNanos")]
     pub duration: Nanos,
     /// One for each group of the request, in its order.
@@ -238,7 +238,7 @@ fn buckets(histogram: &SparseHistogram) -> Vec<(u64, u64)> {
     out
 }
 
-/// How many values are at most `highest`, by bisection over ranks above `known`.
+/// Number of values that are at most `highest`, by bisection over ranks above `known`.
 fn up_to(histogram: &SparseHistogram, highest: u64, known: u64) -> u64 {
     let total = histogram.total();
     let (mut low, mut high) = (known + 1, total);
@@ -264,7 +264,7 @@ pub struct JitterSummary {
     pub rfc4689_max: f64,
 }
 
-/// How the DUT recovered from overload.
+/// Recovery of the DUT from overload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Recovery {
@@ -275,7 +275,7 @@ pub struct Recovery {
     pub lost_after_drop: u64,
 }
 
-/// How long the DUT forwarded nothing.
+/// Time for which the DUT forwarded nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Outage {
@@ -356,7 +356,7 @@ const UNDER_WAY: i64 = 50;
 /// Intervals that show a rate.
 const HELD_LEAST: usize = 2;
 
-/// How a stream changed its path, and came back. Instants count from the start of traffic.
+/// Switch of a stream to another path, and back. Instants count from the start of traffic.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct StreamConvergence {
@@ -447,7 +447,7 @@ pub struct MixEntry {
     pub objective: Objective,
     /// Requested amount.
     pub asked: f64,
-    /// How much was reached.
+    /// Amount reached.
     pub reached: f64,
     /// Result.
     pub sessions: SessionOutcome,

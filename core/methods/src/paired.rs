@@ -56,7 +56,7 @@ pub enum Question {
     },
 }
 
-/// How a difference is counted.
+/// Scale of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scale {
@@ -81,7 +81,7 @@ pub enum Better {
 pub struct PairedConfig {
     /// Question.
     pub question: Question,
-    /// How differences are counted.
+    /// Scale of differences.
     pub scale: Scale,
     /// Which values are good.
     pub better: Better,

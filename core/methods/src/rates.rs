@@ -124,7 +124,7 @@ impl RateSource {
         }
     }
 
-    /// How results call the rate.
+    /// Name of the rate in results.
     pub(crate) fn noun(&self) -> String {
         match self {
             Self::Known(_) => "the given rate".into(),

@@ -98,7 +98,7 @@ impl Settings for ResetConfig {
 /// Outage after one kind of reset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ResetRow {
-    /// How the DUT was reset.
+    /// Reset of the DUT.
     pub how: String,
     /// The frames.
     pub frames: Frames,

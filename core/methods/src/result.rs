@@ -17,7 +17,7 @@ use units::{Layer, Nanos, Pps};
 pub struct MethodResult {
     /// The method.
     pub method: String,
-    /// How it ended.
+    /// Status at the end.
     pub status: Status,
     /// Findings, in sentences.
     pub summary: Vec<String>,
@@ -36,7 +36,7 @@ pub struct MethodResult {
     pub trials: Vec<TrialNote>,
 }
 
-/// How a method ended.
+/// Status of a method at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {

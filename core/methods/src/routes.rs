@@ -46,7 +46,7 @@ pub struct RouteConfig {
     pub loss_max: f64,
     /// The search ends when its bounds are this share apart.
     pub resolution: f64,
-    /// How long the device rests after a trial that failed or was disturbed.
+    /// Rest of the device after a trial that failed or was disturbed.
     #[serde(with = "AsText")]
     pub rest: Nanos,
 }
@@ -187,7 +187,7 @@ pub struct RouteRow {
     pub failed: Option<RoutePoint>,
     /// The smallest number of routes of which nothing is known because of the tester, and why; absent: none.
     pub unknown: Option<(u64, String)>,
-    /// How far apart bounds may be, as a share.
+    /// Maximum distance of the bounds, as a share.
     pub resolution: f64,
     /// Limit of the capacity from above.
     pub limit: Limit,

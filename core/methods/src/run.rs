@@ -19,9 +19,9 @@ const INTERRUPTIONS_MAX: u32 = 3;
 const FORECAST_MAX: u64 = 20_000;
 /// A tester that sends less than this share of the requested load is not tried again.
 const SHORT: f64 = 0.9;
-/// How often a trial is run again at once in which the tester was kept from its work: what disturbs it comes and goes.
+/// Number of times that a trial is run again at once if the tester was kept from its work: disturbances come and go.
 const DISTURBED_RETRIES: u32 = 1;
-/// How long a probe is.
+/// Duration of a probe.
 const PROBE: Nanos = Nanos::from_secs(1);
 
 /// A procedure on its way.
@@ -35,7 +35,7 @@ pub(crate) struct Run<P> {
     /// The frames of the last trial that had a rate.
     frames: Option<Frames>,
     number: u64,
-    /// How often the trial that is due was run again.
+    /// Number of times that the current trial was run again.
     again: u32,
     /// Trials in a row that can't be judged because the tester was disturbed.
     unjudged: u32,

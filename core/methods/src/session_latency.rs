@@ -19,7 +19,7 @@ use units::Nanos;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SessionLatencyConfig {
-    /// How the most is searched first.
+    /// Search for the maximum, which comes first.
     pub search: SessionConfig,
     /// The highest values, if known: one for each application. Then nothing is searched.
     pub known: Vec<u64>,

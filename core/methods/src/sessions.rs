@@ -126,7 +126,7 @@ pub struct SessionConfig {
     pub phases: Phases,
     /// Highest rate of opening sessions, per second; 0 is unlimited.
     pub open_per_s_max: u64,
-    /// How long the device rests after a trial that failed or was disturbed, so that sessions left over don't spoil the next.
+    /// Rest of the device after a trial that failed or was disturbed, so that sessions left over don't spoil the next.
     #[serde(with = "AsText")]
     pub rest: Nanos,
     /// Number of flows, client ports × server ports; 0 leaves it to the tester.

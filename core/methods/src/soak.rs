@@ -146,7 +146,7 @@ pub struct SoakInterval {
 pub struct Trend {
     /// Growth per hour.
     pub per_hour: f64,
-    /// How many standard errors that is; beyond 3 either way it is hardly chance.
+    /// The same in standard errors; beyond 3 either way it is hardly chance.
     pub standard_errors: f64,
 }
 

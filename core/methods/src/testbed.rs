@@ -28,10 +28,10 @@ pub struct Timing {
     /// Time for routing updates and learning frames before the traffic.
     #[serde(with = "AsText")]
     pub learning: Nanos,
-    /// How long to wait for late frames; counters are read after it.
+    /// Time to wait for late frames; counters are read after it.
     #[serde(with = "AsText")]
     pub drain: Nanos,
-    /// How long the DUT rests before the next trial.
+    /// Rest of the DUT before the next trial.
     #[serde(with = "AsText")]
     pub settle: Nanos,
 }
@@ -69,7 +69,7 @@ pub enum Modifier {
     HopByHop(u8),
 }
 
-/// How the frames of all trials are made.
+/// Attributes of the frames of all trials.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Attributes {

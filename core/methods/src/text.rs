@@ -1,4 +1,4 @@
-//! How stored documents write quantities.
+//! Notation of quantities in stored documents.
 //!
 //! People write configurations, so quantities there are text (`60s`, `64B`). Programs read requests, outcomes and results,
 //! so quantities there are numbers, and field names end in the unit.

@@ -20,7 +20,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::{Nanos, Pps};
 
-/// How far above what the tester offered at best a search still goes.
+/// Maximum distance above the tester's best offered load up to which a search continues.
 const MARGIN: f64 = 1.25;
 
 /// Settings of the throughput search.
@@ -148,7 +148,7 @@ pub struct ThroughputRow {
     /// Loss ratio that still passes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_ratio: Option<f64>,
-    /// How often a load that lost frames was tried again before the loss was believed.
+    /// Number of times that a load that lost frames was tried again before the loss was accepted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss_verification: Option<u32>,
     /// Length of the trial it passed.

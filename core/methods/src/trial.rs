@@ -258,7 +258,7 @@ pub struct Phases {
     /// The load falls.
     #[serde(with = "AsText")]
     pub ramp_down: Nanos,
-    /// How long to wait for late results.
+    /// Time to wait for late results.
     #[serde(with = "AsText")]
     pub collection: Nanos,
 }

@@ -28,7 +28,7 @@ impl Draws {
     }
 }
 
-/// How busy the tester's machine is.
+/// Load of the tester's machine.
 #[derive(Clone, Copy)]
 struct Machine {
     /// Pauses of the tester per second.

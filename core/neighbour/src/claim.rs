@@ -102,7 +102,7 @@ fn option_of(mut options: &[u8], wanted: u8) -> Option<Mac> {
     None
 }
 
-/// Where the types of a frame's packet and its header are, behind tags.
+/// Where the types of a frame's packet and its header are, after tags.
 fn packet(frame: &[u8]) -> (Option<&[u8]>, &[u8]) {
     let mut at = 12;
     while matches!(frame.get(at..at + 2), Some([0x81, 0x00] | [0x88, 0xa8])) {

@@ -19,7 +19,8 @@ const REACHABLE: Nanos = Nanos::from_secs(30);
 const RETRANSMIT: Nanos = Nanos::from_secs(1);
 /// Probes to the known hardware address (MAX_UNICAST_SOLICIT), before a multicast one.
 const UNICASTS: u8 = 3;
-/// How long a neighbour that has moved stays where it is: two that claim one address do not drive traffic to and fro.
+/// Time for which a neighbour that has moved stays where it is: two that claim one address do not drive traffic to and
+/// fro.
 const SETTLED: Nanos = Nanos::from_millis(100);
 
 /// A neighbour has another hardware address.

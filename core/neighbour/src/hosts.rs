@@ -193,7 +193,7 @@ fn joined(mut ranges: Vec<RangeInclusive<IpAddr>>) -> Vec<RangeInclusive<IpAddr>
     joined
 }
 
-/// The address behind `ip`.
+/// The address after `ip`.
 fn next(ip: IpAddr) -> Option<IpAddr> {
     match ip {
         IpAddr::V4(ip) => Some(IpAddr::V4(u32::from(ip).checked_add(1)?.into())),

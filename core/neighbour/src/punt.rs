@@ -28,7 +28,7 @@ pub enum PuntTo {
 pub struct Punted {
     /// Receiver.
     pub to: PuntTo,
-    /// Bytes of VLAN tags in it, which begin behind the MAC addresses.
+    /// Bytes of VLAN tags in it, which begin after the MAC addresses.
     pub tag_bytes: usize,
 }
 

@@ -76,7 +76,7 @@ pub(crate) fn is_for_ethernet(arp: &ReadHeader) -> bool {
     fields.iter().all(|(name, is)| value(arp, name) == *is)
 }
 
-/// Where the packet behind `ip` ends in its frame.
+/// Where the packet after `ip` ends in its frame.
 pub(crate) fn end_of(ip: &ReadHeader) -> usize {
     match ip.protocol.name {
         "ipv4" => ip.offset + value(ip, "total_length") as usize,

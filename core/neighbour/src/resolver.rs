@@ -39,7 +39,7 @@ pub struct Resolver {
     wanted: Vec<Wanted>,
     /// Where in `wanted` an address of a VLAN is.
     places: BTreeMap<(u32, IpAddr), Vec<usize>>,
-    /// How many are not done.
+    /// Number of those that are not done.
     missing: usize,
     /// The next one to look at in this round.
     next: usize,

@@ -58,7 +58,7 @@ impl Database {
         Self { version, room, keep, ..Self::default() }
     }
 
-    /// How many there are, by type.
+    /// Number of them, by type.
     pub fn counts(&self) -> &LsaCounts {
         &self.counts
     }
@@ -71,7 +71,7 @@ impl Database {
         })
     }
 
-    /// How many are kept whole.
+    /// Number of those that are kept whole.
     pub fn kept(&self) -> usize {
         self.kept
     }

@@ -15,7 +15,8 @@ use std::cmp::Ordering;
 use std::net::{IpAddr, Ipv4Addr};
 use units::Nanos;
 
-/// How long acknowledgments wait for others to go with them (section 13.5); shorter than the time after which LSAs are sent again.
+/// Time for which acknowledgments wait for others to be sent with them (section 13.5); shorter than the interval after
+/// which LSAs are retransmitted.
 const GATHER: Nanos = Nanos::from_millis(300);
 /// Update packets that are flooded at once.
 const PACKETS_AT_ONCE: usize = 16;

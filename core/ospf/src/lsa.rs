@@ -114,7 +114,8 @@ impl LsaHeader {
         self.age >= MAX_AGE
     }
 
-    /// How new it is against another instance of the same LSA (section 13.1): `Greater` is newer, `Equal` the same instance.
+    /// Age compared with another instance of the same LSA (section 13.1): `Greater` is newer, `Equal` the same
+    /// instance.
     pub fn against(&self, other: &Self) -> Ordering {
         let by_age = || match (self.is_flushed(), other.is_flushed()) {
             (true, false) => Ordering::Greater,

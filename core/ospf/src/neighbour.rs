@@ -8,7 +8,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use units::Nanos;
 
-/// How far a router is with a neighbour (section 10.1).
+/// State of a neighbour (section 10.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NeighbourState {
     /// No Hello was received.
@@ -65,7 +65,7 @@ pub struct NeighbourView {
     pub ip: IpAddr,
     /// Its priority.
     pub priority: u8,
-    /// How far the router is with it.
+    /// State of the neighbour.
     pub state: NeighbourState,
     /// Since when the adjacency is full.
     pub full_since: Option<Nanos>,

@@ -150,12 +150,12 @@ impl Own {
         }
     }
 
-    /// How many groups there are.
+    /// Number of groups.
     pub(crate) fn groups(&self) -> usize {
         self.groups.len()
     }
 
-    /// How many LSAs a group has.
+    /// Number of LSAs of a group.
     pub(crate) fn count(&self, group: usize) -> u32 {
         self.groups[group].count
     }

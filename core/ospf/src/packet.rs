@@ -32,7 +32,7 @@ const INSTANCE_AT: usize = 14;
 const AUTHENTICATION_AT: usize = 16;
 const SIMPLE: u16 = 1;
 const CRYPTOGRAPHIC: u16 = 2;
-/// Bytes of a digest, which is behind its packet (appendix D.4.3).
+/// Bytes of a digest, which is after its packet (appendix D.4.3).
 pub(crate) const DIGEST: usize = 16;
 /// Precedence: internetwork control (appendix A.1).
 const TOS: u8 = 0xc0;
@@ -79,9 +79,9 @@ pub struct Packet<'f> {
     pub area: Ipv4Addr,
     /// Of which instance of OSPFv3 on its link it is; 0 of OSPFv2.
     pub instance: u8,
-    /// How it is authenticated, and by what.
+    /// Its authentication: type and data.
     pub(crate) authentication: (u16, [u8; 8]),
-    /// It itself, and the digest behind it.
+    /// It itself, and the digest after it.
     digest: Option<(&'f [u8], &'f [u8; DIGEST])>,
     /// Content.
     pub body: Body<'f>,
@@ -275,14 +275,14 @@ impl Packet<'_> {
     }
 }
 
-/// How packets of a link are authenticated (RFC 2328 appendix D).
+/// Authentication of packets on a link (RFC 2328 appendix D).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Authentication {
     /// They are not.
     None,
     /// By a password in them.
     Simple([u8; 8]),
-    /// By a digest behind them.
+    /// By a digest after them.
     Md5 {
         /// Which key it is.
         id: u8,
@@ -301,7 +301,7 @@ impl Authentication {
         }
     }
 
-    /// Bytes behind each packet.
+    /// Bytes after each packet.
     pub(crate) fn trailer(&self) -> usize {
         if matches!(self, Self::Md5 { .. }) { DIGEST } else { 0 }
     }

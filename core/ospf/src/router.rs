@@ -24,10 +24,10 @@ use wire::Vlans;
 const NEIGHBOURS_MAX: usize = 64;
 /// Interval of removing neighbours' LSAs that were not refreshed.
 const AGE_EVERY: Nanos = Nanos::from_secs(60);
-/// How long a router tries to flush its LSAs before it leaves.
+/// Time for which a router tries to flush its LSAs before it leaves.
 const LEAVE: Nanos = Nanos::from_secs(3);
 
-/// How routers find each other on a link (RFC 2328 section 1.2).
+/// Discovery of routers on a link (RFC 2328 section 1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetworkType {
     /// Two routers.
@@ -69,7 +69,7 @@ pub struct RouterConfig {
     pub mtu: Option<u16>,
     /// Whether a neighbour may have another MTU.
     pub any_mtu: bool,
-    /// How its packets are authenticated; not at all in OSPFv3.
+    /// Authentication of its packets; none in OSPFv3.
     pub authentication: Authentication,
     /// The age at which it originates its LSAs again, s.
     pub refresh_s: u16,

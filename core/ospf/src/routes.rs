@@ -170,9 +170,9 @@ fn inverse(s: i128, t: i128) -> (i128, i128) {
 /// Routers that are generated behind a router, by point-to-point links without addresses. The first is the router's neighbour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Topology {
-    /// How they are connected.
+    /// Topology.
     pub shape: Shape,
-    /// How many there are.
+    /// Number of routers.
     pub routers: u32,
     /// Cost of each link, in both directions.
     pub cost: u16,

@@ -10,7 +10,7 @@ const NANOSECONDS: u32 = 0xa1b2_3c4d;
 /// A dialect with longer record headers, once in some Linux distributions.
 const MODIFIED: u32 = 0xa1b2_cd34;
 
-/// Length of the file's header behind the magic number.
+/// Length of the file's header after the magic number.
 const HEADER: usize = 20;
 /// Length of a record's header.
 const RECORD_HEADER: usize = 16;
@@ -21,7 +21,7 @@ const LONGEST: u32 = 262_144;
 const HAS_FCS: u32 = 1 << 26;
 const FCS_SHIFT: u32 = 28;
 
-/// Reads what is behind the magic number.
+/// Reads what follows the magic number.
 pub(crate) fn read(source: &mut Source<impl Read>, magic: [u8; 4]) -> Result<Capture, PcapError> {
     let (order, nanos_per_unit) = kind(magic)?;
     let mut buffer = Vec::new();

@@ -22,7 +22,7 @@ pub enum PcapError {
     /// A compressed file unpacks to too much.
     #[error("it unpacks to more than {} MiB, the most that is read of a compressed capture; unpack it first", .bytes >> 20)]
     TooLarge {
-        /// How many are read, bytes.
+        /// Number of bytes to read.
         bytes: u64,
     },
     /// The file's header, before any packet, is wrong.

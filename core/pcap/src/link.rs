@@ -1,7 +1,7 @@
 //! Packets of other kinds of interfaces as Ethernet frames: loopback, Linux cooked captures, bare IP, PPP, Cisco HDLC.
 //! Source: tcpdump.org/linktypes.html, and the pages of each link type there.
 //!
-//! Not here: what is behind the link's header, but for an IP length that was left to a network card.
+//! Not here: what follows the link's header, but for an IP length that was left to a network card.
 
 use crate::{Capture, Record};
 use std::borrow::Cow;
@@ -186,8 +186,8 @@ fn family(bytes: &[u8; 4]) -> Option<u16> {
 /// Shortest Ethernet frame without FCS: in a shorter packet a length of zero was not left to a card.
 const SHORTEST: u32 = 60;
 
-/// Where the IP header begins, if its length is zero although a segment or datagram is behind it: a card that cuts segments
-/// fills it in.
+/// Where the IP header begins, if its length is zero although a segment or datagram is after it: a card that cuts
+/// segments fills it in.
 fn ip_without_length(frame: &[u8], original_len: u32) -> Option<usize> {
     let mut at = 12;
     while matches!(word(frame, at)?, 0x8100 | 0x88a8 | 0x9100) {

@@ -20,7 +20,7 @@ const TIME_RESOLUTION: u16 = 9;
 const FCS_LENGTH: u16 = 13;
 const TIME_OFFSET: u16 = 14;
 
-/// Type, length before and length behind.
+/// Type, length before and length after.
 const AROUND: u32 = 12;
 /// Longest block; Wireshark's limit too.
 const LONGEST: u32 = 16 << 20;
@@ -40,7 +40,7 @@ struct Timescale {
     offset_s: i64,
 }
 
-/// Reads what is behind the type of the first block.
+/// Reads what follows the type of the first block.
 pub(crate) fn read(source: &mut Source<impl Read>) -> Result<Capture, PcapError> {
     let mut reader =
         Reader { order: ByteOrder::Little, first: 0, timescales: Vec::new(), capture: Capture::default() };
@@ -278,7 +278,7 @@ impl Timescale {
     }
 }
 
-/// The next option: its code, and its value without the padding behind it.
+/// The next option: its code, and its value without the padding after it.
 fn option<'a>(fields: &mut Fields<'a>) -> Option<(u16, &'a [u8])> {
     let (code, len) = (fields.u16()?, usize::from(fields.u16()?));
     let value = fields.take(len)?;

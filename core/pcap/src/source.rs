@@ -43,7 +43,7 @@ pub(crate) enum ByteOrder {
     Little,
 }
 
-/// Numbers one behind the other.
+/// Numbers one after the other.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fields<'a> {
     pub(crate) bytes: &'a [u8],

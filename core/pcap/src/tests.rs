@@ -53,7 +53,7 @@ impl File {
         self.block(ng::SECTION, |b| b.u32(0x1a2b_3c4d).u16(1).u16(0).u64(u64::MAX))
     }
 
-    /// An Ethernet interface with one option and no end mark behind it.
+    /// An Ethernet interface with one option and no end mark after it.
     fn interface(self, code: u16, value: &[u8]) -> Self {
         self.block(1, |b| b.u16(1).u16(0).u32(0).option(code, value))
     }

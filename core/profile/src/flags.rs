@@ -48,7 +48,7 @@ pub struct SendOptions {
     pub size: Option<FrameLen>,
     /// Rate.
     pub rate: Option<Load>,
-    /// How long; default: the profile's.
+    /// Duration; default: the profile's.
     pub duration: Option<Nanos>,
     /// Number of packets to send.
     pub count: Option<u64>,
@@ -77,7 +77,7 @@ pub struct ListenOptions {
     pub files: Option<u32>,
     /// Memory for the newest packets, written at the end.
     pub ring: Option<Bytes>,
-    /// How long; default: the profile's.
+    /// Duration; default: the profile's.
     pub duration: Option<Nanos>,
     /// Use the interface with the machine's default route.
     pub allow_default_route: bool,
@@ -106,7 +106,7 @@ pub struct ReplayOptions {
     pub push_vlan: Option<VlanId>,
     /// Remove the outermost VLAN tag.
     pub pop_vlan: bool,
-    /// How long; default: until the file is sent.
+    /// Duration; default: until the file is sent.
     pub duration: Option<Nanos>,
     /// Use the interface with the machine's default route.
     pub allow_default_route: bool,

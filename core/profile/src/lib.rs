@@ -45,7 +45,7 @@ pub struct Overrides {
     pub rate: Option<Load>,
     /// Rate of streams that have none, which is an error otherwise.
     pub default_rate: Option<Load>,
-    /// How long traffic is sent.
+    /// Duration of traffic.
     pub duration: Option<Nanos>,
     /// Behaviour of workers while nothing is due.
     pub polling: Option<plan::Polling>,

@@ -44,12 +44,12 @@ pub struct Plan {
     pub groups: Vec<GroupPlan>,
     /// Whether the beginnings of evenly spaced streams are spread.
     pub stagger: bool,
-    /// How long traffic is sent. A trial also ends when every stream has sent its count and every entry of `sessions` has
+    /// Duration of traffic. A trial also ends when every stream has sent its count and every entry of `sessions` has
     /// opened, and ended, its own.
     pub duration: Nanos,
     /// Its streams are sent by another process, maybe on another machine, and only received here: how long that one sends.
     pub sent_elsewhere: Option<Nanos>,
-    /// How long late packets are waited for after the last one was sent (RFC 2544 section 23: 2 s).
+    /// Time to wait for late packets after the last one was sent (RFC 2544 section 23: 2 s).
     pub drain: Nanos,
     /// Behaviour of workers while nothing is due.
     pub polling: Polling,
@@ -208,7 +208,7 @@ pub struct DhcpPlan {
     pub config: DhcpConfig,
     /// Whether the hardware addresses in `config` are the profile's; if not, they are made of the port's.
     pub has_macs: bool,
-    /// How long all may take to get an address.
+    /// Time limit for all clients to get an address.
     pub timeout: Nanos,
 }
 
@@ -230,11 +230,11 @@ pub struct PppoePlan {
     pub config: PppoeConfig,
     /// Whether the hardware addresses in `config` are the profile's; if not, they are made of the port's.
     pub has_macs: bool,
-    /// How long all may take to get a session.
+    /// Time limit for all clients to get a session.
     pub timeout: Nanos,
 }
 
-/// How clients get what their streams need.
+/// Assignment of what clients' streams need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClientsBy {
     /// Addresses by DHCP or DHCPv6.
@@ -280,7 +280,7 @@ pub struct LacpPlan {
     pub config: LacpConfig,
     /// Whether the system in `config` is the profile's; if not, it is the hardware address of the lag's first port.
     pub has_system: bool,
-    /// How long it may take to distribute.
+    /// Time limit for the port to be distributing.
     pub wait: Nanos,
 }
 
@@ -295,7 +295,7 @@ pub struct BgpPlan {
     pub rate: u32,
     /// Maximum time until all sessions are established and all routes advertised.
     pub timeout: Nanos,
-    /// How long to wait then.
+    /// Time to wait after that.
     pub settle: Nanos,
     /// Whether traffic also starts without a session, and immediately when one has ended: the test examines whether the
     /// device keeps them.
@@ -313,7 +313,7 @@ pub struct OspfPlan {
     pub rate: u32,
     /// Maximum time until all adjacencies are full and all routes advertised.
     pub timeout: Nanos,
-    /// How long to wait then.
+    /// Time to wait after that.
     pub settle: Nanos,
     /// Seed of what is random.
     pub seed: u64,
@@ -328,7 +328,7 @@ pub struct IsisPlan {
     pub rate: u32,
     /// Maximum time until all adjacencies are up and all routes advertised.
     pub timeout: Nanos,
-    /// How long to wait then.
+    /// Time to wait after that.
     pub settle: Nanos,
     /// Seed of what is random.
     pub seed: u64,
@@ -415,7 +415,7 @@ pub struct ProtocolPlan {
     pub config: String,
     /// Shell command that succeeds when it is up; `None` leaves that to what is known of the program.
     pub ready: Option<String>,
-    /// How long to wait for it.
+    /// Time to wait for it.
     pub timeout: Nanos,
     /// Its folder; `None` is a new one.
     pub folder: Option<String>,
@@ -483,14 +483,14 @@ pub enum CaptureStorage {
     RotateBytes {
         /// Bytes after which a new one begins.
         bytes: u64,
-        /// How many of the newest are kept; `None` is all.
+        /// Number of the newest that are kept; `None` is all.
         files: Option<u32>,
     },
     /// One file after the other, each of so long.
     RotateTime {
         /// Time after which a new one begins.
         time: Nanos,
-        /// How many of the newest are kept; `None` is all.
+        /// Number of the newest that are kept; `None` is all.
         files: Option<u32>,
     },
     /// Size of a ring buffer in memory, written at the end; bytes.
@@ -599,7 +599,7 @@ pub struct StreamPlan {
     /// Packets per second; `None` is as fast as the port takes. Bit rates and shares are resolved once the port's
     /// speed is known.
     pub rate: Load,
-    /// How sending times are arranged.
+    /// Pattern of sending times.
     pub pattern: Pattern,
     /// Packets to send; `None` is until the duration ends.
     pub count: Option<u64>,
@@ -643,7 +643,7 @@ impl StreamPlan {
 pub struct EgressBits {
     /// From the frame's first bit to the first of them, bits.
     pub offset: u32,
-    /// How many, at most [`EGRESS_BITS_MAX`].
+    /// Number of bits, at most [`EGRESS_BITS_MAX`].
     pub width: u16,
 }
 
@@ -664,7 +664,7 @@ pub const EGRESS_VALUES_MAX: usize = 1 << 16;
 pub struct Sizes {
     /// Each length once.
     pub lengths: Vec<FrameLen>,
-    /// How often each comes.
+    /// Relative frequency of each.
     pub weights: Vec<u64>,
     /// Index in `lengths` for each packet.
     pub choice: Choice,
@@ -697,9 +697,9 @@ impl Sizes {
 pub struct ChainPlan {
     /// The streams, in their order.
     pub links: Vec<ChainLink>,
-    /// How often; `None` is for ever.
+    /// Number of loops; `None` is for ever.
     pub loops: Option<u64>,
-    /// Index of the link that comes behind the last one; those before it come once.
+    /// Index of the link that follows the last one; those before it come once.
     pub repeat_from: usize,
     /// Index of the link that ends the last loop.
     pub last: Option<usize>,
@@ -738,7 +738,7 @@ impl GroupPlan {
     }
 }
 
-/// How a stream's destination hardware address is found.
+/// Resolution of a stream's destination hardware address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextHop {
     /// It is in the packet.
@@ -749,7 +749,7 @@ pub enum NextHop {
     PeerPort,
 }
 
-/// How a stream's sending times are arranged.
+/// Pattern of a stream's sending times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pattern {
     /// Evenly spaced.
@@ -770,14 +770,14 @@ pub enum Pattern {
         packets: u32,
         /// From the start of one to that of the next.
         every: Nanos,
-        /// How many; `None` is until the end.
+        /// Number of bursts; `None` is until the end.
         bursts: Option<u64>,
     },
     /// The stream's rate for a while, nothing for a while, and again.
     OnOff {
-        /// How long packets are sent.
+        /// Time in which packets are sent.
         on: Nanos,
-        /// How long none are.
+        /// Time in which none are.
         off: Nanos,
     },
     /// The time from each packet to the next.
@@ -818,9 +818,9 @@ pub enum Pattern {
         offsets: Arc<[Nanos]>,
         /// Flows begun in a second.
         rate: Pps,
-        /// How many; `None` is until the end.
+        /// Number of flows; `None` is until the end.
         flows: Option<u64>,
-        /// How often they are sent, and the time from the first flow to the same one again.
+        /// Number of times that they are sent, and the time from the first flow to the same one again.
         loops: (u64, Nanos),
         /// Which of the flows.
         take: FlowsTaken,
@@ -844,7 +844,7 @@ impl FlowsTaken {
     /// Those of all clients.
     pub const ALL: Self = Self { each: 1, clients: 1, every: 1, first: 0 };
 
-    /// How many of the first `flows` they are.
+    /// Number of these among the first `flows`.
     pub fn of(&self, flows: u64) -> u64 {
         let clients = |clients: u64| clients.saturating_sub(self.first).div_ceil(self.every.max(1));
         let round = self.clients.max(1);
@@ -865,8 +865,8 @@ pub struct SessionEntry {
     pub client_hosts: Vec<usize>,
     /// Indices of the hosts, on the servers' port, that emulated servers are.
     pub server_hosts: Vec<usize>,
-    /// How emulated clients get their addresses, if they are the port's DHCP or PPPoE clients: addresses, host and hops, or sessions,
-    /// follow from what those get ([`Plan::with_leases`]).
+    /// Address assignment of emulated clients, if they are the port's DHCP or PPPoE clients: addresses, host and hops,
+    /// or sessions, follow from what those get ([`Plan::with_leases`]).
     pub leased: Option<ClientsBy>,
     /// Next hops of emulated clients: for each of their hosts every server's address is in exactly one of these. Empty
     /// if the clients are external. Servers reply to the hardware address that a session comes from.
@@ -874,7 +874,7 @@ pub struct SessionEntry {
 }
 
 impl SessionEntry {
-    /// How the clients' host at a place finds the hardware address to send to for a server.
+    /// Resolution of the hardware address to which the clients' host at a place sends for a server.
     pub fn hop(&self, host: usize, server: IpAddr) -> Option<HopBy> {
         let is_it = |hop: &&SessionHop| hop.host == host && hop.first <= server && server <= hop.last;
         self.hops.iter().find(is_it).map(|hop| hop.by)
@@ -890,11 +890,11 @@ pub struct SessionHop {
     pub first: IpAddr,
     /// The last one's, of the same family.
     pub last: IpAddr,
-    /// How the hardware address is found.
+    /// Resolution of the hardware address.
     pub by: HopBy,
 }
 
-/// How the hardware address that sessions are sent to is found.
+/// Resolution of the hardware address to which sessions are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum HopBy {
     /// It is in the profile.
@@ -917,7 +917,7 @@ pub struct Criterion {
     pub path: String,
     /// Default of a value that is absent from the document.
     pub absent: Option<f64>,
-    /// How to compare.
+    /// Comparison.
     pub comparison: Comparison,
     /// With what.
     pub bound: f64,
@@ -925,7 +925,7 @@ pub struct Criterion {
     pub text: String,
 }
 
-/// How a value is compared with its bound.
+/// Comparison of a value with its bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Comparison {
     /// `<`
@@ -964,7 +964,7 @@ pub struct LinkPlan {
     pub reorder: f64,
     /// Extra delay of a reordered frame.
     pub reorder_by: Nanos,
-    /// Share of frames in which one bit behind the headers is flipped.
+    /// Share of frames in which one bit after the headers is flipped.
     pub corrupt: f64,
 }
 

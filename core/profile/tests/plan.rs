@@ -24,7 +24,7 @@ fn plan(streams: &str) -> Plan {
     load(&text).unwrap_or_else(|errors| panic!("{text}{errors:#?}"))
 }
 
-/// The plan of one stream with `rest` behind its name and rate.
+/// The plan of one stream with `rest` after its name and rate.
 fn stream(rest: &str) -> profile::plan::StreamPlan {
     plan(&format!("  - {{name: s, rate: 1kpps, {rest}}}")).streams.remove(0)
 }

@@ -26,7 +26,7 @@ fn plan_of(rest: &str) -> Plan {
     load(&text).unwrap_or_else(|errors| panic!("{text}{errors:#?}"))
 }
 
-/// The plan of one entry with `rest` behind its name.
+/// The plan of one entry with `rest` after its name.
 fn entry(rest: &str) -> SessionEntry {
     plan_of(&format!("sessions:\n  - {{name: s, {rest}}}")).sessions.remove(0)
 }

@@ -9,7 +9,7 @@
 pub const FACTOR: u32 = 214_013;
 /// Increment of a state.
 pub const ADDEND: u32 = 2_531_011;
-/// How far the bits of a draw are shifted in the state.
+/// Number of bits by which a draw is shifted in the state.
 pub const SHIFT: u32 = 16;
 /// The bits of a draw.
 pub const DRAW_MASK: u32 = 0x7fff;
@@ -55,7 +55,7 @@ impl Jump {
         Self { factor, addend }
     }
 
-    /// The state behind it.
+    /// The state after it.
     #[inline]
     pub fn of(self, state: u32) -> u32 {
         state.wrapping_mul(self.factor).wrapping_add(self.addend)

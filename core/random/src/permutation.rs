@@ -62,7 +62,7 @@ impl Permutation {
 pub const ROUNDS: u32 = 6;
 /// Bits by which the key of a round is rotated to be that of the next.
 pub const TURN: u32 = 11;
-/// The right shift of a round, behind each multiplication.
+/// The right shift of a round, after each multiplication.
 pub const SHIFT: u32 = 32;
 
 /// Spreads the bits of a small number.

@@ -56,7 +56,7 @@ pub enum ReplayError {
     },
 }
 
-/// Why `n` packets are no frames, behind "a packet" or their number.
+/// Why `n` packets are no frames, after "a packet" or their number.
 pub fn why(reason: NoFrame, n: u64) -> String {
     let verb = |one: &str, several: &str| if n == 1 { one.to_owned() } else { several.to_owned() };
     match reason {

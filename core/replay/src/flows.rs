@@ -16,7 +16,7 @@ use wire::{ReadHeader, checksum, read};
 
 /// Packets of a template: each has a place in the schedule.
 const PACKETS_MAX: usize = 1 << 16;
-/// How long a flow may take.
+/// Maximum duration of a flow.
 const SPAN_MAX: Nanos = Nanos::from_secs(366 * 24 * 3_600);
 
 /// When the packets of a flow leave.
@@ -297,7 +297,7 @@ impl FlowPacket {
         }
         // A routing header, for one, changes which addresses a checksum covers.
         let transport = headers.get(ip + 1).filter(|header| matches!(header.protocol.name, "tcp" | "udp"));
-        let transport = transport.ok_or("TCP or UDP is not right behind its IP header")?;
+        let transport = transport.ok_or("TCP or UDP does not directly follow its IP header")?;
         let [src, dst] = [field(&headers[ip], "src")?, field(&headers[ip], "dst")?];
         let [from, to] = [field(transport, "src")?, field(transport, "dst")?];
         let (client, server, port) = if is_client { (src, dst, from) } else { (dst, src, to) };

@@ -15,13 +15,13 @@ pub struct CaptureOptions {
     pub skip_unsendable: bool,
     /// Treatment of a packet that is longer than the maximum.
     pub too_long: TooLong,
-    /// Longest packet behind the link's header and tags, bytes; `None`: what the longest frame holds.
+    /// Longest packet after the link's header and tags, bytes; `None`: what the longest frame holds.
     pub mtu: Option<usize>,
     /// Which wrong checksums are put right.
     pub checksums: Checksums,
     /// The longest time between two packets; longer ones are shortened to it.
     pub gap_max: Option<Nanos>,
-    /// Whether bytes behind an IP packet are left out, as far as a frame stays at least the shortest.
+    /// Whether bytes after an IP packet are left out, as far as a frame stays at least the shortest.
     pub cut_trailers: bool,
 }
 

@@ -25,7 +25,7 @@ pub enum SplitBy {
     Interface(u32),
 }
 
-/// An IP network: `10.0.0.0/8`. Bits behind the prefix do not count; an address alone is a network of one.
+/// An IP network: `10.0.0.0/8`. Bits after the prefix do not count; an address alone is a network of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -111,7 +111,7 @@ fn sides(frames: &[Frame], by: &SplitBy) -> Vec<(Side, bool)> {
     frames.iter().zip(&facts).map(|(frame, facts)| sides.side(by, frame, facts)).collect()
 }
 
-/// Gives later fragments the ports of the first one of their packet, before or behind them; of several the nearest.
+/// Gives later fragments the ports of the first one of their packet, before or after them; of several the nearest.
 fn give_ports(facts: &mut [Facts]) {
     let mut firsts: BTreeMap<Fragmented, Vec<(usize, Ports)>> = BTreeMap::new();
     for (index, facts) in facts.iter().enumerate() {

@@ -21,7 +21,7 @@ part! {
         /// When traffic started (RFC 3339); a simulated trial has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         started: Option<String> = TEXT;
-        /// How long traffic was sent, s.
+        /// Duration of traffic, s.
         duration_s: f64 = SECONDS;
         /// Whether it was stopped before its end.
         interrupted: bool = FLAG;
@@ -52,7 +52,7 @@ part! {
         /// Rate changes during the trial, in order. `requested_pps` keeps the profile's value.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         rate_changes: Vec<RateChange> = PART;
-        /// How varying fields were written: `compiled`, or `interpreted` (much slower) where the system forbids generated
+        /// Execution of varying fields: `compiled`, or `interpreted` (much slower) where the system forbids generated
         /// machine code. Absent if nothing varied.
         #[serde(skip_serializing_if = "Option::is_none")]
         field_programs: Option<Cow<'static, str>> = TEXT;

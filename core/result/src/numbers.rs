@@ -181,7 +181,7 @@ impl fmt::Display for Field {
 }
 
 impl Field {
-    /// The path behind its first `depth` steps: `latency_ns.p99`.
+    /// The path after its first `depth` steps: `latency_ns.p99`.
     pub fn below(&self, depth: usize) -> String {
         let steps: Vec<String> = self.segments.iter().skip(depth).map(Segment::to_string).collect();
         steps.join(".")
@@ -434,7 +434,7 @@ impl Numbers for Counters {
     }
 }
 
-/// The first name of a path, and what is behind it.
+/// The first name of a path, and what follows it.
 pub(crate) fn split(path: &str) -> (&str, &str) {
     path.split_once('.').unwrap_or((path, ""))
 }

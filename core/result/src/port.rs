@@ -26,9 +26,9 @@ part! {
         rx_bps_l1: f64 = BITS_PER_S;
         /// Packets received that are not test packets of this run.
         rx_other: u64 = COUNT.counter("port_rx_other_packets");
-        /// How an `afxdp:` or `xdp:` port works, such as 'native, copy': where its XDP program runs ('native': in the driver,
-        /// 'generic': in the kernel's stack), whether the kernel copies frames ('copy' or 'zero-copy'), and whether a frame may have
-        /// 'several buffers'.
+        /// Mode of an `afxdp:` or `xdp:` port, such as 'native, copy': where its XDP program runs ('native': in the
+        /// driver, 'generic': in the kernel's stack), whether the kernel copies frames ('copy' or 'zero-copy'), and
+        /// whether a frame may have 'several buffers'.
         #[serde(skip_serializing_if = "Option::is_none")]
         xdp_mode: Option<String> = TEXT;
         /// Test packets recorded in the kernel. Only of `xdp:` ports.

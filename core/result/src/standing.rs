@@ -25,11 +25,11 @@ const TOO_FEW: Doubt<'static> = Doubt {
 pub struct Doubt<'a> {
     /// Why the figure does not hold.
     pub reason: &'a str,
-    /// How to get one that holds.
+    /// Advice to get a figure that holds.
     pub remedy: &'a str,
 }
 
-/// How far one figure of a result can be trusted.
+/// Confidence in one figure of a result.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Standing<'a> {
     /// It describes the device and the network.
@@ -94,7 +94,7 @@ impl HoldsResult {
 }
 
 impl ResultDocument {
-    /// How far the figure at `path` (`streams.a.latency_ns.p99`) can be trusted. Without an entry for it or for the part it is
+    /// Confidence in the figure at `path` (`streams.a.latency_ns.p99`). Without an entry for it or for the part it is
     /// in, it holds.
     pub fn standing(&self, path: &str) -> Standing<'_> {
         let entry = self.entry(path);

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// Control protocols of a running trial's hosts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProtocolStates {
-    /// How many there are of each kind, also of those that are not listed.
+    /// Number of each kind, also of those that are not listed.
     #[serde(default)]
     pub counts: ProtocolCounts,
     /// BGP peers, by port and in the order of the profile.
@@ -39,7 +39,7 @@ pub struct ProtocolStates {
     pub groups: Vec<GroupState>,
 }
 
-/// How many there are of each kind on all ports.
+/// Number of each kind on all ports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProtocolCounts {
     /// BGP peers.

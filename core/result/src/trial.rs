@@ -120,7 +120,7 @@ part! {
         /// Notes on figures that are nevertheless valid.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         notes: Vec<String> = TEXT;
-        /// How far single figures can be trusted, by path: `streams.a.lost`, or `streams.a.latency_ns` for all below it. A
+        /// Confidence in single figures, by path: `streams.a.lost`, or `streams.a.latency_ns` for all below it. A
         /// figure without an entry holds; absent if all do.
         #[serde(default, skip_serializing_if = "Named::is_empty")]
         holds: Named<HoldsResult> = PART.by(&[Key::Figure]).judged();
@@ -128,7 +128,7 @@ part! {
 }
 
 part! {
-    /// How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, is at most what was measured, or
+    /// Confidence in a figure. It holds, has bounds, holds for undisturbed packets, is at most what was measured, or
     /// cannot be judged: then there is none of these.
     pub struct HoldsResult {
         /// Whether the measured figure describes the device and the network.
@@ -148,7 +148,7 @@ part! {
         /// Why the measured figure does not hold.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String> = TEXT;
-        /// How to get a figure that holds.
+        /// Advice to get a figure that holds.
         #[serde(skip_serializing_if = "Option::is_none")]
         remedy: Option<String> = TEXT;
     }
@@ -188,7 +188,7 @@ part! {
         /// The cause, unless it passed.
         #[serde(skip_serializing_if = "Option::is_none")]
         reason: Option<String> = TEXT;
-        /// How to get a result that can be judged.
+        /// Advice to get a result that can be judged.
         #[serde(skip_serializing_if = "Option::is_none")]
         remedy: Option<String> = TEXT;
         /// Number of runs until the outcome could be judged, if more than one.
@@ -218,7 +218,7 @@ impl Meaning {
 }
 
 part! {
-    /// How much of one kind succeeded.
+    /// Sessions or packets requested and achieved.
     pub struct AchievedPart {
         /// Number of sessions or packets requested.
         asked: u64 = COUNT;

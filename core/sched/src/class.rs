@@ -128,7 +128,7 @@ impl Timing {
 #[derive(Debug, Clone)]
 pub(crate) struct Class {
     streams: Vec<u32>,
-    /// ClassPosition in `streams` of the next slot's stream.
+    /// Position in `streams` of the next slot's stream.
     turn: usize,
     /// Packet number of that slot in its stream.
     number: u64,

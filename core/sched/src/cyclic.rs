@@ -96,7 +96,7 @@ impl Cycle {
         (span / self.period).saturating_mul(self.events).saturating_add(here)
     }
 
-    /// One gap inside a period behind event `events - 1`.
+    /// One gap inside a period after event `events - 1`.
     pub(crate) fn gap_behind(&self, events: u64) -> u64 {
         let Some(last) = events.checked_sub(1).filter(|_| self.events > 0) else { return u64::MAX };
         let base = (last / self.events).saturating_mul(self.period);

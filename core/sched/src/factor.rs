@@ -1,4 +1,4 @@
-//! How fast time passes for a stream.
+//! Speed of time for a stream.
 
 use crate::exact::{gcd, mul_div, narrow};
 use units::{Nanos, Pps};

@@ -211,7 +211,7 @@ impl FlowTrain {
         (self.base, self.part) = (narrow(base), part as u64);
     }
 
-    /// Goes on to the begin of the period behind.
+    /// Continues with the start of the next period.
     #[inline]
     fn begin_period(&mut self) {
         let den = u128::from(self.shape.den);

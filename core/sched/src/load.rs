@@ -62,9 +62,9 @@ pub enum Pace {
     OnOff {
         /// Rate while on.
         rate: Pps,
-        /// How long it sends.
+        /// Time in which it sends.
         on: Nanos,
-        /// How long it is silent.
+        /// Time in which it is silent.
         off: Nanos,
     },
     /// Bursts of `packets`.
@@ -76,7 +76,7 @@ pub enum Pace {
         /// From the start of one burst to the start of the next, at least 1 ns. A burst that takes longer is followed by
         /// the next without a pause.
         every: Nanos,
-        /// How many bursts; `None` is until the end.
+        /// Number of bursts; `None` is until the end.
         bursts: Option<u64>,
     },
     /// Departures at given times, then again from the beginning each `period`.
@@ -94,7 +94,7 @@ pub enum Pace {
         offsets: Arc<[Nanos]>,
         /// Flows begun in a second.
         rate: Pps,
-        /// How many flows; `None` is until the end.
+        /// Number of flows; `None` is until the end.
         flows: Option<u64>,
         /// The same flows again, with the same numbers; only if their number is given.
         loops: FlowLoops,
@@ -128,7 +128,7 @@ impl FlowTurns {
         group >= self.first && (group - self.first).is_multiple_of(self.every.max(1))
     }
 
-    /// How many of the first `count` flows are taken.
+    /// Number of those taken of the first `count` flows.
     pub fn taken(&self, count: u64) -> u64 {
         let (each, every) = (self.each.max(1), self.every.max(1));
         let groups = |groups: u64| groups.saturating_sub(self.first).div_ceil(every);
@@ -140,10 +140,10 @@ impl FlowTurns {
     }
 }
 
-/// How often flows of a known number are sent.
+/// Repetition of a known number of flows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct FlowLoops {
-    /// How often, at least once.
+    /// Number of times, at least one.
     pub times: u64,
     /// From the first flow of a loop to that of the next; after the last departure of the loop.
     pub period: Nanos,
@@ -195,7 +195,7 @@ pub enum CurveShape {
 pub struct Chain {
     /// In their order.
     pub links: Vec<Link>,
-    /// How many times all of them; `None` is for ever.
+    /// Number of times that all of them are sent; `None` is for ever.
     pub loops: Option<u64>,
     /// Index of the link that follows the last one: those before it come once. Behind the last link there is none.
     pub repeat_from: usize,
@@ -209,7 +209,7 @@ pub struct Chain {
 ///
 /// It ends one gap after its last departure: when the packet (or group) after its last would be due. For
 /// [`Pace::OnOff`] that gap is `1/rate` even where `off` begins; a [`Pace::Curve`] ends when the area under it reaches
-/// the count (in whole groups), [`Pace::Bursts`] one `every` behind the start of the last burst it began,
+/// the count (in whole groups), [`Pace::Bursts`] one `every` after the start of the last burst it began,
 /// [`Pace::Trace`] at the end of the `period` it is in. Ends are rounded down to the nanosecond.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Link {
@@ -220,7 +220,7 @@ pub struct Link {
     pub load: StreamLoad,
     /// From the end of this link to the next one's begin.
     pub gap: Nanos,
-    /// Whether the link ends with its last departure instead of one gap behind it. Of random paces it never does.
+    /// Whether the link ends with its last departure instead of one gap after it. Of random paces it never does.
     pub ends_at_last: bool,
 }
 

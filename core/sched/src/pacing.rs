@@ -1,4 +1,4 @@
-//! How evenly packets really left.
+//! Actual evenness of departures.
 
 use histogram::{Histogram, Scale};
 use units::Nanos;

@@ -45,7 +45,7 @@ struct LinkStart {
     total: u64,
     delay: u64,
     gap: u64,
-    /// How long from its start to its end, unless that is drawn.
+    /// Time from its start to its end, unless that is drawn.
     span: Option<u64>,
     /// Packets of the stream in links before this one, and in a whole loop.
     number: u64,
@@ -58,7 +58,7 @@ struct Links {
     links: Arc<[LinkStart]>,
     /// Loops; `u64::MAX` is for ever.
     loops: u64,
-    /// The link behind the last one, and the one that ends the last loop.
+    /// The link after the last one, and the one that ends the last loop.
     repeat_from: usize,
     last: usize,
     round: u64,

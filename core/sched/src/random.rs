@@ -22,11 +22,11 @@ fn key(seed: u64, round: u64) -> u64 {
     random::mix(seed ^ random::mix(round))
 }
 
-/// Bits behind the point of the logarithms below.
+/// Bits after the point of the logarithms below.
 const LOG_BITS: u32 = 60;
 const LN_2: u64 = ln_ratio(2, 1);
 
-/// Reciprocals of the middles of 256 parts of [1, 2), with 32 bits behind the point, and their negative logarithms.
+/// Reciprocals of the middles of 256 parts of [1, 2), with 32 bits after the point, and their negative logarithms.
 static RECIPROCALS: [(u64, u64); 256] = reciprocals();
 
 /// ln(num / den), for a ratio from 1 to 2: 2·artanh((num − den) / (num + den)).
@@ -53,7 +53,7 @@ const fn reciprocals() -> [(u64, u64); 256] {
     table
 }
 
-/// −ln(`u` / 2^64) with 56 bits behind the point, right to 46 of them: exponentially distributed with mean 1 if `u` is
+/// −ln(`u` / 2^64) with 56 bits after the point, right to 46 of them: exponentially distributed with mean 1 if `u` is
 /// evenly distributed. At most 44.4.
 #[inline(always)]
 fn exponential(u: u64) -> u64 {
@@ -78,11 +78,11 @@ pub(crate) struct Poisson {
     seed: u64,
     key: u64,
     index: u64,
-    /// Mean gap, ns, with as many bits behind the point as leave it 64 in all, at most 32.
+    /// Mean gap, ns, with as many bits after the point as leave it 64 in all, at most 32.
     mean: u64,
-    /// From mean times draw to 32 bits behind the point.
+    /// From mean times draw to 32 bits after the point.
     shift: u32,
-    /// When group `index` leaves, ns with 32 bits behind the point.
+    /// When group `index` leaves, ns with 32 bits after the point.
     time: u128,
 }
 
@@ -130,7 +130,7 @@ pub(crate) struct Gaps {
     random: Option<(u64, u64)>,
     /// Whether there is any time in the list.
     moves: bool,
-    /// ClassPosition in the list, or number of the draw, of the gap behind the current packet.
+    /// Position in the list, or number of the draw, of the gap after the current packet.
     next: u64,
     time: u64,
 }

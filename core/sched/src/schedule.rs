@@ -15,7 +15,7 @@ use units::Nanos;
 pub struct Share {
     /// The worker's number among those that send on this port.
     pub index: u16,
-    /// How many there are, at least 1.
+    /// Number of them, at least 1.
     pub of: u16,
 }
 
@@ -29,7 +29,7 @@ impl Share {
 pub struct Slot {
     /// Index of the stream.
     pub stream: u32,
-    /// How many packets, all due at once; at least 1.
+    /// Number of packets, all due at once; at least 1.
     pub run: u32,
     /// Number of the first packet in its stream, from 0, counted over all workers. The others follow.
     pub number: u64,

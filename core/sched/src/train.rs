@@ -129,7 +129,7 @@ impl Train {
         })
     }
 
-    /// When a link that ends with `events` events ends; `None` if it is the time of the event behind.
+    /// When a link that ends with `events` events ends; `None` if it is the time of the next event.
     pub(crate) fn end(&self, events: u64) -> Option<u64> {
         Some(match self {
             _ if events == 0 => 0,

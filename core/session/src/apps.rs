@@ -27,7 +27,7 @@ const LEFT: &str = "its client ended or failed, and the end of the session never
 /// Detail of failures found at the end of a run.
 const SILENT: &str = "nothing received while the run waited for late replies";
 
-/// How far a session is.
+/// Progress of a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Step {
     /// Its carrier is not established.
@@ -277,7 +277,7 @@ impl Apps {
         !flow.has(Flag::Done) && (self.step(flow, group) != Step::Open || awaits_reply())
     }
 
-    /// How far a session is.
+    /// Progress of a session.
     fn step(&self, flow: &Flow, group: &Group) -> Step {
         if group.common.secured
             && let Some(Some(tls)) = flow.extra().and_then(|place| self.secured.get(place))

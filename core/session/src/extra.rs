@@ -163,7 +163,7 @@ impl Extras {
         self.entries.len() - self.free.len()
     }
 
-    /// Keeps input for later, behind what is kept already.
+    /// Keeps input for later, after what is kept already.
     pub(crate) fn stash(&mut self, flow: &mut Flow, data: &[u8]) {
         if self.of(flow).input.capacity() == 0
             && let Some(spare) = self.spares.pop()

@@ -257,7 +257,7 @@ pub(crate) struct Ask {
     pub datagrams: Vec<u64>,
     pub close: bool,
     pub abort: bool,
-    /// A reset behind what was sent.
+    /// A reset after what was sent.
     pub reset: bool,
     pub wake: Option<Nanos>,
     pub read: Option<bool>,

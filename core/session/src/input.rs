@@ -32,7 +32,7 @@ pub(crate) fn feed(
     }
 }
 
-/// Writes messages in a row from byte `at` of the first on. Zeros are written behind the last.
+/// Writes messages in a row from byte `at` of the first on. Zeros are written after the last.
 #[inline]
 pub(crate) fn fill<'a>(
     mut at: u64,

@@ -24,7 +24,7 @@ pub struct Opening {
     pub first: u64,
     /// From one number to the next.
     pub step: u64,
-    /// How many.
+    /// Number of them.
     pub count: u64,
 }
 
@@ -89,7 +89,7 @@ impl OpenerTotals {
     }
 }
 
-/// How many of `all` are worker `k`'s: 0 and every `workers`-th from `worker` on.
+/// Worker `k`'s number of `all`: 0 and every `workers`-th from `worker` on.
 fn share(all: u64, worker: u64, workers: u64) -> u64 {
     (all + workers - 1 - worker) / workers
 }

@@ -63,7 +63,7 @@ fn padding(head: u64, to: u32) -> u64 {
     if room > PADDING_NAME.len() as u64 + 2 { room } else { 0 }
 }
 
-/// How a number is written.
+/// Notation of a number.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Radix {
     Decimal,

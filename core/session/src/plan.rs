@@ -75,7 +75,7 @@ pub struct SessionPlan {
     pub tls: Option<Arc<TlsPlan>>,
     /// When sessions are opened and closed; without meaning if the clients are someone else's.
     pub load: LoadPlan,
-    /// How long is waited for what.
+    /// Time limits.
     pub patience: Patience,
     /// Whether received data are compared with the other side's known data, byte by byte. A mismatch is the failure
     /// `wrong_content`. Possible if both ends are played from this plan.
@@ -291,7 +291,7 @@ impl AppPlan {
     }
 }
 
-/// How long is waited for what.
+/// Time limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Patience {
     /// A client's wait for the next byte of a response, from its request on; longer is the failure `response_timeout`,
@@ -311,12 +311,12 @@ impl Default for Patience {
 /// When sessions are opened, and when they are closed. Times count from the start of traffic.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadPlan {
-    /// How fast sessions are opened.
+    /// Rate at which sessions are opened.
     pub open: OpenRate,
     /// Sessions there may be at a time: those due beyond that are not opened, and counted as withheld. With
     /// [`OpenRate::Max`] it is the number that is reached at once and held; `None` is then [`LoadPlan::MAX_CONCURRENT`].
     pub concurrent: Option<u64>,
-    /// How long nothing is opened at first.
+    /// Initial time without openings.
     pub start_delay: Nanos,
     /// Sessions to open in all; `None` is until the end.
     pub count: Option<u64>,
@@ -324,8 +324,8 @@ pub struct LoadPlan {
     pub bytes: Option<u64>,
     /// Time after `start_delay` from which on nothing more is opened; `None` is until the end.
     pub time: Option<Nanos>,
-    /// How long a session lasts once it is established: an application that is done sooner stays, one that is not is
-    /// closed after the transaction it is at. `None`: as long as the application takes.
+    /// Time for which a session lasts once it is established: an application that is done sooner stays, one that is not
+    /// is closed after its current transaction. `None`: as long as the application takes.
     pub up: Option<Delay>,
     /// From a session's end until its place in `concurrent` is free again.
     pub down: Delay,
@@ -410,7 +410,7 @@ impl LoadPlan {
     }
 }
 
-/// How fast sessions are opened.
+/// Rate at which sessions are opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OpenRate {
     /// As fast as [`LoadPlan::concurrent`] allows.

@@ -1,4 +1,4 @@
-//! How fast time passes for a load that was changed while it runs.
+//! Speed of time for a load that was changed while it runs.
 //!
 //! Invariant: a function of the changes alone, so that workers that receive them in time agree on what is due when.
 

@@ -90,7 +90,7 @@ impl Delay {
     /// No time at all.
     pub const NONE: Self = Self::Constant(Nanos::ZERO);
 
-    /// How long it is this time.
+    /// Its duration this time.
     #[inline]
     pub fn value(&self, session: u64, request: u64) -> Nanos {
         match *self {
@@ -232,7 +232,7 @@ pub enum Values {
         first: u64,
         /// From one to the next.
         step: u64,
-        /// How many before it begins again; 0 is never.
+        /// Number of those before it begins again; 0 is never.
         count: u64,
         /// Index of the turn.
         by: By,

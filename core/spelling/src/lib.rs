@@ -23,7 +23,7 @@ pub fn unknown(noun: &str, given: &str, allowed: &[&str]) -> String {
     format!("unknown {noun} '{given}'{nearest}{stop} Allowed, among others: {}", likely.join(", "))
 }
 
-/// `; did you mean 'ipv4'?`, to be put behind what is wrong; nothing if no word is like it.
+/// `; did you mean 'ipv4'?`, to be appended to the error; nothing if no word is like it.
 pub fn did_you_mean<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     nearest(given, known).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default()
 }
@@ -36,7 +36,7 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     (far <= (length / 3).max(1) && far < length).then_some(word)
 }
 
-/// How many typing mistakes are between two words, however their letters are written.
+/// Number of typing mistakes between two words, ignoring case.
 fn distance(given: &str, word: &str) -> usize {
     strsim::damerau_levenshtein(&given.to_lowercase(), &word.to_lowercase())
 }

@@ -1,4 +1,4 @@
-//! How long an endpoint takes: whole sessions of six segments with both ends on one core, and bulk data, segments as
+//! Time that an endpoint takes: whole sessions of six segments with both ends on one core, and bulk data, segments as
 //! structs and as bytes. The best of many short runs, so that other programs' turns don't count. `cargo bench -p tcp`.
 
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]

@@ -11,7 +11,7 @@ pub struct GroupId(pub u16);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
 
-/// How a flow ended.
+/// End of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum End {
     /// Both sides closed and everything was acknowledged; for UDP: the application closed it.
@@ -135,8 +135,8 @@ impl Io {
         self.abort = true;
     }
 
-    /// Sends a reset behind what was sent before, as far as the peer's window takes that, and ends the flow: [`App::closed`] follows
-    /// with [`End::Aborted`].
+    /// Sends a reset after what was sent before, as far as the peer's window takes that, and ends the flow:
+    /// [`App::closed`] follows with [`End::Aborted`].
     pub fn reset(&mut self) {
         self.reset = true;
     }

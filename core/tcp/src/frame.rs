@@ -125,18 +125,18 @@ impl Tags {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Packet {
     pub addresses: Addresses,
-    /// Number of the protocol behind the IP header and its extensions.
+    /// Number of the protocol after the IP header and its extensions.
     pub protocol: u8,
     /// The two ECN bits (RFC 3168 section 5).
     pub ecn: u8,
-    /// A piece of a packet: nothing behind the IP header can be read.
+    /// A piece of a packet: nothing after the IP header can be read.
     pub is_fragment: bool,
     pub tags: Tags,
     /// Where the IP header begins in the frame.
     pub ip: u32,
     /// Where the transport protocol's header begins in the frame.
     pub start: u32,
-    /// Where the IP packet ends in the frame; behind it is padding.
+    /// Where the IP packet ends in the frame; after it is padding.
     pub end: u32,
 }
 
@@ -282,7 +282,7 @@ fn read_v6(frame: &[u8], at: usize, tags: Tags) -> Result<Packet, Unread> {
     Ok(packet)
 }
 
-/// Moves the beginning behind extension headers (RFC 8200 section 4).
+/// Moves the beginning after extension headers (RFC 8200 section 4).
 fn skip_extensions(packet_bytes: &[u8], packet: &mut Packet) -> Result<(), Unread> {
     for number in 0..EXTENSIONS_MAX {
         let at = packet.start as usize;
@@ -382,7 +382,7 @@ pub(crate) fn problem_v6(packet: &[u8]) -> Refusal {
 }
 
 impl Packet {
-    /// The transport protocol's header and what is behind it.
+    /// The transport protocol's header and what follows it.
     #[inline]
     pub(crate) fn transport<'a>(&self, frame: &'a [u8]) -> &'a [u8] {
         &frame[self.start as usize..self.end as usize]

@@ -5,7 +5,7 @@ use units::Nanos;
 /// Longest [`TcpOptions::ack_delay`].
 pub const ACK_DELAY_MAX: Nanos = Nanos::from_secs(2);
 
-/// How congestion is controlled.
+/// Congestion control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Congestion {
     /// RFC 9438.
@@ -48,11 +48,11 @@ pub struct TcpOptions {
     pub ecn: bool,
     /// Segments that may be sent before the first acknowledgement (RFC 6928: 10).
     pub initial_window: u16,
-    /// How congestion is controlled.
+    /// Congestion control.
     pub congestion: Congestion,
     /// Whether small segments are sent at once instead of waiting for acknowledgements (Nagle, RFC 9293 section 3.7.4).
     pub no_delay: bool,
-    /// How long an acknowledgement may wait (RFC 9293 section 3.8.6.3: below 500 ms), at most [`ACK_DELAY_MAX`]; zero
+    /// Maximum delay of an acknowledgement (RFC 9293 section 3.8.6.3: below 500 ms), at most [`ACK_DELAY_MAX`]; zero
     /// acknowledges at once.
     pub ack_delay: Nanos,
     /// Retransmission time-out before the first measurement (RFC 6298: 1 s).

@@ -48,7 +48,7 @@ impl<T: Linked> Slab<T> {
         Some(index)
     }
 
-    /// Puts `slot` behind all others; `None` if there are 2^32 - 1 of them.
+    /// Puts `slot` after all others; `None` if there are 2^32 - 1 of them.
     pub(crate) fn push(&mut self, slot: T) -> Option<u32> {
         let index = self.end();
         if index == u32::MAX {

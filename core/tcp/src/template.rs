@@ -85,7 +85,7 @@ impl Template {
     }
 
     /// Writes everything before the transport protocol's header into `out`, a frame of its final length with room for
-    /// eight bytes behind; returns the rest of it.
+    /// eight more bytes; returns the rest of it.
     #[inline]
     pub(crate) fn write<'a>(&self, outer: &Outer, out: &'a mut [u8]) -> &'a mut [u8] {
         let start = self.len(&outer.addresses);

@@ -27,9 +27,9 @@ pub struct Interval {
     pub reordered: u64,
     /// Packets that came again.
     pub duplicates: u64,
-    /// How much longer than the shortest the one-way delay was, ms: least, mean, most.
+    /// Rise of the one-way delay over the shortest, ms: least, mean, most.
     pub delay_rise_ms: [f64; 3],
-    /// How much longer than the shortest the round trip was, ms: least, most.
+    /// Rise of the round trip over the shortest, ms: least, most.
     pub round_trip_rise_ms: [f64; 2],
 }
 

@@ -11,7 +11,7 @@ const MOST_LATE: Nanos = Nanos(10_000_000);
 pub struct Burst {
     /// Octets of payload of each.
     pub payload: u32,
-    /// How many.
+    /// Number of them.
     pub count: u32,
 }
 

@@ -326,7 +326,7 @@ pub struct Activation {
     pub ignores_order: bool,
     /// See [`modifier`].
     pub modifiers: u8,
-    /// How rates are searched: 0 for algorithm B, 1 for C.
+    /// Search algorithm for rates: 0 for algorithm B, 1 for C.
     pub algorithm: u8,
     /// Of a response for load to the server: the initial rate.
     pub rate: Rate,

@@ -1,4 +1,5 @@
-//! How load is sent: two senders, each with a burst every so often, and the table of such rates that a server searches in.
+//! Generation of load: two senders, each with a burst at an interval, and the table of such rates that a server
+//! searches in.
 
 /// Octets of the headers of UDP and IPv4. In rates and in the table datagrams are IPv4.
 const HEADERS: u32 = 28;
@@ -18,7 +19,7 @@ const MOST_BURST: u32 = 100;
 const SHORTEST: u32 = 100;
 const LONGEST: u32 = 60_000_000;
 
-/// How load is sent. A sender with an interval of 0 is off.
+/// Rate of load. A sender with an interval of 0 is off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Rate {
     /// Time between two bursts of the first sender, µs.
@@ -33,7 +34,7 @@ pub struct Rate {
     pub payload_2: u32,
     /// Datagrams of a burst.
     pub burst_2: u32,
-    /// Octets of one more datagram behind each of its bursts; 0 for none.
+    /// Octets of one more datagram after each of its bursts; 0 for none.
     pub addition_2: u32,
 }
 
@@ -87,12 +88,12 @@ impl Table {
     /// Rows above it.
     const ABOVE: usize = 152;
 
-    /// How many rows there are.
+    /// Number of rows.
     pub fn rows(self) -> usize {
         Self::FAST + 1 + Self::ABOVE
     }
 
-    /// A row; behind the last one, the last.
+    /// A row; after the last one, the last.
     pub fn row(self, row: usize) -> Rate {
         let row = row.min(self.rows() - 1);
         if row == 0 {

@@ -33,7 +33,7 @@ impl Search {
         Self { table, asked: asked.clone(), row: row.min(table.rows() - 1), signs: 0 }
     }
 
-    /// How to send now.
+    /// Current sending rate.
     pub fn rate(&self) -> Rate {
         self.table.row(self.row)
     }

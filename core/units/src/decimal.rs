@@ -1,4 +1,4 @@
-//! A decimal number followed by a unit: the one text form behind every quantity.
+//! A decimal number followed by a unit: the text form that all quantities share.
 
 use std::fmt;
 
@@ -52,7 +52,7 @@ impl Decimal {
     }
 }
 
-/// Splits `text` into its number and the unit behind it (white space between them is allowed).
+/// Splits `text` into its number and the unit after it (white space between them is allowed).
 pub(crate) fn split(text: &str) -> Option<(Decimal, &str)> {
     let text = text.trim();
     let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());

@@ -57,7 +57,7 @@ pub struct FrameMix {
 }
 
 impl FrameMix {
-    /// How many frames.
+    /// Number of frames.
     pub const fn frames(self) -> u128 {
         self.frames
     }

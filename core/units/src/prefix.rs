@@ -2,7 +2,8 @@
 
 use std::net::IpAddr;
 
-/// The address of the prefix of `prefix_len` bits that is `place` prefixes behind `first`; `None` beyond the last address there is.
+/// The address of the prefix of `prefix_len` bits that is `place` prefixes after `first`; `None` beyond the last
+/// address there is.
 pub fn nth_prefix(first: IpAddr, prefix_len: u8, place: u128) -> Option<IpAddr> {
     let (number, bits, limit) = match first {
         IpAddr::V4(ip) => (u128::from(u32::from(ip)), 32, u128::from(u32::MAX)),

@@ -1,4 +1,4 @@
-//! How long it takes to fill a payload that is compared where it arrives, and to compare it.
+//! Time to fill a payload that is compared where it arrives, and to compare it.
 //!
 //! `cargo bench -p wire --bench integrity`. Nanoseconds for one packet; the smallest of many rounds, because others use the machine
 //! too.

@@ -1,4 +1,4 @@
-//! How long it takes to read a frame that is no test packet: what a port is flooded with must not hold up the rest.
+//! Time to read a frame that is no test packet: a flood of them on a port must not hold up the rest.
 //!
 //! `cargo bench -p wire --bench read`. Nanoseconds for one frame; the smallest of many rounds, because others use the
 //! machine too.

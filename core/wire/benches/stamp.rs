@@ -1,5 +1,5 @@
-//! How long a packet is held up by its signature: [`Stamp::write`] with and without a checksum, and
-//! [`signature::read_at_end`], over a burst that stays in the cache.
+//! Time that a packet's signature takes: [`Stamp::write`] with and without a checksum, and [`signature::read_at_end`],
+//! over a burst that stays in the cache.
 //!
 //! `cargo bench -p wire`. Nanoseconds for one packet; the smallest of many rounds, because others use the machine too.
 

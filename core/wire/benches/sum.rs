@@ -1,4 +1,4 @@
-//! How fast the Internet checksum is summed: every byte of every segment goes through it, in and out.
+//! Speed of the Internet checksum: every byte of every segment goes through it, in and out.
 //!
 //! `cargo bench -p wire --bench sum`. The smallest of many rounds, because others use the machine too.
 

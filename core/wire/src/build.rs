@@ -93,7 +93,8 @@ pub struct PacketSpec {
     pub payload: Vec<u8>,
     /// The rest of it.
     pub fill: Fill,
-    /// Frames up to this length are padded behind the packet, as a link pads short frames: no length in it counts the padding.
+    /// Frames up to this length are padded after the packet, as a link pads short frames: no length in it counts the
+    /// padding.
     pub padded_to: Option<FrameLen>,
     /// A frame given byte by byte, in place of all the above.
     pub raw: Option<RawFrame>,
@@ -109,7 +110,7 @@ pub struct Packet {
     /// Offset of the first payload byte.
     pub payload: usize,
     /// The checksums that were computed rather than set by their author, innermost header first: the order in which
-    /// they must be computed again, because a checksum covers those behind it.
+    /// they must be computed again, because a checksum covers those after it.
     pub checksums: Vec<Checksum>,
 }
 

@@ -37,14 +37,14 @@ pub struct Protocol {
     /// A field and the values that distinguish this header from others with the same number, such as the types of
     /// ICMPv6. A protocol without it covers all values that no other one claims.
     pub recognise: Option<(&'static str, &'static [u128])>,
-    /// The first four bits that distinguish it from others where no field does: IP behind an MPLS stack (RFC 4928
+    /// The first four bits that distinguish it from others where no field does: IP after an MPLS stack (RFC 4928
     /// section 2).
     pub nibble: Option<u8>,
     /// The field with the header's real length, its parts included.
     pub real_length: Option<Length>,
-    /// Fields and their bits of which some are set in a fragment, where what is behind the header is no header.
+    /// Fields and their bits of which some are set in a fragment, where what follows the header is no header.
     pub fragment: &'static [(&'static str, u128)],
-    /// The bytes with the addresses of the pseudo-header, if checksums behind this header include one.
+    /// The bytes with the addresses of the pseudo-header, if checksums after this header include one.
     pub pseudo_header: Option<Range<usize>>,
     /// A field and the bytes of an address: while the field is not zero, a pseudo-header has this address and not the
     /// destination of the IP header (RFC 8200 section 8.1).
@@ -62,17 +62,17 @@ pub struct Protocol {
 pub struct Part {
     /// Names of the headers it can be part of.
     pub of: &'static [&'static str],
-    /// How a reader knows that it is there.
+    /// Detection by a reader.
     pub found: Found,
 }
 
-/// How a reader knows that a part is there.
+/// Detection of a part by a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Found {
     /// By [`Protocol::recognise`], as far as the length of the whole goes; zeros at its end are padding. Without such a
     /// length, as far as the packet goes.
     ByKind,
-    /// The same, and no part comes behind it.
+    /// The same, and no part comes after it.
     ByKindLast,
     /// One of these fields of the whole is not zero. Such a part is there at most once.
     ByFlag(&'static [&'static str]),
@@ -80,7 +80,7 @@ pub enum Found {
     ByCount {
         /// The field.
         field: &'static str,
-        /// How many parts are not counted.
+        /// Number of parts that are not counted.
         more: u8,
     },
 }
@@ -107,13 +107,13 @@ const LENGTH_MAX: u128 = 1500;
 /// A field of a header.
 #[derive(Debug, Clone, Copy)]
 pub struct Field {
-    /// The name behind the dot: `src` of `ipv4.src`.
+    /// The name after the dot: `src` of `ipv4.src`.
     pub name: &'static str,
     /// Offset of the first (most significant) bit from the header's start.
     pub bit: u16,
     /// Width in bits, 1 to 128.
     pub width: u16,
-    /// How people write it.
+    /// Notation.
     pub kind: Kind,
     /// Default if it is not set and not computed.
     pub default: u128,
@@ -123,7 +123,7 @@ pub struct Field {
     pub doc: &'static str,
 }
 
-/// How people write a field's value.
+/// Notation of a field's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
     /// `17` or `0x11`; printed in decimal.
@@ -149,24 +149,24 @@ pub enum Auto {
     LengthWithHeader,
     /// Bytes of all that follows this header.
     LengthBehindHeader,
-    /// How many of these parts the header has.
+    /// Number of these parts in the header.
     Count {
         /// Their names.
         parts: &'static [&'static str],
-        /// How many of them are not counted.
+        /// Number of those that are not counted.
         less: u8,
     },
     /// Ones' complement sum over this header and its parts (RFC 791).
     HeaderChecksum,
-    /// Ones' complement sum over this header, all behind it, and the pseudo-header of the IP header before it.
+    /// Ones' complement sum over this header, all after it, and the pseudo-header of the IP header before it.
     PseudoHeaderChecksum {
         /// A sum of zero is sent as all ones, because zero means "no checksum" (UDP, RFC 768).
         zero_as_ones: bool,
     },
-    /// Ones' complement sum over this header and all behind it, without a pseudo-header (ICMP, RFC 792). In a part, it
+    /// Ones' complement sum over this header and all after it, without a pseudo-header (ICMP, RFC 792). In a part, it
     /// begins where the whole does (GRE, RFC 2784).
     PlainChecksum,
-    /// CRC-32C over this header and all behind it (SCTP, RFC 9260 appendix A).
+    /// CRC-32C over this header and all after it (SCTP, RFC 9260 appendix A).
     Crc32c,
 }
 
@@ -259,7 +259,7 @@ impl Field {
         first / 8..behind.div_ceil(8)
     }
 
-    /// How many bits of the field's byte `index` belong to it, and how many bits behind them do not.
+    /// Number of bits of the field's byte `index` that belong to it, and number of bits after them that do not.
     fn share(&self, index: usize) -> (usize, usize) {
         let bytes = self.bytes();
         let start = (bytes.start + index) * 8;
@@ -426,7 +426,7 @@ pub fn protocol(name: &str) -> Option<&'static Protocol> {
     crate::protocols::ALL.iter().copied().find(|p| p.name == name)
 }
 
-/// Fields one behind the other: each begins where the one before ends.
+/// Fields one after the other: each begins where the one before ends.
 pub(crate) const fn in_order<const N: usize>(mut fields: [Field; N]) -> [Field; N] {
     let (mut index, mut bit) = (0, 0);
     while index < N {

@@ -13,15 +13,15 @@ pub struct Checksum {
     pub offset: usize,
     /// Offset of the first byte it covers.
     pub start: usize,
-    /// Offset behind the last byte it covers.
+    /// Offset after the last byte it covers.
     pub end: usize,
-    /// How it is computed.
+    /// Its computation.
     pub algorithm: Algorithm,
     /// The pseudo-header it covers too, if any.
     pub pseudo_header: Option<PseudoHeader>,
 }
 
-/// How a checksum is computed.
+/// Computation of a checksum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Algorithm {
     /// The Internet checksum, 16 bits (RFC 1071).
@@ -56,7 +56,7 @@ pub struct PseudoHeader {
 }
 
 /// The checksums that `frame` (without FCS) has, innermost header first: the order in which they must be computed
-/// again, because a checksum covers those behind it.
+/// again, because a checksum covers those after it.
 ///
 /// Only checksums whose bytes are all there, by the lengths in the frame; in a fragment only the IP header's. Bytes
 /// after the end of an IP packet, such as Ethernet's padding, are not covered.

@@ -5,11 +5,11 @@
 
 /// Where the EtherType of an untagged frame is.
 pub const ETHERTYPE_AT: usize = 12;
-/// VLAN tags that are looked behind.
+/// Maximum number of VLAN tags that are skipped.
 pub const TAGS_MAX: usize = 4;
 /// Up to here the field is a length, and LLC follows (IEEE 802.3 section 3.2.6).
 const LENGTH_MAX: u16 = 1500;
-/// Extension headers that are looked behind.
+/// Maximum number of extension headers that are skipped.
 const EXTENSIONS_MAX: usize = 8;
 
 const ICMP: u8 = 1;
@@ -149,7 +149,7 @@ pub fn tags(frame: &[u8]) -> Option<([u16; TAGS_MAX], usize)> {
     Some((ids, n))
 }
 
-/// The protocol an IP packet carries, and what is behind its headers if that begins with the protocol's own.
+/// The protocol an IP packet carries, and what follows its headers if that begins with the protocol's own.
 fn transport(kind: u16, packet: &[u8]) -> Option<(u8, Option<&[u8]>)> {
     match kind {
         0x0800 => {

@@ -13,12 +13,12 @@ pub(crate) struct Placed {
     pub(crate) variable: usize,
     /// Index of the header it is a part of.
     pub(crate) whole: Option<usize>,
-    /// Offset behind it, its parts and their padding.
+    /// Offset after it, its parts and their padding.
     pub(crate) end: usize,
 }
 
 impl Placed {
-    /// Offset behind it, without parts.
+    /// Offset after it, without parts.
     pub(crate) fn own_end(&self) -> usize {
         self.offset + self.protocol.len + self.variable
     }

@@ -7,14 +7,14 @@ use crate::checksum;
 
 /// The lowest number.
 pub const FIRST: u16 = 0xfc00;
-/// How many there are.
+/// Number of them.
 pub const MARKS: u16 = 1023;
 
 /// Bytes of both hardware addresses, and of a VLAN tag.
 const ADDRESSES: usize = 12;
 const TAG: usize = 4;
 
-/// Offset of the IP header behind Ethernet and VLAN tags, and whether it is of IPv4.
+/// Offset of the IP header after Ethernet and VLAN tags, and whether it is of IPv4.
 #[inline]
 fn ip(frame: &[u8]) -> Option<(usize, bool)> {
     let mut at = ADDRESSES;

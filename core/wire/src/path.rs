@@ -27,14 +27,14 @@ pub enum Place {
     Bits {
         /// Of the first one, from the frame's start.
         offset: u32,
-        /// How many.
+        /// Number of bits.
         width: u16,
     },
     /// Bits of the payload.
     PayloadBits {
         /// Of the first one, from the payload's first byte.
         offset: u32,
-        /// How many.
+        /// Number of bits.
         width: u16,
     },
 }
@@ -67,9 +67,9 @@ pub enum PathError {
         given: String,
         /// The header's name.
         name: &'static str,
-        /// How many of them there are.
+        /// Number of them.
         count: usize,
-        /// The header it was looked for behind.
+        /// Header after which it was searched for.
         behind: Option<&'static str>,
         /// The headers that were looked at.
         there: Vec<&'static str>,

@@ -17,7 +17,7 @@ const TAG: usize = 4;
 /// A frame, and what of it is computed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RawFrame {
-    /// Its bytes, without FCS. A longer frame has zeros behind them, a shorter one is cut.
+    /// Its bytes, without FCS. A longer frame has zeros after them, a shorter one is cut.
     pub bytes: Vec<u8>,
     /// The checksums.
     pub fixes: Vec<Fix>,
@@ -30,7 +30,7 @@ pub struct Fix {
     pub of: FixOf,
     /// Offset of that header.
     pub offset: usize,
-    /// Offset of the IP header around it; `None`: the one behind Ethernet and its VLAN tags.
+    /// Offset of the IP header around it; `None`: the one after Ethernet and its VLAN tags.
     pub ip: Option<usize>,
 }
 
@@ -121,7 +121,7 @@ impl Fix {
         let (header, field) = of.layout();
         let end = match of {
             FixOf::Ipv4 => {
-                let first = *frame.get(start).ok_or("it is behind the frame's end")?;
+                let first = *frame.get(start).ok_or("it is beyond the frame's end")?;
                 if first >> 4 != 4 || first & 0xf < 5 {
                     return Err(format!("there is no IPv4 header: its first byte is {first:02x}"));
                 }
@@ -150,7 +150,7 @@ impl Fix {
     }
 }
 
-/// The IP packet whose header is at `ip`, or behind Ethernet and its tags, with something at `inner`.
+/// The IP packet whose header is at `ip`, or after Ethernet and its tags, with something at `inner`.
 fn ip_packet(frame: &[u8], ip: Option<usize>, inner: usize) -> Result<IpPacket, String> {
     let word = |at: usize| Some(u16::from_be_bytes([*frame.get(at)?, *frame.get(at + 1)?]));
     let mut at = ADDRESSES;

@@ -40,7 +40,7 @@ impl From<&ReadHeader> for Header {
     }
 }
 
-/// The headers of `frame` (without FCS), outermost first, and the offset of what is behind the last one understood.
+/// The headers of `frame` (without FCS), outermost first, and the offset of what follows the last one understood.
 ///
 /// Never fails: a header that is cut short or unknown ends the list, and so does a fragment.
 pub fn read(frame: &[u8]) -> (Vec<ReadHeader>, usize) {
@@ -49,8 +49,8 @@ pub fn read(frame: &[u8]) -> (Vec<ReadHeader>, usize) {
     (headers, reader.offset)
 }
 
-/// The headers of `frame` as [`read`] finds them, and those behind the IP header of a first fragment, which has the transport
-/// protocol's.
+/// The headers of `frame` as [`read`] finds them, and those after the IP header of a first fragment, which has the
+/// transport protocol's.
 pub fn read_first(frame: &[u8]) -> (Vec<ReadHeader>, usize) {
     let reader = Reader::reading(frame, true);
     let headers = reader.placed.iter().map(|header| reader.contents(header)).collect();
@@ -75,7 +75,7 @@ pub(crate) struct Reader<'a> {
 struct Open {
     /// Its index.
     header: usize,
-    /// How many parts it has, by how they are found.
+    /// Number of its parts, by how they are found.
     parts: Vec<(Found, usize)>,
 }
 
@@ -296,7 +296,7 @@ impl<'a> Reader<'a> {
         if fits { Behind::Header(part) } else { Behind::Nothing }
     }
 
-    /// The header behind the last one and all its parts.
+    /// The header after the last one and all its parts.
     fn next_header(&self) -> Option<&'static Protocol> {
         let namer = &self.placed[layout::namer(&self.placed)?];
         let is_fragment = |(name, bits): &(&str, u128)| {

@@ -15,7 +15,7 @@
 //! once in 65,536 times: one product of two 64-bit numbers, its halves added without carry, the upper 16 bits kept.
 //!
 //! Not here: which number a packet gets and when it is sent. The per-packet operations of a port are [`read_at_end`] on
-//! the way in, or [`Followers::is_next`] behind one that was read, and [`Stamp::write_all`] on the way out; the latter
+//! the way in, or [`Followers::is_next`] after one that was read, and [`Stamp::write_all`] on the way out; the latter
 //! touches only bytes that change.
 
 use crate::build::Packet;
@@ -285,7 +285,7 @@ impl Followers {
 }
 
 /// The signature in `frame` wherever padding has left it: at the frame's end, or else at the end of its IP packet, as
-/// the IP header behind Ethernet and any VLAN tags gives it.
+/// the IP header after Ethernet and any VLAN tags gives it.
 pub fn find(frame: &[u8], mark: &Mark) -> Result<Signature, NoSignature> {
     let at_end = read_at_end(frame, mark);
     let Some(packet) = ip_end(frame).and_then(|end| frame.get(..end)) else { return at_end };
@@ -309,7 +309,7 @@ pub fn repair(data: &[u8], mark: &Mark, packet: (u32, u8, u32)) -> Option<(Signa
     })
 }
 
-/// Offset of the end of the frame's IP packet behind Ethernet and any VLAN tags, as its header gives it.
+/// Offset of the end of the frame's IP packet after Ethernet and any VLAN tags, as its header gives it.
 pub fn ip_end(frame: &[u8]) -> Option<usize> {
     let word = |at: usize| Some(u16::from_be_bytes(*frame.get(at..)?.first_chunk()?));
     let mut ethertype_at = 12;
@@ -360,8 +360,8 @@ enum StampChecksum {
     Crc32cIn(StampCrc, StampSum, u8),
 }
 
-/// How a stamped frame's checksum is found. Sums are over little-endian words here: bytes swapped, the ones' complement
-/// sum is the swapped sum (RFC 1071 section 2(B)), and the varying bytes are little-endian numbers already.
+/// Checksum of a stamped frame. Sums are over little-endian words here: bytes swapped, the ones' complement sum is the
+/// swapped sum (RFC 1071 section 2(B)), and the varying bytes are little-endian numbers already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StampSum {
     /// Offset of the field in the frame.
@@ -375,7 +375,7 @@ struct StampSum {
     zero: u16,
 }
 
-/// How a stamped frame's CRC is found: remainders are linear, and the varying bytes are the last that it covers.
+/// CRC of a stamped frame: remainders are linear, and the varying bytes are the last that it covers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct StampCrc {
     /// Offset of the field in the frame.

@@ -236,8 +236,8 @@ impl Tags {
     }
 }
 
-/// Where what is behind the tags of a frame begins, their identifiers, and the Ethernet type behind them. `None` if there are more than
-/// two: identifier zero is none.
+/// Where what follows the tags of a frame begins, their identifiers, and the Ethernet type after them. `None` if there
+/// are more than two: identifier zero is none.
 #[inline(always)]
 fn tags(frame: &[u8]) -> Option<(usize, Tags, u16)> {
     let (mut at, mut tags) = (ETHERNET, Tags::default());

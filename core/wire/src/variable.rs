@@ -8,11 +8,11 @@ use crate::catalogue::ValueError;
 /// A field of variable length.
 #[derive(Debug)]
 pub struct Variable {
-    /// The name behind the dot: `name` of `dns_question.name`.
+    /// The name after the dot: `name` of `dns_question.name`.
     pub name: &'static str,
     /// Offset from the header's start. Fields at this offset or later in the catalogue come after its bytes.
     pub at: usize,
-    /// How people write it.
+    /// Notation.
     pub kind: VariableKind,
     /// Its bytes if it is not set.
     pub default: &'static [u8],
@@ -20,7 +20,7 @@ pub struct Variable {
     pub doc: &'static str,
 }
 
-/// How people write a field of variable length.
+/// Notation of a field of variable length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum VariableKind {
     /// A domain name, `example.com`: labels with their lengths, up to the empty one (RFC 1035 section 3.1).
@@ -69,7 +69,7 @@ impl Variable {
         }
     }
 
-    /// How many of `bytes` it takes if they end it themselves; `None` if they do not.
+    /// Number of `bytes` that it takes if they end it themselves; `None` if they do not.
     pub(crate) fn own_length(&self, bytes: &[u8]) -> Option<usize> {
         match self.kind {
             VariableKind::Name => name_length(bytes),
@@ -78,7 +78,7 @@ impl Variable {
     }
 }
 
-/// `example.com`, with or without a full stop behind it; `.` is the root.
+/// `example.com`, with or without a full stop after it; `.` is the root.
 fn parse_name(text: &str) -> Option<Vec<u8>> {
     let labels = text.strip_suffix('.').unwrap_or(text);
     let mut bytes = Vec::new();

@@ -69,7 +69,7 @@ pub fn check(data: &[u8]) {
     assert!(counts.reassembled + given_up <= offered, "{counts:?}");
 }
 
-/// A frame with an IP packet of `len` bytes behind its header.
+/// A frame with an IP packet of `len` bytes after its header.
 fn packet(is_v6: bool, len: usize) -> Vec<u8> {
     let mut frame = vec![2; 12];
     let [high, low] = (len as u16).to_be_bytes();

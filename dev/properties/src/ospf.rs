@@ -236,7 +236,7 @@ fn description(version: Version, flags: u8, sequence: u32, headers: &[u8]) -> Ve
 
 /// An LSA with a right checksum, of any type and router.
 ///
-/// `kind` is what is behind the age: options and type, or the type of OSPFv3.
+/// `kind` is what follows the age: options and type, or the type of OSPFv3.
 fn lsa(age: u16, kind: u16, id: [u8; 4], router: [u8; 4], sequence: u32, body: &[u8]) -> Vec<u8> {
     let mut lsa = age.to_be_bytes().to_vec();
     lsa.extend(kind.to_be_bytes());

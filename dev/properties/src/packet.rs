@@ -55,7 +55,7 @@ fn check_signatures(frame: &[u8]) {
     }
 }
 
-/// Where the IP packet behind Ethernet and any VLAN tags ends, in the words of the catalogue.
+/// Where the IP packet after Ethernet and any VLAN tags ends, in the words of the catalogue.
 fn ip_end(frame: &[u8]) -> Option<usize> {
     let (headers, _) = read(frame);
     let ip = headers.iter().find(|header| !["ethernet", "vlan"].contains(&header.protocol.name))?;
@@ -177,7 +177,7 @@ fn check_paths(frame: &[u8]) {
     }
 }
 
-/// For every protocol a signed packet that ends in it, with different padding behind them.
+/// For every protocol a signed packet that ends in it, with different padding after them.
 pub fn seeds() -> Vec<Vec<u8>> {
     let mut stacks = VecDeque::from([vec![Header::new(ALL[0])]]);
     let (mut seen, mut seeds) = (HashSet::from([ALL[0].name]), Vec::new());

@@ -121,7 +121,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     vec![ng[..ng.len() - 5].to_vec(), ng, classic, big, simple, odd]
 }
 
-/// A block of a pcapng file: its type, its length before and behind, and what is between.
+/// A block of a pcapng file: its type, its length before and after, and what is between.
 fn block(kind: u32, body: &[u8]) -> Vec<u8> {
     let len = (12 + body.len() as u32).to_le_bytes();
     [&kind.to_le_bytes()[..], &len, body, &len].concat()

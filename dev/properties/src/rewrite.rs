@@ -7,7 +7,7 @@ use replay::{Rewrite, Trace, TracePacket, rewrite};
 use units::Nanos;
 use wire::{Auto, Header, PacketSpec, protocol, read_first};
 
-/// Fields that do not decide what is behind their header.
+/// Fields that do not decide what follows their header.
 const FIELDS: [&str; 12] = [
     "ethernet.dst",
     "vlan.id",

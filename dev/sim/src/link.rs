@@ -20,7 +20,7 @@ pub struct LinkModel {
     pub reorder: f64,
     /// Extra delay of those.
     pub reorder_by: Nanos,
-    /// Share of frames in which one bit behind the headers is flipped, those that have such bits.
+    /// Share of frames in which one bit after the headers is flipped, those that have such bits.
     pub corrupt: f64,
 }
 
@@ -126,7 +126,7 @@ impl Link {
         }
     }
 
-    /// Flips a bit behind the headers, if there is one.
+    /// Flips a bit after the headers, if there is one.
     fn corrupt(&mut self, frame: &mut [u8]) {
         let Some(payload) = frame.get_mut(headers(frame)..).filter(|payload| !payload.is_empty()) else {
             return;

@@ -14,9 +14,9 @@ use xdp::bpf;
 
 /// Name of libxdp's program for AF_XDP.
 const OF_LIBXDP: &str = "xsk_def_prog";
-/// How the names of our programs begin.
+/// Beginning of the names of our programs.
 const OURS: &str = "eagre_";
-/// How long the kernel may take to detach the program of a process that has ended.
+/// Time that the kernel may take to detach the program of a process that has ended.
 const DETACH_WAIT: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 

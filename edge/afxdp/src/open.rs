@@ -32,7 +32,7 @@ const VLAN_BYTES: u32 = 4;
 /// Maximum time for the kernel to release a queue after its socket was closed: a work item does it, which waits for
 /// concurrent changes of interfaces, such as ending namespaces, and until then the queue counts as in use.
 const RELEASE_WAIT: Duration = Duration::from_secs(5);
-/// How often to look while waiting.
+/// Interval of checks while waiting.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 
 /// Options of the port string.
@@ -134,7 +134,7 @@ pub fn open(
     Ok(Box::new(XdpPort { facts, queues: all, shared, interface, live }))
 }
 
-/// How long frames may be, without FCS, bytes.
+/// Maximum length of frames, without FCS, bytes.
 #[derive(Debug, Clone, Copy)]
 struct Lengths {
     /// Frames to be sent, with a VLAN tag.

@@ -164,7 +164,7 @@ impl XdpTx {
         self.completion.release(n);
     }
 
-    /// Writes the pieces of a frame behind `ahead` others; returns how many.
+    /// Writes the pieces of a frame after `ahead` others; returns how many.
     #[inline(always)]
     fn write(&mut self, head: *mut FrameHead, ahead: u32) -> u32 {
         let umem = &self.shared.channels[self.channel].umem;

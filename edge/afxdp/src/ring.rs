@@ -85,8 +85,8 @@ impl<T: Copy> Producer<T> {
         self.next.wrapping_sub(self.consumed)
     }
 
-    /// Writes the entry that is `ahead` places behind those published; not yet visible. There is [room](Self::room) for it, or
-    /// there are not more entries than places.
+    /// Writes the entry that is `ahead` places after those published; not yet visible. There is [room](Self::room) for
+    /// it, or there are not more entries than places.
     #[inline(always)]
     pub(crate) fn write(&mut self, ahead: u32, entry: T) {
         debug_assert!(self.room(ahead + 1) > ahead);
@@ -157,7 +157,7 @@ impl<T: Copy> Consumer<T> {
         seen.min(most)
     }
 
-    /// The entry that is `ahead` places behind the next one, of those that are [ready](Self::ready).
+    /// The entry that is `ahead` places after the next one, of those that are [ready](Self::ready).
     #[inline(always)]
     pub(crate) fn read(&self, ahead: u32) -> T {
         debug_assert!(ahead < self.produced.wrapping_sub(self.next));

@@ -14,7 +14,7 @@ use std::ptr::NonNull;
 const XDP_MAX_TX_SKB_BUDGET: c_int = 9;
 /// More than the frames of any ring take.
 const SEND_BYTES: c_int = 64 << 20;
-/// How long a call may look for frames in the driver, with `busy_budget`, us.
+/// Time that a call may look for frames in the driver, with `busy_budget`, us.
 const BUSY_POLL_US: c_int = 20;
 
 /// `struct xdp_desc`
@@ -53,7 +53,7 @@ pub(crate) struct Statistics {
     pub tx_ring_empty: u64,
 }
 
-/// How a socket is bound to its queue.
+/// Binding of a socket to its queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Binding {
     pub interface: u32,

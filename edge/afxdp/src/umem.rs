@@ -31,7 +31,7 @@ pub(crate) const RX_FRAMES: u32 = 4096;
 /// Frames to send.
 pub(crate) const TX_FRAMES: u32 = 2048;
 
-/// How the memory is divided.
+/// Division of the memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Form {
     /// Bytes of a chunk, a power of two.

@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long a thread has to follow.
+/// Time for a thread to follow.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// linux/capability.h: `_LINUX_CAPABILITY_VERSION_3`
 const CAPABILITY_VERSION: u32 = 0x2008_0522;

@@ -14,7 +14,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long an interface may take to come up.
+/// Time for an interface to come up.
 const CARRIER_WAIT: Duration = Duration::from_secs(2);
 
 /// Whether an interface is there, up, connected and large enough, and free for what is wanted.

@@ -14,7 +14,7 @@ pub(crate) struct Device {
     pub kind: Kind,
     /// Options for the driver, from its list.
     options: Vec<(&'static str, String)>,
-    /// How long to wait for the other end.
+    /// Time to wait for the other end.
     pub wait: Duration,
 }
 

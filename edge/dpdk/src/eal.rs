@@ -38,7 +38,7 @@ const HUGE_SPARE_BYTES: u64 = 256 << 20;
 /// Environment variable that sends EAL's log to stderr.
 const LOG_VARIABLE: &str = "EAGRE_DPDK_LOG";
 
-/// How EAL was started.
+/// Options with which EAL was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Eal {
     /// Whether its memory is in huge pages.
@@ -136,7 +136,7 @@ impl Lease {
         self.state.as_mut().expect("it rests only inside of rest()")
     }
 
-    /// How EAL was started; `None` if it does not run.
+    /// Options with which EAL was started; `None` if it does not run.
     pub(crate) fn eal(&self) -> Option<Eal> {
         match self.state.as_deref() {
             Some(State::Running { eal, .. }) => Some(*eal),
@@ -163,7 +163,7 @@ impl Lease {
     }
 }
 
-/// How EAL runs in this process; `None` before the first port was opened and after [`cleanup`].
+/// State of EAL in this process; `None` before the first port was opened and after [`cleanup`].
 pub fn running() -> Option<Eal> {
     match &*lock() {
         State::Running { eal, .. } => Some(*eal),
@@ -272,7 +272,7 @@ fn arguments(eal: Eal, bytes: u64, prefix: &str) -> Vec<CString> {
 }
 
 /// Whether EAL's memory lies in one piece, as zero-copy memif needs it: its driver announces the sum of all pages to
-/// the peer as the size, and frames behind a gap would be beyond that, which crashes the peer.
+/// the peer as the size, and frames after a gap would be beyond that, which crashes the peer.
 pub(crate) fn memory_has_no_gaps(dpdk: Dpdk) -> bool {
     // SAFETY: EAL runs; it only looks.
     unsafe { dpdk.eagre_memory_gaps() == 0 }

@@ -47,7 +47,7 @@ const FRAMES_BESIDE: u32 = 1024;
 /// Retry interval of a memif client: a server that listens but is not ready yet refuses, and the driver does not retry.
 const ASK_AGAIN_AFTER: Duration = Duration::from_millis(250);
 
-/// How often to look while waiting.
+/// Interval of checks while waiting.
 pub(crate) const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Opens ports; see [`open_all`](crate::open_all).

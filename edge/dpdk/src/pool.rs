@@ -66,7 +66,7 @@ unsafe impl Send for Pool {}
 // SAFETY: as above.
 unsafe impl Sync for Pool {}
 
-/// How many frames of which size.
+/// Number and size of frames.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Shape {
     pub frames: u32,

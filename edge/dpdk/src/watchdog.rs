@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// How long the driver may wait for a connection at a time; EAL is locked meanwhile.
+/// Time for which the driver may wait for a connection at a time; EAL is locked meanwhile.
 pub(crate) const ACCEPT: Duration = Duration::from_millis(300);
 
 /// Time for all replies of a peer when a port opens, or closes.

@@ -25,7 +25,7 @@ pub(crate) mod flow {
     pub(crate) const ROWS: usize = 4;
 }
 
-/// Words of a variable's constants. Two behind each other are the lower and the upper 64 bits.
+/// Words of a variable's constants. Two in a row are the lower and the upper 64 bits.
 pub(crate) mod word {
     /// Addend: a range's step, a random value's minimum, a derived value's addend.
     pub(crate) const ADD: usize = 0;
@@ -39,7 +39,7 @@ pub(crate) mod word {
     pub(crate) const DIVISOR: usize = 7;
     /// Key of random words.
     pub(crate) const KEY: usize = 8;
-    /// The lower 64 bits of the value behind a range's last.
+    /// The lower 64 bits of the value after a range's last.
     pub(crate) const END: usize = 9;
     /// From the key to that of the lower 64 of 128 random bits.
     pub(crate) const OTHER_KEY: usize = 2;

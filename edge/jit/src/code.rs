@@ -35,7 +35,7 @@ pub(crate) struct Run {
     pub(crate) constants: *const u64,
     pub(crate) variant: *const u64,
     pub(crate) number: u64,
-    /// The signature's eight bytes behind its check: the sequence number, which does not wrap in this run, and above it
+    /// The signature's eight bytes after its check: the sequence number, which does not wrap in this run, and above it
     /// the lower 32 bits of the time.
     pub(crate) stamp: u64,
     /// The signature's last two bytes.
@@ -127,7 +127,7 @@ struct Writer<'a> {
     states: Vec<[Variable; STATE_WORDS]>,
     /// Packet number, where it matters.
     number: Variable,
-    /// The signature's eight bytes behind its check.
+    /// The signature's eight bytes after its check.
     stamp: Variable,
     /// Of each checksum, the sum of what is the same in all packets, and of the signature.
     bases: Vec<Variable>,
@@ -300,7 +300,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// How frames are accessed: the addresses are good, but may be odd.
+/// Access to frames: the addresses are good, but may be odd.
 fn unaligned() -> MemFlags {
     MemFlags::new().with_notrap()
 }

@@ -17,7 +17,7 @@ pub(crate) struct Shape {
     pub(crate) signed: bool,
 }
 
-/// How variables get from one packet to the next.
+/// Advance of variables from one packet to the next.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(crate) enum Advance {
     /// Step by step, from a state kept between packets.
@@ -40,7 +40,7 @@ pub(crate) struct VariableShape {
     pub(crate) wide: bool,
 }
 
-/// How long a variable keeps a value.
+/// Time for which a variable keeps a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Hold {
     /// One packet.
@@ -51,7 +51,7 @@ pub(crate) enum Hold {
     Forever,
 }
 
-/// How a variable's value is computed.
+/// Computation of a variable's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ValueKind {
     /// Nobody needs it.
@@ -95,18 +95,18 @@ pub(crate) enum Becomes {
     Itself,
 }
 
-/// How a range is seen to have gone round.
+/// Detection that a range has wrapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Wraps {
     /// It never does, or at the same time as its width, by itself.
     Never,
-    /// By the value behind the last, which comes only there.
+    /// By the value after the last, which comes only there.
     ByValue,
     /// By counting.
     ByIndex,
 }
 
-/// How random bits become a number of a range.
+/// Mapping of random bits to a number of a range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Span {
     /// The upper ones of 64 bits.
@@ -147,7 +147,7 @@ pub(crate) struct ChecksumShape {
     pub(crate) way: Way,
 }
 
-/// How a checksum is found.
+/// Computation of a checksum.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) enum Way {
     /// A constant sum and the sum of what varies.
@@ -384,7 +384,7 @@ fn push_merged(stores: &mut Vec<Range<usize>>, bytes: Range<usize>, cuts: &[usiz
     }
 }
 
-/// Where a checksum treats what is before and what is behind differently.
+/// Where a checksum treats what is before and what follows differently.
 fn cuts(checksum: &Checksum) -> Vec<usize> {
     let mut cuts = vec![checksum.start, checksum.end, checksum.offset];
     cuts.push(checksum.offset + checksum_bytes(checksum));
@@ -450,7 +450,7 @@ fn is_sum_of_words(program: &Program, index: usize) -> bool {
         && program.checksums()[..index].iter().all(|earlier| checksum_bytes(earlier) == 2)
 }
 
-/// How often, and how, a word at `offset` counts under a checksum.
+/// Number of times that a word at `offset` counts under a checksum, and in which way.
 fn parts(checksum: &Checksum, word: Word, offset: usize) -> impl Iterator<Item = Part> {
     let addresses = checksum.pseudo_header.as_ref().map(|p| p.addresses.clone());
     let counts = [Some(checksum.start..checksum.end), addresses].into_iter().flatten();

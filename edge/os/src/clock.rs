@@ -14,7 +14,7 @@ use std::thread;
 use std::time::Duration;
 use units::Nanos;
 
-/// Binary digits behind the point in [`TscClock::scale`]: rates exact to 4e-15, products far from 128 bits.
+/// Binary digits after the point in [`TscClock::scale`]: rates exact to 4e-15, products far from 128 bits.
 const SCALE_BITS: u32 = 48;
 
 /// Readings from which the tightest is taken.
@@ -51,7 +51,7 @@ pub struct ClockFacts {
     pub read_cost_ns: f64,
 }
 
-/// How far a clock is from CLOCK_MONOTONIC, which a time daemon may have steered meanwhile.
+/// Offset of a clock from CLOCK_MONOTONIC, which a time daemon may have steered meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ClockDrift {
     /// Mean rate error since calibration, parts per million; positive if this clock was slow.
@@ -60,7 +60,7 @@ pub struct ClockDrift {
     pub offset_ns: i64,
 }
 
-/// How far the counters of several cores are apart.
+/// Offset of the counters of several cores from each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CoreSkew {
     /// Largest offset found between the first core and another, ns.

@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
 
-/// How names of drafts begin and end.
+/// Beginning and end of the names of drafts.
 const DRAFT: &str = ".eagre-";
 const DRAFT_END: &str = ".new";
 /// Suffix of the name that an earlier file has while a published draft is still written.

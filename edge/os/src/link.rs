@@ -93,7 +93,7 @@ pub struct AttachedProgram {
     pub mode: XdpMode,
 }
 
-/// How an XDP program is attached (`XDP_ATTACHED_…`).
+/// Attachment mode of an XDP program (`XDP_ATTACHED_…`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum XdpMode {
     /// In the driver.
@@ -354,7 +354,7 @@ impl LinkFacts {
 }
 
 /// Longest MTU that the other end of a veth may have for the kernel to run an XDP program here: a packet must fit in a
-/// page with its headroom, the Ethernet header and what the kernel keeps behind it (drivers/net/veth.c, `veth_xdp_set`).
+/// page with its headroom, the Ethernet header and what the kernel keeps after it (drivers/net/veth.c, `veth_xdp_set`).
 pub fn veth_xdp_mtu_max() -> u32 {
     const HEADROOM: u32 = 256;
     const ETHERNET: u32 = 14;

@@ -38,8 +38,8 @@ pub fn group_size(group: u32) -> usize {
     stats.filter(|stat| is_of_group(stat, group)).count()
 }
 
-/// Whether a process's `stat` (proc(5)) is of a group and of a process that lives: state and group are the first and the third field
-/// behind the name.
+/// Whether a process's `stat` (proc(5)) is of a group and of a process that lives: state and group are the first and
+/// the third field after the name.
 fn is_of_group(stat: &str, group: u32) -> bool {
     let Some((_, fields)) = stat.rsplit_once(')') else { return false };
     let fields: Vec<&str> = fields.split_whitespace().take(3).collect();

@@ -127,7 +127,7 @@ pub fn pace(socket: &impl AsFd, bytes_per_second: u32) -> io::Result<()> {
     set(socket, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, bytes_per_second.cast_signed())
 }
 
-/// How many packets a socket had no room for.
+/// Number of packets for which a socket had no room.
 ///
 /// # Errors
 /// The kernel is older than 4.12.

@@ -95,7 +95,8 @@ impl<'a> Segment<'a> {
         &self.frame[self.payload..]
     }
 
-    /// Whether `next` is cut out of a packet behind this one, which is the last of `len` bytes of data that begin with `first`.
+    /// Whether `next` is cut out of a packet after this one, which is the last of `len` bytes of data that begin with
+    /// `first`.
     #[inline]
     fn is_followed_by(&self, next: &Self, first: &Self, len: usize) -> bool {
         let (a, b, ip, tcp) = (self.frame, next.frame, ETHERNET, self.tcp);

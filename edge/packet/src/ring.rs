@@ -30,7 +30,7 @@ const OUTGOING: u8 = 4;
 /// `ETH_P_8021Q`
 const VLAN_TYPE: u16 = 0x8100;
 
-/// `struct tpacket2_hdr` and the `struct sockaddr_ll` behind it.
+/// `struct tpacket2_hdr` and the `struct sockaddr_ll` after it.
 #[repr(C)]
 struct SlotHead {
     status: AtomicU32,

@@ -21,7 +21,7 @@ const WRONG_FORMAT: u32 = 1 << 2;
 
 /// Where `struct tpacket2_hdr` has the length.
 const LENGTH: usize = 4;
-/// Where the frame begins: behind the header, aligned (`tp_hdrlen - sizeof(struct sockaddr_ll)`).
+/// Where the frame begins: after the header, aligned (`tp_hdrlen - sizeof(struct sockaddr_ll)`).
 const FRAME: usize = 32;
 
 /// Slots of a ring.
@@ -44,7 +44,7 @@ pub(crate) struct TxRing {
     slots: usize,
     /// The slot that the kernel looks at next.
     next: usize,
-    /// Frames written behind it that were not sent yet.
+    /// Frames written after it that were not sent yet.
     put: usize,
 }
 
@@ -67,7 +67,7 @@ impl TxRing {
         unsafe { &*self.slot(number).cast::<AtomicU32>() }
     }
 
-    /// Writes a frame behind those that were not sent yet; false if there is no room.
+    /// Writes a frame after those that were not sent yet; false if there is no room.
     #[inline]
     pub(crate) fn put(&mut self, frame: &[u8]) -> bool {
         let number = self.next + self.put;

@@ -1,6 +1,6 @@
 //! A ring of bytes between one sender and one receiver, for records of different length.
 //!
-//! The sender writes records and makes them visible later, up to a [`Mark`] it chooses: records behind that are written
+//! The sender writes records and makes them visible later, up to a [`Mark`] it chooses: records after that are written
 //! over. Nothing blocks, locks, allocates or makes a system call once the ring is made.
 //!
 //! Invariant: the receiver sees whole records only, in the order they were written.
@@ -39,7 +39,7 @@ pub fn byte_ring(capacity: usize) -> (ByteSender, ByteReceiver) {
 }
 
 impl ByteSender {
-    /// Writes a record behind those before, head and body one after the other; not yet visible. Returns whether there
+    /// Writes a record after those before, head and body one after the other; not yet visible. Returns whether there
     /// was room: if not, nothing is written.
     #[inline]
     pub fn write(&mut self, head: &[u8], body: &[u8]) -> bool {
@@ -53,19 +53,19 @@ impl ByteSender {
         true
     }
 
-    /// The place behind the last record.
+    /// The place after the last record.
     #[inline(always)]
     pub fn mark(&self) -> Mark {
         Mark(self.written)
     }
 
-    /// The place behind the last visible record.
+    /// The place after the last visible record.
     #[inline(always)]
     pub fn published(&self) -> Mark {
         Mark(self.published)
     }
 
-    /// Makes the records before `mark` visible and forgets those behind it.
+    /// Makes the records before `mark` visible and forgets those after it.
     ///
     /// # Panics
     /// If the mark was forgotten by an earlier call.

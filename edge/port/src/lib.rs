@@ -71,9 +71,9 @@ pub struct PortFacts {
     pub tells_unfinished_checksums: bool,
     /// Whether its other end is in this process: frames arrive unmodified, with the sender's flags.
     pub is_in_process: bool,
-    /// How received frames are spread over several receive queues: `rss`, `pair`, or `none` with one queue.
+    /// Spread of received frames over several receive queues: `rss`, `pair`, or `none` with one queue.
     pub rx_spread: &'static str,
-    /// How an AF_XDP port works, such as `native, copy`: where its program runs, and whether the kernel copies frames.
+    /// Mode of an AF_XDP port, such as `native, copy`: where its program runs, and whether the kernel copies frames.
     pub xdp_mode: Option<String>,
 }
 

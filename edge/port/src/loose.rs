@@ -9,7 +9,7 @@ use std::mem::offset_of;
 /// Bytes before a frame: what a driver puts there, such as a `virtio_net_hdr`, and room to put a VLAN tag back.
 pub const BEFORE: usize = 16;
 
-/// The longest frame: an IP packet of 65,535 bytes behind an Ethernet header with two tags.
+/// The longest frame: an IP packet of 65,535 bytes after an Ethernet header with two tags.
 const LONGEST: usize = 65_535 + 22;
 
 /// A head and its buffer.

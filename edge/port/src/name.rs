@@ -103,7 +103,7 @@ pub struct PortName {
     pub kind: Kind,
     /// Options for the driver: keys of its list, in its order, with values it takes.
     pub options: Vec<(&'static str, String)>,
-    /// How long to wait for the other end.
+    /// Time to wait for the other end.
     pub wait: Duration,
 }
 

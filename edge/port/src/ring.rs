@@ -15,7 +15,7 @@ use std::sync::Arc;
 /// Frames under way in one direction of one queue at most.
 const RING_FRAMES: usize = 1024;
 
-/// The part of a device string behind `ring:`: the pair's name and which end of it.
+/// The part of a device string after `ring:`: the pair's name and which end of it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RingName {
     pair: String,

@@ -82,7 +82,7 @@ extern "C" fn stop(after_ns: f64) {
     world().stop(nanos(after_ns));
 }
 
-/// How long a script may continue to sleep after a request to stop, ns.
+/// Time for which a script may continue to sleep after a request to stop, ns.
 const SLEEP_ON: u64 = 1_000_000_000;
 
 extern "C" fn sleep(ns: f64) {

@@ -28,13 +28,13 @@ const QUEUE_PACKETS: usize = 2_048;
 const RX_BYTES: u16 = 9_600;
 /// Bytes a buffer for ordinary frames holds.
 const ORDINARY_BYTES: u16 = 2_048;
-/// How long to wait without sleeping, ns: a sleep ends about so much too late.
+/// Time to wait without sleeping, ns: a sleep ends about that much too late.
 const SPIN: f64 = 70_000.0;
 /// Interval of emptying a device that is not read.
 const PUMP_EVERY: Duration = Duration::from_millis(1);
 /// Bursts taken at once from a port that never runs dry.
 const PUMP_BURSTS: usize = 32;
-/// How long a stopped script waits for a port that takes nothing, ns.
+/// Time for which a stopped script waits for a port that takes nothing, ns.
 const STUCK_MAX: u64 = 500_000_000;
 
 /// Counters of sent and received frames; bytes include the FCS.
@@ -516,7 +516,7 @@ unsafe fn read_frame(buf: &mut Buf, data: &[u8], strip: bool, now: u64, hash: u3
     }
 }
 
-/// How many of `bufs` are due at `now`, up to a burst, or when the first one is, ns.
+/// Number of `bufs` due at `now`, up to a burst, or when the first one is, ns.
 ///
 /// # Safety
 /// All must be heads of pools and the caller's alone.

@@ -48,7 +48,7 @@ use std::time::Duration;
 use traffic::Engine;
 use units::Nanos;
 
-/// How long tasks have to end after the first one has, before they are left behind.
+/// Time for tasks to end after the first one has, before they are left behind.
 const LAST_MOMENTS: Duration = Duration::from_millis(1_500);
 
 /// A port with its queues.
@@ -94,7 +94,7 @@ pub struct PortCounts {
     pub dropped: Vec<(String, u64)>,
 }
 
-/// How a script ended.
+/// End of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outcome {
     /// Tasks that failed, with the reason; the first one is called `master`.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a queue that fell behind by more than [`BEHIND_MAX`] starts anew instead of catching up in one burst.
 
-/// How far behind its schedule a queue catches up, ns.
+/// Maximum time behind its schedule that a queue catches up, ns.
 const BEHIND_MAX: f64 = 50e6;
 
 /// Source of the gap before a packet.

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// How often those who wait look whether the script has ended.
+/// Interval at which those who wait check whether the script has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Values a pipe holds before senders wait.
 const PIPE_MAX: usize = 65_536;

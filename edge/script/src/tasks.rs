@@ -10,7 +10,7 @@ const TASKS_MAX: usize = 100;
 /// Bytes of a task's stack, for Lua code that recurses through C.
 const STACK_BYTES: usize = 4 << 20;
 
-/// How far a task is.
+/// State of a task.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum TaskState {
     Running,
@@ -71,7 +71,7 @@ impl Tasks {
         })
     }
 
-    /// How far a task is; `None` if there is none with this number.
+    /// State of a task; `None` if there is none with this number.
     pub(crate) fn state(&self, id: usize) -> Option<TaskState> {
         self.list().get(id).map(|task| task.state.clone())
     }

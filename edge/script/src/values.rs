@@ -3,7 +3,7 @@
 use mlua::{Lua, Table, Value as LuaValue};
 use serde_json::{Map, Value};
 
-/// How deep tables may be nested.
+/// Maximum nesting of tables.
 const DEPTH_MAX: usize = 50;
 /// Entries of all tables together.
 const ENTRIES_MAX: usize = 1_000_000;

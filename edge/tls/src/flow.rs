@@ -20,7 +20,7 @@ pub(crate) struct Flow<C> {
     peer_closed: bool,
 }
 
-/// How far this side is with its end.
+/// Progress of this side's closing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Closing {
     No,

@@ -39,7 +39,7 @@ pub fn groups() -> impl Iterator<Item = &'static str> {
     all_groups().map(|group| of_group(group.name()))
 }
 
-/// The library's, and P-521 behind them.
+/// The library's, and P-521 after them.
 fn all_groups() -> impl Iterator<Item = &'static dyn SupportedKxGroup> {
     ALL_KX_GROUPS.iter().copied().chain([SECP521R1])
 }

@@ -46,7 +46,7 @@ pub(crate) enum If {
     Less = 0xa5,
 }
 
-/// How much of memory is loaded or stored (RFC 9669 section 5).
+/// Number of bytes of memory that are loaded or stored (RFC 9669 section 5).
 #[derive(Debug, Clone, Copy)]
 #[repr(u8)]
 pub(crate) enum Size {

@@ -161,8 +161,8 @@ impl Rings {
         unsafe { AtomicU64::from_ptr(self.rings.memory.add(at).cast()) }
     }
 
-    /// A record that the program has written and does not write again before it is read, still without an instant, and whether
-    /// the slot behind it has that. `number` counts from the slot in the first place.
+    /// A record that the program has written and does not write again before it is read, still without an instant, and
+    /// whether the slot after it has that. `number` counts from the slot in the first place.
     #[inline(always)]
     fn record(&self, queue: usize, number: u64) -> (Recorded, bool) {
         let packed = self.slot(queue, number, PACKED);
@@ -180,7 +180,7 @@ impl Rings {
         (record, packed >> INSTANT_SHIFT & 1 != 0)
     }
 
-    /// The instant in the slot behind a record.
+    /// The instant in the slot after a record.
     #[inline(always)]
     fn instant(&self, queue: usize, number: u64) -> u64 {
         self.slot(queue, number, AT)

@@ -37,6 +37,6 @@ pub struct DoctorCheck {
     pub found: String,
     /// Effect on measurements.
     pub why: String,
-    /// How to fix it: a command where there is one.
+    /// Remedy: a command where there is one.
     pub remedy: Option<String>,
 }

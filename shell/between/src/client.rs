@@ -21,11 +21,11 @@ const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
 const SOON: Duration = Duration::from_millis(2);
 /// Time between two looks at an interrupt.
 const NOW_AND_THEN: Duration = Duration::from_millis(50);
-/// How long packets may be under way at the end.
+/// Maximum time in flight of packets at the end.
 const UNDER_WAY: Duration = Duration::from_millis(500);
 /// Nothing comes any more when nothing came for so long.
 const QUIET: Duration = Duration::from_millis(100);
-/// How long the rest of a block may take.
+/// Time limit for the rest of a block.
 const LAST_BLOCK: Duration = Duration::from_secs(5);
 /// Number of connection requests of a UDP stream, and their total time.
 const HELLOS: u32 = 10;

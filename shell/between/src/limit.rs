@@ -68,7 +68,7 @@ fn lost(end: &End) -> Option<String> {
     Some(format!("the network or the receiver: {} packets ({share}) were lost", text::count(lost)))
 }
 
-/// How busy the busiest stream's thread was, if it had no time left.
+/// Load of the busiest stream's thread, if it had no time left.
 fn own_processor(streams: &[Stream], seconds: f64) -> Option<String> {
     let share = |time: Nanos| (time.as_secs_f64() / seconds).min(1.0);
     let times =

@@ -47,7 +47,7 @@ impl Extremes {
 
 /// Most tries to look at all streams in one moment.
 const TRIES: usize = 8;
-/// How long a moment is.
+/// Duration of a moment.
 const MOMENT: Nanos = Nanos(200_000);
 
 /// All streams at one instant: where a busy machine comes between, the shortest of several tries.

@@ -6,7 +6,7 @@ use iperf::report::{End, EndStream, Figures, Processors, rate, share};
 use iperf::{Direction, Number, Results, Role, StreamResult, Test, Until};
 use units::Nanos;
 
-/// How busy this program was.
+/// Processor load of this program.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Usage {
     started: Nanos,
@@ -40,7 +40,7 @@ pub(crate) struct Own {
     duplicates: u64,
     jitter_s: f64,
     pub(crate) retransmits: Option<u64>,
-    /// How long it counted.
+    /// Duration of the count.
     pub(crate) seconds: f64,
     figures: Figures,
 }
@@ -97,7 +97,7 @@ pub(crate) fn own(test: &Test, streams: &[Stream], meter: &Meter, sent: Option<&
 }
 
 impl Own {
-    /// Takes how many packets were sent: those behind the highest number that came are lost, too.
+    /// Takes how many packets were sent: those after the highest number that came are lost, too.
     fn take_sent(&mut self, sent: u64) {
         self.lost += sent.saturating_sub(self.packets);
         self.packets = self.packets.max(sent);
@@ -238,7 +238,7 @@ fn both(test: &Test, here: &Own, there: &StreamResult) -> (Figures, Figures) {
     (sent, received)
 }
 
-/// How long was sent, and what was received.
+/// Duration of sending, and what was received.
 fn udp(sent: &Figures, received: &Figures) -> Figures {
     Figures {
         jitter_ms: received.jitter_ms,

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use units::Nanos;
 
-/// How soon a thread that waits for its socket sees that it is to stop.
+/// Time within which a thread that waits for its socket sees that it is to stop.
 const WAIT: Duration = Duration::from_millis(20);
 /// Longest sleep between two bursts.
 const NAP: Duration = Duration::from_millis(20);

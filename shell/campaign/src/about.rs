@@ -50,7 +50,7 @@ pub struct CampaignDocument<'a> {
     pub seed: u64,
     /// SHA-256 of the profile's text.
     pub profile_sha256: &'a str,
-    /// How it ended.
+    /// Its end.
     pub ended: CampaignEnd,
     /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub struct CampaignDocument<'a> {
     pub left_out: &'a [String],
 }
 
-/// How a campaign ended.
+/// End of a campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CampaignEnd {

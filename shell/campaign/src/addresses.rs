@@ -33,7 +33,7 @@ const PROBES: &str = "probes";
 /// Between the last address taught and the first test frame. A tester that was kept from its core for longer may have sent
 /// test frames before addresses were taught.
 const PAUSE: Nanos = Nanos::from_millis(1_000);
-/// How many addresses are tried before any is taught, and how fast.
+/// Number of addresses tried before any is taught, and rate of the teaching.
 const PROBED: u64 = 16;
 const PROBE_RATE: Pps = Pps::new(1_000);
 

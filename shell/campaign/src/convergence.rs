@@ -109,7 +109,7 @@ fn return_name(stream: &StreamPlan, cut: Nanos) -> String {
     format!("{} {}", stream.name, cut.0)
 }
 
-/// How each stream changed its path, and came back.
+/// Switch of each stream to another path, and back.
 pub(crate) fn outcome(
     plan: &Plan,
     directions: &Directions,

@@ -36,10 +36,10 @@ pub struct Document {
     /// Time before each trial for routes and tables to be learnt.
     #[schemars(extend("format" = "duration"))]
     pub learning: Option<String>,
-    /// How long to wait for late frames after each trial.
+    /// Time to wait for late frames after each trial.
     #[schemars(extend("format" = "duration"))]
     pub drain: Option<String>,
-    /// How long the device rests between trials.
+    /// Rest of the device between trials.
     #[schemars(extend("format" = "duration"))]
     pub settle: Option<String>,
     /// Settings of the methods by their names: 'latency.repeats: 5'.

@@ -56,7 +56,7 @@ pub struct Campaign {
     pub path: Option<PathConfig>,
 }
 
-/// How a campaign ended.
+/// End of a campaign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ended {
     /// Every method is complete.
@@ -70,7 +70,7 @@ pub enum Ended {
 /// The outcome of a campaign.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// How it ended.
+    /// Its end.
     pub ended: Ended,
     /// Results of the methods that began.
     pub results: Vec<MethodResult>,

@@ -21,7 +21,7 @@ use wire::PacketSpec;
 /// From the last join to traffic, if all groups are joined before it: the device has that long to learn them.
 const PAUSE: Nanos = Nanos::from_millis(500);
 
-/// How many groups, when the last is joined and left, and whether by all ports; zero: all before traffic, and none.
+/// Number of groups, when the last is joined and left, and whether by all ports; zero: all before traffic, and none.
 fn asked(request: &TrialRequest) -> (u64, Nanos, Nanos, bool) {
     match request.kind {
         TrialKind::Multicast { groups, join, leave, everywhere } => (groups, join, leave, everywhere),

@@ -18,7 +18,7 @@ pub(crate) const DIRECTIONS: &str = "direction";
 pub(crate) const SLICES: &str = "after_drop";
 /// Bytes of the test signature.
 const SIGNATURE: usize = 18;
-/// How fast learning frames are sent, and for how long at most.
+/// Rate of learning frames, and their maximum duration.
 const LEARNING_RATE: Pps = Pps::new(100);
 const LEARNING: Nanos = Nanos::from_millis(200);
 /// Length of the first slice after a drop; each is a sixteenth longer than the one before.

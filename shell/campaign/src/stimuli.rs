@@ -1,4 +1,5 @@
-//! How the frames of trials are made: random stimuli (RFC 4814), networks (RFC 2544 section 12), modifiers (section 11).
+//! Attributes of the frames of trials: random stimuli (RFC 4814), networks (RFC 2544 section 12), modifiers (section
+//! 11).
 //!
 //! Not here: routes to the networks, filter rules, and other configuration of the device; these are the hooks' task.
 //!

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::{FrameLen, Nanos};
 
-/// How often a waiting tester checks whether to stop.
+/// Interval at which a waiting tester checks whether to stop.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// Runs the trials of a campaign.

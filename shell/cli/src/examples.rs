@@ -57,7 +57,7 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
         "capacity",
         &[
             ("A server, for any number of clients", "eagre capacity --server"),
-            ("How much the path from it and to it carries", "eagre capacity 10.0.0.1"),
+            ("Capacity of the path from it and to it", "eagre capacity 10.0.0.1"),
             (
                 "Fail if less than 100 Mbit/s come from it",
                 "eagre capacity 10.0.0.1 --down --at-least 100Mbps",
@@ -127,8 +127,8 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
                 "RFC 2544 in minutes, with a report",
                 "eagre bench rfc2544 router.yaml --quick --report rfc2544.html",
             ),
-            ("How long it would take", "eagre bench mlrsearch router.yaml --sizes 64,1518 --estimate"),
-            ("The most connections a second", "eagre bench sessions web.yaml --quick"),
+            ("Estimate of the duration", "eagre bench mlrsearch router.yaml --sizes 64,1518 --estimate"),
+            ("Maximum connections per second", "eagre bench sessions web.yaml --quick"),
         ],
     ),
     (
@@ -203,7 +203,7 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
     ),
 ];
 
-/// The commands with their examples behind the options of `--help`.
+/// The commands with their examples after the options of `--help`.
 pub(crate) fn added(root: Command) -> Command {
     EXAMPLES.iter().fold(root, |root, (name, _)| {
         root.mut_subcommand(name, |command| {

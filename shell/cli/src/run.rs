@@ -19,7 +19,7 @@ use units::{Load, Nanos};
 const DEMO: &str = include_str!("../../../examples/demo.yaml");
 /// Name of a profile made from options, in errors.
 pub(crate) const FLAGS: &str = "command line";
-/// How long a receiver waits for its sender to begin.
+/// Time for which a receiver waits for its sender to begin.
 const SENDER_WAIT: Nanos = Nanos::from_secs(30);
 /// Duration of the clock calibration where times of two processes are compared: ten times as exact.
 const CALIBRATION_BETWEEN: Duration = Duration::from_millis(200);
@@ -263,7 +263,7 @@ pub(crate) fn bad_profile(name: &str, errors: &[profile::ProfileError]) -> Failu
     Failure::bad_input(text)
 }
 
-/// How a run is shown.
+/// Presentation of a run.
 #[derive(Clone, Copy)]
 pub(crate) struct Shown<'a> {
     /// Name in reports and verdicts.

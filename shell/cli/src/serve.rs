@@ -53,7 +53,7 @@ pub(crate) struct ServeArgs {
     /// Worker cores shared by all runs [default: all but one]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub worker_cores: Vec<usize>,
-    /// How long to keep an idle Open Traffic Generator client's ports [default: 15m]
+    /// Idle time after which an Open Traffic Generator client's ports are released [default: 15m]
     #[arg(long, value_name = "TIME", value_parser = words::time)]
     pub otg_lease: Option<Nanos>,
     /// Device of a port's location in Open Traffic Generator configurations: localhost:5555=veth0

@@ -133,7 +133,7 @@ fn criteria(document: &ResultDocument) -> String {
     text
 }
 
-/// How busy a worker was, and how long it had no core although it had work: then it had no room either.
+/// Load of a worker, and the time in which it had no core although it had work: then it had no room either.
 fn busy(worker: &WorkerResult) -> String {
     let busy = format!("{:.0}%", worker.busy_ratio * 100.0);
     let wanted = worker.cpu_s.unwrap_or(0.0) + worker.waited_s.unwrap_or(0.0) + worker.slept_s.unwrap_or(0.0);
@@ -286,7 +286,7 @@ fn sessions(document: &ResultDocument) -> String {
     text
 }
 
-/// How the times of a single entry are distributed.
+/// Distribution of the times of a single entry.
 fn session_times(document: &ResultDocument) -> String {
     let Some((_, session)) = document.sessions.iter().next().filter(|_| document.sessions.len() == 1) else {
         return String::new();

@@ -1,4 +1,4 @@
-//! How far a result can be trusted, as text: the verdict, the figures that hold, and what to do about the others.
+//! Confidence in a result, as text: the verdict, the figures that hold, and what to do about the others.
 
 use result::{HoldsResult, ResultDocument};
 use std::fmt::Write;

@@ -46,7 +46,7 @@ pub(crate) fn factor(text: &str) -> Result<Speedup, <Speedup as FromStr>::Err> {
     with_unit(text, "x")
 }
 
-/// `64,512B,imix` with a unit behind each number.
+/// `64,512B,imix` with a unit after each number.
 pub(crate) fn lengths(text: &str) -> String {
     let all: Vec<_> = text.split(',').map(|one| completed(one.trim(), "B")).collect();
     all.join(",")

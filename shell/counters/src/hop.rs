@@ -2,7 +2,7 @@
 
 use crate::reading::Reading;
 
-/// How much to read.
+/// Depth of reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
     /// All counters.

@@ -70,7 +70,7 @@ impl Evidence<'_> {
     }
 }
 
-/// How the flows of a stream differ: in the addresses and ports of its headers.
+/// Differences between the flows of a stream: in the addresses and ports of its headers.
 struct Varies {
     addresses: bool,
     /// Number of flows seen in the first packets.

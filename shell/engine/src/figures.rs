@@ -95,7 +95,7 @@ impl View<'_> {
         view.collect()
     }
 
-    /// How many streams there are.
+    /// Number of streams.
     pub fn stream_count(&self) -> usize {
         self.trial.streams.len()
     }

@@ -65,7 +65,7 @@ impl View<'_> {
         self.span
     }
 
-    /// How long traffic is sent.
+    /// Duration of traffic.
     pub fn duration(&self) -> Nanos {
         self.trial.plan.duration
     }

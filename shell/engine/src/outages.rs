@@ -7,14 +7,14 @@ use result::{OutageResult, OutagesResult};
 use sched::Pace;
 use units::Nanos;
 
-/// How often workers must hand over what they have sampled.
+/// Interval at which workers must hand over what they have sampled.
 pub(crate) const GATHER_EVERY: Nanos = Nanos::from_millis(100);
 
 /// The outages of each stream that is watched.
 pub(crate) struct TrialOutages {
     /// With the streams' places, in ascending order.
     streams: Vec<(usize, Outages)>,
-    /// How long packets are waited for.
+    /// Time to wait for packets.
     patience: Nanos,
 }
 

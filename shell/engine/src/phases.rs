@@ -19,7 +19,7 @@ pub(crate) struct Phases {
     cuts: Vec<Nanos>,
     /// One more than cuts.
     parts: Vec<Part>,
-    /// How many cuts have passed.
+    /// Number of cuts that have passed.
     passed: usize,
 }
 

@@ -26,7 +26,7 @@ const RETRY: Duration = Duration::from_millis(100);
 /// Time for a command of a recipe or a profile.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// How far an entry of the profile is.
+/// Progress of an entry of the profile.
 #[derive(Debug, Clone)]
 enum Stage {
     Starting,

@@ -203,7 +203,7 @@ pub(crate) struct PortEnd {
     pub(crate) moves: Vec<NeighbourMove>,
     /// Whether the kernel recorded its test packets, or why not; `None` if its ports have no such thing.
     pub(crate) recording: Option<Result<(), String>>,
-    /// How AF_XDP works there; `None` if it is not used.
+    /// AF_XDP mode there; `None` if it is not used.
     pub(crate) xdp_mode: Option<String>,
 }
 
@@ -306,7 +306,7 @@ pub(crate) fn is_of_another_clock(trial: &Trial<'_>, sums: &Sums) -> bool {
                 .any(|stream| stream.counts.received > 0 && stream.counts.latency.min > DELAY_MAX.0))
 }
 
-/// The time in which a stream was sent elsewhere, by its arrivals: from the first packet until one gap behind the last.
+/// The time in which a stream was sent elsewhere, by its arrivals: from the first packet until one gap after the last.
 fn sent_within(arrived: Span, sent: u64) -> Nanos {
     let span = u128::from(arrived.last.since(arrived.first).0);
     let whole = span * u128::from(sent) / u128::from(sent.saturating_sub(1).max(1));

@@ -351,7 +351,7 @@ fn assemble(
     document
 }
 
-/// How long traffic was sent: as planned, unless it was stopped, ended early by count, or could not keep up.
+/// Duration of traffic: as planned, unless it was stopped, ended early by count, or could not keep up.
 fn sending_time(plan: &Plan, results: &WorkerResults<'_>) -> Nanos {
     let last = results.last_departure.since(results.epoch);
     let bounded = |entry: &SessionEntry| {

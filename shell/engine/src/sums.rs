@@ -56,7 +56,7 @@ impl SessionProgress {
     }
 }
 
-/// How one worker spent its time.
+/// Use of one worker's time.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct WorkerTime {
     pub(crate) busy_ns: u64,

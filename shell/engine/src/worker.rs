@@ -82,7 +82,7 @@ pub(crate) struct Worker<'a> {
     interval: Box<Interval>,
     answers: Vec<Vec<u8>>,
     epoch: Nanos,
-    /// How long after its end a late schedule may still catch up.
+    /// Time after its end in which a late schedule may still catch up.
     grace: Nanos,
     unsent: Vec<u64>,
     last_turn: Nanos,

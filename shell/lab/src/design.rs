@@ -106,7 +106,7 @@ pub struct Device {
     pub service: Service,
     /// The file that it makes once the device is up.
     pub ready: PathBuf,
-    /// How long that may take, s.
+    /// Time limit for it, s.
     pub seconds: u64,
 }
 

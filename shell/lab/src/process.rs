@@ -57,7 +57,7 @@ impl LabProcess {
     }
 }
 
-/// Field numbers as in proc(5), counted from the state behind the name.
+/// Field numbers as in proc(5), counted from the state after the name.
 fn parse(pid: u32, stat: &str) -> Option<ProcStat> {
     let (before, after) = stat.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_owned();

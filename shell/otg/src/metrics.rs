@@ -69,7 +69,7 @@ pub struct MetricsInput<'a> {
     pub figures: Figures<'a>,
     /// Requested state of each flow, in the translation's order.
     pub requested: &'a [Transmit],
-    /// How long each flow has been let send until `figures.at_s`, s.
+    /// Time for which each flow has been allowed to send until `figures.at_s`, s.
     pub own_s: &'a [f64],
     /// The ports, in the translation's order.
     pub ports: &'a [PortState],

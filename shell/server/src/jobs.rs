@@ -56,7 +56,7 @@ pub(crate) struct Status {
     pub(crate) ended: Option<String>,
 }
 
-/// How a job ended.
+/// End of a job.
 #[derive(Debug)]
 pub(crate) struct Ending {
     pub(crate) state: State,

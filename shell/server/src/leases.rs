@@ -177,7 +177,7 @@ fn taken(port: &PortId, entry: &Entry, now: Instant) -> Fault {
     })
 }
 
-/// How long a lease still lasts.
+/// Remaining time of a lease.
 pub(crate) fn of_port(entry: &Entry, now: Instant) -> api::PortLease {
     let left = entry.expires.saturating_duration_since(now);
     api::PortLease { holder: entry.holder.clone(), expires: instant(left), seconds_left: left.as_secs_f64() }

@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How to serve.
+/// Options of the server.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Where to listen.

@@ -11,7 +11,7 @@ use units::Nanos;
 
 /// For a run to begin, and the engine to look.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// How long sessions are away after a restart.
+/// Time for which sessions are away after a restart.
 const DELAY_MAX: Duration = Duration::from_secs(3_600);
 
 impl RunJob {

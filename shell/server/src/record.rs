@@ -23,9 +23,9 @@ const BATCH_EVERY: Duration = Duration::from_secs(2);
 const BATCH_EVERY_AT_MOST: Duration = Duration::from_secs(10);
 /// Writing batches takes at most one part in this many of the time.
 const WRITING_SHARE: u32 = 50;
-/// How long a batch waits for another program that writes to the store; it is tried again later.
+/// Time for which a batch waits for another program that writes to the store; it is tried again later.
 const BATCH_PATIENCE: Duration = Duration::from_millis(500);
-/// How long the end of a run waits for one.
+/// Time for which the end of a run waits for one.
 const END_PATIENCE: Duration = Duration::from_secs(10);
 /// Rows of streams, sessions and ports in intervals of one length.
 const ROWS_PER_LENGTH: usize = 20_000;
@@ -46,7 +46,7 @@ pub(crate) struct StoredRun {
     key: String,
     /// Whether the store has its result.
     recorded: bool,
-    /// How many intervals the store has.
+    /// Number of intervals in the store.
     stored: usize,
     /// Those after them.
     intervals: Vec<IntervalDocument>,
@@ -117,7 +117,7 @@ impl StoredRun {
 struct Desk {
     /// Whole intervals that the thread has not taken yet.
     intervals: Vec<IntervalDocument>,
-    /// How many it has taken and not stored.
+    /// Number of those that it has taken and not stored.
     held: usize,
     /// Whether the thread waits for a batch.
     is_wanted: bool,
@@ -172,7 +172,7 @@ impl Lengths {
         }
     }
 
-    /// How many intervals may wait for the store.
+    /// Maximum number of intervals that wait for the store.
     fn waiting_max(&self) -> usize {
         (ROWS_PER_LENGTH / self.rows.max(1)).clamp(1, MOST)
     }
@@ -180,7 +180,7 @@ impl Lengths {
 
 /// Data known of a run at its start.
 pub(crate) struct Beginning {
-    /// How many streams it has.
+    /// Number of its streams.
     pub(crate) streams: usize,
     pub(crate) seed: u64,
     pub(crate) profile_sha256: String,

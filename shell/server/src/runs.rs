@@ -25,9 +25,9 @@ use std::time::Duration;
 use store::StoreError;
 use units::{Load, Nanos, Pps};
 
-/// How long the clock is calibrated.
+/// Duration of the clock's calibration.
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
-/// How long to wait before a result is stored again that the store did not take.
+/// Time to wait before storing again a result that the store did not take.
 const STORE_AGAIN: Duration = Duration::from_secs(2);
 /// Memory held by an ended run besides its result, bytes.
 const ENDED_BYTES: usize = 32 << 10;
@@ -39,7 +39,7 @@ const DOCUMENTS: usize = 3;
 const CHANGES_KEPT: usize = 100;
 /// Names listed in a sentence.
 const NAMES_MAX: usize = 10;
-/// How long to wait for a command to be carried out: one sent before traffic starts is carried out then.
+/// Time to wait for a command to be carried out: one sent before traffic starts is carried out then.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// A run and its results so far.
@@ -179,7 +179,7 @@ impl RunJob {
         lock(&self.names).clone()
     }
 
-    /// How many streams there are, added and removed ones included.
+    /// Number of streams, added and removed ones included.
     pub(crate) fn streams(&self) -> usize {
         lock(&self.names).streams.len()
     }

@@ -31,9 +31,9 @@ const RESULT_MAX: u64 = 16 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Time from a script's deadline until its supervising process is killed, which enforces the deadline itself.
 const SUPERVISOR_PATIENCE: Duration = Duration::from_secs(5);
-/// How long a script without a deadline has to end after its time: as its own supervisor gives it.
+/// Time for a script without a deadline to end after its time: as its own supervisor gives it.
 const GRACE: Duration = Duration::from_secs(5);
-/// How often to look whether it has ended.
+/// Interval at which to check whether it has ended.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// A script and its results so far.

@@ -1,4 +1,5 @@
-//! How runs, campaigns and scripts begin: a plan within the limits, cores, ports with their lease, an entry in the store, a thread.
+//! Start of runs, campaigns and scripts: a plan within the limits, cores, ports with their lease, an entry in the
+//! store, a thread.
 //!
 //! Not here: what they do then (`runs`, `campaigns`, `scripts`).
 //!

@@ -44,7 +44,7 @@ pub struct ComparisonRow {
 pub struct Cell {
     /// The value; `None` if the method found none.
     pub value: Option<f64>,
-    /// How far it may be off either way.
+    /// Uncertainty either way.
     pub noise: Option<f64>,
     /// Where its interval begins; absent if it has none, or no such end.
     #[serde(default)]
@@ -59,14 +59,14 @@ pub struct Cell {
     pub difference: Option<Difference>,
 }
 
-/// How far a value is from that of the first campaign.
+/// Distance of a value from that of the first campaign.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// (value − first) / first; `None` if the first is zero and this is not.
     pub ratio: Option<f64>,
     /// Whether it is more than noise, because the intervals do not overlap; `None` if one has no interval.
     pub beyond_noise: Option<bool>,
-    /// How far the intervals are apart, as a share of the first's nearer end; absent where they overlap.
+    /// Distance of the intervals, as a share of the first's nearer end; absent where they overlap.
     #[serde(default)]
     pub at_least: Option<f64>,
 }
@@ -278,7 +278,7 @@ fn interval(f: &Finding) -> Option<(Option<f64>, Option<f64>)> {
     }
 }
 
-/// How far `own` lies from `first`, as a share of the nearer end of `first`; `None` if they overlap.
+/// Distance of `own` from `first`, as a share of the nearer end of `first`; `None` if they overlap.
 fn apart(first: (Option<f64>, Option<f64>), own: (Option<f64>, Option<f64>)) -> Option<f64> {
     let above = first.1.zip(own.0).filter(|(was, is)| is > was);
     let below = first.0.zip(own.1).filter(|(was, is)| is < was);

@@ -70,7 +70,7 @@ pub enum StoreError {
     #[error("'{0}' is not an instant in UTC as in 2026-11-30T23:59:59.5Z")]
     Instant(String),
     /// Not a beginning of an instant.
-    #[error("'{0}' is not a date as in 2026-11-30, with or without a time behind it")]
+    #[error("'{0}' is not a date as in 2026-11-30, with or without a time after it")]
     Date(String),
     /// A document in the store is damaged.
     #[error("a document in the store is not JSON: {0}")]

@@ -53,7 +53,7 @@ impl fmt::Display for CampaignId {
     }
 }
 
-/// How far a campaign is. One whose process was killed stays `Running` until it is resumed.
+/// State of a campaign. One whose process was killed stays `Running` until it is resumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "StoredState")]
@@ -116,11 +116,11 @@ pub struct Campaign {
     pub started: String,
     /// When it ended, likewise.
     pub ended: Option<String>,
-    /// How far it is.
+    /// State.
     pub state: State,
     /// Why it failed.
     pub reason: Option<String>,
-    /// How often it was resumed.
+    /// Number of times that it was resumed.
     pub resumed: u32,
     /// The machine it ran on.
     #[schemars(with = "serde_json::Map<String, Value>")]
@@ -238,7 +238,7 @@ pub struct Summary {
     pub started: String,
     /// When it ended.
     pub ended: Option<String>,
-    /// How far it is.
+    /// State.
     pub state: State,
     /// Words to find it by.
     pub tags: Vec<String>,

@@ -13,7 +13,7 @@ use serde_json::Value;
 /// Columns of the table `trial` before the figures, as they are read.
 const ABOUT: &str = "number, key, label, part, phase, frame, frame_bytes, line_pps, started, valid,
     generator_limited, interrupted, reasons, disturbed, load, load_unit";
-/// How many they are.
+/// Number of them.
 const ABOUT_COUNT: usize = 16;
 
 impl Store {

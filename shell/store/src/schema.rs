@@ -11,10 +11,10 @@ use std::time::Duration;
 /// `EAGR`, in the file's header: distinguishes a store from any other SQLite file.
 const APPLICATION_ID: i32 = 0x4541_4752;
 
-/// How long to wait for another program that writes.
+/// Time to wait for another program that writes.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long to wait before trying again what SQLite does not wait for.
+/// Time to wait before trying again what SQLite does not wait for.
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// Version *n* is what the first *n* of these make.

@@ -57,7 +57,7 @@ pub struct TrendPoint {
     pub version: String,
     /// Value found.
     pub value: f64,
-    /// How far that may be off either way.
+    /// Its uncertainty either way.
     pub noise: Option<f64>,
 }
 

@@ -58,7 +58,7 @@ pub enum Buffer {
     Whole(String),
     /// Filled up to a size.
     Filled {
-        /// How it begins.
+        /// Its beginning.
         base: String,
         /// Bytes in all.
         size: u64,
@@ -138,7 +138,7 @@ pub struct Command {
     /// Position of the next step, relative to this one.
     #[serde(default)]
     pub offset: Option<i64>,
-    /// How a jump compares: `lt`, `le`, `gt`, `ge`, `eq`, `ne`.
+    /// Comparison of a jump: `lt`, `le`, `gt`, `ge`, `eq`, `ne`.
     #[serde(default)]
     pub op: Option<String>,
     /// Seconds.

@@ -13,7 +13,7 @@ use crate::{Errors, activity, astf, stf};
 /// Bytes of the signature at the end of a measured frame.
 const SIGNATURE: usize = 18;
 
-/// How to translate.
+/// Options of a translation.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// The ports, in order.
@@ -346,7 +346,7 @@ impl Maker<'_> {
     }
 }
 
-/// How many packets, and in which bursts.
+/// Number of packets, and their bursts.
 fn pattern(sender: &Sender, factor: f64) -> Option<(String, Node)> {
     match &sender.mode {
         Mode::Continuous { .. } => None,

@@ -64,7 +64,7 @@ pub struct Stream {
     /// Time from its start to its first packet, µs.
     #[serde(default)]
     pub isg: f64,
-    /// How often it may end until its successor is not started any more; 0 is without limit.
+    /// Number of times that it may end until its successor is not started any more; 0 is without limit.
     #[serde(default)]
     pub action_count: u64,
     /// Seed of its random variables; 0 is the clock.

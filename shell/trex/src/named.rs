@@ -8,7 +8,7 @@ use crate::yaml::Node;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::ops::Range;
 
-/// Offset of the header behind Ethernet.
+/// Offset of the header after Ethernet.
 const L3: usize = 14;
 
 /// Style of MAC addresses and checksums of a frame.
@@ -52,7 +52,7 @@ pub(crate) fn packet(frame: &[u8], style: Style) -> Node {
     Node::Items(out)
 }
 
-/// An IPv4 packet without the zeros behind it: a measured frame is padded by its signature.
+/// An IPv4 packet without the zeros after it: a measured frame is padded by its signature.
 fn unpadded(kind: u16, bytes: &[u8]) -> &[u8] {
     let length = if bytes.len() < 20 { 0 } else { usize::from(word(bytes, 2)) };
     let is_padded = kind == 0x0800

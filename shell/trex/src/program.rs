@@ -44,7 +44,7 @@ pub(crate) fn program(vm: &Vm, template: &[u8]) -> Result<Program, Vec<String>> 
     if made.errors.is_empty() { Ok(made.out) } else { Err(made.errors) }
 }
 
-/// Variables in the order they are given, but each behind the one whose wrap it waits for.
+/// Variables in the order they are given, but each after the one whose wrap it waits for.
 fn in_order(instructions: &[Instruction]) -> Vec<&Instruction> {
     let mut out: Vec<&Instruction> = Vec::new();
     let name_of = |i: &Instruction| variable_of(i).map(|(name, _)| name.to_owned());
@@ -285,7 +285,7 @@ impl Maker<'_> {
     fn write(&mut self, place: std::ops::Range<usize>, mut pairs: Vec<(String, Node)>, is_big: bool) {
         if place.end > self.template.len() {
             self.errors.push(format!(
-                "a write to bytes {} to {} is behind the packet's {} bytes",
+                "a write to bytes {} to {} is beyond the packet's {} bytes",
                 place.start,
                 place.end,
                 self.template.len()

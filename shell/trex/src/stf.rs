@@ -169,11 +169,11 @@ impl<'a> Way<'a> {
     }
 }
 
-/// How many flows of a template there are.
+/// Number of flows of a template.
 #[derive(Debug, Clone, Copy)]
 struct Number {
     flows: Option<u64>,
-    /// How often they are sent.
+    /// Number of times that they are sent.
     loops: Option<u64>,
 }
 
@@ -306,7 +306,7 @@ fn ports(options: &Options) -> Node {
     node
 }
 
-/// A number with at most six places behind the point.
+/// A number with at most six decimal places.
 fn decimal(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -39,7 +39,7 @@ pub struct RelayInfo {
 /// Settings of a port's clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DhcpConfig {
-    /// How many.
+    /// Number of clients.
     pub clients: u32,
     /// Hardware address of the first; each other has the next.
     pub mac: Mac,

@@ -30,7 +30,7 @@ pub(super) enum State {
     Over,
 }
 
-/// How a message is repeated (RFC 8415 section 7.6).
+/// Retransmission of a message (RFC 8415 section 7.6).
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Repeats {
     first_ms: u32,

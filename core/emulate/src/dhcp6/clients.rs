@@ -28,7 +28,7 @@ const REFUSALS_MAX: u8 = 6;
 /// Settings of a port's clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dhcp6Config {
-    /// How many.
+    /// Number of clients.
     pub clients: u32,
     /// Hardware address of the first; each other has the next. DUID and link-local address follow from it.
     pub mac: Mac,
@@ -483,7 +483,7 @@ impl Dhcp6Clients {
         &self.config
     }
 
-    /// How long what a client has is valid from when it began, s.
+    /// Lifetime of what a client has, from its beginning, s.
     fn valid_s(&self, client: &Client) -> u32 {
         match self.advertised {
             Some((_, Nanos::MAX)) => u32::MAX,

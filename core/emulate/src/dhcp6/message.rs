@@ -79,7 +79,7 @@ pub struct Message6<'f> {
     pub client: Mac,
     /// The server's DUID.
     pub server: &'f [u8],
-    /// How much the server wants to be chosen.
+    /// Preference of the server.
     pub preference: u8,
     pub(super) is_rapid: bool,
     pub(super) status: u16,

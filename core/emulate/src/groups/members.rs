@@ -11,7 +11,7 @@ use wire::Vlans;
 
 /// Frames of one call.
 const AT_ONCE: usize = 64;
-/// How often a change is reported, unless set by a querier (RFC 3376 section 8.1).
+/// Number of times that a change is reported, unless set by a querier (RFC 3376 section 8.1).
 const ROBUSTNESS: u8 = 2;
 /// Within which a change is reported again (RFC 3376 section 8.11); IGMPv2 and MLDv1 have 10 s.
 const AGAIN_WITHIN: Nanos = Nanos::from_secs(1);

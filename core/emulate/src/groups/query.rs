@@ -119,7 +119,7 @@ fn mld(from: Ipv6Addr, message: &[u8]) -> Option<Heard> {
     }
 }
 
-/// The sources behind their number, each of `bytes` bytes; `None` if they are not all there.
+/// The sources after their number, each of `bytes` bytes; `None` if they are not all there.
 fn sources(list: &[u8], bytes: usize) -> Option<Vec<IpAddr>> {
     let (number, list) = list.split_first_chunk::<2>()?;
     let list = list.get(..usize::from(u16::from_be_bytes(*number)) * bytes)?;

@@ -13,10 +13,10 @@ const SECOND: Nanos = Nanos::from_secs(1);
 /// Times from one LACPDU to the next (clause 6.4.4).
 const FAST: Nanos = SECOND;
 const SLOW: Nanos = Nanos::from_secs(30);
-/// How long a partner may be silent: three of these times.
+/// Time after which a silent partner expires: three intervals.
 const SHORT_TIMEOUT: Nanos = Nanos::from_secs(3);
 const LONG_TIMEOUT: Nanos = Nanos::from_secs(90);
-/// How long a port waits for others before it attaches.
+/// Time for which a port waits for others before it attaches.
 const AGGREGATE_WAIT: Nanos = Nanos::from_secs(2);
 
 /// Identity and settings of a port.
@@ -65,7 +65,7 @@ impl LacpReceive {
     }
 }
 
-/// How far a port is on its way to carry traffic (clause 6.4.15); each is further than those before.
+/// Mux state of a port (clause 6.4.15), in the order in which they are passed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LacpMux {
     /// It belongs to no lag.
@@ -110,7 +110,7 @@ pub struct LacpCounts {
     pub markers_answered: u64,
     /// Marker responses received; no markers are sent here.
     pub marker_responses: u64,
-    /// How often it stopped to distribute, other than by [`LacpPort::leave`].
+    /// Number of times it stopped distributing, other than by [`LacpPort::leave`].
     pub flaps: u64,
 }
 
@@ -322,7 +322,7 @@ impl LacpPort {
         self.up_since
     }
 
-    /// How long it took from its beginning until it distributed for the first time.
+    /// Time from its beginning until it distributed for the first time.
     pub fn came_up_after(&self) -> Option<Nanos> {
         Some(self.first_up?.since(self.begun?))
     }
@@ -378,7 +378,7 @@ impl LacpPort {
         self.receive
     }
 
-    /// How far it is on its way to carry traffic.
+    /// Mux state.
     pub fn mux(&self) -> LacpMux {
         self.mux
     }

@@ -264,7 +264,7 @@ pub struct LldpMessage {
     pub chassis: LldpId,
     /// The port.
     pub port: LldpId,
-    /// How long to keep it.
+    /// Time to live.
     pub ttl_s: u16,
     /// Description of the port.
     pub port_description: Option<String>,
@@ -361,7 +361,7 @@ impl LldpMessage {
     }
 }
 
-/// The next TLV, which `rest` is then behind.
+/// The next TLV, after which `rest` then begins.
 fn next<'b>(rest: &mut &'b [u8]) -> Option<(u8, &'b [u8])> {
     let (head, behind) = rest.split_first_chunk::<2>()?;
     let head = u16::from_be_bytes(*head);

@@ -60,7 +60,7 @@ impl Layer {
     pub(super) const ALL: [Self; 3] = [Self::Lcp, Self::Ipcp, Self::Ipv6cp];
 }
 
-/// How a client proves who it is.
+/// Authentication method of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PppoeMethod {
     /// RFC 1334 section 2.

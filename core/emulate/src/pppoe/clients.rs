@@ -30,7 +30,7 @@ const MESSAGE_MAX: usize = 120;
 /// Settings of a port's clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PppoeConfig {
-    /// How many.
+    /// Number of clients.
     pub clients: u32,
     /// Hardware address of the first; each other has the next.
     pub mac: Mac,
@@ -154,7 +154,7 @@ pub struct PppoeSession {
     pub since: Nanos,
 }
 
-/// How far a client is.
+/// Phase of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PppoePhase {
     /// It has not begun.
@@ -184,7 +184,7 @@ pub struct PppoeView {
     pub client: u32,
     /// Its hardware address.
     pub mac: Mac,
-    /// How far it is.
+    /// Phase.
     pub phase: PppoePhase,
     /// Its session; `None` if it is not up.
     pub session: Option<PppoeSession>,

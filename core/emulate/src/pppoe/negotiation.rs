@@ -1,4 +1,4 @@
-//! How two ends agree on options (RFC 1661 section 4): the automaton that LCP, IPCP and IPV6CP share.
+//! Negotiation of options between two ends (RFC 1661 section 4): the automaton that LCP, IPCP and IPV6CP share.
 //!
 //! Not here: the options themselves, and frames; a layer that is down, which has no negotiation; termination.
 

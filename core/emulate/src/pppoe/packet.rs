@@ -52,7 +52,7 @@ pub(super) struct Control<'f> {
 }
 
 impl<'f> Control<'f> {
-    /// The packet behind PPP's protocol number.
+    /// The packet after PPP's protocol number.
     pub(super) fn read(bytes: &'f [u8]) -> Option<Self> {
         let [code, id, l0, l1] = *bytes.first_chunk::<HEADER>()?;
         let data = bytes.get(HEADER..u16::from_be_bytes([l0, l1]).into())?;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 const SECOND: Nanos = Nanos::from_secs(1);
 
-/// A frame with an IP packet of `payload` bytes behind its header.
+/// A frame with an IP packet of `payload` bytes after its header.
 fn frame(is_v6: bool, tags: usize, payload: usize) -> Vec<u8> {
     let mut frame = vec![2; 12];
     (0..tags).for_each(|_| frame.extend([0x81, 0, 0, 7]));

@@ -28,7 +28,7 @@ pub struct Decoder {
     entries: VecDeque<Entry>,
     /// Names and values of the entries, and what is left of those that are gone.
     bytes: Vec<u8>,
-    /// How many bytes there were before the first of them.
+    /// Number of bytes before the first of them.
     base: u64,
     size: u32,
     /// The table's most now, and what may be set.
@@ -178,7 +178,7 @@ impl Decoder {
         self.size
     }
 
-    /// Bytes of memory behind the table.
+    /// Bytes of memory after the table.
     pub fn held(&self) -> usize {
         self.bytes.capacity() + self.entries.capacity() * size_of::<Entry>() + self.scratch.capacity()
     }

@@ -20,7 +20,7 @@ pub fn read(data: &[u8], bits: u32) -> Option<(u32, usize)> {
     None
 }
 
-/// Writes an integer behind the upper bits `first` of its first byte.
+/// Writes an integer after the upper bits `first` of its first byte.
 #[inline]
 pub fn write(value: u32, bits: u32, first: u8, out: &mut Vec<u8>) {
     let most = (1u32 << bits) - 1;

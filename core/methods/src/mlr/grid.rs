@@ -39,7 +39,7 @@ impl Grid {
         self.last
     }
 
-    /// How many steps a width is, at least one.
+    /// Number of steps in a width, at least one.
     pub(crate) fn steps(&self, width: f64) -> u32 {
         let step = (self.max / self.min).ln() / f64::from(self.last);
         ((log_width(width) / step * FIT_MAX).floor() as u32).max(1)

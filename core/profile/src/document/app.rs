@@ -245,12 +245,12 @@ pub struct ConversationDoc {
     pub answer_delay: Option<DelayText>,
     /// Longest payload of a datagram; longer ones are cut. Default: as captured.
     pub datagram_max: Option<Bytes>,
-    /// How a conversation ends that a reset ended in the capture.
+    /// End of a conversation that a reset ended in the capture.
     #[serde(default)]
     pub reset: ResetDoc,
 }
 
-/// How a conversation ends that was reset.
+/// End of a conversation that was reset.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]

@@ -84,7 +84,8 @@ pub struct BgpPeerDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "BgpRestart")]
 pub struct BgpRestartDoc {
-    /// How long the peer is to wait for the next session before it withdraws the routes: whole seconds, 4095s at most.
+    /// Restart time (RFC 4724): the peer waits this long for the next session before it withdraws the routes; whole
+    /// seconds, 4095s at most.
     #[serde(default = "restart_time")]
     pub time: Duration,
     /// Let the peer also retain the routes when a session ends with a NOTIFICATION (RFC 8538), such as for an expired
@@ -163,7 +164,7 @@ pub struct BgpRoutesDoc {
     pub path_id: Option<u32>,
     /// Next hop. Default: the host's address of the prefixes' family.
     pub next_hop: Option<Ip>,
-    /// AS numbers behind the host's own, the nearest first. A list of numbers among them is a set of ASes.
+    /// AS numbers after the host's own, the nearest first. A list of numbers among them is a set of ASes.
     #[serde(default)]
     pub as_path: Vec<OneOrMany<u32>>,
     /// Begin the AS path of external sessions with the host's own AS number.

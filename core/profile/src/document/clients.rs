@@ -164,7 +164,7 @@ impl Dhcpv6Doc {
     }
 }
 
-/// How a client comes to its address.
+/// Address assignment of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]

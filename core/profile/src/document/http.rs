@@ -59,7 +59,7 @@ pub struct HttpDoc {
     pub pipeline: Option<u8>,
     /// Think time: from a response to the next request.
     pub think: Option<DelayText>,
-    /// How to close a connection.
+    /// Way to close a connection.
     #[serde(default)]
     pub close_by: HttpCloseDoc,
     /// Fail the session on a status of 4xx or 5xx, which is counted in any case. Default: true.
@@ -101,7 +101,7 @@ pub enum MethodDoc {
     Patch,
 }
 
-/// How to close a connection after its last response.
+/// Way to close a connection after its last response.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

@@ -342,7 +342,7 @@ pub enum OneOrMany<T> {
 }
 
 impl<T> OneOrMany<T> {
-    /// The values, each with what to put behind the path of the whole to get its own.
+    /// The values, each with what to append to the path of the whole to get its own.
     pub fn with_paths(&self) -> Vec<(String, &T)> {
         match self {
             Self::One(value) => vec![(String::new(), value)],
@@ -622,7 +622,7 @@ pub struct LinkDoc {
     pub reorder: Share,
     /// Extra delay of a reordered frame.
     pub reorder_by: Duration,
-    /// Share of frames in which one bit behind the headers is flipped: Ethernet, VLAN tags, IPv4 or IPv6, UDP or TCP.
+    /// Share of frames in which one bit after the headers is flipped: Ethernet, VLAN tags, IPv4 or IPv6, UDP or TCP.
     pub corrupt: Share,
 }
 

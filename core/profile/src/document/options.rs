@@ -52,13 +52,13 @@ pub struct TcpDoc {
     pub syn_ack_retries: Option<Retries>,
     /// Maximum number of retransmissions of data or a FIN. Default: 15.
     pub data_retries: Option<Retries>,
-    /// How long to wait for the peer's FIN. Default: 60s.
+    /// Time to wait for the peer's FIN. Default: 60s.
     pub fin_timeout: Option<Duration>,
     /// Length of TIME-WAIT, or 'skip'. Default: 1s.
     pub time_wait: Option<TimeWaitText>,
     /// Idle time before a keep-alive probe, or 'none'. Default: none.
     pub keep_alive: Option<TimeLimit>,
-    /// How to close first: with a FIN or a reset. Default: fin.
+    /// Way to close first: with a FIN or a reset. Default: fin.
     pub close_by: Option<CloseByDoc>,
 }
 
@@ -80,7 +80,7 @@ pub enum CongestionDoc {
     None,
 }
 
-/// How to close first.
+/// Way to close first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

@@ -12,7 +12,7 @@ pub(crate) const PAYLOAD: &str = "payload";
 /// The key of a payload given as hexadecimal digits.
 pub(crate) const HEX: &str = "hex";
 
-/// The key of what fills the payload behind its first bytes.
+/// The key of what fills the payload after its first bytes.
 pub(crate) const FILL: &str = "fill";
 /// The key of a text that fills the payload again and again.
 pub(crate) const REPEAT: &str = "repeat";

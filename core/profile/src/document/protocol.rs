@@ -28,7 +28,7 @@ pub struct ProtocolDoc {
     /// Shell command that succeeds when everything is up: sessions, adjacencies, routes. It is repeated until then;
     /// traffic starts afterwards. Default: the daemon responds; a 'command' runs.
     pub ready: Option<String>,
-    /// How long to wait for it.
+    /// Time to wait for it.
     #[serde(default = "ready_timeout")]
     pub timeout: Duration,
     /// Folder for its configuration, logs and sockets, relative to the working directory. Default: a new one in the folder

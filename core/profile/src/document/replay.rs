@@ -25,8 +25,8 @@ pub struct ReplayDoc {
     pub loops: Option<u64>,
     /// Time from the last packet of a loop to the first of the next. Default: the capture's mean gap.
     pub loop_gap: Option<Duration>,
-    /// How to split the two directions: clients' packets are sent from 'from', servers' from 'to', in the order of the capture.
-    /// Default: all from 'from'.
+    /// Method to split the two directions: clients' packets are sent from 'from', servers' from 'to', in the order of
+    /// the capture. Default: all from 'from'.
     pub split: Option<SplitDoc>,
     /// The capture as a template: its conversation again and again, flows that overlap, each between other ends. Instead
     /// of 'rate', 'speed' and 'loops'.
@@ -229,7 +229,7 @@ pub enum FirstPortDoc {
     Spread,
 }
 
-/// How to separate the two directions of a capture.
+/// Method to split the two directions of a capture.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]
@@ -239,7 +239,7 @@ pub enum SplitDoc {
     By(SplitByDoc),
 }
 
-/// How to split by itself.
+/// Method of automatic splitting.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[schemars(inline)]

@@ -64,10 +64,10 @@ pub struct SessionDoc {
     pub count: Option<u64>,
     /// Application data, sent and received by clients, after which no more sessions are opened.
     pub bytes: Option<Bytes>,
-    /// How long to open sessions, from 'start_delay' on. Default: until the duration ends.
+    /// Time to open sessions, from 'start_delay' on. Default: until the duration ends.
     #[serde(rename = "for")]
     pub time: Option<Duration>,
-    /// How long a session lasts once it is established. A session that finishes sooner stays open; one that takes longer
+    /// Lifetime of a session from its establishment. A session that finishes sooner stays open; one that takes longer
     /// is closed after its transaction. Default: as long as the application takes.
     pub hold: Option<DelayText>,
     /// Idle time between the end of a session and the session that takes its place in 'concurrent'. Default: 0s.
@@ -78,11 +78,11 @@ pub struct SessionDoc {
     /// Treatment of open sessions when the run ends.
     #[serde(default)]
     pub at_end: AtEndDoc,
-    /// How long clients wait for the next byte of a response, and for the TLS handshake. Exceeding it is the failure
+    /// Clients' timeout for the next byte of a response, and for the TLS handshake. Exceeding it is the failure
     /// 'response_timeout'.
     #[serde(default = "response_time")]
     pub response_timeout: TimeLimit,
-    /// How long servers wait for data from a client. Exceeding it is the failure 'idle_timeout'.
+    /// Servers' timeout for data from a client. Exceeding it is the failure 'idle_timeout'.
     #[serde(default = "no_limit")]
     pub idle_timeout: TimeLimit,
     /// Compare received data with what the other end sends, byte by byte. Both ends must be emulated.
@@ -248,7 +248,7 @@ pub enum AddressesDoc {
     Weights(IndexMap<String, AddressWeight>),
 }
 
-/// How often addresses come in relation to others.
+/// Relative frequency of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
 pub struct AddressWeight(#[schemars(range(min = 1, max = 1_000))] pub u32);

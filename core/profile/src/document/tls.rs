@@ -46,7 +46,7 @@ pub struct TlsDoc {
     /// Number of TLS sessions clients keep for resumption. Default: full handshakes only.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub resumption: Option<u32>,
-    /// How clients verify server certificates. Default: 'none'.
+    /// Verification of server certificates by clients. Default: 'none'.
     pub verify: Option<TlsVerifyDoc>,
     /// Certificate of the server. Default: one generated for the run.
     pub certificate: Option<CertificateDoc>,
@@ -77,7 +77,7 @@ pub struct CertificateDoc {
     pub key: String,
 }
 
-/// How to verify a server's certificate.
+/// Verification of a server's certificate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(inline)]

@@ -63,9 +63,9 @@ pub struct HttpOptions {
     /// Requests per second, independent of the server; without it each connection sends the next one after the last
     /// response.
     pub rate: Option<SessionRate>,
-    /// How long; without it and without `requests` the profile's default.
+    /// Duration; without it and without `requests` the profile's default.
     pub duration: Option<Nanos>,
-    /// How long to wait for the next byte of a response.
+    /// Time to wait for the next byte of a response.
     pub timeout: Option<Nanos>,
     /// Time to the last byte that 99% of the responses must keep.
     pub max_p99: Option<Nanos>,

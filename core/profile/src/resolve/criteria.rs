@@ -27,7 +27,7 @@ struct Walk<'c, 'd, 'p> {
     depth: usize,
     /// The rest of the path.
     rest: &'p str,
-    /// Depth and rest behind the last name of the profile's.
+    /// Depth and rest after the last name of the profile's.
     named: (usize, &'p str),
     /// The paths it stands for so far: several if it names a stream with copies or directions.
     paths: Vec<String>,

@@ -222,7 +222,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Where a host is, in words behind its name.
+/// Where a host is, in words to append to its name.
 pub(super) fn of(vlans: &[u16]) -> String {
     match vlans {
         [] => String::new(),
@@ -277,7 +277,7 @@ fn shifted(first: &HostPlan, doc: &HostDoc, number: u64) -> Result<HostPlan, (&'
     Ok(host)
 }
 
-/// The address of a host so far behind `ip`.
+/// The address of a host so far after `ip`.
 pub(super) fn plus(ip: IpAddr, far: u128) -> Option<IpAddr> {
     let there = match ip {
         IpAddr::V4(ip) => IpAddr::V4(u32::try_from(u128::from(u32::from(ip)).checked_add(far)?).ok()?.into()),

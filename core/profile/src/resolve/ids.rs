@@ -16,7 +16,7 @@ pub(super) struct Identifiers {
     pub(super) what: &'static str,
     /// The last there is, as a number.
     pub(super) last: u64,
-    /// How one is written.
+    /// Notation of one.
     pub(super) show: fn(u64) -> String,
 }
 
@@ -44,7 +44,7 @@ impl Resolver<'_> {
         true
     }
 
-    /// How generated routers are connected, and how many there are.
+    /// Topology of generated routers, and their number.
     pub(super) fn topology_shape(
         &mut self,
         path: &str,

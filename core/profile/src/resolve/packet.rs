@@ -17,7 +17,7 @@ pub(super) struct Draft {
     origins: Vec<Option<usize>>,
     /// Whether the profile defines the payload's filling.
     pub(super) is_filled: bool,
-    /// How many VLAN tags of the sending host were put in; `None` if the tags are the author's.
+    /// Number of VLAN tags of the sending host that were inserted; `None` if the tags are the author's.
     pub(super) tags: Option<usize>,
 }
 

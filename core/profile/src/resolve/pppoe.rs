@@ -13,7 +13,7 @@ use wire::protocols::ppp::{PPP, PPPOE};
 
 /// Longest text in a tag, and in a message of PAP, bytes.
 const TEXT_MAX: usize = 255;
-/// How streams name PPPoE clients.
+/// Name of PPPoE clients in streams.
 const NAME: &str = "pppoe";
 
 impl Resolver<'_> {

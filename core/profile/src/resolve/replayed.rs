@@ -290,7 +290,8 @@ impl Resolver<'_> {
         FlowsTaken { each: pools.per_pair.max(1), clients, every, first }
     }
 
-    /// How often the flows are sent, and the time from the first flow to the same one again; `span` is how long one takes.
+    /// Number of times that the flows are sent, and the time from the first flow to the same one again; `span` is the
+    /// duration of one.
     fn flow_loops(&mut self, path: &str, flows: &ReplayFlowsDoc, span: Nanos) -> (u64, Nanos) {
         let once = (1, Nanos::MAX);
         let Some(limit) = flows.limit else {
@@ -493,7 +494,7 @@ impl Whole {
     }
 }
 
-/// How many of the first `all` packets of a capture sent in loops of `of` packets have one of these places in it.
+/// Number of packets with one of these places, among the first `all` of a capture sent in loops of `of` packets.
 fn share(places: &[u64], of: u64, all: u64) -> u64 {
     let (loops, rest) = (all / of.max(1), all % of.max(1));
     let last = places.iter().filter(|place| **place < rest).count() as u64;

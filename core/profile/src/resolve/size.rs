@@ -16,7 +16,7 @@ struct Written {
     taking: Taking,
 }
 
-/// How packets take lengths.
+/// Choice of lengths for packets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taking {
     /// As listed, weights aside.

@@ -92,7 +92,7 @@ impl<'a> Resolver<'a> {
         plans
     }
 
-    /// How many streams there are, copies included.
+    /// Number of streams, copies included.
     fn streams_in_all(&self) -> u64 {
         self.document.streams.iter().map(|stream| u64::from(stream.copies.unwrap_or(1))).sum()
     }

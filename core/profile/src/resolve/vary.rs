@@ -56,7 +56,7 @@ struct Varied<'a> {
     name: &'a str,
     /// Where it is written; variables are not.
     target: Option<Target>,
-    /// How its values are written; for raw bits and variables a number.
+    /// Notation of its values; for raw bits and variables a number.
     field: Field,
 }
 

@@ -71,7 +71,7 @@ pub enum DnsAnswer {
     Address {
         /// The first.
         first: IpAddr,
-        /// How many there are, at least 1.
+        /// Number of them, at least 1.
         count: u64,
     },
     /// Any other record: type and data.

@@ -9,7 +9,7 @@ use crate::flow::Flow;
 /// Longest head, and longest line within a chunked body.
 pub const HEAD_MAX: usize = 16 << 10;
 
-/// How a message's end is found (RFC 9112 section 6.3).
+/// Framing of a message: where its body ends (RFC 9112 section 6.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
     /// After this number of bytes.
@@ -40,7 +40,7 @@ pub struct RequestHead<'a> {
     pub method: Option<Method>,
     /// Path and query.
     pub target: &'a [u8],
-    /// How the body ends.
+    /// Framing of the body.
     pub framing: Framing,
     /// Whether the connection is to be closed after it.
     pub close: bool,

@@ -22,7 +22,7 @@ pub struct HttpPlan {
     pub streams: u16,
     /// From a response's end to the next request.
     pub think: Delay,
-    /// How a client ends a connection.
+    /// Way in which a client ends a connection.
     pub close: HttpClose,
     /// Whether a status of 4xx or 5xx fails the session (`http_4xx`, `http_5xx`); it is counted in any case.
     pub errors_fail: bool,
@@ -58,7 +58,7 @@ pub enum HttpVersion {
     Auto,
 }
 
-/// How a client ends a connection after its last response.
+/// Way in which a client ends a connection after its last response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpClose {
     /// It sends a FIN.

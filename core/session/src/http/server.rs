@@ -49,14 +49,14 @@ pub(crate) struct Server {
 struct Template {
     message: Message,
     status: u16,
-    /// Whether the server closes behind it.
+    /// Whether the server closes after it.
     close: bool,
 }
 
 /// Result of reading a request.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
-    /// Index of the rule, or behind all rules of the refusal.
+    /// Index of the rule, or after all rules of the refusal.
     answer: u32,
     /// Size in the path.
     size: u64,
@@ -84,7 +84,7 @@ const TOO_LONG: u32 = 4;
 const VERSION: u32 = 5;
 const FINE: u32 = 6;
 
-/// The words behind a status.
+/// The words after a status.
 fn phrase(status: u16) -> &'static str {
     match status {
         200 => "OK",

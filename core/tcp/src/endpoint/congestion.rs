@@ -1,5 +1,5 @@
-//! How much may be in flight: slow start and congestion avoidance (RFC 5681), CUBIC (RFC 9438), initial window
-//! (RFC 6928), restart after idling, ECN's part (RFC 3168).
+//! Data that may be in flight: slow start and congestion avoidance (RFC 5681), CUBIC (RFC 9438), initial window (RFC
+//! 6928), restart after idling, ECN's part (RFC 3168).
 //!
 //! All arithmetic is on integers, so a run is the same on every machine.
 
@@ -105,7 +105,7 @@ impl Endpoint {
         (segments * mss).min((2 * mss).max(segments * 1_460)).max(mss)
     }
 
-    /// How much may be in flight as far as congestion goes.
+    /// Congestion window: data that may be in flight.
     #[inline(always)]
     pub(super) fn congestion_window(&self, env: &Env<'_>) -> u32 {
         if env.options.congestion == Congestion::None { u32::MAX } else { self.cwnd }

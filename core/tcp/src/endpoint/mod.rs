@@ -170,7 +170,7 @@ pub struct Endpoint {
     iss: u32,
     snd_una: u32,
     snd_nxt: u32,
-    /// Bytes to send behind SND.NXT; with [`BOXED`] if the flow has a box.
+    /// Bytes to send after SND.NXT; with [`BOXED`] if the flow has a box.
     unsent_and_boxed: u32,
     rcv_nxt: u32,
     /// RFC 7323: Last.ACK.sent.
@@ -425,7 +425,7 @@ impl Endpoint {
         }
     }
 
-    /// Bytes to send behind SND.NXT.
+    /// Bytes to send after SND.NXT.
     #[inline(always)]
     fn unsent(&self) -> u32 {
         self.unsent_and_boxed & UNSENT_MAX
@@ -443,7 +443,7 @@ impl Endpoint {
         u32::from(self.mss) - if self.has(bit::TIMESTAMPS) { 12 } else { 0 }
     }
 
-    /// Stream offset of a sequence number at or behind SND.UNA.
+    /// Stream offset of a sequence number at or after SND.UNA.
     #[inline]
     fn offset_of(&self, env: &Env<'_>, seq: u32) -> u64 {
         let high = if self.is_boxed() { env.busy.work(self.box_id()).offset_high } else { 0 };

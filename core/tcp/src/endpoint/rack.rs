@@ -35,7 +35,7 @@ pub(crate) struct Rack {
     pending: Option<(u32, Tick)>,
     /// Missing data below this are lost: overdue.
     lost: Option<u32>,
-    /// Segments were seen to arrive out of order: three held behind a gap mean no loss any more.
+    /// Segments were seen to arrive out of order: three held after a gap mean no loss any more.
     reordered: bool,
     /// By how much the reordering window is widened, and for how many repairs.
     wider: u8,
@@ -164,7 +164,7 @@ impl Endpoint {
         }
     }
 
-    /// Everything missing before this is lost: by what is held behind it, unless the path reorders, or by time.
+    /// Everything missing before this is lost: by what is held after it, unless the path reorders, or by time.
     pub(super) fn lost_before(&self, work: &Work) -> u32 {
         let una = self.snd_una;
         let by_count =

@@ -86,7 +86,7 @@ impl Reassembly {
         }
     }
 
-    /// Takes the first piece away if `next` lies in it or behind it: its bytes from `next` on.
+    /// Takes the first piece away if `next` lies in it or after it: its bytes from `next` on.
     pub(crate) fn take(&mut self, next: u32) -> Option<(Vec<u8>, usize)> {
         while self.pieces.first().is_some_and(|first| !after(first.from, next)) {
             let first = self.pieces.remove(0);

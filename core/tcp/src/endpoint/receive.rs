@@ -614,7 +614,7 @@ impl Endpoint {
         }
     }
 
-    /// How many bytes may come: the window less what a paused application has not taken.
+    /// Number of bytes that may come: the window less what a paused application has not taken.
     #[inline(always)]
     pub(super) fn receive_room(&self, env: &Env<'_>) -> u32 {
         let full = self.full_window(env);

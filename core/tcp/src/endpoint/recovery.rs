@@ -81,7 +81,7 @@ impl Scoreboard {
         to.wrapping_sub(from) - held
     }
 
-    /// The first bytes not held at or behind `from`, before `to`.
+    /// The first bytes not held at or after `from`, before `to`.
     pub(super) fn hole(&self, mut from: u32, to: u32) -> Option<(u32, u32)> {
         let first = self.ranges.partition_point(|range| !after(range.1, from));
         for range in &self.ranges[first..] {
@@ -105,7 +105,7 @@ impl Scoreboard {
     }
 
     /// Everything missing before this is lost (RFC 6675 section 4, IsLost): three ranges, or more than two segments'
-    /// bytes, are held behind it.
+    /// bytes, are held after it.
     pub(super) fn lost_before(&self, una: u32, mss: u32) -> u32 {
         let (mut count, mut bytes) = (0, 0);
         for range in self.ranges.iter().rev() {
@@ -128,7 +128,7 @@ pub(crate) struct Recovery {
     pub resent: u32,
     /// SND.UNA when it began.
     pub began: u32,
-    /// SND.NXT when what comes first was sent again: if something behind it is held, that was lost again.
+    /// SND.NXT when what comes first was sent again: if something after it is held, that was lost again.
     pub beyond: u32,
     /// Begun by a time-out: all that is missing is lost.
     pub timeout: bool,

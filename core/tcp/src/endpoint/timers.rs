@@ -1,5 +1,5 @@
 //! Deadlines and what happens at them: retransmission (RFC 6298), window probes, keep-alive, delayed acknowledgement,
-//! FIN-WAIT-2, TIME-WAIT; and the round-trip times behind them.
+//! FIN-WAIT-2, TIME-WAIT; and the round-trip times after them.
 
 use super::{Endpoint, Env, Events, State, bit};
 use crate::app::End;

@@ -107,7 +107,8 @@ impl Endpoint {
         }
     }
 
-    /// How many new bytes may be sent in one segment while `pipe` bytes are in the network; zero for the FIN alone.
+    /// Number of new bytes that may be sent in one segment while `pipe` bytes are in the network; zero for the FIN
+    /// alone.
     #[inline(always)]
     pub(super) fn new_data(&self, env: &Env<'_>, pipe: u32) -> Option<u32> {
         if !self.state.sends() {

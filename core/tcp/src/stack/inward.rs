@@ -68,7 +68,7 @@ impl Inward {
         })
     }
 
-    /// The transport protocol's header and what is behind it.
+    /// The transport protocol's header and what follows it.
     #[inline(always)]
     fn transport<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         &bytes[self.start as usize..self.end as usize]

@@ -23,7 +23,7 @@ const SEARCH_PAUSE: u32 = 1_500;
 pub(super) struct Strangers {
     /// Flows that were half-open when they came, the oldest first; some are not any more.
     half_open: VecDeque<HalfOpen>,
-    /// How many may be half-open.
+    /// Maximum number of half-open flows.
     half_open_max: usize,
     /// Length of the queue from which on it is searched for flows that are not half-open any more.
     half_open_search: usize,

@@ -53,7 +53,7 @@ pub(super) struct LongDatagram {
     sent: usize,
 }
 
-/// How far a flow came.
+/// Progress of a flow.
 enum Sent {
     /// It owes nothing any more, and is not in the queue.
     All,
@@ -294,7 +294,7 @@ fn write_segment<A: App>(
     true
 }
 
-/// A buffer for a frame with a segment or datagram of `len` bytes, behind what its tunnel takes.
+/// A buffer for a frame with a segment or datagram of `len` bytes, after what its tunnel takes.
 #[inline(always)]
 fn buffer<'s>(group: &Group, outer: &Outer, len: usize, sink: &'s mut impl Sink) -> Option<&'s mut [u8]> {
     let len = group.before + len;

@@ -74,7 +74,7 @@ impl Udp {
         u64::from(self.sent[1]) << 32 | u64::from(self.sent[0])
     }
 
-    /// Puts a datagram behind the others.
+    /// Puts a datagram after the others.
     pub(crate) fn push(&mut self, backlogs: &mut Backlogs, len: u16) {
         if self.backlog == NONE {
             let count = usize::from(self.count);

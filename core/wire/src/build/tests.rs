@@ -368,7 +368,7 @@ fn plain_crc32c(bytes: &[u8]) -> u32 {
     !crc
 }
 
-/// The pseudo-header as the RFCs draw it, and what is behind it.
+/// The pseudo-header as the RFCs draw it, and what follows it.
 fn pseudo(frame: &[u8], ip: (usize, &str), transport: usize, number: u8) -> Vec<u8> {
     let length = (frame.len() - transport) as u32;
     let (ip, family) = ip;

@@ -96,9 +96,9 @@ pub struct Found {
 }
 
 impl Pattern {
-    /// Looks closely at `room`, the bytes of a frame before its signature: `None` if the payload at its end is right after all,
-    /// as where a device added headers. Otherwise `wrong` gets each wrong byte's place behind the start of what is given, and its
-    /// number of wrong bits, if these mean something.
+    /// Looks closely at `room`, the bytes of a frame before its signature: `None` if the payload at its end is right
+    /// after all, as where a device added headers. Otherwise `wrong` gets each wrong byte's place after the start of
+    /// what is given, and its number of wrong bits, if these mean something.
     pub fn examine(
         &self,
         room: &[u8],
@@ -139,7 +139,7 @@ impl Pattern {
         found(damage)
     }
 
-    /// How long the filling at the end of `room` is.
+    /// Length of the padding at the end of `room`.
     fn length(&self, room: &[u8], key: Key, place: Place<'_>) -> usize {
         let Place { before, lengths, .. } = place;
         if let [only] = lengths {

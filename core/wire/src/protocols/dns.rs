@@ -60,7 +60,7 @@ pub static DNS_QUESTION: Protocol = Protocol {
 
 const ANSWER: Option<Part> = Some(Part { of: &["dns"], found: Found::ByCount { field: "answers", more: 0 } });
 const LENGTH: Option<Length> = Some(Length { field: "length", unit: 1, beyond: 12 });
-/// A pointer to the byte behind the DNS header.
+/// A pointer to the byte after the DNS header.
 const FIRST_QUESTION: u128 = 0xc00c;
 
 const NAME: Field =

@@ -1,6 +1,6 @@
 //! ERSPAN: mirrored frames over GRE. Source: draft-foschiano-erspan-03 sections 4.2 (type II) and 4.3 (type III).
 //!
-//! Goes behind `gre` with a `gre_sequence`.
+//! Goes after `gre` with a `gre_sequence`.
 
 use crate::catalogue::{Protocol, hex, in_order, number};
 

@@ -1,7 +1,7 @@
 //! Generic Routing Encapsulation and the fields it may have, with NVGRE's. Source: RFC 2784 section 2, RFC 2890 section 2,
 //! RFC 7637 section 3.2.
 //!
-//! Fields that are not always there are headers behind `gre`, in this order: `gre_checksum`, `gre_key` (or `nvgre`),
+//! Fields that are not always there are headers after `gre`, in this order: `gre_checksum`, `gre_key` (or `nvgre`),
 //! `gre_sequence`. Each sets its flag unless the author does.
 
 use super::LOCAL_EXPERIMENTAL;

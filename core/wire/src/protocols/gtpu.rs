@@ -20,7 +20,7 @@ pub static GTPU: Protocol = Protocol {
         number("sequence_flag", 1, "gtpu_options has a sequence number"),
         number("npdu_flag", 1, "gtpu_options has an N-PDU number"),
         number("type", 8, "255: a user's packet").default(255),
-        number("length", 16, "Bytes behind this header").auto(Auto::LengthBehindHeader),
+        number("length", 16, "Bytes after this header").auto(Auto::LengthBehindHeader),
         hex("teid", 32, "Tunnel endpoint identifier").default(1),
     ]),
     follows: &[("udp", 2152)],

@@ -19,7 +19,7 @@ pub static IPV6: Protocol = Protocol {
         number("dscp", 6, "Differentiated services code point"),
         number("ecn", 2, "Explicit congestion notification"),
         hex("flow_label", 20, "Names the flow the packet belongs to (RFC 6437)"),
-        number("payload_length", 16, "Bytes behind this header").auto(Auto::LengthBehindHeader),
+        number("payload_length", 16, "Bytes after this header").auto(Auto::LengthBehindHeader),
         number("next_header", 8, "Protocol of what follows")
             .auto(Auto::NextProtocol)
             .default(IP_EXPERIMENTAL),

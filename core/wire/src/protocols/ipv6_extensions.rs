@@ -57,7 +57,7 @@ pub static IPV6_ROUTER_ALERT: Protocol = Protocol {
     len: 4,
     fields: &in_order([
         number("type", 8, "5").default(5),
-        number("length", 8, "Bytes behind this field").default(2),
+        number("length", 8, "Bytes after this field").default(2),
         number("value", 16, "0 for MLD, 1 for RSVP"),
     ]),
     recognise: Some(("type", &[5])),
@@ -74,8 +74,8 @@ pub static IPV6_TUNNEL_LIMIT: Protocol = Protocol {
     len: 3,
     fields: &in_order([
         number("type", 8, "4").default(4),
-        number("length", 8, "Bytes behind this field").default(1),
-        number("limit", 8, "How often the packet may be put into another").default(4),
+        number("length", 8, "Bytes after this field").default(1),
+        number("limit", 8, "Number of further encapsulations allowed").default(4),
     ]),
     recognise: Some(("type", &[4])),
     real_length: OPTION_LENGTH,
@@ -89,7 +89,7 @@ pub static IPV6_PADN: Protocol = Protocol {
     title: "IPv6 option: padding",
     source: "RFC 8200 section 4.2",
     len: 2,
-    fields: &in_order([number("type", 8, "1").default(1), number("length", 8, "Bytes behind this field")]),
+    fields: &in_order([number("type", 8, "1").default(1), number("length", 8, "Bytes after this field")]),
     variable: Some(Variable {
         name: "data",
         at: 2,
@@ -111,7 +111,7 @@ pub static IPV6_OPTION: Protocol = Protocol {
     len: 2,
     fields: &in_order([
         hex("type", 8, "Type; 0x1e is for experiments (RFC 4727 section 3.3)").default(0x1e),
-        number("length", 8, "Bytes behind this field").default(4),
+        number("length", 8, "Bytes after this field").default(4),
     ]),
     variable: Some(Variable {
         name: "data",
@@ -181,7 +181,7 @@ pub static SRH_SEGMENT: Protocol = Protocol {
     ..Protocol::PLAIN
 };
 
-/// A TLV behind the segments.
+/// A TLV after the segments.
 pub static SRH_TLV: Protocol = Protocol {
     name: "srh_tlv",
     title: "TLV of an IPv6 segment routing header",
@@ -189,7 +189,7 @@ pub static SRH_TLV: Protocol = Protocol {
     len: 2,
     fields: &in_order([
         number("type", 8, "Type; 124 is for experiments (RFC 8754 section 8.2)").default(124),
-        number("length", 8, "Bytes behind this field").default(6),
+        number("length", 8, "Bytes after this field").default(6),
     ]),
     variable: Some(Variable {
         name: "data",

@@ -1,7 +1,7 @@
 //! Layer Two Tunnelling Protocol. Source: RFC 2661 section 3.1 (version 2), RFC 3931 section 4.1.1 (version 3).
 //!
 //! Version 2 as data messages without optional fields, over UDP; others are not read. Version 3 over IP, without cookie
-//! and sublayer: put them behind it as `bytes`.
+//! and sublayer: put them after it as `bytes`.
 
 use crate::catalogue::{Protocol, hex, in_order, number};
 

@@ -1,6 +1,7 @@
 //! Logical link control and the subnetwork access protocol. Source: IEEE 802.2 clause 3; IEEE 802 clause 9.4 for SNAP.
 //!
-//! In an IEEE 802.3 frame the two bytes behind the addresses, `ethernet.type` or `vlan.type`, hold how many bytes follow.
+//! In an IEEE 802.3 frame the two bytes after the addresses, `ethernet.type` or `vlan.type`, hold how many bytes
+//! follow.
 
 use super::LOCAL_EXPERIMENTAL;
 use crate::catalogue::{Auto, BY_LENGTH, Protocol, hex, in_order};

@@ -14,7 +14,7 @@ const fn tlv(value: u128, doc: &'static str) -> Field {
 }
 
 const fn length(bytes: u128) -> Field {
-    number("length", 9, "Bytes behind this field").default(bytes)
+    number("length", 9, "Bytes after this field").default(bytes)
 }
 
 const fn text(at: usize, name: &'static str, default: &'static [u8], doc: &'static str) -> Option<Variable> {

@@ -1,6 +1,6 @@
 //! MPLS labels and the control word of a pseudowire. Source: RFC 3032 section 2.1; RFC 4385 section 3.
 //!
-//! No field names what follows: behind the bottom of the stack IP is known by its first four bits, and a control word by
+//! No field names what follows: after the bottom of the stack IP is known by its first four bits, and a control word by
 //! four zeros (RFC 4928 section 2).
 
 use crate::catalogue::{Auto, Protocol, hex, in_order, number};

@@ -1,4 +1,4 @@
-//! Router solicitation and advertisement, and the options behind them. Source: RFC 4861 sections 4.1, 4.2 and 4.6.
+//! Router solicitation and advertisement, and the options after them. Source: RFC 4861 sections 4.1, 4.2 and 4.6.
 
 use crate::catalogue::{Auto, Field, Found, Length, Part, Protocol, hex, in_order, ipv6, mac, number};
 use crate::variable::{Variable, VariableKind};

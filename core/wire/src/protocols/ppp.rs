@@ -81,7 +81,7 @@ pub static PPPOE: Protocol = Protocol {
         number("type", 4, "1").default(1),
         hex("code", 8, "Zero: data"),
         hex("session", 16, "Names the session").default(1),
-        number("length", 16, "Bytes behind this header").auto(Auto::LengthBehindHeader),
+        number("length", 16, "Bytes after this header").auto(Auto::LengthBehindHeader),
     ]),
     follows: &[("ethernet", 0x8864)],
     ..Protocol::PLAIN

@@ -22,7 +22,7 @@ pub static TCP: Protocol = Protocol {
         number("window", 16, "Bytes the sender is ready to receive").default(65535),
         hex("checksum", 16, "Checksum from here to the packet's end, with pseudo-header")
             .auto(Auto::PseudoHeaderChecksum { zero_as_ones: false }),
-        number("urgent", 16, "Where urgent data ends, behind seq"),
+        number("urgent", 16, "End of urgent data, relative to seq"),
     ]),
     follows: &[("ipv4", 6), ("ipv6", 6)],
     real_length: Some(Length { field: "data_offset", unit: 4, beyond: 0 }),

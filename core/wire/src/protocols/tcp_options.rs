@@ -74,7 +74,7 @@ pub static TCP_SACK_PERMITTED: Protocol = Protocol {
 /// Selective acknowledgement; its blocks follow.
 pub static TCP_SACK: Protocol = Protocol {
     name: "tcp_sack",
-    title: "TCP option: selective acknowledgement, with blocks behind it",
+    title: "TCP option: selective acknowledgement, followed by blocks",
     source: "RFC 2018 section 3",
     len: 2,
     fields: &in_order([
@@ -95,7 +95,7 @@ pub static TCP_SACK_BLOCK: Protocol = Protocol {
     len: 8,
     fields: &in_order([
         number("left", 32, "Number of the first byte received").default(1),
-        number("right", 32, "Number behind the last byte received").default(2),
+        number("right", 32, "Number after the last byte received").default(2),
     ]),
     part: Some(Part { of: &["tcp_sack"], found: Found::ByKind }),
     ..Protocol::PLAIN

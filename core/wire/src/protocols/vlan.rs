@@ -1,7 +1,7 @@
 //! VLAN tag. Source: IEEE 802.1Q clause 9.6.
 //!
 //! The tag's first two bytes, its protocol identifier, are the type of the header before; the tag's own last two are
-//! the type of what follows. So a tag is laid out here from behind its identifier.
+//! the type of what follows. So a tag is laid out here from after its identifier.
 //!
 //! The first of several tags is a service tag with the identifier 0x88a8 (IEEE 802.1Q clause 9.5, once 802.1ad), all
 //! others have 0x8100. Set the type of the header before for anything else, such as two tags of 0x8100. Tags of 0x9100,

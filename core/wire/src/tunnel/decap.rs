@@ -276,7 +276,7 @@ impl<'f> Outer<'f> {
         Some(Self { bytes, ..self })
     }
 
-    /// The eight bytes behind a datagram's header.
+    /// The eight bytes after a datagram's header.
     fn shim(&self) -> Option<&'f [u8; 8]> {
         self.bytes.get(self.at + UDP..)?.first_chunk()
     }

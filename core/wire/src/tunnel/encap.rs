@@ -215,7 +215,7 @@ impl OuterHeaders {
         }
     }
 
-    /// Whether IP packets are behind them without Ethernet.
+    /// Whether IP packets are after them without Ethernet.
     pub fn is_bare(&self) -> bool {
         match self {
             Self::Tunnel(encap) => encap.tunnel.kind.is_bare(),

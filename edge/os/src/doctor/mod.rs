@@ -22,7 +22,7 @@ pub fn network_cards() -> Vec<Nic> {
     machine::network_cards()
 }
 
-/// How much a finding matters.
+/// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Status {
     /// Spoils measurements, or prevents them.
@@ -49,7 +49,7 @@ impl Status {
 pub struct Finding {
     /// Name of the check, one of [`CHECKS`].
     pub check: &'static str,
-    /// How much it matters.
+    /// Severity.
     pub status: Status,
     /// State of this machine.
     pub found: String,

@@ -12,7 +12,7 @@ use udpst::{Activation, Capacity, Interval, Keys, Sealed, Setup, modifier, refus
 
 /// Interval of repeating a request without a reply.
 const AGAIN: Duration = Duration::from_secs(1);
-/// How long a refusal of the kernel takes at most.
+/// Maximum time that a refusal by the kernel takes.
 const REFUSAL: Duration = Duration::from_millis(300);
 
 /// Parameters of a test.
@@ -26,7 +26,7 @@ pub struct Order {
     pub bind: Option<IpAddr>,
     /// Addresses of this family only: true for IPv6.
     pub v6: Option<bool>,
-    /// How the test is made.
+    /// Requested parameters of the test.
     pub asked: Activation,
     /// Datagrams above the usual MTU beyond 1 Gbit/s, if the server has them, too.
     pub jumbo: bool,

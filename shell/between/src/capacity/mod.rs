@@ -23,7 +23,7 @@ pub use server::{Event, ServerOptions, serve};
 
 /// A test, or what comes before it, is over when nothing comes for so long.
 const SILENCE: Nanos = Nanos::from_secs(3);
-/// How soon a thread that waits for its socket looks up.
+/// Interval at which a thread that waits for its socket wakes up.
 const LOOK_UP: Duration = Duration::from_millis(1);
 /// Socket buffer for load that is not yet received, or not yet sent.
 const ROOM: u32 = 8 << 20;
@@ -105,7 +105,7 @@ impl<'a> End<'a> {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// How many octets have come, if something has.
+    /// Number of octets received, if any.
     fn hear(&self, into: &mut [u8]) -> Result<Option<usize>, Wrong> {
         match rustix::net::recv(&self.socket, into, RecvFlags::DONTWAIT) {
             Ok((length, _)) => Ok(Some(length)),

@@ -13,7 +13,7 @@ const BULK: usize = 60_000;
 /// Longest sleep, within which a status may wait.
 const NAP: Nanos = Nanos::from_millis(5);
 
-/// How the rate is found.
+/// Rate control.
 pub(super) enum Steering {
     /// Here: this is the server.
     Own(Box<Search>),

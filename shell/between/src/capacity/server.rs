@@ -14,9 +14,9 @@ use udpst::{
     refusal,
 };
 
-/// How soon the server sees that it is to stop.
+/// Time within which the server sees that it is to stop.
 const NOW_AND_THEN: Duration = Duration::from_millis(50);
-/// How long it waits for its tests then.
+/// Time for which it then waits for its tests.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// Clocks of client and server may differ by so much, s, where keys are used.
 const CLOCKS: u32 = 5;

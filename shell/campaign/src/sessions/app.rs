@@ -11,10 +11,10 @@ use std::sync::Arc;
 /// Requests up to this are as long as they are: no head of HTTP is shorter.
 const HEAD_BYTES_LEAST: u64 = 100;
 
-/// How transactions of a session follow each other.
+/// Sequence of a session's transactions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pace {
-    /// How many before it closes; `None`: until it is closed.
+    /// Number of transactions before it closes; `None`: until it is closed.
     pub(super) transactions: Option<u32>,
     /// From a response to the next request.
     pub(super) think: Delay,

@@ -23,7 +23,7 @@ const FIRST_CLIENT_PORT: u16 = 1024;
 pub(super) struct Times {
     /// When the first session is opened.
     pub(super) start: Nanos,
-    /// How long the load grows.
+    /// Time in which the load grows.
     pub(super) ramp_up: Nanos,
     /// When the sustain phase begins: at a whole second, as samples do.
     pub(super) sustain: Nanos,

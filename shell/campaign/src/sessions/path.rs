@@ -20,7 +20,7 @@ use units::Nanos;
 
 /// Sessions, one at a time.
 const SESSIONS: u64 = 10;
-/// How long a message that does not come is waited for.
+/// Time to wait for a message that does not come.
 const PATIENCE: Nanos = Nanos::from_secs(1);
 /// Usual sizes of packets, bytes: of tunnels, of PPPoE, of networks with larger ones (RFC 1191 section 7).
 const USUAL: [u16; 12] = [576, 1280, 1400, 1440, 1460, 1472, 1480, 1492, 1500, 4352, 8166, 9000];

@@ -49,7 +49,7 @@ pub(crate) fn test_rate(modifier: Option<Modifier>, rate: Pps) -> Pps {
     Pps::from_micro(rate.micro() - taken(modifier, rate))
 }
 
-/// How many of the `frames` of a burst are test frames.
+/// Number of test frames among the `frames` of a burst.
 pub(crate) fn test_frames(modifier: Option<Modifier>, frames: u64) -> u64 {
     frames - taken_of_burst(modifier, frames)
 }
@@ -245,7 +245,7 @@ pub(super) fn hop_by_hop(shaped: &mut Plan, percent: u8, sizes: &Arc<Sizes>) -> 
     Ok(())
 }
 
-/// A stream with the hop-by-hop header after its header `at`. Variable fields behind it move along.
+/// A stream with the hop-by-hop header after its header `at`. Variable fields after it move along.
 fn with_header(stream: &StreamPlan, at: usize) -> StreamPlan {
     let mut packet = PacketSpec::clone(&stream.packet);
     let options = Header::new(&IPV6_PADN).with_bytes("data", &[0; 4]);

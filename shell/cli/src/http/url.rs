@@ -63,7 +63,7 @@ impl FromStr for Url {
         }
         let (host, port) = match authority.strip_prefix('[').map(|rest| rest.split_once(']')) {
             Some(Some((host, rest))) => (host, rest.strip_prefix(':').or(rest.is_empty().then_some(""))),
-            Some(None) => return Err("a ']' is missing behind the IPv6 address".to_owned()),
+            Some(None) => return Err("a ']' is missing after the IPv6 address".to_owned()),
             None => match authority.split_once(':') {
                 Some((host, port)) => (host, Some(port)),
                 None => (authority, Some("")),

@@ -81,7 +81,7 @@ impl ScriptArgs {
     }
 }
 
-/// How the child ended, as seen by its parent.
+/// End of the child, as seen by its parent.
 enum Ending {
     Itself(ExitStatus),
     /// It was killed, for this reason.

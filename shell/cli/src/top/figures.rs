@@ -188,7 +188,7 @@ pub(crate) fn latency(latency: &Latency) -> String {
     format!("latency   {}", percentiles.join("   "))
 }
 
-/// How busy each worker is.
+/// Load of each worker.
 pub(crate) fn workers(workers: &[WorkerLoad]) -> String {
     let shown = workers.iter().map(|worker| {
         let core = worker.core.map_or_else(String::new, |core| format!(" on core {core}"));

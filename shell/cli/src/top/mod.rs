@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-/// How long to wait for a key before reading updates.
+/// Time to wait for a key before reading updates.
 const KEY_TIMEOUT: Duration = Duration::from_millis(50);
 /// Maximum number of streams with --once.
 const STREAMS_MAX: usize = 50;

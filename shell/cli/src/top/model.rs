@@ -169,7 +169,7 @@ pub(crate) struct Model {
     pub(crate) live: Option<Live>,
     /// Packets per second sent and received by each port, the newest last.
     pub(crate) history: Vec<VecDeque<(f64, f64)>>,
-    /// How streams are sorted.
+    /// Order of streams.
     pub(crate) sort: Sort,
     /// Only streams whose name contains this are shown.
     pub(crate) filter: String,

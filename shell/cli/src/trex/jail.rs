@@ -44,7 +44,7 @@ const SYSTEM: &[&str] = &[
 ];
 /// A folder that is not there and cannot be made.
 const NOWHERE: &str = "/nonexistent";
-/// How names of captures end.
+/// Suffixes of captures.
 const CAPTURES: &[&str] = &[".pcap", ".pcapng", ".cap"];
 /// Captures of a profile.
 const CAPTURES_MAX: usize = 1_000;

@@ -13,7 +13,7 @@ use trex::astf::Profile;
 use trex::clients::{ClientsDoc, Groups};
 use trex::document::{Document, Named, SCHEMA};
 
-/// How long a profile's code may take.
+/// Time limit for a profile's code.
 const TIME_MAX: Duration = Duration::from_secs(60);
 /// Largest document.
 const BYTES_MAX: u64 = 256 << 20;

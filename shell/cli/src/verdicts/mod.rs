@@ -133,7 +133,7 @@ impl Suite {
     }
 }
 
-/// How a file shows suites.
+/// Writer of suites to a file.
 type Writer = fn(&[Suite], SystemTime, &mut dyn Write) -> std::io::Result<()>;
 
 /// Files of verdicts, drafted before traffic starts so that a bad path is reported first.

@@ -99,7 +99,7 @@ impl Figure {
         Self::Received
     }
 
-    /// How differences are counted.
+    /// Scale of differences.
     pub(crate) fn scale(&self) -> Scale {
         match self {
             Self::Loss => Scale::Absolute,

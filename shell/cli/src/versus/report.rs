@@ -128,7 +128,7 @@ fn measured_sides(labels: [&str; 2], figure: &Figure, compared: &Compared) -> St
     text
 }
 
-/// How many pairs were disturbed, what by, and what became of them.
+/// Number of pairs that were disturbed, by what, and what became of them.
 fn disturbed(compared: &Compared) -> String {
     let result = &compared.result;
     let Some(trouble) = result.trouble.as_ref().filter(|_| result.disturbed > 0) else {

@@ -20,7 +20,7 @@ use units::{FrameLen, Load, Nanos};
 
 /// Time between two snapshots of a trial, which are not used.
 const SNAPSHOTS: Nanos = Nanos::from_secs(1);
-/// How often a waiting tester checks whether to stop.
+/// Interval at which a waiting tester checks whether to stop.
 const TURN: Duration = Duration::from_millis(10);
 
 /// One of the two sides: what is sent, and to what.

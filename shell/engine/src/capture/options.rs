@@ -11,7 +11,7 @@ pub(crate) struct CaptureOptions {
     pub interface: String,
     /// The file. A file that is there is written over.
     pub path: PathBuf,
-    /// How much of the packets is kept.
+    /// Part of each packet that is kept.
     pub keep: Keep,
     /// Which packets, in libpcap's words; all without it.
     pub filter: Option<String>,
@@ -44,7 +44,7 @@ impl CaptureOptions {
     }
 }
 
-/// How much of the packets is kept.
+/// Part of each packet that is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Keep {
     /// All, in one file.
@@ -53,7 +53,7 @@ pub(crate) enum Keep {
     Rotate {
         /// Limit of a file.
         every: Every,
-        /// How many files are left at the end: the last ones. `None` is all of them.
+        /// Number of files that are left at the end: the last ones. `None` is all of them.
         files_max: Option<u32>,
     },
     /// The last packets, in memory, written at the end. Whichever limit is reached first counts.

@@ -1,4 +1,4 @@
-//! How a packet lies in a capture's ring.
+//! Layout of a packet in a capture's ring.
 
 use pcap::Direction;
 use units::Nanos;

@@ -265,7 +265,7 @@ impl Files {
         flushed.map_err(|source| Failure { path: open.path.clone(), source })
     }
 
-    /// Writes what was counted so far behind the packets and closes the file.
+    /// Writes what was counted so far after the packets and closes the file.
     fn close(&mut self) -> Result<(), Failure> {
         let counts = self.shared.counts();
         let Some(open) = &mut self.current else { return Ok(()) };

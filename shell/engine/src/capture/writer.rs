@@ -14,7 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use units::Nanos;
 
-/// How long packets wait for older ones from other workers before they are written.
+/// Time for which packets wait for older ones from other workers before they are written.
 const PASS: Duration = Duration::from_millis(1);
 
 /// The control side of a capture: a thread that takes packets out of the rings and writes them. Dropping it ends the

@@ -130,7 +130,7 @@ fn ranges<'a>(
 
 /// Routers of a link-state protocol behind a port.
 trait LinkState {
-    /// How many there are.
+    /// Number of them.
     fn len(&self) -> usize;
     /// A router's name and the address of its host.
     fn named(&self, router: usize) -> (&str, IpAddr);

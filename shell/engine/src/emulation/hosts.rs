@@ -33,12 +33,13 @@ use std::net::{IpAddr, Ipv4Addr};
 use units::Nanos;
 use wire::signature::Mark;
 
-/// How long the last messages may take: a report of leaving is repeated within a second.
+/// Time limit for the last messages: a report of leaving is repeated within a second.
 const FAREWELL: Nanos = Nanos::from_secs(2);
-/// How long OSPF and IS-IS routers may take: what they flush is acknowledged late, and they wait for that for three seconds.
+/// Time limit for OSPF and IS-IS routers: what they flush is acknowledged late, and they wait for that for three
+/// seconds.
 const ROUTERS_FAREWELL: Nanos = Nanos::from_millis(3_500);
 
-/// How long the frames of a port with a low limit may take that are left at the end of an exchange.
+/// Time limit for the frames of a port with a low limit that are left at the end of an exchange.
 const SLOWEST: Nanos = Nanos::from_secs(10);
 
 /// Phase before traffic, or after it.
@@ -52,7 +53,7 @@ enum Stage {
     End,
 }
 
-/// How far an exchange is.
+/// Progress of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Goal {
     Open,
@@ -679,12 +680,12 @@ impl Clients {
     }
 }
 
-/// How long the last messages of `count` clients or groups may take at `rate` in a second.
+/// Time limit for the last messages of `count` clients or groups at `rate` in a second.
 fn farewell(count: usize, rate: u32) -> Nanos {
     FAREWELL + Nanos::from_secs(count as u64 / u64::from(rate.max(1)))
 }
 
-/// The hardware address of the first client behind a port: made of the port's, with room for many more behind it.
+/// The hardware address of the first client behind a port: made of the port's, with room for many more after it.
 fn first_mac(port: Mac) -> Mac {
     let number = port.iter().fold(0, |n, byte| n << 8 | u64::from(*byte));
     let word = random::word(random::other_key(random::key(number)), 0).to_be_bytes();

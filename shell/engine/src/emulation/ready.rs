@@ -20,7 +20,7 @@ pub(super) struct Ready {
     look_at: Nanos,
     /// Whether traffic does not wait for neighbours: then neighbours that ever existed count.
     is_patient: bool,
-    /// How many hosts had their neighbours when traffic started.
+    /// Number of hosts that had their neighbours when traffic started.
     there: usize,
 }
 

@@ -11,9 +11,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How often a program is looked after.
+/// Interval at which a program is checked.
 const WATCH: Duration = Duration::from_millis(20);
-/// How long it has to end.
+/// Time for it to end.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Lines of a log in a message, and bytes that are read for them.
 const LINES: usize = 8;

@@ -1,4 +1,4 @@
-//! How each known daemon is started, configured and checked.
+//! Start, configuration and check of each known daemon.
 
 use profile::plan::{Daemon, ProtocolPlan, ProtocolProgram};
 use std::path::{Path, PathBuf};

@@ -89,7 +89,7 @@ pub(super) struct Collector<'a> {
     is_real: bool,
     measured: Vec<bool>,
     rate_changes: Vec<RateChange>,
-    /// How varying fields of added streams are written.
+    /// Execution of varying fields of added streams.
     pub(super) field_programs: Option<&'static str>,
     /// Neighbours that were followed, and how many more.
     pub(super) moves: (Vec<NeighbourMove>, u64),
@@ -230,7 +230,7 @@ impl<'a> Collector<'a> {
         self.total.phases.pass(now.since(self.epoch));
     }
 
-    /// How often workers must hand over for what is counted of sessions, the most of which at a time is the better known, and for
+    /// Interval at which workers must hand over session counts, whose maximum at a time is then better known, and
     /// samples, of which a worker keeps few.
     pub(super) fn gather_every(&self) -> Option<Nanos> {
         let has_sessions = !self.trial.plan.sessions.is_empty() && self.total.workers.len() > 1;

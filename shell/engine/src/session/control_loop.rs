@@ -23,7 +23,7 @@ use units::Nanos;
 const RATE_LEAD: Nanos = Nanos::from_millis(20);
 /// Time between informing workers of leaving streams and their departure: control itself may be late.
 const LEAVE_LEAD: Nanos = Nanos::from_millis(250);
-/// How long duplicates are waited for once everything has arrived.
+/// Time to wait for duplicates once everything has arrived.
 const SETTLE: Nanos = Nanos::from_millis(50);
 /// Longest time counts stay in a worker: bucket counts there have 32 bits.
 const GATHER_EVERY_MAX: Nanos = Nanos::from_secs(5);
@@ -51,14 +51,14 @@ pub(super) trait Workers {
     /// Collects what workers have counted.
     fn gather(&mut self, collector: &mut Collector<'_>);
 
-    /// How often to gather while late packets are waited for; `None` if their arrival ends nothing early.
+    /// Interval at which to gather while late packets are waited for; `None` if their arrival ends nothing early.
     fn gather_every_while_draining(&self, streams: usize) -> Option<Nanos>;
 
     /// Whether a worker has died.
     fn has_failed(&self) -> bool;
 }
 
-/// How far a trial is.
+/// Progress of a trial.
 struct Progress {
     next_snapshot: Nanos,
     snapshot_every: Nanos,

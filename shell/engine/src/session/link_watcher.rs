@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use units::Nanos;
 
-/// How long the watcher sleeps at most before it sees that the trial is over.
+/// Maximum time that the watcher sleeps before it sees that the trial is over.
 const PATIENCE: Duration = Duration::from_millis(20);
 
 /// A change of a port's link during a trial.

@@ -29,7 +29,7 @@ use units::Nanos;
 /// Time from one turn of control to the next.
 const CONTROL_TURN: Duration = Duration::from_millis(5);
 
-/// How to run a trial.
+/// Options to run a trial.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunOptions {
     /// Cores to work on, one worker each.
@@ -236,7 +236,7 @@ struct Up {
     priority: String,
 }
 
-/// How a worker's thread starts.
+/// Start of a worker's thread.
 struct Start {
     /// The worker's number.
     number: usize,
@@ -256,7 +256,7 @@ impl TrialObserver for Nobody {
     fn snapshot(&mut self, _: &View<'_>) {}
 }
 
-/// How a worker's thread ended.
+/// End of a worker's thread.
 struct WorkerEnd {
     last: LastReport,
     usage: Option<ThreadUsage>,

@@ -23,7 +23,7 @@ pub(super) struct Background {
     pub(super) captures: Captures,
     /// Of each port whether the kernel records its test packets, or why not; `None` of ports that have no such thing.
     pub(super) recording: Vec<Option<Result<(), String>>>,
-    /// How varying fields are written, if any vary.
+    /// Execution of varying fields, if any vary.
     pub(super) field_programs: Option<&'static str>,
     /// The ports that each worker sends from, and its share of them.
     pub(super) senders: Vec<Vec<(usize, Share)>>,
@@ -73,7 +73,7 @@ fn record(trial: &Trial<'_>, endpoints: &mut [Endpoints<'_>]) -> Vec<Option<Resu
     ports
 }
 
-/// How varying fields are written.
+/// Execution of varying fields.
 pub(super) fn how_written(jit: &Jit) -> &'static str {
     if jit.compiles() { "compiled" } else { "interpreted" }
 }

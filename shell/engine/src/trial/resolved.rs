@@ -58,7 +58,7 @@ impl TrialStream {
         self.measured || self.marked
     }
 
-    /// How long it was there in the first `span` of the trial.
+    /// Time for which it was there in the first `span` of the trial.
     pub(crate) fn time_in(&self, span: Nanos) -> Nanos {
         span.min(self.removed.unwrap_or(Nanos::MAX)).since(self.added)
     }
@@ -103,7 +103,7 @@ pub(crate) struct Trial<'p> {
     pub(crate) expected: Arc<[Expected]>,
     /// Bits that streams track, in the order of those that do.
     pub(crate) trackers: Arc<[Tracker]>,
-    /// How payloads are compared, if some are.
+    /// Comparison of payloads, if some are compared.
     pub(crate) integrity: Option<Arc<Integrity>>,
     /// Of each port.
     facts: Arc<[PortFacts]>,

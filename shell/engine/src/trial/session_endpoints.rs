@@ -20,7 +20,7 @@ use tcp::{GroupConfig, GroupId, OwnMacs, Stack, Transport, UdpOptions, Unfinishe
 use tls::Sides;
 use units::Nanos;
 
-/// How frames are spread over queues where what is sent on one comes to its partner.
+/// Spread of frames over queues where what is sent on one comes to its partner.
 const PAIRED: &str = "pair";
 /// Drivers of ports whose frames come from a kernel or a program, and that can not report which of them bypassed a
 /// card: Linux leaves checksums to one.

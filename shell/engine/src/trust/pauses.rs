@@ -40,7 +40,7 @@ pub(super) struct Disturbance {
     pub(super) remedy: &'static str,
 }
 
-/// How a worker was kept from its core.
+/// Worker that was kept from its core.
 struct Kept {
     worker: usize,
     time: WorkerTime,

@@ -90,7 +90,7 @@ pub(crate) enum HostEvent {
     Received { port: usize, at: Nanos, frame: Vec<u8> },
     /// A neighbour that is watched has, or may have, this hardware address.
     Claimed { port: usize, at: Nanos, claim: Claim },
-    /// How far the streams to a neighbour that has moved are.
+    /// Progress of the streams to a neighbour that has moved.
     Surveyed { number: u64, at: Nanos, survey: Survey },
 }
 

@@ -1,6 +1,6 @@
 //! Streams that end at a time: what they have not sent by then is given up.
 //!
-//! How many packets are due until then, the schedule knows; here ends what a port that was too slow has left of them.
+//! The schedule knows the number of packets due until then; here ends what a port that was too slow has left of them.
 //!
 //! Invariant: a stream that is held has its deadline moved by as long.
 

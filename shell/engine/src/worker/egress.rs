@@ -5,7 +5,7 @@ use profile::plan::{EgressBits, StreamPlan};
 /// Where a stream's tracked bits are, and which rows its values have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Tracker {
-    /// Row of value 0; the others follow, and behind them comes that of frames which are too short.
+    /// Row of value 0; the others follow, and after them comes that of frames which are too short.
     first: u32,
     /// Bits of all fields together.
     width: u16,

@@ -23,7 +23,7 @@ const TRIES: usize = 64;
 const MOVED_AT_ONCE: u32 = 4_096;
 /// Flows seen to in one turn when the run ends.
 const END_AT_ONCE: usize = 64;
-/// How long datagrams of clients that are through may be under way.
+/// Maximum time in flight of datagrams of clients that are done.
 const UNDER_WAY: Nanos = Nanos::from_millis(100);
 
 /// The clients of one entry.
@@ -135,7 +135,7 @@ impl Crowd {
     pub(crate) const NONE: Self = Self { is_behind: false, holds_timers: false };
 }
 
-/// How far the sessions of a port are.
+/// Progress of the sessions of a port.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Before its end, or with clients that are not through.

@@ -13,7 +13,7 @@ use wire::integrity::{Damage, Pattern, Place, Source};
 use wire::signature::{self, LEN, Mark, Signature};
 use wire::{BuildError, Packet, PacketSpec};
 
-/// Where the filling of a packet begins: behind headers and given payload.
+/// Where the filling of a packet begins: after headers and given payload.
 fn filling_from(spec: &PacketSpec, packet: &Packet) -> usize {
     packet.payload + spec.payload.len()
 }
@@ -42,7 +42,7 @@ impl Filler {
     }
 }
 
-/// How a stream's payloads are compared.
+/// Comparison of a stream's payloads.
 #[derive(Debug)]
 struct Compared {
     row: usize,
@@ -98,7 +98,7 @@ pub(crate) enum Recovered {
     Untimed(u32),
 }
 
-/// How payloads of a trial's streams are compared.
+/// Comparison of payloads of a trial's streams.
 #[derive(Debug)]
 pub(crate) struct Integrity {
     pattern: Arc<Pattern>,

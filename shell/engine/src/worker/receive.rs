@@ -33,7 +33,7 @@ pub(crate) struct Receiver<'a> {
     marked: Vec<(u32, u16)>,
     /// Bits that streams track.
     trackers: Arc<[Tracker]>,
-    /// How payloads of streams are compared, if some are.
+    /// Comparison of payloads of streams, if some are compared.
     integrity: Option<Arc<Integrity>>,
     /// Whether the last burst was full.
     full: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Receiver<'a> {
 
 /// Claims kept for control at most.
 const CLAIMS_MAX: usize = 64;
-/// How far ahead frames are loaded into the cache.
+/// Number of frames that are prefetched into the cache.
 const AHEAD: usize = 6;
 
 impl<'a> Receiver<'a> {

@@ -5,8 +5,8 @@
 //! compared again and again.
 //!
 //! At high rates a few records share an instant, because reading the clock takes the kernel's program longer than all the rest.
-//! They came between two instants that are known: what is read before and behind them, and when the worker looked. How far apart
-//! these are is part of the clock's error.
+//! They came between two known instants: those read before and after them, and when the worker looked. The distance of
+//! these is part of the clock's error.
 
 use super::arrivals::{ANY_PORT, Expected, FCS_BYTES, arrival_of};
 use super::counting::Counting;
@@ -22,7 +22,7 @@ const TAKEN: usize = 256;
 const LOOK_EVERY: Nanos = Nanos::from_micros(20);
 /// Time between two packets of those that share an instant, at most: more of them share none.
 const SPACING_MAX_NS: u64 = 500;
-/// How long a comparison of the clocks is good: a time daemon steers by 500 ppm at most, 50 ns in this time.
+/// Time for which a comparison of the clocks is good: a time daemon steers by 500 ppm at most, 50 ns in this time.
 const COMPARE_EVERY: Nanos = Nanos::from_micros(100);
 /// Readings from which the tightest is taken, and a window that needs no other.
 const READINGS: usize = 8;
@@ -131,7 +131,7 @@ struct SharedInstants {
     last: Nanos,
     /// When there was nothing more to take.
     looked: Nanos,
-    /// How far wrong an instant may be for being shared, ns.
+    /// Maximum error of an instant for being shared, ns.
     error_ns: u64,
 }
 
@@ -175,9 +175,9 @@ impl SharedInstants {
 /// CLOCK_MONOTONIC and the workers' clock.
 #[derive(Debug, Default)]
 struct Clocks {
-    /// How far the workers' is ahead, ns.
+    /// Lead of the workers' clock, ns.
     ahead: i64,
-    /// How far wrong that may have been since the comparison before, ns.
+    /// Maximum error of it since the previous comparison, ns.
     error_ns: u64,
     /// When they were compared; zero: never.
     compared: Nanos,

@@ -7,15 +7,15 @@
 
 use units::Nanos;
 
-/// How much earlier than needed a worker wakes: about what the kernel takes to wake it.
+/// Time by which a worker wakes earlier than needed: about what the kernel takes to wake it.
 const EARLY: Nanos = Nanos::from_micros(50);
 /// Shorter sleeps are not worth it.
 const SHORTEST: Nanos = Nanos::from_micros(150);
 /// Longest sleep: packets whose fragments never came are given up meanwhile, and schedules that are too late.
 const LONGEST: Nanos = Nanos::from_millis(10);
-/// How long what was sent is awaited without a sleep.
+/// Time for which sent packets are awaited without a sleep.
 const AWAITED: Nanos = Nanos::from_millis(2);
-/// How long a worker stays awake that has just had something to do.
+/// Time for which a worker stays awake that has just had something to do.
 const LULL: Nanos = Nanos::from_micros(20);
 /// Vain waits in a row after which what is sent is not awaited any more, until something arrives.
 const VAIN_MAX: u32 = 8;

@@ -140,7 +140,7 @@ impl Varied {
         }
     }
 
-    /// The frame behind the last of those from `at` on that are of the same kind.
+    /// The frame after the last of those from `at` on that are of the same kind.
     #[inline(always)]
     fn until(&self, kind: usize, number: u64, at: usize, end: usize) -> usize {
         if self.templates.len() == 1 {

@@ -7,7 +7,7 @@
 //!
 //! Not here: what pauses mean for figures (`trust`), and what becomes of touched packets (`measure`).
 //!
-//! Invariant: no clock is read for it but the one that is read anyway, except behind a long turn.
+//! Invariant: no clock is read for it but the one that is read anyway, except after a long turn.
 
 use crate::counts::interval::PAUSE_NS;
 use std::sync::Arc;
@@ -20,10 +20,10 @@ pub(crate) const GAP_MIN: Nanos = Nanos::from_micros(50);
 const OVERSLEPT_MIN: Nanos = Nanos::from_micros(200);
 /// Time after which another worker that was not seen counts as kept from its core. Its turn may be long.
 const ABSENT_MIN: Nanos = Nanos::from_micros(200);
-/// How often a worker shows that it is there, and looks at the others.
+/// Interval at which a worker shows that it is alive, and checks the others.
 const SHOW_EVERY: Nanos = Nanos::from_micros(20);
-/// How often packets must come back after a pause, each sent after the one before came back, until the device counts as
-/// recovered from the burst: its queue shrinks each time by its load.
+/// Number of packets that must come back after a pause, each sent after the previous one came back, until the device
+/// counts as recovered from the burst: its queue shrinks each time by its load.
 const ROUNDS: u8 = 3;
 /// Longest time to wait for them, as a multiple of the pause.
 const ROUNDS_TIME_MAX: u64 = 1;

@@ -432,7 +432,7 @@ fn device_pairs(node: &Node<'_>, ports: &Ports) -> Vec<Pair> {
     pairs
 }
 
-/// The flow's payload: bytes into the packet, or elements behind its headers that fill frames of any length.
+/// The flow's payload: bytes into the packet, or elements after its headers that fill frames of any length.
 fn payload(flow: &Node<'_>, packet: &mut Packet, sizes: &Sizes, extra: usize) -> Vec<PacketElement> {
     let node = flow.child("payload");
     let choice = node.choice();

@@ -51,7 +51,7 @@ pub struct Translation {
     pub events: EventsPlan,
     /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// How often flows were sent anew.
+    /// Number of times that flows were sent anew.
     repeats: u32,
 }
 
@@ -165,7 +165,7 @@ struct Router<D> {
 /// LSPs or LSAs that are kept, of a router (at a level) and of all routers of a port.
 const KEPT: (u32, u32) = (10_000, 100_000);
 
-/// How many of them each of these routers keeps, if there are routers.
+/// Number of those that each of these routers keeps, if there are routers.
 fn kept<D>(routers: &[Router<D>]) -> Option<u32> {
     let share = KEPT.0.min(KEPT.1.checked_div(routers.len() as u32)?);
     Some(if routers.iter().any(|router| router.plan.learns) { share } else { 0 })
@@ -194,7 +194,7 @@ pub struct LagPlan {
     pub name: String,
     /// Its path in the configuration.
     pub path: String,
-    /// How many of its ports have to be in it for it to be up.
+    /// Minimum number of its ports that are in it for it to be up.
     pub min_links: u64,
     /// Whether its ports speak LACP. Those of a static lag are in it while their links are up.
     pub speaks_lacp: bool,

@@ -1,4 +1,4 @@
-//! How long a flow's frames are, how fast they are sent, and for how long.
+//! Length of a flow's frames, their rate, and their duration.
 
 use crate::node::Node;
 use profile::document::{
@@ -208,7 +208,7 @@ pub(super) fn nanos(ns: f64) -> Nanos {
     Nanos(ns.round() as u64)
 }
 
-/// How long a flow is sent.
+/// Duration of a flow.
 #[derive(Default)]
 pub(super) struct Duration {
     /// Count of packets of all its streams together in the profile.
@@ -219,9 +219,9 @@ pub(super) struct Duration {
     pub(super) ends_at_s: Option<f64>,
     /// Nanoseconds before the first.
     pub(super) delay_ns: f64,
-    /// How long its streams send.
+    /// Sending time of its streams.
     pub(super) time: Option<Nanos>,
-    /// How its sending times are arranged.
+    /// Pattern of its sending times.
     pub(super) pattern: PatternDoc,
 }
 

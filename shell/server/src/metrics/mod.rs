@@ -24,7 +24,7 @@ use samples::Samples;
 use serde::Deserialize;
 use std::time::{Duration, SystemTime};
 
-/// How long an ended run is still exported: longer than usual scrape intervals.
+/// Time for which an ended run is still exported: longer than usual scrape intervals.
 const RETENTION: Duration = Duration::from_secs(300);
 /// Streams of a run with their own series, unless the query sets another limit.
 const STREAMS: usize = 1_000;

@@ -50,7 +50,7 @@ const PIECE: usize = 1 << 20;
 /// Before the names of methods.
 const SERVICE: &str = "/otg.Openapi/";
 
-/// How a method's messages are called: request and the field in it, response and the field in it.
+/// Names of a method's messages: request and the field in it, response and the field in it.
 struct Words {
     method: Method,
     request: Option<(&'static str, &'static str)>,

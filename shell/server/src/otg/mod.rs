@@ -84,7 +84,7 @@ struct OtgSession {
     lease: Option<String>,
     /// Requested transmit state of each flow.
     asked: Vec<Transmit>,
-    /// How long each flow was let send.
+    /// Time for which each flow was allowed to send.
     clocks: Vec<FlowClock>,
     /// The newest run that sends or has sent.
     traffic: Option<Arc<RunJob>>,
@@ -105,7 +105,7 @@ struct OtgSession {
     captures: Vec<Captured>,
 }
 
-/// How long a flow was let send: a flow that is limited by time has ended when that is over.
+/// Time for which a flow was allowed to send: a flow that is limited by time has ended when that is over.
 #[derive(Debug, Clone, Copy, Default)]
 struct FlowClock {
     /// Time used before it was last resumed, s.

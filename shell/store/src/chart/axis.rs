@@ -2,7 +2,7 @@
 
 use super::{TEXT, width};
 
-/// How values are spread over an axis.
+/// Spread of values over an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Scale {
     /// Evenly, from zero.

@@ -9,7 +9,7 @@ use units::whole as count;
 /// Sentences that are not folded.
 const SENTENCES_MAX: usize = 4;
 
-/// How good the news is.
+/// Tone of a message: good or bad news.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Mood {
     Good,

@@ -233,7 +233,7 @@ pub(super) fn tiles(loaded: &Loaded) -> Option<Markup> {
     })
 }
 
-/// How far the figure at a path of any stream or entry can be trusted, if it does not hold.
+/// Confidence in the figure at a path of any stream or entry, if it does not hold.
 fn doubt<'a>(
     document: &ResultDocument,
     mut names: impl Iterator<Item = &'a String>,

@@ -359,7 +359,7 @@ fn stream_table(rows: &[(&String, &StreamResult)]) -> Option<Markup> {
     )
 }
 
-/// How evenly packets left.
+/// Evenness of departures.
 fn departures(rows: &[(&String, &StreamResult)], ports: &[(&String, &PortResult)]) -> Option<Markup> {
     let of_streams =
         rows.iter().filter_map(|(name, s)| Some((format!("stream {name}"), s.pacing_ns.as_ref()?)));
@@ -385,7 +385,7 @@ fn departures(rows: &[(&String, &StreamResult)], ports: &[(&String, &PortResult)
     )
 }
 
-/// How evenly packets arrived: time between arrivals, and how the delay varied from packet to packet.
+/// Evenness of arrivals: time between arrivals, and variation of the delay from packet to packet.
 fn arrivals(rows: &[(&String, &StreamResult)]) -> Option<Markup> {
     type Row<'a> = (&'a String, &'a StreamResult);
     let spread = |of: fn(&SpreadResult) -> f64| {
@@ -516,7 +516,7 @@ pub(super) fn trials(loaded: &Loaded) -> Option<Markup> {
     })
 }
 
-/// How evenly packets left and arrived in each trial.
+/// Evenness of departures and arrivals in each trial.
 fn variation_by_trial(rows: &[TrialRow]) -> Option<Markup> {
     let measured =
         |t: &&TrialRow| t.figures.latency_stddev_ns.is_some() || t.figures.gap_error_p99_ns.is_some();

@@ -128,7 +128,7 @@ fn with_hosts(ports: Node, hosts: [Vec<Node>; 2]) -> Node {
 
 /// TRex's ports of clients.
 pub(crate) const CLIENT_PORTS: &str = "1024..64000";
-/// How long sessions that are open at the end are waited for, at most.
+/// Maximum time to wait for sessions that are open at the end.
 const WAIT_S: f64 = 60.0;
 
 struct Maker<'a> {
@@ -308,7 +308,7 @@ fn longest_datagram(program: &super::Program) -> Result<Option<Node>, String> {
     match program.udp_mtu {
         None => Ok(None),
         Some(mtu) if mtu > HEADERS => Ok(Some(Node::text(format!("{}B", mtu - HEADERS)))),
-        Some(mtu) => Err(format!("udp_mtu {mtu} leaves no room behind {HEADERS} bytes of headers")),
+        Some(mtu) => Err(format!("udp_mtu {mtu} leaves no room after {HEADERS} bytes of headers")),
     }
 }
 

@@ -30,7 +30,7 @@ enum Part {
     Loop { times: Times, body: Vec<Part> },
 }
 
-/// How often.
+/// Number of times.
 #[derive(Clone, Copy)]
 enum Times {
     Endless,
@@ -354,7 +354,7 @@ fn target(commands: &[Command], from: usize) -> Option<usize> {
     from.checked_sub(usize::try_from(back.unsigned_abs()).ok()?)
 }
 
-/// How long to wait.
+/// Time to wait.
 pub(super) fn delay(command: &Command) -> Node {
     let time = |usec: f64| crate::convert::time(usec.clamp(0.0, 1e12) * 1e3);
     match (command.usec, command.min_usec, command.max_usec) {

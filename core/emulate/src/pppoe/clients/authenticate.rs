@@ -1,4 +1,4 @@
-//! How clients prove who they are: PAP (RFC 1334), CHAP (RFC 1994), MS-CHAP version 2 (RFC 2759).
+//! Authentication of clients: PAP (RFC 1334), CHAP (RFC 1994), MS-CHAP version 2 (RFC 2759).
 
 use super::PppoeClients;
 use crate::pppoe::client::{Exchange, PppoeFailure, PppoeMethod, State};

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 /// Most steps, jumps and variables included, that are gone through.
 const STEPS_MAX: usize = 1 << 18;
-/// The longest part that is looked for behind itself, steps.
+/// The longest part that is searched for after itself, steps.
 const PERIOD_MAX: usize = 256;
 
 /// A step as written.
@@ -48,12 +48,12 @@ impl Condition {
     }
 }
 
-/// Whether nothing may come behind it, since the program ends with it.
+/// Whether nothing may come after it, since the program ends with it.
 pub(super) fn is_last(op: &Op) -> bool {
     matches!(op, Op::Stream | Op::Close | Op::Reset)
 }
 
-/// Whether nothing comes behind it.
+/// Whether nothing comes after it.
 pub(super) fn never_ends(op: &Op) -> bool {
     is_last(op) || matches!(op, Op::Repeat { times: None, .. })
 }
@@ -142,12 +142,12 @@ pub(super) fn follow(steps: &[(String, Step)]) -> Result<Vec<Op>, (usize, String
 /// Where a jump leads, and the variables by name.
 type Place<'a> = (usize, Vec<(&'a str, i64)>);
 
-/// How far the program was gone through.
+/// Progress through the program.
 struct Way<'a> {
     variables: HashMap<&'a str, i64>,
     /// Places of the operations, in the order in which they come.
     trace: Vec<u32>,
-    /// How many there were when a jump led back to a place with these variables.
+    /// Number of them when a jump led back to a place with these variables.
     seen: HashMap<Place<'a>, usize>,
 }
 

@@ -106,7 +106,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// How fast sessions are opened, in `span` of time.
+    /// Rate at which sessions are opened, in `span` of time.
     fn open(&mut self, path: &str, doc: &SessionDoc, span: Nanos) -> OpenRate {
         let open_path = format!("{path}.open");
         if self.reading.is_broken(&open_path) {

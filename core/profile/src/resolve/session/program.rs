@@ -233,7 +233,7 @@ impl Resolver<'_> {
     }
 }
 
-/// Why packets belong to no conversation, in a clause behind a sentence.
+/// Why packets belong to no conversation, in a clause after a sentence.
 fn of_none(other: &OtherPackets) -> String {
     let mut reasons: Vec<String> = other
         .unreadable

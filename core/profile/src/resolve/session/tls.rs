@@ -15,7 +15,7 @@ use session::plan::{
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// How files of certificates and keys begin.
+/// Beginnings of files of certificates and keys.
 const PEM: &[u8] = b"-----BEGIN ";
 /// Default number of tickets to each client.
 const TICKETS: u8 = 2;

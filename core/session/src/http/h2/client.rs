@@ -64,7 +64,7 @@ pub(crate) struct Client {
 #[derive(Debug)]
 struct Ready {
     method: Method,
-    /// `:method`, and what comes behind `:scheme`.
+    /// `:method`, and what comes after `:scheme`.
     method_field: Field,
     items: Items,
     body: Size,

@@ -193,7 +193,7 @@ impl<T> Connection<T> {
         Some(id)
     }
 
-    /// Sends frames on a stream, and behind them a body. `whole`: nothing follows.
+    /// Sends frames on a stream, and after them a body. `whole`: nothing follows.
     pub(super) fn send(&mut self, id: u64, block: &[u8], body: Body, whole: bool) {
         let Some(stream) = self.streams.get_mut(&id) else { return };
         http3::headers(block, &mut stream.head);

@@ -16,7 +16,7 @@ use http3::{Code, Fault, Role};
 use std::sync::Arc;
 use units::Nanos;
 
-/// How long a client has to close a connection whose server looks at no more requests.
+/// Time for a client to close a connection whose server reads no more requests.
 const PARTING: Nanos = Nanos::from_secs(1);
 
 /// Additional state of a server's connection.

@@ -139,7 +139,7 @@ fn a_paused_application_closes_the_window() {
     assert_eq!((link.hosts[1].told.received, link.hosts[1].counts.zero_windows_sent), (5_000, 1));
 }
 
-/// RFC 6675: the first segment is lost; three ranges, or two segments behind it, are reported; it alone is sent again.
+/// RFC 6675: the first segment is lost; three ranges, or two segments after it, are reported; it alone is sent again.
 #[test]
 fn sack_repairs_a_loss_without_a_time_out() {
     let wire = Wire { drops: [vec![1], vec![]], ..Wire::default() };

@@ -1187,7 +1187,7 @@ mod closing {
         assert_eq!(lone.host.end, Some(End::Closed));
     }
 
-    /// Data behind a FIN are nothing.
+    /// Data after a FIN are nothing.
     #[test]
     fn nothing_comes_behind_a_fin() {
         let mut lone = Lone::server(defaults());

@@ -116,7 +116,7 @@ fn a_probe_that_repaired_a_loss_slows_down() {
     }
 }
 
-/// Section 6.2 step 3: once segments have overtaken each other, three behind a gap mean no loss; time does.
+/// Section 6.2 step 3: once segments have overtaken each other, three after a gap mean no loss; time does.
 #[test]
 fn a_path_that_reorders_is_given_time() {
     let (mut lone, at) = sent(plain(), 10);
@@ -289,8 +289,8 @@ fn a_repair_for_nothing_is_undone() {
     }
 }
 
-/// A segment that was overtaken for many round trips: the report comes when much behind the repair is acknowledged, and counts;
-/// after a time-out it counts no more.
+/// A segment that was overtaken for many round trips: the report comes when much after the repair is acknowledged, and
+/// counts; after a time-out it counts no more.
 #[test]
 fn a_late_report_undoes_a_repair() {
     for (late_ms, undone) in [(20, 1), (2_000, 0)] {
