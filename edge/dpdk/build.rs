@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, exit};
 
-/// Folders that hold DPDK installations, beside the one of pkg-config.
+/// Folders that hold DPDK installations, in addition to the one of pkg-config.
 const ROOTS: &str = "EAGRE_DPDK_ROOTS";
 
 /// Variables that affect pkg-config.

@@ -361,7 +361,7 @@ fn as_path(path: &[u32], rest: &[PathSegment], four_byte_as: bool) -> Vec<u8> {
     out
 }
 
-/// Bytes that attributes may have at most, so that a message has room for prefixes beside them.
+/// Bytes that attributes may have at most, so that a message has room for prefixes as well.
 pub(crate) const ATTRIBUTES_MAX: usize = MESSAGE_MAX - HEADER - 4 - 64;
 
 impl Attributes {

@@ -113,7 +113,7 @@ struct Line {
     wire: u32,
     is_ours: bool,
     session: Option<Session>,
-    /// When it is given up: it is closing.
+    /// Time at which it is abandoned: it is closing.
     end_at: Option<Nanos>,
     /// Why it ends; `None` if another one stays or all ends.
     failure: Option<Failure>,
@@ -666,7 +666,7 @@ impl Speaker {
         self.tell(now, number, at);
     }
 
-    /// Lets a session send as much as the peer accepts.
+    /// Makes a session send as much as the peer accepts.
     fn tell(&mut self, now: Nanos, number: usize, at: usize) {
         let Peer { config, lines, counts, .. } = &mut self.peers[number];
         let line = &mut lines[at];

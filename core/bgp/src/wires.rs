@@ -64,7 +64,7 @@ impl Wires {
         &mut self.all[number as usize]
     }
 
-    /// Lets a connection be seen to.
+    /// Makes a connection due for processing.
     pub(crate) fn touch(&mut self, number: u32) {
         let wire = &mut self.all[number as usize];
         if !std::mem::replace(&mut wire.is_touched, true) {

@@ -20,7 +20,7 @@ struct Link {
     copies_percent: u64,
     delay: Nanos,
     jitter: Nanos,
-    /// Delay of each connection's frames in each direction beside that, at most.
+    /// Delay of each connection's frames in each direction in addition to that, at most.
     spread: Nanos,
 }
 
@@ -133,7 +133,7 @@ impl World {
         }
     }
 
-    /// Lets time pass until `until`, or `is_done`; returns whether it is.
+    /// Runs until `until`, or until `is_done`; returns whether it is.
     fn run(&mut self, until: Nanos, mut is_done: impl FnMut(&mut [Speaker; 2]) -> bool) -> bool {
         loop {
             (0..2).for_each(|side| self.transmit(side));

@@ -1,5 +1,5 @@
-//! IP fragments: put together, and cut. RFC 791 section 3.2 and RFC 815 (IPv4), RFC 8200 section 4.5 (IPv6), RFC 5722 (no
-//! overlapping fragments).
+//! IP fragments: reassembly and fragmentation. RFC 791 section 3.2 and RFC 815 (IPv4), RFC 8200 section 4.5 (IPv6), RFC
+//! 5722 (no overlapping fragments).
 //!
 //! Sans-IO: whole Ethernet frames in and out, time as an argument. Nothing here decides which host a packet is for: the
 //! caller has checked its [`Fragment::to`].
@@ -7,7 +7,7 @@
 //! Invariants:
 //! - What waits for its other fragments is bounded in number, memory and time for any input; evicted packets are
 //!   counted.
-//! - A packet is put together from fragments that do not overlap, or not at all.
+//! - A packet is reassembled from fragments that do not overlap, or not at all.
 
 #![forbid(unsafe_code)]
 

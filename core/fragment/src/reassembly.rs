@@ -5,7 +5,7 @@ use crate::{Fragment, IPV6, put, put_header_sum};
 use std::collections::BTreeMap;
 use units::Nanos;
 
-/// Bytes a fragment takes beside its own.
+/// Overhead of a fragment, bytes.
 const BESIDE: usize = 64;
 
 /// Limits of what may wait for its other fragments.
@@ -31,13 +31,13 @@ impl Default for Limits {
 pub struct FragmentCounts {
     /// Fragments taken in.
     pub received: u64,
-    /// Packets put together.
+    /// Packets reassembled.
     pub reassembled: u64,
-    /// Packets given up because fragments were missing when their time was over.
+    /// Packets discarded because fragments were missing when their time was over.
     pub timed_out: u64,
-    /// Packets given up to make room for newer ones.
+    /// Packets discarded to make room for newer ones.
     pub gave_way: u64,
-    /// Packets given up because fragments overlapped (RFC 5722).
+    /// Packets discarded because fragments overlapped (RFC 5722).
     pub overlapped: u64,
     /// Fragments with an impossible length.
     pub malformed: u64,
@@ -243,7 +243,7 @@ impl Reassembler {
         self.serial += 1;
     }
 
-    /// Lets the oldest give way until the limits are kept with `more` packets.
+    /// Drops the oldest until the limits are kept with `more` packets.
     fn make_room(&mut self, more: usize) {
         while !self.ages.is_empty()
             && (self.packets.len() + more > self.limits.packets || self.bytes > self.limits.bytes)
@@ -252,7 +252,7 @@ impl Reassembler {
         }
     }
 
-    /// Drops the oldest packet; whether it was not given up before.
+    /// Drops the oldest packet; whether it was not discarded before.
     fn drop_oldest(&mut self) -> bool {
         let Some((_, (_, key))) = self.ages.pop_first() else { return false };
         let Some(packet) = self.packets.remove(&key) else { return false };

@@ -950,7 +950,7 @@ impl<T: Default> Connection<T> {
         Some(stream.data)
     }
 
-    /// Forgets the streams above `last`, which the peer has not looked at; returns what was kept for them, in order.
+    /// Forgets the streams above `last`, which the peer has not processed; returns what was kept for them, in order.
     pub fn forget_above(&mut self, last: u32) -> Vec<T> {
         let mut above: Vec<u32> = self.streams.iter().map(|(id, _)| id).filter(|id| *id > last).collect();
         above.sort_unstable();

@@ -17,7 +17,7 @@ impl Code {
     pub const STREAM_CLOSED: Self = Self(5);
     /// A frame has the wrong length.
     pub const FRAME_SIZE_ERROR: Self = Self(6);
-    /// A request that was not looked at: it may be sent again.
+    /// A request that was not processed: it may be sent again.
     pub const REFUSED_STREAM: Self = Self(7);
     /// A request that is not needed any more.
     pub const CANCEL: Self = Self(8);

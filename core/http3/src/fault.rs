@@ -27,7 +27,7 @@ impl Code {
     pub const SETTINGS_ERROR: Self = Self(0x109);
     /// The control stream does not begin with SETTINGS.
     pub const MISSING_SETTINGS: Self = Self(0x10a);
-    /// A request that was not looked at: it may be sent again.
+    /// A request that was not processed: it may be sent again.
     pub const REQUEST_REJECTED: Self = Self(0x10b);
     /// A request that is not needed any more.
     pub const REQUEST_CANCELLED: Self = Self(0x10c);

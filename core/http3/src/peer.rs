@@ -348,7 +348,7 @@ pub fn opening() -> Vec<u8> {
     out
 }
 
-/// Writes GOAWAY on the control stream: no request from `id` on is looked at.
+/// Writes GOAWAY on the control stream: no request from `id` on is processed.
 pub fn goaway(id: u64, out: &mut Vec<u8>) {
     let mut payload = Vec::new();
     varint::write(id, &mut payload);

@@ -1,4 +1,4 @@
-//! The report: the names and units of iperf3's `-J`, and beside them what limited the test.
+//! The report: the names and units of iperf3's `-J`, and in addition what limited the test.
 
 use serde::Serialize;
 

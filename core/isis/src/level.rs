@@ -58,7 +58,7 @@ pub(crate) struct Level {
     /// LSPs flooded in a second, and when more are.
     rate: u32,
     flood_at: Nanos,
-    /// When own LSPs are looked at again.
+    /// When own LSPs are checked again.
     pub(crate) step_at: Nanos,
     /// Headers to be acknowledged together, and when.
     owed: Vec<LspHeader>,

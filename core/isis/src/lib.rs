@@ -7,7 +7,8 @@
 //! for display. Nothing is passed on, and no routes are computed. It has no higher priority than the device: on a LAN,
 //! the device is the designated intermediate system. It removes a neighbour's LSPs when it has no adjacency any more.
 //!
-//! Not here: what traffic is sent to the routes; ARP and neighbour discovery (`neighbour`); topologies beside the standard one (RFC 5120).
+//! Not here: what traffic is sent to the routes; ARP and neighbour discovery (`neighbour`); topologies other than the
+//! standard one (RFC 5120).
 //!
 //! Invariant: a PDU that is malformed, or for no router here, changes nothing but a counter.
 

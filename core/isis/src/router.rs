@@ -20,7 +20,7 @@ use std::sync::Arc;
 use units::Nanos;
 use wire::Vlans;
 
-/// Neighbours of a router that are looked at.
+/// Maximum number of neighbours of a router.
 const NEIGHBOURS_MAX: usize = 64;
 /// Interval of removing neighbours' LSPs that were not refreshed.
 const AGE_EVERY: Nanos = Nanos::from_secs(60);
@@ -222,12 +222,12 @@ impl Router {
         self.look();
     }
 
-    /// Own LSPs are looked at at once.
+    /// Own LSPs are checked at once.
     fn look(&mut self) {
         self.levels.iter_mut().for_each(|level| level.step_at = Nanos::ZERO);
     }
 
-    /// Lets a range be advertised, or withdraws it.
+    /// Advertises a range, or withdraws it.
     pub(crate) fn set_range(&mut self, range: usize, up: bool) {
         self.levels.iter_mut().for_each(|level| level.own.set_range(range, up));
         self.look();

@@ -132,7 +132,7 @@ impl World {
         }
     }
 
-    /// Lets time pass until `until`, or `is_done`; returns whether it is.
+    /// Runs until `until`, or until `is_done`; returns whether it is.
     fn run(&mut self, until: Nanos, mut is_done: impl FnMut(&mut [Routers; 2]) -> bool) -> bool {
         self.run_each(until, |world| is_done(&mut world.sides))
     }
@@ -158,7 +158,7 @@ impl World {
         }
     }
 
-    /// Lets time pass until `until`; `watch` sees what each side sends.
+    /// Runs until `until`; `watch` sees what each side sends.
     fn run_watched(&mut self, until: Nanos, mut watch: impl FnMut(usize, &[u8])) {
         let mut known = self.sent;
         self.run_each(until, |world| {

@@ -75,7 +75,7 @@ pub(crate) struct Latencies {
     used: Vec<bool>,
 }
 
-/// The bucket of a latency that was looked for last, and where its counts begin.
+/// The bucket of a latency of the last lookup, and where its counts begin.
 ///
 /// That of no time at all is the first of every scale.
 #[derive(Debug, Clone, Copy, Default)]

@@ -1,6 +1,6 @@
 //! Finds the first bad step of a row whose first step is good and whose last is bad, by halving.
 //!
-//! A step that can't be judged is left out, and one beside it is tried: then several steps may remain.
+//! A step that can't be judged is left out, and an adjacent one is tried: then several steps may remain.
 //!
 //! Invariant: every step to try lies between the last known good one and the first known bad one.
 

@@ -214,7 +214,7 @@ impl Limit {
         matches!(self, Self::Tester | Self::Disturbed)
     }
 
-    /// Remark of tables beside a value, or in place of one.
+    /// Remark of tables next to a value, or in place of one.
     pub(crate) fn note_of(self, value: Option<f64>) -> Option<&'static str> {
         match (self, value) {
             (Self::Disturbed, None) => Some("can't be judged: the tester was disturbed"),
@@ -242,7 +242,7 @@ pub(crate) trait Stage: Clone + Send {
     fn next(&mut self) -> Option<Draft>;
     /// Processes the outcome of the last requested trial.
     fn take(&mut self, draft: &Draft, seen: &Seen<'_>);
-    /// Whether an outcome that is not valid decides all the same what the trial was for; by default, it does not.
+    /// Whether an outcome that is not valid still decides the question of the trial; by default, it does not.
     fn decides(&self, _: &Draft, _: &Seen<'_>) -> bool {
         false
     }

@@ -47,7 +47,7 @@ pub struct Finding {
     /// The row or goal it is from, in full.
     #[schemars(with = "Option<serde_json::Map<String, Value>>")]
     pub document: Value,
-    /// Which trials speak for it and which against it.
+    /// Trials that support it and trials that contradict it.
     #[serde(skip)]
     #[schemars(skip)]
     pub criterion: Option<Criterion>,

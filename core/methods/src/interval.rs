@@ -22,7 +22,7 @@ const SAME_LOAD: f64 = 1e-9;
 /// Additional loss allowed in another method's trial by a goal that allows for lossy trials.
 const SLACK: f64 = 1e-4;
 
-/// Which trials speak for a finding, and which against it.
+/// Trials that support a finding and trials that contradict it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Criterion {
     /// A load passes with at most this loss ratio in a trial of full length; it fails if this number of trials lost

@@ -1,4 +1,4 @@
-//! Sessions (RFC 9411): the most connections per second, concurrent connections, transactions or goodput at which the
+//! Sessions (RFC 9411): maximum connections per second, concurrent connections, transactions or goodput at which the
 //! criteria hold, by search or in steps up to failure.
 
 use crate::climb::{self, Climb, ClimbConfig};

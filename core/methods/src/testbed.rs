@@ -352,10 +352,10 @@ pub struct Around {
     /// For the last frames to arrive, before counters are read.
     #[serde(rename = "drain_ns", with = "AsNanos")]
     pub drain: Nanos,
-    /// For the DUT to come to rest.
+    /// Time for the DUT to settle.
     #[serde(rename = "settle_ns", with = "AsNanos")]
     pub settle: Nanos,
-    /// Before it, because the trial before left something behind.
+    /// Rest before the trial, because the previous trial left state behind.
     #[serde(rename = "rest_ns", with = "AsNanos", default, skip_serializing_if = "is_zero")]
     pub rest: Nanos,
 }

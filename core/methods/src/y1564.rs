@@ -83,7 +83,7 @@ impl Service {
         self.eir.map_or(0, |eir| eir.bps)
     }
 
-    /// Bytes that buckets hold beside what their rates let pass.
+    /// Bytes that buckets hold in addition to what their rates let pass.
     fn bucket_bytes(&self) -> u64 {
         self.cbs.unwrap_or(0) + self.ebs.unwrap_or(0)
     }

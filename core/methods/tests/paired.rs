@@ -38,7 +38,7 @@ struct Machine {
 }
 
 const IDLE: Machine = Machine { pauses: 1.0, longest_s: 0.000_5 };
-/// As beside two busy loops for each core: a third of the time is gone, in slices of up to 12 ms.
+/// As next to two busy loops for each core: a third of the time is gone, in slices of up to 12 ms.
 const BUSY: Machine = Machine { pauses: 60.0, longest_s: 0.012 };
 
 /// Packets/s received through a token bucket of `rate`, and whether the tester stalled for more than 1% of the time.

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use units::Nanos;
 use wire::Vlans;
 
-/// Neighbours of a router that are looked at.
+/// Maximum number of neighbours of a router.
 const NEIGHBOURS_MAX: usize = 64;
 /// Interval of removing neighbours' LSAs that were not refreshed.
 const AGE_EVERY: Nanos = Nanos::from_secs(60);
@@ -119,7 +119,7 @@ pub(crate) struct Router {
     /// LSAs flooded in a second, and when more are.
     pub(crate) rate: u32,
     pub(crate) flood_at: Nanos,
-    /// When own LSAs are looked at again.
+    /// When own LSAs are checked again.
     pub(crate) step_at: Nanos,
     /// Whether there ever was a full adjacency: before it, the router's own LSA is not needed.
     pub(crate) was_adjacent: bool,
@@ -217,7 +217,7 @@ impl Router {
         self.step_at = Nanos::ZERO;
     }
 
-    /// Lets a range be advertised, or withdraws it.
+    /// Advertises a range, or withdraws it.
     pub(crate) fn set_range(&mut self, range: usize, up: bool) {
         self.own.set_range(range, up);
         self.step_at = Nanos::ZERO;

@@ -66,12 +66,12 @@ pub const FILE_MAX: u64 = bgp::TABLE_FILE_MAX as u64;
 /// Reads a file named in a profile, or returns the reason of a failure: this crate opens no files.
 pub type Files<'a> = &'a dyn Fn(&str) -> Result<Vec<u8>, String>;
 
-/// The Plan of a profile that names no files, or everything that is wrong with it, in the order of lines.
+/// The plan of a profile that names no files, or everything that is wrong with it, in the order of lines.
 pub fn load(text: &str) -> Result<Plan, Vec<ProfileError>> {
     load_with(text, &Overrides::default(), &|name| Err(format!("the file '{name}' can't be read here")))
 }
 
-/// The Plan of a profile with some of it overridden, or everything that is wrong, in the order of lines.
+/// The plan of a profile with some of it overridden, or everything that is wrong, in the order of lines.
 pub fn load_with(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<Plan, Vec<ProfileError>> {
     plan(text, overrides, files).map_err(|mut errors| {
         errors.sort_by_key(|error| (error.line, error.column));

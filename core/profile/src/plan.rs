@@ -36,7 +36,7 @@ pub struct Plan {
     pub streams: Vec<StreamPlan>,
     /// Sessions, in the order the profile names them.
     pub sessions: Vec<SessionEntry>,
-    /// Programs that speak control protocols, in the order the profile names them.
+    /// Programs that run control protocols, in the order of the profile.
     pub protocols: Vec<ProtocolPlan>,
     /// Streams that follow each other.
     pub chains: Vec<ChainPlan>,
@@ -287,7 +287,7 @@ pub struct LacpPlan {
 /// BGP sessions of a port's hosts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BgpPlan {
-    /// The speakers, and with whom they speak; their hosts are the port's.
+    /// The speakers and their peers; the hosts are the port's.
     pub peers: Vec<PeerConfig>,
     /// Of each, the neighbour of its host that leads to the peer: often the peer itself.
     pub hops: Vec<IpAddr>,

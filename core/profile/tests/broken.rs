@@ -1,4 +1,4 @@
-//! Broken profiles and the exact words that come back: each `broken/*.yaml` has a `.txt` beside it.
+//! Broken profiles and the exact words of their errors: each `broken/*.yaml` has a `.txt` of the same name.
 //!
 //! After a deliberate change of words, run with `UPDATE_GOLDEN=1` and read the difference.
 

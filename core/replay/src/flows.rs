@@ -26,9 +26,9 @@ pub enum FlowTiming {
     Captured(Option<(Nanos, Nanos)>),
     /// So long after a packet of the same direction, and so long after one of the other.
     Gaps {
-        /// Behind a packet of the same direction.
+        /// After a packet of the same direction.
         same: Nanos,
-        /// Behind a packet of the other.
+        /// After a packet of the other.
         turn: Nanos,
     },
 }

@@ -15,7 +15,7 @@ use wire::{
 const TAG_AT: usize = 12;
 const TAG_LEN: usize = 4;
 
-/// A change to every packet it fits. Fields have the names of wire's catalogue, `ipv4.dst`, and are looked for in the
+/// A change to every packet it fits. Fields have the names of wire's catalogue, `ipv4.dst`, and are searched for in the
 /// outermost header of that name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rewrite {

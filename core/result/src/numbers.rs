@@ -314,7 +314,7 @@ impl Spec {
         Self { series: Some(Series { name, grows: true }), ..self }
     }
 
-    /// Monitoring sees it as this series, which goes up and down. Of a part: its times, each a statistic.
+    /// Monitoring sees it as this series, which rises and falls. Of a part: its times, each a statistic.
     pub(crate) const fn gauge(self, name: &'static str) -> Self {
         Self { series: Some(Series { name, grows: false }), ..self }
     }

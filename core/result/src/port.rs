@@ -54,7 +54,7 @@ part! {
         rx_errors: Counters = COUNT.by(&[Key::RxError]).counter("port_rx_errors");
         /// Frames the driver accepted but did not send, by reason.
         tx_errors: Counters = COUNT.by(&[Key::TxError]).counter("port_tx_errors");
-        /// IP fragments received for the port's hosts, packets reassembled from them, and packets given up.
+        /// IP fragments received for the port's hosts, packets reassembled from them, and packets discarded.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         fragments: Counters = COUNT.by(&[Key::PortCounter]);
         /// Frames received at session tunnel endpoints: 'received' (decapsulated), 'unknown' (other identifier),
@@ -258,7 +258,7 @@ part! {
         lost: u64 = COUNT.counter("pppoe_lost_sessions");
         /// Of these, sessions ended by the access concentrator.
         lost_ended: u64 = COUNT;
-        /// Of these, sessions given up because echo requests had no reply.
+        /// Of these, sessions ended because echo requests had no reply.
         lost_silent: u64 = COUNT;
         /// Last reason given by an access concentrator, verbatim. Absent if none.
         #[serde(skip_serializing_if = "Option::is_none")]

@@ -157,7 +157,7 @@ part! {
         /// HTTP/3. Absent if no connection used it.
         #[serde(skip_serializing_if = "Option::is_none")]
         http3: Option<Http3Result> = PART;
-        /// QUIC. Absent if no session goes over it.
+        /// QUIC. Absent if no session uses it.
         #[serde(skip_serializing_if = "Option::is_none")]
         quic: Option<QuicResult> = PART;
         /// TLS handshakes by negotiated parameters.
@@ -255,7 +255,7 @@ part! {
         connections: u64 = COUNT;
         /// Retry packets received: servers that had clients prove their address.
         retries: u64 = COUNT;
-        /// Version Negotiation packets received: servers that do not speak version 1.
+        /// Version Negotiation packets received: servers that do not support version 1.
         version_negotiations: u64 = COUNT;
         /// Packets sent.
         packets_sent: u64 = COUNT;

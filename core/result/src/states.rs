@@ -117,7 +117,7 @@ pub struct GroupState {
     pub port: String,
     /// Address of the group.
     pub group: String,
-    /// Whether it wants packets of all sources but `sources`; otherwise only of those.
+    /// Filter mode: true excludes `sources`, false includes only those.
     pub exclude: bool,
     /// Sources.
     pub sources: Vec<String>,

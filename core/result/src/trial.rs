@@ -1,4 +1,4 @@
-//! Data on a trial as a whole: clock, workers, captures, and how far to trust the result.
+//! Data on a trial as a whole: clock, workers, captures, and confidence in the result.
 
 use crate::Named;
 use std::borrow::Cow;

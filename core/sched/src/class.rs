@@ -87,7 +87,7 @@ impl Timing {
         (num / common, (self.den / common).saturating_mul(self.factor.num().into()))
     }
 
-    /// Lets `factor` hold from `at` on; one that does not fit exactly is made to.
+    /// Applies `factor` from `at` on; one that does not fit exactly is adjusted.
     fn change(&mut self, at: Nanos, factor: Factor) {
         (self.tick, self.partial) = self.tick_at(at);
         self.since = self.since.max(at.0);
@@ -325,7 +325,7 @@ impl Class {
         n
     }
 
-    /// Lets `factor` hold from `at` on. Everything due before has been taken.
+    /// Applies `factor` from `at` on. Everything due before has been taken.
     pub(crate) fn change(&mut self, at: Nanos, factor: Factor) {
         self.timing.change(at, factor);
         let cadence = self.timing.cadence(self.group_index(), self.stride);

@@ -101,7 +101,7 @@ impl Warp {
         own.saturating_add(partial.into())
     }
 
-    /// Lets `factor` hold from `at` on.
+    /// Applies `factor` from `at` on.
     pub(crate) fn change(&mut self, at: Nanos, factor: Factor) {
         let (own, partial) = self.own_at(at);
         *self = Self { own, partial, since: self.since.max(at.0), factor };

@@ -197,7 +197,7 @@ pub struct Chain {
     pub links: Vec<Link>,
     /// Number of times that all of them are sent; `None` is for ever.
     pub loops: Option<u64>,
-    /// Index of the link that follows the last one: those before it come once. Behind the last link there is none.
+    /// Index of the link that follows the last one: those before it come once. After the last link there is none.
     pub repeat_from: usize,
     /// Index of the link that ends the last loop; `None` is the last.
     pub last: Option<usize>,

@@ -294,7 +294,7 @@ impl Process {
         n
     }
 
-    /// Lets `factor` hold from `at` on. Everything due before has been taken.
+    /// Applies `factor` from `at` on. Everything due before has been taken.
     pub(crate) fn change(&mut self, at: Nanos, factor: Factor) {
         self.warp.change(at, factor);
         if !self.is_finished() {

@@ -49,7 +49,7 @@ pub enum Reason {
     TlsProtocol,
     /// TLS: the handshake took too long.
     TlsTimeout,
-    /// The other end does not speak HTTP/2, or did not agree to.
+    /// The other end does not support HTTP/2, or did not agree to it.
     NoHttp2,
     /// HTTP/2: what the other end sent is none, or none this side takes.
     Http2Protocol,
@@ -57,7 +57,7 @@ pub enum Reason {
     StreamReset,
     /// HTTP/2: the other end announced that it closes the connection because of an error.
     GoAway,
-    /// The other end does not speak HTTP/3, or QUIC of this version, or did not agree to.
+    /// The other end does not support HTTP/3, or QUIC of this version, or did not agree to it.
     NoHttp3,
     /// HTTP/3: what the other end sent is none, or none this side takes.
     Http3Protocol,
@@ -217,7 +217,7 @@ pub struct Counts {
 /// Counts of HTTP/2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Http2Counts {
-    /// Connections that speak it.
+    /// Connections that use it.
     pub connections: u64,
     /// Requests, each of which has a stream.
     pub streams: u64,

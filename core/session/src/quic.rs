@@ -53,7 +53,7 @@ pub enum QuicEnd {
     Protocol(String),
     /// The handshake failed.
     Tls(SecureError),
-    /// There is no application protocol, or version of QUIC, that both ends speak.
+    /// There is no application protocol, or version of QUIC, that both ends support.
     NothingCommon(&'static str),
     /// The other end has lost its state (stateless reset).
     Reset,

@@ -91,7 +91,7 @@ impl Warp {
         since.saturating_add(Nanos(u64::try_from(span).unwrap_or(u64::MAX)))
     }
 
-    /// Lets `scale` hold from `at` on, or from the last change on if that is later.
+    /// Applies `scale` from `at` on, or from the last change on if that is later.
     pub(crate) fn change(&mut self, at: Nanos, scale: Scale) {
         let since = self.stretches.last().map_or(at, |last| last.since.max(at));
         let own = self.own(since).0;

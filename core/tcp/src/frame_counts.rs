@@ -42,7 +42,7 @@ counters! {
     /// Of these, frames with the value that a sender leaves to a card, but without the port's report that a card had to
     /// finish them.
     unfinished_untold,
-    /// Good all the same: the sender left the checksum to a card that a virtual link does not have.
+    /// Accepted: the sender left the checksum to a card that a virtual link does not have.
     unfinished_checksum,
     /// Bad: an IP packet longer than its frame. It did not fit the port's buffer.
     bad_cut_short,

@@ -52,7 +52,7 @@ pub struct GroupConfig {
     pub hop_mac: Option<[u8; 6]>,
     /// Router for replies to peers that are on none of its networks.
     pub gateway: Option<Gateway>,
-    /// Which checksums that do not add up are good all the same.
+    /// Accepted wrong checksums.
     pub unfinished_checksums: UnfinishedChecksums,
     /// Segments and datagrams leave with the sum of the pseudo-header alone for a checksum, and the
     /// [`Sink`](crate::Sink) is notified: for a link that damages nothing and informs the other end, or for a card that

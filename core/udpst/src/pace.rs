@@ -22,7 +22,7 @@ pub struct Pace {
     is_v6: bool,
     next: [Nanos; 2],
     random: u32,
-    /// Bursts that were due, and the ones that were given up.
+    /// Bursts that were due, and those that were skipped.
     due: u64,
     given_up: u64,
 }
@@ -69,7 +69,7 @@ impl Pace {
         of(0, self.rate.interval_1).min(of(1, self.rate.interval_2))
     }
 
-    /// The share of bursts that were given up, because their time had passed when this host got to them.
+    /// The share of bursts that were skipped, because their time had passed when this host got to them.
     pub fn given_up_ratio(&self) -> f64 {
         self.given_up as f64 / self.due.max(1) as f64
     }

@@ -71,7 +71,7 @@ pub enum PathError {
         count: usize,
         /// Header after which it was searched for.
         behind: Option<&'static str>,
-        /// The headers that were looked at.
+        /// The headers that were inspected.
         there: Vec<&'static str>,
     },
     /// The header has no such field.

@@ -1,5 +1,5 @@
-//! Fragments in any order, cut anywhere, repeated, overlapping or made up: what is put together is what was cut, memory stays
-//! within its limits, and all is counted.
+//! Fragments in any order, cut anywhere, repeated, overlapping or made up: what is reassembled is what was cut, memory
+//! stays within its limits, and all is counted.
 //!
 //! An operation takes four bytes: what is done, which packet, which fragment, how long it takes. A frame of any bytes is taken
 //! from what follows in the input.

@@ -51,7 +51,7 @@ impl Form {
         Self { chunk, tx_chunks: tx_bytes.div_ceil(chunk), tx_bytes }
     }
 
-    /// Bytes of a frame to be sent and what is beside it.
+    /// Bytes of a frame to be sent, and its overhead.
     fn tx_stride(self) -> usize {
         (self.chunk * self.tx_chunks) as usize
     }

@@ -1,4 +1,4 @@
-//! Speed at which one thread sends prefilled 64-byte frames through a port, beside testpmd in the same run:
+//! Speed at which one thread sends prefilled 64-byte frames through a port, compared with testpmd in the same run:
 //!
 //! `cargo run --release -p dpdk --example send_rate -- [DEVICE [SECONDS [TESTPMD]]]`
 //!

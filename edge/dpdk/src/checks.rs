@@ -188,7 +188,7 @@ fn has_net_admin() -> bool {
     effective.is_none_or(|set| set & (1 << CAP_NET_ADMIN) != 0)
 }
 
-/// Kernel drivers that let DPDK work beside them.
+/// Kernel drivers that DPDK can work with.
 const SHARING_DRIVERS: [&str; 3] = ["mlx4_core", "mlx5_core", "mana"];
 
 /// Kernel drivers that hand a device to a process.

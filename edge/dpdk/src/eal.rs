@@ -5,8 +5,8 @@
 //! Invariants:
 //! - EAL is started on a separate thread that ends right after: `rte_eal_init` pins its caller and makes it lcore 0,
 //!   and the caller here may be any thread of the program.
-//! - Nothing stays on disk: `--no-shconf` (part of `--in-memory`) keeps everything in memory, and the runtime
-//!   directory that EAL makes all the same goes at once.
+//! - Nothing stays on disk: `--no-shconf` (part of `--in-memory`) keeps everything in memory, and the runtime directory
+//!   that EAL still makes is removed at once.
 //! - Nothing is printed: EAL's log goes to a file in memory, whose last line explains failures. With `EAGRE_DPDK_LOG`
 //!   set (to a level: `error`, `info`, `debug` …) it goes to stderr instead.
 //!
@@ -31,8 +31,8 @@ const EAL_OWN_BYTES: u64 = 32 << 20;
 /// Least memory EAL gets without huge pages, bytes. It is only touched when it is used.
 const ORDINARY_BYTES_MIN: u64 = 256 << 20;
 
-/// Huge pages that must be free beside what the first ports need, bytes: for ports opened later, and because others
-/// take pages too. A quarter of it is taken at once.
+/// Huge pages that must stay free after the first ports, bytes: for ports opened later, and because
+/// others take pages too. A quarter of it is taken at once.
 const HUGE_SPARE_BYTES: u64 = 256 << 20;
 
 /// Environment variable that sends EAL's log to stderr.

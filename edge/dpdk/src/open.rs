@@ -41,7 +41,7 @@ const DESCRIPTORS: u16 = 1024;
 /// of its argument.
 const XDP_DESCRIPTORS: u16 = 2048;
 
-/// Frames in a pool beside those in descriptors: two lcores' caches, and a few bursts under way.
+/// Frames in a pool in addition to those in descriptors: two lcores' caches, and a few bursts under way.
 const FRAMES_BESIDE: u32 = 1024;
 
 /// Retry interval of a memif client: a server that listens but is not ready yet refuses, and the driver does not retry.

@@ -50,7 +50,7 @@ pub(crate) const XDP_FRAME_BYTES_MAX: u32 =
 /// Frames an lcore keeps for itself.
 const CACHE: u32 = 256;
 
-/// Bytes a pool takes beside its frames: caches for 128 lcores of 8,256 bytes, and its ring.
+/// Bytes a pool takes in addition to its frames: caches for 128 lcores of 8,256 bytes, and its ring.
 const POOL_BYTES: u64 = (128 * 8256) + (64 << 10);
 
 /// A pool of frames. Freed on drop; frames must not outlive it.

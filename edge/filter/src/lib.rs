@@ -53,7 +53,7 @@ impl fmt::Display for FilterError {
 impl std::error::Error for FilterError {}
 
 impl Filter {
-    /// Compiles a filter for Ethernet frames of which at most `snap_len` bytes are looked at. An empty one matches
+    /// Compiles a filter for Ethernet frames of which at most `snap_len` bytes are inspected. An empty one matches
     /// everything.
     ///
     /// Names of hosts in it are resolved as the system does it, which may take its time: not for a packet's thread.

@@ -1,4 +1,4 @@
-//! Cost of writing variable fields: compiled programs beside hand-written loops for the same task.
+//! Cost of writing variable fields: compiled programs compared with hand-written loops for the same task.
 //!
 //! `cargo bench -p jit`. Frames of 64 bytes in a ring of 512 buffers, bursts of 64, nothing sent. Nanoseconds for one
 //! packet; the smallest of many rounds, because others use the machine too. The two sides take turns.

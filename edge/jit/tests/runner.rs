@@ -1,4 +1,4 @@
-//! Properties of a runner beside the bytes: shared code, workers that share the numbers out, wrapping, refusals.
+//! Properties of a runner apart from the bytes: shared code, workers that share the numbers, wrapping, refusals.
 
 use field::{FlowOrder, Flows, Inputs, Program, Source, Target, Variable, Vary, Write};
 use jit::{Jit, JitError, Runner};

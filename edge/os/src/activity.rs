@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 /// Ticks of the kernel's process times in a second: USER_HZ, the same on all architectures Rust knows.
 const TICKS_PER_S: f64 = 100.0;
-/// Processes looked at, at most.
+/// Maximum number of processes that are examined.
 const PROCESSES_MAX: usize = 5_000;
 
 /// The kernel's view of processes: `/proc`, or a folder like it.

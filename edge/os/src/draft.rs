@@ -1,4 +1,4 @@
-//! Files that take their name once they are whole: written beside it, then renamed.
+//! Files that take their name once they are whole: written under another name, then renamed.
 //!
 //! A program that is refused, fails or is killed leaves the file that had the name before. Devices, pipes and other special
 //! files have no whole: they are written in place.

@@ -21,7 +21,7 @@ pub(crate) const DRIVER: &str = "af_packet";
 /// Bytes of Ethernet header and FCS.
 const ETHERNET_BYTES: u32 = 18;
 
-/// Bytes of a slot beside a frame: the kernel's header, and a VLAN tag.
+/// Overhead of a frame's slot, bytes: the kernel's header, and a VLAN tag.
 const BESIDE: u32 = 128;
 /// Minimum bytes of a slot: room for the other side's requests.
 const SLOT_BYTES_MIN: u32 = 2048;

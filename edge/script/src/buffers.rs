@@ -12,8 +12,8 @@ use std::sync::{Mutex, PoisonError};
 /// Bytes before a packet.
 const HEADROOM: u16 = 128;
 
-/// Bytes between two buffers beside their room: an odd number of cache lines, so that the beginnings of many buffers do not
-/// compete for the same sets of the cache.
+/// Gap between two buffers, bytes: an odd number of cache lines, so that the beginnings of many buffers do not compete
+/// for the same sets of the cache.
 const SPREAD: usize = 64;
 
 /// The head of a buffer; Lua reads and writes its fields.

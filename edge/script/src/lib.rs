@@ -57,7 +57,7 @@ pub type OpenPort = (Box<dyn Port>, Queues);
 /// A script and how it is run.
 #[derive(Debug, Clone)]
 pub struct Script {
-    /// Its file, for messages and for modules beside it.
+    /// Its file, for messages and for modules in its folder.
     pub path: PathBuf,
     /// Content.
     pub text: Vec<u8>,

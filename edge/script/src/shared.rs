@@ -115,7 +115,7 @@ impl Shared {
         }
     }
 
-    /// Lets go of a lock.
+    /// Releases a lock.
     pub(crate) fn unlock(&self, lock: usize) {
         if let Some(held) = self.state().locks.get_mut(lock) {
             *held = false;

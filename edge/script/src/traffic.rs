@@ -1,5 +1,5 @@
 //! Streams and sessions that a script declares, and their run: the declarations become a profile, which an engine that
-//! is passed in runs on the script's ports, beside its tasks.
+//! is passed in runs on the script's ports, next to its tasks.
 //!
 //! Invariants:
 //! - A port is a task's or a run's, never both: a run takes ports that no task has configured, and gives them back at its end.

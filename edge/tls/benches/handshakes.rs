@@ -1,5 +1,5 @@
-//! Cost of the seam: handshakes and bulk through [`tls::Sides`] beside rustls used directly, on one core in one run,
-//! both ends; and the memory of an idle flow.
+//! Cost of the seam: handshakes and bulk through [`tls::Sides`] compared with rustls used directly, on one core in one
+//! run, both ends; and the memory of an idle flow.
 //!
 //! `cargo bench -p tls`, or `cargo bench -p tls -- "full TLS"` for that comparison alone. Rounds of the two take turns.
 //! The best and the median of each are printed, because the machine is shared.

@@ -83,7 +83,7 @@ pub struct Records {
 }
 
 impl Records {
-    /// Lets the program record these packets, or pass all frames on.
+    /// Makes the program record these packets, or pass all frames on.
     ///
     /// # Errors
     /// There are too many streams.

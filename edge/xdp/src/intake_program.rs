@@ -59,7 +59,7 @@ pub(crate) const STREAMS_MAX: u32 = 1 << 16;
 /// Bytes of a stream's lengths: of the shortest frame and of the longest, 2 bytes each.
 pub(crate) const LENGTHS_BYTES: u32 = 4;
 
-/// Longest frame that is looked at, bytes: a number of ones.
+/// Maximum length of inspected frames, bytes: a number of ones.
 const FRAME_BYTES_MAX: i32 = 0x3fff;
 
 /// Offsets in `struct xdp_md`, of 4 bytes each.

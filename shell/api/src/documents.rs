@@ -1,4 +1,4 @@
-//! Schemas of documents for OpenAPI 3.1, made of their JSON Schemas: there is one description of each type.
+//! Schemas of documents for OpenAPI 3.1, made from their JSON Schemas: there is one description of each type.
 
 use crate::*;
 use schemars::generate::{Contract, SchemaSettings};

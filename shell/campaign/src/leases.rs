@@ -14,7 +14,7 @@ use units::{Nanos, count};
 /// Waiting time of a trial after the time in which clients must get their leases: distinguishes late clients from ones
 /// without a lease.
 const GRACE: Nanos = Nanos::from_secs(2);
-/// The same for one client by itself, whose delay is looked for: dnsmasq pings an address for 3 s, up to six in a row.
+/// The same for one client by itself, whose delay is measured: dnsmasq pings an address for 3 s, up to six in a row.
 const GRACE_ALONE: Nanos = Nanos::from_secs(20);
 /// The traffic of such a trial, of which there is none.
 const TRAFFIC: Nanos = Nanos::from_millis(10);
@@ -95,7 +95,7 @@ fn fresh(word: u64) -> [u8; 6] {
     [a & 0xfc | 0x02, b, c, d & 0xf0, 0, 0]
 }
 
-/// The Plan of such a trial.
+/// The plan of such a trial.
 ///
 /// # Errors
 /// The profile has nothing for it.

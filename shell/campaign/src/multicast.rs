@@ -69,7 +69,7 @@ pub(crate) fn check<'p>(
     Ok((stream, multicast, group))
 }
 
-/// The Plan of such a trial.
+/// The plan of such a trial.
 ///
 /// # Errors
 /// The profile has nothing for it; the packets do not fit the frames.

@@ -24,7 +24,7 @@ const LEARNING: Nanos = Nanos::from_millis(200);
 /// Length of the first slice after a drop; each is a sixteenth longer than the one before.
 const SLICE: Nanos = Nanos::from_millis(1);
 
-/// The Plan of the trial in `request`.
+/// The plan of the trial in `request`.
 ///
 /// # Errors
 /// The packets do not fit the frames; the trial is of a kind that the profile has nothing for.
@@ -43,7 +43,7 @@ pub fn shape(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Re
     }
 }
 
-/// The Plan of a trial of the profile's streams.
+/// The plan of a trial of the profile's streams.
 fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Result<Plan, CampaignError> {
     let refuse = |reason: String| CampaignError::Trial { label: request.label.clone(), reason };
     let mut shaped = without_schedule(plan, request);

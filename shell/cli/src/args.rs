@@ -177,7 +177,7 @@ pub(crate) enum Command {
         #[command(flatten)]
         top: crate::top::TopArgs,
     },
-    /// Explain a result in sentences: what was measured, how far to trust it, what the limit was, what to do next
+    /// Explain a result in sentences: what was measured, confidence in the result, what the limit was, what to do next
     Explain {
         #[command(flatten)]
         explain: crate::explain::ExplainArgs,

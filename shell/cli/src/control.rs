@@ -21,7 +21,7 @@ use engine::{Command, Control, ProtocolAction, ProtocolCommand, RateCommand, Rep
 use std::io::BufRead;
 use units::Nanos;
 
-/// Sends commands from standard input one after the other; reports unknown and refused ones on standard error.
+/// Sends commands from standard input in sequence; reports unknown and refused ones on standard error.
 pub(crate) fn listen(control: Control) {
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {

@@ -1,5 +1,5 @@
-//! `eagre explain`: a result in sentences: what was measured, how far it can be trusted, what the limit was, and what
-//! to do next.
+//! `eagre explain`: a result in sentences: what was measured, confidence in the result, what the limit was, and what to
+//! do next.
 //!
 //! Not here: whether figures hold (`engine` decides that), and figures in tables (`summary`).
 

@@ -9,7 +9,7 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Name of the schema beside a profile.
+/// Name of the schema in the folder of a profile.
 const SCHEMA: &str = "eagre.schema.json";
 
 #[derive(ClapArgs)]
@@ -22,7 +22,7 @@ pub(crate) struct InitArgs {
     /// Device of the first port of the profile, then of the second one, and so on
     #[arg(long, value_name = "DEVICE")]
     port: Vec<String>,
-    /// Also write the profile's JSON Schema beside it: editors complete keys and mark errors by it
+    /// Also write the profile's JSON Schema into the same folder, with which editors complete keys and mark errors
     #[arg(long)]
     schema: bool,
 }
@@ -88,7 +88,7 @@ fn write_new(file: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-/// The profile with other devices, in the order of its ports; how many ports there are if they are fewer.
+/// The profile with other devices, in the order of its ports; the number of ports if there are fewer.
 fn with_devices(text: &str, devices: &[String]) -> Result<String, usize> {
     const KEY: &str = "device: ";
     let mut parts = text.split(KEY);

@@ -13,7 +13,7 @@ static CURRENT: Mutex<Option<Control>> = Mutex::new(None);
 static IS_INSTALLED: Mutex<bool> = Mutex::new(false);
 static REQUESTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Lets signals stop what `control` controls, instead of what came before.
+/// Signals then stop what `control` controls, instead of the previous target.
 ///
 /// # Errors
 /// The handler can't be installed.
@@ -22,7 +22,7 @@ pub(crate) fn stops(control: Control) -> Result<(), Failure> {
     install()
 }
 
-/// Lets signals set the flag that is returned, for work that looks at it.
+/// Signals then set the flag that is returned, for work that checks it.
 ///
 /// # Errors
 /// The handler can't be installed.

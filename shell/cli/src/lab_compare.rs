@@ -1,5 +1,5 @@
-//! `lab compare`: runs the same test on several topologies, one after the other, and prints one table and writes one
-//! report of all: devices by configurations.
+//! `lab compare`: runs the same test on several topologies, in sequence, and prints one table and writes one report of
+//! all: devices by configurations.
 
 use crate::lab::{Cores, OutputArgs, StepPrinter, cores, exit_of, run_test, watched_for_interrupts};
 use crate::results::default_store;

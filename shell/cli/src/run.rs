@@ -35,7 +35,7 @@ pub(crate) fn run(path: &Path, common: &Common) -> Result<Exit, Failure> {
     run_text(&read(path)?, path, common)
 }
 
-/// Runs a profile's text; files it names are beside `name`.
+/// Runs a profile's text; files it names are in the folder of `name`.
 pub(crate) fn run_text(text: &str, name: &Path, common: &Common) -> Result<Exit, Failure> {
     on_ports(text, Shown::run(&name_of(name)), &load(text, name, common)?, common)
 }

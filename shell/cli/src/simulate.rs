@@ -23,7 +23,7 @@ pub(crate) fn sim(path: &Path, options: &SimArgs, common: &Common) -> Result<Exi
     sim_text(&read(path)?, path, options, common)
 }
 
-/// Simulates a profile's text; files it names are beside `name`.
+/// Simulates a profile's text; files it names are in the folder of `name`.
 pub(crate) fn sim_text(text: &str, name: &Path, options: &SimArgs, common: &Common) -> Result<Exit, Failure> {
     let plan = load(text, name, common)?;
     let sinks = Sinks::open(common, text)?;

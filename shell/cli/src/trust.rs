@@ -92,7 +92,7 @@ impl Kind {
     }
 }
 
-/// A line for each kind of standing: figures, and of how many rows each.
+/// A line for each kind of standing: figures, and the number of rows of each.
 fn figures(document: &ResultDocument) -> String {
     let mut text = String::new();
     for kind in [Kind::Holds, Kind::Bounded, Kind::Undisturbed, Kind::AtMost, Kind::Unjudged] {

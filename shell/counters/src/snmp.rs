@@ -78,7 +78,7 @@ pub(crate) struct Agent {
     outside: (String, u64),
     /// Whether it has 64-bit counters.
     is_wide: bool,
-    /// SnmpValues of light and full readings that the agent has.
+    /// Values of light and full readings that the agent has.
     light: Vec<Vec<u64>>,
     full: Vec<Vec<u64>>,
     requests_sent: u64,

@@ -12,7 +12,7 @@ use wire::{Header, Packet};
 
 /// Flows of which none comes by another port by chance: of two paths taken at random, once in 2^63 times.
 const FLOWS_MIN: usize = 64;
-/// Packets of a stream looked at for how many flows it has.
+/// Number of packets of a stream that are inspected to count its flows.
 const LOOKED_AT: u64 = 4_096;
 /// Factor between times since a request was due and since it was sent from which on a note explains the difference.
 const WAITED_MIN: f64 = 1.1;

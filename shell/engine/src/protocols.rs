@@ -1,5 +1,5 @@
-//! Programs that speak control protocols in the namespaces of ports: started before the first trial, waited for, and ended
-//! after the last.
+//! Programs that run control protocols in the namespaces of ports: started before the first trial, waited for, and
+//! ended after the last.
 //!
 //! Not here: how frames get to them (`punt`).
 //!

@@ -317,7 +317,7 @@ impl<'a> Worker<'a> {
         self.last_turn = now;
     }
 
-    /// Whether everything is sent or given up.
+    /// Whether everything is sent or discarded.
     pub(crate) fn is_done_sending(&mut self) -> bool {
         let done = self.sending.iter().all(|s| s.done) && self.flows().all(Flows::is_over);
         if done && !self.through {

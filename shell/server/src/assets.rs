@@ -1,4 +1,5 @@
-//! Files for browsers: the dashboard's, which are part of the program, and the documentation's, from a folder beside it.
+//! Files for browsers: the dashboard's, which are part of the program, and the documentation's, from a folder next to
+//! it.
 
 use crate::fault::Fault;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};

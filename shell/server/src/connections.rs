@@ -167,7 +167,7 @@ pub(crate) struct ConnectionHandle {
 }
 
 impl ConnectionHandle {
-    /// The connection is a caller's, who may have to give up another one for it.
+    /// The connection is a caller's, who may have to yield another one for it.
     pub(crate) fn is_of(&self, caller: &str) {
         let mut table = lock(&self.connections.table);
         table.requests += 1;

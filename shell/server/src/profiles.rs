@@ -55,7 +55,7 @@ const MEMORY_SHARE: u64 = 8;
 const SMALL_BYTES: usize = 64 << 10;
 const SMALL_STREAMS: usize = 1_000;
 
-/// The Plan, or all errors.
+/// The plan, or all errors.
 pub(crate) fn plan(
     text: &str,
     overrides: &Overrides,
@@ -92,7 +92,7 @@ impl Drop for GivesBack {
     }
 }
 
-/// The Plan of a profile that is only looked at, or all errors.
+/// The plan of a profile that is only checked, or all errors.
 fn look<T>(
     text: &str,
     profiles: &ProfileStore,

@@ -82,7 +82,7 @@ pub(crate) struct RunChange {
     store_trouble: Option<String>,
 }
 
-/// Modes of a run, beside its profile.
+/// Modes of a run, in addition to its profile.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunMode {
     /// Whether a client attends it, see [`Session::attended`].

@@ -48,7 +48,7 @@ fn open_to_read_with(path: &Path, migrations: &[&str]) -> Result<Connection, Sto
     }
 }
 
-/// Opens a file without concurrent writers: SQLite makes no files beside it then, and locks nothing.
+/// Opens a file without concurrent writers: SQLite makes no other files then, and locks nothing.
 fn open_read_only(path: &Path, migrations: &[&str]) -> Result<Connection, StoreError> {
     let unreadable = |reason| StoreError::ReadOnly { path: path.to_owned(), reason };
     let mut log = path.as_os_str().to_owned();

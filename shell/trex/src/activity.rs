@@ -6,7 +6,7 @@ use crate::stream::Sender;
 
 /// Links of chains that are followed. A loop without end repeats by then.
 const LINKS_MAX: usize = 10_000;
-/// Longest time that is looked at, seconds.
+/// Longest time that is considered, seconds.
 const TIME_MAX: f64 = 1e7;
 
 /// A stream's time of sending.

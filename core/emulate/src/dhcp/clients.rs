@@ -154,7 +154,7 @@ pub struct HeldLease {
 enum Phase {
     /// They get addresses and keep them.
     Active,
-    /// They keep what they have; who has nothing has given up.
+    /// They keep what they have; those without have given up.
     Keeping,
     /// They give their addresses back; the next to do so.
     Releasing(u32),
@@ -285,7 +285,7 @@ impl DhcpClients {
         self.holders.get(&ip).and_then(|index| self.lease(*index))
     }
 
-    /// Ends the search for addresses: who has none gives up, the others keep theirs.
+    /// Ends the search for addresses: those without give up, the others keep theirs.
     pub fn give_up(&mut self) {
         self.phase = Phase::Keeping;
         for index in 0..self.config.clients {
@@ -308,8 +308,8 @@ impl DhcpClients {
         self.phase = Phase::Releasing(0);
     }
 
-    /// Lets clients renew their leases from now on, at their rate; clients without an address request one. Returns how
-    /// many.
+    /// Makes clients renew their leases from now on, at their rate; clients without an address request one. Returns
+    /// their number.
     pub fn renew_now(&mut self, now: Nanos) -> u64 {
         self.each_in_turn(now, |clients, index, at| match clients.clients[index as usize].state {
             State::Waiting => false,
@@ -328,7 +328,8 @@ impl DhcpClients {
         })
     }
 
-    /// Lets clients that have an address give it back from now on, at their rate, and stay without. Returns how many.
+    /// Makes clients that have an address release it from now on, at their rate, and stay without. Returns their
+    /// number.
     pub fn release_now(&mut self, now: Nanos) -> u64 {
         self.each_in_turn(now, |clients, index, at| {
             let has_lease = clients.clients[index as usize].has_lease();
@@ -445,7 +446,7 @@ impl DhcpClients {
         true
     }
 
-    /// Lets a client look for a server from `at` on.
+    /// Makes a client search for a server from `at` on.
     fn begin(&mut self, now: Nanos, index: u32, at: Nanos) {
         let xid = self.word() as u32;
         let client = &mut self.clients[index as usize];

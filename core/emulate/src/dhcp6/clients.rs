@@ -60,7 +60,7 @@ pub struct Dhcp6Config {
 pub struct Dhcp6Counts {
     /// SOLICIT sent, repetitions among them, as in all that follow.
     pub solicits: u64,
-    /// ADVERTISE received by clients that looked for a server.
+    /// ADVERTISE received by clients in search of a server.
     pub advertises: u64,
     /// REQUEST sent.
     pub requests: u64,
@@ -140,7 +140,7 @@ pub struct HeldLease6<'c> {
 enum Phase {
     /// They get leases and keep them.
     Active,
-    /// They keep what they have; who has nothing has given up.
+    /// They keep what they have; those without have given up.
     Keeping,
     /// They give back what they have; the next to do so.
     Releasing(u32),
@@ -371,7 +371,8 @@ impl Dhcp6Clients {
         self.holders.get(&ip).filter(has_it).map(|index| self.mac_of(*index))
     }
 
-    /// Ends the search for servers: who has nothing gives up, the others keep what they have, also what they are still checking.
+    /// Ends the search for servers: those without give up, the others keep what they have, also what they are still
+    /// checking.
     pub fn give_up(&mut self) {
         self.phase = Phase::Keeping;
         for index in 0..self.config.clients {
@@ -385,8 +386,8 @@ impl Dhcp6Clients {
         }
     }
 
-    /// Lets clients renew their leases from now on, at their rate; clients without leases look for servers. Returns how
-    /// many.
+    /// Makes clients renew their leases from now on, at their rate; clients without leases search for servers. Returns
+    /// their number.
     pub fn renew_now(&mut self, now: Nanos) -> u64 {
         self.each_in_turn(now, |clients, index, at| {
             match clients.clients[index as usize].state {
@@ -400,7 +401,7 @@ impl Dhcp6Clients {
         })
     }
 
-    /// Lets clients that have something give it back from now on, at their rate, and stay without. Returns how many.
+    /// Makes clients that have something release it from now on, at their rate, and stay without. Returns their number.
     pub fn release_now(&mut self, now: Nanos) -> u64 {
         self.each_in_turn(now, |clients, index, at| {
             let has_lease = clients.clients[index as usize].state.has_lease();
@@ -562,7 +563,7 @@ impl Dhcp6Clients {
         true
     }
 
-    /// Lets a client look for servers from `at` on; one that is to look no more is over.
+    /// Makes a client search for servers from `at` on; one that is to search no more is over.
     fn begin(&mut self, now: Nanos, index: u32, at: Nanos) {
         if matches!(self.phase, Phase::Releasing(_)) {
             self.set(index, State::Over, Nanos::MAX);

@@ -238,7 +238,7 @@ impl LldpAgents {
         }
     }
 
-    /// Lets a new neighbour know who is here.
+    /// Announces the agent to a new neighbour.
     fn hurry(&mut self, now: Nanos) {
         for agent in 0..self.paces.len() as u32 {
             let (fast, due) = self.paces[agent as usize];

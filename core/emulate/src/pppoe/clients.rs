@@ -60,7 +60,7 @@ pub struct PppoeConfig {
     pub ipv6: bool,
     /// From one echo request to the next; `None` is never.
     pub keepalive: Option<Nanos>,
-    /// Number of echo requests without a reply after which the session is given up.
+    /// Number of echo requests without a reply after which the session is ended.
     pub keepalive_misses: u8,
     /// Circuit identifier that an access node adds to discovery (TR-101 section 3.9.1), `{n}` as above.
     pub circuit_id: Option<String>,
@@ -75,7 +75,7 @@ pub struct PppoeConfig {
 pub struct PppoeCounts {
     /// PADI sent, repetitions among them.
     pub initiations: u64,
-    /// PADO received by clients that looked for an access concentrator.
+    /// PADO received by clients in search of an access concentrator.
     pub offers: u64,
     /// Those of them from another access concentrator, or without the service.
     pub passed_over: u64,
@@ -103,7 +103,7 @@ pub struct PppoeCounts {
     pub sessions: u64,
     /// Sessions that the access concentrator ended.
     pub lost_ended: u64,
-    /// Sessions given up because echo requests had no reply.
+    /// Sessions ended because echo requests had no reply.
     pub lost_silent: u64,
     /// Sessions that broke in a new negotiation of an open link.
     pub lost_other: u64,
@@ -199,7 +199,7 @@ pub struct PppoeView {
 enum Phase {
     /// They begin.
     Active,
-    /// They keep what they have; who has nothing has given up.
+    /// They keep what they have; those without have given up.
     Keeping,
     /// They end their sessions; the next to do so.
     Releasing(u32),
@@ -350,7 +350,7 @@ impl PppoeClients {
         self.phase = Phase::Releasing(0);
     }
 
-    /// Lets clients without a session begin from now on, at their rate. Returns how many.
+    /// Makes clients without a session begin from now on, at their rate. Returns their number.
     pub fn connect_now(&mut self, now: Nanos) -> u64 {
         self.each_in_turn(now, |clients, index, at| {
             let is_down = clients.clients[index as usize].state == State::Over;
@@ -362,7 +362,7 @@ impl PppoeClients {
         })
     }
 
-    /// Lets clients that have a session end it from now on, at their rate, and stay without. Returns how many.
+    /// Makes clients that have a session end it from now on, at their rate, and stay without. Returns their number.
     pub fn disconnect_now(&mut self, now: Nanos) -> u64 {
         self.each_in_turn(now, |clients, index, at| {
             let is_up = clients.clients[index as usize].state == State::Up;
@@ -499,7 +499,7 @@ impl PppoeClients {
         true
     }
 
-    /// Lets a client look for an access concentrator.
+    /// Makes a client search for an access concentrator.
     fn begin(&mut self, now: Nanos, index: u32) {
         let (uniq, magic) = (self.word() as u32, (self.word() as u32).max(1));
         let client = &mut self.clients[index as usize];

@@ -4,7 +4,7 @@
 
 use units::Nanos;
 
-/// Number of requests without a reply after which a peer is given up (Max-Configure, RFC 1661 section 4.6).
+/// Number of requests without a reply after which negotiation fails (Max-Configure, RFC 1661 section 4.6).
 pub(super) const REQUESTS_MAX: u8 = 10;
 /// Times that a peer may want other options (Max-Failure).
 pub(super) const NAKS_MAX: u8 = 10;
@@ -136,7 +136,7 @@ impl Negotiation {
         }
     }
 
-    /// Whether the peer is to be given up.
+    /// Whether negotiation with the peer has failed.
     pub(super) fn is_hopeless(&self) -> bool {
         self.sent >= REQUESTS_MAX || self.naks >= NAKS_MAX
     }

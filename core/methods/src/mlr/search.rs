@@ -485,7 +485,8 @@ impl Stage for MlrSearch {
 }
 
 impl MlrSearch {
-    /// Takes a trial with what is known of its loss. Goals for which it decides nothing, after others that did not, give up.
+    /// Takes a trial with what is known of its loss. Goals for which it decides nothing, after others that did not, are
+    /// abandoned.
     fn note(&mut self, load: u32, duration: Nanos, seen: &Seen<'_>) {
         let (least, most) = seen.loss_bounds().unwrap_or((0.0, 1.0));
         let measured = Measured { duration, least, most, counted: seen.loss_ratio() };

@@ -53,7 +53,7 @@ fn a_buffer_does_not_fool_the_final_trial() {
     }
 }
 
-/// Two steps below what the tester sends nothing is lost any more; the curve has six known points all the same.
+/// Two steps below what the tester sends nothing is lost any more; the curve still has six known points.
 #[test]
 fn a_curve_below_the_testers_limit_has_points() {
     for seed in 0..SEEDS {

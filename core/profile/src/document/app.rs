@@ -67,7 +67,7 @@ pub struct RawDoc {
     pub request: SizeDoc,
     /// Size of a response. Default: that of the request.
     pub response: Option<SizeDoc>,
-    /// Number of requests in a session, one after the other.
+    /// Number of requests in a session, sent in sequence.
     #[serde(default = "once")]
     pub requests: TimesDoc,
     /// Think time: from a response to the next request.
@@ -85,7 +85,7 @@ pub(crate) fn once() -> TimesDoc {
 pub struct EchoDoc {
     /// Size of a request. Default: 64B.
     pub request: Option<SizeDoc>,
-    /// Number of requests in a session, one after the other.
+    /// Number of requests in a session, sent in sequence.
     #[serde(default = "once")]
     pub requests: TimesDoc,
     /// Think time: from a response to the next request.
@@ -217,7 +217,8 @@ pub struct GotoKeys {
 pub struct RepeatDoc {
     /// Number of times, or 'endless' until the session is closed from outside.
     pub times: Option<TimesDoc>,
-    /// Instead of a number: how long. Behind the last of the steps, once more if the time is not over. Not within 'repeat'.
+    /// Instead of a number: the duration. After the last of the steps, once more if the time is not over. Not within
+    /// 'repeat'.
     #[serde(rename = "for")]
     pub time: Option<Duration>,
     /// Steps.

@@ -204,7 +204,7 @@ pub struct MulticastDoc {
     #[serde(default = "igmp")]
     #[schemars(range(min = 2, max = 3))]
     pub igmp: u8,
-    /// Version of MLD. To a querier of version 1, hosts of version 2 speak version 1.
+    /// Version of MLD. With a querier of version 1, hosts of version 2 use version 1.
     #[serde(default = "mld")]
     #[schemars(range(min = 1, max = 2))]
     pub mld: u8,
@@ -213,7 +213,7 @@ pub struct MulticastDoc {
     pub rate: SessionRate,
 }
 
-/// Groups with what the host wants of them.
+/// Groups, each with the sources that the host requests.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Membership")]

@@ -91,7 +91,7 @@ pub struct OtherDoc {
 pub enum SizeDoc {
     /// One number, or any of a range.
     Range(BytesRange),
-    /// Numbers with how often each comes.
+    /// Numbers and their relative frequencies.
     Weights(IndexMap<String, Weight>),
 }
 

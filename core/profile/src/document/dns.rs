@@ -25,7 +25,7 @@ pub struct DnsDoc {
     /// Order of queries.
     #[serde(default)]
     pub order: OrderDoc,
-    /// Number of queries in a session, one after the other. Default: 1.
+    /// Number of queries in a session, sent in sequence. Default: 1.
     pub requests: Option<TimesDoc>,
     /// Think time: from a response to the next query.
     pub think: Option<DelayText>,

@@ -68,7 +68,7 @@ use serde_json::Value;
 use std::sync::LazyLock;
 use units::Nanos;
 
-/// Traffic to send, where, how fast and how long, and the criteria the result must meet.
+/// Traffic to send: where, at what rate and for how long; and the criteria the result must meet.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(title = "Eagre profile")]
@@ -382,7 +382,7 @@ pub struct StreamDoc {
     /// Port that receives the stream. Leave it out if the receiver is not a port of this profile.
     pub to: Option<String>,
     /// Other ports at which its packets may arrive: other paths through the device, such as a backup or an equal-cost
-    /// path. The result shows how many packets came through which port, and when ('paths').
+    /// path. The result shows the number of packets per port, and the times ('paths').
     pub also_to: Option<OneOrMany<String>>,
     /// Report outages, in which fewer than this share of the packets arrived ('outages' in the result). The share
     /// refers to the packets sent in 1 ms, or in as long as it takes to send 20 packets. Needs 'to', and packets with a

@@ -230,7 +230,7 @@ pub enum OspfRouteDoc {
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "OspfTopology")]
 pub struct OspfTopologyDoc {
-    /// Rows of routers, each connected to those beside, above and below it.
+    /// Rows of routers, each connected to its neighbours on the left and right, above and below.
     pub grid: Option<GridDoc>,
     /// Number of routers in a ring.
     #[schemars(range(min = 1, max = 10_000))]

@@ -184,7 +184,7 @@ pub struct ReplayFlowsDoc {
     /// Number of flows. Default: until the duration ends, which cuts the flows under way.
     #[schemars(range(min = 1))]
     pub limit: Option<u64>,
-    /// Whether clients have the servers' addresses and servers the clients'; ports and 'take' go by 'clients' all the same.
+    /// Whether clients have the servers' addresses and servers the clients'; ports and 'take' still follow 'clients'.
     #[serde(default)]
     pub swap: bool,
     /// Which clients' flows are sent; the others are left to another stream, with their times. Default: all.

@@ -244,7 +244,7 @@ pub enum AddressesDoc {
     One(EndAddresses),
     /// Several of those.
     List(Vec<Addresses>),
-    /// Those with how often each comes.
+    /// Those with their relative frequencies.
     Weights(IndexMap<String, AddressWeight>),
 }
 

@@ -16,7 +16,7 @@ pub enum SizesDoc {
     Text(FrameSizes),
     /// The lengths, in turn.
     List(Vec<Length>),
-    /// Lengths with how often each comes.
+    /// Lengths and their relative frequencies.
     Weights(IndexMap<String, Weight>),
     /// The value of a varying field.
     SameAs(SizeOf),
@@ -92,7 +92,7 @@ pub enum SizeText {
     Genome(Vec<FrameLen>),
 }
 
-/// An Internet mix: lengths, with FCS, and how often each comes.
+/// An Internet mix: lengths, with FCS, and their relative frequencies.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mix {
     /// Its name in profiles.

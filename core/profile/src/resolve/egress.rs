@@ -11,7 +11,7 @@ use wire::{PacketSpec, path};
 const FRAME_BITS: u32 = FrameLen::MAX.without_fcs() * 8;
 
 impl Resolver<'_> {
-    /// Whether received packets of a stream can be looked at, if its bits are tracked.
+    /// Whether received packets of a stream can be inspected, if its bits are tracked.
     pub(super) fn check_egress(&mut self, path: &str, stream: &StreamDoc) {
         if stream.egress.is_some() && (!stream.is_measured() || stream.replay.is_some()) {
             self.reading.fail(format!("{path}.egress"), NEEDS_SIGNATURE);

@@ -17,7 +17,7 @@ use wire::{Header, Packet, PacketSpec, RawFrame, ReadHeader};
 
 /// The shortest frame: both addresses and a type.
 const SHORTEST: usize = 14;
-/// Values of a variable that are looked at one by one.
+/// Values of a variable that are checked one by one.
 const VALUES_MAX: u128 = 1 << 16;
 
 impl Resolver<'_> {

@@ -1,4 +1,4 @@
-//! Ports of lags: which belong together, and as whom they speak.
+//! Ports of LAGs: which ports form one LAG, and its system.
 
 use super::Resolver;
 use crate::document::{LacpActivityDoc, LacpDoc, LacpTimeoutDoc};

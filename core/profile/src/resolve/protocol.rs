@@ -1,4 +1,4 @@
-//! Programs that speak control protocols behind a port.
+//! Programs that run control protocols behind a port.
 
 use super::Resolver;
 use crate::document::{DaemonDoc, ProtocolDoc};

@@ -284,7 +284,7 @@ proptest! {
     }
 }
 
-/// A UDP datagram in IPv4 fragments, and put together again its checksum's sum: all ones if it is right.
+/// A UDP datagram in IPv4 fragments, and the sum of its checksum after reassembly: all ones if it is right.
 fn in_fragments() -> Vec<Vec<u8>> {
     let headers = vec![
         header("ethernet", &[]),

@@ -1,4 +1,4 @@
-//! Packets of conversations, and one direction of TCP put together.
+//! Packets of conversations, and one direction of TCP reassembled.
 
 use crate::plan::Carrier;
 use std::collections::BTreeMap;

@@ -205,7 +205,7 @@ fn ports_used_again_are_another_conversation() {
 }
 
 proptest! {
-    /// However a stream is cut, disordered and repeated, it is put together again.
+    /// However a stream is cut, disordered and repeated, it is reassembled.
     #[test]
     fn segments_are_put_together(len in 1usize..400, start: u32, pieces in proptest::collection::vec((0usize..400, 1usize..60), 0..40)) {
         let data: Vec<u8> = (0..len).map(|n| (n * 7) as u8).collect();

@@ -54,7 +54,8 @@ pub enum HttpVersion {
     Two,
     /// HTTP/3: over QUIC, which has its own carrier and handshake.
     Three,
-    /// Clients speak what the server chooses in the handshake of TLS, and HTTP/1.1 in the clear; servers what their clients begin with.
+    /// Clients use the version that the server chooses in the handshake of TLS, and HTTP/1.1 in the clear; servers what
+    /// their clients begin with.
     Auto,
 }
 

@@ -6,7 +6,7 @@ use super::{Endpoint, Env, Events, State, Tick, bit, congestion};
 use crate::app::End;
 use crate::segment::{Flags, Segment, SegmentHeader};
 
-/// A segment must hold some payload beside 40 bytes of options.
+/// A segment must hold some payload in addition to 40 bytes of options.
 pub(super) const SMALLEST_MSS: u16 = 64;
 /// Largest receive window (RFC 7323 section 2.3).
 const LARGEST_WINDOW: u32 = 1 << 30;

@@ -124,7 +124,7 @@ impl Scoreboard {
 pub(crate) struct Recovery {
     /// SND.NXT when it began (RFC 6675: RecoveryPoint).
     pub point: u32,
-    /// Behind the last byte sent again (RFC 6675: HighRxt, plus one).
+    /// After the last byte sent again (RFC 6675: HighRxt, plus one).
     pub resent: u32,
     /// SND.UNA when it began.
     pub began: u32,

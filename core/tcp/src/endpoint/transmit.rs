@@ -34,8 +34,8 @@ impl Endpoint {
         Some(out)
     }
 
-    /// New data or an acknowledgement of a flow without a box. The segment is put together last and in one place:
-    /// copying what was just written piece by piece would cost more than all the rest.
+    /// New data or an acknowledgement of a flow without a box. The segment is assembled last and in one place: copying
+    /// what was just written piece by piece would cost more than all the rest.
     #[inline(always)]
     fn transmit_plain(&mut self, env: &mut Env<'_>) -> Outgoing {
         let (flight, seq) = (self.flight(), self.snd_nxt);
@@ -253,7 +253,7 @@ impl Endpoint {
         }
     }
 
-    /// Part of `len` that fits beside the header's options (RFC 6691).
+    /// Part of `len` that fits next to the header's options (RFC 6691).
     #[inline(always)]
     fn fit(&self, header: &SegmentHeader, len: u32) -> u32 {
         if header.sack.is_empty() {

@@ -51,7 +51,7 @@ impl Strangers {
 }
 
 impl<A: App> Stack<A> {
-    /// Remembers a flow that a peer's SYN began. If there are too many, the oldest half-open ones are given up.
+    /// Remembers a flow that a peer's SYN began. If there are too many, the oldest half-open ones are dropped.
     #[inline]
     pub(super) fn note_half_open(&mut self, now: Nanos, app: &mut A, index: u32, iss: u32) {
         // Two go for one that comes: where handshakes are completed, the queue stays as short as there are half-open flows.
@@ -66,7 +66,7 @@ impl<A: App> Stack<A> {
         self.strangers.half_open.push_back(HalfOpen { index, iss });
     }
 
-    /// Forgets flows that are half-open no more. If there are still too many, a quarter is given up.
+    /// Forgets flows that are half-open no more. If there are still too many, a quarter is dropped.
     #[cold]
     #[inline(never)]
     fn limit_half_open(&mut self, now: Nanos, app: &mut A) {

@@ -669,7 +669,8 @@ fn a_datagram_to_nobody_is_reported_and_ends_the_flow() {
     }
 }
 
-/// With an MTU of 1,500: 3,000 bytes are three fragments of 1,480, 1,480 and 48 bytes, which are put together to the datagram.
+/// With an MTU of 1,500: 3,000 bytes are three fragments of 1,480, 1,480 and 48 bytes, which are reassembled to the
+/// datagram.
 #[test]
 fn a_long_datagram_leaves_in_fragments() {
     let mut world = World::new(1, Link::default(), config(), config());

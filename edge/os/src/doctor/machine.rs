@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const CPU: &str = "/sys/devices/system/cpu";
 const PCI_DEVICES: &str = "/sys/bus/pci/devices";
 
-/// Workers a run of moderate size would have; their cores are the ones looked at.
+/// Workers a run of moderate size would have; their cores are the ones checked.
 const WORKERS: usize = 4;
 
 /// Everything the checks need. `None` or empty: not readable here.

@@ -27,7 +27,7 @@ pub fn network_cards() -> Vec<Nic> {
 pub enum Status {
     /// Spoils measurements, or prevents them.
     Bad,
-    /// May widen them or lower what the tester can do; or it could not be looked at.
+    /// May widen them or lower what the tester can do; or it could not be checked.
     Note,
     /// As it should be.
     Good,

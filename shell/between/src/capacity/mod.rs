@@ -177,7 +177,7 @@ struct Proof {
     number: u8,
 }
 
-/// Share of an interval's packets given up from which on it is reported.
+/// Share of an interval's skipped packets from which on it is reported.
 const GIVEN_UP: f64 = 0.02;
 
 fn given_up(ratio: f64) -> Option<String> {

@@ -22,7 +22,7 @@ use profile::Plan;
 use profile::plan::SessionEntry;
 use result::{IntervalDocument, ResultDocument};
 
-/// The Plan of a trial of sessions.
+/// The plan of a trial of sessions.
 ///
 /// # Errors
 /// The profile has no entry that can carry the trial's application.

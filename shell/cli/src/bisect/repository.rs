@@ -1,4 +1,4 @@
-//! A git repository: its commits, and worktrees beside its own checkout.
+//! A git repository: its commits, and worktrees in addition to its own checkout.
 
 use crate::Failure;
 use os::claim::Marker;

@@ -53,8 +53,8 @@ fn place(port: String, ip: IpPrefix, gateway: Option<IpAddr>, server: IpAddr) ->
     Place { port, ip, gateway: gateway.map(Ip), mac, server }
 }
 
-/// A locally administered address beside an interface's own. Where the kernel forwards, it would send what comes for the clients to
-/// them once more if they had its MAC address.
+/// A locally administered address in addition to an interface's own. Where the kernel forwards, it would send what
+/// comes for the clients to them once more if they had its MAC address.
 fn apart(own: [u8; 6]) -> [u8; 6] {
     let [first, rest @ ..] = own;
     let first = if first & 2 == 0 { first | 2 } else { first ^ 0x10 };

@@ -138,7 +138,7 @@ impl Report {
         read.ok().and_then(|_| serde_json::from_slice(&text).ok()).unwrap_or_default()
     }
 
-    /// Adds what was run, and for how long.
+    /// Adds what was run, and its duration.
     pub(super) fn describe(&mut self, args: &ScriptArgs, text: &[u8], time: Duration) {
         "eagre.script/1".clone_into(&mut self.schema);
         env!("CARGO_PKG_VERSION").clone_into(&mut self.version);

@@ -60,7 +60,7 @@ pub(super) fn load(request: &Request) -> Result<Option<Document>, Failure> {
     Ok(Some(with_remedy(document)))
 }
 
-/// Says what to do if the profile may not read what it wants.
+/// Suggests a remedy if the profile may not read a file.
 fn with_remedy(mut document: Document) -> Document {
     if let Some(error) = document.error.as_mut().filter(|error| error.contains("Permission denied")) {
         error.push_str(

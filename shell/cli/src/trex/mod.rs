@@ -83,7 +83,7 @@ pub(crate) struct Source {
     /// Speed of the links, for rates that are a share of it: 10Gbps
     #[arg(long, value_name = "SPEED", value_parser = speed)]
     speed: Option<f64>,
-    /// Folder or file that the profile may read, beside its own folder and the working directory (repeatable)
+    /// Folder or file that the profile may read, in addition to its own folder and the working directory (repeatable)
     #[arg(long, value_name = "PATH")]
     read: Vec<PathBuf>,
     /// Run the profile's code even if the kernel cannot confine it

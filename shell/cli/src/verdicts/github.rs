@@ -29,7 +29,7 @@ fn lines(suites: &[Suite]) -> Vec<String> {
     lines
 }
 
-/// A message, escaped as the runner wants it.
+/// A message, escaped for the runner.
 fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -1,4 +1,4 @@
-//! The cases of a run: how much succeeded, each criterion; without criteria, whether losses and failures are known.
+//! The cases of a run: achieved load, each criterion; without criteria, whether losses and failures are known.
 
 use super::{Case, Number, Outcome, Suite};
 use result::{CriterionResult, Overall, ResultDocument, Standing};

@@ -147,7 +147,7 @@ impl Figure {
         }
     }
 
-    /// The numbers of a result that it is made of, by path: of every stream or entry of sessions that has one.
+    /// The numbers of a result from which it is computed, by path: of every stream or entry of sessions that has one.
     fn parts(&self, document: &ResultDocument) -> Vec<String> {
         let streams = |tail: &str| -> Vec<String> {
             let paths = document.streams.keys().map(|name| format!("streams.{name}.{tail}"));
@@ -198,7 +198,7 @@ impl Figure {
         self.of_parts(document, &values)
     }
 
-    /// Its value, and whether it is the device's: also of a disturbed run, if what it is made of holds.
+    /// Its value, and whether it is the device's: also of a disturbed run, if its parts hold.
     pub(crate) fn measured(&self, document: &ResultDocument) -> Measured {
         let verdict = &document.verdict;
         let disturbed = |reason: Option<String>| Measured::Disturbed {

@@ -77,7 +77,7 @@ impl TrialRunner {
         self.commands.is_stopped()
     }
 
-    /// The Plan of a side with a seed.
+    /// The plan of a side with a seed.
     pub(crate) fn plan(&self, text: &str, path: &Path, seed: u64) -> Result<Plan, Failure> {
         let overrides = Overrides {
             rate: self.settings.rate,

@@ -179,7 +179,7 @@ pub enum ProtocolAction {
     Renew,
     /// DHCP clients give their addresses back, PPPoE clients end their sessions.
     Release,
-    /// LLDP agents and ports of lags speak again.
+    /// LLDP agents and ports of LAGs send again.
     Enable,
     /// LLDP agents send a shutdown LLDPDU and remove their neighbours, and ports leave their LAGs, until enabled.
     Disable,

@@ -55,7 +55,7 @@ pub(crate) struct PortCounts {
     pub(crate) rx_before_sent: u64,
     /// Frames of sessions that could not be passed on to the worker that owns them.
     pub(crate) rx_not_steered: u64,
-    /// Frames that may have been for hosts that control looks after, for which it had no time.
+    /// Frames that may have been for hosts that control handles, for which it had no time.
     pub(crate) rx_hosts_busy: u64,
     /// Frames for the hosts' namespace, and the ones dropped because the ring to it was full.
     pub(crate) rx_punted: u64,

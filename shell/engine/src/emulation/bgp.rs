@@ -1,4 +1,4 @@
-//! BGP speakers of a port: they resolve their neighbours, come up before traffic, and are looked after while it runs.
+//! BGP speakers of a port: they resolve their neighbours, come up before traffic, and are handled while it runs.
 //!
 //! Not here: the protocol (`::bgp`).
 

@@ -1,4 +1,4 @@
-//! IS-IS routers of a port: they come up before traffic, and are looked after while it runs.
+//! IS-IS routers of a port: they come up before traffic, and are handled while it runs.
 //!
 //! Not here: the protocol (`::isis`).
 

@@ -61,7 +61,7 @@ impl LagPort {
         Some(format!("it did not distribute in its lag '{}' within {}: {trouble}", self.name, self.wait))
     }
 
-    /// Lets it speak, or leave its lag; returns whether that is a change.
+    /// Starts its protocol, or leaves its LAG; returns whether that is a change.
     pub(super) fn set(&mut self, now: Nanos, enable: bool) -> bool {
         let changes = self.machine.is_down() == enable;
         if enable {

@@ -14,7 +14,7 @@ pub(super) struct Agents {
     pub(super) machine: LldpAgents,
     /// Known neighbours when traffic had ended, and the time of that.
     at_end: Option<(Vec<LldpNeighbour>, Nanos)>,
-    /// When it was looked at last.
+    /// When it was last checked.
     now: Nanos,
 }
 

@@ -1,6 +1,7 @@
-//! OSPF routers of a port: they come up before traffic, and are looked after while it runs.
+//! OSPF routers of a port: they come up before traffic, and are handled while it runs.
 //!
-//! Packets that come in fragments are put together: devices may send longer ones than their link takes (FRR's requests of OSPFv3 are).
+//! Packets that come in fragments are reassembled: devices may send longer ones than their link takes (FRR's requests
+//! of OSPFv3 are).
 //!
 //! Not here: the protocol (`::ospf`).
 

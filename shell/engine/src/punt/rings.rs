@@ -94,7 +94,7 @@ pub(super) fn put(ring: &mut ByteSender, frame: &[u8], tags: &[u8]) -> bool {
 /// Where the namespace's frames come from. Owned by one worker at a time.
 pub(crate) struct PuntExit {
     ring: ByteReceiver,
-    /// Bytes of the ring that were looked at, from its first.
+    /// Number of bytes of the ring that were inspected, from its first.
     seen: usize,
 }
 
@@ -103,7 +103,7 @@ impl PuntExit {
         Self { ring, seen: 0 }
     }
 
-    /// The length of the first frame that was not looked at.
+    /// Length of the first frame that was not inspected.
     #[inline]
     pub(crate) fn next_len(&mut self) -> Option<usize> {
         let mut length = [0; LENGTH];
@@ -125,7 +125,7 @@ impl PuntExit {
         self.forget(self.seen);
     }
 
-    /// Takes the frames with these lengths, the first that were looked at, out of the ring. The others are there still.
+    /// Takes the frames with these lengths, the first that were inspected, out of the ring. The others are there still.
     pub(crate) fn taken(&mut self, lengths: &[usize]) {
         self.forget(lengths.iter().map(|len| LENGTH + len).sum());
     }

@@ -30,7 +30,7 @@ const GATHER_EVERY_MAX: Nanos = Nanos::from_secs(5);
 
 /// The workers of a running trial, on separate threads or in turn on this one.
 pub(super) trait Workers {
-    /// Lets workers work for a while; returns the time: `due` at most, or `end` with all done that was to do by then.
+    /// Runs workers for a while; returns the time: `due` at most, or `end` with all done that was to do by then.
     fn run_until(&mut self, due: Nanos, end: Nanos) -> Nanos;
 
     /// Tells all workers something.

@@ -1,4 +1,4 @@
-//! Makes the workers of a trial and starts what runs beside them.
+//! Makes the workers of a trial and starts the background tasks.
 
 use crate::control::captures::Captures;
 use crate::error::EngineError;
@@ -18,7 +18,7 @@ pub(super) const LEAD: Nanos = Nanos::from_millis(1);
 /// Workers that another process may send with.
 const FOREIGN_LANES: usize = 16;
 
-/// Background tasks beside the workers, and facts about them for the result.
+/// Background tasks, and facts about them for the result.
 pub(super) struct Background {
     pub(super) captures: Captures,
     /// Of each port whether the kernel records its test packets, or why not; `None` of ports that have no such thing.

@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
 impl Trial<'_> {
-    /// Lets what goes to the neighbour that moved go where it is now; returns what workers are to change for it.
+    /// Redirects traffic to the new location of a neighbour that moved; returns what workers are to change for it.
     pub(crate) fn follow(&mut self, number: u64, port: usize, step: &Move) -> Detour {
         let Move { ip, hosts, from, to, .. } = step;
         for known in &mut self.known {

@@ -63,7 +63,7 @@ impl TrialStream {
         span.min(self.removed.unwrap_or(Nanos::MAX)).since(self.added)
     }
 
-    /// Lets its packets go to another next hop.
+    /// Redirects its packets to another next hop.
     pub(super) fn send_to(&mut self, mac: [u8; 6]) {
         self.macs[0] = Some(mac);
         set_mac(&mut self.packet, "dst", mac);

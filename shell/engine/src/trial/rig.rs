@@ -54,7 +54,7 @@ impl Rig {
         }
     }
 
-    /// Lets ports send no more than the plan's limits outside trials.
+    /// Limits ports to the plan's rates outside trials.
     pub(crate) fn limit(&mut self, plan: &Plan) {
         for (rig, port) in self.ports.iter_mut().zip(&plan.ports) {
             rig.outlet = Outlet::new(port.rate_max);
@@ -71,8 +71,8 @@ impl Rig {
         Self::open_unless(plan, workers, &mut || false)
     }
 
-    /// Like [`open`](Self::open); gives up once `cancelled` returns true, which is called while a port waits for its
-    /// other end.
+    /// Like [`open`](Self::open); stops once `cancelled` returns true, which is called while a port waits for its other
+    /// end.
     pub fn open_unless(
         plan: &Plan,
         workers: usize,

@@ -1,6 +1,6 @@
 //! Delays longer than a test packet can represent: its time of departure has 40 bits, which wrap every 18 minutes.
 //!
-//! Not here: jitter of such packets, and times between arrivals, which are right all the same.
+//! Not here: jitter of such packets, and times between arrivals, which are still right.
 
 use super::Evidence;
 use super::findings::Findings;

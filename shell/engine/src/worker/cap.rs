@@ -10,7 +10,7 @@ use units::{Layer, Load, Nanos};
 
 /// Time in which a bucket fills.
 const DEPTH: f64 = 10e6;
-/// Bits on the wire beside a frame with its FCS: preamble, start delimiter and gap.
+/// Bits on the wire in addition to a frame with its FCS: preamble, start delimiter and gap.
 const L1_BITS: f64 = 160.0;
 
 /// One worker's share of a port's limit. Tokens are packets or bits, as the limit counts.

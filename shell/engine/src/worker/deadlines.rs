@@ -1,4 +1,4 @@
-//! Streams that end at a time: what they have not sent by then is given up.
+//! Streams that end at a time: what they have not sent by then is discarded.
 //!
 //! The schedule knows the number of packets due until then; here ends what a port that was too slow has left of them.
 //!
@@ -16,7 +16,7 @@ pub(crate) struct Deadlines {
     streams: Vec<Deadline>,
     /// The first of them.
     next: Nanos,
-    /// Packets given up.
+    /// Packets discarded.
     pub(crate) given_up: u64,
 }
 

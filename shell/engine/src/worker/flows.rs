@@ -17,7 +17,7 @@ use units::Nanos;
 
 /// Sessions opened in one turn by the clients of one entry at most: frames that come in are not kept waiting.
 const OPEN_AT_ONCE: u64 = 32;
-/// Pairs of addresses and ports tried for one session before it is given up.
+/// Pairs of addresses and ports tried for one session before it fails.
 const TRIES: usize = 64;
 /// Flows that may go to another hardware address in one turn.
 const MOVED_AT_ONCE: u32 = 4_096;

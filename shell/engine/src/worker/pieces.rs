@@ -1,4 +1,5 @@
-//! Fragments for the hosts behind a port: packets are put together, and go to sessions or hosts as if they had come whole.
+//! Fragments for the hosts behind a port: packets are reassembled, and go to sessions or hosts as if they had come
+//! whole.
 //!
 //! Not here: fragments of test packets, which are measured as they come, and of packets for others.
 

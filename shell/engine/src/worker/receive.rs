@@ -40,9 +40,9 @@ pub(crate) struct Receiver<'a> {
     tap: Option<Tap>,
     /// To the namespace of hosts that have one.
     punt: Option<&'a mut PuntEntry>,
-    /// Whether the port's hosts have BGP sessions, which control looks after.
+    /// Whether the port's hosts have BGP sessions, which control handles.
     speaks_bgp: bool,
-    /// Whether the port is one of a lag, which control looks after.
+    /// Whether the port is one of a LAG, which control handles.
     is_in_lag: bool,
     /// Possible replies to pings or frames for hosts that control runs, while there are some.
     overheard: Option<Vec<HostEvent>>,
@@ -88,7 +88,7 @@ impl<'a> Receiver<'a> {
         }
     }
 
-    /// Lets the kernel take in test packets and record them, if the port can. Returns whether it does.
+    /// Makes the kernel take in test packets and record them, if the port can. Returns whether it does.
     ///
     /// # Errors
     /// Why it does not although such ports can.
@@ -280,8 +280,9 @@ impl<'a> Receiver<'a> {
 
     /// Reads the signatures of those frames of the burst whose bit in `foreign` is set into `arrivals`; returns how many arrivals.
     ///
-    /// As long as all are plain test packets nothing else is touched; from the first other one on, all are looked at closer. Most
-    /// packets follow the one before them in its lane, sent at the same instant and as long: they make one arrival together.
+    /// As long as all are plain test packets nothing else is touched; from the first other one on, all are inspected
+    /// closely. Most packets follow the one before them in its lane, sent at the same instant and as long: they make
+    /// one arrival together.
     #[inline]
     fn classify(&mut self, foreign: u64, around: Around<'_>) -> usize {
         let Around { now, expected, counts, damages, hosts, answers } = around;
@@ -330,7 +331,7 @@ impl<'a> Receiver<'a> {
         measured
     }
 
-    /// Loads frames into the cache that will be looked at soon after the `i`-th, where they are not there already.
+    /// Loads frames into the cache that will be inspected soon after the `i`-th, where they are not there already.
     #[inline(always)]
     fn load_ahead(&self, i: usize) {
         if self.loads_ahead {

@@ -11,7 +11,7 @@ use units::Nanos;
 const EARLY: Nanos = Nanos::from_micros(50);
 /// Shorter sleeps are not worth it.
 const SHORTEST: Nanos = Nanos::from_micros(150);
-/// Longest sleep: packets whose fragments never came are given up meanwhile, and schedules that are too late.
+/// Longest sleep: packets whose fragments never came are discarded meanwhile, and schedules that are too late.
 const LONGEST: Nanos = Nanos::from_millis(10);
 /// Time for which sent packets are awaited without a sleep.
 const AWAITED: Nanos = Nanos::from_millis(2);

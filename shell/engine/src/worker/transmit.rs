@@ -567,7 +567,7 @@ impl<'a> Transmitter<'a> {
         waiting + owed + self.given_up()
     }
 
-    /// Packets that were given up since the last call, because their streams' time was over.
+    /// Packets discarded since the last call, because their streams' time was over.
     pub(crate) fn given_up(&mut self) -> u64 {
         self.deadlines.as_mut().map_or(0, |deadlines| std::mem::take(&mut deadlines.given_up))
     }

@@ -48,7 +48,7 @@ pub(super) const END_ROUTES: &str = "  </staticroutes>\n</pfsense>\n";
 /// Begins a list of rules.
 pub(super) const BEGIN_RULES: &str = "<pfsense>\n  <filter>\n";
 
-/// A rule without state, so that every packet is looked at by all rules before the one that matches.
+/// A rule without state, so that every packet is checked by all rules before the one that matches.
 pub(super) fn rule(
     text: &mut String,
     (permit, interface, name): (bool, &str, &str),

@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 /// Where Debian has FRRouting's daemons.
 const DAEMONS: &str = "/usr/lib/frr";
 
-/// A routing protocol, as both ends speak it.
+/// A routing protocol, in the terms of both ends.
 struct Spoken {
     /// As the kernel's routes, BIRD and the port's filter name it.
     name: &'static str,

@@ -1,4 +1,4 @@
-//! Lags: ports that speak LACP, or belong together without it.
+//! LAGs: ports that run LACP, or are bundled without it.
 //!
 //! In the model traffic of a lag is spread over its ports; here each flow names its port.
 
@@ -9,7 +9,7 @@ use units::Nanos;
 
 /// Numbers that are not given: the profile finds its own.
 const AUTO: u64 = 0;
-/// Seconds after which a silent partner is given up.
+/// Seconds after which a silent partner expires.
 const SHORT_S: u64 = 3;
 const LONG_S: u64 = 90;
 /// Nobody waits while a configuration's protocols come up.

@@ -196,7 +196,7 @@ pub struct LagPlan {
     pub path: String,
     /// Minimum number of its ports that are in it for it to be up.
     pub min_links: u64,
-    /// Whether its ports speak LACP. Those of a static lag are in it while their links are up.
+    /// Whether its ports run LACP. Those of a static LAG are in it while their links are up.
     pub speaks_lacp: bool,
     /// Its ports, in the configuration's order.
     pub ports: Vec<LagPort>,
@@ -448,7 +448,7 @@ impl Translation {
         of_peers.chain(of_routers.flat_map(|(_, router)| &router.routes))
     }
 
-    /// The Plan of the profile. Also finds errors that only the profile's validation knows, such as addresses outside a
+    /// The plan of the profile. Also finds errors that only the profile's validation knows, such as addresses outside a
     /// port's networks.
     pub fn plan(&self) -> Result<Plan, Errors> {
         let overrides = Overrides { default_seed: 1, ..Overrides::default() };

@@ -41,7 +41,7 @@ const SEND_MAX: usize = 256 << 10;
 const CALLS_MAX: u32 = 32;
 /// Bytes of a call's headers.
 const HEADERS_MAX: u32 = 16 << 10;
-/// Calls a client may cancel before they are looked at; one that cancels more is cut off.
+/// Calls a client may cancel before they are processed; one that cancels more is cut off.
 const CANCELLED_MAX: usize = 20;
 /// From one ping of an idle connection to the next.
 const KEEP_ALIVE: Duration = Duration::from_secs(60);

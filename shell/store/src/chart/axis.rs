@@ -1,4 +1,4 @@
-//! From values to positions, and which values to write beside an axis.
+//! From values to positions, and the values to write along an axis.
 
 use super::{TEXT, width};
 

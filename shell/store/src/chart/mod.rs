@@ -1,7 +1,7 @@
 //! Charts as SVG: lines over an axis, bars against a limit.
 //!
-//! Colours come from the page's style sheet, by class, so that they follow dark mode and print. Series differ by colour,
-//! dash and marker. The legend is HTML beside the SVG: it wraps where there is no room.
+//! Colours come from the page's style sheet, by class, so that they follow dark mode and print. Series differ by
+//! colour, dash and marker. The legend is HTML outside the SVG: it wraps where there is no room.
 //!
 //! Invariants: a chart without a point is `None`; texts do not overlap, because ticks are thinned out until their
 //! estimated widths fit.

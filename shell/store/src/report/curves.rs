@@ -45,7 +45,7 @@ fn all(charts: impl IntoIterator<Item = Option<Markup>>) -> Option<Markup> {
     (!charts.is_empty()).then(|| html! { @for chart in &charts { (chart) } })
 }
 
-/// Rates found, beside the line rate.
+/// Rates found, compared with the line rate.
 pub(super) fn throughput(loaded: &Loaded) -> Option<Markup> {
     let rates: Vec<&Finding> =
         loaded.findings.iter().filter(|f| f.unit == "pps" && f.value.is_some() && f.line.is_some()).collect();
@@ -594,7 +594,7 @@ pub(super) fn over_time(loaded: &Loaded) -> Option<Markup> {
     })
 }
 
-/// Disturbances listed beside the charts.
+/// Maximum number of disturbances listed with the charts.
 const DISTURBANCES_MAX: usize = 20;
 
 /// The intervals of a trial in which it sent.

@@ -438,7 +438,7 @@ fn port_table(rows: &[(&String, &PortResult)]) -> Option<Markup> {
     )
 }
 
-/// Where packets went, for the trials beside which the counters of devices were read.
+/// Where packets went, for the trials during which the counters of devices were read.
 pub(super) fn path(loaded: &Loaded) -> Option<Markup> {
     let known = loaded.trials.iter().zip(&loaded.results).filter(|(_, result)| result["path"].is_object());
     let rows: Vec<(&TrialRow, &Value)> = known.map(|(trial, result)| (trial, &result["path"])).collect();

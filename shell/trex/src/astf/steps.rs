@@ -6,7 +6,7 @@ use crate::yaml::Node;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Steps of a program that are looked at, loops written out, to find how long its datagrams are.
+/// Steps of a program that are considered, loops written out, to find how long its datagrams are.
 const STEPS_MAX: usize = 1 << 20;
 /// Longest data that is printed as it is; what a profile fills up beyond is arbitrary.
 const PRINTED_MAX: usize = 16 << 10;

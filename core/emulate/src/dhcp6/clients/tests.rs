@@ -471,7 +471,7 @@ fn what_a_neighbour_has_is_declined() {
     assert!(clients.all_bound() && counts.bind.samples() == 4);
 }
 
-/// Clients that end while they check their addresses have leases all the same, and give them back.
+/// Clients that end while they check their addresses still have leases, and release them.
 #[test]
 fn what_is_being_checked_is_given_back() {
     let mut clients = Dhcp6Clients::new(Dhcp6Config { check: true, prefix_len: None, ..config(3) });

@@ -203,7 +203,7 @@ impl<T> Connection<T> {
         (stream.body, stream.whole) = (body, whole);
     }
 
-    /// Forgets a stream on which all has come that should, and what was sent has arrived; gives up what was not sent.
+    /// Forgets a stream on which all has come that should, and what was sent has arrived; discards what was not sent.
     pub(super) fn take(&mut self, ctx: &mut Ctx<'_>, id: u64) -> Option<T> {
         let stream = self.streams.remove(&id)?;
         self.held -= stream.reader.held().min(self.held);
@@ -214,7 +214,7 @@ impl<T> Connection<T> {
         Some(stream.data)
     }
 
-    /// Forgets the streams of requests from number `first` on, which the other end has not looked at.
+    /// Forgets the streams of requests from number `first` on, which the other end has not processed.
     pub(super) fn forget_from(&mut self, first: u64) -> Vec<T> {
         let gone = self.streams.split_off(&first);
         for (id, stream) in &gone {

@@ -458,7 +458,7 @@ mod acceptance {
         assert_eq!((lone.host.counts.out_of_order, lone.host.counts.duplicates), (1, 1));
     }
 
-    /// RFC 2018 section 4: the latest block first, three of them beside timestamps.
+    /// RFC 2018 section 4: the latest block first, three of them next to timestamps.
     #[test]
     fn reports_blocks_latest_first() {
         let mut lone = Lone::server(defaults());
