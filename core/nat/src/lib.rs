@@ -1,0 +1,97 @@
+//! What an address translator (NAT) does, told from both its ends.
+//!
+//! Whoever has both ends knows every [`Mapping`]: which endpoint a packet was sent from, and which one it came from where it arrived.
+//! [`Analysis`] finds the rules behind mappings in the terms of RFC 4787; [`compare`] holds them against the translator's own log.
+//!
+//! Not here: who sends packets, when, and how they are told apart.
+//!
+//! Invariant: what too few samples show is not judged; every share says of how many.
+
+#![forbid(unsafe_code)]
+
+mod analysis;
+mod log;
+mod packet;
+mod share;
+
+pub use analysis::{Analysis, Block, Dependence, Filtering, Judged, Pooling, ProbeFrom};
+pub use log::{Comparison, LogError, LogFormat, Mismatch, Pattern, Record, compare};
+pub use packet::{Datagram, Quoted, quoted};
+pub use share::Share;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::net::IpAddr;
+
+/// A transport protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// UDP.
+    Udp,
+    /// TCP.
+    Tcp,
+}
+
+impl Protocol {
+    /// By its number in IP headers.
+    pub fn of_number(number: u8) -> Option<Self> {
+        match number {
+            6 => Some(Self::Tcp),
+            17 => Some(Self::Udp),
+            _ => None,
+        }
+    }
+
+    /// By its name or number.
+    pub fn of_name(name: &str) -> Option<Self> {
+        match name {
+            _ if name.eq_ignore_ascii_case("udp") => Some(Self::Udp),
+            _ if name.eq_ignore_ascii_case("tcp") => Some(Self::Tcp),
+            _ => Self::of_number(name.parse().ok()?),
+        }
+    }
+}
+
+/// An address and a port.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct Endpoint {
+    /// The address.
+    pub address: IpAddr,
+    /// The port.
+    pub port: u16,
+}
+
+impl Endpoint {
+    /// An address and a port.
+    pub fn new(address: impl Into<IpAddr>, port: u16) -> Self {
+        Self { address: address.into(), port }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        std::net::SocketAddr::new(self.address, self.port).fmt(f)
+    }
+}
+
+/// A connection through the translator, by its first packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Mapping {
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// Whom the initiator sent it from.
+    pub inside: Endpoint,
+    /// Whom the initiator sent it to.
+    pub to: Endpoint,
+    /// Whom it came from where it arrived.
+    pub outside: Endpoint,
+    /// Whom it arrived at: `to`, unless the translator changes that, too (NAT64).
+    pub remote: Endpoint,
+    /// When it was sent, ns since 1970-01-01 UTC.
+    pub sent_ns: u64,
+    /// When it arrived, ns since 1970-01-01 UTC.
+    pub arrived_ns: u64,
+}

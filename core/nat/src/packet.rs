@@ -1,0 +1,158 @@
+//! The endpoints of a frame.
+
+use crate::{Endpoint, Protocol};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+const ICMP: u8 = 1;
+const ICMP6: u8 = 58;
+
+/// What a translator looks at and changes in a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Datagram {
+    /// Its protocol.
+    pub protocol: Protocol,
+    /// Whom it is from.
+    pub from: Endpoint,
+    /// Whom it is to.
+    pub to: Endpoint,
+}
+
+/// The packet that an ICMP error quotes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Quoted {
+    /// Type of the error: 3 of ICMP, 1 of ICMPv6.
+    pub kind: u8,
+    /// Code of the error.
+    pub code: u8,
+    /// Whom the error was sent to.
+    pub sent_to: IpAddr,
+    /// The packet it is about.
+    pub datagram: Datagram,
+}
+
+/// An IP header: its protocol, addresses, and what follows it.
+struct Ip<'f> {
+    protocol: u8,
+    from: IpAddr,
+    to: IpAddr,
+    rest: &'f [u8],
+}
+
+impl<'f> Ip<'f> {
+    /// The IP header of an Ethernet frame, behind up to two VLAN tags.
+    fn of_frame(frame: &'f [u8]) -> Option<Self> {
+        let mut at = 12;
+        while matches!(frame.get(at..at + 2)?, [0x81, 0] | [0x88, 0xa8]) && at < 20 {
+            at += 4;
+        }
+        match frame.get(at..at + 2)? {
+            [0x08, 0x00] | [0x86, 0xdd] => Self::read(frame.get(at + 2..)?),
+            _ => None,
+        }
+    }
+
+    /// A header of either version. Later fragments have no ports.
+    fn read(bytes: &'f [u8]) -> Option<Self> {
+        match bytes.first()? >> 4 {
+            4 => {
+                let address = |at: usize| Some(Ipv4Addr::from(*bytes.get(at..)?.first_chunk::<4>()?).into());
+                let is_later = u16::from_be_bytes(*bytes.get(6..)?.first_chunk()?) & 0x1fff != 0;
+                let rest = bytes.get(usize::from(bytes[0] & 15) * 4..)?;
+                (!is_later).then_some(())?;
+                Some(Self { protocol: *bytes.get(9)?, from: address(12)?, to: address(16)?, rest })
+            }
+            6 => {
+                let address = |at: usize| Some(Ipv6Addr::from(*bytes.get(at..)?.first_chunk::<16>()?).into());
+                Some(Self {
+                    protocol: *bytes.get(6)?,
+                    from: address(8)?,
+                    to: address(24)?,
+                    rest: bytes.get(40..)?,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    fn datagram(&self) -> Option<Datagram> {
+        let protocol = Protocol::of_number(self.protocol)?;
+        let port = |at: usize| Some(u16::from_be_bytes(*self.rest.get(at..)?.first_chunk()?));
+        Some(Datagram {
+            protocol,
+            from: Endpoint { address: self.from, port: port(0)? },
+            to: Endpoint { address: self.to, port: port(2)? },
+        })
+    }
+}
+
+impl Datagram {
+    /// The outermost UDP or TCP endpoints of an Ethernet frame; `None` if there are none.
+    pub fn of_frame(frame: &[u8]) -> Option<Self> {
+        Ip::of_frame(frame)?.datagram()
+    }
+}
+
+/// What an ICMP or ICMPv6 "destination unreachable" in an Ethernet frame quotes; `None` if it is no such thing.
+pub fn quoted(frame: &[u8]) -> Option<Quoted> {
+    let ip = Ip::of_frame(frame)?;
+    let kind = *ip.rest.first()?;
+    let is_error = matches!((ip.protocol, kind), (ICMP, 3) | (ICMP6, 1));
+    let datagram = Ip::read(ip.rest.get(8..)?).filter(|_| is_error)?.datagram()?;
+    Some(Quoted { kind, code: *ip.rest.get(1)?, sent_to: ip.to, datagram })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn udp(from: [u8; 4], to: [u8; 4], ports: [u16; 2]) -> Vec<u8> {
+        let mut ip = vec![0x45, 0, 0, 28, 0, 0, 0, 0, 64, 17, 0, 0];
+        ip.extend(from.iter().chain(&to));
+        ports.iter().for_each(|port| ip.extend(port.to_be_bytes()));
+        ip.extend([0, 8, 0, 0]);
+        ip
+    }
+
+    fn framed(tags: &[u8], ip: &[u8]) -> Vec<u8> {
+        [&[0; 12][..], tags, &[8, 0], ip].concat()
+    }
+
+    #[test]
+    fn endpoints_are_read_behind_tags() {
+        let ip = udp([10, 0, 0, 2], [10, 0, 1, 2], [1024, 9]);
+        for tags in [&[][..], &[0x81, 0, 0, 5], &[0x88, 0xa8, 0, 1, 0x81, 0, 0, 2]] {
+            let found = Datagram::of_frame(&framed(tags, &ip)).unwrap();
+            assert_eq!(found.from, Endpoint::new([10, 0, 0, 2], 1024));
+            assert_eq!((found.to.port, found.protocol), (9, Protocol::Udp));
+        }
+    }
+
+    #[test]
+    fn what_is_cut_or_foreign_has_no_endpoints() {
+        let whole = framed(&[], &udp([10, 0, 0, 2], [10, 0, 1, 2], [1024, 9]));
+        for length in 0..38 {
+            assert_eq!(Datagram::of_frame(&whole[..length]), None, "{length}");
+        }
+        let mut later = whole.clone();
+        later[14 + 7] = 1;
+        assert_eq!(Datagram::of_frame(&later), None);
+        assert_eq!(quoted(&whole), None);
+    }
+
+    #[test]
+    fn an_error_quotes_a_packet() {
+        let about = udp([10, 0, 0, 2], [10, 0, 1, 2], [1024, 9]);
+        let mut ip = udp([10, 0, 1, 2], [10, 0, 0, 2], [0, 0]);
+        ip[9] = 1;
+        ip.truncate(20);
+        ip.extend([3, 3, 0, 0, 0, 0, 0, 0]);
+        ip.extend(&about);
+        let found = quoted(&framed(&[], &ip)).unwrap();
+        assert_eq!((found.kind, found.code, found.datagram.from.port), (3, 3, 1024));
+        // An echo quotes nothing.
+        let echo = 14 + 20;
+        let mut frame = framed(&[], &ip);
+        frame[echo] = 8;
+        assert_eq!(quoted(&frame), None);
+    }
+}
