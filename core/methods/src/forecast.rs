@@ -1,5 +1,6 @@
 //! Forecasts outcomes, so that a method can run to its end without traffic and its duration be estimated.
 
+use crate::natxy::{NatBehavior, NatOutcome, NatTimeout};
 use crate::outcome::{
     GroupChange, LeaseOutcome, MixEntry, MixOutcome, Outage, PathOutcome, Recovery, RouteOutcome,
     ServiceOutcome, SessionOutcome, StreamConvergence, TcpOutcome, TrialOutcome,
@@ -18,6 +19,10 @@ impl Forecast {
     pub(crate) fn learn(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
         let passed = match &outcome.sessions {
             Some(sessions) => sessions.transactions_failed == 0 && sessions.attempted > 0,
+            None if outcome.nat.is_some() => {
+                outcome.nat.as_ref().is_some_and(|nat| nat.validated == nat.attempted)
+                    && outcome.groups.iter().all(|group| group.lost == 0)
+            }
             None => outcome.groups.iter().all(|group| group.lost == 0 && group.flooded == 0),
         };
         let magnitude = request.magnitude();
@@ -64,6 +69,23 @@ impl Forecast {
                 let pass = if *alone { 1.0 } else { pass };
                 let bound = (clients as f64 * pass) as u64;
                 outcome.leases = Some(LeaseOutcome { clients, bound, ..LeaseOutcome::default() });
+            }
+            TrialKind::Nat { task } => {
+                let attempted = task.load().map_or(0, |load| load.connections);
+                let validated = (attempted as f64 * pass) as u64;
+                let torn_down_s = Some(0.1);
+                let (behavior, timeout) = (Some(NatBehavior::default()), Some(NatTimeout::default()));
+                let left = Some(0);
+                outcome.nat = Some(NatOutcome {
+                    attempted,
+                    arrived: validated,
+                    validated,
+                    opened_per_s: 0.0,
+                    behavior,
+                    timeout,
+                    torn_down_s,
+                    left,
+                });
             }
             TrialKind::Routes { .. } => outcome.routes = Some(RouteOutcome::default()),
             TrialKind::Path => outcome.path = Some(PathOutcome { mtu_bytes: 1500, rtt_min_ns: 1_000_000 }),
@@ -116,6 +138,7 @@ fn subject(request: &TrialRequest) -> String {
         TrialKind::Sessions(load) => format!("{:?} {:?}", load.objective, load.app),
         TrialKind::Mix(_) => "mix".into(),
         TrialKind::Leases { alone, .. } => format!("leases {alone}"),
+        TrialKind::Nat { task } => format!("nat {:?}", std::mem::discriminant(task)),
         TrialKind::Routes { .. } => "routes".into(),
         TrialKind::Tcp { .. } => "tcp".into(),
         _ => format!("load {}", request.frames),

@@ -11,6 +11,7 @@
 //! - DHCP set-up rate
 //! - Route capacity
 //! - ITU-T Y.1564 service activation
+//! - RFC 9693 stateful NATxy gateways
 //! - RFC 9411 session methods, a mix of applications, a load of sessions in steps, RFC 6349 TCP throughput, the tester alone
 //!
 //! Beside them, not methods of this kind: [`Paired`] compares two sides by trials in turns, and [`Culprit`] finds the step of a
@@ -59,6 +60,7 @@ mod mix;
 mod mlr;
 mod mrr;
 mod multicast;
+mod natxy;
 mod outcome;
 mod paired;
 mod rates;
@@ -94,6 +96,7 @@ pub use loss::LossPoint;
 pub use method::{Estimate, Method, Progress, ReplayError, Step, StoredTrial, replay};
 pub use mix::MixPoint;
 pub use mlr::{Durations, Goal, GoalResult, LoadClass, MlrBound, Threshold};
+pub use natxy::{NatBehavior, NatLoad, NatOutcome, NatPoint, NatSearch, NatTask, NatTimeout};
 pub use outcome::{
     GroupChange, GroupOutcome, JitterSummary, LatencySummary, LeaseOutcome, MixEntry, MixOutcome, Outage,
     PathChange, PathOutcome, Policed, Recovery, RouteOutcome, ServiceOutcome, SessionOutcome,

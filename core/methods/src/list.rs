@@ -101,6 +101,7 @@ methods! {
     "RFC 3918." multicast::Multicast(MulticastConfig, MulticastRow);
     "DHCP set-up rate." leases::Leases(LeaseConfig, LeaseRow);
     "Route capacity." routes::Routes(RouteConfig, RouteRow);
+    "RFC 9693." natxy::Nat(NatConfig, NatRow);
     "ITU-T Y.1564." y1564::ServiceActivation(ServiceConfig, ServiceRow);
     "The tester alone." self_test::SelfTest(SelfTestConfig, SelfTestRow);
     "RFC 9411 sections 7.2, 7.3 and 7.5, and a load of sessions in steps." sessions::Sessions(SessionConfig, SessionRow);

@@ -1,5 +1,6 @@
 //! Outcomes of trials.
 
+use crate::natxy::NatOutcome;
 use crate::text::{AsNanos, AsPps};
 use crate::trial::{Objective, TrialKind, TrialRequest};
 use histogram::SparseHistogram;
@@ -53,6 +54,9 @@ pub struct TrialOutcome {
     /// Of a trial of DHCP clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub leases: Option<LeaseOutcome>,
+    /// Of a trial of a NATxy gateway.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nat: Option<NatOutcome>,
     /// Of a trial of routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routes: Option<RouteOutcome>,
@@ -602,6 +606,7 @@ impl TrialOutcome {
             TrialKind::Sessions(_) => (self.sessions.is_some(), "sessions"),
             TrialKind::Mix(_) => (self.sessions.is_some() && self.mix.is_some(), "mix"),
             TrialKind::Leases { .. } => (self.leases.is_some(), "leases"),
+            TrialKind::Nat { .. } => (self.nat.is_some(), "nat"),
             TrialKind::Routes { .. } => (!self.groups.is_empty() && self.routes.is_some(), "routes"),
             TrialKind::Path => (self.path.is_some(), "path"),
             TrialKind::Tcp { .. } => (!self.tcp.is_empty(), "tcp"),

@@ -55,6 +55,8 @@ pub enum Requirement {
     GroupMembers,
     /// DHCP or DHCPv6 clients of one port.
     LeaseClients,
+    /// A stream from the inside of a NATxy gateway to its outside, both on ports of the tester (RFC 9693).
+    BothSidesOfNat,
     /// Streams to ports that advertise routes.
     Routes,
     /// A stream that can be sent by itself.

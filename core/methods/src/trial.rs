@@ -1,5 +1,6 @@
 //! Requests for trials.
 
+use crate::natxy::NatTask;
 use crate::settings::ConfigError;
 use crate::testbed::{Around, Attributes, Frames, OfferedLoad};
 use crate::text::{AsNanos, AsText};
@@ -137,6 +138,11 @@ pub enum TrialKind {
         /// One client by itself, with as much time as it takes.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         alone: bool,
+    },
+    /// Connections through a NATxy gateway (RFC 9693). Outcome: `nat`; of traffic, also `groups`.
+    Nat {
+        /// The task.
+        task: NatTask,
     },
     /// This number of routes is advertised before traffic, then an even load goes to each of them in turn. Outcome:
     /// `groups`, `routes`.
@@ -332,6 +338,7 @@ impl TrialRequest {
             TrialKind::Addresses { count, learn_rate } => *count as f64 * *learn_rate as f64,
             TrialKind::Multicast { groups, .. } => *groups as f64,
             TrialKind::Leases { rate, .. } => *rate as f64,
+            TrialKind::Nat { task } => task.magnitude(),
             TrialKind::Routes { routes, .. } => *routes as f64,
             TrialKind::Sessions(load) => load.value as f64,
             TrialKind::Mix(load) => load.multiplier,
@@ -348,6 +355,7 @@ impl TrialRequest {
             TrialKind::Mix(_) => crate::mix::MIX.into(),
             TrialKind::Services { loads } => crate::y1564::frame(loads),
             TrialKind::Leases { .. } => crate::leases::FRAME.into(),
+            TrialKind::Nat { .. } => crate::natxy::FRAME.into(),
             _ => self.frames.to_string(),
         }
     }

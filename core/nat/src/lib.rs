@@ -16,7 +16,7 @@ mod share;
 
 pub use analysis::{Analysis, Block, Dependence, Filtering, Judged, Pooling, ProbeFrom};
 pub use log::{Comparison, LogError, LogFormat, Mismatch, Pattern, Record, compare};
-pub use packet::{Datagram, Quoted, quoted};
+pub use packet::{Datagram, Quoted, end_of_packet, quoted};
 pub use share::Share;
 
 use schemars::JsonSchema;

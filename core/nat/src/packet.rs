@@ -39,16 +39,9 @@ struct Ip<'f> {
 }
 
 impl<'f> Ip<'f> {
-    /// The IP header of an Ethernet frame, behind up to two VLAN tags.
+    /// The IP header of an Ethernet frame.
     fn of_frame(frame: &'f [u8]) -> Option<Self> {
-        let mut at = 12;
-        while matches!(frame.get(at..at + 2)?, [0x81, 0] | [0x88, 0xa8]) && at < 20 {
-            at += 4;
-        }
-        match frame.get(at..at + 2)? {
-            [0x08, 0x00] | [0x86, 0xdd] => Self::read(frame.get(at + 2..)?),
-            _ => None,
-        }
+        Self::read(frame.get(start(frame)?..)?)
     }
 
     /// A header of either version. Later fragments have no ports.
@@ -90,6 +83,28 @@ impl Datagram {
     pub fn of_frame(frame: &[u8]) -> Option<Self> {
         Ip::of_frame(frame)?.datagram()
     }
+}
+
+/// Where the IP header of an Ethernet frame begins, behind up to two VLAN tags; `None` if it has none.
+fn start(frame: &[u8]) -> Option<usize> {
+    let mut at = 12;
+    while matches!(frame.get(at..at + 2)?, [0x81, 0] | [0x88, 0xa8]) && at < 20 {
+        at += 4;
+    }
+    matches!(frame.get(at..at + 2)?, [0x08, 0x00] | [0x86, 0xdd]).then_some(at + 2)
+}
+
+/// Where the IP packet of an Ethernet frame ends, by its own length: what follows pads the frame. `None` if it has none, or is cut.
+pub fn end_of_packet(frame: &[u8]) -> Option<usize> {
+    let at = start(frame)?;
+    let ip = &frame[at..];
+    let number = |at: usize| Some(usize::from(u16::from_be_bytes(*ip.get(at..)?.first_chunk()?)));
+    let length = match ip.first()? >> 4 {
+        4 => number(2)?,
+        6 => 40 + number(4)?,
+        _ => return None,
+    };
+    (at + length <= frame.len()).then_some(at + length)
 }
 
 /// What an ICMP or ICMPv6 "destination unreachable" in an Ethernet frame quotes; `None` if it is no such thing.
@@ -137,6 +152,15 @@ mod tests {
         later[14 + 7] = 1;
         assert_eq!(Datagram::of_frame(&later), None);
         assert_eq!(quoted(&whole), None);
+    }
+
+    #[test]
+    fn padding_is_behind_the_packet() {
+        let ip = udp([10, 0, 0, 2], [10, 0, 1, 2], [1024, 9]);
+        let mut frame = framed(&[], &ip);
+        assert_eq!(end_of_packet(&frame), Some(42));
+        frame.resize(60, 0);
+        assert_eq!((end_of_packet(&frame), end_of_packet(&frame[..41])), (Some(42), None));
     }
 
     #[test]
