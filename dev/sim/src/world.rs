@@ -3,6 +3,7 @@
 use crate::device::{Device, Forward, Router, RouterModel, Switch, SwitchModel};
 use crate::firewall::{Firewall, FirewallModel};
 use crate::link::{Flight, Link, LinkModel};
+use crate::nat::Nat;
 use crate::ports::{SimClock, SimPort};
 use port::PortRequest;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +40,7 @@ pub struct SimCounts {
     pub delayed: u64,
     /// Frames in which links flipped a bit.
     pub corrupted: u64,
-    /// Frames dropped by the device because its buffer, or the firewall's table, was full.
+    /// Frames dropped by the device because its buffer, or the firewall's or the NAT's table, was full, or the NAT let them not in.
     pub dropped: u64,
     /// Frames without a route.
     pub no_route: u64,
@@ -56,6 +57,7 @@ pub(crate) struct World {
     pub(crate) to_port: Vec<Link>,
     device: Device,
     firewall: Option<Firewall>,
+    nat: Option<Nat>,
     counts: SimCounts,
     /// For each port: frames sent, for their numbers.
     sent: Vec<u64>,
@@ -106,7 +108,16 @@ pub fn build_behind(
         Some(model) => Device::Router(Router::new(model)),
         None => Device::Wire { peer: std::mem::take(&mut topology.wires) },
     };
-    join(topology, device, firewall, request)
+    join(topology, device, firewall, None, request)
+}
+
+/// The same with a translator before the router.
+pub fn build_translated(mut topology: Topology, nat: Nat, request: PortRequest) -> (Vec<SimPort>, SimClock) {
+    let device = match topology.router.take() {
+        Some(model) => Device::Router(Router::new(model)),
+        None => Device::Wire { peer: std::mem::take(&mut topology.wires) },
+    };
+    join(topology, device, None, Some(nat), request)
 }
 
 /// The same with a switch between all ports; `topology` has neither router nor wires.
@@ -115,13 +126,14 @@ pub fn build_switched(
     switch: SwitchModel,
     request: PortRequest,
 ) -> (Vec<SimPort>, SimClock) {
-    join(topology, Device::Switch(Switch::new(switch)), None, request)
+    join(topology, Device::Switch(Switch::new(switch)), None, None, request)
 }
 
 fn join(
     topology: Topology,
     device: Device,
     firewall: Option<FirewallModel>,
+    nat: Option<Nat>,
     request: PortRequest,
 ) -> (Vec<SimPort>, SimClock) {
     let ports = topology.ports.len();
@@ -142,6 +154,7 @@ fn join(
             .collect(),
         device,
         firewall: firewall.map(Firewall::new),
+        nat,
         counts: SimCounts::default(),
         sent: vec![0; ports],
         delivered: vec![Delivered::default(); ports],
@@ -248,6 +261,10 @@ impl World {
             let Some(mut flight) = self.to_device[from].arrived(self.now) else { return };
             let at = flight.arrives;
             if self.firewall.as_mut().is_some_and(|firewall| !firewall.passes(at, &flight.bytes)) {
+                self.counts.dropped += 1;
+                continue;
+            }
+            if self.nat.as_ref().is_some_and(|nat| !nat.translate(from, at, &mut flight.bytes)) {
                 self.counts.dropped += 1;
                 continue;
             }

@@ -4,13 +4,16 @@
 use crate::choice::{self, Part};
 use crate::directions::Directions;
 use crate::shape::{fits, learning, shape};
-use crate::{CampaignError, Tester, addresses, convergence, leases, multicast, outcome, routes, services};
+use crate::{
+    CampaignError, MappingFile, Tester, addresses, convergence, leases, multicast, nat, outcome, routes,
+    services,
+};
 use counters::{PathConfig, PathReport, Poller};
 use engine::{Commands, TrialObserver, View};
 use lab::{Hook, Moment, Template, Variables};
 use methods::{
-    Estimate, Fault, Method, MethodResult, Progress, Requirement, Step, StoredTrial, TrialKind, TrialOutcome,
-    TrialRequest, replay,
+    Estimate, Fault, Method, MethodResult, NatTask, Progress, Requirement, Step, StoredTrial, TrialKind,
+    TrialOutcome, TrialRequest, replay,
 };
 use profile::Plan;
 use result::{IntervalDocument, ResultDocument};
@@ -54,6 +57,8 @@ pub struct Campaign {
     pub resets: BTreeMap<String, Template>,
     /// Devices along the path whose counters are read around every trial.
     pub path: Option<PathConfig>,
+    /// Where trials of NATxy gateways write the mappings they see.
+    pub mappings: Option<MappingFile>,
 }
 
 /// End of a campaign.
@@ -148,6 +153,7 @@ impl Campaign {
                     }
                     Requirement::GroupMembers => multicast::check(&self.plan, &self.directions).map(drop)?,
                     Requirement::LeaseClients => leases::check(&self.plan)?,
+                    Requirement::BothSidesOfNat => nat::check(&self.plan, &self.directions)?,
                     Requirement::Routes => routes::check(&self.plan, &self.directions)?,
                     Requirement::TwoPaths => convergence::check(&self.plan, &self.directions)?,
                     Requirement::AddressPorts => {
@@ -302,6 +308,9 @@ impl Campaign {
         let Runner { tester, path, commands, observer, .. } = runner;
         let variables = self.variables_of(request);
         self.hooks(Moment::BeforeTrial, &variables)?;
+        if let TrialKind::Nat { task } = &request.kind {
+            return self.nat(request, task, &variables, runner);
+        }
         let plan = shape(&self.plan, &self.directions, request)?;
         if let TrialKind::Addresses { .. } = request.kind {
             self.probe_addresses(request, *tester, commands)?;
@@ -340,6 +349,43 @@ impl Campaign {
             if weakest.counters.is_empty() {
                 outcome.drops.push((weakest.hop.clone(), weakest.lost));
             }
+        }
+        Ok(Trial { outcome, document, intervals, path })
+    }
+
+    /// A trial of a NATxy gateway: several runs, which learn from each other.
+    fn nat(
+        &self,
+        request: &TrialRequest,
+        task: &NatTask,
+        variables: &Variables,
+        runner: &mut Runner<'_>,
+    ) -> Result<Trial, CampaignError> {
+        let Runner { tester, path, commands, observer, .. } = runner;
+        let trial = nat::Trial {
+            plan: &self.plan,
+            directions: &self.directions,
+            request,
+            commands: &self.resets,
+            variables,
+            mappings: self.mappings.as_ref(),
+        };
+        if let Some(path) = path {
+            path.begin();
+        }
+        let mut watch = Watcher {
+            observer: *observer,
+            intervals: Vec::new(),
+            keeps: true,
+            interval: interval_of(request),
+        };
+        let (mut outcome, document) = nat::run(&trial, task, *tester, commands, &mut watch)?;
+        let intervals = watch.intervals;
+        self.hooks(Moment::AfterTrial, variables)?;
+        let path = path.as_mut().map(|path| path.finish(None));
+        let named = |hop: &str, drop: &counters::Drop| (format!("{hop}: {}", drop.counter), drop.count);
+        if let Some(weakest) = path.as_ref().and_then(|path| path.weakest.as_ref()) {
+            outcome.drops.extend(weakest.counters.iter().map(|drop| named(&weakest.hop, drop)));
         }
         Ok(Trial { outcome, document, intervals, path })
     }

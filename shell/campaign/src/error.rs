@@ -54,6 +54,9 @@ pub enum CampaignError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// Packets of a trial could not be recorded, or not be read.
+    #[error("packets of the trial: {0}")]
+    Captured(String),
     /// Counters along the path.
     #[error(transparent)]
     Counters(#[from] counters::CounterError),
@@ -72,7 +75,7 @@ impl CampaignError {
         match self {
             Self::Engine(error) => error.is_bad_input(),
             Self::Counters(error) => error.is_bad_input(),
-            Self::Store(_) => false,
+            Self::Store(_) | Self::Captured(_) => false,
             Self::Hook(error) => matches!(error, lab::HookError::Template { .. }),
             _ => true,
         }

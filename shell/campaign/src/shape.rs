@@ -87,6 +87,7 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
         | TrialKind::Addresses { .. }
         | TrialKind::Multicast { .. }
         | TrialKind::Leases { .. }
+        | TrialKind::Nat { .. }
         | TrialKind::Services { .. }
         | TrialKind::Sessions(_)
         | TrialKind::Mix(_)

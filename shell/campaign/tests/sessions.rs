@@ -98,6 +98,7 @@ fn campaign(profile: &str, method: &str, set: &[(&str, &str)]) -> Result<Campaig
         variables: lab::Variables::new(),
         resets: BTreeMap::new(),
         path: None,
+        mappings: None,
     })
 }
 

@@ -123,6 +123,7 @@ impl CampaignJob {
                 variables: Variables::new(),
                 resets: BTreeMap::new(),
                 path: None,
+                mappings: None,
             };
             campaign.check()?;
             self.job.set_state(State::Running);

@@ -1,5 +1,6 @@
 //! Whole campaigns over model devices.
 
 mod addresses;
+mod nat;
 mod stimuli;
 mod world;

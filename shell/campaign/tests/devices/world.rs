@@ -29,11 +29,13 @@ pub(crate) struct Simulated {
     device: Device,
     /// Packets sent by the last trial, if recorded.
     pub sent: Option<Sent>,
+    /// A translator before the device.
+    pub nat: Option<sim::Nat>,
 }
 
 impl Simulated {
     pub(crate) fn new(device: Device) -> Self {
-        Self { device, sent: None }
+        Self { device, sent: None, nat: None }
     }
 
     fn topology(&self, plan: &Plan) -> Topology {
@@ -84,9 +86,10 @@ impl Tester for Simulated {
     ) -> Result<ResultDocument, EngineError> {
         let request = PortRequest { queues: 1, frame_len_max: 1518, confined: false };
         let topology = self.topology(&plan);
-        let (ports, clock) = match self.device {
-            Device::Router(_) => sim::build(topology, request),
-            Device::Switch(addresses) => {
+        let (ports, clock) = match (self.device, &self.nat) {
+            (_, Some(nat)) => sim::build_translated(topology, nat.clone(), request),
+            (Device::Router(_), _) => sim::build(topology, request),
+            (Device::Switch(addresses), _) => {
                 let model = SwitchModel { addresses, latency: Nanos(1_000) };
                 sim::build_switched(topology, model, request)
             }
@@ -132,6 +135,7 @@ pub(crate) fn campaign(method: &str, text: &str, set: &[(&str, &str)], attribute
         variables: Variables::new(),
         resets: BTreeMap::new(),
         path: None,
+        mappings: None,
     }
 }
 

@@ -98,6 +98,7 @@ impl CampaignRunner {
             variables,
             resets,
             path: setup.path.as_deref().map(crate::path::read).transpose()?,
+            mappings: None,
         };
         campaign.check()?;
         Ok(campaign)
