@@ -172,6 +172,11 @@ pub(crate) enum Command {
         #[arg(long)]
         dry_run: bool,
     },
+    /// Compare a NAT's own log with the mappings that 'eagre bench nat' saw: which ones it lacks, has wrong, or says late
+    NatLog {
+        #[command(flatten)]
+        nat_log: crate::nat_log::NatLogArgs,
+    },
     /// Show a server's runs live in the terminal; pause, change and stop them
     Top {
         #[command(flatten)]

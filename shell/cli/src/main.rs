@@ -30,6 +30,7 @@ mod live;
 mod log;
 mod machine;
 mod man;
+mod nat_log;
 mod otlp;
 mod output;
 mod path;
@@ -94,6 +95,7 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Sim { profile, sim, common } => simulate::sim(&profile, &sim, &common),
         Command::Check { profile } => run::check(&profile),
         Command::Init { init } => init::init(&init),
+        Command::NatLog { nat_log } => nat_log::nat_log(&nat_log),
         Command::Bench { bench } => bench::bench(&bench),
         Command::Versus { versus } => versus::versus(&versus),
         Command::Bisect { bisect } => bisect::bisect(&bisect),

@@ -75,14 +75,17 @@ impl Observer for BenchLive {
         if self.bar.is_some() {
             return;
         }
-        let found = match &outcome.sessions {
-            Some(sessions) => format!(
+        let found = match (&outcome.sessions, &outcome.nat) {
+            (None, Some(nat)) if outcome.groups.is_empty() => {
+                format!("{} opened, {} validated", count(nat.arrived), count(nat.validated))
+            }
+            (Some(sessions), _) => format!(
                 "{} established, {} of {} transactions failed",
                 count(sessions.established),
                 count(sessions.transactions_failed),
                 count(sessions.transactions)
             ),
-            None => format!("{} sent, {} lost", count(outcome.sent()), count(outcome.lost())),
+            _ => format!("{} sent, {} lost", count(outcome.sent()), count(outcome.lost())),
         };
         let issue = match (outcome.valid, outcome.generator_limited) {
             (_, true) => "generator limited",

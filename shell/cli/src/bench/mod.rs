@@ -9,10 +9,10 @@ use crate::results::default_store;
 use crate::run::{files_beside, read};
 use crate::verdicts::VerdictArgs;
 use crate::{Exit, Failure, args, table, words};
-use campaign::{Campaign, CampaignError, Choice, Part, Settings, StoredCampaign, choices};
+use campaign::{Campaign, CampaignError, Choice, MappingFile, Part, Settings, StoredCampaign, choices};
 use clap::Args as ClapArgs;
 use lab::Variables;
-use methods::{Attributes, Estimate, Frames, Modifier, Timing};
+use methods::{Attributes, Estimate, Frames, Modifier, Requirement, Timing};
 use profile::{Overrides, Plan};
 use runner::{CampaignRunner, Output};
 use serde::{Deserialize, Serialize};
@@ -75,6 +75,9 @@ pub(crate) struct BenchArgs {
     /// Path document: device counters to read during every trial, as for 'eagre path'
     #[arg(long, value_name = "FILE", conflicts_with = "resume")]
     pub path: Option<PathBuf>,
+    /// Write the mappings that 'bench nat' sees, a line of JSON each; 'eagre nat-log' compares them with the device's log
+    #[arg(long, value_name = "FILE", conflicts_with = "resume")]
+    pub mappings: Option<PathBuf>,
     /// Number of worker cores
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub cores: u16,
@@ -289,11 +292,18 @@ fn begin(args: &BenchArgs, output: Output, store: &Path) -> Result<Exit, Failure
     let plan = load(&text, &setup.profile, args.seed)?;
     let name = args.name.clone().unwrap_or_else(|| stem(file));
     let mut runner = CampaignRunner::open(&[&setup], &plan)?;
-    let campaign = runner.campaign(&setup, plan, &name, Vec::new(), Variables::new())?;
+    let mut campaign = runner.campaign(&setup, plan, &name, Vec::new(), Variables::new())?;
     let estimate = campaign.estimate()?;
     if args.estimate {
         println!("{}", about(&estimate));
         return Ok(Exit::Done);
+    }
+    if let Some(file) = &args.mappings {
+        let has_some = |part: &Part| part.config.requirements().contains(&Requirement::BothSidesOfNat);
+        if !setup.parts.iter().any(has_some) {
+            return Err(Failure::bad_input(format!("--mappings: '{}' makes no mappings", setup.method)));
+        }
+        campaign.mappings = Some(MappingFile::create(file)?);
     }
     eprintln!("  {}: {}", setup.method, about(&estimate));
     let mut open = Store::open(store)?;
