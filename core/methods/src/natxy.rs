@@ -1,11 +1,12 @@
 //! Stateful NATxy gateways and firewalls (RFC 9693): connections they know, how fast they learn them, and the rules behind their mappings.
 //!
-//! The *initiator* inside opens connections, each with a packet; the *responder* outside learns from what arrives what the gateway made of
-//! each (test phase 1), and answers every one: what reaches the initiator is *validated* (section 4.6). The table must be empty before each
+//! The *initiator* inside opens connections, each with a packet; the *responder* outside learns the outside endpoint of
+//! each (test phase 1), and sends a packet back through every one: a connection whose packet reaches the initiator is
+//! *validated* (section 4.6). The table must be empty before each
 //! trial: a command empties it, or the gateway rests longer than its time-out.
 //!
 //! - Behavior: mapping, filtering, ports, pooling, hairpinning, ICMP errors (RFC 4787, RFC 5382, RFC 5508)
-//! - Time-out of a UDP mapping: probes from outside, each to a mapping of its own, the later the older
+//! - Time-out of a UDP mapping: probes from outside, one to each mapping, the later the older
 //! - Table capacity (section 4.9): the largest number of connections of which all are validated
 //! - Maximum connection establishment rate (section 4.5)
 //! - Throughput with established connections, both ways (section 4.7, RFC 8219)
@@ -29,13 +30,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use units::Nanos;
 
-/// What its findings go by, in place of frames.
+/// Name of its findings, in place of frames.
 pub(crate) const FRAME: &str = "connections";
 /// Connections of a trial, at most: both ends remember each.
 const CONNECTIONS_MAX: u64 = 4_000_000;
 /// Packets or connections a second, at most.
 const RATE_MAX: u64 = 1_000_000_000;
-/// Samples and probes, at most: each has an inside port of its own.
+/// Samples and probes, at most: each has its own inside port.
 const SAMPLES_MAX: u32 = 20_000;
 /// A capacity that turned out smaller than another trial showed is searched again so often.
 const REVERSALS_MAX: u32 = 3;
@@ -74,13 +75,13 @@ pub struct NatConfig {
     pub tear_downs: u32,
     /// Name of the command that deletes the table, as --reset has it.
     pub tear_down: String,
-    /// Connections per second where the rate is not what is asked: one that the gateway is known to reach.
+    /// Connections per second in trials of anything but the rate: one that the gateway is known to reach.
     pub establish_rate: u64,
     /// Packets per second that validate connections.
     pub validate_rate: u64,
     /// Searches for rates end when their bounds are this share apart.
     pub resolution: f64,
-    /// How long the gateway rests before each trial: longer than its time-out, unless a command empties its table (--before-trial).
+    /// Rest of the gateway before each trial: longer than its time-out, unless a command empties its table (--before-trial).
     #[serde(with = "AsText")]
     pub rest: Nanos,
 }
@@ -235,7 +236,7 @@ impl Settings for NatConfig {
     }
 }
 
-/// What a trial of a gateway does.
+/// Task of a trial of a gateway.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "task")]
 pub enum NatTask {
@@ -273,7 +274,7 @@ pub enum NatTask {
 /// Connections that a trial opens and validates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NatLoad {
-    /// How many.
+    /// Number of connections.
     pub connections: u64,
     /// Opened per second.
     pub rate: u64,
@@ -282,7 +283,7 @@ pub struct NatLoad {
 }
 
 impl NatTask {
-    /// What it turns up.
+    /// Magnitude of the trial, as in [`crate::TrialRequest::magnitude`].
     pub(crate) fn magnitude(&self) -> f64 {
         match self {
             Self::Behavior { samples } => f64::from(*samples),
@@ -303,7 +304,7 @@ impl NatTask {
     }
 }
 
-/// What came of a trial of a gateway.
+/// Outcome of a trial of a gateway.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NatOutcome {
@@ -311,7 +312,7 @@ pub struct NatOutcome {
     pub attempted: u64,
     /// Connections whose first packet arrived at the responder.
     pub arrived: u64,
-    /// Connections whose answer arrived at the endpoint that opened them.
+    /// Connections through which a packet came back to the endpoint that opened them.
     pub validated: u64,
     /// Connections opened per second.
     pub opened_per_s: f64,
@@ -321,7 +322,7 @@ pub struct NatOutcome {
     /// When mappings end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<NatTimeout>,
-    /// How long the command took, s.
+    /// Duration of the command, s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub torn_down_s: Option<f64>,
     /// Connections that still let packets in after the command.
@@ -335,7 +336,7 @@ pub struct NatOutcome {
 pub struct NatBehavior {
     /// The rules behind its mappings; absent: nothing arrived.
     pub mapping: Option<Analysis>,
-    /// What its mappings let in; absent: nothing arrived.
+    /// Packets that its mappings let in; absent: nothing arrived.
     pub filtering: Option<Filtering>,
     /// Packets from inside to an outside endpoint that reached the inside endpoint behind it.
     pub hairpinning: Share,
@@ -388,7 +389,7 @@ pub struct NatPoint {
     pub violations: Vec<String>,
 }
 
-/// What was found.
+/// Findings of the test.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct NatRow {
@@ -410,7 +411,7 @@ pub struct NatRow {
     /// Connections torn down per second, of each time.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tear_down_per_s: Vec<f64>,
-    /// How far apart bounds of rates may be, as a share.
+    /// Largest distance of the bounds of rates, as a share.
     pub resolution: f64,
 }
 
@@ -421,7 +422,7 @@ pub struct NatSearch {
     pub best: Option<NatPoint>,
     /// The lowest that failed; absent: none.
     pub failed: Option<NatPoint>,
-    /// What bounds it from above.
+    /// Upper bound of the search.
     pub limit: Limit,
 }
 
@@ -630,7 +631,7 @@ struct Capacity {
     lower: u64,
     passed: Option<u64>,
     failed: Option<u64>,
-    /// One more than a trial that failed showed to fit: often the answer.
+    /// One more than a trial that failed showed to fit: often the smallest number that fails.
     guess: Option<u64>,
     reversals: u32,
     /// Trials in a row in which the tester was the limit.
@@ -763,7 +764,7 @@ impl NatTest {
         }
     }
 
-    /// Connections of a trial that asks for something else than the capacity: all must fit.
+    /// Connections of a trial of anything but the capacity: all must fit.
     fn load(&self) -> NatLoad {
         let fits = self.row.capacity.as_ref().and_then(|search| search.best.as_ref());
         let connections =
@@ -836,7 +837,7 @@ impl NatTest {
             && outcome.timeout.is_none_or(|timeout| timeout.contradictions == 0)
     }
 
-    /// Whether a trial passes, as far as it says.
+    /// Verdict on a trial; `None` if it has no outcome.
     fn verdict(draft: &Draft, seen: &Seen<'_>) -> Option<Verdict> {
         let TrialKind::Nat { task } = &draft.kind else { return None };
         let outcome = seen.outcome.nat.as_ref()?;
@@ -854,7 +855,7 @@ impl NatTest {
 }
 
 impl NatLoad {
-    /// How long opening and validating takes.
+    /// Time to open and validate all.
     fn time(&self) -> Nanos {
         let of = |rate: u64| u128::from(self.connections) * 1_000_000_000 / u128::from(rate.max(1));
         Nanos(u64::try_from(of(self.rate) + of(self.validate_rate)).unwrap_or(u64::MAX))

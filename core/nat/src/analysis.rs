@@ -11,7 +11,7 @@ const LEAST: u64 = 8;
 /// Blocks of subscribers that are listed, at most.
 const BLOCKS_MAX: usize = 1_000;
 
-/// What a mapping or a filter depends on (RFC 4787 sections 4.1 and 5).
+/// Dependence of a mapping or a filter on the other end (RFC 4787 sections 4.1 and 5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Dependence {
@@ -83,7 +83,7 @@ pub struct Block {
     pub last: u16,
 }
 
-/// Where a packet came from that asks whether a mapping lets it in.
+/// Source of a packet that probes whether a mapping lets it in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProbeFrom {
@@ -95,10 +95,10 @@ pub enum ProbeFrom {
     OtherAddress,
 }
 
-/// What mappings let in.
+/// Filter of mappings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Filtering {
-    /// What it depends on; its share is of packets from endpoints that the inside has not sent to.
+    /// Its dependence on the other end; the share is of packets from endpoints that the inside has not sent to.
     pub rule: Judged<Dependence>,
     /// Packets from the endpoint that the inside has sent to.
     pub same_endpoint: Share,
@@ -142,7 +142,7 @@ pub struct Analysis {
     pub mappings: u64,
     /// Mappings whose outside endpoint is not the inside one: of none, the device is a firewall and translates nothing.
     pub translated: Share,
-    /// What mappings depend on; its share is of inside endpoints with several remotes that have one outside endpoint for all.
+    /// Dependence of mappings on the other end; the share is of inside endpoints with several remotes that have one outside endpoint for all.
     pub mapping: Judged<Dependence>,
     /// Its share is of inside addresses with several mappings that have one outside address.
     pub pooling: Judged<Pooling>,
@@ -162,9 +162,9 @@ pub struct Analysis {
     pub sequential: Share,
     /// Outside endpoints that more than one inside endpoint has (port overloading).
     pub overloaded: Share,
-    /// Outside endpoints that more than one inside endpoint has towards one remote: answers have two owners.
+    /// Outside endpoints that more than one inside endpoint has towards one remote: packets from there have two owners.
     pub ambiguous: u64,
-    /// Ports of each subscriber, if each has ports of its own; its share is of subscribers.
+    /// Ports of each subscriber, if each has its own; the share is of subscribers.
     pub blocks: Judged<Vec<Block>>,
     /// Least and largest size of a block that these allow; absent: there are no blocks, or of one subscriber only.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -1,11 +1,11 @@
-//! What an address translator (NAT) does, told from both its ends.
+//! Address translators (NAT), seen from both ends.
 //!
-//! Whoever has both ends knows every [`Mapping`]: which endpoint a packet was sent from, and which one it came from where it arrived.
+//! A tester at both ends knows every [`Mapping`]: the endpoint that a packet was sent from, and its source where it arrived.
 //! [`Analysis`] finds the rules behind mappings in the terms of RFC 4787; [`compare`] holds them against the translator's own log.
 //!
-//! Not here: who sends packets, when, and how they are told apart.
+//! Not here: sending packets, and recognising them.
 //!
-//! Invariant: what too few samples show is not judged; every share says of how many.
+//! Invariant: nothing is judged by too few samples; every share has their number.
 
 #![forbid(unsafe_code)]
 
@@ -82,13 +82,13 @@ impl fmt::Display for Endpoint {
 pub struct Mapping {
     /// Its protocol.
     pub protocol: Protocol,
-    /// Whom the initiator sent it from.
+    /// Source, as the initiator sent it.
     pub inside: Endpoint,
-    /// Whom the initiator sent it to.
+    /// Destination, as the initiator sent it.
     pub to: Endpoint,
-    /// Whom it came from where it arrived.
+    /// Source, as it arrived.
     pub outside: Endpoint,
-    /// Whom it arrived at: `to`, unless the translator changes that, too (NAT64).
+    /// Destination, as it arrived: `to`, unless the translator changes that, too (NAT64).
     pub remote: Endpoint,
     /// When it was sent, ns since 1970-01-01 UTC.
     pub sent_ns: u64,

@@ -3,7 +3,7 @@
 //! Records are read from the lines of `conntrack -E -o timestamp`, or from lines that a [`Pattern`] takes apart. Lines that are neither are
 //! counted and left out: a log has others, too.
 //!
-//! Not here: records of port blocks (RFC 7422), which say nothing of single mappings, and files.
+//! Not here: records of port blocks (RFC 7422), which have no single mappings, and files.
 
 use crate::{Endpoint, Mapping, Protocol};
 use schemars::JsonSchema;
@@ -12,19 +12,19 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::net::IpAddr;
 
-/// A line of a log is not looked at beyond so many bytes.
+/// Bytes of a line that are read, at most.
 const LINE_MAX: usize = 4_096;
 /// Fields of a pattern, at most.
 const FIELDS_MAX: usize = 64;
 
-/// A mapping as a log has it. What a log does not say is absent, and not compared.
+/// A mapping as a log has it. Fields that the log lacks are absent, and not compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Record {
     /// Its protocol.
     pub protocol: Option<Protocol>,
     /// The inside endpoint.
     pub inside: Endpoint,
-    /// Whom the inside sent to.
+    /// The remote endpoint.
     pub to: Option<Endpoint>,
     /// The outside endpoint.
     pub outside: Endpoint,
@@ -34,7 +34,7 @@ pub struct Record {
     pub line: u64,
 }
 
-/// What lines look like.
+/// Format of lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LogFormat {
     /// `conntrack -E -o timestamp`: new entries.
@@ -113,7 +113,7 @@ fn seconds(text: &str) -> Option<u64> {
     whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(ns)
 }
 
-/// What a field of a pattern is.
+/// Field of a pattern.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Field {
     Any,
@@ -140,7 +140,7 @@ const FIELDS: [(&str, Field); 9] = [
 ];
 
 /// Text with fields in braces: `{*}created {inside}:{inside_port} -> {outside}:{outside_port}`. A field ends where the text behind it
-/// begins; the line may go on behind the pattern.
+/// begins; the line may be longer than the pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern {
     /// Text before the first field.
@@ -165,10 +165,12 @@ impl std::str::FromStr for Pattern {
             let (_, field) = *field
                 .ok_or_else(|| LogError(format!("there is no field '{{{name}}}': fields are {}", names())))?;
             if fields.last().is_some_and(|(_, text)| text.is_empty()) {
-                return Err(LogError(format!("nothing stands between '{{{name}}}' and the field before it")));
+                return Err(LogError(format!(
+                    "there is no text between '{{{name}}}' and the field before it"
+                )));
             }
             if field != Field::Any && fields.iter().any(|(other, _)| *other == field) {
-                return Err(LogError(format!("'{{{name}}}' stands in it twice")));
+                return Err(LogError(format!("'{{{name}}}' is in it twice")));
             }
             fields.push((field, behind.to_owned()));
         }
@@ -223,7 +225,7 @@ impl Pattern {
     }
 }
 
-/// A mapping, and what a log says of it instead.
+/// A mapping, and the record that differs from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Mismatch {
     /// The mapping.
@@ -241,9 +243,9 @@ pub struct Comparison {
     pub missing: Vec<Mapping>,
     /// Mappings that it has with another outside endpoint.
     pub wrong: Vec<Mismatch>,
-    /// Mappings that it has right, but says late.
+    /// Mappings that it has right, but late.
     pub late: Vec<Mismatch>,
-    /// Records of connections that were not made, by anybody here.
+    /// Records of other connections.
     pub extra: Vec<Record>,
 }
 
@@ -254,12 +256,12 @@ impl Comparison {
     }
 }
 
-/// Clocks of the translator and of whoever made the mappings may differ by so much, ns.
+/// Largest difference between the clocks of translator and tester, ns.
 const SKEW_NS: u64 = 1_000_000_000;
 
 /// Holds `records` against `mappings`: a record is late if it is from more than `late_ns` after its packet arrived.
 ///
-/// A connection that was made several times has several records, which are told apart by their times where there are some.
+/// A connection that was made several times has several records, which are distinguished by their times if they have any.
 pub fn compare(mappings: &[Mapping], records: &[Record], late_ns: u64) -> Comparison {
     let mut found = Comparison::default();
     let mut of: HashMap<Endpoint, Vec<usize>> = HashMap::new();
@@ -399,7 +401,7 @@ mod tests {
         for (pattern, why) in [
             ("{inside}", "'{inside_port}' is missing"),
             ("{inside} {port}", "no field '{port}'"),
-            ("{inside}{inside_port}", "nothing stands between"),
+            ("{inside}{inside_port}", "no text between"),
             ("{inside} {inside} ", "twice"),
             ("{inside", "not closed"),
         ] {

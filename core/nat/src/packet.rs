@@ -6,14 +6,14 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const ICMP: u8 = 1;
 const ICMP6: u8 = 58;
 
-/// What a translator looks at and changes in a packet.
+/// Endpoints of a packet, which a translator reads and changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Datagram {
     /// Its protocol.
     pub protocol: Protocol,
-    /// Whom it is from.
+    /// Source.
     pub from: Endpoint,
-    /// Whom it is to.
+    /// Destination.
     pub to: Endpoint,
 }
 
@@ -24,7 +24,7 @@ pub struct Quoted {
     pub kind: u8,
     /// Code of the error.
     pub code: u8,
-    /// Whom the error was sent to.
+    /// Destination of the error.
     pub sent_to: IpAddr,
     /// The packet it is about.
     pub datagram: Datagram,
@@ -107,7 +107,7 @@ pub fn end_of_packet(frame: &[u8]) -> Option<usize> {
     (at + length <= frame.len()).then_some(at + length)
 }
 
-/// What an ICMP or ICMPv6 "destination unreachable" in an Ethernet frame quotes; `None` if it is no such thing.
+/// Packet quoted by an ICMP or ICMPv6 "destination unreachable" in an Ethernet frame; `None` if it is none.
 pub fn quoted(frame: &[u8]) -> Option<Quoted> {
     let ip = Ip::of_frame(frame)?;
     let kind = *ip.rest.first()?;

@@ -1,17 +1,17 @@
 //! An address translator (NAT44) of UDP whose rules are known.
 //!
-//! It stands before the device: what comes from inside leaves with an outside endpoint, what comes from outside to one of its addresses goes
-//! to whom the mapping belongs, or nowhere. ICMP errors about packets of a mapping are translated with the packet in them. Its table
-//! outlives the topologies it stands in: each begins where the one before ended.
+//! It is before the device: a packet from inside leaves with an outside endpoint, and a packet from outside to one of its
+//! addresses goes to the owner of the mapping, or nowhere. ICMP errors about packets of a mapping are translated with the
+//! packet in them. Its table outlives the topologies it is in: each begins where the one before ended.
 //!
-//! Not here: TCP, fragments, IPv6. What is none of its business passes as it is.
+//! Not here: TCP, fragments, IPv6. Other packets pass unchanged.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use units::Nanos;
 
-/// What a mapping or a filter depends on, besides the inside endpoint.
+/// Dependence of a mapping or a filter, besides the inside endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NatKey {
     /// Nothing.
@@ -31,7 +31,7 @@ pub enum NatPorts {
     Random,
     /// The one after that of the mapping before.
     Sequential,
-    /// By chance within a block of so many, which each inside address has to itself.
+    /// By chance within the inside address's block of this size.
     Blocks(u16),
 }
 
@@ -42,9 +42,9 @@ pub struct NatModel {
     pub inside: usize,
     /// Outside addresses; an inside address keeps to one.
     pub pool: Vec<Ipv4Addr>,
-    /// What mappings depend on.
+    /// Dependence of mappings.
     pub maps: NatKey,
-    /// What filters depend on.
+    /// Dependence of filters.
     pub filters: NatKey,
     /// Which ports mappings have.
     pub ports: NatPorts,
@@ -70,7 +70,7 @@ type MapKey = (End, Option<Ipv4Addr>, Option<u16>);
 #[derive(Debug, Clone)]
 struct Entry {
     key: MapKey,
-    /// Whom the inside has sent to.
+    /// Remote endpoints that the inside has sent to.
     remotes: BTreeSet<End>,
     used: Nanos,
 }
@@ -116,7 +116,7 @@ impl Nat {
         table.entries.clear();
     }
 
-    /// Translates a frame from a port, in place; whether it goes on.
+    /// Translates a frame from a port, in place; returns whether it is forwarded.
     pub(crate) fn translate(&self, from: usize, at: Nanos, frame: &mut [u8]) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).translate(from, at, frame)
     }
@@ -234,7 +234,7 @@ impl Table {
         (address, port)
     }
 
-    /// Whom a packet to an outside endpoint belongs to, if the filter lets it in.
+    /// Inside endpoint of a packet to an outside endpoint, if the filter lets it in.
     fn inward(&mut self, now: Nanos, outside: End, remote: End) -> Option<End> {
         let filters = self.model.filters;
         let entry = self.entry(now, outside)?;

@@ -172,7 +172,7 @@ pub(crate) enum Command {
         #[arg(long)]
         dry_run: bool,
     },
-    /// Compare a NAT's own log with the mappings that 'eagre bench nat' saw: which ones it lacks, has wrong, or says late
+    /// Compare a NAT's own log with the mappings that 'eagre bench nat' saw: those that it lacks, has wrong, or has late
     NatLog {
         #[command(flatten)]
         nat_log: crate::nat_log::NatLogArgs,

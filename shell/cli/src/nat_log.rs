@@ -19,7 +19,7 @@ pub(crate) struct NatLogArgs {
     pub mappings: PathBuf,
     /// The gateway's log: the output of 'conntrack -E -o timestamp', or lines that --pattern takes apart
     pub log: PathBuf,
-    /// What a line looks like, with {inside} {inside_port} {outside} {outside_port} and, if it has them, {remote} {remote_port}
+    /// Format of a line, with {inside} {inside_port} {outside} {outside_port} and, if it has them, {remote} {remote_port}
     /// {protocol} {time} (seconds since 1970) {*}: '{*}created {inside}:{inside_port} -> {outside}:{outside_port}'
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub pattern: Option<Pattern>,

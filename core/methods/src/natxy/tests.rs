@@ -4,7 +4,7 @@ use super::*;
 use crate::outcome::{GroupOutcome, TrialOutcome};
 use crate::{MethodConfig, MethodResult, Step, TrialRequest};
 
-/// A gateway with a table of so many, that learns so fast, forwards so fast, and forgets after so long.
+/// A gateway with limits.
 #[derive(Clone, Copy)]
 struct Model {
     table: u64,

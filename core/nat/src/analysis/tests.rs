@@ -13,7 +13,7 @@ enum Ports {
     Sequence(u16),
     /// At random, of the inside port's parity.
     Parity,
-    /// A block of so many for each inside address, from 1,024 on.
+    /// A block of this size for each inside address, from 1,024 on.
     Block(u16),
 }
 

@@ -1,7 +1,7 @@
 //! One run of the engine in which both ends see every packet: what was sent from where, and as what it arrived.
 //!
-//! Both ports are captured, and packets found again by their signature. So an endpoint is what really left or arrived, whatever the Plan
-//! says. What a capture had no room for is the tester's fault, and the outcome says so.
+//! Both ports are captured, and packets found again by their signature. So endpoints are those that really left or
+//! arrived. Packets that a capture had no room for make the outcome invalid.
 
 use crate::outcome::of_any;
 use crate::{CampaignError, Tester};
@@ -43,13 +43,13 @@ pub(super) struct Arrived {
     pub(super) port: usize,
     /// Its endpoints.
     pub(super) datagram: Datagram,
-    /// Whom its frame came from.
+    /// Source MAC address of its frame.
     pub(super) mac: [u8; 6],
     /// When, ns since 1970-01-01 UTC.
     pub(super) at_ns: u64,
 }
 
-/// What came of it.
+/// Outcome of a run.
 pub(super) struct Exchange {
     pub(super) document: ResultDocument,
     pub(super) outcome: TrialOutcome,

@@ -1,10 +1,10 @@
-//! Trials of NATxy gateways (RFC 9693): connections opened from inside, and what the outside makes of them.
+//! Trials of NATxy gateways (RFC 9693): connections opened from inside, as they arrive outside.
 //!
-//! The initiator's packets are those of a stream with a list of endpoints; both ports are captured, so what arrives says which outside
-//! endpoint each connection has. The responder's packets are those of a stream with the list of these. One trial is several runs of the
-//! engine, which learn from each other; connections live on meanwhile.
+//! The initiator's packets are a stream with a list of endpoints; both ports are captured, so the outside endpoint of each
+//! connection is known. The responder's packets are a stream with the list of these endpoints. One trial is several runs
+//! of the engine, which learn from each other; connections live on meanwhile.
 //!
-//! Not here: TCP, whose states a gateway follows; what is looked for next, and what it means: that is the method's.
+//! Not here: TCP, whose states a gateway follows, and the search, which is the method's.
 
 mod exchange;
 mod mappings;
@@ -30,13 +30,13 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::time::Instant;
 use units::{Load, Nanos, Pps};
 
-/// Packets per second where their rate is not what is asked.
+/// Packets per second in runs without a rate.
 const EASY: Pps = Pps::new(1_000);
 /// ICMP errors sent.
 const ERRORS: usize = 32;
 /// Opened at less than this share of the rate: the tester was the limit.
 const OPENED_MIN: f64 = 0.95;
-/// How long the command that deletes the table may take.
+/// Time limit of the command that deletes the table.
 const COMMAND_LONGEST: Nanos = Nanos::from_secs(600);
 
 /// # Errors
@@ -45,19 +45,19 @@ pub(crate) fn check(plan: &Plan, directions: &Directions) -> Result<(), Campaign
     Setup::of(plan, directions).map(drop)
 }
 
-/// What a trial is of.
+/// Parts of a trial.
 pub(crate) struct Trial<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) directions: &'a Directions,
     pub(crate) request: &'a TrialRequest,
-    /// Commands by name, and what they can say.
+    /// Commands by name, and their variables.
     pub(crate) commands: &'a BTreeMap<String, Template>,
     pub(crate) variables: &'a Variables,
     /// Where mappings are written.
     pub(crate) mappings: Option<&'a MappingFile>,
 }
 
-/// Runs a trial: what came of it, and the document of its last run that counts.
+/// Runs a trial; returns its outcome, and the document of its main run.
 ///
 /// # Errors
 /// It could not be run.
@@ -96,21 +96,21 @@ struct Bench<'a> {
     commands: &'a mut Commands,
     /// Runs of the engine so far.
     runs: u64,
-    /// How far the runs so far can be trusted.
+    /// Validity of the runs so far.
     outcome: TrialOutcome,
 }
 
 /// Opened connections.
 struct Opened {
     mappings: Vec<Mapping>,
-    /// Whom the gateway's frames came from.
+    /// Source MAC address of the gateway's frames.
     mac: [u8; 6],
     document: ResultDocument,
     outcome: NatOutcome,
 }
 
 impl Bench<'_> {
-    /// Runs streams with both ports captured; how far that can be trusted is added to the trial's outcome.
+    /// Runs streams with both ports captured; adds their validity to the trial's outcome.
     fn exchange(
         &mut self,
         streams: Vec<StreamPlan>,
@@ -123,7 +123,7 @@ impl Bench<'_> {
         Ok(found)
     }
 
-    /// Adds how far a run can be trusted.
+    /// Adds the validity of a run.
     fn trust(&mut self, of: &TrialOutcome) {
         let all = &mut self.outcome;
         let is_bounded = |outcome: &TrialOutcome| outcome.valid || outcome.only_worse;
@@ -478,7 +478,7 @@ impl Bench<'_> {
     }
 }
 
-/// Runs that nobody watches.
+/// Runs without an observer.
 struct Unseen;
 
 impl TrialObserver for Unseen {

@@ -26,7 +26,7 @@ use wire::{Header, PacketSpec, Protocol as HeaderOf};
 const SIGNATURE: usize = 18;
 /// Inside ports: RFC 4814 section 4.5.
 const PORTS: std::ops::RangeInclusive<u16> = 1024..=65_535;
-/// A prime that goes through all endpoints in an order of its own, whatever their number.
+/// A prime that goes through all endpoints in a scattered order.
 const STRIDE: u64 = 1_000_003;
 /// From the last packet to the end of traffic.
 const MARGIN: Nanos = Nanos::from_millis(5);
@@ -50,7 +50,7 @@ pub(super) struct Setup<'p> {
     port: u16,
 }
 
-/// Whom a packet is from and to.
+/// Source and destination of a packet.
 pub(super) type Ends = (Endpoint, Endpoint);
 
 impl<'p> Setup<'p> {
@@ -111,7 +111,7 @@ impl<'p> Setup<'p> {
         Some(Endpoint { address: *self.remotes.get(address)?, port: self.port.wrapping_add(number).max(1) })
     }
 
-    /// Inside endpoints, so many of each address from an even port on, those of one port together.
+    /// Inside endpoints, the same ports of each address, from an even port on.
     pub(super) fn neighbours(&self, samples: u32, seed: u64) -> Vec<Endpoint> {
         let each = samples.div_ceil(self.inside.len() as u32).next_multiple_of(2).min(30_000);
         let first = u64::from(*PORTS.start()) + random::below(random::word(random::key(seed), 2), 30_000);
@@ -122,7 +122,7 @@ impl<'p> Setup<'p> {
             .collect()
     }
 
-    /// So many connections, those of another trial being others if there are enough endpoints.
+    /// Connections of a trial; other trials have others if there are enough endpoints.
     pub(super) fn connections(&self, count: u64, trial: u64) -> Vec<Ends> {
         let (hosts, ports) = (self.inside.len() as u64, PORTS.len() as u64);
         let remote_ports = count.div_ceil(hosts * ports).max(1);
@@ -292,7 +292,7 @@ fn with_ends(
     }
 }
 
-/// What makes packet after packet have these endpoints.
+/// Field program that gives each packet its endpoints.
 fn vary(packet: &PacketSpec, ip: usize, udp: usize, ends: &[Ends]) -> Option<Arc<Vary>> {
     if ends.is_empty() {
         return None;
