@@ -196,7 +196,9 @@ impl Table {
         }
         if self.entries.len() >= self.model.sessions {
             let old: Vec<End> = self.entries.keys().copied().collect();
-            old.into_iter().for_each(|outside| drop(self.entry(now, outside)));
+            for outside in old {
+                self.entry(now, outside);
+            }
         }
         if self.entries.len() >= self.model.sessions {
             return None;

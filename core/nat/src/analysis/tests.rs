@@ -200,7 +200,7 @@ fn blocks_have_their_subscribers_and_a_size() {
         assert!(block.first >= first && block.last < first + 256, "{block:?}");
     }
     let (least, most) = found.block_ports.unwrap();
-    assert!(least <= 256 && most >= 256 && most < 512, "{least} {most}");
+    assert!(least <= 256 && (256..512).contains(&most), "{least} {most}");
     let none = of(Dependence::EndpointIndependent, Ports::Random(1024, 65_535));
     assert_eq!((none.blocks.value, none.block_ports), (Some(Vec::new()), None));
 }
