@@ -1,6 +1,6 @@
 //! The end of this process, and of those it has started.
 
-use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use rustix::process::{Pid, Signal, kill_process, kill_process_group, set_parent_process_death_signal};
 use std::fs::File;
 use std::io;
 use std::process::Child;
@@ -54,6 +54,20 @@ fn pid_of(child: &Child) -> Option<Pid> {
 pub fn unnamed_file() -> io::Result<File> {
     let file = rustix::fs::memfd_create("eagre", rustix::fs::MemfdFlags::CLOEXEC)?;
     Ok(file.into())
+}
+
+/// Gives this thread a name, of 15 bytes at most; that of the first thread is what tools call the process.
+pub fn be_called(name: &str) {
+    let name = std::ffi::CString::new(name).unwrap_or_default();
+    // A name is for people; nothing depends on it.
+    let _ = rustix::thread::set_name(&name);
+}
+
+/// Lets the kernel kill this process when the thread that started it ends: for a program that was started so, and whose file gives it
+/// capabilities, which makes the kernel forget it.
+pub fn end_with_parent() {
+    // If this fails, the end of the parent shows otherwise, as on a socket.
+    let _ = set_parent_process_death_signal(Some(Signal::KILL));
 }
 
 /// Ends this process at once: no destructor, no exit handler, and no thread that hangs in a driver delays it.

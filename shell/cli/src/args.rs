@@ -146,6 +146,9 @@ pub(crate) enum Command {
         #[command(flatten)]
         serve: Box<crate::serve::ServeArgs>,
     },
+    /// Run one run of a server, which starts this process and steers it over standard input, a socket
+    #[command(hide = true)]
+    Agent,
     /// Poll device counters along a path while traffic runs, and report where packets were lost
     Path {
         #[command(flatten)]

@@ -8,6 +8,7 @@
 #[macro_use]
 mod print;
 
+mod agent;
 mod args;
 mod bench;
 mod bisect;
@@ -102,6 +103,7 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Ci { ci } => ci::ci(&ci),
         Command::Lab { lab } => lab::lab(lab),
         Command::Serve { serve } => serve::serve(&serve),
+        Command::Agent => agent::agent(),
         Command::Path { path } => path::path(&path),
         Command::Ports { json } => machine::ports(json),
         Command::Doctor { fix: true, dry_run, .. } => machine::fix(dry_run),

@@ -38,8 +38,8 @@ mod worker;
 
 pub use control::commands::{
     ArrivalsCommand, CaptureCommand, Command, CommandError, Commands, Control, NewStreams, PendingReply,
-    PingCommand, PingReply, ProtocolAction, ProtocolCommand, RateCommand, RemoveCommand, Reply, ReplyFuture,
-    Speed, channel,
+    PingCommand, PingReply, Promise, ProtocolAction, ProtocolCommand, RateCommand, RemoveCommand, Reply,
+    ReplyFuture, Speed, channel, promise,
 };
 pub use counts::interval::STREAMS_KEPT;
 pub use error::EngineError;

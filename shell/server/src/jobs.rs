@@ -2,8 +2,8 @@
 
 use crate::fault::Fault;
 use crate::snapshots::Snapshots;
+use agent::{Control, Requests};
 use api::State;
-use engine::{Commands, Control};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +27,7 @@ pub(crate) struct Job {
     pub(crate) snapshots: Snapshots,
     status: Mutex<Status>,
     stop: AtomicBool,
-    /// Where its commands are sent.
+    /// Where commands to its agent are sent, if it has one.
     pub(crate) control: Control,
 }
 
@@ -66,8 +66,8 @@ pub(crate) struct Ending {
 
 impl Job {
     /// A job, and the commands it will get.
-    pub(crate) fn new(about: About) -> (Self, Commands) {
-        let (control, commands) = engine::channel();
+    pub(crate) fn new(about: About) -> (Self, Requests) {
+        let (control, requests) = agent::channel();
         let job = Self {
             about,
             started: now(),
@@ -76,7 +76,7 @@ impl Job {
             stop: AtomicBool::new(false),
             control,
         };
-        (job, commands)
+        (job, requests)
     }
 
     pub(crate) fn status(&self) -> Status {

@@ -1,8 +1,8 @@
 //! `eagre serve`: one engine for every client, over HTTP.
 //!
 //! [`Service`] manages leases, runs and campaigns. The routes are its HTTP front; other front doors use the same service. A
-//! run is a thread with an engine's `Session`. It publishes snapshots by pointer, so that reading them costs the data plane
-//! nothing.
+//! run is a process, an agent, with an engine's `Session`; a thread here attends it and publishes its snapshots by pointer, so
+//! that reading them costs the data plane nothing.
 //!
 //! Not here: what a run or a method is. Routes make no decisions; the service does.
 //!
@@ -12,6 +12,7 @@
 
 mod access;
 mod admission;
+mod agents;
 mod assets;
 mod audit;
 mod budget;
@@ -44,6 +45,8 @@ mod texts;
 mod tls;
 
 pub use access::{Caller, Token, TokenError};
+pub use agent::OUT_OF_MEMORY;
+pub use agents::serve_as_agent;
 pub use fault::Fault;
 pub use kinds::{KINDS, Kind};
 pub use limits::Limits;

@@ -124,19 +124,27 @@ impl ProfileStore {
 
     /// A file that a profile refers to, from the server's folder or the examples; no other file is read.
     pub(crate) fn file(&self, name: &str) -> Result<Vec<u8>, String> {
-        let is_plain =
-            Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
-        if !is_plain {
-            return Err(format!(
-                "'{name}': the server reads files from its own folder only: use a relative path without '..'"
-            ));
-        }
-        match os::memory::read_file(&self.files.join(name), profile::FILE_MAX) {
-            Ok(bytes) => Ok(bytes),
-            Err(error) => example(name).ok_or_else(|| {
-                format!("'{name}' in the folder {} of the server: {error}", self.files.display())
-            }),
-        }
+        file(&self.files, name)
+    }
+
+    /// The folder of files that profiles refer to.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.files
+    }
+}
+
+/// A file that a profile refers to, from the folder of a server or the examples.
+pub(crate) fn file(folder: &Path, name: &str) -> Result<Vec<u8>, String> {
+    let is_plain = Path::new(name).components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    if !is_plain {
+        return Err(format!(
+            "'{name}': the server reads files from its own folder only: use a relative path without '..'"
+        ));
+    }
+    match os::memory::read_file(&folder.join(name), profile::FILE_MAX) {
+        Ok(bytes) => Ok(bytes),
+        Err(error) => example(name)
+            .ok_or_else(|| format!("'{name}' in the folder {} of the server: {error}", folder.display())),
     }
 }
 

@@ -4,6 +4,7 @@ use crate::budget::Budget;
 use crate::fault::{Fault, places};
 use crate::jobs::lock;
 use crate::profile_store::ProfileStore;
+use agent::Seals;
 use api::{Check, CheckedPort};
 use profile::{Overrides, Plan, ProfileError};
 use serde_json::Value;
@@ -55,16 +56,18 @@ const MEMORY_SHARE: u64 = 8;
 const SMALL_BYTES: usize = 64 << 10;
 const SMALL_STREAMS: usize = 1_000;
 
-/// The plan, or all errors.
+/// The plan, or all errors. `seals` remembers the files it names.
 pub(crate) fn plan(
     text: &str,
     overrides: &Overrides,
     profiles: &ProfileStore,
     budget: &Budget,
+    seals: &Seals,
 ) -> Result<Plan, Vec<ProfileError>> {
     let _alone = lock(&PLANNING);
     let memory_bytes = Some(budget.free() / MEMORY_SHARE);
-    profile::load_with(text, &Overrides { memory_bytes, ..*overrides }, &|name| profiles.file(name))
+    let files = |name: &str| profiles.file(name).inspect(|bytes| seals.note(name, bytes));
+    profile::load_with(text, &Overrides { memory_bytes, ..*overrides }, &files)
 }
 
 /// Gives memory back to the system when it is dropped, after what was made of a profile: the allocator keeps it otherwise.
@@ -101,7 +104,7 @@ fn look<T>(
 ) -> T {
     let mut rest = GivesBack::after_refusal();
     let overrides = Overrides { default_seed: 1, ..Overrides::default() };
-    let planned = plan(text, &overrides, profiles, budget);
+    let planned = plan(text, &overrides, profiles, budget, &Seals::default());
     if text.len() < SMALL_BYTES && planned.as_ref().is_ok_and(|plan| plan.streams.len() < SMALL_STREAMS) {
         rest.is_not_due();
     }

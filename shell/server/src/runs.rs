@@ -1,22 +1,22 @@
-//! A run: an engine's session on a separate thread.
+//! A run: an engine's session in an agent, a separate process, which a thread here attends.
 
 use crate::budget::Reservation;
 use crate::fault::Fault;
-use crate::jobs::{CoresInUse, Ending, Job, lock};
+use crate::jobs::{Ending, Job, lock};
 use crate::limits::Limits;
 use crate::pings::Pings;
 use crate::record::{Beginning, ROWS_OF_STREAMS_MAX, Recorder, StoredRun};
-use crate::snapshots::{EVERY, SnapshotPublisher};
 use crate::texts::{Text, Texts};
-use api::{Names, NewPing, Run, Snapshot, State};
+use agent::{Attendant, Batch, Clock, End, Full, Line, Lost, Order, Refusal, Requests, RunEnd, Source};
+use api::{Live, Names, NewPing, Run, Snapshot, State};
+use axum::http::StatusCode;
 use engine::{
-    ArrivalsCommand, CaptureCommand, Command, CommandError, Commands, NewStreams, RateCommand, RemoveCommand,
-    Reply, Rig, RunOptions, Session, Speed, TrialObserver, View,
+    ArrivalsCommand, CaptureCommand, Command, CommandError, PendingReply, RateCommand, RemoveCommand, Reply,
+    Speed,
 };
-use os::TscClock;
 use profile::plan::{SessionEntry, StreamPlan};
 use profile::{Overrides, Plan};
-use result::{AchievedResult, OverallResult, ResultDocument, TotalDocument, Verdict};
+use result::{AchievedResult, IntervalDocument, OverallResult, ResultDocument, TotalDocument, Verdict};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -25,8 +25,6 @@ use std::time::Duration;
 use store::StoreError;
 use units::{Load, Nanos, Pps};
 
-/// Duration of the clock's calibration.
-pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
 /// Time to wait before storing again a result that the store did not take.
 const STORE_AGAIN: Duration = Duration::from_secs(2);
 /// Memory held by an ended run besides its result, bytes.
@@ -54,15 +52,13 @@ pub(crate) struct RunJob {
     pub(crate) captures: BTreeMap<String, PathBuf>,
     /// Current plan, including rate changes of the run.
     plan: Mutex<Plan>,
-    /// Whether a client attends it.
-    attended: bool,
     changes: Mutex<Changes>,
     /// For streams that were added, until the run ends.
     memory: Mutex<Vec<Reservation>>,
     pings: Pings,
     /// Why the store does not accept the counts.
     store_trouble: Mutex<Option<String>>,
-    end: Mutex<End>,
+    end: Mutex<Outcome>,
     full_texts: Texts<FullKey>,
     documents: Texts<RunChange>,
 }
@@ -85,7 +81,7 @@ pub(crate) struct RunChange {
 /// Modes of a run, in addition to its profile.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RunMode {
-    /// Whether a client attends it, see [`Session::attended`].
+    /// Whether a client attends it, see `Session::attended` of the engine.
     pub(crate) attended: bool,
     /// Ports whose captures begin switched off.
     pub(crate) quiet: Vec<String>,
@@ -137,7 +133,7 @@ struct Change {
 
 /// Outcome.
 #[derive(Default, Clone)]
-struct End {
+struct Outcome {
     verdict: Option<Verdict>,
     achieved: Option<AchievedResult>,
     overall: Option<OverallResult>,
@@ -146,16 +142,13 @@ struct End {
 }
 
 impl RunJob {
-    pub(crate) fn new(job: Job, plan: Plan, captures: BTreeMap<String, PathBuf>, mode: &RunMode) -> Self {
+    pub(crate) fn new(job: Job, plan: Plan, captures: BTreeMap<String, PathBuf>) -> Self {
         let names = Names {
             ports: plan.ports.iter().map(|port| port.name.clone()).collect(),
             streams: plan.streams.iter().map(|stream| stream.name.clone()).collect(),
             groups: plan.groups.iter().map(|group| group.name.clone()).collect(),
             sessions: plan.sessions.iter().map(|entry| entry.session.name.clone()).collect(),
         };
-        for port in &mode.quiet {
-            drop(job.control.request(Command::SetCapture(CaptureCommand { port: port.clone(), on: false })));
-        }
         Self {
             job,
             duration: plan.duration,
@@ -163,7 +156,6 @@ impl RunJob {
             adding: tokio::sync::Mutex::default(),
             captures,
             plan: Mutex::new(plan),
-            attended: mode.attended,
             changes: Mutex::default(),
             memory: Mutex::default(),
             pings: Pings::default(),
@@ -172,6 +164,11 @@ impl RunJob {
             full_texts: Texts::default(),
             documents: Texts::default(),
         }
+    }
+
+    /// Whether its intervals are stored if the run is: with very many streams they are not.
+    pub(crate) fn keeps_intervals(&self) -> bool {
+        self.streams() <= engine::STREAMS_KEPT
     }
 
     /// Names of the columns of live figures.
@@ -353,6 +350,7 @@ impl RunJob {
     pub(crate) async fn add_streams(
         &self,
         more: Plan,
+        source: Source,
         memory: Reservation,
         limits: &Limits,
     ) -> Result<(), Fault> {
@@ -361,7 +359,7 @@ impl RunJob {
         limits.check(&grown)?;
         let streams = more.streams.clone();
         let names: Vec<String> = more.streams.iter().map(|stream| stream.name.clone()).collect();
-        self.carry_out(Command::AddStreams(NewStreams(Arc::new(more)))).await?;
+        carried_out(self.job.control.add_streams(source)).await?;
         lock(&self.plan).streams.extend(streams);
         lock(&self.memory).push(memory);
         lock(&self.changes).made.push(format!("{} added", in_a_row(&names)));
@@ -386,7 +384,8 @@ impl RunJob {
         let is_meant = |stream: &StreamPlan| names.iter().any(|name| stream.is_called(name));
         let meant: Vec<bool> =
             lock(&self.plan).streams.iter().map(|stream| names.is_empty() || is_meant(stream)).collect();
-        self.carry_out(Command::RemoveStreams(RemoveCommand { streams: names, at })).await?;
+        let command = Command::RemoveStreams(RemoveCommand { streams: names, at });
+        carried_out(self.job.control.request(command)).await?;
         if at.is_none() {
             // They count no longer for the limits.
             let mut plan = lock(&self.plan);
@@ -396,15 +395,6 @@ impl RunJob {
         lock(&self.changes).made.push(words);
         self.job.snapshots.notify();
         Ok(())
-    }
-
-    /// Has the engine do something, for as long as that takes.
-    async fn carry_out(&self, command: Command) -> Result<(), Fault> {
-        match self.job.control.request(command).await {
-            Ok(_) => Ok(()),
-            Err(CommandError::Refused(reason)) => Err(Fault::conflict(reason)),
-            Err(CommandError::Ended) => Err(Fault::conflict("the run has ended")),
-        }
     }
 
     /// Switches the capture of a port on or off.
@@ -482,58 +472,67 @@ impl RunJob {
         Ok(Change { command: RateCommand { stream: wanted.stream.clone(), speed }, rates })
     }
 
-    /// Opens the ports, reports whether that succeeded, and runs to the end, which is announced once the ports are
-    /// released.
+    /// Has an agent open the ports, reports whether that succeeded, and attends it to the end, which is announced once the
+    /// ports are released.
     pub(crate) fn play(
         self: &Arc<Self>,
-        plan: Plan,
-        cores: &CoresInUse,
-        mut kept: Option<StoredRun>,
-        commands: &mut Commands,
-        opened: impl FnOnce(Result<(), Fault>),
+        order: Order,
+        requests: Requests,
+        kept: Option<StoredRun>,
+        opened: impl FnOnce(Result<(), Fault>) + 'static,
     ) -> Ending {
         let _span =
             tracing::info_span!("run", id = %self.job.about.id, name = %self.job.about.name).entered();
-        let rig = match Rig::open_unless(&plan, cores.cores.len(), &mut || commands.is_stopped()) {
-            Ok(rig) => rig,
-            Err(error) => {
-                let reason = error.to_string();
-                let ending = self.concludes(State::Failed, Some(reason), None, &mut kept);
-                opened(Err(error.into()));
-                return ending;
-            }
-        };
-        opened(Ok(()));
-        let clock = TscClock::calibrate(CALIBRATION);
-        let options = RunOptions { cores: cores.cores.clone(), histograms: true, spare: Vec::new() };
-        let recorder = kept.take_if(|_| plan.streams.len() <= engine::STREAMS_KEPT).map(|kept| {
-            let beginning = Beginning {
-                streams: plan.streams.len(),
-                seed: plan.seed,
-                profile_sha256: plan.profile_sha256.clone(),
-                clock: clock.facts(),
-            };
-            let run = self.clone();
-            Recorder::new(kept, beginning, move |trouble| run.note_store(trouble))
-        });
-        let publisher = SnapshotPublisher::new(cores.cores.clone());
-        let mut watcher = Watcher { run: self, publisher, recorder };
-        tracing::info!("begins");
-        let result =
-            Session::load(plan, rig).attended(self.attended).run(&options, &clock, commands, &mut watcher);
-        kept = watcher.recorder.take().and_then(Recorder::end).or(kept);
-        match result {
-            Ok(document) => {
+        let mut watcher =
+            Watcher { run: self, opened: Some(Box::new(opened)), kept, recorder: None, beginning: None };
+        let ended = agent::run(order, requests, &mut watcher, |process| tracing::info!(process, "begins"));
+        let Watcher { opened, kept, recorder, beginning, .. } = watcher;
+        let mut kept = recorder.and_then(Recorder::end).or(kept);
+        let (ending, refusal) = match ended {
+            Ok(End::Run(end)) => {
+                let RunEnd { result: document, stopped } = *end;
                 let reason = document.failure.clone().or_else(|| document.lost_captures());
                 let state = match (&reason, document.interrupted) {
                     (Some(_), _) => State::Failed,
                     (None, true) => State::Stopped,
                     (None, false) => State::Done,
                 };
-                self.concludes(state, reason, Some(&document), &mut kept)
+                let why = reason.or_else(|| self.job.status().reason.is_none().then_some(stopped).flatten());
+                (self.concludes(state, why, Some(&document), &mut kept), None)
             }
-            Err(error) => self.concludes(State::Failed, Some(error.to_string()), None, &mut kept),
+            Ok(other) => {
+                let refusal = other.refusal();
+                let reason = Some(refusal.reason.clone());
+                (self.concludes(State::Failed, reason, None, &mut kept), Some(refusal))
+            }
+            Err(Lost { reason }) => {
+                tracing::error!("{reason}");
+                let document = beginning.and_then(|beginning| self.what_is_left(&beginning, &reason));
+                let reason = match &document {
+                    Some(document) => {
+                        format!(
+                            "{reason}; what was counted in the first {:.1} s is kept",
+                            document.duration_s
+                        )
+                    }
+                    None => reason,
+                };
+                let refusal = Refusal { reason: reason.clone(), is_bad_input: false };
+                (self.concludes(State::Failed, Some(reason), document.as_ref(), &mut kept), Some(refusal))
+            }
+        };
+        if let (Some(opened), Some(refusal)) = (opened, refusal) {
+            opened(Err(fault(&refusal)));
         }
+        ending
+    }
+
+    /// The result of a run whose agent is lost, from its last snapshot; none if there was no traffic yet.
+    fn what_is_left(&self, beginning: &Beginning, reason: &str) -> Option<ResultDocument> {
+        let full = self.job.snapshots.full()?;
+        let seconds = full.at_s.min(self.duration.as_secs_f64());
+        let document = beginning.so_far(seconds, full.total.clone());
+        Some(ResultDocument { failure: Some(reason.to_owned()), ..document })
     }
 
     /// Stores the outcome first, so that no client receives a result that a crash could take back. A result that the
@@ -548,7 +547,7 @@ impl RunJob {
         let why = reason.clone().or(self.job.status().reason);
         let stored = kept.as_mut().map_or(Ok(()), |kept| kept.keep(state, why.as_deref(), found));
         if let Some(document) = found {
-            *lock(&self.end) = End {
+            *lock(&self.end) = Outcome {
                 verdict: Some(document.verdict.clone()),
                 achieved: document.achieved.clone(),
                 overall: document.overall.clone(),
@@ -623,6 +622,24 @@ impl RunJob {
     }
 }
 
+/// Waits until the engine has done something, for as long as that takes.
+async fn carried_out(reply: PendingReply) -> Result<(), Fault> {
+    match reply.await {
+        Ok(_) => Ok(()),
+        Err(CommandError::Refused(reason)) => Err(Fault::conflict(reason)),
+        Err(CommandError::Ended) => Err(Fault::conflict("the run has ended")),
+    }
+}
+
+/// The error for a client whose run did not begin.
+fn fault(refusal: &Refusal) -> Fault {
+    let status = match refusal.is_bad_input {
+        true => StatusCode::UNPROCESSABLE_ENTITY,
+        false => StatusCode::SERVICE_UNAVAILABLE,
+    };
+    Fault::new(status, refusal.reason.clone())
+}
+
 fn totals(document: &ResultDocument) -> TotalDocument {
     TotalDocument {
         ports: document.ports.clone(),
@@ -630,13 +647,6 @@ fn totals(document: &ResultDocument) -> TotalDocument {
         groups: document.groups.clone(),
         sessions: document.sessions.clone(),
     }
-}
-
-/// Publishes a run's snapshots.
-struct Watcher<'a> {
-    run: &'a RunJob,
-    publisher: SnapshotPublisher,
-    recorder: Option<Recorder>,
 }
 
 /// `west at 2Mpps`, `all streams at 50%`.
@@ -649,25 +659,63 @@ fn in_words(command: &RateCommand) -> String {
     }
 }
 
-impl TrialObserver for Watcher<'_> {
-    fn interval(&self) -> Nanos {
-        EVERY
+/// Publishes the messages of a run's agent.
+struct Watcher<'a> {
+    run: &'a Arc<RunJob>,
+    /// Notified once the ports are open.
+    opened: Option<Box<dyn FnOnce(Result<(), Fault>)>>,
+    /// Its entry in the store, as long as no recorder has it.
+    kept: Option<StoredRun>,
+    recorder: Option<Recorder>,
+    beginning: Option<Beginning>,
+}
+
+impl Attendant for Watcher<'_> {
+    fn opened(&mut self) {
+        if let Some(opened) = self.opened.take() {
+            opened(Ok(()));
+        }
+    }
+
+    fn starts(&mut self, clock: Clock, line: &Line) {
+        let (seed, profile_sha256) = {
+            let plan = lock(&self.run.plan);
+            (plan.seed, plan.profile_sha256.clone())
+        };
+        self.beginning = Some(Beginning::new(seed, &profile_sha256, clock));
+        self.recorder = self.kept.take_if(|_| self.run.keeps_intervals()).map(|kept| {
+            let run = self.run.clone();
+            Recorder::new(kept, line.clone(), move |trouble| run.note_store(trouble))
+        });
     }
 
     fn neighbours_silent(&mut self, port: &str, neighbours: &[IpAddr]) {
         tracing::warn!(port, ?neighbours, "neighbours do not reply");
     }
 
-    fn snapshot(&mut self, view: &View<'_>) {
-        self.publisher.publish(view, &self.run.job.snapshots);
-        self.run.job.set_state(if view.is_draining() { State::Draining } else { State::Running });
+    fn live(&mut self, live: Live) {
+        if let Some(beginning) = &mut self.beginning {
+            beginning.note_start(live.at_s);
+        }
+        self.run.job.set_state(if live.draining { State::Draining } else { State::Running });
+        self.run.job.snapshots.put_live(live);
+        self.run.job.snapshots.notify();
     }
 
-    fn keeps(&self) -> bool {
-        self.recorder.is_some()
+    fn full(&mut self, full: Full) {
+        self.run.job.snapshots.put_full(full);
     }
 
-    fn keep(&mut self, view: &View<'_>, must: bool) -> bool {
-        self.recorder.as_mut().is_none_or(|recorder| recorder.take(view, must))
+    fn interval(&mut self, interval: IntervalDocument) {
+        if let Some(recorder) = &self.recorder {
+            recorder.interval(interval);
+        }
+    }
+
+    fn batch(&mut self, batch: Batch) {
+        if let (Some(recorder), Some(beginning)) = (&self.recorder, &mut self.beginning) {
+            beginning.note_start(batch.at_s);
+            recorder.batch(beginning, batch);
+        }
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::access::Caller;
 use crate::budget::Reservation;
-use crate::campaigns::{CampaignJob, Setup};
+use crate::campaigns::CampaignJob;
 use crate::fault::Fault;
 use crate::jobs::{About, CoresInUse, Ending, Job, lock, now};
 use crate::leases::{Wanted, labels};
@@ -17,10 +17,10 @@ use crate::routes::blocking;
 use crate::runs::{RunJob, RunMode};
 use crate::scripts::{self, Order, ScriptJob};
 use crate::service::{Service, Work, private_folder};
+use agent::{CampaignOrder, Requests, RunOrder, Seals, Source, Work as AgentWork};
 use api::{NewCampaign, NewRun, NewScript, Role, State};
 use campaign::{Choice, Settings};
 use dpdk::PortId;
-use engine::Commands;
 use methods::Attributes;
 use profile::{Overrides, Plan};
 use serde_json::{Value, json};
@@ -71,7 +71,7 @@ struct Held {
 
 impl Held {
     /// The job that holds this, and the commands it will get.
-    fn job(&self, id: String, name: String, plan: &Plan, caller: &Caller) -> (Job, Commands) {
+    fn job(&self, id: String, name: String, plan: &Plan, caller: &Caller) -> (Job, Requests) {
         let mut warnings = plan.warnings.clone();
         if self.cores.shared {
             let cores = self.cores.cores.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
@@ -91,15 +91,11 @@ impl Held {
 }
 
 /// Continues a job on a separate thread.
-fn go_on(
-    work: Work,
-    held: Held,
-    play: impl FnOnce(&CoresInUse) -> Ending + Send + 'static,
-) -> Result<(), Fault> {
+fn go_on(work: Work, held: Held, play: impl FnOnce() -> Ending + Send + 'static) -> Result<(), Fault> {
     let body = work.clone();
     let thread = std::thread::Builder::new().name(format!("eagre-{}", work.what()));
     let spawned = thread.spawn(move || {
-        let ending = catch_unwind(AssertUnwindSafe(|| play(&held.cores)));
+        let ending = catch_unwind(AssertUnwindSafe(play));
         drop(held);
         ending.map_or_else(|_| body.end_after_panic(), |ending| body.job().ends(ending));
     });
@@ -153,7 +149,7 @@ impl Service {
                 run.job.stop(&format!("its ports did not open within {seconds} s"));
                 Err(Fault::machine(format!(
                     "{ports}: not open after {seconds} s: a driver waits for its other end, or for another port that does; the \
-                     run is given up, and its ports stay reserved until the driver returns"
+                     run is given up"
                 )))
             }
         }
@@ -175,7 +171,8 @@ impl Service {
             default_seed: os::entropy::seed(),
             ..Overrides::default()
         };
-        let mut plan = self.plan(&written.text, &overrides)?;
+        let seals = Seals::default();
+        let mut plan = self.plan(&written.text, &overrides, &seals)?;
         let held = self.hold(&mut plan, new.cores, new.lease.as_deref(), caller)?;
         self.limits.impose(&mut plan);
         let name = name(new.name.as_deref(), &written, "run");
@@ -186,13 +183,20 @@ impl Service {
                 let _ = kept.keep(State::Failed, Some(&fault.problem().detail), None);
             }
         })?;
-        let (job, mut commands) = held.job(id, name, &plan, caller);
-        let run = Arc::new(RunJob::new(job, plan.clone(), captures, mode));
+        let (job, requests) = held.job(id, name, &plan, caller);
+        let source = Source::new(&written.text, &overrides, &plan, self.profiles.folder(), seals);
+        let run = Arc::new(RunJob::new(job, plan, captures));
         self.remember(Work::Run(run.clone()));
         let (opened, is_open) = oneshot::channel();
+        let work = AgentWork::Run(RunOrder {
+            attended: mode.attended,
+            quiet: mode.quiet.clone(),
+            keeps: kept.is_some() && run.keeps_intervals(),
+        });
+        let order = agent::Order { source, cores: held.cores.cores.clone(), work };
         let body = run.clone();
-        go_on(Work::Run(run.clone()), held, move |cores| {
-            body.play(plan, cores, kept, &mut commands, |answer| drop(opened.send(answer)))
+        go_on(Work::Run(run.clone()), held, move || {
+            body.play(order, requests, kept, move |answer| drop(opened.send(answer)))
         })?;
         rest.is_not_due();
         Ok((run, is_open))
@@ -211,13 +215,15 @@ impl Service {
             let _alone = run.adding.lock().await;
             let overrides = run.for_more_streams();
             let planned = blocking(service.clone(), move |service| {
-                let mut plan = service.plan(&written.text, &overrides)?;
+                let seals = Seals::default();
+                let mut plan = service.plan(&written.text, &overrides, &seals)?;
                 service.admission.admit_all(&mut plan)?;
                 let memory = service.budget.reserve(engine::memory_needed(&plan, 1))?;
-                Ok((plan, memory))
+                let source = Source::new(&written.text, &overrides, &plan, service.profiles.folder(), seals);
+                Ok((plan, source, memory))
             });
-            let (plan, memory) = planned.await?;
-            run.add_streams(plan, memory, &service.limits).await
+            let (plan, source, memory) = planned.await?;
+            run.add_streams(plan, source, memory, &service.limits).await
         });
         task.await.unwrap_or_else(|_| Err(Fault::machine("the thread that adds streams failed")))
     }
@@ -241,7 +247,8 @@ impl Service {
             default_rate: Some(Load::Max),
             ..Overrides::default()
         };
-        let mut plan = self.plan(&written.text, &overrides)?;
+        let seals = Seals::default();
+        let mut plan = self.plan(&written.text, &overrides, &seals)?;
         if self.limits.rate.is_some() {
             return Err(Fault::forbidden("this server limits rates, but methods test up to line rate"));
         }
@@ -257,14 +264,23 @@ impl Service {
             config: json!({"served": self.served(), "by": caller.name, "parts": parts, "attributes": attributes}),
             ..entry(&name, &new.method, &plan, &written.text, &new.tags)
         })?;
-        let (job, mut commands) = held.job(id.to_string(), name, &plan, caller);
+        let (job, requests) = held.job(id.to_string(), name.clone(), &plan, caller);
         let campaign = Arc::new(CampaignJob::new(job, new.method.clone()));
         self.remember(Work::Campaign(campaign.clone()));
         let profile = written.name.map_or_else(|| "profile.yaml".to_owned(), |name| format!("{name}.yaml"));
-        let timing = settings.timing();
-        let setup = Setup { plan, parts, timing, attributes, profile, store, id };
+        let work = AgentWork::Campaign(Box::new(CampaignOrder {
+            name,
+            profile,
+            parts,
+            timing: settings.timing(),
+            attributes,
+            store: self.store.clone(),
+            id: id.to_string(),
+        }));
+        let source = Source::new(&written.text, &overrides, &plan, self.profiles.folder(), seals);
+        let order = agent::Order { source, cores: held.cores.cores.clone(), work };
         let body = campaign.clone();
-        go_on(Work::Campaign(campaign.clone()), held, move |cores| body.play(setup, cores, &mut commands))?;
+        go_on(Work::Campaign(campaign.clone()), held, move || body.play(order, requests, store, &id))?;
         rest.is_not_due();
         Ok(campaign)
     }
@@ -288,7 +304,7 @@ impl Service {
         }
         let order = Order::of(new)?;
         let overrides = Overrides { default_seed: os::entropy::seed(), ..Overrides::default() };
-        let mut plan = self.plan(&scripts::ports(&new.ports), &overrides)?;
+        let mut plan = self.plan(&scripts::ports(&new.ports), &overrides, &Seals::default())?;
         let held = self.hold(&mut plan, None, new.lease.as_deref(), caller)?;
         let id = fresh_id();
         let folder = self.state.join("runs").join(&id);
@@ -298,13 +314,13 @@ impl Service {
         let script = Arc::new(ScriptJob::new(job, &order, folder));
         self.remember(Work::Script(script.clone()));
         let body = script.clone();
-        go_on(Work::Script(script.clone()), held, move |_| body.play(&order, &plan))?;
+        go_on(Work::Script(script.clone()), held, move || body.play(&order, &plan))?;
         Ok(script)
     }
 
     /// The plan of a profile in a request.
-    fn plan(&self, text: &str, overrides: &Overrides) -> Result<Plan, Fault> {
-        profiles::plan(text, overrides, &self.profiles, &self.budget)
+    fn plan(&self, text: &str, overrides: &Overrides, seals: &Seals) -> Result<Plan, Fault> {
+        profiles::plan(text, overrides, &self.profiles, &self.budget, seals)
             .map_err(|errors| Fault::profile(&errors))
     }
 

@@ -277,7 +277,32 @@ pub struct ReplyFuture {
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) command: Command,
+    promise: Promise,
+}
+
+/// The other end of a [`PendingReply`]. If it is dropped, the reply reads as [`CommandError::Ended`].
+#[derive(Debug)]
+pub struct Promise {
     reply: oneshot::Sender<Result<Reply, CommandError>>,
+}
+
+/// A pending reply and the end that gives it: to pass commands on to a trial in another process.
+pub fn promise() -> (Promise, PendingReply) {
+    let (sender, reply) = oneshot::channel();
+    (Promise { reply: sender }, PendingReply { reply })
+}
+
+impl Promise {
+    /// Gives the reply.
+    pub fn keep(self, reply: Result<Reply, CommandError>) {
+        // Whoever asked may be gone.
+        let _ = self.reply.send(reply);
+    }
+
+    /// Whether the reply is still awaited.
+    pub fn is_awaited(&self) -> bool {
+        !self.reply.is_closed()
+    }
 }
 
 /// Both ends of the way commands take.
@@ -289,10 +314,10 @@ pub fn channel() -> (Control, Commands) {
 impl Control {
     /// Sends a command.
     pub fn request(&self, command: Command) -> PendingReply {
-        let (sender, reply) = oneshot::channel();
-        // If the trial is gone, so is the sender of the reply.
-        let _ = self.requests.send(Request { command, reply: sender });
-        PendingReply { reply }
+        let (promise, reply) = promise();
+        // If the trial is gone, so is the promise.
+        let _ = self.requests.send(Request { command, promise });
+        reply
     }
 
     /// Ends the trial, or the one after if none is running.
@@ -349,8 +374,7 @@ impl Commands {
 
 impl Request {
     pub(crate) fn answer(self, reply: Result<Reply, CommandError>) {
-        // Whoever asked may be gone.
-        let _ = self.reply.send(reply);
+        self.promise.keep(reply);
     }
 
     /// Says that it is done, or why not.
@@ -360,7 +384,7 @@ impl Request {
 
     /// Whether the caller still waits for the reply.
     pub(crate) fn is_awaited(&self) -> bool {
-        !self.reply.is_closed()
+        self.promise.is_awaited()
     }
 }
 
@@ -371,6 +395,15 @@ impl PendingReply {
     /// Why it was not carried out.
     pub fn wait(self) -> Result<Reply, CommandError> {
         self.reply.recv().unwrap_or(Err(CommandError::Ended))
+    }
+
+    /// The outcome, if there is one yet.
+    pub fn poll(&self) -> Option<Result<Reply, CommandError>> {
+        match self.reply.try_recv() {
+            Ok(reply) => Some(reply),
+            Err(oneshot::TryRecvError::Empty) => None,
+            Err(oneshot::TryRecvError::Disconnected) => Some(Err(CommandError::Ended)),
+        }
     }
 }
 

@@ -1,0 +1,355 @@
+//! The server's end: starts an agent, attends it, and returns its end.
+
+use crate::control::{Inbox, Request, Requests, Wanted};
+use crate::frame;
+use crate::lost::{self, Lost};
+use crate::message::{
+    Batch, Clock, CommandMessage, End, FromAgent, Full, Hello, Order, ToAgent, TrialBegins,
+};
+use crate::{RENEW_EVERY, SILENCE_MAX};
+use api::{Live, Names, Point};
+use engine::{Command, CommandError, Promise};
+use result::IntervalDocument;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// This program, also after its file was replaced.
+const PROGRAM: &str = "/proc/self/exe";
+/// Time for the first message of a new process.
+const HELLO_TIME: Duration = Duration::from_secs(10);
+/// Time for an agent to end after its last message.
+const FAREWELL_TIME: Duration = Duration::from_secs(10);
+/// Time for an agent that must stop to give up ports that are not open yet.
+const GIVING_UP_TIME: Duration = Duration::from_secs(2);
+/// Time without progress of the trial's control, with traffic or a pending stop. At the end of a run, thousands of clients may release
+/// their addresses one by one.
+const STANDSTILL_MAX: Duration = Duration::from_secs(600);
+/// Limit of a write to an agent.
+const WRITE_TIME: Duration = Duration::from_secs(5);
+/// Interval at which the end of an agent is polled.
+const LOOK_EVERY: Duration = Duration::from_millis(1);
+
+/// Attends a run in an agent.
+pub trait Attendant {
+    /// Its ports are open.
+    fn opened(&mut self);
+    /// Live figures.
+    fn live(&mut self, live: Live);
+    /// The last interval and the totals.
+    fn full(&mut self, full: Full);
+    /// Neighbours of a run's port did not reply.
+    fn neighbours_silent(&mut self, _port: &str, _neighbours: &[IpAddr]) {}
+    /// Traffic of a run is about to start. The line is for messages from the store.
+    fn starts(&mut self, _clock: Clock, _line: &Line) {}
+    /// A whole interval of a run for the store.
+    fn interval(&mut self, _interval: IntervalDocument) {}
+    /// Data of a run for the store beside whole intervals.
+    fn batch(&mut self, _batch: Batch) {}
+    /// Names of the columns of live figures of a campaign's trial.
+    fn names(&mut self, _names: Names) {}
+    /// A trial of a campaign begins.
+    fn trial_begins(&mut self, _begins: TrialBegins) {}
+    /// A trial of a campaign has ended, and the store has it.
+    fn trial_ended(&mut self, _point: Point) {}
+}
+
+/// Sends messages to an agent. Clones send to the same one.
+#[derive(Debug, Clone)]
+pub struct Line {
+    socket: Arc<Mutex<UnixStream>>,
+}
+
+impl Line {
+    /// Asks for the next counts for the store.
+    pub fn want_batch(&self) {
+        self.say(&ToAgent::WantBatch);
+    }
+
+    /// Reports the number of intervals in the store.
+    pub fn stored(&self, intervals: u64) {
+        self.say(&ToAgent::Stored(intervals));
+    }
+
+    /// Sends a message. Failures are ignored here: a lost or stalled agent is detected elsewhere.
+    fn say(&self, message: &ToAgent) {
+        let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = frame::write(&mut *socket, message, &mut Vec::new());
+    }
+}
+
+/// Runs an order in a separate process, to its end. `started` gets the process's number.
+///
+/// # Errors
+/// The process could not be started, or ended before the run did.
+pub fn run(
+    order: Order,
+    requests: Requests,
+    attendant: &mut dyn Attendant,
+    started: impl FnOnce(u32),
+) -> Result<End, Lost> {
+    let kills_before = lost::kills_for_memory();
+    let mut agent = Agent::start(&requests)
+        .map_err(|reason| Lost { reason: format!("cannot start the engine's process: {reason}") })?;
+    started(agent.child.id());
+    agent.line.say(&ToAgent::Hello(Hello::own()));
+    agent.line.say(&ToAgent::Run(Box::new(order)));
+    agent.attend(&requests, attendant);
+    let end = agent.end.take();
+    let (killed, status) = agent.farewell(end.is_some());
+    // Whoever still waits for a reply is told that there is none.
+    drop(requests);
+    match (end, killed) {
+        (Some(end), _) => Ok(end),
+        (None, Some(reason)) => Err(Lost { reason }),
+        (None, None) => {
+            let for_memory = lost::kills_for_memory() > kills_before;
+            Err(Lost { reason: lost::reason(status, for_memory) })
+        }
+    }
+}
+
+/// An agent as its server sees it.
+struct Agent {
+    child: Child,
+    line: Line,
+    /// Commands without a reply yet.
+    awaited: BTreeMap<u64, Promise>,
+    /// Of the next command.
+    number: u64,
+    is_open: bool,
+    /// Whether traffic is sent.
+    sends: bool,
+    /// Since when it is to stop.
+    stopping: Option<Instant>,
+    end: Option<End>,
+    /// Why it was killed, if it was.
+    killed: Option<String>,
+    /// Time without any message, and without any but beats. Time in which this process itself stalled does not count.
+    silent_for: Duration,
+    still_for: Duration,
+}
+
+impl Agent {
+    /// Starts the process, and a thread that reads its messages.
+    fn start(requests: &Requests) -> Result<Self, String> {
+        let failed = |error: std::io::Error| error.to_string();
+        let (here, there) = UnixStream::pair().map_err(failed)?;
+        here.set_write_timeout(Some(WRITE_TIME)).map_err(failed)?;
+        let mut reading = here.try_clone().map_err(failed)?;
+        let mut command = std::process::Command::new(PROGRAM);
+        command.arg0("eagre").arg("agent").stdin(Stdio::from(OwnedFd::from(there))).stdout(Stdio::null());
+        // Ctrl-C in a terminal is for the server, which stops its runs.
+        command.process_group(0);
+        let child = os::namespace::tie(&mut command).spawn().map_err(failed)?;
+        // It has the other end open, too.
+        drop(command);
+        let agent = Self {
+            child,
+            line: Line { socket: Arc::new(Mutex::new(here)) },
+            awaited: BTreeMap::new(),
+            number: 0,
+            is_open: false,
+            sends: false,
+            stopping: None,
+            end: None,
+            killed: None,
+            silent_for: Duration::ZERO,
+            still_for: Duration::ZERO,
+        };
+        let said = requests.sender.clone();
+        let body = move || {
+            let closed = read_all(&mut reading, &said).err();
+            let _ = said.send(Inbox::Closed(closed));
+        };
+        let reader = std::thread::Builder::new().name("eagre-hears".to_owned()).spawn(body);
+        match reader {
+            Ok(_) => Ok(agent),
+            Err(error) => {
+                agent.farewell(false);
+                Err(failed(error))
+            }
+        }
+    }
+
+    /// Attends the agent until its last message.
+    fn attend(&mut self, requests: &Requests, attendant: &mut dyn Attendant) {
+        let mut tick = Instant::now();
+        loop {
+            let next = requests.inbox.recv_timeout(RENEW_EVERY.saturating_sub(tick.elapsed()));
+            match next {
+                Ok(Inbox::Request(request)) => self.forward(request),
+                Ok(Inbox::Said(said)) => {
+                    self.silent_for = Duration::ZERO;
+                    self.take(said, attendant);
+                }
+                Ok(Inbox::Closed(reason)) => {
+                    if let Some(reason) = reason {
+                        self.kill(format!("the engine's process sent an invalid message: {reason}"));
+                    }
+                    return;
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            if tick.elapsed() >= RENEW_EVERY {
+                tick = Instant::now();
+                self.line.say(&ToAgent::Renew);
+                self.forget_unawaited();
+                self.look(RENEW_EVERY);
+            }
+        }
+    }
+
+    /// Passes a request on.
+    fn forward(&mut self, Request { wanted, promise }: Request) {
+        let command = match wanted {
+            Wanted::AddStreams(source) => CommandMessage::AddStreams(source),
+            Wanted::Command(command) => {
+                if command == Command::Stop {
+                    self.stopping = self.stopping.or_else(|| Some(Instant::now()));
+                    self.still_for = Duration::ZERO;
+                }
+                match CommandMessage::of(command) {
+                    Some(command) => command,
+                    None => {
+                        let reason = "streams are added by their source".to_owned();
+                        return promise.keep(Err(CommandError::Refused(reason)));
+                    }
+                }
+            }
+        };
+        self.number += 1;
+        self.awaited.insert(self.number, promise);
+        self.line.say(&ToAgent::Command { number: self.number, command });
+    }
+
+    /// Handles a message of the agent.
+    fn take(&mut self, said: FromAgent, attendant: &mut dyn Attendant) {
+        if !matches!(said, FromAgent::Beat) {
+            self.still_for = Duration::ZERO;
+        }
+        match said {
+            FromAgent::Beat | FromAgent::Hello(_) => {}
+            FromAgent::Opened => {
+                self.is_open = true;
+                attendant.opened();
+            }
+            FromAgent::Clock(clock) => attendant.starts(clock, &self.line),
+            FromAgent::NeighboursSilent { port, neighbours } => {
+                attendant.neighbours_silent(&port, &neighbours)
+            }
+            FromAgent::Live(live) => {
+                self.sends = !live.draining;
+                attendant.live(*live);
+            }
+            FromAgent::Full(full) => attendant.full(*full),
+            FromAgent::Interval(interval) => attendant.interval(*interval),
+            FromAgent::Batch(batch) => attendant.batch(*batch),
+            FromAgent::Names(names) => attendant.names(*names),
+            FromAgent::TrialBegins(begins) => {
+                // What is sent now is another trial's.
+                self.sends = false;
+                attendant.trial_begins(*begins);
+            }
+            FromAgent::TrialEnded(point) => {
+                self.sends = false;
+                attendant.trial_ended(*point);
+            }
+            FromAgent::Reply { number, reply } => {
+                if let Some(promise) = self.awaited.remove(&number) {
+                    promise.keep(reply.map(Into::into).map_err(Into::into));
+                }
+            }
+            FromAgent::Ended(end) => self.end = Some(*end),
+        }
+    }
+
+    /// Lets the agent forget replies that are not awaited any more.
+    fn forget_unawaited(&mut self) {
+        let unawaited = |(number, promise): (&u64, &Promise)| (!promise.is_awaited()).then_some(*number);
+        let numbers: Vec<u64> = self.awaited.iter().filter_map(unawaited).collect();
+        for number in numbers {
+            self.awaited.remove(&number);
+            self.line.say(&ToAgent::Forget(number));
+        }
+    }
+
+    /// Kills a stalled agent. Called every `span` or less often.
+    fn look(&mut self, span: Duration) {
+        self.silent_for += span;
+        self.still_for += span;
+        let seconds = |time: Duration| time.as_secs();
+        if self.silent_for > SILENCE_MAX {
+            self.kill(format!(
+                "the engine's process did not respond for {} s and was killed",
+                seconds(SILENCE_MAX)
+            ));
+        } else if self.end.is_none()
+            && self.still_for > STANDSTILL_MAX
+            && (self.sends || self.stopping.is_some())
+        {
+            self.kill(format!(
+                "the engine stalled for {} s, and its process was killed",
+                seconds(STANDSTILL_MAX)
+            ));
+        } else if !self.is_open && self.stopping.is_some_and(|since| since.elapsed() > GIVING_UP_TIME) {
+            self.kill("its ports did not open, and the engine's process was killed".to_owned());
+        }
+    }
+
+    fn kill(&mut self, reason: String) {
+        self.killed.get_or_insert(reason);
+        let _ = self.child.kill();
+    }
+
+    /// Waits for the process, whose ports are free then. Why it was killed, if it was, and how it ended.
+    fn farewell(mut self, has_ended: bool) -> (Option<String>, std::process::ExitStatus) {
+        let began = Instant::now();
+        let patience = if has_ended { FAREWELL_TIME } else { Duration::from_secs(1) };
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return (self.killed, status),
+                Ok(None) if began.elapsed() > patience => {
+                    self.kill("the engine's process closed its connection and was killed".to_owned());
+                    let status = self.child.wait().unwrap_or_default();
+                    return (self.killed, status);
+                }
+                Ok(None) => std::thread::sleep(LOOK_EVERY),
+                Err(_) => return (self.killed, std::process::ExitStatus::default()),
+            }
+        }
+    }
+}
+
+/// Passes an agent's messages on, after the first, which identifies it.
+fn read_all(socket: &mut UnixStream, said: &mpsc::Sender<Inbox>) -> Result<(), String> {
+    let mut buffer = Vec::new();
+    let failed = |error: std::io::Error| error.to_string();
+    socket.set_read_timeout(Some(HELLO_TIME)).map_err(failed)?;
+    match frame::read(socket, &mut buffer) {
+        Ok(Some(FromAgent::Hello(hello))) => hello.refuse_other()?,
+        Ok(Some(_)) => return Err("its first message does not identify it".to_owned()),
+        Ok(None) => return Ok(()),
+        Err(error) => return Err(failed(error)),
+    }
+    socket.set_read_timeout(None).map_err(failed)?;
+    loop {
+        match frame::read(socket, &mut buffer) {
+            Ok(Some(message)) => {
+                if said.send(Inbox::Said(message)).is_err() {
+                    return Ok(());
+                }
+            }
+            Ok(None) => return Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return Ok(()),
+            Err(error) => return Err(failed(error)),
+        }
+    }
+}

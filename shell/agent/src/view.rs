@@ -1,0 +1,140 @@
+//! Snapshots of a running trial as documents.
+
+use crate::message::Full;
+use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, WorkerLoad};
+use engine::{NeighbourView, View};
+use result::LatencyResult;
+use std::time::{Duration, Instant};
+use units::Nanos;
+
+/// Time between snapshots.
+pub(crate) const EVERY: Nanos = Nanos::from_millis(100);
+/// Full snapshots take at most one part in this many of the time.
+const FULL_SHARE: u32 = 10;
+
+/// Makes documents of an engine's views, full ones as often as they are cheap enough.
+pub(crate) struct Publisher {
+    cores: Vec<usize>,
+    next_full: Instant,
+}
+
+impl Publisher {
+    /// For workers on `cores`.
+    pub(crate) fn new(cores: Vec<usize>) -> Self {
+        Self { cores, next_full: Instant::now() }
+    }
+
+    /// Live figures, and all of them if it is time and `wants_full`. `later` is what a full one takes beside being made.
+    pub(crate) fn documents(
+        &mut self,
+        view: &View<'_>,
+        wants_full: bool,
+        later: Duration,
+    ) -> (Live, Option<Full>) {
+        let live = live(view, &self.cores);
+        let began = Instant::now();
+        if began < self.next_full || !wants_full {
+            return (live, None);
+        }
+        let full = full(view, &self.cores);
+        self.next_full = began + (began.elapsed() + later) * FULL_SHARE - Duration::from_millis(1);
+        (live, Some(full))
+    }
+}
+
+/// The names in a view, in the order of its columns.
+pub(crate) fn live_names(view: &View<'_>) -> Names {
+    Names {
+        ports: view.ports().into_iter().map(|port| port.name).collect(),
+        streams: view.streams().map(|stream| stream.name.to_owned()).collect(),
+        groups: view.groups().map(str::to_owned).collect(),
+        sessions: view.sessions().into_iter().map(|entry| entry.name).collect(),
+    }
+}
+
+fn workers(view: &View<'_>, cores: &[usize]) -> Vec<WorkerLoad> {
+    let load = |(index, busy_ratio)| WorkerLoad { core: cores.get(index).copied(), busy_ratio };
+    view.busy_ratios().enumerate().map(load).collect()
+}
+
+fn latency(result: LatencyResult) -> Latency {
+    Latency {
+        p50_ns: result.p50,
+        p90_ns: result.p90,
+        p95_ns: result.p95,
+        p99_ns: result.p99,
+        p99_9_ns: result.p99_9,
+        max_ns: result.max,
+    }
+}
+
+fn live(view: &View<'_>, cores: &[usize]) -> Live {
+    let mut live = Live {
+        at_s: view.at().as_secs_f64(),
+        interval_s: view.span().as_secs_f64(),
+        draining: view.is_draining(),
+        latency: view.latency().map(latency),
+        workers: workers(view, cores),
+        disturbances: view.disturbances(),
+        ..Live::default()
+    };
+    view.ports().into_iter().for_each(|port| live.ports.push(&port));
+    view.streams().for_each(|stream| live.streams.push(&stream));
+    view.sessions().into_iter().for_each(|entry| live.sessions.push(&entry));
+    live
+}
+
+/// A row for columns.
+trait Push<T> {
+    fn push(&mut self, row: &T);
+}
+
+impl Push<engine::PortView> for LivePorts {
+    fn push(&mut self, row: &engine::PortView) {
+        self.tx_pps.push(row.tx_pps);
+        self.rx_pps.push(row.rx_pps);
+        self.tx_bps_l1.push(row.tx_bps_l1);
+        self.rx_bps_l1.push(row.rx_bps_l1);
+        self.tx_packets.push(row.tx_packets);
+        self.rx_packets.push(row.rx_packets);
+    }
+}
+
+impl Push<engine::StreamView<'_>> for LiveStreams {
+    fn push(&mut self, row: &engine::StreamView<'_>) {
+        self.tx_pps.push(row.tx_pps);
+        self.rx_pps.push(row.rx_pps);
+        self.tx.push(row.tx);
+        self.rx.push(row.rx);
+        self.lost.push(row.missing);
+        self.latency_p50_ns.push(row.latency.as_ref().and_then(|latency| latency.p50));
+        self.latency_p99_ns.push(row.latency.as_ref().and_then(|latency| latency.p99));
+        self.latency_max_ns.push(row.latency.as_ref().map(|latency| latency.max));
+    }
+}
+
+impl Push<engine::SessionView> for LiveSessions {
+    fn push(&mut self, row: &engine::SessionView) {
+        self.active.push(row.active);
+        self.open_per_s.push(row.open_per_s);
+        self.transactions_per_s.push(row.transactions_per_s);
+        self.rx_bps_goodput.push(row.rx_bps_goodput);
+        self.failed.push(row.failed);
+        self.established.push(row.established);
+    }
+}
+
+fn full(view: &View<'_>, cores: &[usize]) -> Full {
+    Full {
+        at_s: view.at().as_secs_f64(),
+        interval: view.document(),
+        total: view.total(),
+        workers: workers(view, cores),
+        neighbours: view.neighbours().map(neighbour).collect(),
+    }
+}
+
+fn neighbour(found: NeighbourView<'_>) -> Neighbour {
+    let mac = units::Mac(found.mac).to_string();
+    Neighbour { port: found.port.to_owned(), host: found.host.to_owned(), ip: found.ip.to_string(), mac }
+}
