@@ -8,6 +8,7 @@ use crate::flow::{Ctx, Flag, Flow};
 use crate::http;
 use crate::plan::{AppPlan, Carrier, Side};
 use crate::program::Machine;
+use crate::websocket;
 use tcp::End;
 use units::Nanos;
 
@@ -20,6 +21,8 @@ pub(crate) enum AnyApp {
     HttpServer(Box<http::Server>),
     DnsClient(Box<dns::Client>),
     DnsServer(Box<dns::Server>),
+    WebsocketClient(Box<websocket::Client>),
+    WebsocketServer(Box<websocket::Server>),
 }
 
 /// Does the same with whichever it is.
@@ -32,6 +35,8 @@ macro_rules! each {
             AnyApp::HttpServer($app) => $do,
             AnyApp::DnsClient($app) => $do,
             AnyApp::DnsServer($app) => $do,
+            AnyApp::WebsocketClient($app) => $do,
+            AnyApp::WebsocketServer($app) => $do,
         }
     };
 }
@@ -50,6 +55,12 @@ impl AnyApp {
                 Self::DnsClient(dns::Client::new(plan.clone(), carrier == Carrier::Tcp).into())
             }
             (AppPlan::Dns(plan), Side::Server) => Self::DnsServer(dns::Server::new(plan.clone()).into()),
+            (AppPlan::Websocket(plan), Side::Client) => {
+                Self::WebsocketClient(websocket::Client::new(plan.clone()).into())
+            }
+            (AppPlan::Websocket(plan), Side::Server) => {
+                Self::WebsocketServer(websocket::Server::new(plan.clone()).into())
+            }
         }
     }
 
@@ -91,7 +102,8 @@ impl AnyApp {
             Self::Program(app) => app.awaits_reply(flow),
             Self::HttpClient(_) => http::Client::awaits_reply(flow),
             Self::DnsClient(_) => dns::Client::awaits_reply(flow),
-            Self::Echo(_) | Self::HttpServer(_) | Self::DnsServer(_) => false,
+            Self::WebsocketClient(_) => websocket::Client::awaits_reply(flow),
+            Self::Echo(_) | Self::HttpServer(_) | Self::DnsServer(_) | Self::WebsocketServer(_) => false,
         };
         waits && !flow.has(Flag::FirstByte)
     }
@@ -115,6 +127,12 @@ impl AnyApp {
     /// The session is over, and its flow continues without it.
     pub(crate) fn set_gone(flow: &mut Flow) {
         flow.state = http::h3::state::GONE;
+    }
+
+    /// Whether both sides take turns, so that a short segment may be what a peer with Nagle's algorithm waits to have acknowledged.
+    pub(crate) fn takes_turns(&self) -> bool {
+        use AnyApp::{HttpClient, HttpServer, WebsocketClient, WebsocketServer};
+        matches!(self, HttpClient(_) | HttpServer(_) | WebsocketClient(_) | WebsocketServer(_))
     }
 
     /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero.
@@ -160,6 +178,8 @@ impl AnyApp {
             Self::HttpServer(_) => http::Server::is_complete(flow, end),
             Self::DnsClient(_) => dns::Client::is_complete(flow, end),
             Self::DnsServer(_) => dns::Server::is_complete(flow, end),
+            Self::WebsocketClient(_) => websocket::Client::is_complete(flow),
+            Self::WebsocketServer(_) => websocket::Server::is_complete(flow, extras, end),
         }
     }
 }

@@ -437,7 +437,7 @@ impl Group {
         let is_client = key.side == Side::Client;
         let app = AnyApp::new(&plan.mix.members[key.member].app, key.side, plan.carrier);
         let common = Common {
-            takes_turns: quic.is_none() && matches!(app, AnyApp::HttpClient(_) | AnyApp::HttpServer(_)),
+            takes_turns: quic.is_none() && app.takes_turns(),
             side: key.side,
             carrier: plan.carrier,
             patience: plan.patience,

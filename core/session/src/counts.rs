@@ -65,6 +65,10 @@ pub enum Reason {
     QuicProtocol,
     /// QUIC: the other end closed the connection because of an error.
     QuicClosed,
+    /// WebSocket: what the other end sent is none, or none this side takes.
+    WebsocketProtocol,
+    /// WebSocket: the other end closed with a code that says something is wrong.
+    WebsocketClosed,
     /// There was no free address and port to open it from, or no room for it.
     NoPort,
     /// The run ended before it was through and did not wait.
@@ -73,7 +77,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, in order.
-    pub const ALL: [Self; 29] = [
+    pub const ALL: [Self; 31] = [
         Self::SetupTimeout,
         Self::ResponseTimeout,
         Self::Timeout,
@@ -101,6 +105,8 @@ impl Reason {
         Self::Http3Protocol,
         Self::QuicProtocol,
         Self::QuicClosed,
+        Self::WebsocketProtocol,
+        Self::WebsocketClosed,
         Self::NoPort,
         Self::Aborted,
     ];
@@ -135,6 +141,8 @@ impl Reason {
             Self::Http3Protocol => "http3_protocol",
             Self::QuicProtocol => "quic_protocol",
             Self::QuicClosed => "quic_closed",
+            Self::WebsocketProtocol => "websocket_protocol",
+            Self::WebsocketClosed => "websocket_closed",
             Self::NoPort => "no_port",
             Self::Aborted => "aborted",
         }
@@ -196,6 +204,10 @@ pub struct Counts {
     pub http3: Http3Counts,
     /// QUIC.
     pub quic: QuicCounts,
+    /// WebSocket.
+    pub websocket: WebsocketCounts,
+    /// From a client's request for the upgrade to WebSocket to its answer.
+    pub websocket_upgrade: Timing,
     /// TLS handshakes by what was agreed upon.
     pub tls: BTreeMap<Agreed, u64>,
     /// More about failures: names of alerts, what is wrong with certificates and responses.
@@ -308,6 +320,47 @@ impl QuicCounts {
     }
 }
 
+/// What came of WebSocket.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct WebsocketCounts {
+    /// Upgrades done.
+    pub connections: u64,
+    /// Messages sent.
+    pub messages_sent: u64,
+    /// Messages received whole.
+    pub messages_received: u64,
+    /// Bytes of the messages sent, without frames.
+    pub bytes_sent: u64,
+    /// Bytes of the messages received whole, without frames.
+    pub bytes_received: u64,
+    /// Ping frames sent.
+    pub pings_sent: u64,
+    /// Ping frames received; each is answered by a Pong, unless this side has closed.
+    pub pings_received: u64,
+    /// Pong frames received.
+    pub pongs_received: u64,
+    /// Close frames received by code: 1005 without one. 1006: the connection ended without a Close frame.
+    pub closes: BTreeMap<u16, u64>,
+    /// Upgrades refused, by status. Clients only.
+    pub refused: BTreeMap<u16, u64>,
+}
+
+impl WebsocketCounts {
+    fn merge(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.messages_sent += other.messages_sent;
+        self.messages_received += other.messages_received;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.pings_sent += other.pings_sent;
+        self.pings_received += other.pings_received;
+        self.pongs_received += other.pongs_received;
+        for (mine, theirs) in [(&mut self.closes, &other.closes), (&mut self.refused, &other.refused)] {
+            theirs.iter().for_each(|(code, count)| *mine.entry(*code).or_default() += count);
+        }
+    }
+}
+
 /// Responses that a server has sent whole, in all and by status or code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Responses {
@@ -408,6 +461,8 @@ impl Counts {
         self.http2.merge(&other.http2);
         self.http3.merge(&other.http3);
         self.quic.merge(&other.quic);
+        self.websocket.merge(&other.websocket);
+        self.websocket_upgrade.merge(&other.websocket_upgrade);
         for (agreed, count) in &other.tls {
             *self.tls.entry(*agreed).or_default() += count;
         }
@@ -454,6 +509,8 @@ impl Counts {
         self.http2 = Http2Counts::default();
         self.http3 = Http3Counts::default();
         self.quic = QuicCounts::default();
+        self.websocket = WebsocketCounts::default();
+        self.websocket_upgrade.clear();
         self.failures.fill(0);
         self.http.fill(0);
         self.dns.fill(0);
@@ -525,6 +582,7 @@ mod tests {
             http2: Http2Counts { streams: 1, peer_streams: Some(1), ..Http2Counts::default() },
             http3: Http3Counts { streams: 1, ..Http3Counts::default() },
             quic: QuicCounts { connections: 1, ..QuicCounts::default() },
+            websocket: WebsocketCounts { closes: [(1000, 1)].into(), ..WebsocketCounts::default() },
             ..a
         };
         full.clear();

@@ -8,6 +8,7 @@
 use crate::flow::{EXTRA, Flag, Flow};
 use crate::http::h2::Link;
 use crate::http::h3;
+use crate::websocket;
 use std::collections::VecDeque;
 use units::Nanos;
 
@@ -45,6 +46,8 @@ pub(crate) struct Extra {
     pub link: Option<Box<Link>>,
     /// The connection of HTTP/3.
     pub quic: Option<Box<h3::Link>>,
+    /// The connection of WebSocket.
+    pub websocket: Option<Box<websocket::Link>>,
 }
 
 /// Response to a request once it is complete.
@@ -145,6 +148,7 @@ impl Extras {
         extra.echo_base = 0;
         extra.link = None;
         extra.quic = None;
+        extra.websocket = None;
         if extra.input.capacity() > KEEP_MAX {
             let long = std::mem::take(&mut extra.input);
             if long.capacity() <= SPARE_MAX && self.spares.len() < SPARES {

@@ -465,19 +465,27 @@ impl Ctx<'_> {
 
     /// A client has nothing more to do: closes now, or later if its time is not up or its turn has not come.
     pub(crate) fn end_client(&mut self, flow: &mut Flow) {
+        if self.may_close(flow) {
+            self.close(flow);
+        }
+    }
+
+    /// Whether a client that has nothing more to do may close now; if not, it is woken when it may.
+    pub(crate) fn may_close(&mut self, flow: &mut Flow) -> bool {
         if !flow.has(Flag::Done) {
             // A turn to ask is none to close.
             flow.unset(Flag::Turn);
             flow.set(Flag::Done);
         }
         if flow.has(Flag::Closing) {
-            return;
+            return false;
         }
         let stopping = flow.has(Flag::Stopping);
         if self.common.up.is_some() && !stopping && !flow.has(Flag::PeerClosed) {
             let end = flow.up_end(self.now);
             if end > self.now {
-                return self.wake_at(flow, end);
+                self.wake_at(flow, end);
+                return false;
             }
         }
         if let Some(pacer) = &mut self.pacers.closes
@@ -487,10 +495,11 @@ impl Ctx<'_> {
             let at = pacer.next(self.now);
             if at > self.now {
                 flow.set(Flag::Turn);
-                return self.wake_at(flow, at);
+                self.wake_at(flow, at);
+                return false;
             }
         }
-        self.close(flow);
+        true
     }
 
     /// Whether a client may send its next request now; if not, it is woken when it may, or when its time is up.

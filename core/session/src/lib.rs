@@ -1,5 +1,5 @@
-//! Applications on flows: programs, HTTP/1.1, HTTP/2 and HTTP/3, DNS, conversations from captures; when sessions are
-//! opened and closed; their counts.
+//! Applications on flows: programs, HTTP/1.1, HTTP/2 and HTTP/3, WebSocket, DNS, conversations from captures; when
+//! sessions are opened and closed; their counts.
 //!
 //! A [`plan::SessionPlan`] is an entry of a profile. [`groups`] numbers the sides of its applications; [`Apps`] runs
 //! all of them on one stack and counts; [`Clients`] decides which sessions a worker opens when, and from where to
@@ -51,11 +51,12 @@ mod tls;
 mod tunnel;
 mod turns;
 mod vary;
+mod websocket;
 
 pub use apps::{Apps, GroupKey, Move, groups};
 pub use clients::Clients;
 pub use conversation::{Conversation, ConversationOptions, Conversations, OtherPackets, conversations};
-pub use counts::{Counts, Http2Counts, Http3Counts, QuicCounts, Reason};
+pub use counts::{Counts, Http2Counts, Http3Counts, QuicCounts, Reason, WebsocketCounts};
 pub use flow::Flow;
 pub use load::{Opener, OpenerTotals, Opening};
 pub use pool::{Pool, Tuple, pairs_in_step};

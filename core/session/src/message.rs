@@ -42,6 +42,8 @@ pub(crate) enum Piece {
     List(Arc<[Arc<[u8]>]>, SelectionOrder, By),
     /// The body's length in decimal digits.
     BodyLength,
+    /// A key of WebSocket, of the session, by a seed.
+    WebsocketKey(u64),
     /// The instant it is made at, see [`date`](crate::http::date).
     Date,
     /// The body.
@@ -295,6 +297,7 @@ impl Piece {
         match self {
             Self::Number(values, ..) => values.follow_session(),
             Self::List(_, _, by) => *by != By::Request,
+            Self::WebsocketKey(_) => true,
             _ => false,
         }
     }
@@ -305,6 +308,7 @@ impl Piece {
             Self::Generated(Size::Fixed(bytes)) => Some(*bytes),
             Self::Number(_, Radix::Binary, width) => Some(u64::from(*width).clamp(1, 8)),
             Self::Date => Some(date::LEN as u64),
+            Self::WebsocketKey(_) => Some(websocket::KEY_LEN as u64),
             _ => None,
         }
     }
@@ -336,6 +340,7 @@ impl Piece {
             Self::List(items, order, by) => Self::item(items, *order, *by, vars).len() as u64,
             Self::BodyLength => digits(vars.body),
             Self::Date => date::LEN as u64,
+            Self::WebsocketKey(_) => websocket::KEY_LEN as u64,
             Self::Body => vars.body,
             Self::Chunks(chunk) => chunked_len(vars.body, u64::from(*chunk)),
             Self::Padding { head, to } => padding(head.len(vars), *to),
@@ -357,6 +362,7 @@ impl Piece {
             Self::List(items, order, by) => part(Self::item(items, *order, *by, vars)),
             Self::BodyLength => part(Digits::new(vars.body, Radix::Decimal, 0).as_slice()),
             Self::Date => part(&date::imf(vars.seconds)),
+            Self::WebsocketKey(seed) => part(&websocket_key(*seed, vars.session)),
             Self::Chunks(chunk) => chunked(vars, u64::from(*chunk), offset, len, take),
             Self::Padding { head, to } => {
                 let whole = padding(head.len(vars), *to) as usize;
@@ -367,6 +373,11 @@ impl Piece {
             }
         }
     }
+}
+
+/// The key of WebSocket of a session, by a seed.
+pub(crate) fn websocket_key(seed: u64, session: u64) -> [u8; websocket::KEY_LEN] {
+    websocket::key(random::wide_word(random::key(seed), session))
 }
 
 /// Bytes of a chunk of `size` with its frame.

@@ -14,6 +14,8 @@ pub use crate::http::{
 pub use crate::program::{Expect, Op, Program, TIMED_MAX};
 pub use crate::tunnel::TunnelPlan;
 pub use crate::vary::{By, Content, Delay, PairOrder, Part, SelectionOrder, Size, Values, Weighted};
+pub use crate::websocket::{WebsocketExpect, WebsocketPlan};
+pub use websocket::Kind as WebsocketKind;
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -250,6 +252,8 @@ pub enum AppPlan {
     Http(Arc<HttpPlan>),
     /// DNS, over what carries the session.
     Dns(Arc<DnsPlan>),
+    /// WebSocket.
+    Websocket(Arc<WebsocketPlan>),
 }
 
 impl AppPlan {

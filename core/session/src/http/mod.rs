@@ -12,6 +12,7 @@ mod plan;
 mod server;
 
 pub(crate) use client::Client;
+pub(crate) use parse::fields;
 pub use parse::{Framing, HEAD_MAX, RequestHead, ResponseHead, request_head, response_head};
 pub use plan::{
     HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, HttpVersion, Method,

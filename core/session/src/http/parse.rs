@@ -223,6 +223,14 @@ fn head(data: &[u8], folds: bool) -> Result<Option<Head<'_>>, Wrong> {
     }
 }
 
+/// Names and values of the fields of a whole head. A value that goes on in the next line is cut.
+pub(crate) fn fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    head.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        Some((&line[..colon], line[colon + 1..].trim_ascii()))
+    })
+}
+
 /// A head that is not whole: as long as one may be?
 fn whole<T>(data: &[u8]) -> Result<Option<T>, Wrong> {
     if data.len() > HEAD_MAX { Err("the head is too long") } else { Ok(None) }

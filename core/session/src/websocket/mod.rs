@@ -1,0 +1,62 @@
+//! WebSocket, both ends: an upgrade from HTTP/1.1, messages, and the close handshake. Source: RFC 6455.
+//!
+//! What clients send follows from numbers, masks included, and is written again from them. Answers to what somebody else sent – the
+//! server's to the upgrade, echoes, Pong and Close frames – are kept until they are acknowledged, in a bounded amount: an end that
+//! holds too much of them reads no more.
+//!
+//! Not here: frames themselves (`websocket`, the crate), extensions, WebSocket over HTTP/2 (RFC 8441).
+
+mod client;
+mod framer;
+mod handshake;
+mod link;
+mod plan;
+mod server;
+
+pub(crate) use client::Client;
+pub(crate) use link::Link;
+pub use plan::{WebsocketExpect, WebsocketPlan};
+pub(crate) use server::Server;
+
+use crate::counts::{Counts, Reason};
+use ::websocket::code;
+
+/// How far a connection is.
+pub(crate) mod state {
+    /// The upgrade is not answered.
+    pub(crate) const UPGRADE: u8 = 1;
+    /// Messages go.
+    pub(crate) const OPEN: u8 = 2;
+    /// A client has done all, and stays for its time or its turn to close.
+    pub(crate) const STAYING: u8 = 3;
+    /// This end has sent Close and waits for the other's.
+    pub(crate) const CLOSING: u8 = 4;
+    /// Both have; a client waits for the server to end the connection (RFC 6455 section 7.1.1).
+    pub(crate) const CLOSED: u8 = 5;
+    /// Nothing more.
+    pub(crate) const END: u8 = 6;
+}
+
+/// Whether the other end closed for no failure.
+fn is_good(code: u16) -> bool {
+    matches!(code, code::NORMAL | code::GOING_AWAY | code::NONE)
+}
+
+/// Counts a Close frame, and says why the session failed if its code does.
+fn note_close(counts: &mut Counts, code: u16) -> Option<Reason> {
+    *counts.websocket.closes.entry(code).or_default() += 1;
+    if is_good(code) {
+        return None;
+    }
+    counts.detail(&format!("closed with code {code}"));
+    Some(Reason::WebsocketClosed)
+}
+
+/// Counts a connection that ended without a Close frame.
+fn note_abnormal(counts: &mut Counts) {
+    *counts.websocket.closes.entry(code::ABNORMAL).or_default() += 1;
+    counts.detail("the connection ended without a Close frame");
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,491 @@
+//! WebSocket, end to end and against ends that are not ours.
+
+use super::*;
+use crate::plan::*;
+use crate::testing::{Wire, plan};
+use ::websocket::{HEADER_MAX, Header, Mask, Opcode};
+use proptest::prelude::*;
+use std::sync::Arc;
+use tcp::End;
+use units::{Nanos, Pps};
+
+const MINUTE: Nanos = Nanos::from_secs(60);
+const SEED: u64 = 5;
+
+fn websocket(bytes: u64, messages: u32) -> WebsocketPlan {
+    WebsocketPlan {
+        path: Content::bytes("/chat"),
+        host: Content::bytes("h.example"),
+        fields: Vec::new(),
+        subprotocols: Vec::new(),
+        kind: WebsocketKind::Binary,
+        message: Content::generated(Size::Fixed(bytes)),
+        response: None,
+        per_connection: Some(messages),
+        pipeline: 1,
+        fragment: None,
+        think: Delay::NONE,
+        expect: WebsocketExpect::Echo,
+        push: None,
+        ping: None,
+        most: 1 << 20,
+        seed: SEED,
+    }
+}
+
+fn entry(plan_of: WebsocketPlan) -> SessionPlan {
+    plan(AppPlan::Websocket(Arc::new(plan_of)))
+}
+
+fn run(plan_of: WebsocketPlan, cuts: &[usize]) -> Wire {
+    let mut wire = Wire::new(entry(plan_of), cuts);
+    wire.open(0);
+    wire.run(MINUTE);
+    wire
+}
+
+/// A frame as a server or, with a key, a client sends it.
+fn frame(fin: bool, opcode: Opcode, mask: Option<[u8; 4]>, payload: &[u8]) -> Vec<u8> {
+    let mut head = [0; HEADER_MAX];
+    let len = Header { fin, opcode, mask, len: payload.len() as u64 }.write(&mut head);
+    let mut body = payload.to_vec();
+    mask.iter().for_each(|key| Mask::new(*key, 0).apply(&mut body));
+    [&head[..len], &body].concat()
+}
+
+fn close(code: u16) -> Vec<u8> {
+    frame(true, Opcode::Close, None, &code.to_be_bytes())
+}
+
+/// What a server of someone else says to session 0 once it was asked.
+fn switching() -> Vec<u8> {
+    let accept = ::websocket::accept(&crate::message::websocket_key(SEED, 0));
+    format!("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n")
+        .into_bytes()
+}
+
+/// A client against a server that says all of it at once, whatever it is asked.
+fn against(plan_of: WebsocketPlan, said: &[&[u8]], closes: bool, cuts: &[usize]) -> Wire {
+    let mut wire = Wire::new(entry(plan_of), cuts);
+    wire.fake = Some((said.concat(), closes));
+    wire.open(0);
+    wire.run(Nanos(3 * MINUTE.0));
+    wire
+}
+
+#[test]
+fn a_session_looks_like_this() {
+    let wire = run(
+        WebsocketPlan { message: Content::bytes("Hello"), kind: WebsocketKind::Text, ..websocket(0, 2) },
+        &[1460],
+    );
+    wire.assert_complete(1);
+    let head = b"GET /chat HTTP/1.1\r\nHost: h.example\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: ";
+    let sent = wire.sent(0);
+    assert_eq!(sent[..head.len()], head[..]);
+    let key = &sent[head.len()..head.len() + 24];
+    assert!(::websocket::is_key(key));
+    let rest = &sent[head.len() + 24..];
+    let version = b"\r\nSec-WebSocket-Version: 13\r\n\r\n";
+    let frames = rest.strip_prefix(version).unwrap();
+    assert_eq!(frames.len(), 2 * 11 + 8);
+    assert_eq!((frames[..2].to_vec(), frames[11..13].to_vec()), (vec![0x81, 0x85], vec![0x81, 0x85]));
+    assert_ne!(frames[2..6], frames[13..17], "each frame has a mask of its own");
+    assert_eq!(frames[22..24], [0x88, 0x82]);
+    let answer = format!(
+        "HTTP/1.1 101 Switching Protocols\r\nServer: eagre\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Accept: {}\r\n\r\n",
+        ::websocket::accept(key)
+    );
+    let expected = [answer.as_bytes(), b"\x81\x05Hello\x81\x05Hello\x88\x02\x03\xe8"].concat();
+    assert_eq!(wire.sent(1), expected);
+    let (client, server) = (wire.client(), wire.server());
+    assert_eq!((client.requests, client.transactions, client.ttlb.samples()), (2, 2, 2));
+    assert_eq!((server.requests, server.transactions), (2, 2));
+    assert_eq!(client.websocket_upgrade.samples(), 1);
+    for counts in [&client.websocket, &server.websocket] {
+        assert_eq!((counts.connections, counts.messages_sent, counts.messages_received), (1, 2, 2));
+        assert_eq!((counts.bytes_sent, counts.bytes_received), (10, 10));
+        assert_eq!(counts.closes, [(1000, 1)].into());
+    }
+}
+
+#[test]
+fn the_same_seed_gives_the_same_bytes_and_another_others() {
+    let sent = |seed| run(WebsocketPlan { seed, ..websocket(100, 3) }, &[1460, 7]).sent(0).to_vec();
+    assert_eq!(sent(1), sent(1));
+    assert_ne!(sent(1), sent(2));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+    #[test]
+    fn echoes_come_back_however_they_are_cut(bytes in 0u64..4_000, messages in 1u32..12, pipeline in 1u8..5, text: bool,
+                                            fragment in proptest::option::of(1u64..600), verify: bool,
+                                            cuts in proptest::collection::vec(1usize..1_500, 1..6)) {
+        let kind = if text { WebsocketKind::Text } else { WebsocketKind::Binary };
+        let message = Content::generated(Size::Uniform { from: 0, to: bytes, seed: 2 });
+        let plan_of = WebsocketPlan { kind, fragment, pipeline, message, ..websocket(0, messages) };
+        let mut wire = Wire::new(SessionPlan { verify, ..entry(plan_of) }, &cuts);
+        wire.open(0);
+        wire.run(MINUTE);
+        wire.assert_complete(1);
+        prop_assert_eq!(wire.client().transactions, u64::from(messages));
+        prop_assert_eq!(wire.server().transactions, u64::from(messages));
+    }
+}
+
+#[test]
+fn servers_answer_with_their_own_or_nothing() {
+    let reply = WebsocketPlan {
+        expect: WebsocketExpect::Reply,
+        response: Some(Size::Fixed(70_000)),
+        ..websocket(10, 3)
+    };
+    let wire = run(WebsocketPlan { fragment: Some(9_999), ..reply }, &[1460, 100]);
+    wire.assert_complete(1);
+    let client = wire.client();
+    assert_eq!((client.transactions, client.websocket.bytes_received), (3, 210_000));
+    let nothing = WebsocketPlan { expect: WebsocketExpect::Nothing, ..websocket(1_000, 300) };
+    let wire = run(nothing, &[1460, 100]);
+    wire.assert_complete(1);
+    let client = wire.client();
+    assert_eq!((client.requests, client.transactions, client.websocket.messages_received), (300, 300, 0));
+    assert_eq!((wire.server().transactions, client.ttlb.samples()), (300, 0));
+}
+
+#[test]
+fn a_message_of_the_session_is_not_compared_by_the_server() {
+    let message = Content { parts: vec![Part::Bytes(b"n "[..].into()), Part::Decimal(Values::SESSION, 3)] };
+    let mut wire = Wire::new(entry(WebsocketPlan { message, ..websocket(0, 2) }), &[1460, 3]);
+    wire.open(7);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    assert_eq!(wire.client().websocket.bytes_sent, 10);
+}
+
+#[test]
+fn servers_send_by_themselves_and_both_ends_ping() {
+    let plan_of = WebsocketPlan {
+        expect: WebsocketExpect::Nothing,
+        response: Some(Size::Fixed(50)),
+        push: Some(Nanos::from_millis(100)),
+        ping: Some(Nanos::from_millis(250)),
+        think: Delay::Constant(Nanos::from_millis(1_001)),
+        ..websocket(10, 3)
+    };
+    let wire = run(plan_of, &[1460]);
+    wire.assert_complete(1);
+    let (client, server) = (&wire.client().websocket, &wire.server().websocket);
+    assert_eq!((client.messages_received, server.messages_sent), (20, 20));
+    assert_eq!((client.pings_sent, client.pongs_received, client.pings_received), (8, 8, 8));
+    assert_eq!((server.pings_sent, server.pongs_received, server.pings_received), (8, 8, 8));
+}
+
+/// Whoever does not answer a Ping has failed; one that does nothing else is there.
+#[test]
+fn a_ping_without_a_pong_fails_the_session() {
+    let plan_of = WebsocketPlan { ping: Some(Nanos::from_secs(1)), ..websocket(10, 1) };
+    let wire = against(plan_of, &[&switching()], false, &[1460]);
+    assert_eq!(wire.client().failed(Reason::ResponseTimeout), 1);
+    assert_eq!(wire.client().details["no Pong before the next Ping was due"], 1);
+}
+
+#[test]
+fn a_rate_is_shared_and_late_messages_count_from_when_they_were_due() {
+    let mut plan = entry(WebsocketPlan { per_connection: None, ..websocket(10, 1) });
+    plan.load.request_rate = Some(Pps::new(100));
+    plan.load.request_count = Some(50);
+    plan.load.late = true;
+    let mut wire = Wire::new(plan, &[1460]);
+    wire.open(0);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    let client = wire.client();
+    assert_eq!((client.requests, client.transactions), (50, 50));
+    assert_eq!((client.ttfb_due.samples(), client.ttlb_due.samples()), (50, 50));
+    assert!((490..520).contains(&(wire.now.0 / 1_000_000 - 1_000)), "{:?}", wire.now);
+}
+
+#[test]
+fn one_is_told_to_stop_between_messages() {
+    let think = Delay::Constant(Nanos::from_secs(10));
+    let mut wire = Wire::new(entry(WebsocketPlan { think, ..websocket(10, 5) }), &[1460]);
+    wire.open(0);
+    wire.run(Nanos::from_secs(12));
+    wire.stop(0);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    assert_eq!((wire.client().stopped, wire.client().transactions), (1, 2));
+    // A server of clients that are someone else's says that it goes away.
+    let mut wire = Wire::new(entry(WebsocketPlan { think, ..websocket(10, 5) }), &[1460]);
+    wire.open(0);
+    wire.run(Nanos::from_secs(12));
+    wire.stop(1);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    assert_eq!((wire.client().unasked, &wire.client().websocket.closes), (3, &[(1001, 1)].into()));
+    assert_eq!(wire.server().stopped, 1);
+}
+
+#[test]
+fn a_connection_lasts_for_its_time() {
+    let mut plan = entry(websocket(10, 2));
+    plan.load.up = Some(Delay::Constant(Nanos::from_secs(3)));
+    let mut wire = Wire::new(plan, &[1460]);
+    wire.open(0);
+    wire.run(MINUTE);
+    wire.assert_complete(1);
+    assert!((3_900..4_100).contains(&(wire.now.0 / 1_000_000)), "{:?}", wire.now);
+}
+
+/// Each refusal and each broken rule is a reason of its own, whatever the pieces it comes in.
+#[test]
+fn servers_that_do_wrong_are_counted_with_a_reason() {
+    let up = switching();
+    let data = |payload: &[u8]| frame(true, Opcode::Binary, None, payload);
+    let text = |payload: &[u8]| frame(true, Opcode::Text, None, payload);
+    let masked = frame(true, Opcode::Binary, Some([1, 2, 3, 4]), b"x");
+    let cases: Vec<(Vec<u8>, Reason, &str)> = vec![
+        (
+            b"HTTP/1.1 403 Forbidden\r\n\r\n".to_vec(),
+            Reason::Http4xx,
+            "the upgrade was answered with status 403",
+        ),
+        (b"HTTP/1.1 503 Busy\r\n\r\n".to_vec(), Reason::Http5xx, "the upgrade was answered with status 503"),
+        (b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), Reason::HttpStatus, "the upgrade was answered with status 200"),
+        (up[..60].repeat(300), Reason::BadResponse, "a field without a colon"),
+        (
+            up.iter().map(|b| if *b == b'=' { b'A' } else { *b }).collect(),
+            Reason::BadResponse,
+            "a wrong Sec-WebSocket-Accept",
+        ),
+        (b"\0\0\0\0\0\0\0\0\r\n\r\n".to_vec(), Reason::BadResponse, "not HTTP/1"),
+        ([&up[..], &masked].concat(), Reason::WebsocketProtocol, "a masked frame from a server"),
+        ([&up[..], b"\xc2\x00"].concat(), Reason::WebsocketProtocol, "a frame with a reserved bit"),
+        ([&up[..], b"\x83\x00"].concat(), Reason::WebsocketProtocol, "a frame with an unknown opcode"),
+        ([&up[..], b"\x80\x00"].concat(), Reason::WebsocketProtocol, "a continuation of no message"),
+        ([&up[..], b"\x09\x00"].concat(), Reason::WebsocketProtocol, "a fragmented control frame"),
+        ([&up[..], b"\x88\x01\x03"].concat(), Reason::WebsocketProtocol, "a Close frame of one byte"),
+        ([&up[..], &close(999)].concat(), Reason::WebsocketProtocol, "an invalid close code"),
+        (
+            [&up[..], &[0x82, 127, 0, 0, 0, 1, 0, 0, 0, 0]].concat(),
+            Reason::WebsocketProtocol,
+            "a message that is too long",
+        ),
+        (
+            [&up[..], &text(b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff")].concat(),
+            Reason::WrongContent,
+            "an echo of another kind",
+        ),
+        (
+            [&up[..], &data(b"0123456789")].concat(),
+            Reason::WrongContent,
+            "a message with other bytes than expected",
+        ),
+        ([&up[..], &data(b"")].concat(), Reason::WrongContent, "a message of another length than expected"),
+        ([&up[..], &close(1011)].concat(), Reason::WebsocketClosed, "closed with code 1011"),
+    ];
+    for cuts in [&[100_000][..], &[1], &[7, 3]] {
+        for (said, reason, detail) in &cases {
+            let wire = against(websocket(10, 1), &[said], true, cuts);
+            let client = wire.client();
+            assert_eq!(
+                (client.failed(*reason), client.failed_in_all()),
+                (1, 1),
+                "{detail}: {:?}",
+                client.details
+            );
+            assert_eq!(client.details.get(*detail), Some(&1), "{detail}: {:?}", client.details);
+            assert_eq!((client.active(), wire.extras()), (0, 0), "{detail}");
+        }
+    }
+    let refused = against(websocket(10, 1), &[b"HTTP/1.1 403 Forbidden\r\n\r\n"], true, &[1460]);
+    assert_eq!(refused.client().websocket.refused, [(403, 1)].into());
+}
+
+#[test]
+fn servers_that_stall_or_close_are_counted_with_a_reason() {
+    let up = switching();
+    let failed = |said: &[&[u8]], closes: bool| {
+        let wire = against(websocket(10, 1), said, closes, &[1460]);
+        let all: Vec<Reason> =
+            Reason::ALL.into_iter().filter(|reason| wire.client().failed(*reason) > 0).collect();
+        (all, wire.client().websocket.closes.clone())
+    };
+    assert_eq!(failed(&[], false).0, [Reason::ResponseTimeout]);
+    assert_eq!(failed(&[], true).0, [Reason::ClosedEarly]);
+    assert_eq!(failed(&[&up], false).0, [Reason::ResponseTimeout]);
+    assert_eq!(failed(&[&up], true), (vec![Reason::ClosedEarly], [(1006, 1)].into()));
+    assert_eq!(failed(&[&up, b"\x82"], true), (vec![Reason::ClosedEarly], [(1006, 1)].into()));
+    assert_eq!(failed(&[&up, &close(1000)], true), (vec![Reason::ClosedEarly], [(1000, 1)].into()));
+    assert_eq!(failed(&[&up, &close(1001)], true), (vec![Reason::ClosedEarly], [(1001, 1)].into()));
+}
+
+/// What a client says of a server that answers, and is then silent, or sends more than was asked for.
+#[test]
+fn the_close_handshake_is_waited_for() {
+    let up = switching();
+    let mut echo = vec![0; 10];
+    crate::pattern::write(0, 0, &mut echo);
+    let echo = frame(true, Opcode::Binary, None, &echo);
+    let answer = WebsocketPlan { expect: WebsocketExpect::Reply, ..websocket(10, 1) };
+    let mut silent = against(answer.clone(), &[&up, &echo], false, &[1460]);
+    silent.cut_off(0, End::Timeout);
+    assert_eq!(silent.client().failed(Reason::IdleTimeout), 1);
+    assert_eq!(silent.client().details["no Close frame in answer to Close"], 1);
+    let closes = against(answer.clone(), &[&up, &echo], true, &[1460]);
+    assert_eq!(
+        (closes.client().failed(Reason::ClosedEarly), closes.client().websocket.closes[&1006]),
+        (1, 1)
+    );
+    let fine = against(answer, &[&up, &echo, &close(1000)], true, &[1460]);
+    assert_eq!((fine.client().completed, fine.client().websocket.closes[&1000]), (1, 1));
+    // A server that closes the handshake and not the connection: the client does after a while, and nothing failed.
+    let open = against(
+        WebsocketPlan { expect: WebsocketExpect::Reply, ..websocket(10, 1) },
+        &[&up, &echo, &close(1000)],
+        false,
+        &[1460],
+    );
+    assert_eq!((open.client().active(), open.client().failed_in_all()), (1, 0));
+    let twice = against(websocket(10, 1), &[&up, &echo, &echo], false, &[1460]);
+    assert_eq!(twice.client().details["a message that echoes none"], 1);
+}
+
+/// Fragments with Pings between them are a message, and each Ping is answered.
+#[test]
+fn control_frames_come_between_fragments() {
+    let mut echo = vec![0; 10];
+    crate::pattern::write(0, 0, &mut echo);
+    let said = [
+        switching(),
+        frame(false, Opcode::Binary, None, &echo[..3]),
+        frame(true, Opcode::Ping, None, b"are you there?"),
+        frame(false, Opcode::Continuation, None, &[]),
+        frame(true, Opcode::Pong, None, b"nobody asked"),
+        frame(true, Opcode::Continuation, None, &echo[3..]),
+        close(1000),
+    ]
+    .concat();
+    for cuts in [&[100_000][..], &[1], &[2, 5]] {
+        let wire = against(websocket(10, 1), &[&said], true, cuts);
+        let client = wire.client();
+        assert_eq!((client.completed, client.transactions), (1, 1), "{:?}", client.details);
+        let counts = &client.websocket;
+        assert_eq!((counts.pings_received, counts.pongs_received, counts.messages_received), (1, 1, 1));
+    }
+}
+
+/// A server against a client that sends bytes of its own.
+fn raw_client(sent: &[u8], server: WebsocketPlan, cuts: &[usize]) -> Wire {
+    let program = vec![Op::Send(Content::bytes(sent)), Op::Expect(Expect::End)];
+    let program = Program { ops: program };
+    let mut client = plan(AppPlan::Echo { client: Arc::new(program) });
+    client.verify = false;
+    let mut wire = Wire::mixed(client, SessionPlan { verify: false, ..entry(server) }, cuts);
+    wire.open(0);
+    wire.run(MINUTE);
+    wire
+}
+
+fn asked() -> Vec<u8> {
+    b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+      Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+        .to_vec()
+}
+
+#[test]
+fn clients_that_do_wrong_are_told_and_counted() {
+    let key = Some([9, 8, 7, 6]);
+    let bye = |code: u16| frame(true, Opcode::Close, key, &code.to_be_bytes());
+    let cases: Vec<(Vec<u8>, Reason, &str, u16)> = vec![
+        (
+            frame(true, Opcode::Binary, None, b"x"),
+            Reason::WebsocketProtocol,
+            "an unmasked frame from a client",
+            1002,
+        ),
+        (
+            frame(true, Opcode::Text, key, b"\xc3\x28"),
+            Reason::WebsocketProtocol,
+            "a text that is not UTF-8",
+            1007,
+        ),
+        (
+            frame(true, Opcode::Text, key, b"half \xc3"),
+            Reason::WebsocketProtocol,
+            "a text that is not UTF-8",
+            1007,
+        ),
+        (
+            frame(true, Opcode::Binary, key, &[0; 101]),
+            Reason::WebsocketProtocol,
+            "a message that is too long",
+            1009,
+        ),
+        (
+            frame(true, Opcode::Continuation, key, b""),
+            Reason::WebsocketProtocol,
+            "a continuation of no message",
+            1002,
+        ),
+        (bye(1015), Reason::WebsocketProtocol, "an invalid close code", 1002),
+        (bye(1011), Reason::WebsocketClosed, "closed with code 1011", 1011),
+    ];
+    for cuts in [&[100_000][..], &[1], &[5, 2]] {
+        for (bytes, reason, detail, code) in &cases {
+            let sent = [&asked()[..], bytes].concat();
+            let wire = raw_client(&sent, WebsocketPlan { most: 100, ..websocket(10, 1) }, cuts);
+            let server = wire.server();
+            assert_eq!(
+                (server.failed(*reason), server.failed_in_all()),
+                (1, 1),
+                "{detail}: {:?}",
+                server.details
+            );
+            assert_eq!(server.details.get(*detail), Some(&1), "{detail}: {:?}", server.details);
+            let said = wire.sent(1);
+            let at = said.windows(4).position(|window| window == b"\r\n\r\n").unwrap() + 4;
+            assert_eq!((said[at], &said[at + 2..at + 4]), (0x88, &code.to_be_bytes()[..]), "{detail}");
+        }
+    }
+    let wire = raw_client(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", websocket(10, 1), &[1460]);
+    assert_eq!(wire.server().failed(Reason::BadRequest), 1);
+    assert!(wire.sent(1).starts_with(b"HTTP/1.1 426 Upgrade Required\r\n"));
+}
+
+/// What a server owes is bounded however much is asked of it and however little is taken.
+#[test]
+fn a_flood_of_pings_is_answered_in_turn() {
+    let key = Some([1, 2, 3, 4]);
+    let sent = [
+        asked(),
+        frame(true, Opcode::Ping, key, &[7; 125]).repeat(5_000),
+        frame(true, Opcode::Close, key, &[]),
+    ]
+    .concat();
+    let wire = raw_client(&sent, websocket(10, 1), &[3_000, 100]);
+    let server = wire.server();
+    assert_eq!((server.completed, server.websocket.pings_received), (1, 5_000), "{:?}", server.details);
+    let pong = frame(true, Opcode::Pong, None, &[7; 125]);
+    assert!(wire.sent(1).ends_with(&[&pong.repeat(100)[..], b"\x88\x00"].concat()));
+}
+
+#[test]
+fn a_client_that_goes_away_without_a_word_has_failed() {
+    let mut wire = Wire::new(
+        entry(WebsocketPlan { think: Delay::Constant(Nanos::from_secs(9)), ..websocket(10, 5) }),
+        &[1460],
+    );
+    wire.open(0);
+    wire.run(Nanos::from_secs(3));
+    wire.cut_off(1, End::Reset);
+    assert_eq!(wire.server().failed(Reason::Reset), 1);
+}
+
+/// Memory of an idle connection beyond its flow.
+#[test]
+fn an_idle_connection_is_small() {
+    assert!(size_of::<Link>() <= 280, "{} bytes", size_of::<Link>());
+}
