@@ -31,7 +31,7 @@ pub use port::{
 };
 pub use session::{
     DNS_CODES, DNS_EXTRA, HTTP_CLASSES, Http2Result, Http3Result, PartResult, PhaseResult, QuicResult,
-    SessionResult, SideDetails, SideResult, TlsResult,
+    SessionResult, SideDetails, SideResult, TlsResult, WebsocketResult,
 };
 pub use standing::{Doubt, Standing};
 pub use states::{

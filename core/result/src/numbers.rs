@@ -99,6 +99,10 @@ pub enum Key {
     HttpClass,
     /// A DNS response code.
     DnsCode,
+    /// A close code of WebSocket.
+    CloseCode,
+    /// A status of HTTP.
+    HttpStatus,
     /// A counter of TCP.
     TcpCounter,
     /// A counter of frames.
@@ -132,7 +136,8 @@ impl Key {
             Self::FailureDetail => "<detail>",
             Self::Damage => "<kind>",
             Self::HttpClass => "<class>",
-            Self::DnsCode => "<code>",
+            Self::DnsCode | Self::CloseCode => "<code>",
+            Self::HttpStatus => "<status>",
             Self::TcpCounter | Self::FrameCounter | Self::PortCounter => "<counter>",
         }
     }

@@ -160,6 +160,9 @@ part! {
         /// QUIC. Absent if no session uses it.
         #[serde(skip_serializing_if = "Option::is_none")]
         quic: Option<QuicResult> = PART;
+        /// WebSocket. Absent if no connection spoke it, and none was refused.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        websocket: Option<WebsocketResult> = PART;
         /// TLS handshakes by negotiated parameters.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tls: Vec<TlsResult> = PART;
@@ -265,6 +268,38 @@ part! {
         datagrams_received: u64 = COUNT;
         /// Times a congestion window was reduced.
         congestion_events: u64 = COUNT;
+    }
+}
+
+part! {
+    /// WebSocket of one side.
+    pub struct WebsocketResult {
+        /// Connections upgraded.
+        connections: u64 = COUNT;
+        /// Time from the request for the upgrade to its answer. Clients only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        upgrade_ns: Option<LatencyResult> = PART.clients();
+        /// Messages sent.
+        messages_sent: u64 = COUNT;
+        /// Messages received completely.
+        messages_received: u64 = COUNT;
+        /// Bytes of messages sent, without frame headers.
+        bytes_sent: u64 = BYTES;
+        /// Bytes of messages received completely, without frame headers.
+        bytes_received: u64 = BYTES;
+        /// Ping frames sent.
+        pings_sent: u64 = COUNT;
+        /// Ping frames received.
+        pings_received: u64 = COUNT;
+        /// Pong frames received.
+        pongs_received: u64 = COUNT;
+        /// Close frames received by code (RFC 6455 section 7.4): `1005` without a code, `1006` for a connection that ended without
+        /// a Close frame.
+        #[serde(skip_serializing_if = "Counters::is_empty")]
+        closes: Counters = COUNT.by(&[Key::CloseCode]);
+        /// Upgrades that servers refused, by HTTP status. Clients only.
+        #[serde(skip_serializing_if = "Counters::is_empty")]
+        refused: Counters = COUNT.by(&[Key::HttpStatus]).clients();
     }
 }
 

@@ -27,6 +27,7 @@ pub mod quantity;
 pub mod rewrite;
 pub mod segment;
 pub mod tunnel;
+pub mod websocket;
 
 #[cfg(test)]
 mod tests;

@@ -6,10 +6,11 @@ use crate::trial::Trial;
 use histogram::Timing;
 use result::{
     Counters, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, Http2Result, Http3Result, LatencyResult, Named, PartResult,
-    PhaseResult, QuicResult, SessionResult, SideDetails, SideResult, TlsResult,
+    PhaseResult, QuicResult, SessionResult, SideDetails, SideResult, TlsResult, WebsocketResult,
 };
 use session::plan::{OpenRate, Phase, SessionPlan, Side, SidePlan};
-use session::{Counts, Http2Counts, Http3Counts, QuicCounts, Reason};
+use session::{Counts, Http2Counts, Http3Counts, QuicCounts, Reason, WebsocketCounts};
+use std::collections::BTreeMap;
 use units::Nanos;
 
 /// Times that rates count over, s.
@@ -146,6 +147,7 @@ fn details(
         http2: http2(&app.http2),
         http3: http3(&app.http3),
         quic: quic(&app.quic),
+        websocket: websocket(app),
         tls: tls.collect(),
         tcp: present(tcp.each()),
         rtt_ns: timing(&tcp.rtt),
@@ -192,6 +194,36 @@ fn quic(counts: &QuicCounts) -> Option<QuicResult> {
         packets_lost,
         datagrams_received,
         congestion_events,
+    })
+}
+
+fn websocket(counts: &Counts) -> Option<WebsocketResult> {
+    let WebsocketCounts {
+        connections,
+        messages_sent,
+        messages_received,
+        bytes_sent,
+        bytes_received,
+        pings_sent,
+        pings_received,
+        pongs_received,
+        ref closes,
+        ref refused,
+    } = counts.websocket;
+    let by_number =
+        |all: &BTreeMap<u16, u64>| all.iter().map(|(number, count)| (number.to_string(), *count)).collect();
+    (counts.websocket != WebsocketCounts::default()).then(|| WebsocketResult {
+        connections,
+        upgrade_ns: timing(&counts.websocket_upgrade),
+        messages_sent,
+        messages_received,
+        bytes_sent,
+        bytes_received,
+        pings_sent,
+        pings_received,
+        pongs_received,
+        closes: by_number(closes),
+        refused: by_number(refused),
     })
 }
 

@@ -5,6 +5,7 @@ use crate::document::dns::DnsDoc;
 use crate::document::http::HttpDoc;
 use crate::document::quantity::{Bytes, DelayText, Duration, Name, PortRange};
 use crate::document::vary::Weight;
+use crate::document::websocket::WebsocketDoc;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,8 @@ pub enum AppWord {
     Chargen,
     /// HTTP/1.1.
     Http,
+    /// WebSocket: the server returns each message.
+    Websocket,
 }
 
 /// One application.
@@ -47,6 +50,8 @@ pub struct AppKeys {
     pub http: Option<HttpDoc>,
     /// DNS, over UDP or TCP.
     pub dns: Option<DnsDoc>,
+    /// WebSocket.
+    pub websocket: Option<WebsocketDoc>,
     /// Bulk transfer in one direction, for goodput; TCP only.
     pub bulk: Option<BulkDoc>,
     /// A program for each end.

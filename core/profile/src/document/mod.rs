@@ -30,6 +30,7 @@ pub(crate) mod size;
 pub(crate) mod tls;
 pub(crate) mod topology;
 pub(crate) mod vary;
+pub(crate) mod websocket;
 
 pub use self::app::*;
 pub use self::bgp::*;
@@ -57,6 +58,7 @@ pub use self::size::*;
 pub use self::tls::*;
 pub use self::topology::*;
 pub use self::vary::*;
+pub use self::websocket::*;
 
 use crate::plan::Polling;
 use indexmap::IndexMap;

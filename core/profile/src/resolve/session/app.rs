@@ -6,6 +6,7 @@ use crate::document::content::SizeDoc;
 use crate::document::http::HttpDoc;
 use crate::document::quantity::BytesRange;
 use crate::document::session::{SessionDoc, TransportDoc};
+use crate::document::websocket::WebsocketDoc;
 use crate::resolve::Resolver;
 use session::plan::{AppPlan, Carrier, Expect, HttpVersion, Member, Op, Program, Side};
 use std::net::IpAddr;
@@ -163,6 +164,7 @@ impl Resolver<'_> {
             AppDoc::Word(AppWord::Discard) => tcp("discard"),
             AppDoc::Word(AppWord::Chargen) => tcp("chargen"),
             AppDoc::Word(AppWord::Http) => tcp("http"),
+            AppDoc::Word(AppWord::Websocket) => tcp("websocket"),
             AppDoc::Full(keys) => match &**keys {
                 AppKeys { raw: Some(_), .. } => either("raw", Carrier::Tcp),
                 AppKeys { echo: Some(_), .. } => either("echo", Carrier::Tcp),
@@ -170,6 +172,7 @@ impl Resolver<'_> {
                     Goes { name: HTTP3, tcp: false, udp: true, usually: Carrier::Udp }
                 }
                 AppKeys { http: Some(_), .. } => tcp("http"),
+                AppKeys { websocket: Some(_), .. } => tcp("websocket"),
                 AppKeys { dns: Some(_), .. } => either("dns", Carrier::Udp),
                 AppKeys { bulk: Some(_), .. } => tcp("bulk"),
                 AppKeys { program: Some(_), .. } => either("program", Carrier::Tcp),
@@ -208,6 +211,9 @@ impl Resolver<'_> {
         if let Some(dns) = &keys.dns {
             return self.dns(&format!("{path}.dns"), dns, room, around);
         }
+        if let Some(websocket) = &keys.websocket {
+            return Some(self.websocket(&format!("{path}.websocket"), websocket, entry, around));
+        }
         if let Some(bulk) = &keys.bulk {
             return Some(Resolved { app: self.bulk(&format!("{path}.bulk"), bulk), port: None });
         }
@@ -235,6 +241,9 @@ impl Resolver<'_> {
             AppWord::Discard => (AppPlan::bulk(Side::Client, None), 9),
             AppWord::Chargen => (AppPlan::bulk(Side::Server, None), 19),
             AppWord::Http => return self.http(path, &HttpDoc::default(), entry, around),
+            AppWord::Websocket => {
+                return Some(self.websocket(path, &WebsocketDoc::default(), entry, around));
+            }
         };
         Some(Resolved { app, port: Some(port) })
     }

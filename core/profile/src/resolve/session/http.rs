@@ -359,7 +359,11 @@ impl Resolver<'_> {
         RequestBody::Text(text.to_owned())
     }
 
-    fn headers(&mut self, path: &str, headers: &IndexMap<String, TextDoc>) -> Vec<(String, Content)> {
+    pub(super) fn headers(
+        &mut self,
+        path: &str,
+        headers: &IndexMap<String, TextDoc>,
+    ) -> Vec<(String, Content)> {
         let mut fields = Vec::new();
         for (name, value) in headers {
             let path = format!("{path}.{name}");
@@ -383,7 +387,7 @@ impl Resolver<'_> {
     }
 
     /// A text in a line of the head.
-    fn field_text(&mut self, path: &str, doc: &TextDoc) -> Content {
+    pub(super) fn field_text(&mut self, path: &str, doc: &TextDoc) -> Content {
         let content = self.text(path, doc);
         if !pieces(&content).all(is_field_value) {
             self.reading.fail(path, "must be a single line");
@@ -391,7 +395,7 @@ impl Resolver<'_> {
         content
     }
 
-    fn path_text(&mut self, path: &str, doc: &TextDoc) -> Content {
+    pub(super) fn path_text(&mut self, path: &str, doc: &TextDoc) -> Content {
         let content = self.text(path, doc);
         let is_target = |text: &[u8]| {
             text == b"*" || [&b"/"[..], b"http://", b"https://"].iter().any(|begin| text.starts_with(begin))
@@ -464,7 +468,7 @@ fn body(size: Size, chunk: Option<u32>) -> HttpBody {
 }
 
 /// The default Host field.
-fn default_host(around: &Surroundings) -> String {
+pub(super) fn default_host(around: &Surroundings) -> String {
     match around.first_server {
         Some(IpAddr::V4(ip)) if !around.server => ip.to_string(),
         Some(IpAddr::V6(ip)) if !around.server => format!("[{ip}]"),

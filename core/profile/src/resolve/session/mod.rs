@@ -15,6 +15,7 @@ mod pool;
 mod program;
 mod tls;
 mod tunnel;
+mod websocket;
 
 use super::Resolver;
 use crate::document::replay::FirstPortDoc;

@@ -40,7 +40,12 @@ impl Resolver<'_> {
         let client_certificate = doc.client_certificate.as_ref();
         let alpn = match &doc.alpn {
             Some(_) => listed(&doc.alpn).cloned().collect(),
-            None => http_of(&entry.app).map(protocols).unwrap_or_default(),
+            None => match http_of(&entry.app) {
+                Some(http) => protocols(http),
+                // A connection begins as one of HTTP/1.1.
+                None if websocket_host(&entry.app).is_some() => protocols(None),
+                None => Vec::new(),
+            },
         };
         Some(TlsPlan {
             tls12: has(2) && !is_quic,
@@ -98,6 +103,7 @@ impl Resolver<'_> {
             return Some(self.text(&format!("{path}.server_name"), name));
         }
         let host = http_of(&entry.app).flatten().and_then(|http| http.host.clone());
+        let host = host.or_else(|| websocket_host(&entry.app).flatten());
         if let Some(TextDoc::One(host)) = host
             && host.parse::<IpAddr>().is_err()
             && !host.contains(['{', '}', ':', '['])
@@ -189,6 +195,18 @@ fn http_of(app: &AppDoc) -> Option<Option<&HttpDoc>> {
             .as_ref()
             .map(Some)
             .or_else(|| keys.mix.iter().flatten().find_map(|member| http_of(&member.app))),
+    }
+}
+
+/// The host of an application that is WebSocket, or has it in its mix; `Some(None)` says none.
+fn websocket_host(app: &AppDoc) -> Option<Option<TextDoc>> {
+    match app {
+        AppDoc::Word(word) => (*word == AppWord::Websocket).then_some(None),
+        AppDoc::Full(keys) => keys
+            .websocket
+            .as_ref()
+            .map(|websocket| websocket.host.clone())
+            .or_else(|| keys.mix.iter().flatten().find_map(|member| websocket_host(&member.app))),
     }
 }
 

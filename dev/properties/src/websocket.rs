@@ -1,0 +1,177 @@
+//! Bytes of any kind to a WebSocket client and a WebSocket server: they survive them, and count the same however the bytes come in
+//! pieces.
+//!
+//! The low bit of an input's first byte says to which end, the next whether the upgrade has gone well before, the next two what comes
+//! back for a message, the others how long the pieces are; the rest is what the end receives.
+
+use session::plan::{
+    AppPlan, Carrier, Content, Delay, LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin,
+    SelectionOrder, SessionPlan, SideHost, SidePlan, Size, WebsocketExpect, WebsocketKind, WebsocketPlan,
+};
+use session::{Apps, Counts, Flow, Reason};
+use std::sync::Arc;
+use tcp::{App, End, FlowId, GroupId, Io, TcpOptions, UdpOptions};
+use units::{Nanos, Pps};
+
+const NOW: Nanos = Nanos(1_000_000);
+const CLIENT: GroupId = GroupId(0);
+/// Bytes of a message at most.
+const MOST: u64 = 300;
+
+/// Checks one input; panics if something does not hold.
+pub fn check(data: &[u8]) {
+    if let Some((how, bytes)) = data.split_first() {
+        let group = GroupId(u16::from(how & 1));
+        let plan = plan(
+            [WebsocketExpect::Echo, WebsocketExpect::Reply, WebsocketExpect::Nothing, WebsocketExpect::Echo]
+                [usize::from(how >> 2 & 3)],
+        );
+        let before = if how & 2 == 0 { Vec::new() } else { upgrade(&plan, group) };
+        let whole = counts(&plan, group, &before, bytes, bytes.len().max(1));
+        let pieces = counts(&plan, group, &before, bytes, 1 + usize::from(how >> 4));
+        assert_eq!(whole.failures, pieces.failures);
+        assert_eq!(whole.details, pieces.details);
+        assert_eq!(whole.websocket, pieces.websocket);
+        assert_eq!((whole.requests, whole.transactions), (pieces.requests, pieces.transactions));
+        assert_eq!((whole.completed, whole.active()), (pieces.completed, 0));
+        assert!(whole.websocket.messages_received == 0 || whole.websocket.connections == 1);
+    }
+}
+
+fn plan(expect: WebsocketExpect) -> [SessionPlan; 1] {
+    let side = SidePlan {
+        port: 0,
+        hosts: vec![SideHost::default()],
+        mtu: 1500,
+        ttl: 64,
+        tos: 0,
+        tcp: TcpOptions::default(),
+        udp: UdpOptions { idle_timeout: None },
+        tunnel: None,
+        pppoe: None,
+    };
+    let pool = PoolPlan { addresses: Vec::new(), ports: 1..=1, begin: PortBegin::First };
+    let websocket = WebsocketPlan {
+        path: Content::bytes("/"),
+        host: Content::bytes("h"),
+        fields: Vec::new(),
+        subprotocols: vec!["chat".to_owned()],
+        kind: WebsocketKind::Text,
+        message: Content::bytes("hi"),
+        response: (expect == WebsocketExpect::Reply).then_some(Size::Fixed(5)),
+        per_connection: Some(3),
+        pipeline: 2,
+        fragment: Some(2),
+        think: Delay::NONE,
+        expect,
+        push: None,
+        ping: None,
+        most: MOST,
+        seed: 1,
+    };
+    [SessionPlan {
+        name: String::new(),
+        carrier: Carrier::Tcp,
+        client: Some(side.clone()),
+        server: Some(side),
+        clients: pool.clone(),
+        servers: pool,
+        order: PairOrder::All(SelectionOrder::Sequential),
+        mix: Mix::one(AppPlan::Websocket(Arc::new(websocket))),
+        tunnel: None,
+        tls: None,
+        load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),
+        patience: Patience::default(),
+        verify: false,
+        seed: 0,
+    }]
+}
+
+/// What the other end says for the upgrade.
+fn upgrade(plans: &[SessionPlan], group: GroupId) -> Vec<u8> {
+    if group != CLIENT {
+        return b"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
+            Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            .to_vec();
+    }
+    // What the client asks, to answer it.
+    let mut apps = Apps::new(plans, 0, 1, |_| unreachable!("nothing is secured"));
+    let mut flow = apps.start(NOW, CLIENT, 0);
+    let mut io = Io::new(FlowId(0), CLIENT);
+    apps.opened(NOW, &mut flow, &mut io);
+    let mut asked = vec![0; io.asked() as usize];
+    apps.fill(&flow, CLIENT, 0, &mut asked);
+    let name = b"Sec-WebSocket-Key: ";
+    let at = asked.windows(name.len()).position(|window| window == name).expect("a key") + name.len();
+    let accept = websocket::accept(&asked[at..at + websocket::KEY_LEN]);
+    format!(
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+    )
+    .into_bytes()
+}
+
+/// What an end makes of bytes behind others, in pieces of `len`, and of a FIN behind them.
+fn counts(plans: &[SessionPlan], group: GroupId, before: &[u8], bytes: &[u8], len: usize) -> Counts {
+    let mut apps = Apps::new(plans, 0, 1, |_| unreachable!("nothing is secured"));
+    let mut flow = if group == CLIENT { apps.start(NOW, group, 0) } else { Flow::default() };
+    let mut asked = 0;
+    let mut over = false;
+    let mut tell = |apps: &mut Apps, flow: &mut Flow, data: Option<&[u8]>, opens: bool| {
+        let mut io = Io::new(FlowId(0), group);
+        match data {
+            _ if over => return,
+            Some(data) => apps.received(NOW, flow, &mut io, data),
+            None if opens => apps.opened(NOW, flow, &mut io),
+            None => apps.finished(NOW, flow, &mut io),
+        }
+        over |= io.asked_to_abort();
+        asked += io.asked();
+        // The last bytes asked for can be written, and written again.
+        let from = asked - io.asked();
+        let (mut once, mut again) = ([0; 64], [0; 64]);
+        apps.fill(flow, group, from, &mut once);
+        apps.fill(flow, group, from, &mut again);
+        assert_eq!(once, again);
+        // All of it arrives: only then is there room for more.
+        let mut io = Io::new(FlowId(0), group);
+        apps.acknowledged(NOW, flow, &mut io, asked);
+        over |= io.asked_to_abort();
+        asked += io.asked();
+    };
+    tell(&mut apps, &mut flow, None, true);
+    if !before.is_empty() {
+        tell(&mut apps, &mut flow, Some(before), false);
+    }
+    for piece in bytes.chunks(len) {
+        tell(&mut apps, &mut flow, Some(piece), false);
+    }
+    tell(&mut apps, &mut flow, None, false);
+    let end = if over { End::Aborted } else { End::Closed };
+    apps.closed(NOW, &mut flow, FlowId(0), group, end);
+    assert_eq!(apps.extras(), 0);
+    let failed: u64 = Reason::ALL.iter().map(|reason| apps.counts(group).failed(*reason)).sum();
+    assert_eq!(failed + apps.counts(group).completed, 1);
+    apps.counts(group).clone()
+}
+
+/// Upgrades and frames of every kind, whole and not.
+pub fn seeds() -> Vec<Vec<u8>> {
+    const UP: u8 = 2;
+    let seed = |how: u8, bytes: &[u8]| [&[how], bytes].concat();
+    let reply = 4;
+    let nothing = 8;
+    vec![
+        seed(0x10, b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"),
+        seed(0x20, b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n"),
+        seed(0x10 | UP, b"\x81\x02hi\x01\x01h\x89\x01?\x80\x01i\x81\x02hi\x88\x02\x03\xe8"),
+        seed(UP | reply, b"\x82\x01\xff\x81\x00\x8a\x00\x82\x05stuff\x88\x00"),
+        seed(0x30 | UP | nothing, b"\x82\x7e\x00\x80\x88\x03\x03\xe9!"),
+        seed(UP, b"\xc1\x00"),
+        seed(1, b"GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: x, upgrade\r\nSec-WebSocket-Protocol: a, chat\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n\x88\x80\0\0\0\0"),
+        seed(1, b"POST / HTTP/1.1\r\nHost: h\r\n\r\n"),
+        seed(0x11 | UP, b"\x81\x82\x01\x02\x03\x04ik\x01\x81\0\0\0\0h\x89\x81\0\0\0\0?\x80\x81\0\0\0\0i\x88\x82\0\0\0\0\x03\xe8"),
+        seed(1 | UP | reply, b"\x82\x80\x01\x02\x03\x04\x8a\x80\0\0\0\0\x88\x80\0\0\0\0"),
+        seed(1 | UP, b"\x81\x81\0\0\0\0\xff"),
+        seed(1 | UP, b"\x82\x01x"),
+    ]
+}
