@@ -275,9 +275,6 @@ impl Client {
         link: &mut Link,
         data: &[u8],
     ) -> Result<(), Violation> {
-        if link.kind == Kind::Text && !link.utf8.push(data) {
-            return Err(Violation::NotUtf8);
-        }
         let expected = match self.plan.expect {
             _ if flow.waiting == 0 => None,
             WebsocketExpect::Echo => Some(&self.framer),
@@ -286,7 +283,10 @@ impl Client {
         if let Some(framer) = expected
             && !framer.matches(&self.vars(flow, Self::answered(flow)), link.got, data)
         {
+            // Whatever else is wrong with it: in any other order pieces would decide which of both it is.
             self.wrong(ctx, flow, "a message with other bytes than expected");
+        } else if link.kind == Kind::Text && !link.utf8.push(data) {
+            return Err(Violation::NotUtf8);
         }
         link.got += data.len() as u64;
         Ok(())

@@ -152,15 +152,14 @@ impl Server {
         if let Some(mask) = mask {
             mask.apply(piece);
         }
-        if link.kind == Kind::Text && !link.utf8.push(piece) {
-            return Err(Violation::NotUtf8);
-        }
         if ctx.common.verify
             && let Some(asked) = &self.asked
             && !asked.matches(&vars(flow.sent), link.got, piece)
         {
             ctx.counts.detail("a message with other bytes than expected");
             ctx.fail(flow, Reason::WrongContent);
+        } else if link.kind == Kind::Text && !link.utf8.push(piece) {
+            return Err(Violation::NotUtf8);
         }
         link.got += data.len() as u64;
         Ok(())
