@@ -1,0 +1,200 @@
+"""WebSocket: clients and servers nobody here wrote against ours, ends that misbehave, and both of ours where packets are lost."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from hosts import PYTHON, TESTS, Host
+from lab import REPO
+from servers import certificate
+from sessions import all_failed, all_through, check, of
+from websocket_peer import BREAKING, ECHO, HOSTILE, LIMITED, PORTS, SECURE
+
+VERSION = "17.4"
+TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target")).resolve()
+FOLDER = TARGET / f"reference/websockets-{VERSION}"
+
+
+@pytest.fixture(scope="module")
+def package():
+    """The package `websockets`, installed below target/."""
+    if not (FOLDER / "websockets").is_dir():
+        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        wanted = [*pip, "--target", str(FOLDER), f"websockets=={VERSION}"]
+        done = subprocess.run(wanted, check=False, capture_output=True, text=True, timeout=300)
+        if done.returncode != 0:
+            pytest.fail(f"websockets {VERSION} can't be installed with pip: {done.stderr.strip()}", pytrace=False)
+    return FOLDER
+
+
+@pytest.fixture
+def host(lab):
+    return Host(lab, offloads=True)
+
+
+class Peer:
+    """`websocket_peer.py` as servers on the host."""
+
+    def __init__(self, host, package, *more):
+        command = [PYTHON, TESTS / "websocket_peer.py", package, "serve", host.address(), *more]
+        self.process = host.lab.start(*command, ns=host.host, stderr=subprocess.DEVNULL)
+        assert self.process.stdout.readline().strip() == "ready", "the peer does not start"
+
+    def seen(self):
+        self.process.terminate()
+        return json.loads(self.process.communicate(timeout=20)[0])
+
+
+def said(host, package, mode, *more):
+    """What a client on the host says."""
+    command = [PYTHON, TESTS / "websocket_peer.py", package, mode, host.tester_address(), *more]
+    return json.loads(host.host.run(*command, timeout=100))
+
+
+def websocket(**keys):
+    return {"websocket": keys}
+
+
+def test_our_clients_and_their_server(host, package):
+    """Every byte of messages of both kinds, whole and in fragments, several at a time, comes back."""
+    peer = Peer(host, package)
+    binary = websocket(path="/a", request="0B..70KB", requests=50, pipeline=8, subprotocols=["chat", "other"])
+    text = websocket(kind="text", request="1B..3KB", requests=200, fragment="100B", ping="100ms")
+    entries = [
+        host.client(binary, server_port=ECHO, name="binary", open="20/s", count=20),
+        host.client(text, server_port=ECHO, name="text", open="20/s", count=20),
+    ]
+    done = host.run(*entries)
+    one, other = all_through(of(done, "binary"), 20, 1_000), all_through(of(done, "text"), 20, 4_000)
+    for entry, messages in ((one, 1_000), (other, 4_000)):
+        counts = entry["client"]["websocket"]
+        assert (counts["connections"], counts["messages_sent"], counts["messages_received"]) == (20, messages, messages)
+        assert counts["bytes_sent"] == counts["bytes_received"] and counts["closes"] == {"1000": 20}, counts
+        assert counts["upgrade_ns"]["samples"] == 20 and entry["ttlb_ns"]["samples"] == messages, entry
+    seen = peer.seen()
+    assert (seen["connections"], seen["messages"], seen["codes"]) == (40, 5_000, {"1000": 40}), seen
+
+
+def test_a_million_messages(host, package):
+    """With EAGRE_LONG a million, else 50,000: none is lost, and none fails."""
+    peer = Peer(host, package)
+    count = 1_000_000 if os.environ.get("EAGRE_LONG") == "1" else 50_000
+    app = websocket(request="0B..100B", requests="endless", pipeline=64)
+    entry = host.client(app, server_port=ECHO, concurrent=4, request_count=count)
+    one = of(host.run(entry, duration="400s", timeout=500))
+    assert (one["requests"], one["transactions"], one["failed"]) == (count, count, {}), one
+    assert one["client"]["websocket"]["closes"] == {"1000": 4} and peer.seen()["messages"] == count
+
+
+def test_over_tls(host, package):
+    peer = Peer(host, package, *map(str, certificate(host.lab.folder(), "a.test")[:2]))
+    app = websocket(request="0B..20KB", requests=20, ping="50ms", think="10ms")
+    tls = {"server_name": "a.test"}
+    one = all_through(of(host.run(host.client(app, server_port=SECURE, tls=tls, open="10/s", count=10))), 10, 200)
+    assert one["handshake_ns"]["samples"] == 10 and one["client"]["websocket"]["pongs_received"] >= 10, one
+    assert peer.seen()["messages"] == 200
+
+
+def test_a_limit_of_theirs_is_told(host, package):
+    """Theirs refuses what is longer than it takes, by code 1009."""
+    Peer(host, package)
+    one = of(host.run(host.client(websocket(request="1001B"), server_port=LIMITED, open="10/s", count=5)))
+    all_failed(one, 5, websocket_closed=5)
+    assert one["client"]["websocket"]["closes"] == {"1009": 5}
+    assert one["client"]["failure_details"] == {"closed with code 1009": 5}, one
+
+
+def test_servers_that_misbehave(host, package):
+    """Each way has a reason of its own, and nothing hangs."""
+    Peer(host, package)
+    entries = [
+        host.client(
+            websocket(requests=3),
+            server_port=port,
+            name=name.replace(" ", "-"),
+            open="10/s",
+            count=3,
+            response_timeout="1s",
+        )
+        for name, port in PORTS.items()
+    ]
+    done = host.run(*entries, duration="4s")
+    for name, (_, reason, detail) in HOSTILE.items():
+        one = check(done.json["sessions"][name.replace(" ", "-")])
+        all_failed(one, 3, **{reason: 3})
+        assert detail is None or one["client"]["failure_details"][detail] == 3, (name, one["client"]["failure_details"])
+    assert done.json["sessions"]["refuses"]["client"]["websocket"]["refused"] == {"403": 3}
+
+
+@pytest.mark.parametrize("scheme", ["ws", "wss"])
+def test_their_client_and_our_server(host, package, scheme):
+    tls = {"tls": True} if scheme == "wss" else {}
+    port = 443 if tls else 80
+    process = host.serving(host.server(websocket(subprotocols=["chat"]), server={"ports": port}, **tls))
+    told = said(host, package, "talk", *(["tls"] if tls else []))
+    assert told == {"subprotocol": "chat", "extensions": 0, "messages": 1_015, "code": 1000, "too long": 1009}
+    one = check(host.served(process)["sessions"]["s"])
+    assert (one["attempted"], one["transactions"], one["failed"]) == (2, 1_015, {"websocket_protocol": 1}), one
+    counts = one["server"]["websocket"]
+    assert (counts["pings_received"], counts["closes"]["1000"]) == (1, 1), counts
+
+
+def test_clients_that_misbehave(host, package):
+    """Our server says what is wrong by a status or a close code, and counts it."""
+    process = host.serving(host.server("websocket"))
+    codes = said(host, package, "break")
+    assert codes == [code for _, code in BREAKING], codes
+    one = check(host.served(process)["sessions"]["s"])
+    assert (one["attempted"], one["completed"]) == (len(BREAKING), 1), one
+    assert one["failed"] == {"bad_request": 4, "websocket_protocol": 5}, one
+
+
+def simulated(lab, seed, link, app, **more):
+    entry = {
+        "name": "s",
+        "client": {"port": "west"},
+        "server": {"port": "east"},
+        "app": app,
+        "open": "20/s",
+        "count": 20,
+        "verify": True,
+        **more,
+    }
+    ports = {name: {"device": f"sim:{name}", "ip": f"10.0.0.{last}/24"} for name, last in (("west", 1), ("east", 2))}
+    sim = {"link": {"speed": "1Gbps", **link}}
+    profile = lab.profile(ports, None, sessions=[entry], load={"duration": "30s", "drain": "20s"}, sim=sim)
+    return lab.eagre("sim", profile, "--seed", seed, "--json", "-", timeout=120).result()
+
+
+def test_loss_costs_no_message_and_seeds_repeat(lab):
+    """5% lost, and some out of order: every byte arrives, and a seed says all there is to say, masks included."""
+    link = {"delay": "1ms", "loss": "5%", "reorder": "2%", "reorder_by": "1ms"}
+    app = websocket(request={"100B": 3, "30KB": 1}, requests=100, pipeline=4, fragment="10KB", ping="700ms")
+    results = [simulated(lab, seed, link, app) for seed in (1, 1, 2)]
+    for result in results:
+        one = all_through(check(result["sessions"]["s"]), 20, 2_000)
+        assert one["retransmitted_segments"] > 0 and one["client"]["websocket"]["closes"] == {"1000": 20}, one
+        assert one["server"]["websocket"]["bytes_sent"] == one["client"]["websocket"]["bytes_received"], one
+    first, again, other = (result["sessions"] for result in results)
+    assert first == again and first != other
+
+
+def test_answers_pushes_and_messages_without_an_answer(lab):
+    link = {"delay": "1ms"}
+    reply = websocket(text="n {request}", expect="reply", response="5KB", requests=10)
+    one = all_through(check(simulated(lab, 1, link, reply)["sessions"]["s"]), 20, 200)
+    assert one["client"]["websocket"]["bytes_received"] == 200 * 5_000, one
+    push = websocket(expect="nothing", push="100ms", response="300B", requests=3, think="1s")
+    one = all_through(check(simulated(lab, 1, link, push)["sessions"]["s"]), 20, 60)
+    assert "ttlb_ns" not in one and one["client"]["websocket"]["messages_received"] >= 20 * 19, one
+
+
+def test_late_messages_count_from_when_they_were_due(lab):
+    """A message of a second's round trip on one connection, one due each 100 ms: the tenth waits for nine seconds."""
+    app = websocket(requests="endless")
+    late = {"open": "1/s", "count": 1, "request_rate": "10/s", "late_requests": "send", "request_count": 10}
+    one = check(simulated(lab, 1, {"delay": "500ms"}, app, **late)["sessions"]["s"])
+    assert (one["requests"], one["transactions"], one["failed"]) == (10, 10, {}), one
+    assert one["ttlb_ns"]["max"] < 1_100_000_000 and 9_000_000_000 < one["ttlb_due_ns"]["max"] < 11_000_000_000, one
