@@ -85,6 +85,8 @@ impl Link {
         };
         tell(ctx, flow, &mut link);
         link.settle(ctx);
+        // What arrives of it while a run ends is a sign of life.
+        flow.unacked = link.out.len().min(usize::from(u16::MAX)) as u16;
         ctx.extras.of(flow).websocket = Some(link);
     }
 
