@@ -128,6 +128,17 @@ HOSTILE = {
 PORTS = {name: 9200 + index for index, name in enumerate(HOSTILE)}
 
 
+def closing(server):
+    """A server that closes once it is done, whatever happens."""
+
+    async def served(reader, writer):
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await server(reader, writer)
+        writer.close()
+
+    return served
+
+
 async def serve(address, chain=None, key=None):
     from websockets.asyncio.server import serve as listen
 
@@ -152,7 +163,7 @@ async def serve(address, chain=None, key=None):
             context.load_cert_chain(chain, key)
             await servers.enter_async_context(listen(echo, address, SECURE, ssl=context))
         for name, port in PORTS.items():
-            server = await asyncio.start_server(HOSTILE[name][0], address, port)
+            server = await asyncio.start_server(closing(HOSTILE[name][0]), address, port)
             hostile.append(server)
         print("ready", flush=True)
         await done.wait()

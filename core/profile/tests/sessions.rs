@@ -6,7 +6,7 @@ use profile::plan::{HopBy, Plan, SessionEntry, SessionHop};
 use profile::{Overrides, load, load_with};
 use session::plan::{
     AppPlan, AtEnd, By, Carrier, Content, Delay, Expect, HttpBody, HttpPath, Op, OpenRate, PairOrder, Part,
-    RequestBody, SelectionOrder, ServerIdentity, Size, TlsVerify, Values,
+    RequestBody, SelectionOrder, ServerIdentity, Size, TlsVerify, Values, WebsocketExpect, WebsocketKind,
 };
 use std::net::IpAddr;
 use tcp::{Congestion, TimeWait};
@@ -438,6 +438,38 @@ fn dns_goes_over_udp_unless_told() {
     let AppPlan::Dns(dns) = &udp.mix.members[0].app else { panic!() };
     assert_eq!((dns.queries.len(), dns.queries[0].0.kind, dns.queries[0].0.edns_bytes), (2, 28, Some(1232)));
     assert_eq!((dns.rules.len(), dns.rules[0].answers.len()), (1, 2));
+}
+
+#[test]
+fn websocket_is_echoed_unless_told() {
+    let session = |app: &str| {
+        entry(&format!("client: {{port: west}}, server: {{port: east}}, open: max, app: {app}")).session
+    };
+    let usual = session("websocket");
+    let AppPlan::Websocket(plan) = &usual.mix.members[0].app else { panic!() };
+    assert_eq!((usual.servers.ports, usual.carrier), (80..=80, Carrier::Tcp));
+    assert_eq!((&plan.path, &plan.host), (&Content::bytes("/"), &Content::bytes("eagre.test")));
+    assert_eq!((&plan.message, &plan.response), (&Content::generated(Size::Fixed(64)), &None));
+    assert_eq!((plan.expect, plan.kind), (WebsocketExpect::Echo, WebsocketKind::Binary));
+    assert_eq!((plan.per_connection, plan.pipeline, plan.most), (Some(1), 1, 1 << 20));
+    let told = session(
+        "{websocket: {path: /a, host: b.test, text: hi, expect: reply, requests: endless, fragment: 1KB, ping: 1s}}, \
+         tls: true, request_rate: 5/s, late_requests: send, request_count: 7",
+    );
+    let AppPlan::Websocket(plan) = &told.mix.members[0].app else { panic!() };
+    assert_eq!((plan.kind, &plan.message), (WebsocketKind::Text, &Content::bytes("hi")));
+    assert_eq!((&plan.response, plan.per_connection), (&Some(Size::Fixed(64)), None));
+    assert_eq!((plan.fragment, plan.ping, plan.push), (Some(1_000), Some(Nanos::from_secs(1)), None));
+    assert_eq!((told.servers.ports, told.load.late, told.load.request_count), (443..=443, true, Some(7)));
+    let tls = told.tls.unwrap();
+    assert_eq!(tls.alpn, ["http/1.1"]);
+    assert_eq!(tls.client.server_name, Some(Content::bytes("b.test")));
+    // Of servers of someone else nothing is known.
+    let theirs = entry(
+        "client: {port: west}, server: {addresses: 10.0.1.9}, open: max, app: {websocket: {expect: reply}}",
+    );
+    let AppPlan::Websocket(plan) = &theirs.session.mix.members[0].app else { panic!() };
+    assert_eq!((&plan.response, &plan.host), (&None, &Content::bytes("10.0.1.9")));
 }
 
 #[test]

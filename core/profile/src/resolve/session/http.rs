@@ -395,7 +395,7 @@ impl Resolver<'_> {
         content
     }
 
-    pub(super) fn path_text(&mut self, path: &str, doc: &TextDoc) -> Content {
+    fn path_text(&mut self, path: &str, doc: &TextDoc) -> Content {
         let content = self.text(path, doc);
         let is_target = |text: &[u8]| {
             text == b"*" || [&b"/"[..], b"http://", b"https://"].iter().any(|begin| text.starts_with(begin))
@@ -435,7 +435,7 @@ impl Resolver<'_> {
 }
 
 /// The plain bytes in a content.
-fn pieces(content: &Content) -> impl Iterator<Item = &[u8]> {
+pub(super) fn pieces(content: &Content) -> impl Iterator<Item = &[u8]> {
     content.parts.iter().flat_map(|part| match part {
         Part::Bytes(bytes) => vec![&bytes[..]],
         Part::List { items, .. } => items.iter().map(|item| &item[..]).collect(),

@@ -2,7 +2,7 @@
 
 use super::app::{Resolved, Surroundings};
 use super::content::largest;
-use super::http::default_host;
+use super::http::{default_host, pieces};
 use crate::document::content::{SizeDoc, TextDoc};
 use crate::document::quantity::{Bytes, BytesRange, Duration};
 use crate::document::session::SessionDoc;
@@ -121,15 +121,16 @@ impl Resolver<'_> {
 
     fn websocket_path(&mut self, path: &str, doc: Option<&TextDoc>) -> Content {
         let Some(doc) = doc else { return Content::bytes("/") };
-        let content = self.path_text(path, doc);
-        let first = content.parts.first();
-        let is_absolute = match first {
+        let content = self.text(path, doc);
+        let begins = match content.parts.first() {
             Some(Part::Bytes(bytes)) => bytes.starts_with(b"/"),
             Some(Part::List { items, .. }) => items.iter().all(|item| item.starts_with(b"/")),
-            _ => true,
+            _ => false,
         };
-        if !is_absolute && !self.reading.is_broken(path) {
+        if !begins && !self.reading.is_broken(path) {
             self.reading.fail(path, "a path begins with '/'");
+        } else if pieces(&content).any(|bytes| bytes.iter().any(|b| *b <= b' ' || *b == 0x7f)) {
+            self.reading.fail(path, "a path has no spaces; write %20");
         }
         content
     }
