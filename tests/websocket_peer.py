@@ -90,10 +90,10 @@ HOSTILE = {
     "refuses": (
         answers(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"),
         "http_4xx",
-        "the upgrade was answered with status 403",
+        "the upgrade was refused with status 403",
     ),
-    "is busy": (answers(b"HTTP/1.1 503 Busy\r\n\r\n"), "http_5xx", "the upgrade was answered with status 503"),
-    "is a web server": (answers(b"HTTP/1.1 200 OK\r\n\r\n"), "http_status", "the upgrade was answered with status 200"),
+    "is busy": (answers(b"HTTP/1.1 503 Busy\r\n\r\n"), "http_5xx", "the upgrade was refused with status 503"),
+    "is a web server": (answers(b"HTTP/1.1 200 OK\r\n\r\n"), "http_status", "the upgrade was refused with status 200"),
     "is no web server": (answers(b"SSH-2.0-OpenSSH_9.2\r\n"), "bad_response", "not HTTP/1"),
     "accepts another key": (
         answers(
@@ -103,7 +103,7 @@ HOSTILE = {
         "bad_response",
         "a wrong Sec-WebSocket-Accept",
     ),
-    "compresses": (offers_what_nobody_asked_for, "bad_response", "an extension that nobody offered"),
+    "compresses": (offers_what_nobody_asked_for, "bad_response", "an extension that was not offered"),
     "stalls": (says(), "response_timeout", None),
     "stalls within a message": (says(frame(2, fin=False)), "response_timeout", None),
     "goes without a word": (says(closes=True), "closed_early", "the connection ended without a Close frame"),

@@ -160,7 +160,7 @@ part! {
         /// QUIC. Absent if no session uses it.
         #[serde(skip_serializing_if = "Option::is_none")]
         quic: Option<QuicResult> = PART;
-        /// WebSocket. Absent if no connection spoke it, and none was refused.
+        /// WebSocket. Absent without upgrades.
         #[serde(skip_serializing_if = "Option::is_none")]
         websocket: Option<WebsocketResult> = PART;
         /// TLS handshakes by negotiated parameters.
@@ -276,7 +276,7 @@ part! {
     pub struct WebsocketResult {
         /// Connections upgraded.
         connections: u64 = COUNT;
-        /// Time from the request for the upgrade to its answer. Clients only.
+        /// Time from the request for the upgrade to its response. Clients only.
         #[serde(skip_serializing_if = "Option::is_none")]
         upgrade_ns: Option<LatencyResult> = PART.clients();
         /// Messages sent.

@@ -67,7 +67,7 @@ pub enum Reason {
     QuicClosed,
     /// WebSocket: what the other end sent is none, or none this side takes.
     WebsocketProtocol,
-    /// WebSocket: the other end closed with a code that says something is wrong.
+    /// WebSocket: the other end closed with an error code.
     WebsocketClosed,
     /// There was no free address and port to open it from, or no room for it.
     NoPort,
@@ -206,7 +206,7 @@ pub struct Counts {
     pub quic: QuicCounts,
     /// WebSocket.
     pub websocket: WebsocketCounts,
-    /// From a client's request for the upgrade to WebSocket to its answer.
+    /// From a client's request for the upgrade to WebSocket to its response.
     pub websocket_upgrade: Timing,
     /// TLS handshakes by what was agreed upon.
     pub tls: BTreeMap<Agreed, u64>,
@@ -320,7 +320,7 @@ impl QuicCounts {
     }
 }
 
-/// What came of WebSocket.
+/// Counts of WebSocket.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct WebsocketCounts {
     /// Upgrades done.
@@ -335,7 +335,7 @@ pub struct WebsocketCounts {
     pub bytes_received: u64,
     /// Ping frames sent.
     pub pings_sent: u64,
-    /// Ping frames received; each is answered by a Pong, unless this side has closed.
+    /// Ping frames received; each gets a Pong, unless this side has closed.
     pub pings_received: u64,
     /// Pong frames received.
     pub pongs_received: u64,

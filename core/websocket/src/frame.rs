@@ -14,7 +14,7 @@ const MASKED: u8 = 0x80;
 const LEN_16: u8 = 126;
 const LEN_64: u8 = 127;
 
-/// What a frame is (RFC 6455 section 5.2).
+/// Type of a frame (RFC 6455 section 5.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Opcode {
@@ -28,7 +28,7 @@ pub enum Opcode {
     Close = 8,
     /// Asks for a Pong.
     Ping = 9,
-    /// Answers a Ping, or says that the sender is there.
+    /// Response to a Ping, or an unsolicited sign of life.
     Pong = 10,
 }
 
@@ -56,7 +56,7 @@ impl Opcode {
 pub struct Header {
     /// Whether it is the last fragment of its message.
     pub fin: bool,
-    /// What the frame is.
+    /// Type of the frame.
     pub opcode: Opcode,
     /// The key its payload is masked with; servers have none.
     pub mask: Option<[u8; 4]>,
@@ -68,7 +68,7 @@ impl Header {
     /// Reads a header: it and its bytes; `None` if it is not whole.
     ///
     /// # Errors
-    /// If it breaks a rule of RFC 6455 section 5.2 or 5.5, as soon as the bytes say so.
+    /// If it breaks a rule of RFC 6455 section 5.2 or 5.5, as soon as the bytes show it.
     pub fn read(data: &[u8]) -> Result<Option<(Self, usize)>, Violation> {
         let Some(first) = data.first() else { return Ok(None) };
         if first & RESERVED != 0 {
@@ -144,7 +144,7 @@ impl Header {
     }
 }
 
-/// What a payload is masked with, from some place in it on (RFC 6455 section 5.3).
+/// The mask of a payload from some place in it on (RFC 6455 section 5.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mask(u32);
 

@@ -7,7 +7,7 @@ use sha1::{Digest, Sha1};
 /// Bytes of a key in base64.
 pub const KEY_LEN: usize = 24;
 
-/// What a server puts behind a client's key.
+/// Suffix of a client's key in the digest.
 const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// The value of Sec-WebSocket-Key for 16 bytes.
@@ -23,7 +23,7 @@ pub fn is_key(value: &[u8]) -> bool {
     value.len() == KEY_LEN && STANDARD.decode(value).is_ok_and(|bytes| bytes.len() == 16)
 }
 
-/// The value of Sec-WebSocket-Accept that answers a key (RFC 6455 section 4.2.2, item 5.4).
+/// The value of Sec-WebSocket-Accept for a key (RFC 6455 section 4.2.2, item 5.4).
 pub fn accept(key: &[u8]) -> String {
     let digest = Sha1::new().chain_update(key).chain_update(GUID).finalize();
     STANDARD.encode(digest)

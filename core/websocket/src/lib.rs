@@ -1,11 +1,11 @@
 //! WebSocket as bytes: keys of the opening handshake, frames and their masks, messages in fragments, close codes. Source: RFC 6455.
 //!
-//! Sans-IO: [`Reader`] takes bytes and says what they are, [`Header`] and [`Mask`] write frames. What is sent when belongs to whoever
-//! has the connection (`session`), and so does the HTTP around the handshake.
+//! Sans-IO: [`Reader`] takes bytes and returns events, [`Header`] and [`Mask`] write frames. The times of sending belong to the
+//! connection (`session`), and so does the HTTP around the handshake.
 //!
 //! Not here: extensions. Nothing is compressed (RFC 7692), and a frame with a reserved bit breaks the rules.
 //!
-//! Invariants: a header is read only in its shortest form; what a [`Reader`] says does not depend on how the bytes are cut.
+//! Invariants: a header is read only in its shortest form; the events of a [`Reader`] do not depend on how the bytes are cut.
 
 #![forbid(unsafe_code)]
 

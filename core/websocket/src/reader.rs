@@ -4,7 +4,7 @@ use crate::code;
 use crate::frame::{Header, Mask, Opcode};
 use std::ops::Range;
 
-/// What a message is.
+/// Type of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Kind {
     /// Text in UTF-8.
@@ -58,7 +58,7 @@ pub enum Violation {
 }
 
 impl Violation {
-    /// The code that answers it (RFC 6455 section 7.4.1).
+    /// Its close code (RFC 6455 section 7.4.1).
     pub fn code(self) -> u16 {
         match self {
             Self::NotUtf8 => code::NOT_UTF8,
@@ -88,7 +88,7 @@ impl Violation {
     }
 }
 
-/// What came.
+/// Events of a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
     /// A message begins.
@@ -106,7 +106,7 @@ pub enum Event {
 pub struct Step {
     /// Bytes used up.
     pub used: usize,
-    /// What they are; `None`: more must come before they are anything.
+    /// Their meaning; `None` until more arrives.
     pub event: Option<Event>,
 }
 
@@ -122,7 +122,7 @@ pub struct Reader {
     /// Most bytes of a message.
     most: u64,
     key: [u8; 4],
-    /// Whether frames must be masked: those of clients.
+    /// Whether frames must be masked: frames of clients.
     masked: bool,
     /// A message was begun and is not whole.
     open: bool,
@@ -136,12 +136,13 @@ impl Reader {
         Self { masked: !from_server, most, ..Self::default() }
     }
 
-    /// Whether it stands between messages.
+    /// Whether it is between messages.
     pub fn is_between(&self) -> bool {
         !self.open
     }
 
-    /// Says what `data` begins with. After [`Step::used`] bytes it goes on; with no event, when more has come behind the rest.
+    /// Reads the beginning of `data`. Call it again with the rest after [`Step::used`] bytes; without an event, once more has
+    /// arrived.
     ///
     /// # Errors
     /// If the other end broke a rule. Nothing more is read then.
@@ -189,7 +190,7 @@ impl Reader {
         }
     }
 
-    /// Begins a data frame; says so if a message begins with it.
+    /// Begins a data frame; returns an event if a message begins with it.
     fn begin(&mut self, header: &Header) -> Result<Option<Event>, Violation> {
         let begun = match (header.opcode, self.open) {
             (Opcode::Continuation, true) => None,
@@ -230,7 +231,7 @@ mod tests {
         bytes
     }
 
-    /// What a reader makes of bytes in pieces.
+    /// Events of bytes in pieces.
     fn read(mut reader: Reader, bytes: &[u8], cuts: &[usize]) -> Vec<Item> {
         let (mut items, mut kept, mut rest) = (Vec::new(), Vec::new(), bytes);
         let mut message = (Kind::Binary, Vec::new());

@@ -1,6 +1,6 @@
 //! Whether text that comes in pieces is UTF-8.
 
-/// What is known of a text so far.
+/// State of a text so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Utf8 {
     /// The beginning of a character whose end has not come, and its bytes.

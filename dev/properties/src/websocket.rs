@@ -1,8 +1,8 @@
 //! Bytes of any kind to a WebSocket client and a WebSocket server: they survive them, and count the same however the bytes come in
 //! pieces.
 //!
-//! The low bit of an input's first byte says to which end, the next whether the upgrade has gone well before, the next two what comes
-//! back for a message, the others how long the pieces are; the rest is what the end receives.
+//! The low bit of an input's first byte chooses the end, the next whether the upgrade has succeeded before, the next two the expected
+//! reaction to a message, the others the length of the pieces; the end receives the rest.
 
 use session::plan::{
     AppPlan, Carrier, Content, Delay, LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin,
@@ -87,7 +87,7 @@ fn plan(expect: WebsocketExpect) -> [SessionPlan; 1] {
     }]
 }
 
-/// What the other end says for the upgrade.
+/// The other end's part of the upgrade.
 fn upgrade(plans: &[SessionPlan], group: GroupId) -> Vec<u8> {
     if group != CLIENT {
         return b"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
@@ -110,7 +110,7 @@ fn upgrade(plans: &[SessionPlan], group: GroupId) -> Vec<u8> {
     .into_bytes()
 }
 
-/// What an end makes of bytes behind others, in pieces of `len`, and of a FIN behind them.
+/// Counts of an end after these bytes in pieces of `len`, and a FIN.
 fn counts(plans: &[SessionPlan], group: GroupId, before: &[u8], bytes: &[u8], len: usize) -> Counts {
     let mut apps = Apps::new(plans, 0, 1, |_| unreachable!("nothing is secured"));
     let mut flow = if group == CLIENT { apps.start(NOW, group, 0) } else { Flow::default() };

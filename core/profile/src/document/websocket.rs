@@ -31,16 +31,16 @@ pub struct WebsocketDoc {
     pub text: Option<TextDoc>,
     /// Number of messages that a client sends on a connection. Default: 1.
     pub requests: Option<TimesDoc>,
-    /// What comes back for a message; emulated servers do it.
+    /// Expected reaction to a message, which is also that of emulated servers.
     #[serde(default)]
     pub expect: WebsocketExpectDoc,
     /// Size of an emulated server's messages, with 'expect: reply' or 'push'; clients of a reply count any other length as the
     /// failure 'wrong_content'. Default: any size, 64B of emulated servers.
     pub response: Option<SizeDoc>,
-    /// Number of messages of a client without an answer at a time. Default: 1.
+    /// Number of messages of a client in flight on a connection. Default: 1.
     #[schemars(range(min = 1, max = 255))]
     pub pipeline: Option<u8>,
-    /// Think time: from an answer to the next message; with 'expect: nothing' from a message to the next.
+    /// Think time: from a reply to the next message; with 'expect: nothing' from a message to the next.
     pub think: Option<DelayText>,
     /// Maximum size of a fragment of messages. Default: no fragments.
     pub fragment: Option<Bytes>,
@@ -71,7 +71,7 @@ pub enum WebsocketKindDoc {
     Binary,
 }
 
-/// What comes back for a message.
+/// Expected reaction to a message.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]

@@ -223,7 +223,7 @@ fn head(data: &[u8], folds: bool) -> Result<Option<Head<'_>>, Wrong> {
     }
 }
 
-/// Names and values of the fields of a whole head. A value that goes on in the next line is cut.
+/// Names and values of the fields of a whole head. A folded value is cut at its first line.
 pub(crate) fn fields(head: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     head.split(|byte| *byte == b'\n').skip(1).filter_map(|line| {
         let colon = line.iter().position(|byte| *byte == b':')?;

@@ -15,16 +15,16 @@ use ::websocket::{Event, Kind, Opcode, Violation, close_code, code};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Messages that nothing answers on their way at most.
+/// Maximum number of messages in flight that get no reply.
 const AHEAD_MAX: usize = 64;
 
-/// A client made ready. A flow's `sent` counts its messages, `waiting` those that are not answered.
+/// A client made ready. A flow's `sent` counts its messages, `waiting` the messages without a reply so far.
 #[derive(Debug)]
 pub(crate) struct Client {
     plan: Arc<WebsocketPlan>,
     request: Message,
     framer: Framer,
-    /// What servers of this project answer, if the plan knows how much.
+    /// Replies of servers of this project, if the plan has their size.
     reply: Option<Framer>,
 }
 
@@ -49,7 +49,7 @@ impl Client {
         self.plan.expect != WebsocketExpect::Nothing
     }
 
-    /// Number of the message that is answered now.
+    /// Number of the message whose reply is due next.
     fn answered(flow: &Flow) -> u32 {
         flow.sent.wrapping_sub(u32::from(flow.waiting))
     }
@@ -112,7 +112,7 @@ impl Client {
         }
     }
 
-    /// Reads the answer to the upgrade; returns its bytes once it is whole.
+    /// Reads the response to the upgrade; returns its bytes once it is whole.
     fn upgrade(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, link: &mut Link, data: &[u8]) -> Option<usize> {
         let key = message::websocket_key(self.plan.seed, u64::from(flow.number));
         match handshake::answer(data, &key, &self.plan.subprotocols) {
@@ -129,7 +129,7 @@ impl Client {
             }
             Answer::Refused(status) => {
                 *ctx.counts.websocket.refused.entry(status).or_default() += 1;
-                ctx.counts.detail(&format!("the upgrade was answered with status {status}"));
+                ctx.counts.detail(&format!("the upgrade was refused with status {status}"));
                 let reason = match status {
                     400..=499 => Reason::Http4xx,
                     500..=599 => Reason::Http5xx,
@@ -215,7 +215,7 @@ impl Client {
         ctx.wake_at(flow, end);
     }
 
-    /// All was answered: closes, once its time and its turn have come.
+    /// All replies are there: closes, once its time and its turn have come.
     fn end(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, link: &mut Link) {
         flow.state = state::STAYING;
         if ctx.may_close(flow) {
@@ -230,14 +230,14 @@ impl Client {
         self.wait_for_end(ctx, flow);
     }
 
-    /// Waits for the server, with the patience there is for an answer.
+    /// Waits for the server as long as for a response.
     fn wait_for_end(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.unset(Flag::Armed);
         flow.mark(ctx.now);
         ctx.arm(flow, ctx.common.patience.response);
     }
 
-    /// When the message was sent that is answered now.
+    /// Time of sending of the message whose reply is due next.
     fn started(&self, ctx: &Ctx<'_>, flow: &Flow) -> u32 {
         if self.plan.pipeline <= 1 {
             return flow.at;
@@ -433,7 +433,7 @@ impl Client {
         });
     }
 
-    /// What it waited for until now.
+    /// The wake-up it waited for has come.
     fn time_is_up(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, link: &mut Link) {
         let patience = ctx.common.patience.response;
         match flow.state {
@@ -452,7 +452,7 @@ impl Client {
             state::STAYING => self.end(ctx, flow, link),
             state::CLOSING => {
                 if ctx.has_run_out(flow, patience) {
-                    ctx.counts.detail("no Close frame in answer to Close");
+                    ctx.counts.detail("no Close frame in response to Close");
                     ctx.fail_softly(flow, Reason::IdleTimeout);
                     ctx.close(flow);
                 }

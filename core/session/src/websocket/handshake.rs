@@ -1,4 +1,4 @@
-//! The upgrade from HTTP/1.1: what is asked, and what must be answered. Source: RFC 6455 sections 4.1 and 4.2.
+//! The upgrade from HTTP/1.1: request and response. Source: RFC 6455 sections 4.1 and 4.2.
 
 use super::plan::WebsocketPlan;
 use crate::http::{Framing, Method, fields, request_head, response_head};
@@ -7,7 +7,7 @@ use crate::message::{Message, Piece, pieces};
 /// The version of the protocol.
 const VERSION: &[u8] = b"13";
 /// No extension is ever offered or taken.
-const EXTENSION: &str = "an extension that nobody offered";
+const EXTENSION: &str = "an extension that was not offered";
 
 /// The request for the upgrade, made ready.
 pub(crate) fn request(plan: &WebsocketPlan) -> Message {
@@ -42,20 +42,20 @@ fn has(value: &[u8], word: &str) -> bool {
     items(value).any(|item| is(item, word))
 }
 
-/// What a server says to the request.
+/// Response of a server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// Not all of it has come.
     More,
-    /// The connection is one of WebSocket behind so many bytes.
+    /// The upgrade succeeded; WebSocket begins after this number of bytes.
     Open(usize),
     /// It refuses with this status.
     Refused(u16),
-    /// It is no answer to what was asked.
+    /// It is not a response to this request.
     Wrong(&'static str),
 }
 
-/// Reads a server's answer to the request with `key`.
+/// Reads a server's response to the request with `key`.
 pub(crate) fn answer(data: &[u8], key: &[u8], offered: &[String]) -> Answer {
     let mut used = 0;
     loop {
@@ -78,7 +78,7 @@ pub(crate) fn answer(data: &[u8], key: &[u8], offered: &[String]) -> Answer {
     }
 }
 
-/// RFC 6455 section 4.1, what a client must check of the server's answer.
+/// RFC 6455 section 4.1, checks of a client on the server's response.
 fn check_answer(head: &[u8], key: &[u8], offered: &[String]) -> Result<(), &'static str> {
     let (mut upgrades, mut connects, mut accepts, mut protocols) = (false, false, 0, 0);
     let accepted = ::websocket::accept(key);
@@ -96,7 +96,7 @@ fn check_answer(head: &[u8], key: &[u8], offered: &[String]) -> Result<(), &'sta
             return Err(EXTENSION);
         } else if is(name, "Sec-WebSocket-Protocol") {
             if !offered.iter().any(|known| known.as_bytes() == value) {
-                return Err("a subprotocol that nobody offered");
+                return Err("a subprotocol that was not offered");
             }
             protocols += 1;
         }
@@ -106,22 +106,22 @@ fn check_answer(head: &[u8], key: &[u8], offered: &[String]) -> Result<(), &'sta
         (_, false, ..) => Err("a 101 without 'Connection: Upgrade'"),
         (_, _, 0, _) => Err("a 101 without Sec-WebSocket-Accept"),
         (_, _, 1, 0 | 1) => Ok(()),
-        _ => Err("a 101 that says the same twice"),
+        _ => Err("a 101 with a repeated field"),
     }
 }
 
-/// What a client asks for.
+/// Request of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
     /// Not all of it has come.
     More,
-    /// The upgrade: bytes of the request, and the whole answer.
+    /// The upgrade: bytes of the request, and the whole response.
     Upgrade(usize, Vec<u8>),
-    /// Something else: what is wrong with it, and the whole answer.
+    /// Something else: the fault, and the whole response.
     Wrong(&'static str, Vec<u8>),
 }
 
-/// Reads a client's request; `known` are the subprotocols that the server speaks.
+/// Reads a client's request; `known` are the subprotocols of the server.
 pub(crate) fn asked(data: &[u8], known: &[String]) -> Asked {
     let wrong = |status: &str, why| Asked::Wrong(why, refusal(status));
     let (head, len) = match request_head(data) {
@@ -215,8 +215,8 @@ mod tests {
                 "a wrong Sec-WebSocket-Accept",
             ),
             (switching(&more("Sec-WebSocket-Extensions: permessage-deflate")), EXTENSION),
-            (switching(&more("Sec-WebSocket-Protocol: other")), "a subprotocol that nobody offered"),
-            (switching(&ACCEPT.repeat(2)), "a 101 that says the same twice"),
+            (switching(&more("Sec-WebSocket-Protocol: other")), "a subprotocol that was not offered"),
+            (switching(&ACCEPT.repeat(2)), "a 101 with a repeated field"),
             (
                 format!("HTTP/1.1 101 Sw\r\nConnection: upgrade\r\n{ACCEPT}\r\n"),
                 "a 101 without 'Upgrade: websocket'",

@@ -14,19 +14,19 @@ use units::Nanos;
 const OUT_MAX: usize = 256;
 /// Bytes that are kept at which nothing more is read.
 const HELD_MAX: usize = 256 << 10;
-/// Bytes that may wait to be read before the carrier is told to stop.
+/// Bytes that may wait to be read before the carrier stops.
 const STASH_MAX: usize = 16 << 10;
 /// Bytes of buffers that a connection at rest keeps.
 const KEEP_MAX: usize = 4_096;
 
-/// What is on its way.
+/// Kinds of data in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
     /// The request for the upgrade.
     Upgrade,
-    /// Message of this number, written again from it; for a server, whether it answers one.
+    /// Message of this number, written again from it; for a server, whether it is a reply.
     Message(u32, bool),
-    /// Bytes that are kept; whether they answer a message.
+    /// Bytes that are kept; whether they are a reply.
     Held(bool),
 }
 
@@ -48,7 +48,7 @@ pub(crate) struct Link {
     pub(crate) got: u64,
     /// All of it, for a server that sends it back; otherwise its last piece.
     pub(crate) message: Vec<u8>,
-    /// Messages that a server has sent by itself, or answered.
+    /// Messages that a server has sent without a request.
     pub(crate) made: u32,
     /// The other end's Close frame has come.
     pub(crate) close_received: bool,
@@ -64,7 +64,7 @@ pub(crate) struct Link {
     app_at: Option<Nanos>,
     pub(crate) ping_at: Option<Nanos>,
     pub(crate) push_at: Option<Nanos>,
-    /// Pings sent; the last one is not answered.
+    /// Pings sent; the last one has no Pong.
     pings: u32,
     unanswered: bool,
 }
@@ -101,7 +101,7 @@ impl Link {
         ctx.ask.wake = [self.app_at, self.ping_at, self.push_at].into_iter().flatten().min();
     }
 
-    /// For a flow that was woken: whether the application is to be told, or it was something of the connection.
+    /// For a flow that was woken: whether the wake-up was the application's, not the connection's.
     pub(crate) fn is_woken(&mut self, now: Nanos, flow: &mut Flow) -> bool {
         let is_due = |at: Option<Nanos>| at.is_some_and(|at| at <= now);
         let own = is_due(self.ping_at) || is_due(self.push_at);
@@ -210,7 +210,7 @@ impl Link {
         (self.ping_at, self.push_at) = (None, None);
     }
 
-    /// The other end broke a rule: says so, and gives up.
+    /// The other end broke a rule: sends Close, and gives up.
     #[cold]
     pub(crate) fn give_up(
         &mut self,
@@ -240,7 +240,7 @@ impl Link {
         }
     }
 
-    /// Sends the Ping that is due; a client or server that has not answered the one before has failed.
+    /// Sends the Ping that is due; without a Pong to the one before the session fails.
     pub(crate) fn ping(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, masks: Option<u64>, every: Nanos) {
         if self.ping_at.is_none_or(|at| at > ctx.now) {
             return;

@@ -1,8 +1,8 @@
 //! WebSocket, both ends: an upgrade from HTTP/1.1, messages, and the close handshake. Source: RFC 6455.
 //!
-//! What clients send follows from numbers, masks included, and is written again from them. Answers to what somebody else sent – the
-//! server's to the upgrade, echoes, Pong and Close frames – are kept until they are acknowledged, in a bounded amount: an end that
-//! holds too much of them reads no more.
+//! Messages of clients, masks included, follow from numbers, and are written again from them. Data that depends on the peer – the
+//! server's response to the upgrade, echoes, Pong and Close frames – is kept until it is acknowledged, in a bounded amount: an end
+//! that holds too much of it reads no more.
 //!
 //! Not here: frames themselves (`websocket`, the crate), extensions, WebSocket over HTTP/2 (RFC 8441).
 
@@ -21,9 +21,9 @@ pub(crate) use server::Server;
 use crate::counts::{Counts, Reason};
 use ::websocket::code;
 
-/// How far a connection is.
+/// States of a connection.
 pub(crate) mod state {
-    /// The upgrade is not answered.
+    /// Waits for the upgrade.
     pub(crate) const UPGRADE: u8 = 1;
     /// Messages go.
     pub(crate) const OPEN: u8 = 2;
@@ -42,7 +42,7 @@ fn is_good(code: u16) -> bool {
     matches!(code, code::NORMAL | code::GOING_AWAY | code::NONE)
 }
 
-/// Counts a Close frame, and says why the session failed if its code does.
+/// Counts a Close frame; returns the reason if its code is a failure.
 fn note_close(counts: &mut Counts, code: u16) -> Option<Reason> {
     *counts.websocket.closes.entry(code).or_default() += 1;
     if is_good(code) {

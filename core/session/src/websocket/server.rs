@@ -23,12 +23,12 @@ const NO_MASKS: Option<u64> = None;
 #[derive(Debug)]
 pub(crate) struct Server {
     plan: Arc<WebsocketPlan>,
-    /// What clients of this project send, to compare with; `None` if a server can't know it.
+    /// Messages of clients of this project, to compare with; `None` if a server can't know them.
     asked: Option<Framer>,
     reply: Option<Framer>,
 }
 
-/// What a server sends by itself, and in answer to a message.
+/// Generated messages of a server.
 pub(super) fn reply(plan: &WebsocketPlan) -> Option<Framer> {
     let size = plan.response.clone()?;
     Some(Framer::new(&Content::generated(size), plan.kind, plan.fragment, None))
@@ -103,7 +103,7 @@ impl Server {
         }
     }
 
-    /// Reads the request for the upgrade, and answers it; returns its bytes once it is whole.
+    /// Reads the request for the upgrade, and responds; returns its bytes once it is whole.
     fn upgrade(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, link: &mut Link, data: &[u8]) -> Option<usize> {
         if data.is_empty() {
             return None;
@@ -165,7 +165,7 @@ impl Server {
         Ok(())
     }
 
-    /// A message is whole: answers it.
+    /// A message is whole: replies.
     fn end_of_message(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, link: &mut Link) -> Result<(), Violation> {
         if link.kind == Kind::Text && !link.utf8.is_whole() {
             return Err(Violation::NotUtf8);

@@ -57,14 +57,14 @@ fn close(code: u16) -> Vec<u8> {
     frame(true, Opcode::Close, None, &code.to_be_bytes())
 }
 
-/// What a server of someone else says to session 0 once it was asked.
+/// The response of an external server to the upgrade of session 0.
 fn switching() -> Vec<u8> {
     let accept = ::websocket::accept(&crate::message::websocket_key(SEED, 0));
     format!("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n")
         .into_bytes()
 }
 
-/// A client against a server that says all of it at once, whatever it is asked.
+/// A client against a server that sends all of it at once, regardless of requests.
 fn against(plan_of: WebsocketPlan, said: &[&[u8]], closes: bool, cuts: &[usize]) -> Wire {
     let mut wire = Wire::new(entry(plan_of), cuts);
     wire.fake = Some((said.concat(), closes));
@@ -182,7 +182,7 @@ fn servers_send_by_themselves_and_both_ends_ping() {
     assert_eq!((server.pings_sent, server.pongs_received, server.pings_received), (8, 8, 8));
 }
 
-/// Whoever does not answer a Ping has failed; one that does nothing else is there.
+/// A peer that leaves a Ping without a Pong has failed; one that sends nothing else has not.
 #[test]
 fn a_ping_without_a_pong_fails_the_session() {
     let plan_of = WebsocketPlan { ping: Some(Nanos::from_secs(1)), ..websocket(10, 1) };
@@ -239,7 +239,7 @@ fn a_connection_lasts_for_its_time() {
     assert!((3_900..4_100).contains(&(wire.now.0 / 1_000_000)), "{:?}", wire.now);
 }
 
-/// Each refusal and each broken rule is a reason of its own, whatever the pieces it comes in.
+/// Each refusal and each broken rule has its reason, regardless of the pieces it arrives in.
 #[test]
 fn servers_that_do_wrong_are_counted_with_a_reason() {
     let up = switching();
@@ -250,10 +250,10 @@ fn servers_that_do_wrong_are_counted_with_a_reason() {
         (
             b"HTTP/1.1 403 Forbidden\r\n\r\n".to_vec(),
             Reason::Http4xx,
-            "the upgrade was answered with status 403",
+            "the upgrade was refused with status 403",
         ),
-        (b"HTTP/1.1 503 Busy\r\n\r\n".to_vec(), Reason::Http5xx, "the upgrade was answered with status 503"),
-        (b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), Reason::HttpStatus, "the upgrade was answered with status 200"),
+        (b"HTTP/1.1 503 Busy\r\n\r\n".to_vec(), Reason::Http5xx, "the upgrade was refused with status 503"),
+        (b"HTTP/1.1 200 OK\r\n\r\n".to_vec(), Reason::HttpStatus, "the upgrade was refused with status 200"),
         (up[..60].repeat(300), Reason::BadResponse, "a field without a colon"),
         (
             up.iter().map(|b| if *b == b'=' { b'A' } else { *b }).collect(),
@@ -322,7 +322,7 @@ fn servers_that_stall_or_close_are_counted_with_a_reason() {
     assert_eq!(failed(&[&up, &close(1001)], true), (vec![Reason::ClosedEarly], [(1001, 1)].into()));
 }
 
-/// What a client says of a server that answers, and is then silent, or sends more than was asked for.
+/// Servers that reply and are then silent, or send more than requested.
 #[test]
 fn the_close_handshake_is_waited_for() {
     let up = switching();
@@ -333,7 +333,7 @@ fn the_close_handshake_is_waited_for() {
     let mut silent = against(answer.clone(), &[&up, &echo], false, &[1460]);
     silent.cut_off(0, End::Timeout);
     assert_eq!(silent.client().failed(Reason::IdleTimeout), 1);
-    assert_eq!(silent.client().details["no Close frame in answer to Close"], 1);
+    assert_eq!(silent.client().details["no Close frame in response to Close"], 1);
     let closes = against(answer.clone(), &[&up, &echo], true, &[1460]);
     assert_eq!(
         (closes.client().failed(Reason::ClosedEarly), closes.client().websocket.closes[&1006]),
@@ -353,7 +353,7 @@ fn the_close_handshake_is_waited_for() {
     assert_eq!(twice.client().details["a message that echoes none"], 1);
 }
 
-/// Fragments with Pings between them are a message, and each Ping is answered.
+/// Fragments with Pings between them are a message, and each Ping gets its Pong.
 #[test]
 fn control_frames_come_between_fragments() {
     let mut echo = vec![0; 10];
@@ -377,7 +377,7 @@ fn control_frames_come_between_fragments() {
     }
 }
 
-/// A server against a client that sends bytes of its own.
+/// A server against a client that sends these bytes.
 fn raw_client(sent: &[u8], server: WebsocketPlan, cuts: &[usize]) -> Wire {
     let program = vec![Op::Send(Content::bytes(sent)), Op::Expect(Expect::End)];
     let program = Program { ops: program };
@@ -455,7 +455,7 @@ fn clients_that_do_wrong_are_told_and_counted() {
     assert!(wire.sent(1).starts_with(b"HTTP/1.1 426 Upgrade Required\r\n"));
 }
 
-/// What a server owes is bounded however much is asked of it and however little is taken.
+/// The memory for unsent replies is bounded.
 #[test]
 fn a_flood_of_pings_is_answered_in_turn() {
     let key = Some([1, 2, 3, 4]);

@@ -198,7 +198,7 @@ fn http_of(app: &AppDoc) -> Option<Option<&HttpDoc>> {
     }
 }
 
-/// The host of an application that is WebSocket, or has it in its mix; `Some(None)` says none.
+/// The host of an application that is WebSocket, or has it in its mix; `Some(None)` is the default host.
 fn websocket_host(app: &AppDoc) -> Option<Option<TextDoc>> {
     match app {
         AppDoc::Word(word) => (*word == AppWord::Websocket).then_some(None),

@@ -12,9 +12,9 @@ use session::plan::{AppPlan, Content, Part, Size, WebsocketExpect, WebsocketKind
 use std::sync::Arc;
 use units::Nanos;
 
-/// Bytes of a message unless said otherwise.
+/// Default size of a message, bytes.
 const MESSAGE: u64 = 64;
-/// Bytes of a received message at most, unless said otherwise.
+/// Default maximum size of a received message, bytes.
 const MESSAGE_MAX: u64 = 1 << 20;
 
 impl Resolver<'_> {
@@ -66,7 +66,7 @@ impl Resolver<'_> {
         Resolved { app: AppPlan::Websocket(Arc::new(plan)), port: Some(if tls { 443 } else { 80 }) }
     }
 
-    /// What servers send: of those that are external nothing is known unless it is said.
+    /// Messages of servers; unknown for external servers unless 'response' is set.
     fn websocket_response(&mut self, doc: &WebsocketDoc, around: &Surroundings) -> Option<Size> {
         let sends = doc.expect == WebsocketExpectDoc::Reply || doc.push.is_some();
         match &doc.response {
@@ -82,7 +82,7 @@ impl Resolver<'_> {
             wrong("text", "does not go with 'request'; remove one of them");
         }
         if doc.push.is_some() && doc.expect != WebsocketExpectDoc::Nothing {
-            wrong("push", "clients take a message for an answer; set 'expect: nothing'");
+            wrong("push", "clients take every message for a reply; set 'expect: nothing'");
         }
         if doc.push.is_some() && !around.server {
             wrong("push", "applies to emulated servers only: 'server' has no 'port'");
@@ -98,7 +98,7 @@ impl Resolver<'_> {
             _ => {}
         }
         if doc.expect == WebsocketExpectDoc::Nothing && doc.pipeline.is_some() {
-            wrong("pipeline", "messages without an answer are not waited for; remove it");
+            wrong("pipeline", "has no effect without replies; remove it");
         }
         let most = doc.message_max.as_ref().map_or(MESSAGE_MAX, |bytes| bytes.0);
         let too_long = |size: &Option<SizeDoc>| size.as_ref().is_some_and(|size| largest(size) > most);
