@@ -75,17 +75,48 @@ pub fn summary_lines(report: &Report) -> Vec<String> {
         );
         match (sent.retransmits, received.lost_packets, received.packets) {
             (Some(again), _, _) => line.push_str(&format!("; {} sent again", segments(again))),
-            (_, Some(lost), Some(packets)) => line.push_str(&format!(
-                "; {} of {} packets lost ({}), jitter {}",
-                text::count(lost),
-                text::count(packets),
-                text::percent(received.lost_percent.unwrap_or(0.0) / 100.0),
-                text::quantity(received.jitter_ms.unwrap_or(0.0) * 1e6, "ns"),
-            )),
+            (_, Some(lost), Some(packets)) => {
+                line.push_str(&format!(
+                    "; {} of {} packets lost ({}), jitter {}",
+                    text::count(lost),
+                    text::count(packets),
+                    text::percent(received.lost_percent.unwrap_or(0.0) / 100.0),
+                    text::quantity(received.jitter_ms.unwrap_or(0.0) * 1e6, "ns"),
+                ));
+                if let Some(copies @ 1..) = received.duplicates {
+                    line.push_str(&format!("; bytes include {} duplicates", text::count(copies)));
+                }
+            }
             _ => {}
         }
         lines.push(line);
     }
     lines.extend(end.limited_by.iter().map(|by| format!("limited by {by}")));
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn duplicates_explain_more_bytes_than_packets() {
+        let mut report = Report::default();
+        report.end.sum_sent =
+            Some(Figures { bytes: 376_000, seconds: 1.0, sender: true, ..Figures::default() });
+        let received = |duplicates| Figures {
+            bytes: 375_000,
+            lost_packets: Some(38),
+            packets: Some(376),
+            lost_percent: Some(10.1),
+            duplicates: Some(duplicates),
+            ..Figures::default()
+        };
+        report.end.sum_received = Some(received(37));
+        let line = &summary_lines(&report)[0];
+        assert!(line.contains("received 375 kB") && line.contains("38 of 376 packets lost"), "{line}");
+        assert!(line.ends_with("; bytes include 37 duplicates"), "{line}");
+        report.end.sum_received = Some(received(0));
+        assert!(!summary_lines(&report)[0].contains("duplicates"));
+    }
 }
