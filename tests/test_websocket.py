@@ -61,7 +61,7 @@ def test_our_clients_and_their_server(host, package):
     """Every byte of messages of both kinds, whole and in fragments, several at a time, comes back."""
     peer = Peer(host, package)
     binary = websocket(path="/a", request="0B..70KB", requests=50, pipeline=8, subprotocols=["chat", "other"])
-    text = websocket(kind="text", request="1B..3KB", requests=200, fragment="100B", ping="100ms")
+    text = websocket(kind="text", request="1B..3KB", requests=200, fragment="100B")
     entries = [
         host.client(binary, server_port=ECHO, name="binary", open="20/s", count=20),
         host.client(text, server_port=ECHO, name="text", open="20/s", count=20),
@@ -90,7 +90,7 @@ def test_a_million_messages(host, package):
 
 def test_over_tls(host, package):
     peer = Peer(host, package, *map(str, certificate(host.lab.folder(), "a.test")[:2]))
-    app = websocket(request="0B..20KB", requests=20, ping="50ms", think="10ms")
+    app = websocket(request="0B..20KB", requests=20, ping="2s", think="250ms")
     tls = {"server_name": "a.test"}
     one = all_through(of(host.run(host.client(app, server_port=SECURE, tls=tls, open="10/s", count=10))), 10, 200)
     assert one["handshake_ns"]["samples"] == 10 and one["client"]["websocket"]["pongs_received"] >= 10, one
@@ -171,7 +171,7 @@ def simulated(lab, seed, link, app, **more):
 def test_loss_costs_no_message_and_seeds_repeat(lab):
     """5% lost, and some out of order: every byte arrives, and a seed says all there is to say, masks included."""
     link = {"delay": "1ms", "loss": "5%", "reorder": "2%", "reorder_by": "1ms"}
-    app = websocket(request={"100B": 3, "30KB": 1}, requests=100, pipeline=4, fragment="10KB", ping="700ms")
+    app = websocket(request={"100B": 3, "30KB": 1}, requests=100, pipeline=4, fragment="10KB")
     results = [simulated(lab, seed, link, app) for seed in (1, 1, 2)]
     for result in results:
         one = all_through(check(result["sessions"]["s"]), 20, 2_000)
