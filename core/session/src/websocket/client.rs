@@ -435,34 +435,21 @@ impl Client {
 
     /// The wake-up it waited for has come.
     fn time_is_up(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, link: &mut Link) {
-        let patience = ctx.common.patience.response;
-        match flow.state {
-            state::UPGRADE => {
-                if ctx.has_run_out(flow, patience) {
-                    ctx.fail(flow, Reason::ResponseTimeout);
-                }
+        let (patience, step) = (ctx.common.patience.response, flow.state);
+        match step {
+            state::UPGRADE if ctx.has_run_out(flow, patience) => ctx.fail(flow, Reason::ResponseTimeout),
+            state::OPEN if flow.take(Flag::Paused) || flow.has(Flag::Turn) || flow.waiting == 0 => {
+                self.pump(ctx, flow, link);
             }
-            state::OPEN => {
-                if flow.take(Flag::Paused) || flow.has(Flag::Turn) || flow.waiting == 0 {
-                    self.pump(ctx, flow, link);
-                } else if ctx.has_run_out(flow, patience) {
-                    ctx.fail(flow, Reason::ResponseTimeout);
-                }
-            }
+            state::OPEN if ctx.has_run_out(flow, patience) => ctx.fail(flow, Reason::ResponseTimeout),
             state::STAYING => self.end(ctx, flow, link),
-            state::CLOSING => {
-                if ctx.has_run_out(flow, patience) {
-                    ctx.counts.detail("no Close frame in response to Close");
-                    ctx.fail_softly(flow, Reason::IdleTimeout);
-                    ctx.close(flow);
-                }
+            state::CLOSING if ctx.has_run_out(flow, patience) => {
+                ctx.counts.detail("no Close frame in response to Close");
+                ctx.fail_softly(flow, Reason::IdleTimeout);
+                ctx.close(flow);
             }
             // The server was to end the connection, and did not (RFC 6455 section 7.1.1).
-            state::CLOSED => {
-                if ctx.has_run_out(flow, patience) {
-                    ctx.close(flow);
-                }
-            }
+            state::CLOSED if ctx.has_run_out(flow, patience) => ctx.close(flow),
             _ => {}
         }
     }
