@@ -213,15 +213,19 @@ def test_the_capacity_is_the_tables_and_rates_have_bounds(gateway):
     # It can be set in the first namespace only, and holds in each by itself.
     MAX.write_text("10000\n")
     try:
-        row, result = gateway.bench(
-            connections=8000,
-            capacity_max=40000,
-            establish_rate=20000,
-            validate_rate=20000,
-            rate_first=20000,
-            rate_max=80000,
-            resolution=0.5,
-        )
+        # Another campaign if the machine kept the tester from its work.
+        for _ in range(4):
+            row, result = gateway.bench(
+                connections=8000,
+                capacity_max=40000,
+                establish_rate=20000,
+                validate_rate=20000,
+                rate_first=20000,
+                rate_max=80000,
+                resolution=0.5,
+            )
+            if not {row["capacity"]["limit"], row["rate"]["limit"]} & {"disturbed", "tester"}:
+                break
     finally:
         MAX.write_text(before)
     capacity = row["capacity"]

@@ -18,8 +18,7 @@ use exchange::{Crossing, Exchange, Folder, exchange};
 use lab::{Hook, Moment, Template, Variables};
 pub use mappings::MappingFile;
 use methods::{
-    GroupOutcome, NatBehavior, NatLoad, NatOutcome, NatTask, NatTimeout, TrialKind, TrialOutcome,
-    TrialRequest,
+    GroupOutcome, NatBehavior, NatLoad, NatOutcome, NatTask, NatTimeout, TrialOutcome, TrialRequest,
 };
 use nat::{Analysis, Endpoint, Filtering, Mapping, ProbeFrom, Share};
 use profile::Plan;
