@@ -1,32 +1,32 @@
 /** The API's documents. Generated from docs/openapi.json by 'npm run types'; do not edit. */
 
-/** How much of one kind succeeded. */
+/** Sessions or packets requested and achieved. */
 export interface AchievedPart {
-  /** How many were asked for. */
+  /** Number of sessions or packets requested. */
   asked: number;
-  /** How many succeeded. */
+  /** Number that succeeded. */
   succeeded: number;
   /** Sessions still in progress at the end; zero for packets. */
   unfinished: number;
   /** `succeeded` / `asked`. */
   ratio: number;
-  /** Streams or entries of which nothing succeeded. */
+  /** Streams or entries without any success. */
   dead: string[];
 }
 
-/** How much of what was asked succeeded. Criteria that demand loss or failures take their stream or entry out. */
+/** Share of the requested load that succeeded. Streams and entries for which a criterion demands loss or failures are left out. */
 export interface AchievedResult {
   /** Whether at least half of the sessions that ended, and half of the packets, succeeded. */
   success: boolean;
-  /** The same in words: the first line of the summary. */
+  /** First line of the summary. */
   summary: string;
-  /** Sessions completed of those attempted; absent without sessions. */
+  /** Sessions completed and attempted; absent without sessions. */
   sessions?: AchievedPart | null;
-  /** Packets received of those sent to a port of the tester; absent without such streams. */
+  /** Packets received and sent of streams to a port of the tester; absent without such streams. */
   packets?: AchievedPart | null;
 }
 
-/** What was found. */
+/** Findings at one number of addresses. */
 export interface AddressRow {
   /** `capacity` or `learning rate`. */
   what: string;
@@ -34,13 +34,47 @@ export interface AddressRow {
   value: number | null;
   /** The smallest that failed. */
   failed: number | null;
-  /** What bounds it from above. */
+  /** Limit of the value from above. */
   limit: Limit;
   /** Why the smallest that failed did: frames lost and flooded. */
   failed_by: number[] | null;
 }
 
-/** What sessions carry. */
+/** The rules behind mappings that exist at the same time. */
+export interface Analysis {
+  /** Mappings looked at. */
+  mappings: number;
+  /** Mappings whose outside endpoint is not the inside one: of none, the device is a firewall and translates nothing. */
+  translated: Share;
+  /** Dependence of mappings on the other end; the share is of inside endpoints with several remotes that have one outside endpoint for all. */
+  mapping: Judged;
+  /** Its share is of inside addresses with several mappings that have one outside address. */
+  pooling: Judged2;
+  /** Outside addresses seen. */
+  outside_addresses: number;
+  /** Lowest outside port seen. */
+  port_min: number;
+  /** Highest outside port seen. */
+  port_max: number;
+  /** Mappings whose outside port is the inside one (port preservation). */
+  preserved: Share;
+  /** Mappings of which both ports are even or both odd (port parity). */
+  parity: Share;
+  /** Pairs of neighbouring inside ports, an even one and the next, whose outside ports are neighbours, too (port contiguity). */
+  contiguous: Share;
+  /** Mappings whose outside port is the one after that of the mapping before, in the order in which they were made. */
+  sequential: Share;
+  /** Outside endpoints that more than one inside endpoint has (port overloading). */
+  overloaded: Share;
+  /** Outside endpoints that more than one inside endpoint has towards one remote: packets from there have two owners. */
+  ambiguous: number;
+  /** Ports of each subscriber, if each has its own; the share is of subscribers. */
+  blocks: Judged3;
+  /** Least and largest size of a block that these allow; absent: there are no blocks, or of one subscriber only. */
+  block_ports?: number[] | null;
+}
+
+/** Application of sessions. */
 export interface Application {
   /** Name in results: `http`, `https`, `raw`. */
   name: string;
@@ -52,13 +86,13 @@ export interface Application {
   transactions: number;
 }
 
-/** A whole campaign, `eagre.archive/1`. Its documents are as they were written: those of an older version may lack fields. */
+/** A whole campaign, `eagre.archive/1`. Its documents are unmodified: documents of an older version may lack fields. */
 export interface Archive {
   /** `eagre.archive/1`. */
   schema: string;
   /** The campaign. */
   campaign: StoredCampaign;
-  /** What its methods found. */
+  /** Findings of its methods. */
   method_results: MethodResult[];
   /** The same as values. */
   findings: Finding[];
@@ -70,13 +104,13 @@ export interface Archive {
 export interface ArchivedTrial {
   /** Its number in the campaign, as the method counts. */
   number: number;
-  /** Its place in the campaign: 1, 2, 3 …, whatever method asked for it. What reports call it. */
+  /** Its number in the campaign: 1, 2, 3 …, for all methods. Used in reports. */
   ordinal: number;
-  /** A fingerprint of what was asked for. */
+  /** A fingerprint of the request. */
   key: string;
-  /** What it is, for people. */
+  /** Description for people. */
   label: string;
-  /** Which method asked for it. */
+  /** Method that requested it. */
   part: string;
   /** Which phase of the method it belongs to. */
   phase: string;
@@ -98,13 +132,13 @@ export interface ArchivedTrial {
   disturbed: boolean;
   /** Why not valid, why limited, or what disturbed the tester. */
   reasons: string[];
-  /** Of a trial of sessions: the load it asked for, in `load_unit`. */
+  /** For a trial of sessions: the requested load, in `load_unit`. */
   load?: number | null;
   /** `connections/s`, `connections`, `transactions/s` or `bits/s`. */
   load_unit?: string | null;
   /** how long traffic was sent, s */
   duration_s?: number | null;
-  /** load asked for, packets/s; absent if a stream has none */
+  /** requested load, packets/s; absent if a stream has none */
   requested_pps?: number | null;
   /** load sent, packets/s */
   offered_pps?: number | null;
@@ -200,9 +234,9 @@ export interface ArchivedTrial {
   ttlb_p95_ns?: number | null;
   /** time to last byte, 99%, ns */
   ttlb_p99_ns?: number | null;
-  /** What was asked for, as the method says it to itself; null for a run without a method. */
+  /** The request, in the method's own form; null for a run without a method. */
   request: Record<string, unknown> | null;
-  /** What the method was told of it: given to it again when the campaign is resumed. Null for a run without a method. */
+  /** The method's outcome: passed to it again when the campaign is resumed. Null for a run without a method. */
   outcome: Record<string, unknown> | null;
   /** The result document, `eagre.result/1`. */
   result: ResultDocument;
@@ -218,7 +252,7 @@ export interface AsPathPart {
   numbers: number[];
 }
 
-/** How the frames of all trials are made. */
+/** Attributes of the frames of all trials. */
 export interface Attributes {
   /** Pseudorandom addresses and ports, the same set in every trial (RFC 4814). */
   random_stimuli: boolean;
@@ -270,15 +304,15 @@ export interface BackToBackRow {
   disturbed: number;
   /** Why there was nothing to search. */
   skipped: string | null;
-  /** What bounds the throughput from above. Archives of older versions do not say. */
+  /** Limit of the throughput from above. Absent in archives of older versions. */
   throughput_limit?: Limit | null;
 }
 
-/** A BGP peer, and the speaker behind a port that talks to it. */
+/** A BGP peer of a speaker behind a port. */
 export interface BgpPeerState {
   /** Name of the port in the profile. */
   port: string;
-  /** Name of the host behind the port that speaks. */
+  /** Name of the BGP speaker's host behind the port. */
   host: string;
   /** Name of the peer in the profile; empty if it has none. */
   name: string;
@@ -298,15 +332,15 @@ export interface BgpPeerState {
   is_down: boolean;
   /** Why there is no session; null if there is one, or nothing has gone wrong so far. */
   reason: string | null;
-  /** Sessions that ended while they should not have. */
+  /** Sessions that ended unexpectedly. */
   flaps: number;
-  /** Sessions that a command has ended to let them restart. */
+  /** Sessions restarted by a command. */
   restarts: number;
-  /** What the peer said of graceful restart in its newest session (RFC 4724); null if nothing. */
+  /** Graceful restart capability of the peer in its latest session (RFC 4724); null if not announced. */
   graceful_restart: GracefulRestartState | null;
   /** Whether a prefix can have several paths (RFC 7911): `send` to the peer, `receive` from it, `both`; null if not. */
   add_path: string | null;
-  /** Routes advertised; those that were advertised again count again. */
+  /** Routes advertised; repeated advertisements count again. */
   advertised: number;
   /** Routes withdrawn. */
   withdrawn: number;
@@ -334,11 +368,11 @@ export interface BgpPeerState {
   notifications_sent: number;
   /** NOTIFICATION messages received. */
   notifications_received: number;
-  /** Number of routes of the peer that are kept: advertised by it and not withdrawn, `keep` of the profile at most. */
+  /** Number of stored routes of the peer: advertised and not withdrawn, at most `keep` of the profile. */
   kept: number;
-  /** Advertisements that found no room among them. */
+  /** Advertised routes that exceeded this limit. */
   left_out: number;
-  /** The routes that are kept, by prefix, if they were asked for. */
+  /** Stored routes by prefix, if requested. */
   routes?: BgpRouteState[];
 }
 
@@ -348,25 +382,25 @@ export interface BgpResult {
   peers: number;
   /** Sessions that were established when traffic started. */
   established: number;
-  /** Peers without a session then. */
+  /** Peers without an established session when traffic started. */
   failed: number;
   /** Sessions that are established now; in a result, when traffic had ended. */
   established_at_end: number;
-  /** Sessions that ended while they should not have. */
+  /** Sessions that ended unexpectedly. */
   flaps: number;
-  /** Sessions that a command has ended to let them restart. */
+  /** Sessions restarted by a command. */
   restarts: number;
-  /** Peers that said that they know graceful restart (RFC 4724), in their newest session. */
+  /** Peers that announced graceful restart (RFC 4724) in their latest session. */
   graceful_restart_peers: number;
   /** Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic had ended. */
   add_path_sessions: number;
   /** Time from the first attempt to the first session of each peer. */
   setup_ns?: LatencyResult | null;
-  /** Time from the first connection until all sessions were established and all routes acknowledged. Absent if that was not so before traffic. */
+  /** Time from the first connection until all sessions were established and all routes acknowledged. Absent if this was not reached before traffic started. */
   announced_after_s?: number | null;
   /** Connections opened, and accepted. */
   connections: number;
-  /** Routes advertised; those that were advertised again count again. */
+  /** Routes advertised; repeated advertisements count again. */
   advertised: number;
   /** Routes withdrawn. */
   withdrawn: number;
@@ -410,7 +444,7 @@ export interface BgpResult {
 export interface BgpRouteState {
   /** Address of the prefix. */
   address: string;
-  /** Its length, bits. */
+  /** Prefix length, bits. */
   prefix_len: number;
   /** Path identifier, where a prefix can have several paths (RFC 7911). */
   path_id: number | null;
@@ -428,6 +462,18 @@ export interface BgpRouteState {
   local_pref: number | null;
 }
 
+/** Ports of an outside address that one inside address has to itself. */
+export interface Block {
+  /** The subscriber. */
+  inside: string;
+  /** The outside address. */
+  outside: string;
+  /** Lowest port seen. */
+  first: number;
+  /** Highest port seen. */
+  last: number;
+}
+
 /** A campaign. */
 export interface Campaign {
   /** Id, here and in the store. */
@@ -440,7 +486,7 @@ export interface Campaign {
   state: State;
   /** Why it failed or was stopped. */
   reason: string | null;
-  /** Who started it. */
+  /** Name of the caller that started it. */
   holder: string;
   /** Names of its ports, as they are leased. */
   ports: string[];
@@ -472,7 +518,7 @@ export interface Campaign {
   overall: OverallResult | null;
 }
 
-/** What a campaign found, `eagre.campaign/1`. */
+/** Findings of a campaign, `eagre.campaign/1`. */
 export interface CampaignDocument {
   /** `eagre.campaign/1`. */
   schema: string;
@@ -486,7 +532,7 @@ export interface CampaignDocument {
   seed: number;
   /** SHA-256 of the profile's text. */
   profile_sha256: string;
-  /** How it ended. */
+  /** Its end. */
   ended: CampaignEnd;
   /** Why it failed. */
   why?: string | null;
@@ -496,7 +542,7 @@ export interface CampaignDocument {
   left_out: string[];
 }
 
-/** How a campaign ended. */
+/** End of a campaign. */
 export type CampaignEnd = "done" | "failed" | "interrupted";
 
 /** A campaign's name in the store: its first day and second, and six hexadecimal digits. */
@@ -538,7 +584,7 @@ export interface Check {
   errors: ProblemPlace[];
 }
 
-/** How much a check of the doctor matters. */
+/** Severity of a finding of the doctor. */
 export type CheckStatus = "good" | "note" | "bad";
 
 /** A port of a checked profile. */
@@ -567,21 +613,21 @@ export interface ClockResult {
 
 /** Campaigns side by side; the first is what the others are compared with. */
 export interface Comparison {
-  /** The campaigns, in the order asked for. */
+  /** The campaigns, in the requested order. */
   campaigns: Summary[];
   /** A row for each frame length and goal that any of them has. */
   rows: ComparisonRow[];
-  /** What to call them: their names, with what tells them apart where those are alike. */
+  /** Display names: the campaigns' names, with a distinguishing addition where those are alike. */
   names: string[];
   /** Which is faster than the first, and how sure that is: a sentence for each of the others. */
   sentences: string[];
 }
 
-/** What a campaign found. */
+/** Finding of a campaign. */
 export interface ComparisonCell {
   /** The value; `None` if the method found none. */
   value: number | null;
-  /** How far it may be off either way. */
+  /** Uncertainty either way. */
   noise: number | null;
   /** Where its interval begins; absent if it has none, or no such end. */
   lower: number | null;
@@ -597,7 +643,7 @@ export interface ComparisonCell {
 export interface ComparisonRow {
   /** Frame length or mix. */
   frame: string;
-  /** What was to be found out. */
+  /** Goal. */
   goal: string;
   /** Unit of the values. */
   unit: string;
@@ -625,7 +671,7 @@ export interface ConvergenceRow {
   lost: Spread | null;
   /** Most that the two ways differed by, of one stream in one trial. */
   apart_max_s: number | null;
-  /** What they may differ by: a gap between two packets of a stream, and 1 ms. */
+  /** Allowed difference: a gap between two packets of a stream, and 1 ms. */
   apart_allowed_s: number | null;
   /** Why they differed by more, a sentence for each trial in which they did. */
   apart_because?: string[];
@@ -647,11 +693,11 @@ export interface ConvergenceRow {
 export interface CoreMove {
   /** When, s since traffic started. */
   at_s: number;
-  /** The core it left. */
+  /** Old core. */
   from: number;
-  /** The core it went to. */
+  /** New core. */
   to: number;
-  /** Share of the time just before for which it waited for its core. */
+  /** Share of the preceding interval in which it waited for its core. */
   waited_ratio: number;
 }
 
@@ -665,31 +711,34 @@ export interface CriterionResult {
   value?: number | null;
   /** Whether it passed. A value that was not measured fails. */
   passed: boolean;
-  /** `met`, `not_met`, or `cannot_judge`: what disturbed the tester decides. */
+  /** `met`, `not_met`, or `cannot_judge`: a disturbance of the tester could have changed the outcome. */
   outcome: string;
   /** Why it cannot be judged, and what to do. */
   reason?: string | null;
 }
 
-/** What was wrong with damaged packets of a stream. */
+/** Kinds of damage in a stream's packets. */
 export interface DamageResult {
   /** Packets by what was wrong. `single_bit`: one bit. `burst`: several bits within 32. `scattered`: bits further apart. `shifted`: a part of the payload at another place in it. `other_packet`: payload of another packet of the run. `truncated`: a part is missing. `signature`: several bits of the signature, so that no latency is known. */
   kinds: Record<string, number>;
   /** Wrong bits of packets with `single_bit`, `burst` or `scattered`. */
   bit_errors: number;
-  /** Where in the payload these bits were. Places without any are absent. */
+  /** Position of these bits in the payload. Places without wrong bits are absent. */
   places: DamagedPlace[];
 }
 
 /** A part of the payload. */
 export interface DamagedPlace {
-  /** Its first byte; 0 is the first behind the headers. */
+  /** First byte; 0 is the first byte after the headers. */
   from_byte: number;
-  /** Its last byte. The signature is at the payload's end. */
+  /** Last byte. The signature is at the payload's end. */
   to_byte: number;
-  /** Wrong bits in it. */
+  /** Wrong bits in this part. */
   bit_errors: number;
 }
+
+/** Dependence of a mapping or a filter on the other end (RFC 4787 sections 4.1 and 5). */
+export type Dependence = "endpoint_independent" | "address_dependent" | "address_and_port_dependent" | "mixed";
 
 /** A DHCP client behind a port. */
 export interface DhcpClientState {
@@ -699,21 +748,21 @@ export interface DhcpClientState {
   client: number;
   /** MAC address: `02:00:00:00:00:01`. */
   mac: string;
-  /** Leased address; null without a lease. The others are null then, too. */
+  /** Leased address; null without a lease. The other fields are null then, too. */
   ip: string | null;
   /** Length of its network's prefix, bits. */
   prefix_len: number | null;
-  /** Router that the server named. */
+  /** Router (option 3). */
   router: string | null;
-  /** Server the lease is of. */
+  /** Server that granted the lease. */
   server: string | null;
   /** Duration of the lease, s. */
   lease_s: number | null;
-  /** Seconds of the lease until the client asks its server for more time. */
+  /** Seconds of the lease until the client requests a renewal from its server (T1). */
   renew_s: number | null;
-  /** Seconds of the lease until the client asks any server. */
+  /** Seconds of the lease until the client requests a rebind from any server (T2). */
   rebind_s: number | null;
-  /** Time since the lease began or was prolonged, s. */
+  /** Time since the lease started or was extended, s. */
   leased_for_s: number | null;
   /** DISCOVER messages sent. */
   discovers: number;
@@ -735,11 +784,11 @@ export interface DhcpResult {
   clients: number;
   /** Clients that had an address when traffic started. */
   bound: number;
-  /** Clients that had none. */
+  /** Clients without an address when traffic started. */
   failed: number;
   /** Clients that have an address now; in a result, when traffic had ended. */
   holding: number;
-  /** Clients that began per second, from the first to the last. */
+  /** Clients started per second, from the first to the last. */
   begun_per_s?: number | null;
   /** Leases per second, from the first DISCOVER to the last first lease. */
   bound_per_s?: number | null;
@@ -747,31 +796,31 @@ export interface DhcpResult {
   bind_ns?: LatencyResult | null;
   /** DISCOVER messages sent. */
   discovers: number;
-  /** OFFER messages received by clients that waited for one. */
+  /** OFFER messages received by clients waiting for one. */
   offers: number;
   /** REQUEST messages sent. */
   requests: number;
-  /** ACK messages received that began or prolonged a lease. */
+  /** ACK messages received that started or extended a lease. */
   acks: number;
-  /** NAK messages received by clients that had asked. */
+  /** NAK messages received by clients in reply to a request. */
   naks: number;
   /** DECLINE messages sent. */
   declines: number;
   /** RELEASE messages sent. */
   releases: number;
-  /** OFFER and ACK messages with an address that no client can have: 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3, the first or last of its network, that of the server or router. */
+  /** OFFER and ACK messages with an unusable address: in 0.0.0.0/8, 127.0.0.0/8 or 224.0.0.0/3, the network's first or last address, or the server's or router's address. */
   refused: number;
-  /** Messages sent again because no answer came. */
+  /** Messages retransmitted because no reply arrived. */
   repeated: number;
-  /** Leases prolonged by their server. */
+  /** Leases renewed by their server. */
   renewed: number;
-  /** Leases prolonged after their server kept silent. */
+  /** Leases rebound because their server did not reply. */
   rebound: number;
-  /** Leases that ended because nobody prolonged them, or by a NAK. */
+  /** Leases that expired without renewal, or were ended by a NAK. */
   lost: number;
-  /** Leases of an address that another client here had. They are declined if clients check. */
+  /** Leases of an address already leased to another client of the tester. Declined if clients check for duplicates. */
   conflicts: number;
-  /** Leases of an address that a neighbour had, and that were declined. */
+  /** Leases of an address already used by a neighbour; declined. */
   duplicates: number;
   /** Commands carried out: addresses renewed or released. */
   commands: number;
@@ -787,25 +836,25 @@ export interface Dhcpv6ClientState {
   mac: string;
   /** Link-local address. */
   link_local: string;
-  /** Leased address; null without a lease, or if none was asked for. The others are null without a lease, too. */
+  /** Leased address; null without a lease, or if none was requested. The other fields are null without a lease, too. */
   ip: string | null;
-  /** Delegated prefix; null if none was asked for. */
+  /** Delegated prefix; null if none was requested. */
   prefix: string | null;
-  /** Its length, bits. */
+  /** Prefix length, bits. */
   prefix_len: number | null;
-  /** DUID of the server the lease is of, in hexadecimal digits. */
+  /** DUID of the server that granted the lease, in hexadecimal digits. */
   server: string | null;
   /** Duration of the lease, s. */
   valid_s: number | null;
-  /** Seconds of the lease until the client asks its server for more time. */
+  /** Seconds of the lease until the client requests a renewal from its server (T1). */
   renew_s: number | null;
-  /** Seconds of the lease until the client asks any server. */
+  /** Seconds of the lease until the client requests a rebind from any server (T2). */
   rebind_s: number | null;
   /** SOLICIT messages sent. */
   solicits: number;
   /** ADVERTISE messages received. */
   advertises: number;
-  /** ADVERTISE messages that did not have what was asked for. */
+  /** ADVERTISE messages without the requested addresses or prefixes. */
   passed_over: number;
   /** REQUEST messages sent. */
   requests: number;
@@ -815,7 +864,7 @@ export interface Dhcpv6ClientState {
   rebinds: number;
   /** REPLY messages received. */
   replies: number;
-  /** REPLY messages that did not have what was asked for. */
+  /** REPLY messages without the requested addresses or prefixes. */
   refused: number;
   /** RELEASE messages sent. */
   releases: number;
@@ -825,23 +874,23 @@ export interface Dhcpv6ClientState {
 export interface Dhcpv6Result {
   /** Clients. */
   clients: number;
-  /** Clients that had what they asked for when traffic started. */
+  /** Clients with all requested leases when traffic started. */
   bound: number;
-  /** Clients that had not. */
+  /** Clients that were not up when traffic started. */
   failed: number;
-  /** Clients that have what they asked for now; in a result, when traffic had ended. */
+  /** Clients with all requested leases now; in a result, when traffic had ended. */
   holding: number;
-  /** Clients that began per second, from the first to the last. */
+  /** Clients started per second, from the first to the last. */
   begun_per_s?: number | null;
   /** Leases per second, from the first SOLICIT to the last first lease. */
   bound_per_s?: number | null;
   /** Time from a client's first SOLICIT to its lease. */
   bind_ns?: LatencyResult | null;
-  /** Router that advertised itself, by its link-local address. */
+  /** Link-local address of the router that sent advertisements. */
   router?: string | null;
   /** SOLICIT messages sent. */
   solicits: number;
-  /** ADVERTISE messages received by clients that looked for a server. */
+  /** ADVERTISE messages received by clients looking for a server. */
   advertises: number;
   /** REQUEST messages sent. */
   requests: number;
@@ -853,33 +902,33 @@ export interface Dhcpv6Result {
   releases: number;
   /** DECLINE messages sent. */
   declines: number;
-  /** REPLY messages received by clients that had asked. */
+  /** REPLY messages received by clients in reply to a request. */
   replies: number;
-  /** ADVERTISE and REPLY messages that did not have what was asked for. */
+  /** ADVERTISE and REPLY messages without the requested addresses or prefixes. */
   refused: number;
-  /** Messages sent again because no answer came. */
+  /** Messages retransmitted because no reply arrived. */
   repeated: number;
-  /** Leases prolonged by their server. */
+  /** Leases renewed by their server. */
   renewed: number;
-  /** Leases prolonged after their server kept silent. */
+  /** Leases rebound because their server did not reply. */
   rebound: number;
-  /** Leases that ended because nobody prolonged them, or by their server. */
+  /** Leases that expired without renewal, or were ended by their server. */
   lost: number;
-  /** Leases of an address or a prefix that another client here had, and that were declined. */
+  /** Leases of an address or a prefix already leased to another client of the tester; declined. */
   conflicts: number;
-  /** Leases of an address that a neighbour had, and that were declined. */
+  /** Leases of an address already used by a neighbour; declined. */
   duplicates: number;
   /** Commands carried out: leases renewed or released. */
   commands: number;
 }
 
-/** How far a value is from that of the first campaign. */
+/** Distance of a value from that of the first campaign. */
 export interface Difference {
   /** (value − first) / first; `None` if the first is zero and this is not. */
   ratio: number | null;
   /** Whether it is more than noise, because the intervals do not overlap; `None` if one has no interval. */
   beyond_noise: boolean | null;
-  /** How far the intervals are apart, as a share of the first's nearer end; absent where they overlap. */
+  /** Distance of the intervals, as a share of the first's nearer end; absent where they overlap. */
   at_least: number | null;
 }
 
@@ -887,13 +936,13 @@ export interface Difference {
 export interface DoctorCheck {
   /** Name of the check. */
   check: string;
-  /** How much it matters. */
+  /** Severity. */
   status: CheckStatus;
-  /** What was found on this machine. */
+  /** Finding on this machine. */
   found: string;
   /** Effect on measurements. */
   why: string;
-  /** How to fix it: a command where there is one. */
+  /** Remedy: a command where there is one. */
   remedy: string | null;
 }
 
@@ -909,11 +958,11 @@ export interface Durations {
   short_high: number;
 }
 
-/** Arrivals of a stream that had one value. */
+/** Arrivals of a stream with one value. */
 export interface EgressResult {
   /** Packets received, duplicates included. */
   rx: number;
-  /** Their bytes, with FCS. */
+  /** Bytes received, with FCS. */
   rx_bytes: number;
   /** Arrival of the first of them, ns since traffic started. */
   first_arrival_ns?: number | null;
@@ -925,16 +974,28 @@ export interface EgressResult {
 
 /** Why a method stopped. */
 export interface Fault {
-  /** What kind of fault. */
+  /** Kind of fault. */
   kind: FaultKind;
-  /** What is wrong, in a sentence. */
+  /** Description, one sentence. */
   sentence: string;
 }
 
 /** Kinds of faults. */
 export type FaultKind = "nothing_sent" | "silent" | "wrong_port" | "loop" | "interrupted" | "unanswered";
 
-/** What a method found for one frame length and one goal. */
+/** Filter of mappings. */
+export interface Filtering {
+  /** Its dependence on the other end; the share is of packets from endpoints that the inside has not sent to. */
+  rule: Judged;
+  /** Packets from the endpoint that the inside has sent to. */
+  same_endpoint: Share;
+  /** From another port of its address. */
+  other_port: Share;
+  /** From another address. */
+  other_address: Share;
+}
+
+/** Finding of a method for one frame length and one goal. */
 export interface Finding {
   /** Frame length or mix: `64B`, `imix`; of sessions, the application. */
   frame: string;
@@ -944,15 +1005,15 @@ export interface Finding {
   goal: string;
   /** `pps`, `bps`, `ns`, `s`, `frames`, `sessions`, `ratio`, `/s`, or empty. */
   unit: string;
-  /** The answer. If absent, `note` gives the reason. */
+  /** The value. If absent, `note` gives the reason. */
   value: number | null;
   /** Largest value known to be reached, in `unit`. */
   lower: number | null;
   /** Smallest value known not to be reached, in `unit`. */
   upper: number | null;
-  /** What trials that can't be judged suggest, in `unit`: the highest load at which the tester may have lost all that was lost. */
+  /** Indication from trials that can't be judged, in `unit`: the highest load at which the tester may have lost all lost packets. */
   indicative: number | null;
-  /** How far apart `lower` and `upper` are at most where trials agree, in `unit`: where the search ends. */
+  /** Maximum distance of `lower` and `upper` where trials agree, in `unit`: where the search ends. */
   resolution: number | null;
   /** Why the value is not certain: trials that contradict it, with figures, and whether the tester was disturbed. */
   doubt: string | null;
@@ -967,7 +1028,7 @@ export interface Finding {
 }
 
 /** Findings by method: a row for each frame length, mix, application or goal. */
-export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "multicast"; rows: MulticastRow[]; } | {  type: "leases"; rows: LeaseRow[]; } | {  type: "routes"; rows: RouteRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
+export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "multicast"; rows: MulticastRow[]; } | {  type: "leases"; rows: LeaseRow[]; } | {  type: "routes"; rows: RouteRow[]; } | {  type: "nat"; rows: NatRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
 
 /** A load, in the units that reports use. */
 export interface FoundRate {
@@ -1006,7 +1067,7 @@ export interface Goal {
   expansion: number;
 }
 
-/** What was found for one goal. */
+/** Finding for one goal. */
 export interface GoalResult {
   /** `NDR`, `PDR 0.5%`. */
   name: string;
@@ -1022,21 +1083,21 @@ export interface GoalResult {
   conditional_throughput: FoundRate | null;
   /** The load at which trials can't be judged, where the search ended; absent: none. */
   unjudged?: UnjudgedLoad | null;
-  /** What bounds it from above. */
+  /** Limit of the value from above. */
   limit: Limit;
 }
 
-/** What a BGP peer said of graceful restart (RFC 4724). */
+/** Graceful restart capability of a BGP peer (RFC 4724). */
 export interface GracefulRestartState {
-  /** Whether the peer said that it has restarted. */
+  /** Whether the peer announced that it has restarted. */
   restarted: boolean;
-  /** How long it takes the peer at most to be back, s. */
+  /** Restart time: longest time until the peer is back, s. */
   time_s: number;
-  /** Whether it keeps routes also when a session ends by a NOTIFICATION (RFC 8538). */
+  /** Whether it also retains routes when a session ends with a NOTIFICATION (RFC 8538). */
   notification: boolean;
-  /** Families whose routes are to be kept while it restarts: `ipv4`, `ipv6`. */
+  /** Address families whose routes are retained while it restarts: `ipv4`, `ipv6`. */
   families: string[];
-  /** Those of them whose packets it forwards all the while. */
+  /** Of these, address families whose forwarding state it preserves. */
   forwarding: string[];
 }
 
@@ -1106,7 +1167,7 @@ export interface GroupState {
   port: string;
   /** Address of the group. */
   group: string;
-  /** Whether it wants packets of all sources but `sources`; otherwise only of those. */
+  /** Filter mode: true excludes `sources`, false includes only those. */
   exclude: boolean;
   /** Sources. */
   sources: string[];
@@ -1114,29 +1175,29 @@ export interface GroupState {
   joined_for_s: number;
 }
 
-/** How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, is at most what was measured, or cannot be judged: then there is none of these. */
+/** Confidence in a figure. It holds, has bounds, holds for undisturbed packets, is at most what was measured, or cannot be judged: then there is none of these. */
 export interface HoldsResult {
-  /** Whether the figure describes the device and the network as it stands. */
+  /** Whether the measured figure describes the device and the network. */
   holds: boolean;
   /** The true value is at least this. */
   lower?: number | null;
   /** The true value is at most this. */
   upper?: number | null;
-  /** Share of packets that no pause of the tester touched. For these the figures under `undisturbed` hold. */
+  /** Share of packets not affected by a pause of the tester. For these the figures under `undisturbed` hold. */
   undisturbed_ratio?: number | null;
-  /** Of times of sessions: the true values are at most those that were measured, since disturbances only add to them. */
+  /** For session times: the measured values are upper bounds, since disturbances only add to them. */
   at_most?: boolean;
-  /** Why it does not hold as it stands. */
+  /** Why the measured figure does not hold. */
   reason?: string | null;
-  /** How to get a figure that holds. */
+  /** Advice to get a figure that holds. */
   remedy?: string | null;
 }
 
 /** HTTP/2 of one side. */
 export interface Http2Result {
-  /** Connections that spoke HTTP/2. */
+  /** HTTP/2 connections. */
   connections: number;
-  /** Streams opened: requests, those asked again included. */
+  /** Streams opened: requests, including repeated ones. */
   streams: number;
   /** Streams that the other end reset (RST_STREAM). */
   resets: number;
@@ -1144,7 +1205,7 @@ export interface Http2Result {
   resets_sent: number;
   /** GOAWAY frames received. */
   goaways: number;
-  /** Requests that servers said they had not processed (GOAWAY, REFUSED_STREAM). They are asked again, and count once in `requests`. */
+  /** Requests that servers reported as not processed (GOAWAY, REFUSED_STREAM). They are repeated, and count once in `requests`. */
   unprocessed: number;
   /** Smallest number of concurrent streams that a server announced. */
   peer_streams?: number | null;
@@ -1152,7 +1213,7 @@ export interface Http2Result {
 
 /** HTTP/3 of one side. */
 export interface Http3Result {
-  /** Streams of requests, those asked again included. */
+  /** Request streams, including repeated requests. */
   streams: number;
   /** Streams that the other end reset, or wanted no more of (RESET_STREAM, STOP_SENDING). */
   resets: number;
@@ -1160,7 +1221,7 @@ export interface Http3Result {
   resets_sent: number;
   /** GOAWAY frames received. */
   goaways: number;
-  /** Requests that servers said they had not processed (GOAWAY, H3_REQUEST_REJECTED). They are asked again, and count once in `requests`. */
+  /** Requests that servers reported as not processed (GOAWAY, H3_REQUEST_REJECTED). They are repeated, and count once in `requests`. */
   unprocessed: number;
 }
 
@@ -1178,7 +1239,7 @@ export interface Interval {
   lower: number | null;
   /** Smallest value known not to be reached: no trial contradicts it. */
   upper: number | null;
-  /** How far apart the bounds are at most where trials agree. */
+  /** Maximum distance of the bounds where trials agree. */
   resolution: number | null;
   /** Why the value is not certain: trials that contradict it, with figures, and whether the tester was disturbed. */
   doubt?: string | null;
@@ -1194,7 +1255,7 @@ export interface IntervalDocument {
   interval_s: number;
   /** Whether sending is over and the tester waits for late packets. */
   draining: boolean;
-  /** What disturbed the tester in this interval: a worker that stood still, packets that left back to back. */
+  /** Disturbances of the tester in this interval: a stalled worker, packets sent back to back. */
   disturbances?: string[];
   /** Ports by name. */
   ports: Record<string, PortResult>;
@@ -1208,11 +1269,11 @@ export interface IntervalDocument {
   sessions?: Record<string, SessionResult>;
 }
 
-/** Things counted by level. */
+/** Counts by IS-IS level. */
 export interface IsisLevelCounts {
-  /** Of level 1. */
+  /** Level 1. */
   level_1: number;
-  /** Of level 2. */
+  /** Level 2. */
   level_2: number;
 }
 
@@ -1224,7 +1285,7 @@ export interface IsisLspState {
   id: string;
   /** Sequence number. */
   sequence: number;
-  /** Time until it is not valid any more, s. */
+  /** Remaining lifetime, s. */
   lifetime_s: number;
   /** Its flags: levels (1 and 2), overload (4), attached (8 by the default metric), partition repair (128). */
   flags: number;
@@ -1234,17 +1295,17 @@ export interface IsisLspState {
 
 /** A neighbour of an IS-IS router. */
 export interface IsisNeighbourState {
-  /** Its system identifier. */
+  /** System identifier. */
   system_id: string;
-  /** Its address; null if it says none. */
+  /** IP address; null if it advertises none. */
   ip: string | null;
-  /** Levels that it and the router have in common: `1`, `2` or `1-2`. */
+  /** Common levels: `1`, `2` or `1-2`. */
   level: string;
-  /** How far the router is with it: `down`, `initializing` or `up`. */
+  /** Adjacency state: `down`, `initializing` or `up`. */
   state: string;
-  /** Its priority on a LAN. */
+  /** Priority on a LAN. */
   priority: number;
-  /** Time until it is lost unless it is heard, s. */
+  /** Remaining holding time, s. */
   hold_s: number;
 }
 
@@ -1252,19 +1313,19 @@ export interface IsisNeighbourState {
 export interface IsisResult {
   /** Routers. */
   routers: number;
-  /** Routers that had an adjacency at each of their levels when traffic started. */
+  /** Routers with an adjacency at each of their levels when traffic started. */
   up: number;
-  /** Routers that had not. */
+  /** Routers without all adjacencies when traffic started. */
   failed: number;
-  /** Routers that have one at each of their levels now; in a result, when traffic had ended. */
+  /** Routers with an adjacency at each of their levels now; in a result, when traffic had ended. */
   up_at_end: number;
-  /** Times that routers lost an adjacency while they should not have. */
+  /** Adjacencies lost unexpectedly. */
   flaps: number;
   /** Time from each router's first hello until it first had an adjacency at each of its levels. */
   up_ns?: LatencyResult | null;
-  /** Time from the first hello until all adjacencies were up on both sides and the device had all LSPs. Absent if that was not so before traffic. */
+  /** Time from the first hello until all adjacencies were up on both sides and the device had all LSPs. Absent if this was not reached before traffic started. */
   announced_after_s?: number | null;
-  /** Routes advertised; those that were advertised again count again, those at two levels once. */
+  /** Routes advertised; repeated advertisements count again, routes at both levels count once. */
   advertised: number;
   /** Routes withdrawn. */
   withdrawn: number;
@@ -1272,21 +1333,21 @@ export interface IsisResult {
   first_withdrawal_ns?: number | null;
   /** When the first routes were advertised while traffic ran, ns since it started. */
   first_advertisement_ns?: number | null;
-  /** LSPs sent, by level; those that were sent again count again. */
+  /** LSPs sent, by level; retransmissions count again. */
   lsps_sent: IsisLevelCounts;
-  /** LSPs received, by level; those that were received again count again. */
+  /** LSPs received, by level; repetitions count again. */
   lsps_received: IsisLevelCounts;
-  /** LSPs of the device that the routers hold now, by level. */
+  /** LSPs of the device in the routers' databases now, by level. */
   database: IsisLevelCounts;
-  /** LSPs of the device for which the routers' databases had no room: they hold 1,000,000 of a level in all. */
+  /** LSPs of the device that exceeded the capacity of the routers' databases, 1,000,000 per level in all. */
   left_out: number;
-  /** LSPs received that were being purged. */
+  /** Purged LSPs received (remaining lifetime 0). */
   received_purged: number;
-  /** LSPs sent again because the device did not have them in time. */
+  /** LSPs retransmitted because the device did not acknowledge them in time. */
   retransmitted: number;
-  /** LSPs originated again because they became old: every 15 minutes. */
+  /** LSPs refreshed because of their age, every 15 minutes. */
   refreshed: number;
-  /** Own LSPs that came back newer than they are, as those of a run before: they were originated again, or purged. */
+  /** Own LSPs received in a newer instance than the router's, such as from an earlier run: originated again, or purged. */
   outdated: number;
   /** Hellos sent. */
   hellos_sent: number;
@@ -1300,7 +1361,7 @@ export interface IsisResult {
   psnps_sent: number;
   /** Partial sequence numbers PDUs received. */
   psnps_received: number;
-  /** PDUs refused because their sender is no neighbour: another area or level, another kind of link, or other authentication. */
+  /** PDUs rejected because of a mismatch with their sender: area, level, network type or authentication. */
   mismatched: number;
   /** PDUs that could not be read, and LSPs with a wrong checksum. */
   malformed: number;
@@ -1316,29 +1377,29 @@ export interface IsisRouterState {
   host: string;
   /** Name of the router in the profile; empty if it has none. */
   name: string;
-  /** Its system identifier. */
+  /** System identifier. */
   system_id: string;
-  /** Its area. */
+  /** Area. */
   area: string;
-  /** Its levels: `1`, `2` or `1-2`. */
+  /** Levels: `1`, `2` or `1-2`. */
   level: string;
   /** Address of the host. */
   local: string;
-  /** What its link is: `broadcast` or `point_to_point`. */
+  /** Network type of its link: `broadcast` or `point_to_point`. */
   network: string;
-  /** How far it is with its neighbour: `down`, `initializing` or `up`. Of several neighbours, the designated system's. */
+  /** Adjacency state: `down`, `initializing` or `up`. With several neighbours, the designated system's. */
   state: string;
-  /** System identifier of the neighbour; null if none was heard. */
+  /** System identifier of the neighbour; null if none was detected. */
   neighbour_id: string | null;
-  /** Address of the neighbour; null if none was heard, or it says none. */
+  /** Address of the neighbour; null if no neighbour was detected, or it advertises none. */
   neighbour: string | null;
   /** The designated system's circuit; null if there is none. */
   designated: string | null;
-  /** All neighbours that were heard; one of both levels on a LAN is there twice. */
+  /** All detected neighbours; a neighbour of both levels on a LAN is listed twice. */
   neighbours: IsisNeighbourState[];
   /** Adjacencies by level. */
   adjacencies: IsisLevelCounts;
-  /** Time after which the device loses the router if it does not hear it, s. */
+  /** Holding time: the device drops the adjacency if it receives no hello for this long, s. */
   hold_s: number;
   /** Time since the adjacency came up, s; null if the router lacks one. */
   up_for_s: number | null;
@@ -1348,13 +1409,13 @@ export interface IsisRouterState {
   is_down: boolean;
   /** Why an adjacency is missing; null if none is, or the router is down. */
   reason: string | null;
-  /** Times that it lost an adjacency while it should not have. */
+  /** Adjacencies lost unexpectedly. */
   flaps: number;
-  /** The same by level. */
+  /** Adjacencies lost unexpectedly, by level. */
   flaps_by_level: IsisLevelCounts;
-  /** Hellos sent, by level; those of a point-to-point link count at each of the router's levels. */
+  /** Hellos sent, by level; hellos on a point-to-point link count at each of the router's levels. */
   hellos_sent: IsisLevelCounts;
-  /** Hellos received, by level; those of a point-to-point link count at each level in common. */
+  /** Hellos received, by level; hellos on a point-to-point link count at each common level. */
   hellos_received: IsisLevelCounts;
   /** Complete sequence numbers PDUs sent, by level. */
   csnps_sent: IsisLevelCounts;
@@ -1364,25 +1425,25 @@ export interface IsisRouterState {
   psnps_sent: IsisLevelCounts;
   /** Partial sequence numbers PDUs received, by level. */
   psnps_received: IsisLevelCounts;
-  /** Routes advertised; those that were advertised again count again. */
+  /** Routes advertised; repeated advertisements count again. */
   advertised: number;
   /** Routes withdrawn. */
   withdrawn: number;
-  /** LSPs that are there of it and of routers generated behind it. */
+  /** LSPs originated: its own, and those for the routers generated behind it. */
   originated: number;
-  /** LSPs sent, by level; those that were sent again count again. */
+  /** LSPs sent, by level; retransmissions count again. */
   lsps_sent: IsisLevelCounts;
-  /** LSPs received, by level; those that were received again count again. */
+  /** LSPs received, by level; repetitions count again. */
   lsps_received: IsisLevelCounts;
-  /** LSPs sent again because the device did not have them in time. */
+  /** LSPs retransmitted because the device did not acknowledge them in time. */
   retransmitted: number;
-  /** LSPs of neighbours that it holds, by level. */
+  /** LSPs of neighbours in its databases, by level. */
   database: IsisLevelCounts;
-  /** Number of them that are kept to be shown, `keep` of the profile at most at each level. */
+  /** Number of stored LSPs, at most `keep` of the profile per level. */
   kept: number;
-  /** LSPs for which its databases had no room. */
+  /** LSPs that exceeded the capacity of its databases. */
   left_out: number;
-  /** Those that are kept, by level and identifier, if they were asked for. */
+  /** Stored LSPs by level and identifier, if requested. */
   lsps?: IsisLspState[];
 }
 
@@ -1406,13 +1467,43 @@ export interface JitterSummary {
   rfc4689_max: number;
 }
 
-/** Test packets that a program in the kernel recorded, and dropped: no frame of theirs reached the tester. */
+/** A rule as far as samples show it. */
+export interface Judged {
+  /** The rule; absent: it can't be judged. */
+  value?: Dependence | null;
+  /** Samples that show the strictest rule there is. */
+  share: Share;
+  /** Why it can't be judged. */
+  reason?: string | null;
+}
+
+/** A rule as far as samples show it. */
+export interface Judged2 {
+  /** The rule; absent: it can't be judged. */
+  value?: Pooling | null;
+  /** Samples that show the strictest rule there is. */
+  share: Share;
+  /** Why it can't be judged. */
+  reason?: string | null;
+}
+
+/** A rule as far as samples show it. */
+export interface Judged3 {
+  /** The rule; absent: it can't be judged. */
+  value?: Block[] | null;
+  /** Samples that show the strictest rule there is. */
+  share: Share;
+  /** Why it can't be judged. */
+  reason?: string | null;
+}
+
+/** Test packets that a program in the kernel recorded and dropped: their frames did not reach the tester. */
 export interface KernelRxResult {
-  /** Packets that were recorded. All others came as frames. */
+  /** Packets recorded. All others reached the tester as frames. */
   packets: number;
-  /** Largest error of their arrival times on the tester's clock. Absent if none came. */
+  /** Largest error of their arrival times on the tester's clock. Absent without packets. */
   clock_error_max_ns?: number | null;
-  /** Why test packets came as frames. Absent if they need not. */
+  /** Why test packets reached the tester as frames. Absent if the kernel records them. */
   off?: string | null;
 }
 
@@ -1422,13 +1513,13 @@ export interface LacpEndResult {
   system: string;
   /** Priority of the system. */
   system_priority: number;
-  /** Key of the lag. */
+  /** Key of the LAG. */
   key: number;
   /** Number of the port. */
   port: number;
   /** Priority of the port. */
   port_priority: number;
-  /** Its state: `activity`, `timeout`, `aggregation`, `synchronization`, `collecting`, `distributing`, `defaulted`, `expired`. */
+  /** State flags: `activity`, `timeout`, `aggregation`, `synchronization`, `collecting`, `distributing`, `defaulted`, `expired`. */
   state: string[];
 }
 
@@ -1438,41 +1529,41 @@ export interface LacpPortState {
   port: string;
   /** Whether a command has disabled LACP on it. */
   is_down: boolean;
-  /** How it stands now. */
+  /** Current LACP state. */
   lacp: LacpResult;
 }
 
-/** A port in its lag, as it stood when traffic had ended, or stands (IEEE 802.1AX clause 6.4). */
+/** LACP state of a LAG member, now; in a result, when traffic had ended (IEEE 802.1AX clause 6.4). */
 export interface LacpResult {
-  /** Its lag. */
+  /** LAG. */
   lag: string;
-  /** How far it is on its way to carry traffic: `detached`, `waiting`, `attached`, `collecting` or `distributing`. */
+  /** Mux state: `detached`, `waiting`, `attached`, `collecting` or `distributing`. */
   state: string;
-  /** What is known of the partner: `current`, `expired`, `defaulted` or `port_disabled`. */
+  /** Receive state: `current`, `expired`, `defaulted` or `port_disabled`. */
   receive: string;
-  /** Why it does not distribute. Absent if it does. */
+  /** Why the port is not distributing. Absent if it is. */
   reason?: string | null;
-  /** How long it took to distribute for the first time, s. Absent if it never did. */
+  /** Time until the port was first distributing, s. Absent if it never was. */
   distributing_after_s?: number | null;
-  /** How often it stopped distributing before it left at the end. */
+  /** Number of times the port stopped distributing before the shutdown at the end. */
   flaps: number;
-  /** LACPDUs sent, until it had left. */
+  /** LACPDUs sent, including the shutdown. */
   tx_lacpdus: number;
   /** LACPDUs received. */
   rx_lacpdus: number;
   /** PDUs received that are malformed. */
   rx_errors: number;
-  /** PDUs received of other slow protocols. */
+  /** PDUs received of unknown slow protocols. */
   rx_unknown: number;
   /** Markers received. */
   rx_markers: number;
-  /** Answers to markers sent. */
+  /** Marker responses sent. */
   tx_marker_responses: number;
   /** Commands that disabled or enabled LACP. */
   commands: number;
   /** This end of the link. */
   actor: LacpEndResult;
-  /** The other end, as it described itself last. Absent if nothing is known. */
+  /** The other end, by its last LACPDU. Absent if none was received. */
   partner?: LacpEndResult | null;
 }
 
@@ -1554,7 +1645,7 @@ export interface LatencySummary {
 
 /** A lease of ports. When it ends, the runs and campaigns that use it are stopped. */
 export interface Lease {
-  /** Secret id: who knows it may start traffic on the ports. Shown to the holder and to admins only. */
+  /** Secret id: its bearer may start traffic on the ports. Shown only to the holder and to admins. */
   id?: string | null;
   /** Names of the ports. */
   ports: string[];
@@ -1564,19 +1655,19 @@ export interface Lease {
   begun: string;
   /** When it expires, unless it is renewed. */
   expires: string;
-  /** Duration from each renewal on, s. */
+  /** Duration after each renewal, s. */
   ttl_s: number;
   /** Time until it expires, s. */
   seconds_left: number;
 }
 
-/** What became of DHCP or DHCPv6 clients. */
+/** Outcome of DHCP or DHCPv6 clients. */
 export interface LeaseOutcome {
   /** Clients that were to begin. */
   clients: number;
-  /** Clients that had what they asked for in the end. */
+  /** Clients with all requested leases at the end. */
   bound: number;
-  /** Messages sent again because no answer came. */
+  /** Messages repeated because no reply arrived. */
   repeated: number;
   /** Leases of what another client had. */
   conflicts: number;
@@ -1592,13 +1683,13 @@ export interface LeaseOutcome {
 export interface LeasePoint {
   /** Clients per second that were to begin. */
   rate: number;
-  /** What came of it. */
+  /** Outcome. */
   outcome: LeaseOutcome;
   /** Why it did not pass; empty if it did. */
   violations: string[];
 }
 
-/** What was found. */
+/** Findings. */
 export interface LeaseRow {
   /** The time each client has to get its lease, s. */
   within_s: number;
@@ -1608,13 +1699,13 @@ export interface LeaseRow {
   best: LeasePoint | null;
   /** The lowest at which the server failed; absent: none. */
   failed: LeasePoint | null;
-  /** How far apart bounds may be, as a share. */
+  /** Maximum distance of the bounds, as a share. */
   resolution: number;
-  /** What bounds the rate from above. */
+  /** Limit of the rate from above. */
   limit: Limit;
 }
 
-/** What bounds a figure from above. */
+/** Limit of a figure from above. */
 export type Limit = "dut" | "maximum" | "tester" | "disturbed" | "impossible" | "open";
 
 /** Live figures of a run in columns, ten times a second at most. Null: not measured. */
@@ -1635,7 +1726,7 @@ export interface Live {
   latency: LiveLatency | null;
   /** Workers. */
   workers: WorkerLoad[];
-  /** What disturbed the tester in the interval. */
+  /** Disturbances of the tester in the interval. */
   disturbances?: string[];
   /** In events of a campaign: names of the running trial's columns. Those of a run are in the run. */
   names?: Names | null;
@@ -1709,37 +1800,37 @@ export interface LiveStreams {
   latency_max_ns: (number | null)[];
 }
 
-/** A neighbour, in the words of its last LLDPDU. */
+/** A neighbour, by its last LLDPDU. */
 export interface LldpNeighbourResult {
-  /** MAC address it sent from. */
+  /** Source MAC address. */
   mac: string;
-  /** Chassis identifier; in hexadecimal if it is no text. */
+  /** Chassis identifier; in hexadecimal if it is not text. */
   chassis_id: string;
-  /** What kind of identifier it is: `mac`, `network_address`, `interface`, `local` … */
+  /** Type of the chassis identifier: `mac`, `network_address`, `interface`, `local` … */
   chassis_id_type: string;
-  /** Port identifier, likewise. */
+  /** Port identifier; in hexadecimal if it is not text. */
   port_id: string;
-  /** What kind of identifier it is. */
+  /** Type of the port identifier. */
   port_id_type: string;
-  /** How long it is to be kept, s. */
+  /** Time to live, s. */
   ttl_s: number;
-  /** How long it had been known when traffic had ended, s. */
+  /** Time since it was first detected when traffic had ended, s. */
   known_for_s: number;
-  /** How long ago its last LLDPDU came then, s. */
+  /** Time since its last LLDPDU when traffic had ended, s. */
   age_s: number;
-  /** Description of its port. */
+  /** Port description. */
   port_description?: string | null;
-  /** Its name. */
+  /** System name. */
   system_name?: string | null;
-  /** What it is. */
+  /** System description. */
   system_description?: string | null;
-  /** What it can do: `bridge`, `router` … */
+  /** System capabilities: `bridge`, `router` … */
   capabilities: string[];
-  /** What of that is enabled. */
+  /** Enabled capabilities. */
   enabled: string[];
-  /** IP addresses where it is managed. */
+  /** Management IP addresses. */
   management: string[];
-  /** Its TLVs of organizations. */
+  /** Organizationally specific TLVs. */
   tlvs: LldpTlvResult[];
 }
 
@@ -1749,13 +1840,13 @@ export interface LldpPortState {
   port: string;
   /** Whether a command has disabled them. */
   is_down: boolean;
-  /** What they did and the neighbours that are known now. */
+  /** Counts of the agents and the currently known neighbours. */
   agents: LldpResult;
 }
 
-/** LLDP agents of a port, from before traffic until they have taken back what they said (IEEE 802.1AB clause 9.2.6). */
+/** LLDP agents of a port, from before traffic until their shutdown LLDPDUs (IEEE 802.1AB clause 9.2.6). */
 export interface LldpResult {
-  /** Neighbours that were known when traffic had ended, or so far. */
+  /** Neighbours known now; in a result, when traffic had ended. */
   known: number;
   /** LLDPDUs sent. */
   tx_frames: number;
@@ -1763,31 +1854,31 @@ export interface LldpResult {
   rx_frames: number;
   /** LLDPDUs received that are malformed. */
   rx_errors: number;
-  /** LLDPDUs of neighbours there was no room for: 1,024 are kept. */
+  /** LLDPDUs of neighbours that exceeded the limit of 1,024. */
   rx_discarded: number;
-  /** TLVs received that were passed over: too short, or twice in an LLDPDU. */
+  /** TLVs received that were discarded: too short, or repeated in an LLDPDU. */
   tlvs_discarded: number;
-  /** TLVs received of types that nobody defined. */
+  /** TLVs received of unassigned types. */
   tlvs_unknown: number;
-  /** Neighbours that were new. */
+  /** New neighbours. */
   learnt: number;
-  /** Neighbours that took back what they had said. */
+  /** Neighbours that sent a shutdown LLDPDU. */
   left: number;
-  /** Neighbours that were silent for longer than they had said. */
+  /** Neighbours whose TTL expired. */
   aged_out: number;
   /** Commands that disabled or enabled the agents. */
   commands: number;
-  /** What they said last. */
+  /** Neighbours, by their last LLDPDUs. */
   neighbours: LldpNeighbourResult[];
 }
 
-/** An organization's TLV. */
+/** An organizationally specific TLV. */
 export interface LldpTlvResult {
-  /** Whose it is, in hexadecimal. */
+  /** Organizationally unique identifier, in hexadecimal. */
   oui: string;
-  /** Its subtype. */
+  /** Subtype. */
   subtype: number;
-  /** What it says, in hexadecimal. */
+  /** Information string, in hexadecimal. */
   value: string;
 }
 
@@ -1803,7 +1894,7 @@ export interface LossPoint {
   bounds_percent?: number[] | null;
   /** The same by group. */
   groups_percent: number[];
-  /** What the tester really offered, percent of the line rate. */
+  /** Load actually offered by the tester, percent of the line rate. */
   achieved_percent: number;
 }
 
@@ -1821,7 +1912,7 @@ export interface LossRow {
   left_out_percent?: number[];
 }
 
-/** What else the tester's machine did during the trial. */
+/** Load on the tester's machine from other processes during the trial. */
 export interface MachineResult {
   /** Cores of the machine. */
   cores: number;
@@ -1829,9 +1920,9 @@ export interface MachineResult {
   load_before?: number | null;
   /** Load average of the last minute at its end. */
   load_after?: number | null;
-  /** How many cores other processes and the kernel kept busy, on average. */
+  /** Average number of cores used by other processes and the kernel. */
   others_cores?: number | null;
-  /** Other processes that used most processor time, by name. */
+  /** Other processes that used the most processor time, by name. */
   others?: ProcessUsage[];
 }
 
@@ -1839,7 +1930,7 @@ export interface MachineResult {
 export interface Method {
   /** Name. */
   name: string;
-  /** What it measures. */
+  /** Purpose of the method. */
   about: string;
   /** Parts, with their settings. */
   parts: MethodPart[];
@@ -1857,7 +1948,7 @@ export interface MethodPart {
 export interface MethodResult {
   /** The method. */
   method: string;
-  /** How it ended. */
+  /** Status at the end. */
   status: Status;
   /** Findings, in sentences. */
   summary: string[];
@@ -1879,21 +1970,21 @@ export interface MethodResult {
 export interface MixEntry {
   /** Its name under `sessions:`. */
   entry: string;
-  /** What its load says. */
+  /** Objective of its load. */
   objective: Objective;
-  /** How much of it was asked for. */
+  /** Requested amount. */
   asked: number;
-  /** How much was reached. */
+  /** Amount reached. */
   reached: number;
-  /** What it showed. */
+  /** Result. */
   sessions: SessionOutcome;
 }
 
 /** A trial of a mix. */
 export interface MixPoint {
-  /** The multiple of the profile's load that was asked for. */
+  /** The requested multiple of the profile's load. */
   multiplier: number;
-  /** All entries together. Times are those of the slowest entry. */
+  /** All entries together. Times are the slowest entry's. */
   sessions: SessionOutcome;
   /** Each entry. */
   entries: MixEntry[];
@@ -1909,7 +2000,7 @@ export interface MixRow {
   best: MixPoint | null;
   /** The lowest that did not. */
   failed: MixPoint | null;
-  /** What bounds it from above. */
+  /** Limit of the value from above. */
   limit: Limit;
   /** The search ends when its bounds are this share apart. */
   resolution: number;
@@ -1923,7 +2014,7 @@ export interface MlrBound {
   durations: Durations;
 }
 
-/** What was found at one frame length. */
+/** Findings at one frame length. */
 export interface MlrRow {
   /** The frames. */
   frames: Frames;
@@ -1933,10 +2024,10 @@ export interface MlrRow {
   traffic_s: number;
 }
 
-/** What is mixed into the test frames (RFC 2544 section 11). Modifier frames replace test frames. */
+/** Traffic mixed into the test frames (RFC 2544 section 11). Modifier frames replace test frames. */
 export type Modifier = "broadcast" | "management" | "routing_updates" | {  filters: number; } | {  hop_by_hop: number; };
 
-/** What arrived at one frame length. */
+/** Received rates at one frame length. */
 export interface MrrRow {
   /** The frames. */
   frames: Frames;
@@ -1952,11 +2043,11 @@ export interface MrrRow {
   disturbed: number;
   /** The most that arrived in one of them, frames/s of all groups. */
   indicative_pps?: number | null;
-  /** What bounds it from above. */
+  /** Limit of the value from above. */
   limit?: Limit | null;
 }
 
-/** Multicast groups of a port's host, from before traffic until it has left them. */
+/** Multicast groups of a port's host, from before traffic until it leaves them. */
 export interface MulticastResult {
   /** Groups joined. */
   joined: number;
@@ -1972,7 +2063,7 @@ export interface MulticastResult {
   first_leave_ns?: number | null;
 }
 
-/** What was found. */
+/** Findings. */
 export interface MulticastRow {
   /** The frames. */
   frames: Frames;
@@ -1986,7 +2077,7 @@ export interface MulticastRow {
   leave_delay_s: Spread | null;
   /** Trials in which no packet came after the join. */
   not_joined: number;
-  /** Trials in which packets came before the join: the device forwards groups that nobody joined. */
+  /** Trials with packets before the join: the device forwards groups without members. */
   too_early: number;
   /** Trials in which packets still came when the trial ended. */
   not_left: number;
@@ -1998,13 +2089,13 @@ export interface MulticastRow {
   capacity_failed: number | null;
   /** Frames of it that were lost, and that came to other ports. */
   failed_by: number[] | null;
-  /** What bounds the capacity from above; absent: not searched. */
+  /** Limit of the capacity from above; absent: not searched. */
   limit: Limit | null;
   /** Highest rate that reached every port with members without loss, frames/s sent; absent: none, or not searched. */
   throughput_pps: number | null;
   /** The lowest rate that failed, frames/s, and the frames that were lost at it, counted at every port. */
   throughput_failed: number[] | null;
-  /** What bounds the throughput from above; absent: not searched. */
+  /** Limit of the throughput from above; absent: not searched. */
   throughput_limit: Limit | null;
 }
 
@@ -2020,6 +2111,72 @@ export interface Names {
   sessions: string[];
 }
 
+/** How a gateway behaves. */
+export interface NatBehavior {
+  /** The rules behind its mappings; absent: nothing arrived. */
+  mapping: Analysis | null;
+  /** Packets that its mappings let in; absent: nothing arrived. */
+  filtering: Filtering | null;
+  /** Packets from inside to an outside endpoint that reached the inside endpoint behind it. */
+  hairpinning: Share;
+  /** Of these, those that came from an outside endpoint, as RFC 4787 section 6 has it. */
+  hairpinning_from_outside: Share;
+  /** ICMP errors that reached the inside endpoint of the mapping that they are about, with the packet within translated. */
+  icmp_errors: Share;
+}
+
+/** A trial of connections. */
+export interface NatPoint {
+  /** Connections. */
+  connections: number;
+  /** Connections per second that were to be opened; of throughput, packets per second in each direction. */
+  rate: number;
+  /** Why it did not pass; empty if it did. */
+  violations: string[];
+}
+
+/** Findings of the test. */
+export interface NatRow {
+  /** How the gateway behaves; absent: not looked at, or not known. */
+  behavior?: NatBehavior | null;
+  /** When mappings end. */
+  timeout?: NatTimeout | null;
+  /** The search for the table's capacity. */
+  capacity?: NatSearch | null;
+  /** The search for the connection rate. */
+  rate?: NatSearch | null;
+  /** The search for throughput. */
+  throughput?: NatSearch | null;
+  /** Connections torn down per second, of each time. */
+  tear_down_per_s?: number[];
+  /** Largest distance of the bounds of rates, as a share. */
+  resolution: number;
+}
+
+/** A search. */
+export interface NatSearch {
+  /** The highest that passed; absent: none. */
+  best: NatPoint | null;
+  /** The lowest that failed; absent: none. */
+  failed: NatPoint | null;
+  /** Upper bound of the search. */
+  limit: Limit;
+}
+
+/** When mappings end. */
+export interface NatTimeout {
+  /** Mappings probed. */
+  probes: number;
+  /** Age of the oldest mapping that let its probe in, younger than all that did not, ns; absent: none did. */
+  lower_ns: number | null;
+  /** Age of the youngest that did not, ns; absent: all did. */
+  upper_ns: number | null;
+  /** Mappings older than `upper_ns` that let their probe in. */
+  contradictions: number;
+  /** Of the inside endpoints whose mapping had ended, those that got the same outside endpoint again. */
+  reused: Share;
+}
+
 /** A resolved neighbour. */
 export interface Neighbour {
   /** Name of the port in the profile. */
@@ -2032,19 +2189,19 @@ export interface Neighbour {
   mac: string;
 }
 
-/** A neighbour that changed its hardware address. */
+/** A neighbour that changed its MAC address. */
 export interface NeighbourMoveResult {
-  /** Its IP address. */
+  /** IP address. */
   ip: string;
-  /** The hardware address it had. */
+  /** Old MAC address. */
   from: string;
-  /** The one it has now. */
+  /** New MAC address. */
   to: string;
-  /** When the tester heard of it, s since traffic started. */
+  /** When the tester learned of it, s since traffic started. */
   at_s: number;
-  /** Whether the tester had to ask. False if the neighbour announced it, or said so in a question or an answer of its own. */
+  /** Whether the tester had to send a request. False if the neighbour announced the move, or revealed it in its own request or reply. */
   asked: boolean;
-  /** From when the last packet left that arrived by way of the old address, until packets left for the new one. Absent if no packet was lost, or nobody knows. */
+  /** Time from sending the last packet that arrived through the old address until packets were sent to the new one. Absent if no packet was lost, or if it is unknown. */
   took_s?: number | null;
   /** Packets of measured streams that went to the old address and were lost. Absent if no measured stream uses the neighbour. */
   lost?: number | null;
@@ -2120,11 +2277,11 @@ export interface NewProfile {
   profile: string | Record<string, unknown>;
 }
 
-/** A change of what the hosts of a run do by themselves. */
+/** A change to the control protocols of a run's hosts. */
 export interface NewProtocolChange {
-  /** What happens. */
+  /** Action. */
   action: ProtocolAction;
-  /** Name of the port in the profile. Default: every port that has to do with it. */
+  /** Name of the port in the profile. Default: every port with a protocol that the action applies to. */
   port?: string | null;
   /** BGP peers, OSPF and IS-IS routers: their names in the profile, or addresses of their hosts. Default: all. */
   peers?: string[];
@@ -2180,9 +2337,9 @@ export interface NewScript {
   name?: string | null;
   /** Lease of the ports. Without one, the script leases them for itself. */
   lease?: string | null;
-  /** When to tell the script to stop, s. */
+  /** Time after which the script is requested to stop, s. */
   run_time_s?: number | null;
-  /** When to end it whatever it does, s. Default: 5 s after it was told to stop. */
+  /** Time after which the script is ended unconditionally, s. Default: 5 s after the request to stop. */
   deadline_s?: number | null;
   /** Longest frame with FCS that it sends and receives, bytes. Default: 1518. Interfaces need an MTU of 18 bytes less. */
   frame_length?: number | null;
@@ -2194,7 +2351,7 @@ export interface NewStreams {
   profile: string | Record<string, unknown>;
 }
 
-/** What a session test increases and sustains. */
+/** Variable that a session test increases and sustains. */
 export type Objective = "connections_per_second" | "concurrent_connections" | "transactions_per_second" | "goodput_bps";
 
 /** The load of one group. */
@@ -2215,25 +2372,25 @@ export interface OspfLsaCounts {
   network: number;
   /** Summaries of networks and border routers (types 3 and 4). */
   summary: number;
-  /** External ones (type 5; 0x4005 of OSPFv3). */
+  /** AS-external LSAs (type 5; 0x4005 of OSPFv3). */
   external: number;
-  /** External ones of NSSAs (type 7; 0x2007 of OSPFv3). */
+  /** NSSA LSAs (type 7; 0x2007 of OSPFv3). */
   nssa: number;
-  /** Opaque ones of a link (type 9). */
+  /** Link-local opaque LSAs (type 9). */
   opaque_link: number;
-  /** Opaque ones of an area (type 10). */
+  /** Area-local opaque LSAs (type 10). */
   opaque_area: number;
-  /** Opaque ones that go everywhere (type 11). */
+  /** AS-wide opaque LSAs (type 11). */
   opaque_domain: number;
-  /** Prefixes of other areas (OSPFv3, type 0x2003). */
+  /** Inter-area-prefix LSAs (OSPFv3, type 0x2003). */
   inter_area_prefix: number;
-  /** Border routers of other areas (OSPFv3, type 0x2004). */
+  /** Inter-area-router LSAs (OSPFv3, type 0x2004). */
   inter_area_router: number;
-  /** Of links (OSPFv3, type 0x0008). */
+  /** Link LSAs (OSPFv3, type 0x0008). */
   link: number;
-  /** Prefixes of routers and networks of the area (OSPFv3, type 0x2009). */
+  /** Intra-area-prefix LSAs (OSPFv3, type 0x2009). */
   intra_area_prefix: number;
-  /** Of other types of OSPFv3. */
+  /** OSPFv3 LSAs of other types. */
   other: number;
 }
 
@@ -2247,11 +2404,11 @@ export interface OspfLsaState {
   router_id: string;
   /** Options (RFC 2328 appendix A.2); 0 with version 3, whose headers have none. */
   options: number;
-  /** Sequence number, as it is on the wire. */
+  /** Sequence number, as on the wire. */
   sequence: number;
   /** Age, s. */
   age_s: number;
-  /** What is behind its header, in hexadecimal digits. */
+  /** Body after the header, in hexadecimal digits. */
   body: string;
 }
 
@@ -2267,7 +2424,7 @@ export interface OspfPacketCounts {
   updates: number;
   /** Link State Acknowledgment packets. */
   acknowledgments: number;
-  /** LSAs that those acknowledge. */
+  /** LSAs that these packets acknowledge. */
   acknowledged_lsas: number;
 }
 
@@ -2277,17 +2434,17 @@ export interface OspfResult {
   routers: number;
   /** Routers whose adjacency was full when traffic started. */
   full: number;
-  /** Routers without one then. */
+  /** Routers without a full adjacency when traffic started. */
   failed: number;
   /** Routers whose adjacency is full now; in a result, when traffic had ended. */
   full_at_end: number;
-  /** Full adjacencies that ended while they should not have. */
+  /** Full adjacencies that ended unexpectedly. */
   flaps: number;
   /** Time from each router's first Hello packet to its first full adjacency. */
   full_ns?: LatencyResult | null;
-  /** Time from the first Hello packet until all adjacencies were full on both sides and all routes acknowledged. Absent if that was not so before traffic. */
+  /** Time from the first Hello packet until all adjacencies were full on both sides and all routes acknowledged. Absent if this was not reached before traffic started. */
   announced_after_s?: number | null;
-  /** Routes advertised; those that were advertised again count again. */
+  /** Routes advertised; repeated advertisements count again. */
   advertised: number;
   /** Routes withdrawn. */
   withdrawn: number;
@@ -2295,21 +2452,21 @@ export interface OspfResult {
   first_withdrawal_ns?: number | null;
   /** When the first routes were advertised while traffic ran, ns since it started. */
   first_advertisement_ns?: number | null;
-  /** LSAs sent, by type; those that were sent again count again. */
+  /** LSAs sent, by type; retransmissions count again. */
   lsas_sent: OspfLsaCounts;
-  /** LSAs received, by type; those that were received again count again. */
+  /** LSAs received, by type; repetitions count again. */
   lsas_received: OspfLsaCounts;
-  /** LSAs of the device that the routers hold now, by type. */
+  /** LSAs of the device in the routers' databases now, by type. */
   database: OspfLsaCounts;
-  /** LSAs of the device for which the routers' databases had no room: they hold 1,000,000 in all. */
+  /** LSAs of the device that exceeded the capacity of the routers' databases, 1,000,000 in all. */
   left_out: number;
-  /** LSAs received that were being flushed. */
+  /** Flushed LSAs received (age MaxAge). */
   received_flushed: number;
-  /** LSAs sent again because they were not acknowledged in time. */
+  /** LSAs retransmitted because they were not acknowledged in time. */
   retransmitted: number;
-  /** LSAs originated again because they became old. */
+  /** LSAs refreshed because of their age. */
   refreshed: number;
-  /** Own LSAs that came back newer than they are, as those of a run before: they were originated again, or flushed. */
+  /** Own LSAs received in a newer instance than the router's, such as from an earlier run: originated again, or flushed. */
   outdated: number;
   /** Hello packets sent. */
   hellos_sent: number;
@@ -2349,7 +2506,7 @@ export interface OspfRouterState {
   name: string;
   /** Version of OSPF: 2 or 3. */
   version: number;
-  /** Its identifier. */
+  /** Router ID. */
   router_id: string;
   /** Area of its link. */
   area: string;
@@ -2357,59 +2514,59 @@ export interface OspfRouterState {
   instance: number;
   /** Address of the host. */
   local: string;
-  /** What its link is: `broadcast` or `point_to_point`. */
+  /** Network type of its link: `broadcast` or `point_to_point`. */
   network: string;
-  /** How far it is with its neighbour: `down`, `init`, `two_way`, `ex_start`, `exchange`, `loading` or `full` (RFC 2328 section 10.1). Of several neighbours, the designated router's. */
+  /** Neighbour state: `down`, `init`, `two_way`, `ex_start`, `exchange`, `loading` or `full` (RFC 2328 section 10.1). With several neighbours, the designated router's. */
   state: string;
-  /** Identifier of the neighbour; null if none was heard. */
+  /** Identifier of the neighbour; null if none was detected. */
   neighbour_id: string | null;
-  /** Address of the neighbour; null if none was heard. */
+  /** Address of the neighbour; null if none was detected. */
   neighbour: string | null;
   /** Address of the designated router, its identifier with version 3; null if there is none. */
   designated: string | null;
-  /** The same of the backup designated router; null if there is none. */
+  /** Address of the backup designated router, its identifier with version 3; null if there is none. */
   backup: string | null;
   /** Time since the adjacency became full, s; null if it is not. */
   full_for_s: number | null;
-  /** Whether it is full, and the neighbour's LSAs say that it is on its side. */
+  /** Whether the adjacency is full, and the neighbour's LSAs list it too. */
   is_mutual: boolean;
   /** Whether a command has taken the router down. */
   is_down: boolean;
   /** Why there is no full adjacency; null if there is one, or the router is down. */
   reason: string | null;
-  /** Full adjacencies that ended while they should not have. */
+  /** Full adjacencies that ended unexpectedly. */
   flaps: number;
-  /** Routes advertised; those that were advertised again count again. */
+  /** Routes advertised; repeated advertisements count again. */
   advertised: number;
   /** Routes withdrawn. */
   withdrawn: number;
-  /** LSAs of routers that it has originated: its own, and those of routers generated behind it. */
+  /** Router LSAs originated: its own, and those for the routers generated behind it. */
   originated_routers: number;
   /** Packets sent, by type. */
   packets_sent: OspfPacketCounts;
   /** Packets received and accepted, by type. */
   packets_received: OspfPacketCounts;
-  /** LSAs sent, by type; those that were sent again count again. */
+  /** LSAs sent, by type; retransmissions count again. */
   lsas_sent: OspfLsaCounts;
-  /** LSAs received, by type; those that were received again count again. */
+  /** LSAs received, by type; repetitions count again. */
   lsas_received: OspfLsaCounts;
-  /** LSAs sent again because they were not acknowledged in time. */
+  /** LSAs retransmitted because they were not acknowledged in time. */
   retransmitted: number;
-  /** LSAs of neighbours that it holds, by type. */
+  /** LSAs of neighbours in its database, by type. */
   database: OspfLsaCounts;
-  /** Number of them that are kept to be shown, `keep` of the profile at most. */
+  /** Number of stored LSAs, at most `keep` of the profile. */
   kept: number;
-  /** LSAs for which its database had no room. */
+  /** LSAs that exceeded the capacity of its database. */
   left_out: number;
-  /** Those that are kept, by type, identifier and router, if they were asked for. */
+  /** Stored LSAs by type, identifier and router, if requested. */
   lsas?: OspfLsaState[];
 }
 
-/** An outage. Where it began or ended within a sampling interval, the share of that says where. */
+/** An outage. If it began or ended within a sampling interval, the exact time is interpolated from the share of packets received in it. */
 export interface OutageResult {
-  /** Its beginning, ns since traffic started. */
+  /** Start, ns since traffic started. */
   from_ns: number;
-  /** Its end, ns since traffic started; absent while it lasts. */
+  /** End, ns since traffic started; absent while it lasts. */
   until_ns?: number | null;
   /** Packets sent in that time and not received. */
   lost: number;
@@ -2417,27 +2574,27 @@ export interface OutageResult {
 
 /** Outages of a stream: times in which the share of its packets that arrived was below a threshold. A packet counts at the time when it was sent. */
 export interface OutagesResult {
-  /** Sampling interval: the share is that of the packets sent in it. 1 ms, or so many that 20 packets are sent. */
+  /** Sampling interval, to which the share of packets refers. 1 ms, or as long as it takes to send 20 packets. */
   interval_ns: number;
   /** Outages. */
   count: number;
-  /** The time of all together; one that is not over counts until now. */
+  /** Total duration; an outage in progress counts until now. */
   total_ns: number;
-  /** The time of the longest. */
+  /** Duration of the longest outage. */
   longest_ns: number;
-  /** The last 100. */
+  /** The last 100 outages. */
   last: OutageResult[];
 }
 
-/** Whether what was asked holds: the criteria, or without any, that most succeeded and that losses are known. */
+/** Outcome of the run: by the criteria, or without any, by whether most of the load succeeded and losses are known. */
 export interface OverallResult {
   /** `passed`, `failed`, or `cannot_judge`: the tester was disturbed where it matters. */
   outcome: string;
   /** The cause, unless it passed. */
   reason?: string | null;
-  /** How to judge it. */
+  /** Advice to get a result that can be judged. */
   remedy?: string | null;
-  /** Runs until it could be judged, if it ran more than once. */
+  /** Number of runs until the outcome could be judged, if more than one. */
   runs?: number | null;
 }
 
@@ -2457,7 +2614,7 @@ export interface PacingResult {
 
 /** One application of a mix, or one of several hosts, on one side. */
 export interface PartResult {
-  /** Sessions that clients began to open, or that servers were asked for. */
+  /** Sessions that clients began to open, or that servers received a request for. */
   attempted: number;
   /** Sessions completed as planned. */
   completed: number;
@@ -2506,13 +2663,13 @@ export interface PathResult {
 /** Which part of a method a trial belongs to. */
 export type Phase = "warm_up" | "probe" | "explore" | "measure";
 
-/** One phase of an entry's load. What is counted belongs to the phase in which it happened: a session may be opened in one and completed in another. */
+/** One phase of an entry's load. An event is counted in the phase in which it happened: a session may be opened in one and completed in another. */
 export interface PhaseResult {
   /** When it began, since the start of traffic. */
   from_s: number;
   /** When it ended. */
   to_s: number;
-  /** Sessions that clients began to open, or that servers were asked for. */
+  /** Sessions that clients began to open, or that servers received a request for. */
   attempted: number;
   /** Sessions established. */
   established: number;
@@ -2526,9 +2683,9 @@ export interface PhaseResult {
   failed_ratio: number;
   /** Sessions open at the end; in an interval or a phase, the change since its beginning. */
   active: number;
-  /** Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its maximum at an instant of its own, and the sum is taken over spans of at most 50 ms. */
+  /** Maximum number of open sessions. With several workers, or applications of a mix, an upper bound: each reaches its maximum at a different instant, and the sum is taken over spans of at most 50 ms. */
   active_max: number;
-  /** At least so many sessions were open at one instant. Only with several workers, or applications of a mix. */
+  /** Lower bound of the maximum number of open sessions. Only with several workers, or applications of a mix. */
   active_max_at_least?: number | null;
   /** Sessions established per second. */
   open_per_s: number;
@@ -2662,6 +2819,9 @@ export interface Policed {
   burst_bytes: number;
 }
 
+/** Which outside addresses one inside address has (RFC 4787 section 4.1). */
+export type Pooling = "paired" | "arbitrary";
+
 /** A port of this machine. */
 export interface Port {
   /** Name to lease it by. */
@@ -2721,27 +2881,27 @@ export interface PortResult {
   rx_bps_l1: number;
   /** Packets received that are not test packets of this run. */
   rx_other: number;
-  /** How an `afxdp:` or `xdp:` port works, such as 'native, copy': where its XDP program runs ('native': in the driver, 'generic': in the kernel's stack), whether the kernel copies frames ('copy' or 'zero-copy'), and whether a frame may have 'several buffers'. */
+  /** Mode of an `afxdp:` or `xdp:` port, such as 'native, copy': where its XDP program runs ('native': in the driver, 'generic': in the kernel's stack), whether the kernel copies frames ('copy' or 'zero-copy'), and whether a frame may have 'several buffers'. */
   xdp_mode?: string | null;
-  /** Test packets that the kernel took in by itself. Only of `xdp:` ports. */
+  /** Test packets recorded in the kernel. Only of `xdp:` ports. */
   kernel_rx?: KernelRxResult | null;
-  /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports of lags, BGP speakers, OSPF and IS-IS routers sent while traffic ran. */
+  /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, multicast group members, LLDP agents, LAG members, BGP speakers, OSPF and IS-IS routers sent while traffic ran. */
   tx_answers: number;
   /** Frames passed to the network namespace of the port's hosts. Absent if they have none. */
   rx_punted?: number | null;
-  /** Frames for that namespace that were dropped: the tester's buffer was full, or the kernel did not take them. */
+  /** Frames to that namespace that were dropped: the tester's buffer was full, or the kernel did not accept them. */
   rx_punt_dropped?: number | null;
-  /** Frames of that namespace sent. */
+  /** Frames from that namespace sent. */
   tx_punted?: number | null;
-  /** Frames of that namespace that were dropped: the tester's buffer was full, or they are too long for the port. */
+  /** Frames from that namespace that were dropped: the tester's buffer was full, or they were too long for the port. */
   tx_punt_dropped?: number | null;
   /** Frames received with errors, and frames lost in the tester, by reason. */
   rx_errors: Record<string, number>;
   /** Frames the driver accepted but did not send, by reason. */
   tx_errors: Record<string, number>;
-  /** IP fragments received for the port's hosts, packets reassembled from them, and packets given up. */
+  /** IP fragments received for the port's hosts, packets reassembled from them, and packets discarded. */
   fragments?: Record<string, number>;
-  /** What arrived at the ends of tunnels of sessions: 'received' (taken out of a tunnel), 'unknown' (another identifier), 'malformed', 'unclaimed' (for nobody inside), 'echoes' (of GTP-U, answered). */
+  /** Frames received at session tunnel endpoints: 'received' (decapsulated), 'unknown' (other identifier), 'malformed', 'unclaimed' (no inner host), 'echoes' (GTP-U echo requests replied to). */
   tunnels?: Record<string, number>;
   /** The port's DHCP clients. Absent if it has none. */
   dhcp?: DhcpResult | null;
@@ -2753,7 +2913,7 @@ export interface PortResult {
   multicast?: MulticastResult | null;
   /** LLDP agents of the port, and its neighbours. Absent if it has none. */
   lldp?: LldpResult | null;
-  /** The port in its lag, by LACP. Absent if it belongs to none. */
+  /** LACP state of the port. Absent if it belongs to no LAG. */
   lacp?: LacpResult | null;
   /** BGP sessions of the port's hosts. Absent if they have none. */
   bgp?: BgpResult | null;
@@ -2761,7 +2921,7 @@ export interface PortResult {
   ospf?: OspfResult | null;
   /** IS-IS routers of the port. Absent if it has none. */
   isis?: IsisResult | null;
-  /** Neighbours that changed their hardware address while traffic ran, the first 64 of all ports. Frames follow them at once, unless the profile gives the hardware address. */
+  /** Neighbours that changed their MAC address while traffic ran, the first 64 of all ports. Frames use the new address immediately, unless the profile specifies the MAC address. */
   neighbour_moves?: NeighbourMoveResult[];
   /** Departures of all paced streams compared with the schedule. */
   pacing_ns?: PacingResult | null;
@@ -2775,21 +2935,21 @@ export interface PppoeClientState {
   client: number;
   /** MAC address: `02:00:00:00:00:01`. */
   mac: string;
-  /** How far it is: `waiting`, `discovery`, `link`, `authentication`, `network`, `up`, `terminating`, `pausing` before another attempt, or `down`. */
+  /** Phase: `waiting`, `discovery`, `link`, `authentication`, `network`, `up`, `terminating`, `pausing` before another attempt, or `down`. */
   phase: string;
-  /** Number of its session; null if it is not up. The others are null then, too. */
+  /** Session identifier; null if the session is not up. The other fields are null then, too. */
   session: number | null;
   /** MAC address of the access concentrator. */
   ac: string | null;
   /** Address. */
   ip: string | null;
-  /** The access concentrator's address; null if it did not say. */
+  /** Address of the access concentrator; null if not announced. */
   peer: string | null;
   /** Addresses of name servers. */
   dns: string[];
-  /** Interface identifier of IPv6, in hexadecimal digits; null if none was agreed on. */
+  /** IPv6 interface identifier, in hexadecimal digits; null if none was negotiated. */
   interface: string | null;
-  /** Longest IP packet that the access concentrator takes, bytes. */
+  /** Longest IP packet that the access concentrator accepts, bytes. */
   mru: number | null;
   /** Time since the session came up, s. */
   up_for_s: number | null;
@@ -2799,7 +2959,7 @@ export interface PppoeClientState {
   sessions: number;
   /** Attempts that failed. */
   failed: number;
-  /** Sessions that ended without its doing. */
+  /** Sessions that ended without a request of the client. */
   lost: number;
 }
 
@@ -2809,81 +2969,81 @@ export interface PppoeResult {
   clients: number;
   /** Clients that had a session and an address when traffic started. */
   up: number;
-  /** Clients that had not. */
+  /** Clients that were not up when traffic started. */
   failed: number;
   /** Clients that have a session and an address now; in a result, when traffic had ended. */
   holding: number;
   /** Sessions per second, from the first PADI to the last first session. */
   up_per_s?: number | null;
-  /** Time from a client's first PADI to its first session with all it asked for. */
+  /** Time from a client's first PADI to its first session with all requested addresses. */
   setup_ns?: LatencyResult | null;
-  /** Time of discovery, from the first PADI of an attempt to its PADS. */
+  /** Duration of discovery, from the first PADI of an attempt to its PADS. */
   discovery_ns?: LatencyResult | null;
-  /** Time of LCP, from there until the link was open. */
+  /** Duration of LCP negotiation, from the PADS until the link was open. */
   link_ns?: LatencyResult | null;
-  /** Time of authentication, from there until the client was let in. Absent if nobody asked. */
+  /** Duration of authentication, from link establishment until the client was accepted. Absent without authentication. */
   authentication_ns?: LatencyResult | null;
-  /** Time of IPCP and IPV6CP, from there until the client had its address. */
+  /** Duration of IPCP and IPV6CP negotiation, from authentication until the client had its address. */
   network_ns?: LatencyResult | null;
-  /** Sessions that came up, those of clients that came back among them. */
+  /** Sessions established, including reconnected clients. */
   sessions: number;
   /** PADI packets sent. */
   padis: number;
-  /** PADO packets received by clients that looked for an access concentrator. */
+  /** PADO packets received by clients in discovery. */
   pados: number;
-  /** Those of them from another access concentrator, or without the service. */
+  /** Of these, packets from another access concentrator, or without the requested service. */
   passed_over: number;
   /** PADR packets sent. */
   padrs: number;
-  /** PADS packets received that began a session. */
+  /** PADS packets received that started a session. */
   padss: number;
   /** PADT packets sent. */
   padts_sent: number;
-  /** PADT packets received for sessions here. */
+  /** PADT packets received for the clients' sessions. */
   padts_received: number;
-  /** Messages of discovery and PPP sent again because no answer came. */
+  /** Discovery and PPP messages retransmitted because no reply arrived. */
   repeated: number;
   /** Attempts that ended with an error in discovery. */
   failed_discovery: number;
-  /** Attempts on which LCP came to no end. */
+  /** Attempts in which LCP negotiation did not converge. */
   failed_link: number;
-  /** Attempts on which user name or password were refused, or nobody asked for them or answered. */
+  /** Attempts in which user name or password were rejected, or authentication was not requested or not completed. */
   failed_authentication: number;
-  /** Attempts on which the client got no address. */
+  /** Attempts in which the client got no address. */
   failed_network: number;
   /** Attempts that the access concentrator ended. */
   failed_ended: number;
-  /** Sessions that ended without their client's doing. */
+  /** Sessions that ended without a request of the client. */
   lost: number;
-  /** Those of them that the access concentrator ended. */
+  /** Of these, sessions ended by the access concentrator. */
   lost_ended: number;
-  /** Those of them that were given up because nobody answered echo requests. */
+  /** Of these, sessions ended because echo requests had no reply. */
   lost_silent: number;
-  /** What an access concentrator last gave as a reason, in its words. Absent if it gave none. */
+  /** Last reason given by an access concentrator, verbatim. Absent if none. */
   message?: string | null;
-  /** LCP's Echo-Request packets sent. */
+  /** LCP Echo-Request packets sent. */
   echo_requests: number;
-  /** Answers to them. */
+  /** LCP Echo-Reply packets received. */
   echo_replies: number;
-  /** Echo-Request packets of access concentrators that were answered. */
+  /** Echo-Requests of access concentrators that the clients replied to. */
   echoes_answered: number;
-  /** Packets of protocols or with codes that clients do not know; they were rejected. */
+  /** Packets of unknown protocols or with unknown codes; rejected. */
   rejected: number;
-  /** Addresses that another client here had. */
+  /** Addresses already assigned to another client of the tester. */
   conflicts: number;
-  /** Commands carried out: sessions begun or ended. */
+  /** Commands carried out: sessions started or ended. */
   commands: number;
 }
 
 /** A refused request (RFC 9457). */
 export interface Problem {
-  /** `about:blank`: the status says what kind of problem it is. */
+  /** Problem type: `about:blank`, as the status code identifies the problem. */
   type: string;
   /** Reason phrase of the status. */
   title: string;
   /** HTTP status. */
   status: number;
-  /** What is wrong, one sentence. */
+  /** Description of the problem, one sentence. */
   detail: string;
   /** The wrong places of the document, if there are any. */
   errors?: ProblemPlace[];
@@ -2895,7 +3055,7 @@ export interface ProblemPlace {
   path: string;
   /** Line in the text, from 1; absent if there is no text. */
   line?: number | null;
-  /** What is wrong and what is expected. */
+  /** Description of the error and the expected value. */
   reason: string;
 }
 
@@ -2923,7 +3083,7 @@ export interface ProfileEntry {
 export interface ProfileKind {
   /** Kind of device or test. */
   name: string;
-  /** What it is for. */
+  /** Purpose. */
   about: string;
   /** The profile, with comments: change devices, addresses and rates. */
   profile: string;
@@ -2931,16 +3091,16 @@ export interface ProfileKind {
   method: string | null;
 }
 
-/** What happens to the protocols of a run's hosts. */
+/** Action on the protocols of a run's hosts. */
 export type ProtocolAction = "advertise" | "withdraw" | "up" | "down" | "restart" | "renew" | "release" | "enable" | "disable";
 
-/** What a change came to. */
+/** Outcome of a protocol change. */
 export interface ProtocolChange {
   /** Ranges of routes, sessions, clients or ports with agents that were changed. */
   changed: number;
 }
 
-/** How many there are of each kind on all ports. */
+/** Number of each kind on all ports. */
 export interface ProtocolCounts {
   /** BGP peers. */
   bgp_peers: number;
@@ -2978,15 +3138,15 @@ export interface ProtocolCounts {
   groups: number;
 }
 
-/** A program that spoke control protocols behind a port. */
+/** A program that ran control protocols behind a port. */
 export interface ProtocolResult {
   /** Name of the entry. */
   name: string;
   /** Folder with its configuration and sockets. */
   folder: string;
-  /** Files with what its programs said. */
+  /** Log files with its programs' output. */
   logs: string[];
-  /** From its start until it was up, s. */
+  /** Time from its start until it was up, s. */
   up_after_s?: number | null;
   /** Why it ended before the run did. */
   ended?: string | null;
@@ -2994,7 +3154,7 @@ export interface ProtocolResult {
 
 /** Control protocols of a running trial's hosts. */
 export interface ProtocolStates {
-  /** How many there are of each kind, also of those that are not listed. */
+  /** Number of each kind, also of those that are not listed. */
   counts: ProtocolCounts;
   /** BGP peers, by port and in the order of the profile. */
   bgp: BgpPeerState[];
@@ -3016,13 +3176,13 @@ export interface ProtocolStates {
   groups: GroupState[];
 }
 
-/** QUIC of one side. Packets and datagrams are those of sessions that are over. */
+/** QUIC of one side. Packets and datagrams count once their session has ended. */
 export interface QuicResult {
   /** Handshakes completed. */
   connections: number;
   /** Retry packets received: servers that had clients prove their address. */
   retries: number;
-  /** Version Negotiation packets received: servers that do not speak version 1. */
+  /** Version Negotiation packets received: servers that do not support version 1. */
   version_negotiations: number;
   /** Packets sent. */
   packets_sent: number;
@@ -3064,7 +3224,7 @@ export interface RecoveryRow {
 export interface RemovedStreams {
   /** Names of streams; the name of a stream with copies means all of them. Default: all streams there are. */
   streams?: string[];
-  /** When, s since traffic started. Default: at once. */
+  /** Time of removal, s since traffic started. Default: immediately. */
   when_s?: number | null;
 }
 
@@ -3074,7 +3234,7 @@ export interface Renewal {
   ttl_s?: number | null;
 }
 
-/** Packets of a capture file that are not sent, or not as they stand. All are counts of one pass through the file. */
+/** Packets of a capture file that are not sent, or not unmodified. All counts are for one pass through the file. */
 export interface ReplayResult {
   /** Packets in the file. */
   packets: number;
@@ -3082,7 +3242,7 @@ export interface ReplayResult {
   unsendable: number;
   /** Packets that are too long and left out. */
   too_long: number;
-  /** Packets cut to the longest length, those included of which the end was not captured. */
+  /** Packets truncated to the maximum length, including packets whose end was not captured. */
   cut: number;
   /** Packets cut into TCP segments. */
   segmented: number;
@@ -3092,9 +3252,9 @@ export interface ReplayResult {
   pieces: number;
   /** Packets with an IP length of 0, which is filled in. */
   lengths_filled: number;
-  /** Wrong checksums of whole packets, those left to a network card included. */
+  /** Wrong checksums of whole packets, including those left to a network card by offload. */
   checksums_wrong: number;
-  /** Those of them that are put right. */
+  /** Of these, checksums that are corrected. */
   checksums_repaired: number;
   /** Pauses that are shortened. */
   pauses_shortened: number;
@@ -3102,7 +3262,7 @@ export interface ReplayResult {
 
 /** Outage after one kind of reset. */
 export interface ResetRow {
-  /** How the DUT was reset. */
+  /** Reset of the DUT. */
   how: string;
   /** The frames. */
   frames: Frames;
@@ -3120,7 +3280,7 @@ export interface ResetRow {
   tester_limited: number;
 }
 
-/** What a trial found. */
+/** Result of a trial. */
 export interface ResultDocument {
   /** `eagre.result/1`. */
   schema: string;
@@ -3132,7 +3292,7 @@ export interface ResultDocument {
   profile_sha256: string;
   /** When traffic started (RFC 3339); a simulated trial has none. */
   started?: string | null;
-  /** How long traffic was sent, s. */
+  /** Duration of traffic, s. */
   duration_s: number;
   /** Whether it was stopped before its end. */
   interrupted: boolean;
@@ -3146,21 +3306,21 @@ export interface ResultDocument {
   self_latency_ns?: LatencyResult | null;
   /** Whether the result can be trusted. */
   verdict: Verdict;
-  /** How much of what was asked succeeded. `verdict` says nothing about it. */
+  /** Share of the requested load that succeeded. Independent of `verdict`. */
   achieved?: AchievedResult | null;
-  /** Whether what was asked holds. It decides the exit code. */
+  /** Outcome of the run as a whole. Decides the exit code. */
   overall?: OverallResult | null;
-  /** What happened to frames in a simulated trial. */
+  /** Counts of the simulated links and device in a simulated trial. */
   sim?: SimResult | null;
-  /** What else the tester's machine did; absent in a simulated trial. */
+  /** Load on the tester's machine from other processes; absent in a simulated trial. */
   machine?: MachineResult | null;
-  /** Rate changes during the trial, in order. `requested_pps` stays what the profile says. */
+  /** Rate changes during the trial, in order. `requested_pps` keeps the profile's value. */
   rate_changes?: RateChange[];
-  /** How varying fields were written: `compiled`, or `interpreted` (much slower) where the system forbids generated machine code. Absent if nothing varied. */
+  /** Execution of varying fields: `compiled`, or `interpreted` (much slower) where the system forbids generated machine code. Absent if nothing varied. */
   field_programs?: string | null;
   /** Captures by port. */
   captures?: Record<string, CaptureResult>;
-  /** Programs that spoke control protocols, in the order the profile names them. */
+  /** Programs that ran control protocols, in the order of the profile. */
   protocols?: ProtocolResult[];
   /** The criteria of the profile. */
   criteria?: CriterionResult[];
@@ -3179,13 +3339,13 @@ export interface ResultDocument {
 /** Rights of a caller. */
 export type Role = "watch" | "run" | "admin";
 
-/** What became of the sessions and adjacencies that advertise routes. */
+/** Outcome of the sessions and adjacencies that advertise routes. */
 export interface RouteOutcome {
   /** Routes advertised; those that were advertised again count again. */
   advertised: number;
   /** Sessions and adjacencies that ended while they should not have. */
   sessions_lost: number;
-  /** What the first of them ended by. */
+  /** Reason for the end of the first of them. */
   why: string | null;
   /** From the first connection or hello until every route was acknowledged, s. */
   announced_after_s: number | null;
@@ -3199,11 +3359,11 @@ export interface RoutePoint {
   sent: number;
   /** Packets that did not arrive. */
   lost: number;
-  /** What the sessions did. */
+  /** Outcome of the sessions. */
   outcome: RouteOutcome;
 }
 
-/** What was found. */
+/** Findings. */
 export interface RouteRow {
   /** The frames. */
   frames: Frames;
@@ -3215,9 +3375,9 @@ export interface RouteRow {
   failed: RoutePoint | null;
   /** The smallest number of routes of which nothing is known because of the tester, and why; absent: none. */
   unknown: (number | string)[] | null;
-  /** How far apart bounds may be, as a share. */
+  /** Maximum distance of the bounds, as a share. */
   resolution: number;
-  /** What bounds the capacity from above. */
+  /** Limit of the capacity from above. */
   limit: Limit;
 }
 
@@ -3231,7 +3391,7 @@ export interface Run {
   state: State;
   /** Why it failed or was stopped. */
   reason: string | null;
-  /** Who started it. */
+  /** Name of the caller that started it. */
   holder: string;
   /** Names of its ports, as they are leased. */
   ports: string[];
@@ -3249,17 +3409,17 @@ export interface Run {
   warnings: string[];
   /** The result's verdict, once there is one. */
   verdict: Verdict | null;
-  /** How much of what was asked succeeded, once there is a result. */
+  /** Share of the requested load that succeeded, once there is a result. */
   achieved: AchievedResult | null;
-  /** Whether what was asked holds, once there is a result. */
+  /** Outcome of the run, once there is a result. */
   overall: OverallResult | null;
   /** The last 100 changes of rates and streams, one sentence each. */
   rate_changes: string[];
-  /** How many such changes there were. */
+  /** Total number of rate and stream changes. */
   rate_changes_in_all: number;
   /** The last 100 changes that were refused, with the reason. */
   refused_changes: string[];
-  /** How many were refused. */
+  /** Total number of refused changes. */
   refused_changes_in_all: number;
   /** Names of the columns of live figures. */
   names: Names;
@@ -3277,7 +3437,7 @@ export interface Script {
   state: State;
   /** Why it failed or was stopped. */
   reason: string | null;
-  /** Who started it. */
+  /** Name of the caller that started it. */
   holder: string;
   /** Names of its ports, as they are leased. */
   ports: string[];
@@ -3305,7 +3465,7 @@ export interface ScriptFile {
   bytes: number;
 }
 
-/** What the tester can do. */
+/** Limits of the tester. */
 export interface SelfTestRow {
   /** Frames of 64 B per second, all groups. */
   most_pps: number | null;
@@ -3341,7 +3501,7 @@ export interface Service {
   availability_min: number;
 }
 
-/** What was found of a service. */
+/** Findings for a service. */
 export interface ServiceRow {
   /** The service, and what was agreed. */
   service: Service;
@@ -3355,7 +3515,7 @@ export interface ServiceRow {
 export interface ServiceStep {
   /** `25% of CIR`, `CIR + EIR`, `policing`, `CBS`, `CBS + EBS`, `performance`. */
   step: string;
-  /** Load asked for, bits/s of frames with FCS. */
+  /** Requested load, bits/s of frames with FCS. */
   asked_bps: number;
   /** Load sent. */
   offered_bps: number;
@@ -3367,21 +3527,21 @@ export interface ServiceStep {
   ftd_ns: number | null;
   /** Delay variation, ns. */
   fdv_ns: number | null;
-  /** What the device did once it dropped frames, in the policing step. */
+  /** Behaviour of the device once it dropped frames, in the policing step. */
   policed?: Policed | null;
   /** Share of available seconds; of the performance test. */
   availability?: number | null;
   /** Whether all criteria were met; absent: the tester was the limit or disturbed, so nothing is known. */
   passed: boolean | null;
-  /** What was not met. */
+  /** Requirements that were not met. */
   because?: string[];
 }
 
 /** Latency at one application. */
 export interface SessionLatencyRow {
-  /** What sessions carried. */
+  /** Application of the sessions. */
   app: Application;
-  /** What was held. */
+  /** Objective that was sustained. */
   objective: Objective;
   /** The most that passed, as searched or given; absent: nothing did. */
   most: number | null;
@@ -3399,7 +3559,7 @@ export interface SessionOutcome {
   established: number;
   /** Transactions attempted. */
   transactions: number;
-  /** Transactions that failed, including those of sessions that were never established. */
+  /** Transactions that failed, including transactions of sessions that were never established. */
   transactions_failed: number;
   /** Unexpected resets. */
   resets: number;
@@ -3427,11 +3587,11 @@ export interface SessionOutcome {
 
 /** A trial of sessions. */
 export interface SessionPoint {
-  /** What was asked for. */
+  /** Requested value. */
   value: number;
-  /** What was reached. */
+  /** Reached value. */
   reached: number;
-  /** What it showed. */
+  /** Result. */
   sessions: SessionOutcome;
   /** Why it did not pass. */
   violations: string[];
@@ -3449,7 +3609,7 @@ export interface SessionResult {
   withheld?: number | null;
   /** Requests due but not sent because every session waited for a response; negative in an interval that caught up with an earlier one. Only where requests are sent late (`late_requests: send`). */
   unsent_requests?: number | null;
-  /** Sessions that clients began to open, or that servers were asked for. */
+  /** Sessions that clients began to open, or that servers received a request for. */
   attempted: number;
   /** Sessions established. */
   established: number;
@@ -3463,9 +3623,9 @@ export interface SessionResult {
   failed_ratio: number;
   /** Sessions open at the end; in an interval or a phase, the change since its beginning. */
   active: number;
-  /** Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its maximum at an instant of its own, and the sum is taken over spans of at most 50 ms. */
+  /** Maximum number of open sessions. With several workers, or applications of a mix, an upper bound: each reaches its maximum at a different instant, and the sum is taken over spans of at most 50 ms. */
   active_max: number;
-  /** At least so many sessions were open at one instant. Only with several workers, or applications of a mix. */
+  /** Lower bound of the maximum number of open sessions. Only with several workers, or applications of a mix. */
   active_max_at_least?: number | null;
   /** Sessions established per second. */
   open_per_s: number;
@@ -3501,7 +3661,7 @@ export interface SessionResult {
   ttfb_due_ns?: LatencyResult | null;
   /** Time from when a request was due to the last byte of its response. Clients whose requests are sent late only. */
   ttlb_due_ns?: LatencyResult | null;
-  /** Counts of the clients by phase, of an entry whose rate goes up or down: `ramp_up`, `sustain`, `ramp_down`. What came in the drain is in none. */
+  /** Counts of the clients by phase, if the entry's rate ramps up or down: `ramp_up`, `sustain`, `ramp_down`. Counts of the drain are in no phase. */
   phases?: Record<string, PhaseResult>;
   /** Counts of the clients, if they run here. */
   client?: SideDetails | null;
@@ -3511,9 +3671,9 @@ export interface SessionResult {
 
 /** The most at one application. */
 export interface SessionRow {
-  /** What sessions carried. */
+  /** Application of the sessions. */
   app: Application;
-  /** What the search increased. */
+  /** Objective that the search increased. */
   objective: Objective;
   /** The most that passed. */
   best: SessionPoint | null;
@@ -3521,15 +3681,27 @@ export interface SessionRow {
   failed: SessionPoint | null;
   /** The first that did not, in the order of trials: for a load in steps the step of failure. */
   first_failed: SessionPoint | null;
-  /** What bounds it from above. */
+  /** Limit of the value from above. */
   limit: Limit;
-  /** The search ends when its bounds are this share apart. Archives of older versions do not say. */
+  /** The search ends when its bounds are this share apart. Absent in archives of older versions. */
   resolution?: number | null;
+}
+
+/** Samples that show something, of all. */
+export interface Share {
+  /** Samples that show it. */
+  count: number;
+  /** All samples. */
+  of: number;
+  /** Lower bound of the share, 95 % confidence (Wilson score interval). */
+  lower: number;
+  /** Upper bound. */
+  upper: number;
 }
 
 /** All counts of one side. */
 export interface SideDetails {
-  /** Sessions that clients began to open, or that servers were asked for. */
+  /** Sessions that clients began to open, or that servers received a request for. */
   attempted: number;
   /** Sessions established. */
   established: number;
@@ -3543,9 +3715,9 @@ export interface SideDetails {
   failed_ratio: number;
   /** Sessions open at the end; in an interval or a phase, the change since its beginning. */
   active: number;
-  /** Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its maximum at an instant of its own, and the sum is taken over spans of at most 50 ms. */
+  /** Maximum number of open sessions. With several workers, or applications of a mix, an upper bound: each reaches its maximum at a different instant, and the sum is taken over spans of at most 50 ms. */
   active_max: number;
-  /** At least so many sessions were open at one instant. Only with several workers, or applications of a mix. */
+  /** Lower bound of the maximum number of open sessions. Only with several workers, or applications of a mix. */
   active_max_at_least?: number | null;
   /** Sessions established per second. */
   open_per_s: number;
@@ -3589,14 +3761,16 @@ export interface SideDetails {
   failure_details?: Record<string, number>;
   /** Responses by class of HTTP status: `2xx`. */
   http?: Record<string, number>;
-  /** DNS responses by code; `truncated` ones, `retries`, and queries asked again `over_tcp`. */
+  /** DNS responses by code; `truncated` responses, `retries`, and queries repeated `over_tcp`. */
   dns?: Record<string, number>;
-  /** HTTP/2. Absent if no connection spoke it. */
+  /** HTTP/2. Absent if no connection used it. */
   http2?: Http2Result | null;
-  /** HTTP/3. Absent if no connection spoke it. */
+  /** HTTP/3. Absent if no connection used it. */
   http3?: Http3Result | null;
-  /** QUIC. Absent if no session goes over it. */
+  /** QUIC. Absent if no session uses it. */
   quic?: QuicResult | null;
+  /** WebSocket. Absent without upgrades. */
+  websocket?: WebsocketResult | null;
   /** TLS handshakes by negotiated parameters. */
   tls?: TlsResult[];
   /** TCP counters that are not zero. */
@@ -3609,7 +3783,7 @@ export interface SideDetails {
   frames?: Record<string, number>;
 }
 
-/** What simulated links and the simulated device did, as opposed to what was measured. */
+/** Counts of simulated links and the simulated device, as opposed to measurements. */
 export interface SimResult {
   /** Frames lost on links. */
   lost_on_links: number;
@@ -3705,14 +3879,14 @@ export type Standing = "counted" | "bounded" | "tester_limited" | "invalid" | "i
 /** State of a run or campaign. */
 export type State = "starting" | "running" | "draining" | "done" | "failed" | "stopped" | "interrupted";
 
-/** How a method ended. */
+/** Status of a method at its end. */
 export type Status = "running" | "complete" | {  failed: Fault; };
 
 /** A campaign in the store. */
 export interface StoredCampaign {
   /** Its name in the store. */
   id: CampaignId;
-  /** What people call it. */
+  /** Display name. */
   name: string;
   /** The method. */
   method: string;
@@ -3732,11 +3906,11 @@ export interface StoredCampaign {
   started: string;
   /** When it ended, likewise. */
   ended: string | null;
-  /** How far it is. */
+  /** State. */
   state: StoredState;
   /** Why it failed. */
   reason: string | null;
-  /** How often it was resumed. */
+  /** Number of times that it was resumed. */
   resumed: number;
   /** The machine it ran on. */
   environment: Record<string, unknown>;
@@ -3752,7 +3926,7 @@ export interface StoredProfile {
   profile: string;
 }
 
-/** How far a campaign is. One whose process was killed stays `Running` until it is resumed. */
+/** State of a campaign. One whose process was killed stays `Running` until it is resumed. */
 export type StoredState = "running" | "done" | "interrupted" | "failed";
 
 /** One stream. */
@@ -3769,11 +3943,11 @@ export interface StreamResult {
   tx: number;
   /** Bytes sent, with FCS. */
   tx_bytes: number;
-  /** Packets received, without duplicates; of packets counted by a mark with them. */
+  /** Packets received, without duplicates; packets counted by a mark include duplicates. */
   rx?: number | null;
-  /** Their bytes, with FCS. */
+  /** Bytes received, with FCS. */
   rx_bytes?: number | null;
-  /** Packets sent and not received. Of packets counted by a mark at least so many, as duplicates count as received; absent if more were received than sent. */
+  /** Packets sent and not received. For packets counted by a mark, a lower bound, as duplicates count as received; absent if more were received than sent. */
   lost?: number | null;
   /** `lost` / `tx`. */
   loss_ratio?: number | null;
@@ -3783,15 +3957,15 @@ export interface StreamResult {
   reordered?: number | null;
   /** Largest distance of a reordered packet, in packets of its stream. */
   reorder_distance_max?: number | null;
-  /** Packets too late to tell from duplicates; counted as lost. */
+  /** Packets too late to be distinguished from duplicates; counted as lost. */
   stale?: number | null;
   /** Packets with a sequence number far ahead that no later packet confirmed; not counted as received. */
   rejected?: number | null;
-  /** What was compared of received packets: `signature`, its 18 bytes; `full`, the rest of the payload, too. */
+  /** Scope of the comparison of received packets: `signature`, its 18 bytes; `full`, also the rest of the payload. */
   integrity?: string | null;
   /** Packets received damaged, duplicates included; of streams with `integrity: full`. They are not lost. */
   damaged?: number | null;
-  /** What was wrong with them. */
+  /** Kinds of damage. */
   damage?: DamageResult | null;
   /** One-way delay. */
   latency_ns?: LatencyResult | null;
@@ -3799,7 +3973,7 @@ export interface StreamResult {
   jitter_ns?: JitterResult | null;
   /** Time between arrivals. */
   interarrival_ns?: SpreadResult | null;
-  /** The times of packets that no pause of the tester touched; absent if none was touched. */
+  /** Times of undisturbed packets, not affected by a pause of the tester; absent if no packet was affected. */
   undisturbed?: UndisturbedResult | null;
   /** Arrival of the first packet, ns since traffic started. */
   first_arrival_ns?: number | null;
@@ -3807,13 +3981,13 @@ export interface StreamResult {
   last_arrival_ns?: number | null;
   /** Arrivals by port, of a stream that may arrive at several (`also_to`). */
   paths?: Record<string, PathResult>;
-  /** When too few packets arrived, of a stream with `outages`; absent if others sent it. */
+  /** Outages of a stream with `outages`; absent if another sender sends it. */
   outages?: OutagesResult | null;
-  /** Arrivals by the value of the bits under `egress`, as decimal numbers in the order of the profile: `46`, or `46,5` of two fields; `short` has frames that end before these bits. Values that did not come are absent. */
+  /** Arrivals by the value of the bits under `egress`, as decimal numbers in the order of the profile: `46`, or `46,5` for two fields; `short` counts frames that end before these bits. Values that did not occur are absent. */
   egress?: Record<string, EgressResult>;
   /** Departures compared with the schedule. */
   pacing_ns?: PacingResult | null;
-  /** What the capture of a stream with `replay` did not give as it stands; absent if all is sent as captured. Both directions of a capture have the same. */
+  /** Packets of the capture of a stream with `replay` that were not sent unmodified; absent if all were. Both directions of a capture have the same counts. */
   replay?: ReplayResult | null;
 }
 
@@ -3821,7 +3995,7 @@ export interface StreamResult {
 export interface Summary {
   /** Its name in the store. */
   id: CampaignId;
-  /** What people call it. */
+  /** Display name. */
   name: string;
   /** The method. */
   method: string;
@@ -3829,7 +4003,7 @@ export interface Summary {
   started: string;
   /** When it ended. */
   ended: string | null;
-  /** How far it is. */
+  /** State. */
   state: StoredState;
   /** Words to find it by. */
   tags: string[];
@@ -3843,7 +4017,7 @@ export interface Summary {
   disturbed: number;
   /** Why the first of the trials that are not valid is not; else why the first that was limited was. */
   reason: string | null;
-  /** Of a single run: whether what was asked of it holds: `passed`, `failed` or `cannot_judge`. */
+  /** For a single run: its outcome: `passed`, `failed` or `cannot_judge`. */
   outcome: string | null;
 }
 
@@ -3879,7 +4053,7 @@ export interface SweepRow {
 
 /** The metrics of RFC 6349 section 2.3 and 4.1. */
 export interface TcpFigures {
-  /** Who sent. */
+  /** Sending group. */
   group: string;
   /** Application data that arrived, bits/s. */
   achieved_bps: number;
@@ -3891,7 +4065,7 @@ export interface TcpFigures {
   buffer_delay_percent: number;
 }
 
-/** What the path can do, and what TCP made of it. */
+/** Capacity of the path, and TCP's use of it. */
 export interface TcpRow {
   /** The path, idle. */
   path: PathOutcome | null;
@@ -3899,7 +4073,7 @@ export interface TcpRow {
   bottleneck_bps: number | null;
   /** Bandwidth-delay product, bytes. */
   bdp_bytes: number | null;
-  /** What TCP can carry at best in a direction, bits/s of application data (section 4.1.1). */
+  /** Maximum TCP throughput in a direction, bits/s of application data (section 4.1.1). */
   ideal_bps: number | null;
   /** One for each window and choice of senders. */
   runs: TcpRun[];
@@ -3907,11 +4081,11 @@ export interface TcpRow {
 
 /** TCP with one window. */
 export interface TcpRun {
-  /** Who sent. */
+  /** Sending groups. */
   senders: string[];
   /** Window of each connection, bytes. */
   window_bytes: number;
-  /** What the window allows at best, bits/s of each sender: window ÷ round-trip time, at most the ideal. */
+  /** Maximum allowed by the window, bits/s of each sender: window ÷ round-trip time, at most the ideal. */
   window_limit_bps: number;
   /** One for each sender. */
   results: TcpFigures[];
@@ -3919,7 +4093,7 @@ export interface TcpRun {
   tester_limited: boolean;
 }
 
-/** What all trials of a method share. */
+/** Data common to all trials of a method. */
 export interface Testbed {
   /** The senders; all send the same share of their line rate (RFC 2544 section 14). */
   groups: Group[];
@@ -3945,13 +4119,13 @@ export interface ThroughputRow {
   failed?: FoundRate | null;
   /** The highest load above the throughput that can't be judged; absent: none. */
   unjudged?: UnjudgedLoad | null;
-  /** What bounds it from above. */
+  /** Limit of the value from above. */
   limit: Limit;
-  /** The search ends when its bounds are this share of the line rate apart. Archives of older versions do not say. */
+  /** The search ends when its bounds are this share of the line rate apart. Absent in archives of older versions. */
   resolution?: number | null;
   /** Loss ratio that still passes. */
   loss_ratio?: number | null;
-  /** How often a load that lost frames was tried again before the loss was believed. */
+  /** Number of times that a load that lost frames was tried again before the loss was accepted. */
   loss_verification?: number | null;
   /** Length of the trial it passed. */
   final_trial_ns: number;
@@ -3965,9 +4139,9 @@ export interface ThroughputRow {
 export interface Timing {
   /** Time for routing updates and learning frames before the traffic. */
   learning: string;
-  /** How long to wait for late frames; counters are read after it. */
+  /** Time to wait for late frames; counters are read after it. */
   drain: string;
-  /** How long the DUT rests before the next trial. */
+  /** Rest of the DUT before the next trial. */
   settle: string;
 }
 
@@ -4003,7 +4177,7 @@ export interface TotalDocument {
 export interface Trend {
   /** Growth per hour. */
   per_hour: number;
-  /** How many standard errors that is; beyond 3 either way it is hardly chance. */
+  /** The same in standard errors; beyond 3 either way it is hardly chance. */
   standard_errors: number;
 }
 
@@ -4019,7 +4193,7 @@ export interface TrialNote {
   label: string;
   /** The frames; absent unless the trial is an even load. */
   frames?: Frames | null;
-  /** What the trial varies: share of the line rate, or number of frames, addresses or sessions. */
+  /** Variable of the trial: share of the line rate, or number of frames, addresses or sessions. */
   magnitude: number;
   /** Its length. */
   duration_ns: number;
@@ -4035,9 +4209,9 @@ export interface TrialNote {
   reasons?: string[];
 }
 
-/** Times of packets that no pause of the tester touched: none was due, sent, under way or waiting to be received in one. */
+/** Times of packets not affected by a pause of the tester: none was due, sent, in flight or waiting to be received during one. */
 export interface UndisturbedResult {
-  /** Their share of the packets received. */
+  /** Share of the packets received. */
   ratio: number;
   /** One-way delay. */
   latency_ns?: LatencyResult | null;
@@ -4065,13 +4239,13 @@ export interface Verdict {
   disturbed: boolean;
   /** Why the result is not valid, why the tester was the limit, or what disturbed it. */
   reasons: string[];
-  /** What the test needed and did not get: addresses of clients, sessions of control protocols, packets of the sender. These are among `reasons`, too. */
+  /** Prerequisites of the test that were not met: addresses of clients, control-protocol sessions, packets of the sender. Also listed in `reasons`. */
   lacks?: string[];
-  /** What else is wrong, whatever disturbed the tester: links that changed, packets of unknown streams, clocks that differ. These are among `reasons`, too. */
+  /** Faults other than disturbances of the tester: links that changed state, packets of unknown streams, clocks that differ. Also listed in `reasons`. */
   faults?: string[];
-  /** What to know about the figures that are valid all the same. */
+  /** Notes on figures that are nevertheless valid. */
   notes?: string[];
-  /** How far single figures can be trusted, by path: `streams.a.lost`, or `streams.a.latency_ns` for all below it. A figure without an entry holds; absent if all do. */
+  /** Confidence in single figures, by path: `streams.a.lost`, or `streams.a.latency_ns` for all below it. A figure without an entry holds; absent if all do. */
   holds?: Record<string, HoldsResult>;
 }
 
@@ -4083,6 +4257,32 @@ export interface Version {
   api: string;
   /** Version of DPDK; null until a port opens it. */
   dpdk: string | null;
+}
+
+/** WebSocket of one side. */
+export interface WebsocketResult {
+  /** Connections upgraded. */
+  connections: number;
+  /** Time from the request for the upgrade to its response. Clients only. */
+  upgrade_ns?: LatencyResult | null;
+  /** Messages sent. */
+  messages_sent: number;
+  /** Messages received completely. */
+  messages_received: number;
+  /** Bytes of messages sent, without frame headers. */
+  bytes_sent: number;
+  /** Bytes of messages received completely, without frame headers. */
+  bytes_received: number;
+  /** Ping frames sent. */
+  pings_sent: number;
+  /** Ping frames received. */
+  pings_received: number;
+  /** Pong frames received. */
+  pongs_received: number;
+  /** Close frames received by code (RFC 6455 section 7.4): `1005` without a code, `1006` for a connection that ended without a Close frame. */
+  closes?: Record<string, number>;
+  /** Upgrades that servers refused, by HTTP status. Clients only. */
+  refused?: Record<string, number>;
 }
 
 /** The caller. */
@@ -4097,7 +4297,7 @@ export interface Whoami {
 export interface WorkerLoad {
   /** Core; null if the worker is bound to none. */
   core: number | null;
-  /** Share of its time in which it was busy. */
+  /** Share of time in which it was busy. */
   busy_ratio: number;
 }
 
@@ -4115,12 +4315,12 @@ export interface WorkerResult {
   cpu_s?: number | null;
   /** Time spent waiting for the core, s. */
   waited_s?: number | null;
-  /** Longest time between two turns of the loop, ns. */
+  /** Longest time between two iterations of the loop, ns. */
   stall_max_ns: number;
-  /** Time in which the loop stood still for 5 ms and longer, s; absent in a simulated trial. */
+  /** Total time of stalls of the loop of 5 ms and longer, s; absent in a simulated trial. */
   paused_s?: number | null;
-  /** Time asleep because nothing was due, s; absent if it never slept. */
+  /** Time slept because nothing was due, s; absent if it never slept. */
   slept_s?: number | null;
-  /** Longest time by which a sleep ended too late, ns; absent if it never slept. */
+  /** Longest delay of a wake-up from sleep, ns; absent if it never slept. */
   overslept_max_ns?: number | null;
 }

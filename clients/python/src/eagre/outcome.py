@@ -10,32 +10,34 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class AchievedPart:
-    """How much of one kind succeeded."""
+    """Sessions or packets requested and achieved."""
 
     asked: int
-    """How many were asked for."""
+    """Number of sessions or packets requested."""
     succeeded: int
-    """How many succeeded."""
+    """Number that succeeded."""
     unfinished: int
     """Sessions still in progress at the end; zero for packets."""
     ratio: float
     """`succeeded` / `asked`."""
     dead: list[str]
-    """Streams or entries of which nothing succeeded."""
+    """Streams or entries without any success."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AchievedResult:
-    """How much of what was asked succeeded. Criteria that demand loss or failures take their stream or entry out."""
+    """Share of the requested load that succeeded. Streams and entries for which a criterion demands loss or
+    failures are left out.
+    """
 
     success: bool
     """Whether at least half of the sessions that ended, and half of the packets, succeeded."""
     summary: str
-    """The same in words: the first line of the summary."""
+    """First line of the summary."""
     sessions: AchievedPart | None = None
-    """Sessions completed of those attempted; absent without sessions."""
+    """Sessions completed and attempted; absent without sessions."""
     packets: AchievedPart | None = None
-    """Packets received of those sent to a port of the tester; absent without such streams."""
+    """Packets received and sent of streams to a port of the tester; absent without such streams."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,15 +49,15 @@ class BgpResult:
     established: int
     """Sessions that were established when traffic started."""
     failed: int
-    """Peers without a session then."""
+    """Peers without an established session when traffic started."""
     established_at_end: int
     """Sessions that are established now; in a result, when traffic had ended."""
     flaps: int
-    """Sessions that ended while they should not have."""
+    """Sessions that ended unexpectedly."""
     restarts: int
-    """Sessions that a command has ended to let them restart."""
+    """Sessions restarted by a command."""
     graceful_restart_peers: int
-    """Peers that said that they know graceful restart (RFC 4724), in their newest session."""
+    """Peers that announced graceful restart (RFC 4724) in their latest session."""
     add_path_sessions: int
     """Sessions in which a prefix can have several paths, one way or both (RFC 7911); in a result, when traffic had
     ended.
@@ -63,7 +65,7 @@ class BgpResult:
     connections: int
     """Connections opened, and accepted."""
     advertised: int
-    """Routes advertised; those that were advertised again count again."""
+    """Routes advertised; repeated advertisements count again."""
     withdrawn: int
     """Routes withdrawn."""
     received_ipv4: int
@@ -100,7 +102,7 @@ class BgpResult:
     """Time from the first attempt to the first session of each peer."""
     announced_after_s: float | None = None
     """Time from the first connection until all sessions were established and all routes acknowledged. Absent if
-    that was not so before traffic.
+    this was not reached before traffic started.
     """
     first_withdrawal_ns: int | None = None
     """When the first routes were withdrawn while traffic ran, ns since it started."""
@@ -153,11 +155,11 @@ class CoreMove:
     at_s: float
     """When, s since traffic started."""
     from_: int
-    """The core it left."""
+    """Old core."""
     to: int
-    """The core it went to."""
+    """New core."""
     waited_ratio: float
-    """Share of the time just before for which it waited for its core."""
+    """Share of the preceding interval in which it waited for its core."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +173,7 @@ class CriterionResult:
     passed: bool
     """Whether it passed. A value that was not measured fails."""
     outcome: str
-    """`met`, `not_met`, or `cannot_judge`: what disturbed the tester decides."""
+    """`met`, `not_met`, or `cannot_judge`: a disturbance of the tester could have changed the outcome."""
     value: float | None = None
     """The value; absent if not measured."""
     reason: str | None = None
@@ -180,7 +182,7 @@ class CriterionResult:
 
 @dataclass(frozen=True, kw_only=True)
 class DamageResult:
-    """What was wrong with damaged packets of a stream."""
+    """Kinds of damage in a stream's packets."""
 
     kinds: dict[str, int]
     """Packets by what was wrong. `single_bit`: one bit. `burst`: several bits within 32. `scattered`: bits further
@@ -190,7 +192,7 @@ class DamageResult:
     bit_errors: int
     """Wrong bits of packets with `single_bit`, `burst` or `scattered`."""
     places: list[DamagedPlace]
-    """Where in the payload these bits were. Places without any are absent."""
+    """Position of these bits in the payload. Places without wrong bits are absent."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -198,11 +200,11 @@ class DamagedPlace:
     """A part of the payload."""
 
     from_byte: int
-    """Its first byte; 0 is the first behind the headers."""
+    """First byte; 0 is the first byte after the headers."""
     to_byte: int
-    """Its last byte. The signature is at the payload's end."""
+    """Last byte. The signature is at the payload's end."""
     bit_errors: int
-    """Wrong bits in it."""
+    """Wrong bits in this part."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,43 +216,45 @@ class DhcpResult:
     bound: int
     """Clients that had an address when traffic started."""
     failed: int
-    """Clients that had none."""
+    """Clients without an address when traffic started."""
     holding: int
     """Clients that have an address now; in a result, when traffic had ended."""
     discovers: int
     """DISCOVER messages sent."""
     offers: int
-    """OFFER messages received by clients that waited for one."""
+    """OFFER messages received by clients waiting for one."""
     requests: int
     """REQUEST messages sent."""
     acks: int
-    """ACK messages received that began or prolonged a lease."""
+    """ACK messages received that started or extended a lease."""
     naks: int
-    """NAK messages received by clients that had asked."""
+    """NAK messages received by clients in reply to a request."""
     declines: int
     """DECLINE messages sent."""
     releases: int
     """RELEASE messages sent."""
     refused: int
-    """OFFER and ACK messages with an address that no client can have: 0.0.0.0/8, 127.0.0.0/8, 224.0.0.0/3, the
-    first or last of its network, that of the server or router.
+    """OFFER and ACK messages with an unusable address: in 0.0.0.0/8, 127.0.0.0/8 or 224.0.0.0/3, the network's
+    first or last address, or the server's or router's address.
     """
     repeated: int
-    """Messages sent again because no answer came."""
+    """Messages retransmitted because no reply arrived."""
     renewed: int
-    """Leases prolonged by their server."""
+    """Leases renewed by their server."""
     rebound: int
-    """Leases prolonged after their server kept silent."""
+    """Leases rebound because their server did not reply."""
     lost: int
-    """Leases that ended because nobody prolonged them, or by a NAK."""
+    """Leases that expired without renewal, or were ended by a NAK."""
     conflicts: int
-    """Leases of an address that another client here had. They are declined if clients check."""
+    """Leases of an address already leased to another client of the tester. Declined if clients check for
+    duplicates.
+    """
     duplicates: int
-    """Leases of an address that a neighbour had, and that were declined."""
+    """Leases of an address already used by a neighbour; declined."""
     commands: int
     """Commands carried out: addresses renewed or released."""
     begun_per_s: float | None = None
-    """Clients that began per second, from the first to the last."""
+    """Clients started per second, from the first to the last."""
     bound_per_s: float | None = None
     """Leases per second, from the first DISCOVER to the last first lease."""
     bind_ns: LatencyResult | None = None
@@ -264,15 +268,15 @@ class Dhcpv6Result:
     clients: int
     """Clients."""
     bound: int
-    """Clients that had what they asked for when traffic started."""
+    """Clients with all requested leases when traffic started."""
     failed: int
-    """Clients that had not."""
+    """Clients that were not up when traffic started."""
     holding: int
-    """Clients that have what they asked for now; in a result, when traffic had ended."""
+    """Clients with all requested leases now; in a result, when traffic had ended."""
     solicits: int
     """SOLICIT messages sent."""
     advertises: int
-    """ADVERTISE messages received by clients that looked for a server."""
+    """ADVERTISE messages received by clients looking for a server."""
     requests: int
     """REQUEST messages sent."""
     renews: int
@@ -284,41 +288,41 @@ class Dhcpv6Result:
     declines: int
     """DECLINE messages sent."""
     replies: int
-    """REPLY messages received by clients that had asked."""
+    """REPLY messages received by clients in reply to a request."""
     refused: int
-    """ADVERTISE and REPLY messages that did not have what was asked for."""
+    """ADVERTISE and REPLY messages without the requested addresses or prefixes."""
     repeated: int
-    """Messages sent again because no answer came."""
+    """Messages retransmitted because no reply arrived."""
     renewed: int
-    """Leases prolonged by their server."""
+    """Leases renewed by their server."""
     rebound: int
-    """Leases prolonged after their server kept silent."""
+    """Leases rebound because their server did not reply."""
     lost: int
-    """Leases that ended because nobody prolonged them, or by their server."""
+    """Leases that expired without renewal, or were ended by their server."""
     conflicts: int
-    """Leases of an address or a prefix that another client here had, and that were declined."""
+    """Leases of an address or a prefix already leased to another client of the tester; declined."""
     duplicates: int
-    """Leases of an address that a neighbour had, and that were declined."""
+    """Leases of an address already used by a neighbour; declined."""
     commands: int
     """Commands carried out: leases renewed or released."""
     begun_per_s: float | None = None
-    """Clients that began per second, from the first to the last."""
+    """Clients started per second, from the first to the last."""
     bound_per_s: float | None = None
     """Leases per second, from the first SOLICIT to the last first lease."""
     bind_ns: LatencyResult | None = None
     """Time from a client's first SOLICIT to its lease."""
     router: str | None = None
-    """Router that advertised itself, by its link-local address."""
+    """Link-local address of the router that sent advertisements."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class EgressResult:
-    """Arrivals of a stream that had one value."""
+    """Arrivals of a stream with one value."""
 
     rx: int
     """Packets received, duplicates included."""
     rx_bytes: int
-    """Their bytes, with FCS."""
+    """Bytes received, with FCS."""
     first_arrival_ns: int | None = None
     """Arrival of the first of them, ns since traffic started."""
     last_arrival_ns: int | None = None
@@ -329,26 +333,24 @@ class EgressResult:
 
 @dataclass(frozen=True, kw_only=True)
 class HoldsResult:
-    """How far a figure can be trusted. It holds, has bounds, holds for undisturbed packets, is at most what was
-    measured, or cannot be judged: then there is none of these.
+    """Confidence in a figure. It holds, has bounds, holds for undisturbed packets, is at most what was measured, or
+    cannot be judged: then there is none of these.
     """
 
     holds: bool
-    """Whether the figure describes the device and the network as it stands."""
+    """Whether the measured figure describes the device and the network."""
     lower: float | None = None
     """The true value is at least this."""
     upper: float | None = None
     """The true value is at most this."""
     undisturbed_ratio: float | None = None
-    """Share of packets that no pause of the tester touched. For these the figures under `undisturbed` hold."""
+    """Share of packets not affected by a pause of the tester. For these the figures under `undisturbed` hold."""
     at_most: bool | None = None
-    """Of times of sessions: the true values are at most those that were measured, since disturbances only add to
-    them.
-    """
+    """For session times: the measured values are upper bounds, since disturbances only add to them."""
     reason: str | None = None
-    """Why it does not hold as it stands."""
+    """Why the measured figure does not hold."""
     remedy: str | None = None
-    """How to get a figure that holds."""
+    """Advice to get a figure that holds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -356,9 +358,9 @@ class Http2Result:
     """HTTP/2 of one side."""
 
     connections: int
-    """Connections that spoke HTTP/2."""
+    """HTTP/2 connections."""
     streams: int
-    """Streams opened: requests, those asked again included."""
+    """Streams opened: requests, including repeated ones."""
     resets: int
     """Streams that the other end reset (RST_STREAM)."""
     resets_sent: int
@@ -366,8 +368,8 @@ class Http2Result:
     goaways: int
     """GOAWAY frames received."""
     unprocessed: int
-    """Requests that servers said they had not processed (GOAWAY, REFUSED_STREAM). They are asked again, and count
-    once in `requests`.
+    """Requests that servers reported as not processed (GOAWAY, REFUSED_STREAM). They are repeated, and count once
+    in `requests`.
     """
     peer_streams: int | None = None
     """Smallest number of concurrent streams that a server announced."""
@@ -378,7 +380,7 @@ class Http3Result:
     """HTTP/3 of one side."""
 
     streams: int
-    """Streams of requests, those asked again included."""
+    """Request streams, including repeated requests."""
     resets: int
     """Streams that the other end reset, or wanted no more of (RESET_STREAM, STOP_SENDING)."""
     resets_sent: int
@@ -386,8 +388,8 @@ class Http3Result:
     goaways: int
     """GOAWAY frames received."""
     unprocessed: int
-    """Requests that servers said they had not processed (GOAWAY, H3_REQUEST_REJECTED). They are asked again, and
-    count once in `requests`.
+    """Requests that servers reported as not processed (GOAWAY, H3_REQUEST_REJECTED). They are repeated, and count
+    once in `requests`.
     """
 
 
@@ -408,7 +410,7 @@ class IntervalDocument:
     streams: dict[str, StreamResult]
     """Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost."""
     disturbances: list[str] = field(default_factory=list)
-    """What disturbed the tester in this interval: a worker that stood still, packets that left back to back."""
+    """Disturbances of the tester in this interval: a stalled worker, packets sent back to back."""
     all_streams: StreamResult | None = None
     """Streams added up, instead of `streams`: the store keeps no rows of each for runs with many."""
     groups: dict[str, dict[str, StreamResult]] = field(default_factory=dict)
@@ -419,12 +421,12 @@ class IntervalDocument:
 
 @dataclass(frozen=True, kw_only=True)
 class IsisLevelCounts:
-    """Things counted by level."""
+    """Counts by IS-IS level."""
 
     level_1: int
-    """Of level 1."""
+    """Level 1."""
     level_2: int
-    """Of level 2."""
+    """Level 2."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -434,33 +436,35 @@ class IsisResult:
     routers: int
     """Routers."""
     up: int
-    """Routers that had an adjacency at each of their levels when traffic started."""
+    """Routers with an adjacency at each of their levels when traffic started."""
     failed: int
-    """Routers that had not."""
+    """Routers without all adjacencies when traffic started."""
     up_at_end: int
-    """Routers that have one at each of their levels now; in a result, when traffic had ended."""
+    """Routers with an adjacency at each of their levels now; in a result, when traffic had ended."""
     flaps: int
-    """Times that routers lost an adjacency while they should not have."""
+    """Adjacencies lost unexpectedly."""
     advertised: int
-    """Routes advertised; those that were advertised again count again, those at two levels once."""
+    """Routes advertised; repeated advertisements count again, routes at both levels count once."""
     withdrawn: int
     """Routes withdrawn."""
     lsps_sent: IsisLevelCounts
-    """LSPs sent, by level; those that were sent again count again."""
+    """LSPs sent, by level; retransmissions count again."""
     lsps_received: IsisLevelCounts
-    """LSPs received, by level; those that were received again count again."""
+    """LSPs received, by level; repetitions count again."""
     database: IsisLevelCounts
-    """LSPs of the device that the routers hold now, by level."""
+    """LSPs of the device in the routers' databases now, by level."""
     left_out: int
-    """LSPs of the device for which the routers' databases had no room: they hold 1,000,000 of a level in all."""
+    """LSPs of the device that exceeded the capacity of the routers' databases, 1,000,000 per level in all."""
     received_purged: int
-    """LSPs received that were being purged."""
+    """Purged LSPs received (remaining lifetime 0)."""
     retransmitted: int
-    """LSPs sent again because the device did not have them in time."""
+    """LSPs retransmitted because the device did not acknowledge them in time."""
     refreshed: int
-    """LSPs originated again because they became old: every 15 minutes."""
+    """LSPs refreshed because of their age, every 15 minutes."""
     outdated: int
-    """Own LSPs that came back newer than they are, as those of a run before: they were originated again, or purged."""
+    """Own LSPs received in a newer instance than the router's, such as from an earlier run: originated again, or
+    purged.
+    """
     hellos_sent: int
     """Hellos sent."""
     hellos_received: int
@@ -474,9 +478,7 @@ class IsisResult:
     psnps_received: int
     """Partial sequence numbers PDUs received."""
     mismatched: int
-    """PDUs refused because their sender is no neighbour: another area or level, another kind of link, or other
-    authentication.
-    """
+    """PDUs rejected because of a mismatch with their sender: area, level, network type or authentication."""
     malformed: int
     """PDUs that could not be read, and LSPs with a wrong checksum."""
     commands: int
@@ -485,7 +487,7 @@ class IsisResult:
     """Time from each router's first hello until it first had an adjacency at each of its levels."""
     announced_after_s: float | None = None
     """Time from the first hello until all adjacencies were up on both sides and the device had all LSPs. Absent if
-    that was not so before traffic.
+    this was not reached before traffic started.
     """
     first_withdrawal_ns: int | None = None
     """When the first routes were withdrawn while traffic ran, ns since it started."""
@@ -507,14 +509,14 @@ class JitterResult:
 
 @dataclass(frozen=True, kw_only=True)
 class KernelRxResult:
-    """Test packets that a program in the kernel recorded, and dropped: no frame of theirs reached the tester."""
+    """Test packets that a program in the kernel recorded and dropped: their frames did not reach the tester."""
 
     packets: int
-    """Packets that were recorded. All others came as frames."""
+    """Packets recorded. All others reached the tester as frames."""
     clock_error_max_ns: int | None = None
-    """Largest error of their arrival times on the tester's clock. Absent if none came."""
+    """Largest error of their arrival times on the tester's clock. Absent without packets."""
     off: str | None = None
-    """Why test packets came as frames. Absent if they need not."""
+    """Why test packets reached the tester as frames. Absent if the kernel records them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -526,51 +528,51 @@ class LacpEndResult:
     system_priority: int
     """Priority of the system."""
     key: int
-    """Key of the lag."""
+    """Key of the LAG."""
     port: int
     """Number of the port."""
     port_priority: int
     """Priority of the port."""
     state: list[str]
-    """Its state: `activity`, `timeout`, `aggregation`, `synchronization`, `collecting`, `distributing`,
+    """State flags: `activity`, `timeout`, `aggregation`, `synchronization`, `collecting`, `distributing`,
     `defaulted`, `expired`.
     """
 
 
 @dataclass(frozen=True, kw_only=True)
 class LacpResult:
-    """A port in its lag, as it stood when traffic had ended, or stands (IEEE 802.1AX clause 6.4)."""
+    """LACP state of a LAG member, now; in a result, when traffic had ended (IEEE 802.1AX clause 6.4)."""
 
     lag: str
-    """Its lag."""
+    """LAG."""
     state: str
-    """How far it is on its way to carry traffic: `detached`, `waiting`, `attached`, `collecting` or `distributing`."""
+    """Mux state: `detached`, `waiting`, `attached`, `collecting` or `distributing`."""
     receive: str
-    """What is known of the partner: `current`, `expired`, `defaulted` or `port_disabled`."""
+    """Receive state: `current`, `expired`, `defaulted` or `port_disabled`."""
     flaps: int
-    """How often it stopped distributing before it left at the end."""
+    """Number of times the port stopped distributing before the shutdown at the end."""
     tx_lacpdus: int
-    """LACPDUs sent, until it had left."""
+    """LACPDUs sent, including the shutdown."""
     rx_lacpdus: int
     """LACPDUs received."""
     rx_errors: int
     """PDUs received that are malformed."""
     rx_unknown: int
-    """PDUs received of other slow protocols."""
+    """PDUs received of unknown slow protocols."""
     rx_markers: int
     """Markers received."""
     tx_marker_responses: int
-    """Answers to markers sent."""
+    """Marker responses sent."""
     commands: int
     """Commands that disabled or enabled LACP."""
     actor: LacpEndResult
     """This end of the link."""
     reason: str | None = None
-    """Why it does not distribute. Absent if it does."""
+    """Why the port is not distributing. Absent if it is."""
     distributing_after_s: float | None = None
-    """How long it took to distribute for the first time, s. Absent if it never did."""
+    """Time until the port was first distributing, s. Absent if it never was."""
     partner: LacpEndResult | None = None
-    """The other end, as it described itself last. Absent if nothing is known."""
+    """The other end, by its last LACPDU. Absent if none was received."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -603,48 +605,46 @@ class LatencyResult:
 
 @dataclass(frozen=True, kw_only=True)
 class LldpNeighbourResult:
-    """A neighbour, in the words of its last LLDPDU."""
+    """A neighbour, by its last LLDPDU."""
 
     mac: str
-    """MAC address it sent from."""
+    """Source MAC address."""
     chassis_id: str
-    """Chassis identifier; in hexadecimal if it is no text."""
+    """Chassis identifier; in hexadecimal if it is not text."""
     chassis_id_type: str
-    """What kind of identifier it is: `mac`, `network_address`, `interface`, `local` …"""
+    """Type of the chassis identifier: `mac`, `network_address`, `interface`, `local` …"""
     port_id: str
-    """Port identifier, likewise."""
+    """Port identifier; in hexadecimal if it is not text."""
     port_id_type: str
-    """What kind of identifier it is."""
+    """Type of the port identifier."""
     ttl_s: int
-    """How long it is to be kept, s."""
+    """Time to live, s."""
     known_for_s: float
-    """How long it had been known when traffic had ended, s."""
+    """Time since it was first detected when traffic had ended, s."""
     age_s: float
-    """How long ago its last LLDPDU came then, s."""
+    """Time since its last LLDPDU when traffic had ended, s."""
     capabilities: list[str]
-    """What it can do: `bridge`, `router` …"""
+    """System capabilities: `bridge`, `router` …"""
     enabled: list[str]
-    """What of that is enabled."""
+    """Enabled capabilities."""
     management: list[str]
-    """IP addresses where it is managed."""
+    """Management IP addresses."""
     tlvs: list[LldpTlvResult]
-    """Its TLVs of organizations."""
+    """Organizationally specific TLVs."""
     port_description: str | None = None
-    """Description of its port."""
+    """Port description."""
     system_name: str | None = None
-    """Its name."""
+    """System name."""
     system_description: str | None = None
-    """What it is."""
+    """System description."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LldpResult:
-    """LLDP agents of a port, from before traffic until they have taken back what they said (IEEE 802.1AB clause
-    9.2.6).
-    """
+    """LLDP agents of a port, from before traffic until their shutdown LLDPDUs (IEEE 802.1AB clause 9.2.6)."""
 
     known: int
-    """Neighbours that were known when traffic had ended, or so far."""
+    """Neighbours known now; in a result, when traffic had ended."""
     tx_frames: int
     """LLDPDUs sent."""
     rx_frames: int
@@ -652,38 +652,38 @@ class LldpResult:
     rx_errors: int
     """LLDPDUs received that are malformed."""
     rx_discarded: int
-    """LLDPDUs of neighbours there was no room for: 1,024 are kept."""
+    """LLDPDUs of neighbours that exceeded the limit of 1,024."""
     tlvs_discarded: int
-    """TLVs received that were passed over: too short, or twice in an LLDPDU."""
+    """TLVs received that were discarded: too short, or repeated in an LLDPDU."""
     tlvs_unknown: int
-    """TLVs received of types that nobody defined."""
+    """TLVs received of unassigned types."""
     learnt: int
-    """Neighbours that were new."""
+    """New neighbours."""
     left: int
-    """Neighbours that took back what they had said."""
+    """Neighbours that sent a shutdown LLDPDU."""
     aged_out: int
-    """Neighbours that were silent for longer than they had said."""
+    """Neighbours whose TTL expired."""
     commands: int
     """Commands that disabled or enabled the agents."""
     neighbours: list[LldpNeighbourResult]
-    """What they said last."""
+    """Neighbours, by their last LLDPDUs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LldpTlvResult:
-    """An organization's TLV."""
+    """An organizationally specific TLV."""
 
     oui: str
-    """Whose it is, in hexadecimal."""
+    """Organizationally unique identifier, in hexadecimal."""
     subtype: int
-    """Its subtype."""
+    """Subtype."""
     value: str
-    """What it says, in hexadecimal."""
+    """Information string, in hexadecimal."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MachineResult:
-    """What else the tester's machine did during the trial."""
+    """Load on the tester's machine from other processes during the trial."""
 
     cores: int
     """Cores of the machine."""
@@ -692,14 +692,14 @@ class MachineResult:
     load_after: float | None = None
     """Load average of the last minute at its end."""
     others_cores: float | None = None
-    """How many cores other processes and the kernel kept busy, on average."""
+    """Average number of cores used by other processes and the kernel."""
     others: list[ProcessUsage] = field(default_factory=list)
-    """Other processes that used most processor time, by name."""
+    """Other processes that used the most processor time, by name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MulticastResult:
-    """Multicast groups of a port's host, from before traffic until it has left them."""
+    """Multicast groups of a port's host, from before traffic until it leaves them."""
 
     joined: int
     """Groups joined."""
@@ -717,23 +717,23 @@ class MulticastResult:
 
 @dataclass(frozen=True, kw_only=True)
 class NeighbourMoveResult:
-    """A neighbour that changed its hardware address."""
+    """A neighbour that changed its MAC address."""
 
     ip: str
-    """Its IP address."""
+    """IP address."""
     from_: str
-    """The hardware address it had."""
+    """Old MAC address."""
     to: str
-    """The one it has now."""
+    """New MAC address."""
     at_s: float
-    """When the tester heard of it, s since traffic started."""
+    """When the tester learned of it, s since traffic started."""
     asked: bool
-    """Whether the tester had to ask. False if the neighbour announced it, or said so in a question or an answer of
-    its own.
+    """Whether the tester had to send a request. False if the neighbour announced the move, or revealed it in its
+    own request or reply.
     """
     took_s: float | None = None
-    """From when the last packet left that arrived by way of the old address, until packets left for the new one.
-    Absent if no packet was lost, or nobody knows.
+    """Time from sending the last packet that arrived through the old address until packets were sent to the new
+    one. Absent if no packet was lost, or if it is unknown.
     """
     lost: int | None = None
     """Packets of measured streams that went to the old address and were lost. Absent if no measured stream uses the
@@ -752,25 +752,25 @@ class OspfLsaCounts:
     summary: int
     """Summaries of networks and border routers (types 3 and 4)."""
     external: int
-    """External ones (type 5; 0x4005 of OSPFv3)."""
+    """AS-external LSAs (type 5; 0x4005 of OSPFv3)."""
     nssa: int
-    """External ones of NSSAs (type 7; 0x2007 of OSPFv3)."""
+    """NSSA LSAs (type 7; 0x2007 of OSPFv3)."""
     opaque_link: int
-    """Opaque ones of a link (type 9)."""
+    """Link-local opaque LSAs (type 9)."""
     opaque_area: int
-    """Opaque ones of an area (type 10)."""
+    """Area-local opaque LSAs (type 10)."""
     opaque_domain: int
-    """Opaque ones that go everywhere (type 11)."""
+    """AS-wide opaque LSAs (type 11)."""
     inter_area_prefix: int
-    """Prefixes of other areas (OSPFv3, type 0x2003)."""
+    """Inter-area-prefix LSAs (OSPFv3, type 0x2003)."""
     inter_area_router: int
-    """Border routers of other areas (OSPFv3, type 0x2004)."""
+    """Inter-area-router LSAs (OSPFv3, type 0x2004)."""
     link: int
-    """Of links (OSPFv3, type 0x0008)."""
+    """Link LSAs (OSPFv3, type 0x0008)."""
     intra_area_prefix: int
-    """Prefixes of routers and networks of the area (OSPFv3, type 0x2009)."""
+    """Intra-area-prefix LSAs (OSPFv3, type 0x2009)."""
     other: int
-    """Of other types of OSPFv3."""
+    """OSPFv3 LSAs of other types."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -782,31 +782,31 @@ class OspfResult:
     full: int
     """Routers whose adjacency was full when traffic started."""
     failed: int
-    """Routers without one then."""
+    """Routers without a full adjacency when traffic started."""
     full_at_end: int
     """Routers whose adjacency is full now; in a result, when traffic had ended."""
     flaps: int
-    """Full adjacencies that ended while they should not have."""
+    """Full adjacencies that ended unexpectedly."""
     advertised: int
-    """Routes advertised; those that were advertised again count again."""
+    """Routes advertised; repeated advertisements count again."""
     withdrawn: int
     """Routes withdrawn."""
     lsas_sent: OspfLsaCounts
-    """LSAs sent, by type; those that were sent again count again."""
+    """LSAs sent, by type; retransmissions count again."""
     lsas_received: OspfLsaCounts
-    """LSAs received, by type; those that were received again count again."""
+    """LSAs received, by type; repetitions count again."""
     database: OspfLsaCounts
-    """LSAs of the device that the routers hold now, by type."""
+    """LSAs of the device in the routers' databases now, by type."""
     left_out: int
-    """LSAs of the device for which the routers' databases had no room: they hold 1,000,000 in all."""
+    """LSAs of the device that exceeded the capacity of the routers' databases, 1,000,000 in all."""
     received_flushed: int
-    """LSAs received that were being flushed."""
+    """Flushed LSAs received (age MaxAge)."""
     retransmitted: int
-    """LSAs sent again because they were not acknowledged in time."""
+    """LSAs retransmitted because they were not acknowledged in time."""
     refreshed: int
-    """LSAs originated again because they became old."""
+    """LSAs refreshed because of their age."""
     outdated: int
-    """Own LSAs that came back newer than they are, as those of a run before: they were originated again, or
+    """Own LSAs received in a newer instance than the router's, such as from an earlier run: originated again, or
     flushed.
     """
     hellos_sent: int
@@ -841,7 +841,7 @@ class OspfResult:
     """Time from each router's first Hello packet to its first full adjacency."""
     announced_after_s: float | None = None
     """Time from the first Hello packet until all adjacencies were full on both sides and all routes acknowledged.
-    Absent if that was not so before traffic.
+    Absent if this was not reached before traffic started.
     """
     first_withdrawal_ns: int | None = None
     """When the first routes were withdrawn while traffic ran, ns since it started."""
@@ -851,14 +851,16 @@ class OspfResult:
 
 @dataclass(frozen=True, kw_only=True)
 class OutageResult:
-    """An outage. Where it began or ended within a sampling interval, the share of that says where."""
+    """An outage. If it began or ended within a sampling interval, the exact time is interpolated from the share of
+    packets received in it.
+    """
 
     from_ns: int
-    """Its beginning, ns since traffic started."""
+    """Start, ns since traffic started."""
     lost: int
     """Packets sent in that time and not received."""
     until_ns: int | None = None
-    """Its end, ns since traffic started; absent while it lasts."""
+    """End, ns since traffic started; absent while it lasts."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -868,29 +870,31 @@ class OutagesResult:
     """
 
     interval_ns: int
-    """Sampling interval: the share is that of the packets sent in it. 1 ms, or so many that 20 packets are sent."""
+    """Sampling interval, to which the share of packets refers. 1 ms, or as long as it takes to send 20 packets."""
     count: int
     """Outages."""
     total_ns: int
-    """The time of all together; one that is not over counts until now."""
+    """Total duration; an outage in progress counts until now."""
     longest_ns: int
-    """The time of the longest."""
+    """Duration of the longest outage."""
     last: list[OutageResult]
-    """The last 100."""
+    """The last 100 outages."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OverallResult:
-    """Whether what was asked holds: the criteria, or without any, that most succeeded and that losses are known."""
+    """Outcome of the run: by the criteria, or without any, by whether most of the load succeeded and losses are
+    known.
+    """
 
     outcome: str
     """`passed`, `failed`, or `cannot_judge`: the tester was disturbed where it matters."""
     reason: str | None = None
     """The cause, unless it passed."""
     remedy: str | None = None
-    """How to judge it."""
+    """Advice to get a result that can be judged."""
     runs: int | None = None
-    """Runs until it could be judged, if it ran more than once."""
+    """Number of runs until the outcome could be judged, if more than one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -914,7 +918,7 @@ class PartResult:
     """One application of a mix, or one of several hosts, on one side."""
 
     attempted: int
-    """Sessions that clients began to open, or that servers were asked for."""
+    """Sessions that clients began to open, or that servers received a request for."""
     completed: int
     """Sessions completed as planned."""
     failed: dict[str, int]
@@ -955,8 +959,8 @@ class PathResult:
 
 @dataclass(frozen=True, kw_only=True)
 class PhaseResult:
-    """One phase of an entry's load. What is counted belongs to the phase in which it happened: a session may be
-    opened in one and completed in another.
+    """One phase of an entry's load. An event is counted in the phase in which it happened: a session may be opened
+    in one and completed in another.
     """
 
     from_s: float
@@ -964,7 +968,7 @@ class PhaseResult:
     to_s: float
     """When it ended."""
     attempted: int
-    """Sessions that clients began to open, or that servers were asked for."""
+    """Sessions that clients began to open, or that servers received a request for."""
     established: int
     """Sessions established."""
     completed: int
@@ -978,8 +982,8 @@ class PhaseResult:
     active: int
     """Sessions open at the end; in an interval or a phase, the change since its beginning."""
     active_max: int
-    """Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its
-    maximum at an instant of its own, and the sum is taken over spans of at most 50 ms.
+    """Maximum number of open sessions. With several workers, or applications of a mix, an upper bound: each reaches
+    its maximum at a different instant, and the sum is taken over spans of at most 50 ms.
     """
     open_per_s: float
     """Sessions established per second."""
@@ -1000,7 +1004,7 @@ class PhaseResult:
     retransmitted_segments: int
     """TCP segments retransmitted, for any cause."""
     active_max_at_least: int | None = None
-    """At least so many sessions were open at one instant. Only with several workers, or applications of a mix."""
+    """Lower bound of the maximum number of open sessions. Only with several workers, or applications of a mix."""
     unasked: int | None = None
     """Requests that clients had left to send when servers closed their connections between responses. Absent if
     none.
@@ -1046,8 +1050,8 @@ class PortResult:
     rx_other: int
     """Packets received that are not test packets of this run."""
     tx_answers: int
-    """ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, members of groups, LLDP agents, ports
-    of lags, BGP speakers, OSPF and IS-IS routers sent while traffic ran.
+    """ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, multicast group members, LLDP agents,
+    LAG members, BGP speakers, OSPF and IS-IS routers sent while traffic ran.
     """
     rx_errors: dict[str, int]
     """Frames received with errors, and frames lost in the tester, by reason."""
@@ -1056,25 +1060,27 @@ class PortResult:
     tx_unsent: int | None = None
     """Packets due but not sent."""
     xdp_mode: str | None = None
-    """How an `afxdp:` or `xdp:` port works, such as 'native, copy': where its XDP program runs ('native': in the
+    """Mode of an `afxdp:` or `xdp:` port, such as 'native, copy': where its XDP program runs ('native': in the
     driver, 'generic': in the kernel's stack), whether the kernel copies frames ('copy' or 'zero-copy'), and whether
     a frame may have 'several buffers'.
     """
     kernel_rx: KernelRxResult | None = None
-    """Test packets that the kernel took in by itself. Only of `xdp:` ports."""
+    """Test packets recorded in the kernel. Only of `xdp:` ports."""
     rx_punted: int | None = None
     """Frames passed to the network namespace of the port's hosts. Absent if they have none."""
     rx_punt_dropped: int | None = None
-    """Frames for that namespace that were dropped: the tester's buffer was full, or the kernel did not take them."""
+    """Frames to that namespace that were dropped: the tester's buffer was full, or the kernel did not accept them."""
     tx_punted: int | None = None
-    """Frames of that namespace sent."""
+    """Frames from that namespace sent."""
     tx_punt_dropped: int | None = None
-    """Frames of that namespace that were dropped: the tester's buffer was full, or they are too long for the port."""
+    """Frames from that namespace that were dropped: the tester's buffer was full, or they were too long for the
+    port.
+    """
     fragments: dict[str, int] = field(default_factory=dict)
-    """IP fragments received for the port's hosts, packets reassembled from them, and packets given up."""
+    """IP fragments received for the port's hosts, packets reassembled from them, and packets discarded."""
     tunnels: dict[str, int] = field(default_factory=dict)
-    """What arrived at the ends of tunnels of sessions: 'received' (taken out of a tunnel), 'unknown' (another
-    identifier), 'malformed', 'unclaimed' (for nobody inside), 'echoes' (of GTP-U, answered).
+    """Frames received at session tunnel endpoints: 'received' (decapsulated), 'unknown' (other identifier),
+    'malformed', 'unclaimed' (no inner host), 'echoes' (GTP-U echo requests replied to).
     """
     dhcp: DhcpResult | None = None
     """The port's DHCP clients. Absent if it has none."""
@@ -1087,7 +1093,7 @@ class PortResult:
     lldp: LldpResult | None = None
     """LLDP agents of the port, and its neighbours. Absent if it has none."""
     lacp: LacpResult | None = None
-    """The port in its lag, by LACP. Absent if it belongs to none."""
+    """LACP state of the port. Absent if it belongs to no LAG."""
     bgp: BgpResult | None = None
     """BGP sessions of the port's hosts. Absent if they have none."""
     ospf: OspfResult | None = None
@@ -1095,8 +1101,8 @@ class PortResult:
     isis: IsisResult | None = None
     """IS-IS routers of the port. Absent if it has none."""
     neighbour_moves: list[NeighbourMoveResult] = field(default_factory=list)
-    """Neighbours that changed their hardware address while traffic ran, the first 64 of all ports. Frames follow
-    them at once, unless the profile gives the hardware address.
+    """Neighbours that changed their MAC address while traffic ran, the first 64 of all ports. Frames use the new
+    address immediately, unless the profile specifies the MAC address.
     """
     pacing_ns: PacingResult | None = None
     """Departures of all paced streams compared with the schedule."""
@@ -1111,69 +1117,71 @@ class PppoeResult:
     up: int
     """Clients that had a session and an address when traffic started."""
     failed: int
-    """Clients that had not."""
+    """Clients that were not up when traffic started."""
     holding: int
     """Clients that have a session and an address now; in a result, when traffic had ended."""
     sessions: int
-    """Sessions that came up, those of clients that came back among them."""
+    """Sessions established, including reconnected clients."""
     padis: int
     """PADI packets sent."""
     pados: int
-    """PADO packets received by clients that looked for an access concentrator."""
+    """PADO packets received by clients in discovery."""
     passed_over: int
-    """Those of them from another access concentrator, or without the service."""
+    """Of these, packets from another access concentrator, or without the requested service."""
     padrs: int
     """PADR packets sent."""
     padss: int
-    """PADS packets received that began a session."""
+    """PADS packets received that started a session."""
     padts_sent: int
     """PADT packets sent."""
     padts_received: int
-    """PADT packets received for sessions here."""
+    """PADT packets received for the clients' sessions."""
     repeated: int
-    """Messages of discovery and PPP sent again because no answer came."""
+    """Discovery and PPP messages retransmitted because no reply arrived."""
     failed_discovery: int
     """Attempts that ended with an error in discovery."""
     failed_link: int
-    """Attempts on which LCP came to no end."""
+    """Attempts in which LCP negotiation did not converge."""
     failed_authentication: int
-    """Attempts on which user name or password were refused, or nobody asked for them or answered."""
+    """Attempts in which user name or password were rejected, or authentication was not requested or not completed."""
     failed_network: int
-    """Attempts on which the client got no address."""
+    """Attempts in which the client got no address."""
     failed_ended: int
     """Attempts that the access concentrator ended."""
     lost: int
-    """Sessions that ended without their client's doing."""
+    """Sessions that ended without a request of the client."""
     lost_ended: int
-    """Those of them that the access concentrator ended."""
+    """Of these, sessions ended by the access concentrator."""
     lost_silent: int
-    """Those of them that were given up because nobody answered echo requests."""
+    """Of these, sessions ended because echo requests had no reply."""
     echo_requests: int
-    """LCP's Echo-Request packets sent."""
+    """LCP Echo-Request packets sent."""
     echo_replies: int
-    """Answers to them."""
+    """LCP Echo-Reply packets received."""
     echoes_answered: int
-    """Echo-Request packets of access concentrators that were answered."""
+    """Echo-Requests of access concentrators that the clients replied to."""
     rejected: int
-    """Packets of protocols or with codes that clients do not know; they were rejected."""
+    """Packets of unknown protocols or with unknown codes; rejected."""
     conflicts: int
-    """Addresses that another client here had."""
+    """Addresses already assigned to another client of the tester."""
     commands: int
-    """Commands carried out: sessions begun or ended."""
+    """Commands carried out: sessions started or ended."""
     up_per_s: float | None = None
     """Sessions per second, from the first PADI to the last first session."""
     setup_ns: LatencyResult | None = None
-    """Time from a client's first PADI to its first session with all it asked for."""
+    """Time from a client's first PADI to its first session with all requested addresses."""
     discovery_ns: LatencyResult | None = None
-    """Time of discovery, from the first PADI of an attempt to its PADS."""
+    """Duration of discovery, from the first PADI of an attempt to its PADS."""
     link_ns: LatencyResult | None = None
-    """Time of LCP, from there until the link was open."""
+    """Duration of LCP negotiation, from the PADS until the link was open."""
     authentication_ns: LatencyResult | None = None
-    """Time of authentication, from there until the client was let in. Absent if nobody asked."""
+    """Duration of authentication, from link establishment until the client was accepted. Absent without
+    authentication.
+    """
     network_ns: LatencyResult | None = None
-    """Time of IPCP and IPV6CP, from there until the client had its address."""
+    """Duration of IPCP and IPV6CP negotiation, from authentication until the client had its address."""
     message: str | None = None
-    """What an access concentrator last gave as a reason, in its words. Absent if it gave none."""
+    """Last reason given by an access concentrator, verbatim. Absent if none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1188,30 +1196,30 @@ class ProcessUsage:
 
 @dataclass(frozen=True, kw_only=True)
 class ProtocolResult:
-    """A program that spoke control protocols behind a port."""
+    """A program that ran control protocols behind a port."""
 
     name: str
     """Name of the entry."""
     folder: str
     """Folder with its configuration and sockets."""
     logs: list[str]
-    """Files with what its programs said."""
+    """Log files with its programs' output."""
     up_after_s: float | None = None
-    """From its start until it was up, s."""
+    """Time from its start until it was up, s."""
     ended: str | None = None
     """Why it ended before the run did."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuicResult:
-    """QUIC of one side. Packets and datagrams are those of sessions that are over."""
+    """QUIC of one side. Packets and datagrams count once their session has ended."""
 
     connections: int
     """Handshakes completed."""
     retries: int
     """Retry packets received: servers that had clients prove their address."""
     version_negotiations: int
-    """Version Negotiation packets received: servers that do not speak version 1."""
+    """Version Negotiation packets received: servers that do not support version 1."""
     packets_sent: int
     """Packets sent."""
     packets_lost: int
@@ -1236,9 +1244,7 @@ class RateChange:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplayResult:
-    """Packets of a capture file that are not sent, or not as they stand. All are counts of one pass through the
-    file.
-    """
+    """Packets of a capture file that are not sent, or not unmodified. All counts are for one pass through the file."""
 
     packets: int
     """Packets in the file."""
@@ -1247,7 +1253,7 @@ class ReplayResult:
     too_long: int
     """Packets that are too long and left out."""
     cut: int
-    """Packets cut to the longest length, those included of which the end was not captured."""
+    """Packets truncated to the maximum length, including packets whose end was not captured."""
     segmented: int
     """Packets cut into TCP segments."""
     fragmented: int
@@ -1257,16 +1263,16 @@ class ReplayResult:
     lengths_filled: int
     """Packets with an IP length of 0, which is filled in."""
     checksums_wrong: int
-    """Wrong checksums of whole packets, those left to a network card included."""
+    """Wrong checksums of whole packets, including those left to a network card by offload."""
     checksums_repaired: int
-    """Those of them that are put right."""
+    """Of these, checksums that are corrected."""
     pauses_shortened: int
     """Pauses that are shortened."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResultDocument:
-    """What a trial found."""
+    """Result of a trial."""
 
     schema: str
     """`eagre.result/1`."""
@@ -1277,7 +1283,7 @@ class ResultDocument:
     profile_sha256: str
     """SHA-256 of the profile's text."""
     duration_s: float
-    """How long traffic was sent, s."""
+    """Duration of traffic, s."""
     interrupted: bool
     """Whether it was stopped before its end."""
     clock: ClockResult
@@ -1299,23 +1305,23 @@ class ResultDocument:
     self_latency_ns: LatencyResult | None = None
     """The tester's own share of a latency, measured on an in-process link before the trial."""
     achieved: AchievedResult | None = None
-    """How much of what was asked succeeded. `verdict` says nothing about it."""
+    """Share of the requested load that succeeded. Independent of `verdict`."""
     overall: OverallResult | None = None
-    """Whether what was asked holds. It decides the exit code."""
+    """Outcome of the run as a whole. Decides the exit code."""
     sim: SimResult | None = None
-    """What happened to frames in a simulated trial."""
+    """Counts of the simulated links and device in a simulated trial."""
     machine: MachineResult | None = None
-    """What else the tester's machine did; absent in a simulated trial."""
+    """Load on the tester's machine from other processes; absent in a simulated trial."""
     rate_changes: list[RateChange] = field(default_factory=list)
-    """Rate changes during the trial, in order. `requested_pps` stays what the profile says."""
+    """Rate changes during the trial, in order. `requested_pps` keeps the profile's value."""
     field_programs: str | None = None
-    """How varying fields were written: `compiled`, or `interpreted` (much slower) where the system forbids
-    generated machine code. Absent if nothing varied.
+    """Execution of varying fields: `compiled`, or `interpreted` (much slower) where the system forbids generated
+    machine code. Absent if nothing varied.
     """
     captures: dict[str, CaptureResult] = field(default_factory=dict)
     """Captures by port."""
     protocols: list[ProtocolResult] = field(default_factory=list)
-    """Programs that spoke control protocols, in the order the profile names them."""
+    """Programs that ran control protocols, in the order of the profile."""
     criteria: list[CriterionResult] = field(default_factory=list)
     """The criteria of the profile."""
     groups: dict[str, dict[str, StreamResult]] = field(default_factory=dict)
@@ -1329,7 +1335,7 @@ class SessionResult:
     """One entry under `sessions`: counts of its clients, or of its servers if the clients are external."""
 
     attempted: int
-    """Sessions that clients began to open, or that servers were asked for."""
+    """Sessions that clients began to open, or that servers received a request for."""
     established: int
     """Sessions established."""
     completed: int
@@ -1343,8 +1349,8 @@ class SessionResult:
     active: int
     """Sessions open at the end; in an interval or a phase, the change since its beginning."""
     active_max: int
-    """Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its
-    maximum at an instant of its own, and the sum is taken over spans of at most 50 ms.
+    """Maximum number of open sessions. With several workers, or applications of a mix, an upper bound: each reaches
+    its maximum at a different instant, and the sum is taken over spans of at most 50 ms.
     """
     open_per_s: float
     """Sessions established per second."""
@@ -1377,7 +1383,7 @@ class SessionResult:
     with an earlier one. Only where requests are sent late (`late_requests: send`).
     """
     active_max_at_least: int | None = None
-    """At least so many sessions were open at one instant. Only with several workers, or applications of a mix."""
+    """Lower bound of the maximum number of open sessions. Only with several workers, or applications of a mix."""
     unasked: int | None = None
     """Requests that clients had left to send when servers closed their connections between responses. Absent if
     none.
@@ -1399,8 +1405,8 @@ class SessionResult:
     ttlb_due_ns: LatencyResult | None = None
     """Time from when a request was due to the last byte of its response. Clients whose requests are sent late only."""
     phases: dict[str, PhaseResult] = field(default_factory=dict)
-    """Counts of the clients by phase, of an entry whose rate goes up or down: `ramp_up`, `sustain`, `ramp_down`.
-    What came in the drain is in none.
+    """Counts of the clients by phase, if the entry's rate ramps up or down: `ramp_up`, `sustain`, `ramp_down`.
+    Counts of the drain are in no phase.
     """
     client: SideDetails | None = None
     """Counts of the clients, if they run here."""
@@ -1413,7 +1419,7 @@ class SideDetails:
     """All counts of one side."""
 
     attempted: int
-    """Sessions that clients began to open, or that servers were asked for."""
+    """Sessions that clients began to open, or that servers received a request for."""
     established: int
     """Sessions established."""
     completed: int
@@ -1427,8 +1433,8 @@ class SideDetails:
     active: int
     """Sessions open at the end; in an interval or a phase, the change since its beginning."""
     active_max: int
-    """Maximum of open sessions. With several workers, or applications of a mix, at most so many: each has its
-    maximum at an instant of its own, and the sum is taken over spans of at most 50 ms.
+    """Maximum number of open sessions. With several workers, or applications of a mix, an upper bound: each reaches
+    its maximum at a different instant, and the sum is taken over spans of at most 50 ms.
     """
     open_per_s: float
     """Sessions established per second."""
@@ -1449,7 +1455,7 @@ class SideDetails:
     retransmitted_segments: int
     """TCP segments retransmitted, for any cause."""
     active_max_at_least: int | None = None
-    """At least so many sessions were open at one instant. Only with several workers, or applications of a mix."""
+    """Lower bound of the maximum number of open sessions. Only with several workers, or applications of a mix."""
     unasked: int | None = None
     """Requests that clients had left to send when servers closed their connections between responses. Absent if
     none.
@@ -1479,13 +1485,15 @@ class SideDetails:
     http: dict[str, int] = field(default_factory=dict)
     """Responses by class of HTTP status: `2xx`."""
     dns: dict[str, int] = field(default_factory=dict)
-    """DNS responses by code; `truncated` ones, `retries`, and queries asked again `over_tcp`."""
+    """DNS responses by code; `truncated` responses, `retries`, and queries repeated `over_tcp`."""
     http2: Http2Result | None = None
-    """HTTP/2. Absent if no connection spoke it."""
+    """HTTP/2. Absent if no connection used it."""
     http3: Http3Result | None = None
-    """HTTP/3. Absent if no connection spoke it."""
+    """HTTP/3. Absent if no connection used it."""
     quic: QuicResult | None = None
-    """QUIC. Absent if no session goes over it."""
+    """QUIC. Absent if no session uses it."""
+    websocket: WebsocketResult | None = None
+    """WebSocket. Absent without upgrades."""
     tls: list[TlsResult] = field(default_factory=list)
     """TLS handshakes by negotiated parameters."""
     tcp: dict[str, int] = field(default_factory=dict)
@@ -1500,7 +1508,7 @@ class SideDetails:
 
 @dataclass(frozen=True, kw_only=True)
 class SimResult:
-    """What simulated links and the simulated device did, as opposed to what was measured."""
+    """Counts of simulated links and the simulated device, as opposed to measurements."""
 
     lost_on_links: int
     """Frames lost on links."""
@@ -1551,12 +1559,12 @@ class StreamResult:
     removed_s: float | None = None
     """When it was removed from the running trial, s since traffic started."""
     rx: int | None = None
-    """Packets received, without duplicates; of packets counted by a mark with them."""
+    """Packets received, without duplicates; packets counted by a mark include duplicates."""
     rx_bytes: int | None = None
-    """Their bytes, with FCS."""
+    """Bytes received, with FCS."""
     lost: int | None = None
-    """Packets sent and not received. Of packets counted by a mark at least so many, as duplicates count as
-    received; absent if more were received than sent.
+    """Packets sent and not received. For packets counted by a mark, a lower bound, as duplicates count as received;
+    absent if more were received than sent.
     """
     loss_ratio: float | None = None
     """`lost` / `tx`."""
@@ -1567,15 +1575,15 @@ class StreamResult:
     reorder_distance_max: int | None = None
     """Largest distance of a reordered packet, in packets of its stream."""
     stale: int | None = None
-    """Packets too late to tell from duplicates; counted as lost."""
+    """Packets too late to be distinguished from duplicates; counted as lost."""
     rejected: int | None = None
     """Packets with a sequence number far ahead that no later packet confirmed; not counted as received."""
     integrity: str | None = None
-    """What was compared of received packets: `signature`, its 18 bytes; `full`, the rest of the payload, too."""
+    """Scope of the comparison of received packets: `signature`, its 18 bytes; `full`, also the rest of the payload."""
     damaged: int | None = None
     """Packets received damaged, duplicates included; of streams with `integrity: full`. They are not lost."""
     damage: DamageResult | None = None
-    """What was wrong with them."""
+    """Kinds of damage."""
     latency_ns: LatencyResult | None = None
     """One-way delay."""
     jitter_ns: JitterResult | None = None
@@ -1583,7 +1591,7 @@ class StreamResult:
     interarrival_ns: SpreadResult | None = None
     """Time between arrivals."""
     undisturbed: UndisturbedResult | None = None
-    """The times of packets that no pause of the tester touched; absent if none was touched."""
+    """Times of undisturbed packets, not affected by a pause of the tester; absent if no packet was affected."""
     first_arrival_ns: int | None = None
     """Arrival of the first packet, ns since traffic started."""
     last_arrival_ns: int | None = None
@@ -1591,16 +1599,16 @@ class StreamResult:
     paths: dict[str, PathResult] = field(default_factory=dict)
     """Arrivals by port, of a stream that may arrive at several (`also_to`)."""
     outages: OutagesResult | None = None
-    """When too few packets arrived, of a stream with `outages`; absent if others sent it."""
+    """Outages of a stream with `outages`; absent if another sender sends it."""
     egress: dict[str, EgressResult] = field(default_factory=dict)
     """Arrivals by the value of the bits under `egress`, as decimal numbers in the order of the profile: `46`, or
-    `46,5` of two fields; `short` has frames that end before these bits. Values that did not come are absent.
+    `46,5` for two fields; `short` counts frames that end before these bits. Values that did not occur are absent.
     """
     pacing_ns: PacingResult | None = None
     """Departures compared with the schedule."""
     replay: ReplayResult | None = None
-    """What the capture of a stream with `replay` did not give as it stands; absent if all is sent as captured. Both
-    directions of a capture have the same.
+    """Packets of the capture of a stream with `replay` that were not sent unmodified; absent if all were. Both
+    directions of a capture have the same counts.
     """
 
 
@@ -1624,12 +1632,12 @@ class TlsResult:
 
 @dataclass(frozen=True, kw_only=True)
 class UndisturbedResult:
-    """Times of packets that no pause of the tester touched: none was due, sent, under way or waiting to be received
-    in one.
+    """Times of packets not affected by a pause of the tester: none was due, sent, in flight or waiting to be
+    received during one.
     """
 
     ratio: float
-    """Their share of the packets received."""
+    """Share of the packets received."""
     latency_ns: LatencyResult | None = None
     """One-way delay."""
     jitter_ns: JitterResult | None = None
@@ -1651,19 +1659,49 @@ class Verdict:
     reasons: list[str]
     """Why the result is not valid, why the tester was the limit, or what disturbed it."""
     lacks: list[str] = field(default_factory=list)
-    """What the test needed and did not get: addresses of clients, sessions of control protocols, packets of the
-    sender. These are among `reasons`, too.
+    """Prerequisites of the test that were not met: addresses of clients, control-protocol sessions, packets of the
+    sender. Also listed in `reasons`.
     """
     faults: list[str] = field(default_factory=list)
-    """What else is wrong, whatever disturbed the tester: links that changed, packets of unknown streams, clocks
-    that differ. These are among `reasons`, too.
+    """Faults other than disturbances of the tester: links that changed state, packets of unknown streams, clocks
+    that differ. Also listed in `reasons`.
     """
     notes: list[str] = field(default_factory=list)
-    """What to know about the figures that are valid all the same."""
+    """Notes on figures that are nevertheless valid."""
     holds: dict[str, HoldsResult] = field(default_factory=dict)
-    """How far single figures can be trusted, by path: `streams.a.lost`, or `streams.a.latency_ns` for all below it.
-    A figure without an entry holds; absent if all do.
+    """Confidence in single figures, by path: `streams.a.lost`, or `streams.a.latency_ns` for all below it. A figure
+    without an entry holds; absent if all do.
     """
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebsocketResult:
+    """WebSocket of one side."""
+
+    connections: int
+    """Connections upgraded."""
+    messages_sent: int
+    """Messages sent."""
+    messages_received: int
+    """Messages received completely."""
+    bytes_sent: int
+    """Bytes of messages sent, without frame headers."""
+    bytes_received: int
+    """Bytes of messages received completely, without frame headers."""
+    pings_sent: int
+    """Ping frames sent."""
+    pings_received: int
+    """Ping frames received."""
+    pongs_received: int
+    """Pong frames received."""
+    upgrade_ns: LatencyResult | None = None
+    """Time from the request for the upgrade to its response. Clients only."""
+    closes: dict[str, int] = field(default_factory=dict)
+    """Close frames received by code (RFC 6455 section 7.4): `1005` without a code, `1006` for a connection that
+    ended without a Close frame.
+    """
+    refused: dict[str, int] = field(default_factory=dict)
+    """Upgrades that servers refused, by HTTP status. Clients only."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1673,7 +1711,7 @@ class WorkerResult:
     busy_ratio: float
     """Share of time with work to do."""
     stall_max_ns: int
-    """Longest time between two turns of the loop, ns."""
+    """Longest time between two iterations of the loop, ns."""
     core: int | None = None
     """The core it ran on at the end; absent in a simulated trial."""
     moves: list[CoreMove] = field(default_factory=list)
@@ -1685,8 +1723,8 @@ class WorkerResult:
     waited_s: float | None = None
     """Time spent waiting for the core, s."""
     paused_s: float | None = None
-    """Time in which the loop stood still for 5 ms and longer, s; absent in a simulated trial."""
+    """Total time of stalls of the loop of 5 ms and longer, s; absent in a simulated trial."""
     slept_s: float | None = None
-    """Time asleep because nothing was due, s; absent if it never slept."""
+    """Time slept because nothing was due, s; absent if it never slept."""
     overslept_max_ns: int | None = None
-    """Longest time by which a sleep ended too late, ns; absent if it never slept."""
+    """Longest delay of a wake-up from sleep, ns; absent if it never slept."""

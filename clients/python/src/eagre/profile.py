@@ -15,7 +15,7 @@ from eagre.documents import Written
 
 @dataclass(kw_only=True)
 class Profile(Written):
-    """Traffic to send, where, how fast and how long, and the criteria the result must meet."""
+    """Traffic to send: where, at what rate and for how long; and the criteria the result must meet."""
 
     ports: Mapping[str, Port | Mapping[str, Any]]
     """Ports by name. 'from', 'to', 'criteria' and the result use these names."""
@@ -30,7 +30,7 @@ class Profile(Written):
     sessions: Sequence[Sessions | Mapping[str, Any]] | None = None
     """Sessions: clients that open connections to servers, and the applications on them."""
     protocols: Sequence[Protocol | Mapping[str, Any]] | None = None
-    """Programs that speak control protocols in the namespaces of ports with 'punt': routing daemons, and others."""
+    """Programs that run control protocols in the namespaces of ports with 'punt': routing daemons, and others."""
     load: Load | Mapping[str, Any] | None = None
     """Duration and load."""
     criteria: Mapping[str, str] | None = None
@@ -55,7 +55,7 @@ class Port(Written):
     """Device: 'veth0', 'afxdp:veth0', 'xdp:veth0', 'memif:/run/x.sock', '0000:03:00.0', 'ring:a', …"""
     ip: str | Sequence[str] | None = None
     """Addresses of the host, with prefix length; the first of each family is the default source. A port with an
-    address answers ARP, neighbour discovery and ping, and resolves the MAC addresses of next hops.
+    address replies to ARP, neighbour discovery and ping, and resolves the MAC addresses of next hops.
     """
     gateway: str | Sequence[str] | None = None
     """Gateways for destinations outside the host's networks, at most one for each network."""
@@ -79,14 +79,14 @@ class Port(Written):
     speed: str | None = None
     """Layer-1 speed of the link, for devices that do not report one. Rates such as '40%' refer to it."""
     checksum: Literal["software", "offload"] | None = None
-    """Where checksums are computed: those of streams that change from packet to packet, and those of TCP and UDP in
-    sessions. In tunnels, and while a port is captured, sessions compute theirs in software. Default: software.
+    """Where checksums are computed: for streams, checksums that change from packet to packet; for sessions, TCP and
+    UDP checksums. In tunnels, and while a port is captured, sessions compute theirs in software. Default: software.
     """
     capture: Capture | Mapping[str, Any] | None = None
     """Capture the port's packets to a file while traffic runs."""
     punt: Punt | Mapping[str, Any] | None = None
-    """Let a network namespace be the control plane of the port's hosts: what runs there exchanges routes and leases
-    with the device through this port. '{}' is a namespace of its own and all control protocols.
+    """Let a network namespace be the control plane of the port's hosts: programs in it exchange routes and leases
+    with the device through this port. '{}' is a new namespace and all control protocols.
     """
     dhcp: Dhcp | Mapping[str, Any] | None = None
     """DHCP clients behind the port, besides its hosts."""
@@ -99,11 +99,11 @@ class Port(Written):
     multicast: Multicast | Mapping[str, Any] | None = None
     """Multicast groups that the port's first host joins."""
     lldp: Lldp | Mapping[str, Any] | None = None
-    """What the port's hosts say of themselves by LLDP, and whether neighbours are listed. '{}' is an agent with all
+    """Data that the port's hosts advertise by LLDP, and whether neighbours are listed. '{}' is an agent with all
     defaults.
     """
     lacp: Lacp | Mapping[str, Any] | None = None
-    """Lag the port belongs to by LACP. '{}' is the lag 'lag', with all defaults."""
+    """LAG that the port joins by LACP. '{}' is the LAG 'lag', with all defaults."""
     bgp: Bgp | Mapping[str, Any] | None = None
     """BGP sessions of the port's hosts with the device, and the routes they advertise."""
     ospf: Ospf | Mapping[str, Any] | None = None
@@ -133,10 +133,10 @@ class Host(Written):
     mac: str | None = None
     """MAC address. Default: a unique, locally administered one derived from the port's."""
     vlan: int | Sequence[int] | None = None
-    """VLAN, or a list from the outermost inwards. Default: untagged, whatever the port's 'vlan'."""
+    """VLAN, or a list from the outermost inwards. Default: untagged, regardless of the port's 'vlan'."""
     vlan_type: str | None = None
     """EtherType of its outermost tag: '0x8100', '0x88a8' or '0x9100'. Default: 0x8100 for a single VLAN, 0x88a8 for
-    several, whatever the port's 'vlan_type'.
+    several, regardless of the port's 'vlan_type'.
     """
     count: int | None = None
     """Number of hosts to create. The first is as written; each other has the next addresses, and the next MAC
@@ -197,7 +197,7 @@ class Punt(Written):
 
 @dataclass(kw_only=True)
 class Dhcp(Written):
-    """DHCP clients behind a port (RFC 2131), each with a MAC address of its own, in the VLANs of the port. They get
+    """DHCP clients behind a port (RFC 2131), each with its own MAC address, in the VLANs of the port. They get
     their addresses before traffic starts, renew them while it runs, and release them at the end. Streams with
     'from_host: dhcp' and sessions with 'addresses: dhcp' use the addresses. In texts, '{n}' is the number of the
     client, from 0.
@@ -210,21 +210,21 @@ class Dhcp(Written):
     outstanding: int | None = None
     """Maximum number of clients that wait for an address at a time. Default: 1000."""
     timeout: str | None = None
-    """How long to wait until all have an address. Traffic then starts with those that have one, and the result is
-    not valid; without any, the run ends with an error. Default: 60s.
+    """Time limit for all clients to have an address. After it, traffic starts with those that have one, and the
+    result is not valid; without any, the run ends with an error. Default: 60s.
     """
     retry: str | None = None
-    """Time until a message without an answer is repeated; doubled each time, up to 16 times, ± a quarter of it.
+    """Time until a message without a reply is repeated; doubled each time, up to 16 times, ± a quarter of it.
     Default: 4s.
     """
     mac: str | None = None
     """MAC address of the first client; each other has the next. Default: made from the port's."""
     check: bool | None = None
-    """Whether each asks its neighbours for a new address before it uses it (RFC 2131 section 4.4.1), and declines
-    one that a neighbour has. That takes 1 s. 'eagre bench dhcp' leaves it out.
+    """Whether each client probes for a new address before it uses it (RFC 2131 section 4.4.1), and declines one
+    that a neighbour has. That takes 1 s. 'eagre bench dhcp' disables it.
     """
     broadcast: bool | None = None
-    """Ask servers to broadcast their replies."""
+    """Set the broadcast flag: servers broadcast their replies."""
     host_name: str | None = None
     """Host name to send (option 12)."""
     vendor_class: str | None = None
@@ -232,7 +232,7 @@ class Dhcp(Written):
     client_id: str | None = None
     """Client identifier to send (option 61). Default: none; servers know clients by MAC address."""
     parameters: Sequence[int] | None = None
-    """Options to ask for (option 55), besides subnet mask and router."""
+    """Options to request (option 55), besides subnet mask and router."""
     circuit_id: str | None = None
     """Circuit identifier that an access node adds (option 82, RFC 3046)."""
     remote_id: str | None = None
@@ -241,10 +241,10 @@ class Dhcp(Written):
 
 @dataclass(kw_only=True)
 class Dhcpv6(Written):
-    """DHCPv6 clients behind a port (RFC 8415), each with a MAC address of its own, from which its DUID and its
-    link-local address follow, in the VLANs of the port. They get their leases before traffic starts, renew them
-    while it runs, and release them at the end. Streams with 'from_host: dhcp' and an ipv6 header, and sessions with
-    'addresses: dhcp' and servers of IPv6, use the addresses. Their router is the one that advertises itself;
+    """DHCPv6 clients behind a port (RFC 8415), each with its own MAC address, from which its DUID and its
+    link-local address are derived, in the VLANs of the port. They get their leases before traffic starts, renew
+    them while it runs, and release them at the end. Streams with 'from_host: dhcp' and an ipv6 header, and sessions
+    with 'addresses: dhcp' and servers of IPv6, use the addresses. Their router is the one that advertises itself;
     without any, the port's gateway.
     """
 
@@ -253,34 +253,34 @@ class Dhcpv6(Written):
     rate: str | None = None
     """Rate at which clients begin, and at which they release what they have at the end. Default: 500/s."""
     outstanding: int | None = None
-    """Maximum number of clients that wait for an answer at a time. Default: 1000."""
+    """Maximum number of clients that wait for a reply at a time. Default: 1000."""
     timeout: str | None = None
-    """How long to wait until all have what they ask for. Traffic then starts with those that have it, and the
-    result is not valid; without any, the run ends with an error. Default: 60s.
+    """Maximum time until all clients have the requested leases. Traffic then starts with the clients that have
+    them, and the result is not valid; without any, the run ends with an error. Default: 60s.
     """
     mac: str | None = None
     """MAC address of the first client; each other has the next. Default: made from the port's; the clients of
     'dhcp' have the same.
     """
     address: Literal["slaac"] | bool | None = None
-    """Whether each asks for an address (IA_NA); 'slaac': each makes one from the prefix that a router advertises
-    (RFC 4862), and no server is asked.
+    """Whether each client requests an address (IA_NA); 'slaac': each makes one from the prefix that a router
+    advertises (RFC 4862), without a server.
     """
     prefix: int | None = None
-    """Length of the prefix each asks for (IA_PD). Default: none is asked for."""
+    """Length of the prefix that each client requests (IA_PD). Default: none is requested."""
     rapid_commit: bool | None = None
-    """Whether servers may answer the first message with a lease at once (rapid commit)."""
+    """Whether servers may reply to the first message with a lease (rapid commit)."""
     check: bool | None = None
-    """Whether each asks its neighbours for its address before it uses it (RFC 4862 section 5.4), and declines one
-    that a neighbour has. That takes 1 s.
+    """Whether each client probes for its address before it uses it (RFC 4862 section 5.4), and declines one that a
+    neighbour has. That takes 1 s.
     """
     options: Sequence[int] | None = None
-    """Options to ask for (option 6)."""
+    """Options to request (option 6)."""
 
 
 @dataclass(kw_only=True)
 class Pppoe(Written):
-    """PPPoE clients behind a port (RFC 2516), each with a MAC address of its own, in the VLANs of the port. Before
+    """PPPoE clients behind a port (RFC 2516), each with its own MAC address, in the VLANs of the port. Before
     traffic starts each gets a session with an access concentrator: link (LCP), authentication (PAP, CHAP or MS-CHAP
     version 2), address (IPCP). They keep their sessions alive while it runs, and end them after it. Streams with
     'from_host: pppoe' are sent in the sessions, streams with 'to_host: pppoe' to the clients' addresses; sessions
@@ -294,33 +294,33 @@ class Pppoe(Written):
     outstanding: int | None = None
     """Maximum number of clients that are on their way to a session at a time. Default: 1000."""
     timeout: str | None = None
-    """How long to wait until all have a session and an address. Traffic then starts with those that have, and the
-    result is not valid; without any, the run ends with an error. Default: 60s.
+    """Time limit for all clients to have a session and an address. After it, traffic starts with those that have
+    both, and the result is not valid; without any, the run ends with an error. Default: 60s.
     """
     retry: str | None = None
-    """Time until a message without an answer is repeated, ± a quarter. In discovery it is doubled each time, up to
-    16 times; in PPP a message is sent 10 times at most. Default: 3s.
+    """Time until a message without a reply is repeated, ± a quarter. In discovery it is doubled each time, up to 16
+    times; in PPP a message is sent 10 times at most. Default: 3s.
     """
     mac: str | None = None
     """MAC address of the first client; each other has the next. Default: made from the port's."""
     service: str | None = None
-    """Service to ask for (Service-Name). Default: any. Default: ."""
+    """Service to request (Service-Name). Default: any. Default: ."""
     ac: str | None = None
-    """Name of the access concentrator to take (AC-Name). Default: the first that answers."""
+    """Name of the access concentrator to use (AC-Name). Default: the first that replies."""
     user: str | None = None
     """User's name. Default: ."""
     password: str | None = None
     """Password. Default: ."""
     authentication: Literal["any", "pap", "chap", "mschapv2", "none"] | None = None
-    """Method by which clients prove who they are. If the access concentrator asks for another, they propose this
-    one. Default: any.
+    """Authentication method of clients. If the access concentrator requests another one, they propose this one.
+    Default: any.
     """
     mtu: int | None = None
     """Longest IP packet that clients take, bytes (MRU). More than 1492 is proposed to the access concentrator (RFC
     4638). Default: 1492.
     """
     dns: bool | None = None
-    """Whether to ask for addresses of name servers (RFC 1877)."""
+    """Whether to request addresses of name servers (RFC 1877)."""
     ipv6: bool | None = None
     """Whether to agree on interface identifiers of IPv6 (IPV6CP), too. A client whose access concentrator has none
     does without.
@@ -328,7 +328,7 @@ class Pppoe(Written):
     keepalive: str | None = None
     """Time from one LCP echo request of a client to its next; '0s' for none. Default: 10s."""
     keepalive_misses: int | None = None
-    """Echo requests without an answer until a client gives its session up. Default: 3."""
+    """Number of unanswered echo requests after which a client gives its session up. Default: 3."""
     circuit_id: str | None = None
     """Circuit that an access node names in discovery (TR-101 section 3.9)."""
     remote_id: str | None = None
@@ -338,22 +338,22 @@ class Pppoe(Written):
 @dataclass(kw_only=True)
 class Multicast(Written):
     """Multicast groups that the port's first host is a member of. It joins them before traffic starts or while it
-    runs, answers queries, and leaves them at the end (IGMP, MLD).
+    runs, responds to queries, and leaves them at the end (IGMP, MLD).
     """
 
     groups: Sequence[Membership | Mapping[str, Any]]
     """The groups."""
     igmp: int | None = None
-    """Version of IGMP. To a querier of version 2, hosts of version 3 speak version 2. Default: 3."""
+    """Version of IGMP. With a querier of version 2, hosts of version 3 use version 2. Default: 3."""
     mld: int | None = None
-    """Version of MLD. To a querier of version 1, hosts of version 2 speak version 1. Default: 2."""
+    """Version of MLD. With a querier of version 1, hosts of version 2 use version 1. Default: 2."""
     rate: str | None = None
     """Rate at which groups are joined and left. Default: 1k/s."""
 
 
 @dataclass(kw_only=True)
 class Membership(Written):
-    """Groups with what the host wants of them."""
+    """Groups, each with the sources that the host requests."""
 
     group: str
     """Group, or a range: '239.1.0.0..239.1.3.231', 'ff15::1'."""
@@ -370,15 +370,15 @@ class Membership(Written):
 @dataclass(kw_only=True)
 class Lldp(Written):
     """LLDP agent of a port's first host, or one for each host (IEEE 802.1AB). It advertises from before traffic
-    until after it, and then takes back what it said; the result lists the neighbours. In texts, '{n}' is the number
+    until after it, and then sends a shutdown LLDPDU; the result lists the neighbours. In texts, '{n}' is the number
     of the host, from 0. An identifier is a MAC address, an IP address, or a text; 'interface:' or 'local:' before a
-    text says what it is.
+    text sets its type.
     """
 
     chassis_id: str | None = None
-    """Chassis identifier. A text is assigned locally unless it says otherwise. Default: the host's MAC address."""
+    """Chassis identifier. A text is locally assigned unless prefixed. Default: the host's MAC address."""
     port_id: str | None = None
-    """Port identifier. A text is the name of an interface unless it says otherwise. Default: the host's name."""
+    """Port identifier. A text is the name of an interface unless prefixed. Default: the host's name."""
     port_description: str | None = None
     """Description of the port."""
     system_name: str | None = None
@@ -432,11 +432,11 @@ class Lldp(Written):
     30s.
     """
     hold: int | None = None
-    """Number of intervals that neighbours keep what is said; one second more is the time to live, at most 65,535 s.
-    Default: 4.
+    """Number of intervals that neighbours keep the information; one second more is the time to live, at most 65,535
+    s. Default: 4.
     """
     hold_time: str | None = None
-    """Time that neighbours keep what is said, in whole seconds. Default: `hold` intervals and one second more."""
+    """Time that neighbours keep the information, in whole seconds. Default: `hold` intervals and one second more."""
     each_host: bool | None = None
     """Whether each host of the port is an agent, with its own MAC address, and not just the first."""
 
@@ -450,36 +450,36 @@ class LldpTlv(Written):
     subtype: int | None = None
     """Subtype, of the organization. Default: 0."""
     value: str | None = None
-    """What it says; at most 507 bytes."""
+    """Information string; at most 507 bytes."""
 
 
 @dataclass(kw_only=True)
 class Lacp(Written):
-    """Port of a link aggregation group that speaks LACP (IEEE 802.1AX). Hosts and traffic start when all such ports
-    distribute. Streams name the port they leave by; they are not spread over the lag.
+    """Port of a link aggregation group that runs LACP (IEEE 802.1AX). Hosts and traffic start when all such ports
+    are distributing. Streams name the port they leave by; they are not distributed over the LAG.
     """
 
     lag: str | None = None
-    """Lag of the port: ports that name the same one belong together. Default: lag."""
+    """LAG of the port: ports with the same name form one LAG. Default: lag."""
     system: str | None = None
-    """Identifier of the lag's system. Default: the MAC address of the lag's first port."""
+    """System ID of the LAG. Default: the MAC address of its first port."""
     system_priority: int | None = None
-    """Priority of the lag's system. Default: 32768."""
+    """System priority of the LAG. Default: 32768."""
     key: int | None = None
-    """Key of the lag. Default: 1 for the first lag of the profile, 2 for the next, and so on."""
+    """Key of the LAG. Default: 1 for the first LAG of the profile, 2 for the next, and so on."""
     port: int | None = None
     """Number of the port in its system. Default: 1 for the first port of the profile, 2 for the next, and so on."""
     port_priority: int | None = None
     """Priority of the port. Default: 32768."""
     activity: Literal["active", "passive"] | None = None
-    """Whether the port speaks first. Default: active."""
+    """Whether the port sends LACPDUs first (active) or only to an active partner (passive). Default: active."""
     timeout: Literal["short", "long"] | None = None
-    """How soon a silent partner is given up: after 3 s or 90 s. It follows how often the partner is to send.
-    Default: short.
+    """LACP timeout: time after which a silent partner expires, 3 s or 90 s. It determines the interval at which the
+    partner sends. Default: short.
     """
     wait: str | None = None
-    """How long to wait until the port distributes. Traffic then starts all the same, and the result is not valid;
-    if no port of the lag distributes, the run ends with an error. Default: 10s.
+    """Time limit for the port to be distributing. After it, traffic starts anyway, and the result is not valid; if
+    no port of the LAG is distributing, the run ends with an error. Default: 10s.
     """
 
 
@@ -494,14 +494,14 @@ class Bgp(Written):
     rate: str | None = None
     """Rate at which connections are opened. Default: 500/s."""
     timeout: str | None = None
-    """How long to wait until all sessions are established and all routes acknowledged. Traffic then starts with
-    those that are, and the result is not valid; without any session, the run ends with an error. Default: 60s.
+    """Time limit for all sessions to be established and all routes to be acknowledged. After it, traffic starts
+    with those that are, and the result is not valid; without any session, the run ends with an error. Default: 60s.
     """
     settle: str | None = None
-    """How long to wait after that, for the device to install the routes. Default: 1s."""
+    """Time to wait after that, for the device to install the routes. Default: 1s."""
     keep: int | None = None
-    """Number of routes of each peer that are kept, to be shown while the run goes on; 100,000 for all peers of a
-    port at most. Default: 0.
+    """Number of stored routes of each peer, to be shown during the run; 100,000 for all peers of a port at most.
+    Default: 0.
     """
 
 
@@ -514,9 +514,9 @@ class BgpPeer(Written):
     as_: int
     """AS number of the host."""
     name: str | None = None
-    """What commands to a running trial call it. Several can have one name."""
+    """Name for commands to a running trial. Several can have one name."""
     host: str | None = None
-    """Host of the port that speaks. The name of an entry of 'hosts' with 'count' stands for all of its hosts.
+    """Host of the port that is the speaker. The name of an entry of 'hosts' with 'count' means all of its hosts.
     Default: the port's first host.
     """
     peer_step: int | float | str | None = None
@@ -536,11 +536,11 @@ class BgpPeer(Written):
     not offered.
     """
     add_path: BgpAddPath | Mapping[str, Any] | None = None
-    """Let a prefix have several paths (RFC 7911): each entry of 'routes' is then a path of its own. Default: a
-    prefix has one path, that of the last entry that advertised it.
+    """Allow several paths of a prefix (RFC 7911): each entry of 'routes' is then a separate path. Default: a prefix
+    has one path, from the last entry that advertised it.
     """
     families: Sequence[Literal["ipv4", "ipv6"]] | None = None
-    """Families of routes to exchange. Default: that of the peer's address, and those of 'routes'."""
+    """Address families of routes to exchange. Default: the families of the peer's address and of 'routes'."""
     passive: bool | None = None
     """Wait for the peer to connect."""
     router_id: str | None = None
@@ -554,16 +554,16 @@ class BgpRestart(Written):
     """Graceful restart (RFC 4724), as it is offered to the peer."""
 
     time: str | None = None
-    """How long the peer is to wait for the next session before it withdraws the routes: whole seconds, 4095s at
-    most. Default: 120s.
+    """Restart time (RFC 4724): the peer waits this long for the next session before it withdraws the routes; whole
+    seconds, 4095s at most. Default: 120s.
     """
     notification: bool | None = None
-    """Let the peer keep the routes also when a session ends by a NOTIFICATION (RFC 8538), as by an expired hold
-    time. When sessions end for good, it is told to keep none (Hard Reset).
+    """Let the peer also retain the routes when a session ends with a NOTIFICATION (RFC 8538), such as for an
+    expired hold time. When sessions end for good, it is instructed to retain none (Hard Reset).
     """
     forwarding: bool | None = None
-    """Say that packets are forwarded all the while: otherwise the peer withdraws the routes when the next session
-    begins.
+    """Set the forwarding state bit: forwarding continues during the restart. Otherwise the peer withdraws the
+    routes when the next session begins.
     """
 
 
@@ -579,12 +579,12 @@ class BgpAddPath(Written):
 
 @dataclass(kw_only=True)
 class BgpRoutes(Written):
-    """Routes with the same attributes, which are made when they are sent: a million take no memory. Or those of a
-    file, with its attributes.
+    """Routes with the same attributes, which are generated when they are sent: a million take no memory. Or the
+    routes of a file, with their attributes.
     """
 
     name: str | None = None
-    """What commands to a running trial call them. Several can have one name."""
+    """Name for commands to a running trial. Several can have one name."""
     prefixes: str | None = None
     """The first prefix. Either this or 'mrt'."""
     mrt: BgpMrt | Mapping[str, Any] | None = None
@@ -596,13 +596,13 @@ class BgpRoutes(Written):
     same: bool | None = None
     """Let all hosts of the entry advertise the same prefixes. Default: each has the next ones."""
     path_id: int | None = None
-    """Path identifier, which tells paths of a prefix apart where there can be several ('add_path'). Default: the
-    number of this entry of 'routes', from 1 on.
+    """Path identifier, which distinguishes several paths of a prefix ('add_path'). Default: the number of this
+    entry of 'routes', from 1 on.
     """
     next_hop: str | None = None
     """Next hop. Default: the host's address of the prefixes' family."""
     as_path: Sequence[int | Sequence[int]] | None = None
-    """AS numbers behind the host's own, the nearest first. A list of numbers among them is a set of ASes."""
+    """AS numbers after the host's own, the nearest first. A list of numbers among them is a set of ASes."""
     own_as: bool | None = None
     """Begin the AS path of external sessions with the host's own AS number."""
     origin: Literal["igp", "egp", "incomplete"] | None = None
@@ -628,8 +628,8 @@ class BgpRoutes(Written):
 @dataclass(kw_only=True)
 class BgpMrt(Written):
     """Routes of an MRT file, as route collectors publish them (RFC 6396, TABLE_DUMP_V2; unpacked). AS path, origin,
-    MED, communities and large communities are those of the file, by the first peer of the collector that has the
-    prefix. The host's AS number comes first, and the next hop is the host's.
+    MED, communities and large communities are taken from the file, from the first peer of the collector that has
+    the prefix. The host's AS number comes first, and the next hop is the host's.
     """
 
     file: str
@@ -645,7 +645,7 @@ class BgpFlap(Written):
     """Routes that flap, from 'advertise' until 'withdraw'."""
 
     every: str
-    """Time from one withdrawal to the next; the first comes so long after the routes are advertised."""
+    """Time from one withdrawal to the next, and from the advertisement to the first withdrawal."""
     down: str
     """Time from a withdrawal until the routes are advertised again."""
 
@@ -661,14 +661,14 @@ class Ospf(Written):
     rate: str | None = None
     """Rate at which each router floods LSAs. Default: 20k/s."""
     timeout: str | None = None
-    """How long to wait until all adjacencies are full and all routes acknowledged. Traffic then starts with those
-    that are, and the result is not valid; without any adjacency, the run ends with an error. Default: 120s.
+    """Time limit for all adjacencies to be full and all routes to be acknowledged. After it, traffic starts with
+    those that are, and the result is not valid; without any adjacency, the run ends with an error. Default: 120s.
     """
     settle: str | None = None
-    """How long to wait after that, for the device to compute and install the routes. Default: 2s."""
+    """Time to wait after that, for the device to compute and install the routes. Default: 2s."""
     keep: int | None = None
-    """Number of LSAs of the device that each router keeps, to be shown while the run goes on; 100,000 for all
-    routers of a port at most. Default: 0.
+    """Number of LSAs of the device that each router stores, to be shown during the run; 100,000 for all routers of
+    a port at most. Default: 0.
     """
 
 
@@ -677,7 +677,7 @@ class OspfRouter(Written):
     """An OSPF router, or one for each of several hosts."""
 
     name: str | None = None
-    """What commands to a running trial call it. Several can have one name."""
+    """Name for commands to a running trial. Several can have one name."""
     version: int | None = None
     """Version of OSPF: 2 is for IPv4, 3 for IPv6. A host can be a router of both. Default: 2."""
     host: str | None = None
@@ -691,15 +691,15 @@ class OspfRouter(Written):
     instance: int | None = None
     """Instance on the link, with version 3; the device must have the same. Default: 0."""
     network: Literal["broadcast", "point_to_point"] | None = None
-    """What the link to the device is. Default: broadcast."""
+    """Network type of the link to the device. Default: broadcast."""
     hello: str | None = None
     """Time between Hello packets, in whole seconds; the device must have the same. Default: 10s."""
     dead: str | None = None
-    """Time after which a neighbour that is not heard is lost, in whole seconds; the device must have the same.
+    """Time after which a neighbour is lost without a Hello, in whole seconds; the device must have the same.
     Default: four times 'hello'.
     """
     cost: int | None = None
-    """What the link to the device costs. Default: 10."""
+    """Cost of the link to the device. Default: 10."""
     mtu: int | None = None
     """MTU to state, at least 1280 with version 3; the device must have the same. Packets are no longer than this,
     nor than 1500 bytes. Default: that of the port, at most 1500.
@@ -735,7 +735,7 @@ class OspfRoutes(Written):
     prefixes: str
     """The first prefix: of IPv4 with version 2, of IPv6 with version 3."""
     name: str | None = None
-    """What commands to a running trial call them. Several can have one name."""
+    """Name for commands to a running trial. Several can have one name."""
     count: int | None = None
     """Number of prefixes of each router. Default: 1."""
     step: int | None = None
@@ -743,10 +743,10 @@ class OspfRoutes(Written):
     same: bool | None = None
     """Let all hosts of the entry advertise the same prefixes. Default: each has the next ones."""
     type: Literal["external_2", "external_1", "inter_area", "internal"] | None = None
-    """What the routes are. Default: external_2."""
+    """Kind of the routes. Default: external_2."""
     metric: int | None = None
-    """Metric of external routes and those of other areas, at most 16,777,214; cost of internal ones at their
-    router, at most 65,535. Default: 20.
+    """Metric of external and inter-area routes, at most 16,777,214; cost of internal routes at their router, at
+    most 65,535. Default: 20.
     """
     tag: int | None = None
     """Tag of external routes. Default: 0."""
@@ -763,17 +763,17 @@ class OspfRoutes(Written):
 @dataclass(kw_only=True)
 class OspfTopology(Written):
     """Routers that are generated behind a router, connected by point-to-point links. The first is connected to the
-    router itself. One of 'grid', 'ring' and 'tree' says how the others are.
+    router itself. One of 'grid', 'ring' and 'tree' defines the other links.
     """
 
     grid: TopologyGrid | Mapping[str, Any] | None = None
-    """Rows of routers, each connected to those beside, above and below it."""
+    """Rows of routers, each connected to its neighbours on the left and right, above and below."""
     ring: int | None = None
     """Number of routers in a ring."""
     tree: TopologyTree | Mapping[str, Any] | None = None
     """A tree of routers, whose root is the first."""
     cost: int | None = None
-    """What each link costs, in both directions. Default: 10."""
+    """Cost of each link, in both directions. Default: 10."""
     router_id: str | None = None
     """Router identifier of the first one; each other has the next, those behind the entry's next host follow.
     Default: the one after the entry's own routers.
@@ -811,13 +811,14 @@ class Isis(Written):
     rate: str | None = None
     """Rate at which each router floods LSPs, at each of its levels. Default: 1k/s."""
     timeout: str | None = None
-    """How long to wait until all adjacencies are up and the device has all routes. Traffic then starts with those
-    that are, and the result is not valid; without any adjacency, the run ends with an error. Default: 120s.
+    """Time limit for all adjacencies to come up and the device to have all routes. After it, traffic starts with
+    those that are up, and the result is not valid; without any adjacency, the run ends with an error. Default:
+    120s.
     """
     settle: str | None = None
-    """How long to wait after that, for the device to compute and install the routes. Default: 2s."""
+    """Time to wait after that, for the device to compute and install the routes. Default: 2s."""
     keep: int | None = None
-    """Number of LSPs of the device that each router keeps at each of its levels, to be shown while the run goes on;
+    """Number of LSPs of the device that each router stores at each of its levels, to be shown during the run;
     100,000 for all routers of a port at most. Default: 0.
     """
 
@@ -827,7 +828,7 @@ class IsisRouter(Written):
     """An IS-IS router, or one for each of several hosts."""
 
     name: str | None = None
-    """What commands to a running trial call it. Several can have one name."""
+    """Name for commands to a running trial. Several can have one name."""
     host: str | None = None
     """Host of the port that is the router. The name of an entry of 'hosts' with 'count' stands for all of its
     hosts. Default: the port's first host.
@@ -841,29 +842,29 @@ class IsisRouter(Written):
     level: Literal["1", "2", "1-2"] | None = None
     """Levels of the router; it needs an adjacency at each. Default: 2."""
     network: Literal["broadcast", "point_to_point"] | None = None
-    """What the link to the device is; the device must have the same. Default: broadcast."""
+    """Network type of the link to the device; the device must have the same. Default: broadcast."""
     priority: int | None = None
     """Priority on a LAN. The designated system must be the device. Default: 0."""
     hello: str | None = None
     """Time between hellos, in whole seconds. Default: 3s."""
     hold: str | None = None
-    """Time after which the device loses a router that it does not hear, in whole seconds. Default: ten times
-    'hello'.
+    """Holding time: the device drops the adjacency of a router after this time without a hello, in whole seconds.
+    Default: ten times 'hello'.
     """
     metric: int | None = None
-    """What the link to the device costs. Default: 10."""
+    """Metric of the link to the device. Default: 10."""
     mtu: int | None = None
     """MTU of the link: hellos are as long, LSPs no longer. Default: that of the port, at most 1500."""
     padding: bool | None = None
     """Pad hellos up to the MTU."""
     hostname: str | None = None
-    """What the router is called (RFC 5301), and the routers of 'topology' with a number behind it. Default: name of
-    its host.
+    """Dynamic hostname of the router (RFC 5301), and with a number appended of the routers of 'topology'. Default:
+    name of its host.
     """
     overload: bool | None = None
-    """Say that nothing shall be sent through the router: the overload bit."""
+    """Set the overload bit: no transit traffic through the router."""
     attached: bool | None = None
-    """Say at level 1 that the router knows other areas: the attached bit."""
+    """Set the attached bit at level 1: the router can reach other areas."""
     te_router_id: str | None = None
     """Identifier for traffic engineering in the router's LSP (RFC 5305 section 4.3), as an IPv4 address. Default:
     none.
@@ -891,7 +892,7 @@ class IsisRoutes(Written):
     prefixes: str
     """The first prefix."""
     name: str | None = None
-    """What commands to a running trial call them. Several can have one name."""
+    """Name for commands to a running trial. Several can have one name."""
     count: int | None = None
     """Number of prefixes of each router. Those of a router fill 255 LSPs at most: some 46,000 of IPv4. Default: 1."""
     step: int | None = None
@@ -899,11 +900,11 @@ class IsisRoutes(Written):
     same: bool | None = None
     """Let all hosts of the entry advertise the same prefixes. Default: each has the next ones."""
     type: Literal["internal", "external", "topology"] | None = None
-    """What the routes are. Default: internal."""
+    """Kind of the routes. Default: internal."""
     metric: int | None = None
-    """What a route costs at its router. Default: 10."""
+    """Metric of a route at its router. Default: 10."""
     down: bool | None = None
-    """Say that the routes come from level 2: the up/down bit."""
+    """Set the up/down bit: the routes come from level 2."""
     advertise: str | None = None
     """When to advertise, after the start of traffic. At 0s, traffic starts once the device has the routes. Default:
     0s.
@@ -917,17 +918,17 @@ class IsisRoutes(Written):
 @dataclass(kw_only=True)
 class IsisTopology(Written):
     """Routers that are generated behind a router, connected by point-to-point links. The first is connected to the
-    router itself. One of 'grid', 'ring' and 'tree' says how the others are.
+    router itself. One of 'grid', 'ring' and 'tree' defines the other links.
     """
 
     grid: TopologyGrid | Mapping[str, Any] | None = None
-    """Rows of routers, each connected to those beside, above and below it."""
+    """Rows of routers, each connected to its neighbours on the left and right, above and below."""
     ring: int | None = None
     """Number of routers in a ring."""
     tree: TopologyTree | Mapping[str, Any] | None = None
     """A tree of routers, whose root is the first."""
     metric: int | None = None
-    """What each link costs, in both directions. Default: 10."""
+    """Metric of each link, in both directions. Default: 10."""
     system_id: str | None = None
     """System identifier of the first one; each other has the next, those behind the entry's next host follow.
     Default: the one after the entry's own routers.
@@ -946,18 +947,18 @@ class Stream(Written):
     """Port that receives the stream. Leave it out if the receiver is not a port of this profile."""
     also_to: str | Sequence[str] | None = None
     """Other ports at which its packets may arrive: other paths through the device, such as a backup or an
-    equal-cost path. The result says how many packets came by which port, and when ('paths').
+    equal-cost path. The result shows the number of packets per port, and the times ('paths').
     """
     outages: str | None = None
-    """Notes when fewer than this share of the packets arrived, and until when ('outages' in the result). The share
-    is that of the packets sent in 1 ms, or in so many that 20 packets are sent. Needs 'to', and packets with a
+    """Report outages, in which fewer than this share of the packets arrived ('outages' in the result). The share
+    refers to the packets sent in 1 ms, or in as long as it takes to send 20 packets. Needs 'to', and packets with a
     signature.
     """
     egress: str | Sequence[str] | None = None
-    """Bits by whose value received packets are counted apart, to see what the device did to them: fields of the
-    packet, named as in 'vary' ('ipv4.dscp', 'vlan.pcp'), or 'bits[120..126]' and 'bytes[15]' of the frame as it
-    arrives. A field is looked for where this packet has it; if headers come or go on the way, use 'bits'. At most
-    12 bits a stream; the result has a row for each value that came ('egress').
+    """Bits by whose value received packets are counted separately, to show how the device changed them: fields of
+    the packet, named as in 'vary' ('ipv4.dscp', 'vlan.pcp'), or 'bits[120..126]' and 'bytes[15]' of the frame as it
+    arrives. A field is looked for where this packet has it; if headers are added or removed on the way, use 'bits'.
+    At most 12 bits a stream; the result has a row for each value that came ('egress').
     """
     from_host: str | None = None
     """Host of port 'from' that sends the stream and gives its MAC address, VLANs and gateways, or 'dhcp': all DHCP
@@ -970,8 +971,8 @@ class Stream(Written):
     address. Default: the host with the packet's destination address, otherwise the first that fits.
     """
     next_hop: str | None = None
-    """Address whose owner takes the packets, which the sending host asks for its MAC address. Default: the
-    destination, if it is on a network of the host, otherwise the host's gateway.
+    """Next hop that takes the packets, whose MAC address the sending host resolves. Default: the destination, if it
+    is on a network of the host, otherwise the host's gateway.
     """
     packet: Sequence[PacketElementOr] | None = None
     """Headers from the outermost inwards, then optionally the first bytes of the payload. 'ethernet' is optional.
@@ -990,8 +991,8 @@ class Stream(Written):
     vary: Mapping[str, VaryOr] | None = None
     """Fields whose values vary from packet to packet: 'ipv4.src', 'vlan[1].id', 'vxlan.inner.ipv4.dst', or raw
     'bytes[42..44]', 'payload[0..4]', 'bits[336..340]'. All advance together unless 'after' is set. Checksums stay
-    correct, but for those of a 'frame'. A name that begins with '$' is a variable for others to use, with
-    'same_as', 'after' and 'size', and is itself written nowhere.
+    correct, except in a 'frame'. A name that begins with '$' is a variable for others to use, with 'same_as',
+    'after' and 'size', and is not written itself.
     """
     lcg_seed: int | None = None
     """State of the generator that all 'lcg' without a 'seed' draw from, in the order of 'vary'. Default: derived
@@ -1021,18 +1022,18 @@ class Stream(Written):
     start_delay: str | None = None
     """Delay from the start of traffic to the first packet. Default: 0s."""
     duration: str | None = None
-    """How long to send, from the start delay on. Packets that are due by then and could not be sent are given up.
+    """Time to send, from the start delay on. Packets that are due by then and could not be sent are discarded.
     Needs a rate other than 'max'. Default: until the duration of the run ends.
     """
     measure: Literal["mark"] | bool | None = None
-    """What is measured. True: every packet carries the 18-byte signature, which tells loss, order and latency.
+    """Kind of measurement. True: every packet carries the 18-byte signature, which shows loss, order and latency.
     'mark': only sent and received packets are counted, by a number in the ipv4 'id' or the ipv6 'flow_label' of the
-    outermost IP header, from 64512 on; payloads are not touched. False: nothing. Default: true, but false for a
+    outermost IP header, from 64512 on; payloads are not touched. False: none. Default: true, but false for a
     'frame' and 'replay'.
     """
     integrity: Literal["signature", "full"] | None = None
-    """What is compared of every received packet. 'signature': its 18 bytes. 'full': the rest of the payload, too,
-    which is filled with a function of the packet's number behind the bytes given in 'packet'. Default:
+    """Scope of the comparison of every received packet. 'signature': its 18 bytes. 'full': also the rest of the
+    payload, which is filled with a function of the packet's number after the bytes given in 'packet'. Default:
     'load.integrity'.
     """
     copies: int | None = None
@@ -1072,9 +1073,9 @@ class Frame(Written):
     """The bytes from the destination MAC address on, without FCS. Frames below 60 bytes are padded with zeros."""
     checksums: Sequence[str] | None = None
     """Checksums to compute in every packet, each by its header and the header's first byte: 'ipv4@14', 'udp@34',
-    'tcp@34', 'icmp@34', 'icmpv6@54'. 'udp@58 over 38' also says where the IP header around it begins; without it,
-    that is the one behind Ethernet and VLAN tags. They cover what the IP packet's own length says. All others stay
-    as given, right or wrong.
+    'tcp@34', 'icmp@34', 'icmpv6@54'. 'udp@58 over 38' also gives the offset of the IP header around it; without it,
+    that is the one after Ethernet and VLAN tags. They cover the length in the IP header. All others stay as given,
+    right or wrong.
     """
     src_mac: Literal["given", "port"] | None = None
     """Source MAC address: as given in 'hex', or the port's own. Default: given."""
@@ -1087,7 +1088,7 @@ class Frame(Written):
 @dataclass(kw_only=True)
 class Replay(Written):
     """A capture file to send: pcap or pcapng, with micro- or nanoseconds, also compressed by gzip. Packets are sent
-    at the stream's 'rate', or without one as captured. With 'split' rate and count are those of both directions
+    at the stream's 'rate', or without one as captured. With 'split', rate and count apply to both directions
     together. They carry no signature: received packets are counted at the port but not measured.
     """
 
@@ -1100,8 +1101,8 @@ class Replay(Written):
     loop_gap: str | None = None
     """Time from the last packet of a loop to the first of the next. Default: the capture's mean gap."""
     split: Literal["first_source"] | SplitBy | Mapping[str, Any] | None = None
-    """How to split the two directions: clients' packets are sent from 'from', servers' from 'to', in the order of
-    the capture. Default: all from 'from'.
+    """Method to split the two directions: clients' packets are sent from 'from', servers' from 'to', in the order
+    of the capture. Default: all from 'from'.
     """
     flows: ReplayFlows | Mapping[str, Any] | None = None
     """The capture as a template: its conversation again and again, flows that overlap, each between other ends.
@@ -1119,11 +1120,11 @@ class Replay(Written):
     to a network card (only the pseudo-header's sum, or 0). Default: keep.
     """
     too_long: Literal["refuse", "skip", "cut", "segment"] | None = None
-    """What becomes of packets that are longer than 'mtu', or than what the port carries. Default: skip."""
+    """Treatment of packets that are longer than 'mtu', or than the port's maximum. Default: skip."""
     mtu: int | None = None
     """Longest IP packet, bytes. Default: what the port carries."""
     unsendable: Literal["skip", "refuse"] | None = None
-    """What becomes of packets that are no Ethernet frames and can't become one. Packets of loopback interfaces,
+    """Treatment of packets that are not Ethernet frames and can't be converted. Packets of loopback interfaces,
     Linux 'any', PPP and Cisco HDLC that hold IP, and bare IP packets, get an Ethernet header. Default: skip.
     """
     to_ipv6: bool | None = None
@@ -1131,7 +1132,7 @@ class Replay(Written):
     service and time to live stay. Packets with options, fragments and ICMP refuse the capture.
     """
     trailer: Literal["keep", "cut"] | None = None
-    """What becomes of bytes behind the IP packet of a frame: padding, and what devices append. Default: keep."""
+    """Treatment of bytes after the IP packet of a frame: padding, and data appended by devices. Default: keep."""
     max_gap: str | None = None
     """Longest time between two packets; longer pauses are shortened to it. Default: as captured."""
     push_vlan: int | None = None
@@ -1155,10 +1156,10 @@ class SplitBy(Written):
 @dataclass(kw_only=True)
 class ReplayFlows(Written):
     """Flows made from a capture of one conversation over TCP or UDP. Addresses and the client's port are rewritten;
-    'split' says who the client is, by default the sender of the first packet. The IPv4 checksum is computed, one of
-    TCP or UDP that was right stays right. With several flows under way their packets leave in the order of time.
-    All of a flow follows from its number: flow 0 has the first client and the first server, flow 1 the next of
-    both, each counted round its own pool.
+    'split' identifies the client, by default the sender of the first packet. The IPv4 checksum is computed, a
+    correct TCP or UDP checksum stays correct. With several flows under way their packets leave in the order of
+    time. All of a flow follows from its number: flow 0 has the first client and the first server, flow 1 the next
+    of both, each counted round its own pool.
     """
 
     rate: str
@@ -1188,8 +1189,8 @@ class ReplayFlows(Written):
     limit: int | None = None
     """Number of flows. Default: until the duration ends, which cuts the flows under way."""
     swap: bool | None = None
-    """Whether clients have the servers' addresses and servers the clients'; ports and 'take' go by 'clients' all
-    the same.
+    """Whether clients have the servers' addresses and servers the clients'; ports and 'take' still follow
+    'clients'.
     """
     take: TakeClients | Mapping[str, Any] | None = None
     """Which clients' flows are sent; the others are left to another stream, with their times. Default: all."""
@@ -1248,7 +1249,7 @@ class Generator(Written):
     step: int | str | None = None
     """Step between values. Default: 1."""
     begin: int | str | None = None
-    """First packet's value, in the middle of the range; the range goes on from there, in whole steps. Default:
+    """First packet's value, in the middle of the range; the range continues from there, in whole steps. Default:
     'from'.
     """
     random: int | str | None = None
@@ -1258,9 +1259,9 @@ class Generator(Written):
     seed: int | None = None
     """Seed of this field. Default: derived from the profile's seed, the stream and the field."""
     lcg: int | str | None = None
-    """Values from a range such as '1024..65535', or 'all', drawn by a 15-bit linear congruential generator as other
-    tools have it: with every packet, from the stream's 'lcg_seed' and in the order of 'vary', or with a 'seed' or
-    'limit' from a generator of its own. Of 1, 2, 4 or 8 bytes.
+    """Values from a range such as '1024..65535', or 'all', drawn by a 15-bit linear congruential generator,
+    compatible with other tools: with every packet, from the stream's 'lcg_seed' and in the order of 'vary', or with
+    a 'seed' or 'limit' from a separate generator. Of 1, 2, 4 or 8 bytes.
     """
     limit: int | None = None
     """Number of values after which its own generator begins again."""
@@ -1291,7 +1292,7 @@ class Generator(Written):
     through all pairs. Default: advance with every packet.
     """
     period: int | None = None
-    """Number of packets after which the values, and those of fields 'after' this one, begin again."""
+    """Number of packets after which the values, and the values of fields 'after' this one, begin again."""
 
 
 @dataclass(kw_only=True)
@@ -1303,8 +1304,8 @@ class Flows(Written):
     length: int | None = None
     """Packets of a flow before a new one replaces it. Default: flows last as long as the stream."""
     order: Literal["sequential", "random"] | None = None
-    """'sequential': all packets of a flow, then those of the next. 'random': each packet belongs to a random flow;
-    after count × length packets all flows are new. Default: sequential.
+    """'sequential': all packets of a flow, then all packets of the next. 'random': each packet belongs to a random
+    flow; after count × length packets all flows are new. Default: sequential.
     """
 
 
@@ -1355,9 +1356,9 @@ class OnOff(Written):
     """
 
     on_for: str
-    """How long to send."""
+    """Time of each burst."""
     off_for: str
-    """How long to pause."""
+    """Pause between bursts."""
 
 
 @dataclass(kw_only=True)
@@ -1425,8 +1426,8 @@ class Sessions(Written):
     transport: Literal["tcp", "udp"] | None = None
     """Transport protocol. Default: the application's, or TCP."""
     tunnel: Tunnel | Mapping[str, Any] | None = None
-    """Ask the server, an explicit proxy, for a tunnel by CONNECT before anything else; TCP only. TLS goes through
-    it.
+    """Request a tunnel from the server, an explicit proxy, by CONNECT before anything else; TCP only. TLS goes
+    through it.
     """
     tls: bool | Tls | Mapping[str, Any] | None = None
     """TLS around the application; TCP only."""
@@ -1441,12 +1442,10 @@ class Sessions(Written):
     limit.
     """
     late_requests: Literal["skip", "send"] | None = None
-    """What becomes of a request for which no session is free when 'request_rate' has it due; http only. Default:
-    skip.
-    """
+    """Treatment of requests due by 'request_rate' while no session is free; http and websocket only. Default: skip."""
     request_count: int | None = None
-    """Number of requests, all clients together: then sessions close, and no more are opened; http only. Default:
-    until the duration ends.
+    """Number of requests, all clients together: then sessions close, and no more are opened; http and websocket
+    only. Default: until the duration ends.
     """
     concurrent: int | None = None
     """Maximum number of sessions open at a time. Sessions due beyond it are withheld and counted. With 'open: max'
@@ -1457,9 +1456,9 @@ class Sessions(Written):
     bytes: str | None = None
     """Application data, sent and received by clients, after which no more sessions are opened."""
     for_: str | None = None
-    """How long to open sessions, from 'start_delay' on. Default: until the duration ends."""
+    """Time to open sessions, from 'start_delay' on. Default: until the duration ends."""
     hold: str | None = None
-    """How long a session lasts once it is established. A session that finishes sooner stays open; one that takes
+    """Lifetime of a session from its establishment. A session that finishes sooner stays open; one that takes
     longer is closed after its transaction. Default: as long as the application takes.
     """
     idle: str | None = None
@@ -1467,13 +1466,13 @@ class Sessions(Written):
     start_delay: str | None = None
     """Delay from the start of traffic to the first session. Default: 0s."""
     at_end: Literal["close", "reset"] | None = None
-    """What to do with open sessions when the run ends. Default: close."""
+    """Treatment of open sessions when the run ends. Default: close."""
     response_timeout: str | None = None
-    """How long clients wait for the next byte of a response, and for the TLS handshake. Exceeding it is the failure
+    """Clients' timeout for the next byte of a response, and for the TLS handshake. Exceeding it is the failure
     'response_timeout'. Default: 30s.
     """
     idle_timeout: str | None = None
-    """How long servers wait for data from a client. Exceeding it is the failure 'idle_timeout'. Default: none."""
+    """Servers' timeout for data from a client. Exceeding it is the failure 'idle_timeout'. Default: none."""
     verify: bool | None = None
     """Compare received data with what the other end sends, byte by byte. Both ends must be emulated."""
     order: Literal["sequential", "random", "in_step"] | None = None
@@ -1487,7 +1486,7 @@ class Sessions(Written):
     mtu: int | None = None
     """MTU of both ends: largest IP packet, bytes."""
     vlan: int | Sequence[int] | None = None
-    """VLAN of both ends, or a list from the outermost inwards. Default: those of the ports."""
+    """VLAN of both ends, or a list from the outermost inwards. Default: the ports' VLANs."""
 
 
 @dataclass(kw_only=True)
@@ -1497,7 +1496,7 @@ class Client(Written):
     port: str | None = None
     """Port of emulated clients. Leave it out if the clients are external."""
     addresses: AddressesOr | None = None
-    """Addresses of clients; the port answers for all of them. Default: the port's own."""
+    """Addresses of clients; the port replies for all of them. Default: the port's own."""
     hosts: EndHostsOr | None = None
     """Hosts of the port that the clients are: those whose own addresses they have, instead of 'addresses'; or the
     clients that are behind each, in its VLAN and by its gateway.
@@ -1511,11 +1510,11 @@ class Client(Written):
     mac: NextHopOr | None = None
     """MAC address to send to, or one for each of 'hosts'. Default: the next hop's, resolved."""
     tcp: Tcp | Mapping[str, Any] | None = None
-    """TCP options of clients; override those of both ends."""
+    """TCP options of clients; override the options for both ends."""
     udp: Udp | Mapping[str, Any] | None = None
-    """UDP options of clients; override those of both ends."""
+    """UDP options of clients; override the options for both ends."""
     ip: Ip | Mapping[str, Any] | None = None
-    """IP options of clients; override those of both ends."""
+    """IP options of clients; override the options for both ends."""
     mtu: int | None = None
     """MTU of clients: largest IP packet, bytes."""
     vlan: int | Sequence[int] | None = None
@@ -1590,13 +1589,13 @@ class Tcp(Written):
     data_retries: int | None = None
     """Maximum number of retransmissions of data or a FIN. Default: 15."""
     fin_timeout: str | None = None
-    """How long to wait for the peer's FIN. Default: 60s."""
+    """Time to wait for the peer's FIN. Default: 60s."""
     time_wait: str | None = None
     """Length of TIME-WAIT, or 'skip'. Default: 1s."""
     keep_alive: str | None = None
     """Idle time before a keep-alive probe, or 'none'. Default: none."""
     close_by: Literal["fin", "reset"] | None = None
-    """How to close first: with a FIN or a reset. Default: fin."""
+    """Way to close first: with a FIN or a reset. Default: fin."""
 
 
 @dataclass(kw_only=True)
@@ -1622,8 +1621,8 @@ class Ip(Written):
 @dataclass(kw_only=True)
 class EndTunnel(Written):
     """A tunnel around all sessions of an end, from an address of the port to the device's. One of 'vxlan',
-    'geneve', 'gre', 'ipip' and 'gtpu' says which kind. What arrives is taken out of the tunnel; ARP, neighbor
-    discovery and ping inside it are answered.
+    'geneve', 'gre', 'ipip' and 'gtpu' selects the kind. Received packets are decapsulated; ARP, neighbor discovery
+    and ping inside the tunnel get replies.
     """
 
     to: str
@@ -1635,11 +1634,11 @@ class EndTunnel(Written):
     gre: Gre | Mapping[str, Any] | None = None
     """GRE (RFC 2784): IP, or Ethernet."""
     ipip: IpIpOr | None = None
-    """IP in IP (RFC 2003, RFC 4213, RFC 2473): the versions outside and inside are those of 'to' and of the
-    sessions.
+    """IP in IP (RFC 2003, RFC 4213, RFC 2473): the outer version is the version of 'to', the inner one the
+    sessions' version.
     """
     gtpu: Gtpu | Mapping[str, Any] | None = None
-    """GTP-U (3GPP TS 29.281): IP over UDP. Echo requests are answered."""
+    """GTP-U (3GPP TS 29.281): IP over UDP. Echo requests get responses."""
     from_: str | None = None
     """Address of this end, of a host of the port; outer packets have that host's MAC address, VLANs and gateway.
     Default: an address of the port on the network of 'to', or its first of that IP version.
@@ -1711,21 +1710,21 @@ class Server(Written):
     port: str | None = None
     """Port of emulated servers. Leave it out if the servers are external."""
     addresses: AddressesOr | None = None
-    """Addresses of servers; the port answers for all of them. Default: the port's own."""
+    """Addresses of servers; the port replies for all of them. Default: the port's own."""
     hosts: EndHostsOr | None = None
     """Hosts of the port that the servers are: those whose own addresses they have, instead of 'addresses'; or the
     servers that are behind each. The same servers may be behind several hosts in different VLANs.
     """
     ports: int | float | str | None = None
-    """Ports of servers. Default: the application's: 80 for http (443 with TLS), 53 for dns, 7 for echo, 9 for
-    discard, 19 for chargen, the capture's for pcap.
+    """Ports of servers. Default: the application's: 80 for http and websocket (443 with TLS), 53 for dns, 7 for
+    echo, 9 for discard, 19 for chargen, the capture's for pcap.
     """
     tcp: Tcp | Mapping[str, Any] | None = None
-    """TCP options of servers; override those of both ends."""
+    """TCP options of servers; override the options for both ends."""
     udp: Udp | Mapping[str, Any] | None = None
-    """UDP options of servers; override those of both ends."""
+    """UDP options of servers; override the options for both ends."""
     ip: Ip | Mapping[str, Any] | None = None
-    """IP options of servers; override those of both ends."""
+    """IP options of servers; override the options for both ends."""
     mtu: int | None = None
     """MTU of servers: largest IP packet, bytes."""
     vlan: int | Sequence[int] | None = None
@@ -1746,6 +1745,8 @@ class App(Written):
     """HTTP/1.1 and HTTP/2."""
     dns: Dns | Mapping[str, Any] | None = None
     """DNS, over UDP or TCP."""
+    websocket: Websocket | Mapping[str, Any] | None = None
+    """WebSocket."""
     bulk: Bulk | Mapping[str, Any] | None = None
     """Bulk transfer in one direction, for goodput; TCP only."""
     program: Program | Mapping[str, Any] | None = None
@@ -1756,7 +1757,7 @@ class App(Written):
     """Several applications by weight."""
 
 
-AppOr: TypeAlias = 'Literal["echo", "discard", "chargen", "http"] | App | Mapping[str, Any]'
+AppOr: TypeAlias = 'Literal["echo", "discard", "chargen", "http", "websocket"] | App | Mapping[str, Any]'
 """Application on the sessions: its name for the defaults, or a mapping with one application and its options."""
 
 
@@ -1769,7 +1770,7 @@ class Raw(Written):
     response: AmountOr | None = None
     """Size of a response. Default: that of the request."""
     requests: Literal["endless"] | int | None = None
-    """Number of requests in a session, one after the other. Default: 1."""
+    """Number of requests in a session, sent in sequence. Default: 1."""
     think: str | None = None
     """Think time: from a response to the next request."""
 
@@ -1788,7 +1789,7 @@ class Echo(Written):
     request: AmountOr | None = None
     """Size of a request. Default: 64B."""
     requests: Literal["endless"] | int | None = None
-    """Number of requests in a session, one after the other. Default: 1."""
+    """Number of requests in a session, sent in sequence. Default: 1."""
     think: str | None = None
     """Think time: from a response to the next request."""
 
@@ -1798,10 +1799,10 @@ class Http(Written):
     """HTTP/1.1, HTTP/2 and HTTP/3."""
 
     version: int | float | str | None = None
-    """Version of HTTP. '2' is HTTP/2: with 'tls' agreed on in the handshake (ALPN), otherwise from the first byte
-    (prior knowledge). '3' is HTTP/3 over QUIC: UDP, always encrypted, whether 'tls' is there or not. 'auto': with
-    'tls' clients offer both and follow the server's choice, without it they speak 1.1; emulated servers answer in
-    the version of each client. Default: 1.1.
+    """Version of HTTP. '2' is HTTP/2: with 'tls' negotiated in the handshake (ALPN), otherwise from the first byte
+    (prior knowledge). '3' is HTTP/3 over QUIC: UDP, always encrypted, with or without 'tls'. 'auto': with 'tls'
+    clients offer both and follow the server's choice, without it they use 1.1; emulated servers respond in the
+    version of each client. Default: 1.1.
     """
     streams_per_connection: int | None = None
     """Number of requests in flight on a connection with HTTP/2 or HTTP/3, or fewer if the server announces less.
@@ -1819,7 +1820,7 @@ class Http(Written):
     method: Literal["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"] | None = None
     """Method. Default: GET."""
     path: TextOr | None = None
-    """Path and query, or a whole URI to ask an explicit proxy. Default: '/'."""
+    """Path and query, or a whole URI for an explicit proxy. Default: '/'."""
     host: TextOr | None = None
     """Host field. Default: 'eagre.test' with emulated servers, otherwise the first server's address."""
     headers: Mapping[str, TextOr] | None = None
@@ -1843,11 +1844,11 @@ class Http(Written):
     think: str | None = None
     """Think time: from a response to the next request."""
     close_by: Literal["fin", "reset", "server"] | None = None
-    """How to close a connection. Default: fin."""
+    """Way to close a connection. Default: fin."""
     errors_fail: bool | None = None
     """Fail the session on a status of 4xx or 5xx, which is counted in any case. Default: true."""
     server: HttpServer | Mapping[str, Any] | None = None
-    """Behavior of servers. Default: answer every request with 'response'."""
+    """Behavior of servers. Default: send 'response' for every request."""
 
 
 @dataclass(kw_only=True)
@@ -1887,7 +1888,7 @@ class Object(Written):
     host: TextOr | None = None
     """The Host field."""
     headers: Mapping[str, TextOr] | None = None
-    """Header fields, instead of those of all requests."""
+    """Header fields, instead of the common ones of all requests."""
     request: str | None = None
     """Size of the request's head."""
     response: str | None = None
@@ -1903,11 +1904,11 @@ class HttpServer(Written):
     """A server of HTTP."""
 
     rules: Sequence[HttpRule | Mapping[str, Any]] | None = None
-    """Rules; the first match answers. Without a match a path that is a number gets a body of that size, any other
-    gets 'response'.
+    """Rules; the first match determines the response. Without a match a path that is a number gets a body of that
+    size, any other gets 'response'.
     """
     keep_alive: int | None = None
-    """Number of requests answered on a connection before closing it, with HTTP/2 by GOAWAY. Default: no limit."""
+    """Number of requests on a connection before the server closes it, with HTTP/2 by GOAWAY. Default: no limit."""
     date: bool | None = None
     """Send a Date field in every response."""
     name: str | None = None
@@ -1972,24 +1973,24 @@ class Dns(Written):
     order: Literal["sequential", "random"] | None = None
     """Order of queries. Default: sequential."""
     requests: Literal["endless"] | int | None = None
-    """Number of queries in a session, one after the other. Default: 1."""
+    """Number of queries in a session, sent in sequence. Default: 1."""
     think: str | None = None
-    """Think time: from an answer to the next query."""
+    """Think time: from a response to the next query."""
     recursion: bool | None = None
     """Set the flag 'recursion desired'. Default: true."""
     edns: str | None = None
-    """Maximum size of UDP answers (EDNS); 512B sends no EDNS. Default: 1232B."""
+    """Maximum size of UDP responses (EDNS); 512B sends no EDNS. Default: 1232B."""
     retries: int | None = None
     """Maximum number of retries of a query over UDP. Default: 2."""
     retry_after: str | None = None
-    """How long to wait for an answer before a retry. Default: 1s."""
+    """Time to wait for a response before a retry. Default: 1s."""
     tcp_fallback: bool | None = None
-    """Ask again over TCP for an answer over UDP that was truncated. Default: true."""
+    """Repeat a query over TCP if its response over UDP was truncated. Default: true."""
     errors_fail: bool | None = None
-    """Fail the session on an answer with a code other than 0, which is counted in any case."""
+    """Fail the session on a response with a code other than 0, which is counted in any case."""
     rules: Sequence[DnsRule | Mapping[str, Any]] | None = None
-    """Rules of servers; the first match answers, no match is 'no such name'. Default: every name has the addresses
-    198.18.0.1 and 2001:2::1.
+    """Rules of servers; the first match determines the response, no match is 'no such name'. Default: every name
+    has the addresses 198.18.0.1 and 2001:2::1.
     """
 
 
@@ -2077,15 +2078,15 @@ class DnsRule(Written):
     ) = None
     """Types to match. Default: all."""
     code: int | None = None
-    """Code of the answer: 0 no error, 2 server failure, 3 no such name, 5 refused. Default: 0."""
+    """Code of the response: 0 no error, 2 server failure, 3 no such name, 5 refused. Default: 0."""
     answers: Sequence[str | Record | Mapping[str, Any]] | None = None
-    """Records; the answer has those of the queried type."""
+    """Records; the response has the ones of the queried type."""
     ttl: str | None = None
-    """Time to live of answers. Default: 60s."""
+    """Time to live of records. Default: 60s."""
     delay: str | None = None
-    """Delay from the query to the answer."""
+    """Delay from the query to the response."""
     silent: bool | None = None
-    """Do not answer."""
+    """Do not respond."""
 
 
 @dataclass(kw_only=True)
@@ -2123,6 +2124,52 @@ class Record(Written):
     """Data as on the wire."""
     text: str | None = None
     """Data as a text of at most 255 bytes (TXT)."""
+
+
+@dataclass(kw_only=True)
+class Websocket(Written):
+    """WebSocket (RFC 6455): a connection is upgraded from HTTP/1.1, carries messages, and is closed by Close
+    frames. Each message of a client is a request.
+    """
+
+    path: TextOr | None = None
+    """Path and query of the upgrade. Default: '/'."""
+    host: TextOr | None = None
+    """Host field. Default: 'eagre.test' with emulated servers, otherwise the first server's address."""
+    headers: Mapping[str, TextOr] | None = None
+    """More header fields of the upgrade, in this order."""
+    subprotocols: Sequence[str] | None = None
+    """Subprotocols that clients offer. Emulated servers choose the first of a client's that is in this list."""
+    kind: Literal["text", "binary"] | None = None
+    """Type of messages. Default: binary, with 'text' text."""
+    request: AmountOr | None = None
+    """Size of a client's message. Default: 64B."""
+    text: TextOr | None = None
+    """Text that is the message, instead of 'request'."""
+    requests: Literal["endless"] | int | None = None
+    """Number of messages that a client sends on a connection. Default: 1."""
+    expect: Literal["echo", "reply", "nothing"] | None = None
+    """Expected reaction to a message, which is also that of emulated servers. Default: echo."""
+    response: AmountOr | None = None
+    """Size of an emulated server's messages, with 'expect: reply' or 'push'; clients of a reply count any other
+    length as the failure 'wrong_content'. Default: any size, 64B of emulated servers.
+    """
+    pipeline: int | None = None
+    """Number of messages of a client in flight on a connection. Default: 1."""
+    think: str | None = None
+    """Think time: from a reply to the next message; with 'expect: nothing' from a message to the next."""
+    fragment: str | None = None
+    """Maximum size of a fragment of messages. Default: no fragments."""
+    ping: str | None = None
+    """Interval at which emulated ends send a Ping. One without a Pong when the next is due is the failure
+    'response_timeout'. Default: no Pings.
+    """
+    push: str | None = None
+    """Interval at which emulated servers send a message of 'response' by themselves; with 'expect: nothing' only.
+    Default: they do not.
+    """
+    message_max: str | None = None
+    """Maximum size of a received message; a longer one is refused with code 1009. Default: 1MiB."""
 
 
 @dataclass(kw_only=True)
@@ -2164,7 +2211,7 @@ class Step(Written):
     label: str | None = None
     """A place that 'goto' leads to, in the same list of steps."""
     goto: GotoOr | None = None
-    """Where to go on, always or on a condition."""
+    """Label to continue at, always or on a condition."""
     set: Mapping[str, int] | None = None
     """Variables, each with the number it gets."""
     add: Mapping[str, int] | None = None
@@ -2202,14 +2249,14 @@ class Repeat(Written):
     times: Literal["endless"] | int | None = None
     """Number of times, or 'endless' until the session is closed from outside."""
     for_: str | None = None
-    """Instead of a number: how long. Behind the last of the steps, once more if the time is not over. Not within
+    """Instead of a number: the duration. After the last of the steps, once more if the time is not over. Not within
     'repeat'.
     """
 
 
 @dataclass(kw_only=True)
 class Goto(Written):
-    """Where to go on: a label, or a mapping."""
+    """Label to continue at: a label, or a mapping."""
 
     label: str
     """The label."""
@@ -2218,7 +2265,7 @@ class Goto(Written):
 
 
 GotoOr: TypeAlias = "str | Goto | Mapping[str, Any]"
-"""Where to go on: a label, or a mapping."""
+"""Label to continue at: a label, or a mapping."""
 
 
 @dataclass(kw_only=True)
@@ -2234,11 +2281,11 @@ class Conversation(Written):
     timing: Literal["fast", "as_captured"] | None = None
     """Timing of the ends. Default: fast."""
     answer_delay: str | None = None
-    """Time that the server waits before each of its answers, besides the pauses of the capture."""
+    """Time that the server waits before each of its responses, besides the pauses of the capture."""
     datagram_max: str | None = None
     """Longest payload of a datagram; longer ones are cut. Default: as captured."""
     reset: Literal["keep", "close"] | None = None
-    """How a conversation ends that a reset ended in the capture. Default: keep."""
+    """End of a conversation that a reset ended in the capture. Default: keep."""
 
 
 @dataclass(kw_only=True)
@@ -2252,8 +2299,8 @@ class Member(Written):
     weight: int | None = None
     """Share of sessions relative to the other members. Default: 1."""
     ports: int | float | str | None = None
-    """Server ports of this application, by which servers tell applications apart. Default: those of 'server', or
-    the application's own.
+    """Server ports of this application, by which servers distinguish applications. Default: the ports of 'server',
+    or the application's own.
     """
 
 
@@ -2308,8 +2355,8 @@ class Tls(Written):
     ) = None
     """Key exchange groups in order of preference. Default: all supported."""
     alpn: str | Sequence[str] | None = None
-    """Application protocols (ALPN) in order of preference. Default: for http those of its 'version', 'h3', 'h2' and
-    'http/1.1', else none.
+    """Application protocols (ALPN) in order of preference. Default: for http the protocols of its 'version', 'h3',
+    'h2' and 'http/1.1', else none.
     """
     server_name: TextOr | None = None
     """Server name in the handshake (SNI). Default: the host of http if it is a name, otherwise 'eagre.test' with
@@ -2318,13 +2365,13 @@ class Tls(Written):
     resumption: int | None = None
     """Number of TLS sessions clients keep for resumption. Default: full handshakes only."""
     verify: Literal["none", "generated"] | Mapping[str, Any] | None = None
-    """How clients verify server certificates. Default: 'none'."""
+    """Verification of server certificates by clients. Default: 'none'."""
     certificate: Certificate | Mapping[str, Any] | None = None
     """Certificate of the server. Default: one generated for the run."""
     key: Literal["ecdsa-p256", "ecdsa-p384", "rsa-2048"] | None = None
     """Key type of the generated certificate. Default: ecdsa-p256."""
     names: str | Sequence[str] | None = None
-    """Names in the generated certificate. Default: those of 'server_name'."""
+    """Names in the generated certificate. Default: the names of 'server_name'."""
     tickets: int | None = None
     """Number of tickets servers issue to each client; 0 disables resumption. Default: 2."""
     client_certificate: Certificate | Mapping[str, Any] | None = None
@@ -2416,10 +2463,10 @@ class Protocol(Written):
     """File with the configuration, relative to the profile; instead of 'config'."""
     ready: str | None = None
     """Shell command that succeeds when everything is up: sessions, adjacencies, routes. It is repeated until then;
-    traffic starts afterwards. Default: the daemon answers; a 'command' runs.
+    traffic starts afterwards. Default: the daemon responds; a 'command' runs.
     """
     timeout: str | None = None
-    """How long to wait for it. Default: 30s."""
+    """Time to wait for it. Default: 30s."""
     folder: str | None = None
     """Folder for its configuration, logs and sockets, relative to the working directory. Default: a new one in the
     folder for temporary files, which the result names.
@@ -2431,14 +2478,14 @@ class Load(Written):
     """Duration of the traffic, time to wait for late packets, and how sessions ramp up and down."""
 
     duration: str | None = None
-    """How long to send. The run ends earlier when all streams have sent their counts and all sessions of all counts
+    """Time to send. The run ends earlier when all streams have sent their counts and all sessions of all counts
     have ended. Default: 10s.
     """
     drain: str | None = None
-    """How long to wait for late packets (RFC 2544 section 23). Default: 2s."""
+    """Time to wait for late packets (RFC 2544 section 23). Default: 2s."""
     ramp_up: str | None = None
     """Time for sessions to reach each entry's 'open' rate, in a straight line. Does not affect entries with 'max'
-    or with a ramp or curve of their own, nor streams, which have patterns. Default: 0s.
+    or with their own ramp or curve, nor streams, which have patterns. Default: 0s.
     """
     ramp_down: str | None = None
     """Time for sessions to fall from each entry's 'open' rate to zero at the end of the run. Default: 0s."""
@@ -2451,13 +2498,13 @@ class Load(Written):
     streams: use '--rate'. Default: 1.
     """
     polling: PollingOr | None = None
-    """What workers do while nothing is due. Default: auto."""
+    """Behaviour of workers while nothing is due. Default: auto."""
     integrity: Literal["signature", "full"] | None = None
     """'integrity' of streams that do not set it and carry a signature. Default: signature."""
 
 
 PollingOr: TypeAlias = 'Literal["auto", "busy"]'
-"""What a worker does while nothing is due."""
+"""Behaviour of a worker while nothing is due."""
 
 
 @dataclass(kw_only=True)
@@ -2487,8 +2534,8 @@ class Link(Written):
     reorder_by: str | None = None
     """Extra delay of a reordered frame. Default: 10us."""
     corrupt: str | None = None
-    """Share of frames in which one bit behind the headers is flipped: Ethernet, VLAN tags, IPv4 or IPv6, UDP or
-    TCP. Default: 0%.
+    """Share of frames in which one bit after the headers is flipped: Ethernet, VLAN tags, IPv4 or IPv6, UDP or TCP.
+    Default: 0%.
     """
 
 

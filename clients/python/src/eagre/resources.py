@@ -28,12 +28,12 @@ from eagre.state import HasState
 
 @dataclass(frozen=True, kw_only=True)
 class AddressRow:
-    """What was found."""
+    """Findings at one number of addresses."""
 
     what: str
     """`capacity` or `learning rate`."""
     limit: Limit
-    """What bounds it from above."""
+    """Limit of the value from above."""
     value: int | None = None
     """Addresses, or addresses per second; absent: none."""
     failed: int | None = None
@@ -43,8 +43,54 @@ class AddressRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Analysis:
+    """The rules behind mappings that exist at the same time."""
+
+    mappings: int
+    """Mappings looked at."""
+    translated: Share
+    """Mappings whose outside endpoint is not the inside one: of none, the device is a firewall and translates
+    nothing.
+    """
+    mapping: Judged
+    """Dependence of mappings on the other end; the share is of inside endpoints with several remotes that have one
+    outside endpoint for all.
+    """
+    pooling: Judged2
+    """Its share is of inside addresses with several mappings that have one outside address."""
+    outside_addresses: int
+    """Outside addresses seen."""
+    port_min: int
+    """Lowest outside port seen."""
+    port_max: int
+    """Highest outside port seen."""
+    preserved: Share
+    """Mappings whose outside port is the inside one (port preservation)."""
+    parity: Share
+    """Mappings of which both ports are even or both odd (port parity)."""
+    contiguous: Share
+    """Pairs of neighbouring inside ports, an even one and the next, whose outside ports are neighbours, too (port
+    contiguity).
+    """
+    sequential: Share
+    """Mappings whose outside port is the one after that of the mapping before, in the order in which they were
+    made.
+    """
+    overloaded: Share
+    """Outside endpoints that more than one inside endpoint has (port overloading)."""
+    ambiguous: int
+    """Outside endpoints that more than one inside endpoint has towards one remote: packets from there have two
+    owners.
+    """
+    blocks: Judged3
+    """Ports of each subscriber, if each has its own; the share is of subscribers."""
+    block_ports: list[int] = field(default_factory=list)
+    """Least and largest size of a block that these allow; absent: there are no blocks, or of one subscriber only."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Application:
-    """What sessions carry."""
+    """Application of sessions."""
 
     name: str
     """Name in results: `http`, `https`, `raw`."""
@@ -58,8 +104,8 @@ class Application:
 
 @dataclass(frozen=True, kw_only=True)
 class Archive:
-    """A whole campaign, `eagre.archive/1`. Its documents are as they were written: those of an older version may
-    lack fields.
+    """A whole campaign, `eagre.archive/1`. Its documents are unmodified: documents of an older version may lack
+    fields.
     """
 
     schema: str
@@ -67,7 +113,7 @@ class Archive:
     campaign: StoredCampaign
     """The campaign."""
     method_results: list[MethodResult]
-    """What its methods found."""
+    """Findings of its methods."""
     findings: list[Finding]
     """The same as values."""
     trials: list[ArchivedTrial]
@@ -81,13 +127,13 @@ class ArchivedTrial:
     number: int
     """Its number in the campaign, as the method counts."""
     ordinal: int
-    """Its place in the campaign: 1, 2, 3 …, whatever method asked for it. What reports call it."""
+    """Its number in the campaign: 1, 2, 3 …, for all methods. Used in reports."""
     key: str
-    """A fingerprint of what was asked for."""
+    """A fingerprint of the request."""
     label: str
-    """What it is, for people."""
+    """Description for people."""
     part: str
-    """Which method asked for it."""
+    """Method that requested it."""
     phase: str
     """Which phase of the method it belongs to."""
     frame: str
@@ -113,13 +159,13 @@ class ArchivedTrial:
     started: str | None = None
     """When traffic started (RFC 3339); a simulated trial has no such time."""
     load: float | None = None
-    """Of a trial of sessions: the load it asked for, in `load_unit`."""
+    """For a trial of sessions: the requested load, in `load_unit`."""
     load_unit: str | None = None
     """`connections/s`, `connections`, `transactions/s` or `bits/s`."""
     duration_s: float | None = None
     """how long traffic was sent, s"""
     requested_pps: float | None = None
-    """load asked for, packets/s; absent if a stream has none"""
+    """requested load, packets/s; absent if a stream has none"""
     offered_pps: float | None = None
     """load sent, packets/s"""
     rx_pps: float | None = None
@@ -215,11 +261,9 @@ class ArchivedTrial:
     ttlb_p99_ns: float | None = None
     """time to last byte, 99%, ns"""
     request: dict[str, Any] = field(default_factory=dict)
-    """What was asked for, as the method says it to itself; null for a run without a method."""
+    """The request, in the method's own form; null for a run without a method."""
     outcome: dict[str, Any] = field(default_factory=dict)
-    """What the method was told of it: given to it again when the campaign is resumed. Null for a run without a
-    method.
-    """
+    """The method's outcome: passed to it again when the campaign is resumed. Null for a run without a method."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,7 +280,7 @@ class AsPathPart:
 
 @dataclass(frozen=True, kw_only=True)
 class Attributes:
-    """How the frames of all trials are made."""
+    """Attributes of the frames of all trials."""
 
     random_stimuli: bool
     """Pseudorandom addresses and ports, the same set in every trial (RFC 4814)."""
@@ -295,17 +339,17 @@ class BackToBackRow:
     skipped: str | None = None
     """Why there was nothing to search."""
     throughput_limit: Limit | None = None
-    """What bounds the throughput from above. Archives of older versions do not say."""
+    """Limit of the throughput from above. Absent in archives of older versions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class BgpPeerState:
-    """A BGP peer, and the speaker behind a port that talks to it."""
+    """A BGP peer of a speaker behind a port."""
 
     port: str
     """Name of the port in the profile."""
     host: str
-    """Name of the host behind the port that speaks."""
+    """Name of the BGP speaker's host behind the port."""
     name: str
     """Name of the peer in the profile; empty if it has none."""
     local: str
@@ -321,11 +365,11 @@ class BgpPeerState:
     is_down: bool
     """Whether a command has taken the session down."""
     flaps: int
-    """Sessions that ended while they should not have."""
+    """Sessions that ended unexpectedly."""
     restarts: int
-    """Sessions that a command has ended to let them restart."""
+    """Sessions restarted by a command."""
     advertised: int
-    """Routes advertised; those that were advertised again count again."""
+    """Routes advertised; repeated advertisements count again."""
     withdrawn: int
     """Routes withdrawn."""
     received: int
@@ -353,23 +397,21 @@ class BgpPeerState:
     notifications_received: int
     """NOTIFICATION messages received."""
     kept: int
-    """Number of routes of the peer that are kept: advertised by it and not withdrawn, `keep` of the profile at
-    most.
-    """
+    """Number of stored routes of the peer: advertised and not withdrawn, at most `keep` of the profile."""
     left_out: int
-    """Advertisements that found no room among them."""
+    """Advertised routes that exceeded this limit."""
     established_for_s: float | None = None
     """Time since the session was established, s; null if there is none."""
     reason: str | None = None
     """Why there is no session; null if there is one, or nothing has gone wrong so far."""
     graceful_restart: GracefulRestartState | None = None
-    """What the peer said of graceful restart in its newest session (RFC 4724); null if nothing."""
+    """Graceful restart capability of the peer in its latest session (RFC 4724); null if not announced."""
     add_path: str | None = None
     """Whether a prefix can have several paths (RFC 7911): `send` to the peer, `receive` from it, `both`; null if
     not.
     """
     routes: list[BgpRouteState] = field(default_factory=list)
-    """The routes that are kept, by prefix, if they were asked for."""
+    """Stored routes by prefix, if requested."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -379,7 +421,7 @@ class BgpRouteState:
     address: str
     """Address of the prefix."""
     prefix_len: int
-    """Its length, bits."""
+    """Prefix length, bits."""
     as_path: list[AsPathPart]
     """AS path."""
     communities: list[int]
@@ -397,6 +439,20 @@ class BgpRouteState:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Block:
+    """Ports of an outside address that one inside address has to itself."""
+
+    inside: str
+    """The subscriber."""
+    outside: str
+    """The outside address."""
+    first: int
+    """Lowest port seen."""
+    last: int
+    """Highest port seen."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CampaignInfo(HasState):
     """A campaign."""
 
@@ -409,7 +465,7 @@ class CampaignInfo(HasState):
     state: State
     """State."""
     holder: str
-    """Who started it."""
+    """Name of the caller that started it."""
     ports: list[str]
     """Names of its ports, as they are leased."""
     started: str
@@ -444,7 +500,7 @@ class CampaignInfo(HasState):
 
 @dataclass(frozen=True, kw_only=True)
 class CampaignDocument:
-    """What a campaign found, `eagre.campaign/1`."""
+    """Findings of a campaign, `eagre.campaign/1`."""
 
     schema: str
     """`eagre.campaign/1`."""
@@ -459,7 +515,7 @@ class CampaignDocument:
     profile_sha256: str
     """SHA-256 of the profile's text."""
     ended: CampaignEnd
-    """How it ended."""
+    """Its end."""
     results: list[MethodResult]
     """Result of each method that was started."""
     left_out: list[str]
@@ -469,7 +525,7 @@ class CampaignDocument:
 
 
 CampaignEnd: TypeAlias = Literal["done", "failed", "interrupted"]
-"""How a campaign ended."""
+"""End of a campaign."""
 
 
 CampaignId: TypeAlias = str
@@ -497,7 +553,7 @@ class Check:
 
 
 CheckStatus: TypeAlias = Literal["good", "note", "bad"]
-"""How much a check of the doctor matters."""
+"""Severity of a finding of the doctor."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -515,23 +571,23 @@ class Comparison:
     """Campaigns side by side; the first is what the others are compared with."""
 
     campaigns: list[Summary]
-    """The campaigns, in the order asked for."""
+    """The campaigns, in the requested order."""
     rows: list[ComparisonRow]
     """A row for each frame length and goal that any of them has."""
     names: list[str]
-    """What to call them: their names, with what tells them apart where those are alike."""
+    """Display names: the campaigns' names, with a distinguishing addition where those are alike."""
     sentences: list[str]
     """Which is faster than the first, and how sure that is: a sentence for each of the others."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonCell:
-    """What a campaign found."""
+    """Finding of a campaign."""
 
     value: float | None = None
     """The value; `None` if the method found none."""
     noise: float | None = None
-    """How far it may be off either way."""
+    """Uncertainty either way."""
     lower: float | None = None
     """Where its interval begins; absent if it has none, or no such end."""
     upper: float | None = None
@@ -549,7 +605,7 @@ class ComparisonRow:
     frame: str
     """Frame length or mix."""
     goal: str
-    """What was to be found out."""
+    """Goal."""
     unit: str
     """Unit of the values."""
     cells: list[ComparisonCell | None]
@@ -587,13 +643,17 @@ class ConvergenceRow:
     apart_max_s: float | None = None
     """Most that the two ways differed by, of one stream in one trial."""
     apart_allowed_s: float | None = None
-    """What they may differ by: a gap between two packets of a stream, and 1 ms."""
+    """Allowed difference: a gap between two packets of a stream, and 1 ms."""
     apart_because: list[str] = field(default_factory=list)
     """Why they differed by more, a sentence for each trial in which they did."""
     return_s: Spread | None = None
     """From the new advertisement until packets took the first path again, mean of all streams."""
     return_lost: Spread | None = None
     """Packets that arrived by neither path then."""
+
+
+Dependence: TypeAlias = Literal["endpoint_independent", "address_dependent", "address_and_port_dependent", "mixed"]
+"""Dependence of a mapping or a filter on the other end (RFC 4787 sections 4.1 and 5)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -619,21 +679,21 @@ class DhcpClientState:
     releases: int
     """RELEASE messages sent."""
     ip: str | None = None
-    """Leased address; null without a lease. The others are null then, too."""
+    """Leased address; null without a lease. The other fields are null then, too."""
     prefix_len: int | None = None
     """Length of its network's prefix, bits."""
     router: str | None = None
-    """Router that the server named."""
+    """Router (option 3)."""
     server: str | None = None
-    """Server the lease is of."""
+    """Server that granted the lease."""
     lease_s: int | None = None
     """Duration of the lease, s."""
     renew_s: int | None = None
-    """Seconds of the lease until the client asks its server for more time."""
+    """Seconds of the lease until the client requests a renewal from its server (T1)."""
     rebind_s: int | None = None
-    """Seconds of the lease until the client asks any server."""
+    """Seconds of the lease until the client requests a rebind from any server (T2)."""
     leased_for_s: float | None = None
-    """Time since the lease began or was prolonged, s."""
+    """Time since the lease started or was extended, s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -653,7 +713,7 @@ class Dhcpv6ClientState:
     advertises: int
     """ADVERTISE messages received."""
     passed_over: int
-    """ADVERTISE messages that did not have what was asked for."""
+    """ADVERTISE messages without the requested addresses or prefixes."""
     requests: int
     """REQUEST messages sent."""
     renews: int
@@ -663,35 +723,37 @@ class Dhcpv6ClientState:
     replies: int
     """REPLY messages received."""
     refused: int
-    """REPLY messages that did not have what was asked for."""
+    """REPLY messages without the requested addresses or prefixes."""
     releases: int
     """RELEASE messages sent."""
     ip: str | None = None
-    """Leased address; null without a lease, or if none was asked for. The others are null without a lease, too."""
+    """Leased address; null without a lease, or if none was requested. The other fields are null without a lease,
+    too.
+    """
     prefix: str | None = None
-    """Delegated prefix; null if none was asked for."""
+    """Delegated prefix; null if none was requested."""
     prefix_len: int | None = None
-    """Its length, bits."""
+    """Prefix length, bits."""
     server: str | None = None
-    """DUID of the server the lease is of, in hexadecimal digits."""
+    """DUID of the server that granted the lease, in hexadecimal digits."""
     valid_s: int | None = None
     """Duration of the lease, s."""
     renew_s: int | None = None
-    """Seconds of the lease until the client asks its server for more time."""
+    """Seconds of the lease until the client requests a renewal from its server (T1)."""
     rebind_s: int | None = None
-    """Seconds of the lease until the client asks any server."""
+    """Seconds of the lease until the client requests a rebind from any server (T2)."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """How far a value is from that of the first campaign."""
+    """Distance of a value from that of the first campaign."""
 
     ratio: float | None = None
     """(value − first) / first; `None` if the first is zero and this is not."""
     beyond_noise: bool | None = None
     """Whether it is more than noise, because the intervals do not overlap; `None` if one has no interval."""
     at_least: float | None = None
-    """How far the intervals are apart, as a share of the first's nearer end; absent where they overlap."""
+    """Distance of the intervals, as a share of the first's nearer end; absent where they overlap."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -701,13 +763,13 @@ class DoctorCheck:
     check: str
     """Name of the check."""
     status: CheckStatus
-    """How much it matters."""
+    """Severity."""
     found: str
-    """What was found on this machine."""
+    """Finding on this machine."""
     why: str
     """Effect on measurements."""
     remedy: str | None = None
-    """How to fix it: a command where there is one."""
+    """Remedy: a command where there is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -729,9 +791,9 @@ class Fault:
     """Why a method stopped."""
 
     kind: FaultKind
-    """What kind of fault."""
+    """Kind of fault."""
     sentence: str
-    """What is wrong, in a sentence."""
+    """Description, one sentence."""
 
 
 FaultKind: TypeAlias = Literal["nothing_sent", "silent", "wrong_port", "loop", "interrupted", "unanswered"]
@@ -739,8 +801,22 @@ FaultKind: TypeAlias = Literal["nothing_sent", "silent", "wrong_port", "loop", "
 
 
 @dataclass(frozen=True, kw_only=True)
+class Filtering:
+    """Filter of mappings."""
+
+    rule: Judged
+    """Its dependence on the other end; the share is of packets from endpoints that the inside has not sent to."""
+    same_endpoint: Share
+    """Packets from the endpoint that the inside has sent to."""
+    other_port: Share
+    """From another port of its address."""
+    other_address: Share
+    """From another address."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What a method found for one frame length and one goal."""
+    """Finding of a method for one frame length and one goal."""
 
     frame: str
     """Frame length or mix: `64B`, `imix`; of sessions, the application."""
@@ -751,17 +827,17 @@ class Finding:
     frame_bytes: int | None = None
     """Frame length with FCS, bytes; absent for a mix."""
     value: float | None = None
-    """The answer. If absent, `note` gives the reason."""
+    """The value. If absent, `note` gives the reason."""
     lower: float | None = None
     """Largest value known to be reached, in `unit`."""
     upper: float | None = None
     """Smallest value known not to be reached, in `unit`."""
     indicative: float | None = None
-    """What trials that can't be judged suggest, in `unit`: the highest load at which the tester may have lost all
-    that was lost.
+    """Indication from trials that can't be judged, in `unit`: the highest load at which the tester may have lost
+    all lost packets.
     """
     resolution: float | None = None
-    """How far apart `lower` and `upper` are at most where trials agree, in `unit`: where the search ends."""
+    """Maximum distance of `lower` and `upper` where trials agree, in `unit`: where the search ends."""
     doubt: str | None = None
     """Why the value is not certain: trials that contradict it, with figures, and whether the tester was disturbed."""
     spread: float | None = None
@@ -824,7 +900,7 @@ class Goal:
 
 @dataclass(frozen=True, kw_only=True)
 class GoalResult:
-    """What was found for one goal."""
+    """Finding for one goal."""
 
     name: str
     """`NDR`, `PDR 0.5%`."""
@@ -833,7 +909,7 @@ class GoalResult:
     regular: bool
     """Both relevant bounds were found, and they are no further apart than the goal's width."""
     limit: Limit
-    """What bounds it from above."""
+    """Limit of the value from above."""
     lower: MlrBound | None = None
     """The relevant lower bound."""
     upper: MlrBound | None = None
@@ -846,18 +922,18 @@ class GoalResult:
 
 @dataclass(frozen=True, kw_only=True)
 class GracefulRestartState:
-    """What a BGP peer said of graceful restart (RFC 4724)."""
+    """Graceful restart capability of a BGP peer (RFC 4724)."""
 
     restarted: bool
-    """Whether the peer said that it has restarted."""
+    """Whether the peer announced that it has restarted."""
     time_s: int
-    """How long it takes the peer at most to be back, s."""
+    """Restart time: longest time until the peer is back, s."""
     notification: bool
-    """Whether it keeps routes also when a session ends by a NOTIFICATION (RFC 8538)."""
+    """Whether it also retains routes when a session ends with a NOTIFICATION (RFC 8538)."""
     families: list[str]
-    """Families whose routes are to be kept while it restarts: `ipv4`, `ipv6`."""
+    """Address families whose routes are retained while it restarts: `ipv4`, `ipv6`."""
     forwarding: list[str]
-    """Those of them whose packets it forwards all the while."""
+    """Of these, address families whose forwarding state it preserves."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -935,7 +1011,7 @@ class GroupState:
     group: str
     """Address of the group."""
     exclude: bool
-    """Whether it wants packets of all sources but `sources`; otherwise only of those."""
+    """Filter mode: true excludes `sources`, false includes only those."""
     sources: list[str]
     """Sources."""
     joined_for_s: float
@@ -959,7 +1035,7 @@ class Interval:
     upper: float | None = None
     """Smallest value known not to be reached: no trial contradicts it."""
     resolution: float | None = None
-    """How far apart the bounds are at most where trials agree."""
+    """Maximum distance of the bounds where trials agree."""
     doubt: str | None = None
     """Why the value is not certain: trials that contradict it, with figures, and whether the tester was disturbed."""
 
@@ -975,7 +1051,7 @@ class IsisLspState:
     sequence: int
     """Sequence number."""
     lifetime_s: int
-    """Time until it is not valid any more, s."""
+    """Remaining lifetime, s."""
     flags: int
     """Its flags: levels (1 and 2), overload (4), attached (8 by the default metric), partition repair (128)."""
     body: str
@@ -987,17 +1063,17 @@ class IsisNeighbourState:
     """A neighbour of an IS-IS router."""
 
     system_id: str
-    """Its system identifier."""
+    """System identifier."""
     level: str
-    """Levels that it and the router have in common: `1`, `2` or `1-2`."""
+    """Common levels: `1`, `2` or `1-2`."""
     state: str
-    """How far the router is with it: `down`, `initializing` or `up`."""
+    """Adjacency state: `down`, `initializing` or `up`."""
     priority: int
-    """Its priority on a LAN."""
+    """Priority on a LAN."""
     hold_s: int
-    """Time until it is lost unless it is heard, s."""
+    """Remaining holding time, s."""
     ip: str | None = None
-    """Its address; null if it says none."""
+    """IP address; null if it advertises none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1011,37 +1087,35 @@ class IsisRouterState:
     name: str
     """Name of the router in the profile; empty if it has none."""
     system_id: str
-    """Its system identifier."""
+    """System identifier."""
     area: str
-    """Its area."""
+    """Area."""
     level: str
-    """Its levels: `1`, `2` or `1-2`."""
+    """Levels: `1`, `2` or `1-2`."""
     local: str
     """Address of the host."""
     network: str
-    """What its link is: `broadcast` or `point_to_point`."""
+    """Network type of its link: `broadcast` or `point_to_point`."""
     state: str
-    """How far it is with its neighbour: `down`, `initializing` or `up`. Of several neighbours, the designated
-    system's.
-    """
+    """Adjacency state: `down`, `initializing` or `up`. With several neighbours, the designated system's."""
     neighbours: list[IsisNeighbourState]
-    """All neighbours that were heard; one of both levels on a LAN is there twice."""
+    """All detected neighbours; a neighbour of both levels on a LAN is listed twice."""
     adjacencies: IsisLevelCounts
     """Adjacencies by level."""
     hold_s: int
-    """Time after which the device loses the router if it does not hear it, s."""
+    """Holding time: the device drops the adjacency if it receives no hello for this long, s."""
     is_mutual: bool
     """Whether there is an adjacency at each level, and the neighbour's LSPs name the router."""
     is_down: bool
     """Whether a command has taken the router down."""
     flaps: int
-    """Times that it lost an adjacency while it should not have."""
+    """Adjacencies lost unexpectedly."""
     flaps_by_level: IsisLevelCounts
-    """The same by level."""
+    """Adjacencies lost unexpectedly, by level."""
     hellos_sent: IsisLevelCounts
-    """Hellos sent, by level; those of a point-to-point link count at each of the router's levels."""
+    """Hellos sent, by level; hellos on a point-to-point link count at each of the router's levels."""
     hellos_received: IsisLevelCounts
-    """Hellos received, by level; those of a point-to-point link count at each level in common."""
+    """Hellos received, by level; hellos on a point-to-point link count at each common level."""
     csnps_sent: IsisLevelCounts
     """Complete sequence numbers PDUs sent, by level."""
     csnps_received: IsisLevelCounts
@@ -1051,27 +1125,27 @@ class IsisRouterState:
     psnps_received: IsisLevelCounts
     """Partial sequence numbers PDUs received, by level."""
     advertised: int
-    """Routes advertised; those that were advertised again count again."""
+    """Routes advertised; repeated advertisements count again."""
     withdrawn: int
     """Routes withdrawn."""
     originated: int
-    """LSPs that are there of it and of routers generated behind it."""
+    """LSPs originated: its own, and those for the routers generated behind it."""
     lsps_sent: IsisLevelCounts
-    """LSPs sent, by level; those that were sent again count again."""
+    """LSPs sent, by level; retransmissions count again."""
     lsps_received: IsisLevelCounts
-    """LSPs received, by level; those that were received again count again."""
+    """LSPs received, by level; repetitions count again."""
     retransmitted: int
-    """LSPs sent again because the device did not have them in time."""
+    """LSPs retransmitted because the device did not acknowledge them in time."""
     database: IsisLevelCounts
-    """LSPs of neighbours that it holds, by level."""
+    """LSPs of neighbours in its databases, by level."""
     kept: int
-    """Number of them that are kept to be shown, `keep` of the profile at most at each level."""
+    """Number of stored LSPs, at most `keep` of the profile per level."""
     left_out: int
-    """LSPs for which its databases had no room."""
+    """LSPs that exceeded the capacity of its databases."""
     neighbour_id: str | None = None
-    """System identifier of the neighbour; null if none was heard."""
+    """System identifier of the neighbour; null if none was detected."""
     neighbour: str | None = None
-    """Address of the neighbour; null if none was heard, or it says none."""
+    """Address of the neighbour; null if no neighbour was detected, or it advertises none."""
     designated: str | None = None
     """The designated system's circuit; null if there is none."""
     up_for_s: float | None = None
@@ -1079,7 +1153,7 @@ class IsisRouterState:
     reason: str | None = None
     """Why an adjacency is missing; null if none is, or the router is down."""
     lsps: list[IsisLspState] = field(default_factory=list)
-    """Those that are kept, by level and identifier, if they were asked for."""
+    """Stored LSPs by level and identifier, if requested."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1095,6 +1169,42 @@ class JitterSummary:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Judged:
+    """A rule as far as samples show it."""
+
+    share: Share
+    """Samples that show the strictest rule there is."""
+    value: Dependence | None = None
+    """The rule; absent: it can't be judged."""
+    reason: str | None = None
+    """Why it can't be judged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged2:
+    """A rule as far as samples show it."""
+
+    share: Share
+    """Samples that show the strictest rule there is."""
+    value: Pooling | None = None
+    """The rule; absent: it can't be judged."""
+    reason: str | None = None
+    """Why it can't be judged."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged3:
+    """A rule as far as samples show it."""
+
+    share: Share
+    """Samples that show the strictest rule there is."""
+    value: list[Block] = field(default_factory=list)
+    """The rule; absent: it can't be judged."""
+    reason: str | None = None
+    """Why it can't be judged."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LacpPortState:
     """A port of a lag."""
 
@@ -1103,7 +1213,7 @@ class LacpPortState:
     is_down: bool
     """Whether a command has disabled LACP on it."""
     lacp: LacpResult
-    """How it stands now."""
+    """Current LACP state."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1173,23 +1283,23 @@ class LeaseInfo:
     expires: str
     """When it expires, unless it is renewed."""
     ttl_s: float
-    """Duration from each renewal on, s."""
+    """Duration after each renewal, s."""
     seconds_left: float
     """Time until it expires, s."""
     id: str | None = None
-    """Secret id: who knows it may start traffic on the ports. Shown to the holder and to admins only."""
+    """Secret id: its bearer may start traffic on the ports. Shown only to the holder and to admins."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseOutcome:
-    """What became of DHCP or DHCPv6 clients."""
+    """Outcome of DHCP or DHCPv6 clients."""
 
     clients: int
     """Clients that were to begin."""
     bound: int
-    """Clients that had what they asked for in the end."""
+    """Clients with all requested leases at the end."""
     repeated: int
-    """Messages sent again because no answer came."""
+    """Messages repeated because no reply arrived."""
     conflicts: int
     """Leases of what another client had."""
     begun_per_s: float | None = None
@@ -1207,21 +1317,21 @@ class LeasePoint:
     rate: int
     """Clients per second that were to begin."""
     outcome: LeaseOutcome
-    """What came of it."""
+    """Outcome."""
     violations: list[str]
     """Why it did not pass; empty if it did."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LeaseRow:
-    """What was found."""
+    """Findings."""
 
     within_s: float
     """The time each client has to get its lease, s."""
     resolution: float
-    """How far apart bounds may be, as a share."""
+    """Maximum distance of the bounds, as a share."""
     limit: Limit
-    """What bounds the rate from above."""
+    """Limit of the rate from above."""
     alone: LeaseOutcome | None = None
     """One client by itself; absent: not known."""
     best: LeasePoint | None = None
@@ -1231,7 +1341,7 @@ class LeaseRow:
 
 
 Limit: TypeAlias = Literal["dut", "maximum", "tester", "disturbed", "impossible", "open"]
-"""What bounds a figure from above."""
+"""Limit of a figure from above."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1255,7 +1365,7 @@ class Live:
     latency: LiveLatency | None = None
     """Latency of all streams in the interval."""
     disturbances: list[str] = field(default_factory=list)
-    """What disturbed the tester in the interval."""
+    """Disturbances of the tester in the interval."""
     names: Names | None = None
     """In events of a campaign: names of the running trial's columns. Those of a run are in the run."""
 
@@ -1345,7 +1455,7 @@ class LldpPortState:
     is_down: bool
     """Whether a command has disabled them."""
     agents: LldpResult
-    """What they did and the neighbours that are known now."""
+    """Counts of the agents and the currently known neighbours."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1357,7 +1467,7 @@ class LossPoint:
     groups_percent: list[float]
     """The same by group."""
     achieved_percent: float
-    """What the tester really offered, percent of the line rate."""
+    """Load actually offered by the tester, percent of the line rate."""
     load_pps: float | None = None
     """The same in frames per second of the first group, where steps are not shares of the line rate: they were
     given as rates, or begin at what the tester can send.
@@ -1393,7 +1503,7 @@ class Method:
     name: str
     """Name."""
     about: str
-    """What it measures."""
+    """Purpose of the method."""
     parts: list[MethodPart]
     """Parts, with their settings."""
 
@@ -1415,7 +1525,7 @@ class MethodResult:
     method: str
     """The method."""
     status: Status
-    """How it ended."""
+    """Status at the end."""
     summary: list[str]
     """Findings, in sentences."""
     remarks: list[str]
@@ -1439,13 +1549,13 @@ class MixEntry:
     entry: str
     """Its name under `sessions:`."""
     objective: Objective
-    """What its load says."""
+    """Objective of its load."""
     asked: float
-    """How much of it was asked for."""
+    """Requested amount."""
     reached: float
-    """How much was reached."""
+    """Amount reached."""
     sessions: SessionOutcome
-    """What it showed."""
+    """Result."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1453,9 +1563,9 @@ class MixPoint:
     """A trial of a mix."""
 
     multiplier: float
-    """The multiple of the profile's load that was asked for."""
+    """The requested multiple of the profile's load."""
     sessions: SessionOutcome
-    """All entries together. Times are those of the slowest entry."""
+    """All entries together. Times are the slowest entry's."""
     entries: list[MixEntry]
     """Each entry."""
     violations: list[str]
@@ -1469,7 +1579,7 @@ class MixRow:
     """The highest multiple of a mix."""
 
     limit: Limit
-    """What bounds it from above."""
+    """Limit of the value from above."""
     resolution: float
     """The search ends when its bounds are this share apart."""
     best: MixPoint | None = None
@@ -1490,7 +1600,7 @@ class MlrBound:
 
 @dataclass(frozen=True, kw_only=True)
 class MlrRow:
-    """What was found at one frame length."""
+    """Findings at one frame length."""
 
     frames: Frames
     """The frames."""
@@ -1501,12 +1611,12 @@ class MlrRow:
 
 
 Modifier: TypeAlias = Literal["broadcast", "management", "routing_updates"] | dict[str, Any]
-"""What is mixed into the test frames (RFC 2544 section 11). Modifier frames replace test frames."""
+"""Traffic mixed into the test frames (RFC 2544 section 11). Modifier frames replace test frames."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MrrRow:
-    """What arrived at one frame length."""
+    """Received rates at one frame length."""
 
     frames: Frames
     """The frames."""
@@ -1523,12 +1633,12 @@ class MrrRow:
     indicative_pps: float | None = None
     """The most that arrived in one of them, frames/s of all groups."""
     limit: Limit | None = None
-    """What bounds it from above."""
+    """Limit of the value from above."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MulticastRow:
-    """What was found."""
+    """Findings."""
 
     frames: Frames
     """The frames."""
@@ -1539,7 +1649,7 @@ class MulticastRow:
     not_joined: int
     """Trials in which no packet came after the join."""
     too_early: int
-    """Trials in which packets came before the join: the device forwards groups that nobody joined."""
+    """Trials with packets before the join: the device forwards groups without members."""
     not_left: int
     """Trials in which packets still came when the trial ended."""
     tester_limited: int
@@ -1555,13 +1665,13 @@ class MulticastRow:
     failed_by: list[int] = field(default_factory=list)
     """Frames of it that were lost, and that came to other ports."""
     limit: Limit | None = None
-    """What bounds the capacity from above; absent: not searched."""
+    """Limit of the capacity from above; absent: not searched."""
     throughput_pps: float | None = None
     """Highest rate that reached every port with members without loss, frames/s sent; absent: none, or not searched."""
     throughput_failed: list[float | int] = field(default_factory=list)
     """The lowest rate that failed, frames/s, and the frames that were lost at it, counted at every port."""
     throughput_limit: Limit | None = None
-    """What bounds the throughput from above; absent: not searched."""
+    """Limit of the throughput from above; absent: not searched."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1579,6 +1689,84 @@ class Names:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NatBehavior:
+    """How a gateway behaves."""
+
+    hairpinning: Share
+    """Packets from inside to an outside endpoint that reached the inside endpoint behind it."""
+    hairpinning_from_outside: Share
+    """Of these, those that came from an outside endpoint, as RFC 4787 section 6 has it."""
+    icmp_errors: Share
+    """ICMP errors that reached the inside endpoint of the mapping that they are about, with the packet within
+    translated.
+    """
+    mapping: Analysis | None = None
+    """The rules behind its mappings; absent: nothing arrived."""
+    filtering: Filtering | None = None
+    """Packets that its mappings let in; absent: nothing arrived."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NatPoint:
+    """A trial of connections."""
+
+    connections: int
+    """Connections."""
+    rate: int
+    """Connections per second that were to be opened; of throughput, packets per second in each direction."""
+    violations: list[str]
+    """Why it did not pass; empty if it did."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NatRow:
+    """Findings of the test."""
+
+    resolution: float
+    """Largest distance of the bounds of rates, as a share."""
+    behavior: NatBehavior | None = None
+    """How the gateway behaves; absent: not looked at, or not known."""
+    timeout: NatTimeout | None = None
+    """When mappings end."""
+    capacity: NatSearch | None = None
+    """The search for the table's capacity."""
+    rate: NatSearch | None = None
+    """The search for the connection rate."""
+    throughput: NatSearch | None = None
+    """The search for throughput."""
+    tear_down_per_s: list[float] = field(default_factory=list)
+    """Connections torn down per second, of each time."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NatSearch:
+    """A search."""
+
+    limit: Limit
+    """Upper bound of the search."""
+    best: NatPoint | None = None
+    """The highest that passed; absent: none."""
+    failed: NatPoint | None = None
+    """The lowest that failed; absent: none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NatTimeout:
+    """When mappings end."""
+
+    probes: int
+    """Mappings probed."""
+    contradictions: int
+    """Mappings older than `upper_ns` that let their probe in."""
+    reused: Share
+    """Of the inside endpoints whose mapping had ended, those that got the same outside endpoint again."""
+    lower_ns: int | None = None
+    """Age of the oldest mapping that let its probe in, younger than all that did not, ns; absent: none did."""
+    upper_ns: int | None = None
+    """Age of the youngest that did not, ns; absent: all did."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Neighbour:
     """A resolved neighbour."""
 
@@ -1593,7 +1781,7 @@ class Neighbour:
 
 
 Objective: TypeAlias = Literal["connections_per_second", "concurrent_connections", "transactions_per_second", "goodput_bps"]
-"""What a session test increases and sustains."""
+"""Variable that a session test increases and sustains."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1621,11 +1809,11 @@ class OspfLsaState:
     options: int
     """Options (RFC 2328 appendix A.2); 0 with version 3, whose headers have none."""
     sequence: int
-    """Sequence number, as it is on the wire."""
+    """Sequence number, as on the wire."""
     age_s: int
     """Age, s."""
     body: str
-    """What is behind its header, in hexadecimal digits."""
+    """Body after the header, in hexadecimal digits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1643,7 +1831,7 @@ class OspfPacketCounts:
     acknowledgments: int
     """Link State Acknowledgment packets."""
     acknowledged_lsas: int
-    """LSAs that those acknowledge."""
+    """LSAs that these packets acknowledge."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1659,7 +1847,7 @@ class OspfRouterState:
     version: int
     """Version of OSPF: 2 or 3."""
     router_id: str
-    """Its identifier."""
+    """Router ID."""
     area: str
     """Area of its link."""
     instance: int
@@ -1667,53 +1855,53 @@ class OspfRouterState:
     local: str
     """Address of the host."""
     network: str
-    """What its link is: `broadcast` or `point_to_point`."""
+    """Network type of its link: `broadcast` or `point_to_point`."""
     state: str
-    """How far it is with its neighbour: `down`, `init`, `two_way`, `ex_start`, `exchange`, `loading` or `full` (RFC
-    2328 section 10.1). Of several neighbours, the designated router's.
+    """Neighbour state: `down`, `init`, `two_way`, `ex_start`, `exchange`, `loading` or `full` (RFC 2328 section
+    10.1). With several neighbours, the designated router's.
     """
     is_mutual: bool
-    """Whether it is full, and the neighbour's LSAs say that it is on its side."""
+    """Whether the adjacency is full, and the neighbour's LSAs list it too."""
     is_down: bool
     """Whether a command has taken the router down."""
     flaps: int
-    """Full adjacencies that ended while they should not have."""
+    """Full adjacencies that ended unexpectedly."""
     advertised: int
-    """Routes advertised; those that were advertised again count again."""
+    """Routes advertised; repeated advertisements count again."""
     withdrawn: int
     """Routes withdrawn."""
     originated_routers: int
-    """LSAs of routers that it has originated: its own, and those of routers generated behind it."""
+    """Router LSAs originated: its own, and those for the routers generated behind it."""
     packets_sent: OspfPacketCounts
     """Packets sent, by type."""
     packets_received: OspfPacketCounts
     """Packets received and accepted, by type."""
     lsas_sent: OspfLsaCounts
-    """LSAs sent, by type; those that were sent again count again."""
+    """LSAs sent, by type; retransmissions count again."""
     lsas_received: OspfLsaCounts
-    """LSAs received, by type; those that were received again count again."""
+    """LSAs received, by type; repetitions count again."""
     retransmitted: int
-    """LSAs sent again because they were not acknowledged in time."""
+    """LSAs retransmitted because they were not acknowledged in time."""
     database: OspfLsaCounts
-    """LSAs of neighbours that it holds, by type."""
+    """LSAs of neighbours in its database, by type."""
     kept: int
-    """Number of them that are kept to be shown, `keep` of the profile at most."""
+    """Number of stored LSAs, at most `keep` of the profile."""
     left_out: int
-    """LSAs for which its database had no room."""
+    """LSAs that exceeded the capacity of its database."""
     neighbour_id: str | None = None
-    """Identifier of the neighbour; null if none was heard."""
+    """Identifier of the neighbour; null if none was detected."""
     neighbour: str | None = None
-    """Address of the neighbour; null if none was heard."""
+    """Address of the neighbour; null if none was detected."""
     designated: str | None = None
     """Address of the designated router, its identifier with version 3; null if there is none."""
     backup: str | None = None
-    """The same of the backup designated router; null if there is none."""
+    """Address of the backup designated router, its identifier with version 3; null if there is none."""
     full_for_s: float | None = None
     """Time since the adjacency became full, s; null if it is not."""
     reason: str | None = None
     """Why there is no full adjacency; null if there is one, or the router is down."""
     lsas: list[OspfLsaState] = field(default_factory=list)
-    """Those that are kept, by type, identifier and router, if they were asked for."""
+    """Stored LSAs by type, identifier and router, if requested."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1834,6 +2022,10 @@ class Policed:
     """Received beyond that rate in all: the size of the device's bucket, bytes of frames with FCS."""
 
 
+Pooling: TypeAlias = Literal["paired", "arbitrary"]
+"""Which outside addresses one inside address has (RFC 4787 section 4.1)."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class PortInfo:
     """A port of this machine."""
@@ -1887,8 +2079,8 @@ class PppoeClientState:
     mac: str
     """MAC address: `02:00:00:00:00:01`."""
     phase: str
-    """How far it is: `waiting`, `discovery`, `link`, `authentication`, `network`, `up`, `terminating`, `pausing`
-    before another attempt, or `down`.
+    """Phase: `waiting`, `discovery`, `link`, `authentication`, `network`, `up`, `terminating`, `pausing` before
+    another attempt, or `down`.
     """
     dns: list[str]
     """Addresses of name servers."""
@@ -1897,19 +2089,19 @@ class PppoeClientState:
     failed: int
     """Attempts that failed."""
     lost: int
-    """Sessions that ended without its doing."""
+    """Sessions that ended without a request of the client."""
     session: int | None = None
-    """Number of its session; null if it is not up. The others are null then, too."""
+    """Session identifier; null if the session is not up. The other fields are null then, too."""
     ac: str | None = None
     """MAC address of the access concentrator."""
     ip: str | None = None
     """Address."""
     peer: str | None = None
-    """The access concentrator's address; null if it did not say."""
+    """Address of the access concentrator; null if not announced."""
     interface: str | None = None
-    """Interface identifier of IPv6, in hexadecimal digits; null if none was agreed on."""
+    """IPv6 interface identifier, in hexadecimal digits; null if none was negotiated."""
     mru: int | None = None
-    """Longest IP packet that the access concentrator takes, bytes."""
+    """Longest IP packet that the access concentrator accepts, bytes."""
     up_for_s: float | None = None
     """Time since the session came up, s."""
     failure: str | None = None
@@ -1939,7 +2131,7 @@ class ProfileKind:
     name: str
     """Kind of device or test."""
     about: str
-    """What it is for."""
+    """Purpose."""
     profile: str
     """The profile, with comments: change devices, addresses and rates."""
     method: str | None = None
@@ -1948,7 +2140,7 @@ class ProfileKind:
 
 @dataclass(frozen=True, kw_only=True)
 class ProtocolChange:
-    """What a change came to."""
+    """Outcome of a protocol change."""
 
     changed: int
     """Ranges of routes, sessions, clients or ports with agents that were changed."""
@@ -1956,7 +2148,7 @@ class ProtocolChange:
 
 @dataclass(frozen=True, kw_only=True)
 class ProtocolCounts:
-    """How many there are of each kind on all ports."""
+    """Number of each kind on all ports."""
 
     bgp_peers: int
     """BGP peers."""
@@ -1999,7 +2191,7 @@ class ProtocolStates:
     """Control protocols of a running trial's hosts."""
 
     counts: ProtocolCounts
-    """How many there are of each kind, also of those that are not listed."""
+    """Number of each kind, also of those that are not listed."""
     bgp: list[BgpPeerState]
     """BGP peers, by port and in the order of the profile."""
     ospf: list[OspfRouterState]
@@ -2043,7 +2235,7 @@ class ResetRow:
     """Outage after one kind of reset."""
 
     how: str
-    """How the DUT was reset."""
+    """Reset of the DUT."""
     frames: Frames
     """The frames."""
     duration_ns: int
@@ -2066,14 +2258,14 @@ Role: TypeAlias = Literal["watch", "run", "admin"]
 
 @dataclass(frozen=True, kw_only=True)
 class RouteOutcome:
-    """What became of the sessions and adjacencies that advertise routes."""
+    """Outcome of the sessions and adjacencies that advertise routes."""
 
     advertised: int
     """Routes advertised; those that were advertised again count again."""
     sessions_lost: int
     """Sessions and adjacencies that ended while they should not have."""
     why: str | None = None
-    """What the first of them ended by."""
+    """Reason for the end of the first of them."""
     announced_after_s: float | None = None
     """From the first connection or hello until every route was acknowledged, s."""
 
@@ -2089,21 +2281,21 @@ class RoutePoint:
     lost: int
     """Packets that did not arrive."""
     outcome: RouteOutcome
-    """What the sessions did."""
+    """Outcome of the sessions."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RouteRow:
-    """What was found."""
+    """Findings."""
 
     frames: Frames
     """The frames."""
     loss_max: float
     """Highest share of packets lost with which a trial passed."""
     resolution: float
-    """How far apart bounds may be, as a share."""
+    """Maximum distance of the bounds, as a share."""
     limit: Limit
-    """What bounds the capacity from above."""
+    """Limit of the capacity from above."""
     best: RoutePoint | None = None
     """The largest number of routes that passed; absent: none."""
     failed: RoutePoint | None = None
@@ -2123,7 +2315,7 @@ class RunInfo(HasState):
     state: State
     """State."""
     holder: str
-    """Who started it."""
+    """Name of the caller that started it."""
     ports: list[str]
     """Names of its ports, as they are leased."""
     started: str
@@ -2139,11 +2331,11 @@ class RunInfo(HasState):
     rate_changes: list[str]
     """The last 100 changes of rates and streams, one sentence each."""
     rate_changes_in_all: int
-    """How many such changes there were."""
+    """Total number of rate and stream changes."""
     refused_changes: list[str]
     """The last 100 changes that were refused, with the reason."""
     refused_changes_in_all: int
-    """How many were refused."""
+    """Total number of refused changes."""
     names: Names
     """Names of the columns of live figures."""
     captures: list[str]
@@ -2155,9 +2347,9 @@ class RunInfo(HasState):
     verdict: Verdict | None = None
     """The result's verdict, once there is one."""
     achieved: AchievedResult | None = None
-    """How much of what was asked succeeded, once there is a result."""
+    """Share of the requested load that succeeded, once there is a result."""
     overall: OverallResult | None = None
-    """Whether what was asked holds, once there is a result."""
+    """Outcome of the run, once there is a result."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2171,7 +2363,7 @@ class Script(HasState):
     state: State
     """State."""
     holder: str
-    """Who started it."""
+    """Name of the caller that started it."""
     ports: list[str]
     """Names of its ports, as they are leased."""
     arguments: list[str]
@@ -2204,7 +2396,7 @@ class ScriptFile:
 
 @dataclass(frozen=True, kw_only=True)
 class SelfTestRow:
-    """What the tester can do."""
+    """Limits of the tester."""
 
     line_rate_pps: float
     """Frames of 64 B that fill the links, all groups."""
@@ -2244,7 +2436,7 @@ class Service:
 
 @dataclass(frozen=True, kw_only=True)
 class ServiceRow:
-    """What was found of a service."""
+    """Findings for a service."""
 
     service: Service
     """The service, and what was agreed."""
@@ -2261,7 +2453,7 @@ class ServiceStep:
     step: str
     """`25% of CIR`, `CIR + EIR`, `policing`, `CBS`, `CBS + EBS`, `performance`."""
     asked_bps: int
-    """Load asked for, bits/s of frames with FCS."""
+    """Requested load, bits/s of frames with FCS."""
     offered_bps: float
     """Load sent."""
     received_bps: float
@@ -2273,13 +2465,13 @@ class ServiceStep:
     fdv_ns: float | None = None
     """Delay variation, ns."""
     policed: Policed | None = None
-    """What the device did once it dropped frames, in the policing step."""
+    """Behaviour of the device once it dropped frames, in the policing step."""
     availability: float | None = None
     """Share of available seconds; of the performance test."""
     passed: bool | None = None
     """Whether all criteria were met; absent: the tester was the limit or disturbed, so nothing is known."""
     because: list[str] = field(default_factory=list)
-    """What was not met."""
+    """Requirements that were not met."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2287,9 +2479,9 @@ class SessionLatencyRow:
     """Latency at one application."""
 
     app: Application
-    """What sessions carried."""
+    """Application of the sessions."""
     objective: Objective
-    """What was held."""
+    """Objective that was sustained."""
     tester_limited: bool
     """The tester was the limit."""
     most: int | None = None
@@ -2309,7 +2501,7 @@ class SessionOutcome:
     transactions: int
     """Transactions attempted."""
     transactions_failed: int
-    """Transactions that failed, including those of sessions that were never established."""
+    """Transactions that failed, including transactions of sessions that were never established."""
     resets: int
     """Unexpected resets."""
     open_per_s: float
@@ -2339,11 +2531,11 @@ class SessionPoint:
     """A trial of sessions."""
 
     value: int
-    """What was asked for."""
+    """Requested value."""
     reached: float
-    """What was reached."""
+    """Reached value."""
     sessions: SessionOutcome
-    """What it showed."""
+    """Result."""
     violations: list[str]
     """Why it did not pass."""
     drops: list[list[str | int]]
@@ -2355,11 +2547,11 @@ class SessionRow:
     """The most at one application."""
 
     app: Application
-    """What sessions carried."""
+    """Application of the sessions."""
     objective: Objective
-    """What the search increased."""
+    """Objective that the search increased."""
     limit: Limit
-    """What bounds it from above."""
+    """Limit of the value from above."""
     best: SessionPoint | None = None
     """The most that passed."""
     failed: SessionPoint | None = None
@@ -2367,7 +2559,21 @@ class SessionRow:
     first_failed: SessionPoint | None = None
     """The first that did not, in the order of trials: for a load in steps the step of failure."""
     resolution: float | None = None
-    """The search ends when its bounds are this share apart. Archives of older versions do not say."""
+    """The search ends when its bounds are this share apart. Absent in archives of older versions."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Share:
+    """Samples that show something, of all."""
+
+    count: int
+    """Samples that show it."""
+    of: int
+    """All samples."""
+    lower: float
+    """Lower bound of the share, 95 % confidence (Wilson score interval)."""
+    upper: float
+    """Upper bound."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2449,7 +2655,7 @@ State: TypeAlias = Literal["starting", "running", "draining", "done", "failed", 
 
 
 Status: TypeAlias = Literal["running", "complete"] | dict[str, Any]
-"""How a method ended."""
+"""Status of a method at its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2459,7 +2665,7 @@ class StoredCampaign(HasState):
     id: CampaignId
     """Its name in the store."""
     name: str
-    """What people call it."""
+    """Display name."""
     method: str
     """The method."""
     config: dict[str, Any]
@@ -2477,9 +2683,9 @@ class StoredCampaign(HasState):
     started: str
     """When it began (RFC 3339, UTC, ms)."""
     state: StoredState
-    """How far it is."""
+    """State."""
     resumed: int
-    """How often it was resumed."""
+    """Number of times that it was resumed."""
     environment: dict[str, Any]
     """The machine it ran on."""
     tags: list[str]
@@ -2501,7 +2707,7 @@ class StoredProfile:
 
 
 StoredState: TypeAlias = Literal["running", "done", "interrupted", "failed"]
-"""How far a campaign is. One whose process was killed stays `Running` until it is resumed."""
+"""State of a campaign. One whose process was killed stays `Running` until it is resumed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2511,13 +2717,13 @@ class Summary(HasState):
     id: CampaignId
     """Its name in the store."""
     name: str
-    """What people call it."""
+    """Display name."""
     method: str
     """The method."""
     started: str
     """When it began."""
     state: StoredState
-    """How far it is."""
+    """State."""
     tags: list[str]
     """Words to find it by."""
     trials: int
@@ -2533,7 +2739,7 @@ class Summary(HasState):
     reason: str | None = None
     """Why the first of the trials that are not valid is not; else why the first that was limited was."""
     outcome: str | None = None
-    """Of a single run: whether what was asked of it holds: `passed`, `failed` or `cannot_judge`."""
+    """For a single run: its outcome: `passed`, `failed` or `cannot_judge`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2575,7 +2781,7 @@ class TcpFigures:
     """The metrics of RFC 6349 section 2.3 and 4.1."""
 
     group: str
-    """Who sent."""
+    """Sending group."""
     achieved_bps: float
     """Application data that arrived, bits/s."""
     transfer_time_ratio: float
@@ -2588,7 +2794,7 @@ class TcpFigures:
 
 @dataclass(frozen=True, kw_only=True)
 class TcpRow:
-    """What the path can do, and what TCP made of it."""
+    """Capacity of the path, and TCP's use of it."""
 
     runs: list[TcpRun]
     """One for each window and choice of senders."""
@@ -2599,7 +2805,7 @@ class TcpRow:
     bdp_bytes: float | None = None
     """Bandwidth-delay product, bytes."""
     ideal_bps: float | None = None
-    """What TCP can carry at best in a direction, bits/s of application data (section 4.1.1)."""
+    """Maximum TCP throughput in a direction, bits/s of application data (section 4.1.1)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2607,11 +2813,11 @@ class TcpRun:
     """TCP with one window."""
 
     senders: list[str]
-    """Who sent."""
+    """Sending groups."""
     window_bytes: int
     """Window of each connection, bytes."""
     window_limit_bps: float
-    """What the window allows at best, bits/s of each sender: window ÷ round-trip time, at most the ideal."""
+    """Maximum allowed by the window, bits/s of each sender: window ÷ round-trip time, at most the ideal."""
     results: list[TcpFigures]
     """One for each sender."""
     tester_limited: bool
@@ -2620,7 +2826,7 @@ class TcpRun:
 
 @dataclass(frozen=True, kw_only=True)
 class Testbed:
-    """What all trials of a method share."""
+    """Data common to all trials of a method."""
 
     groups: list[Group]
     """The senders; all send the same share of their line rate (RFC 2544 section 14)."""
@@ -2641,7 +2847,7 @@ class ThroughputRow:
     line_rate_pps: float
     """Frames per second that fill the link of the first group: the theoretical limit."""
     limit: Limit
-    """What bounds it from above."""
+    """Limit of the value from above."""
     final_trial_ns: int
     """Length of the trial it passed."""
     directions: list[GroupOutcome]
@@ -2655,11 +2861,11 @@ class ThroughputRow:
     unjudged: UnjudgedLoad | None = None
     """The highest load above the throughput that can't be judged; absent: none."""
     resolution: float | None = None
-    """The search ends when its bounds are this share of the line rate apart. Archives of older versions do not say."""
+    """The search ends when its bounds are this share of the line rate apart. Absent in archives of older versions."""
     loss_ratio: float | None = None
     """Loss ratio that still passes."""
     loss_verification: int | None = None
-    """How often a load that lost frames was tried again before the loss was believed."""
+    """Number of times that a load that lost frames was tried again before the loss was accepted."""
     loss_at_minimum: float | None = None
     """The smallest loss ratio seen at the smallest load, if that failed."""
 
@@ -2671,9 +2877,9 @@ class Timing:
     learning: str
     """Time for routing updates and learning frames before the traffic."""
     drain: str
-    """How long to wait for late frames; counters are read after it."""
+    """Time to wait for late frames; counters are read after it."""
     settle: str
-    """How long the DUT rests before the next trial."""
+    """Rest of the DUT before the next trial."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2697,7 +2903,7 @@ class Trend:
     per_hour: float
     """Growth per hour."""
     standard_errors: float
-    """How many standard errors that is; beyond 3 either way it is hardly chance."""
+    """The same in standard errors; beyond 3 either way it is hardly chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2713,7 +2919,7 @@ class TrialNote:
     label: str
     """Its label."""
     magnitude: float
-    """What the trial varies: share of the line rate, or number of frames, addresses or sessions."""
+    """Variable of the trial: share of the line rate, or number of frames, addresses or sessions."""
     duration_ns: int
     """Its length."""
     sent: int
@@ -2767,6 +2973,6 @@ class WorkerLoad:
     """Load of a worker."""
 
     busy_ratio: float
-    """Share of its time in which it was busy."""
+    """Share of time in which it was busy."""
     core: int | None = None
     """Core; null if the worker is bound to none."""
