@@ -192,9 +192,9 @@ def test_answers_pushes_and_messages_without_an_answer(lab):
 
 
 def test_late_messages_count_from_when_they_were_due(lab):
-    """A message of a second's round trip on one connection, one due each 100 ms: the tenth waits for nine seconds."""
+    """A message of a second's round trip (two links each way) on one connection, one due each 100 ms: the tenth waits for nine seconds."""
     app = websocket(requests="endless")
     late = {"open": "1/s", "count": 1, "request_rate": "10/s", "late_requests": "send", "request_count": 10}
-    one = check(simulated(lab, 1, {"delay": "500ms"}, app, **late)["sessions"]["s"])
+    one = check(simulated(lab, 1, {"delay": "250ms"}, app, **late)["sessions"]["s"])
     assert (one["requests"], one["transactions"], one["failed"]) == (10, 10, {}), one
     assert one["ttlb_ns"]["max"] < 1_100_000_000 and 9_000_000_000 < one["ttlb_due_ns"]["max"] < 11_000_000_000, one

@@ -439,7 +439,7 @@ impl Bench<'_> {
         let next = mappings.iter().cycle().skip(1);
         let pairs: Vec<(&Mapping, &Mapping)> = mappings.iter().zip(next).collect();
         let ends: Vec<Ends> =
-            pairs.iter().map(|(from, to)| (from.inside, self.setup.from_inside(to.outside))).collect();
+            pairs.iter().map(|(from, to)| (from.inside, self.setup.inside_address(to.outside))).collect();
         // Where it arrives is what is asked.
         let stream = StreamPlan { to: None, ..self.setup.outward("hairpin", &ends, EASY) };
         let found = self.exchange(vec![stream], &mut Unseen)?;

@@ -140,7 +140,7 @@ impl<'p> Setup<'p> {
     }
 
     /// An outside endpoint as the inside addresses it.
-    pub(super) fn from_inside(&self, outside: Endpoint) -> Endpoint {
+    pub(super) fn inside_address(&self, outside: Endpoint) -> Endpoint {
         match (self.remotes[0], outside.address) {
             (IpAddr::V6(prefix), v4 @ IpAddr::V4(_)) => Endpoint { address: embedded(prefix, v4), ..outside },
             _ => outside,
