@@ -115,6 +115,16 @@ class Server:
         """A run as it is now."""
         return self.get(f"/api/v1/runs/{run['id']}")
 
+    def agents(self):
+        """The processes of its runs and campaigns, by number."""
+        found = set()
+        for task in Path(f"/proc/{self.process.pid}/task").iterdir():
+            for pid in (task / "children").read_text().split():
+                with contextlib.suppress(OSError):
+                    if Path(f"/proc/{pid}/comm").read_text().strip() == "eagre-agent":
+                        found.add(int(pid))
+        return sorted(found)
+
     def ended(self, run, timeout=30):
         """A run once it has ended."""
         over = {"done", "failed", "stopped", "interrupted"}

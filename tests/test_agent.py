@@ -19,20 +19,6 @@ SILENCE_S = LEASE_S = 10
 GROUPS = (Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup"))
 
 
-def agents(server):
-    """The processes of a server's runs, by number."""
-    tasks = Path(f"/proc/{server.process.pid}/task")
-    children = {int(pid) for task in tasks.iterdir() for pid in (task / "children").read_text().split()}
-    return sorted(pid for pid in children if name(pid) == "eagre-agent")
-
-
-def name(pid):
-    """What a process is called; nothing if there is none."""
-    with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/comm").read_text().strip()
-    return ""
-
-
 def is_gone(pid):
     """Whether a process has ended."""
     with contextlib.suppress(OSError):
@@ -65,9 +51,9 @@ def more_streams():
 
 def begun(server, **new):
     """A run that sends, and its process."""
-    before = agents(server)
+    before = server.agents()
     run = server.start(**new)
-    (agent,) = wait_until(lambda: [pid for pid in agents(server) if pid not in before], "an agent")
+    (agent,) = wait_until(lambda: [pid for pid in server.agents() if pid not in before], "an agent")
     server.sends(run, 100)
     return run, agent
 
@@ -100,7 +86,9 @@ def check_other(server, other, packets):
     assert over["state"] == "done", over
     result = server.get(f"/api/v1/runs/{other['id']}/result")
     stream = result["streams"]["s0"]
-    assert stream["tx"] + stream.get("not_sent", 0) == packets and stream["lost"] == 0, stream
+    # What a busy machine kept from being sent, the port has counted.
+    unsent = result["ports"]["west"].get("tx_unsent") or 0
+    assert stream["tx"] + unsent == packets and stream["lost"] == 0, (stream, unsent)
     assert not result.get("failure")
     return result
 
@@ -143,7 +131,7 @@ def test_a_run_that_crashes_or_hangs_leaves_the_others_alone(lab, sent, says):
     assert server.ended(again)["state"] == "done"
     check_other(server, other, 5_000 * int(long[:-1]))
     assert questions.end() < 0.1
-    assert agents(server) == []
+    assert server.agents() == []
 
 
 def test_an_agent_without_memory_says_so(lab):
@@ -189,7 +177,7 @@ def test_a_campaign_that_crashes_keeps_its_trials(lab):
     """It fails with the reason, frees its ports, and leaves a run beside it alone."""
     server = Server(lab)
     other, _ = begun(server, profile=on("x", "5kpps", "12s"))
-    before = agents(server)
+    before = server.agents()
     profile = on("y")
     for port in profile["ports"].values():
         port["speed"] = "10Mbps"
@@ -198,7 +186,7 @@ def test_a_campaign_that_crashes_keeps_its_trials(lab):
     assert answer.status == 201, answer
     place = f"/api/v1/campaigns/{answer.json()['id']}"
     wait_until(lambda: server.get(place)["trials_done"] >= 1, "a trial", 60)
-    (agent,) = [pid for pid in agents(server) if pid not in before]
+    (agent,) = [pid for pid in server.agents() if pid not in before]
     strike(agent, signal.SIGSEGV)
     wait_until(lambda: server.get(place)["state"] == "failed", "the end of the campaign")
     over = server.get(place)
@@ -327,7 +315,7 @@ def test_random_kills_lose_no_result(lab):
     for number in range(12):
         runs = [server.start(profile=on(f"{number}{letter}", duration=chance.choice(["100ms", "600s"]))) for letter in "xyz"]
         time.sleep(chance.uniform(0, 0.8))
-        all_of_it = agents(server)
+        all_of_it = server.agents()
         seen |= set(all_of_it)
         for pid in all_of_it:
             if chance.random() < 0.5:

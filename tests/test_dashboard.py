@@ -850,7 +850,7 @@ def test_criteria_decide_the_band_on_top(page, server):
 
 
 def test_a_disturbance_is_shaded_and_explained(page, server):
-    """The server's process is stopped for 300 ms: a strip below the charts and the list say when, and by what, the longest first."""
+    """The run's process is stopped for 300 ms: a strip below the charts and the list say when, and by what, the longest first."""
     run = start(server, profile=rings(duration="60s"), name="stopped for a while")
     show(page, server, f"runs/{run['id']}", (1280, 2000))
     wait_until(lambda: figures(page)["received"] >= 5, "its figures")
@@ -860,11 +860,12 @@ def test_a_disturbance_is_shaded_and_explained(page, server):
         stood = [float(text.split("stood still for ")[1].split(" ms")[0]) for text in listed if "stood still for" in text]
         return max(stood, default=0)
 
+    (agent,) = server.agents()
     # The list has the longest eight.
     for _ in range(5):
-        os.kill(server.process.pid, signal.SIGSTOP)
+        os.kill(agent, signal.SIGSTOP)
         time.sleep(0.3)
-        os.kill(server.process.pid, signal.SIGCONT)
+        os.kill(agent, signal.SIGCONT)
         end = time.monotonic() + 3
         while longest() < 250 and time.monotonic() < end:
             time.sleep(0.05)

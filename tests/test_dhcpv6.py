@@ -242,7 +242,7 @@ def test_without_a_server_the_run_says_so(lab):
 def test_clients_that_ask_for_nothing_are_refused(lab):
     ports = {"a": {"device": "ring:a", "dhcpv6": {"clients": 2, "address": False}}}
     done = lab.eagre("check", lab.profile(ports, []))
-    done.refused(2, "ports.a.dhcpv6: asks for nothing")
+    done.refused(2, "ports.a.dhcpv6: requests nothing")
 
 
 class Advertiser:

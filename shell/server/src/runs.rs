@@ -659,11 +659,13 @@ fn in_words(command: &RateCommand) -> String {
     }
 }
 
+/// Notified once a run's ports are open, or of the reason why they are not.
+type Opened = Box<dyn FnOnce(Result<(), Fault>)>;
+
 /// Publishes the messages of a run's agent.
 struct Watcher<'a> {
     run: &'a Arc<RunJob>,
-    /// Notified once the ports are open.
-    opened: Option<Box<dyn FnOnce(Result<(), Fault>)>>,
+    opened: Option<Opened>,
     /// Its entry in the store, as long as no recorder has it.
     kept: Option<StoredRun>,
     recorder: Option<Recorder>,

@@ -41,9 +41,7 @@ impl Observer for Emptied {
         self.0.clear();
     }
     fn looks(&mut self, _: &View<'_>) {}
-    fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {
-        println!("{}: {:?} {:?}", request.label, outcome.nat, outcome.reasons);
-    }
+    fn ended(&mut self, _: &TrialRequest, _: &TrialOutcome) {}
 }
 
 fn found(model: NatModel, set: &[(&str, &str)]) -> NatRow {
@@ -55,7 +53,6 @@ fn found(model: NatModel, set: &[(&str, &str)]) -> NatRow {
     let mut tester = Simulated::new(Device::Router(Pps::new(1_000_000)));
     tester.nat = Some(nat.clone());
     let report = campaign.run(&mut tester, None, &mut Commands::none(), &mut Emptied(nat)).unwrap();
-    println!("{:#?}", report.results[0].summary);
     let Findings::Nat(rows) = &report.results[0].findings else { panic!() };
     rows[0].clone()
 }
