@@ -422,7 +422,7 @@ fn faults_of_streams_leave_the_others() {
         (frame(frame::HEADERS, 5, 1, &bytes("828286844101 78")), "twice"),
         (frame(frame::HEADERS, 5, 1, &bytes("8286844101780f0d0131")), "content-length"),
         ([get(1, 0), frame(frame::HEADERS, 4, 1, &bytes("8286"))].concat(), "pseudo"),
-        ([get(1, 1), frame(frame::DATA, 0, 1, b"x")].concat(), "behind the end"),
+        ([get(1, 1), frame(frame::DATA, 0, 1, b"x")].concat(), "after the end"),
         ([get(1, 0), frame(frame::WINDOW_UPDATE, 0, 1, &[0; 4])].concat(), "by nothing"),
     ];
     for (input, why) in cases {

@@ -234,7 +234,7 @@ fn says_where_and_why() {
         ),
         (
             File::new(false).classic(0xa1b2_c3d4, 1).record(0, 0, 1, b"a").record(0, 0, 300_000, b""),
-            "record 2 at byte 41: it says that 300000 bytes were captured, more than any packet has; the file is damaged \
+            "record 2 at byte 41: its header has 300000 captured bytes, more than any packet has; the file is damaged \
              before or here",
         ),
         (
@@ -258,7 +258,7 @@ fn says_where_and_why() {
         (ng().block(6, |b| b.u32(0)), "block 3 at byte 56: it is too short for its kind"),
         (
             ng().block(6, |b| b.u32(0).time(0).u32(5).u32(5).padded(b"abc")),
-            "block 3 at byte 56: it says that 5 bytes were captured, but only 4 are in it",
+            "block 3 at byte 56: its header has 5 captured bytes, but only 4 are in it",
         ),
         (
             File::new(false).section().block(1, |b| b.u16(1).u16(0).u32(0).u16(9).u16(99)),
@@ -307,7 +307,7 @@ fn refuses_what_the_format_has_no_place_for() {
     assert_eq!(writer.write(&PACKET).unwrap_err().to_string(), "No corresponding interface id: 0");
     let mut writer = PcapWriter::new(Vec::new(), 60).unwrap();
     let error = writer.write(&Packet { at: Nanos(1 << 62), ..PACKET }).unwrap_err();
-    assert_eq!(error.to_string(), "a pcap file can't tell times beyond 2106");
+    assert_eq!(error.to_string(), "a pcap file can't represent times beyond 2106");
 }
 
 #[test]

@@ -281,6 +281,6 @@ mod tests {
         let (made, clients, servers) = wide(4_000_000, "web");
         assert_eq!((made, clients, servers), (Ok(()), 1024..=65535, 80..=142));
         let (made, ..) = wide(4_000_000, "raw");
-        assert!(made.unwrap_err().contains("63 ports of a server that is someone else's"));
+        assert!(made.unwrap_err().contains("63 ports of an external server"));
     }
 }
