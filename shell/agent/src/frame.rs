@@ -1,4 +1,5 @@
-//! Messages on a socket: four bytes of length (little endian), and the message as MessagePack with names of fields.
+//! Messages on a socket: four bytes of length (little endian), and the message as JSON, which documents are written and read as
+//! elsewhere: another format would be 3 MB of code.
 //!
 //! Invariant: memory for a message grows with the bytes that have come, not with the length in the header.
 
@@ -23,7 +24,7 @@ pub(crate) fn write(
 ) -> io::Result<()> {
     buffer.clear();
     buffer.extend([0; 4]);
-    rmp_serde::encode::write_named(buffer, message).map_err(invalid)?;
+    serde_json::to_writer(&mut *buffer, message).map_err(invalid)?;
     let length = buffer.len() - 4;
     if length > LENGTH_MAX {
         return Err(invalid(format!("a message of {length} bytes, of {LENGTH_MAX} at most")));
@@ -53,7 +54,7 @@ pub(crate) fn read<T: DeserializeOwned>(
     if stream.by_ref().take(length as u64).read_to_end(buffer)? < length {
         return Ok(None);
     }
-    let message = rmp_serde::from_slice(buffer).map_err(invalid);
+    let message = serde_json::from_slice(buffer).map_err(invalid);
     trim(buffer);
     message.map(Some)
 }
