@@ -2885,6 +2885,8 @@ export interface PortResult {
   xdp_mode?: string | null;
   /** Test packets recorded in the kernel. Only of `xdp:` ports. */
   kernel_rx?: KernelRxResult | null;
+  /** Arrival times by the kernel or the network card. Only of ports with `timestamps: kernel` or `hardware`. */
+  stamps?: StampsResult | null;
   /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, multicast group members, LLDP agents, LAG members, BGP speakers, OSPF and IS-IS routers sent while traffic ran. */
   tx_answers: number;
   /** Frames passed to the network namespace of the port's hosts. Absent if they have none. */
@@ -3871,6 +3873,16 @@ export interface SpreadResult {
   stddev: number;
   /** Maximum. */
   max: number;
+}
+
+/** Arrival times of frames that did not come from the worker that took them in. */
+export interface StampsResult {
+  /** Their source: 'kernel' or 'hardware'. */
+  by: string;
+  /** Frames with such a time. All others count as arrived when a worker took them in. */
+  packets: number;
+  /** Largest error of these times on the tester's clock. Absent without packets. */
+  clock_error_max_ns?: number | null;
 }
 
 /** Whether a trial counts, and for what. */

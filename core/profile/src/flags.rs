@@ -9,7 +9,7 @@ pub use http::{HttpOptions, HttpTls};
 use crate::document::{
     Bytes, CaptureDoc, Content, Document, Duration, FieldValue, FrameSizes, Ip, IpPrefix, LoadDoc, LoadPer,
     Mac, Name, OneOrMany, PacketElement, PortDoc, ReplayDoc, SizeText, SizesDoc, Speedup, SplitDoc,
-    SplitWord, StreamDoc, StreamRate, VlanId,
+    SplitWord, StreamDoc, StreamRate, TimestampsDoc, VlanId,
 };
 use crate::plan::Address;
 use indexmap::IndexMap;
@@ -79,6 +79,8 @@ pub struct ListenOptions {
     pub ring: Option<Bytes>,
     /// Duration; default: the profile's.
     pub duration: Option<Nanos>,
+    /// Source of arrival times.
+    pub timestamps: TimestampsDoc,
     /// Use the interface with the machine's default route.
     pub allow_default_route: bool,
 }
@@ -206,6 +208,7 @@ impl ListenOptions {
         let port = PortDoc {
             ip: self.ip.clone().map(OneOrMany::One),
             capture,
+            timestamps: self.timestamps,
             allow_default_route: self.allow_default_route,
             ..PortDoc::new(&self.port)
         };

@@ -150,6 +150,8 @@ pub struct PortPlan {
     pub speed_bps: Option<u64>,
     /// Where checksums that change from packet to packet are computed.
     pub checksum: ChecksumBy,
+    /// Source of arrival times, if that is not the worker.
+    pub stamps: Option<StampsBy>,
     /// Whether the interface with the machine's default route may be used.
     pub allow_default_route: bool,
     /// Packets written into a capture file while traffic runs.
@@ -551,6 +553,25 @@ pub enum ChecksumBy {
     Software,
     /// The port; an error if it can't.
     Offload,
+}
+
+/// Source of arrival times that is not the worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StampsBy {
+    /// The kernel.
+    Kernel,
+    /// The network card.
+    Hardware,
+}
+
+impl StampsBy {
+    /// Its name in profiles and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Hardware => "hardware",
+        }
+    }
 }
 
 /// A stream of packets.

@@ -27,7 +27,7 @@ pub use overall::Overall;
 pub use port::{
     BgpResult, DhcpResult, Dhcpv6Result, IsisLevelCounts, IsisResult, KernelRxResult, LacpEndResult,
     LacpResult, LldpNeighbourResult, LldpResult, LldpTlvResult, MulticastResult, NeighbourMoveResult,
-    OspfLsaCounts, OspfResult, PortResult, PppoeResult,
+    OspfLsaCounts, OspfResult, PortResult, PppoeResult, StampsResult,
 };
 pub use session::{
     DNS_CODES, DNS_EXTRA, HTTP_CLASSES, Http2Result, Http3Result, PartResult, PhaseResult, QuicResult,

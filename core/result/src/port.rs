@@ -34,6 +34,9 @@ part! {
         /// Test packets recorded in the kernel. Only of `xdp:` ports.
         #[serde(skip_serializing_if = "Option::is_none")]
         kernel_rx: Option<KernelRxResult> = PART;
+        /// Arrival times by the kernel or the network card. Only of ports with `timestamps: kernel` or `hardware`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stamps: Option<StampsResult> = PART;
         /// ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, multicast group members, LLDP
         /// agents, LAG members, BGP speakers, OSPF and IS-IS routers sent while traffic ran.
         tx_answers: u64 = COUNT;
@@ -133,6 +136,19 @@ part! {
         /// Why test packets reached the tester as frames. Absent if the kernel records them.
         #[serde(skip_serializing_if = "Option::is_none")]
         off: Option<String> = TEXT;
+    }
+}
+
+part! {
+    /// Arrival times of frames that did not come from the worker that took them in.
+    pub struct StampsResult {
+        /// Their source: 'kernel' or 'hardware'.
+        by: String = TEXT;
+        /// Frames with such a time. All others count as arrived when a worker took them in.
+        packets: u64 = COUNT;
+        /// Largest error of these times on the tester's clock. Absent without packets.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        clock_error_max_ns: Option<u64> = NANOS;
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::world::{SimCounts, World};
 use port::memory::FreeFrames;
 use port::{
-    BURST, Burst, Clock, DriverDrops, Port, PortFacts, PortRequest, Queues, RxQueue, TxQueue, VirtualClock,
+    BURST, Burst, Clock, DriverDrops, KernelClock, Port, PortFacts, PortRequest, Queues, RxQueue, Stamps,
+    TxQueue, VirtualClock,
 };
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -145,6 +146,11 @@ struct SimRx {
 }
 
 impl RxQueue for SimRx {
+    /// A frame is taken in when it arrives: there is no other time to give.
+    fn stamp(&mut self, _: Stamps) -> Result<KernelClock, String> {
+        Ok(KernelClock::MONOTONIC)
+    }
+
     fn recv(&mut self, burst: &mut Burst) -> usize {
         if self.next.load(Ordering::Relaxed) > self.now.load(Ordering::Relaxed) {
             return 0;

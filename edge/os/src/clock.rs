@@ -7,7 +7,7 @@
 //! of each other times the time since calibration; [`TscClock::refined`] shrinks that.
 
 use crate::cpu;
-use port::Clock;
+use port::{Clock, KernelClock};
 use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -88,8 +88,8 @@ impl Clock for TscClock {
     }
 
     #[inline]
-    fn monotonic_ns(&self) -> Option<u64> {
-        Some(monotonic_ns())
+    fn kernel_ns(&self, clock: KernelClock) -> Option<u64> {
+        kernel_ns(clock)
     }
 }
 
@@ -330,10 +330,17 @@ fn serve_rounds(ball: &AtomicU64, stamp: &AtomicU64) -> Option<(u64, u64)> {
 /// CLOCK_MONOTONIC, ns.
 #[inline]
 pub fn monotonic_ns() -> u64 {
+    // It exists on every Linux.
+    kernel_ns(KernelClock::MONOTONIC).unwrap_or(0)
+}
+
+/// A clock of the kernel's or of a card, ns; `None` if there is no such clock, or no more.
+#[inline]
+pub fn kernel_ns(clock: KernelClock) -> Option<u64> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the kernel to fill; CLOCK_MONOTONIC exists on every Linux.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    // SAFETY: `time` is a valid timespec for the kernel to fill; a number without a clock is refused.
+    let code = unsafe { libc::clock_gettime(clock.0, &mut time) };
+    (code == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
 }
 
 #[cfg(target_arch = "x86_64")]

@@ -24,6 +24,8 @@ enum Get {
     Gro = 0x2b,
     /// `struct ethtool_channels`, 36 bytes.
     Channels = 0x3c,
+    /// `struct ethtool_ts_info`, 44 bytes.
+    Stamping = 0x41,
 }
 
 /// Words of a reply's buffer: more than any [`Get`] fills.
@@ -88,6 +90,18 @@ impl Asker {
         net::socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
             .map(Self)
             .map_err(io::Error::from)
+    }
+
+    /// The same in the namespace of `socket`.
+    pub(crate) fn of(socket: OwnedFd) -> Self {
+        Self(socket)
+    }
+
+    /// Of the interface `name`: `SOF_TIMESTAMPING_…` of all that it can, the number of its card's clock, and a bit for each
+    /// `HWTSTAMP_FILTER_…` that it can.
+    pub(crate) fn stamping(&self, name: &str) -> io::Result<(u32, Option<u32>, u32)> {
+        let [_, abilities, clock, _, _, _, _, filters, ..] = self.get(name, Get::Stamping)?;
+        Ok((abilities, i32::try_from(clock).ok().map(|clock| clock as u32), filters))
     }
 
     /// Bit rate of the interface `name`; `None` if its driver does not know it.

@@ -10,6 +10,7 @@
 #![allow(unsafe_code)]
 
 pub mod activity;
+pub mod card_stamps;
 pub mod claim;
 pub mod clock;
 pub mod cpu;

@@ -12,8 +12,8 @@ use rustix::mm::{MapFlags, ProtFlags, mmap};
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, OnceLock};
 
 /// The driver's name.
 pub(crate) const DRIVER: &str = "af_packet";
@@ -79,6 +79,8 @@ pub fn open(
         .map_err(|error| failed("the interface does not receive frames for other addresses", &error))?;
     let shared = Arc::new(Shared {
         sockets,
+        interface: interface.at_open.name.clone(),
+        card: OnceLock::new(),
         too_long: AtomicU64::new(0),
         too_long_to_send: AtomicU64::new(0),
         joined: AtomicU64::new(0),

@@ -7,22 +7,30 @@ use crate::join::{Front, data, join};
 use crate::ring::{Next, Ring, Tag, VIRTIO, flags, udp_part};
 use crate::socket::Socket;
 use crate::tx_ring::TxRing;
+use os::card_stamps::CardStamps;
 use os::interface_lock::InterfaceLock;
 use os::open_interface::OpenInterface;
 use port::RX_FLAG_CHECKSUM_UNFINISHED;
 use port::loose::{self, BEFORE, Loose};
 use port::memory::FreeFrames;
-use port::{BURST, Burst, DriverDrops, FrameHead, PoolId, Port, PortFacts, Queues, RxQueue, TxQueue};
+use port::{
+    BURST, Burst, DriverDrops, FrameHead, KernelClock, PoolId, Port, PortFacts, Queues, RxQueue, Stamps,
+    TxQueue,
+};
 use rustix::mm::munmap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// State shared by port and queues.
 pub(crate) struct Shared {
     /// Of the receive queues.
     pub sockets: Vec<Socket>,
+    /// The interface's name.
+    pub interface: String,
+    /// Its card, if that stamps frames.
+    pub card: OnceLock<CardStamps>,
     /// Received frames that the kernel had no room for as a whole.
     pub too_long: AtomicU64,
     /// Sent frames that are longer than the interface takes.
@@ -444,6 +452,24 @@ fn bytes(head: &*mut FrameHead) -> &[u8] {
 }
 
 impl RxQueue for PacketRx {
+    fn stamp(&mut self, by: Stamps) -> Result<KernelClock, String> {
+        let socket = &self.shared.sockets[self.socket];
+        let clock = match by {
+            // The kernel writes it into each slot.
+            Stamps::Kernel => KernelClock::REALTIME,
+            Stamps::Hardware => {
+                if self.shared.card.get().is_none() {
+                    let card = CardStamps::start(socket.as_fd(), &self.shared.interface)?;
+                    let _ = self.shared.card.set(card);
+                }
+                socket.stamp_by_card().map_err(|error| format!("no arrival times by its card: {error}"))?;
+                self.shared.card.get().map_or(KernelClock::REALTIME, CardStamps::clock)
+            }
+        };
+        self.ring.stamp(by);
+        Ok(clock)
+    }
+
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         Some(self.shared.sockets[self.socket].as_fd())
     }
@@ -472,6 +498,10 @@ impl RxQueue for PacketRx {
                 }
             };
             if let Some(head) = found {
+                if let Some(arrived_ns) = self.ring.arrived_ns() {
+                    // SAFETY: the head is the queue's until it is part of the burst.
+                    unsafe { (*head).arrived_ns = arrived_ns };
+                }
                 spare[n] = head;
                 n += 1;
             }

@@ -7,7 +7,8 @@
 //!
 //! No system call here: tests play the kernel in ordinary memory.
 
-use port::{FrameHead, RX_FLAG_CHECKSUM_UNFINISHED};
+use port::{FrameHead, RX_FLAG_CHECKSUM_UNFINISHED, Stamps};
+use std::cell::Cell;
 use std::mem::offset_of;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -24,6 +25,7 @@ const USER: u32 = 1;
 const COPY: u32 = 1 << 1;
 const VLAN_VALID: u32 = 1 << 4;
 const VLAN_TPID_VALID: u32 = 1 << 6;
+const CARD_TIME: u32 = 1 << 31;
 
 /// `PACKET_OUTGOING`
 const OUTGOING: u8 = 4;
@@ -121,6 +123,10 @@ pub(crate) struct Ring {
     heads: NonNull<FrameHead>,
     /// Frames in bursts.
     taken: usize,
+    /// Source of arrival times, if frames have them.
+    stamps: Option<Stamps>,
+    /// That of the slot that was read last, ns.
+    arrived_ns: Cell<u64>,
 }
 
 /// Tags of heads, which have no other meaning in a receive ring.
@@ -140,12 +146,24 @@ impl Ring {
         let head = |slot| FrameHead::new(base.as_ptr().wrapping_add(slot * slot_bytes), room, 0);
         let heads: Box<[FrameHead]> = (0..slots).map(head).collect();
         let heads = NonNull::from(Box::leak(heads)).cast();
-        Self { base, slot_bytes, slots, next: 0, heads, taken: 0 }
+        Self { base, slot_bytes, slots, next: 0, heads, taken: 0, stamps: None, arrived_ns: Cell::new(0) }
     }
 
     /// Bytes that are shared.
     pub(crate) fn bytes(&self) -> (NonNull<u8>, usize) {
         (self.base, self.slot_bytes * self.slots)
+    }
+
+    /// Reads arrival times, too.
+    pub(crate) fn stamp(&mut self, by: Stamps) {
+        self.stamps = Some(by);
+    }
+
+    /// Arrival time of the slot that was read last, ns: of CLOCK_REALTIME, or of the card's clock. Zero if it has none, and `None` if
+    /// none are read.
+    #[inline]
+    pub(crate) fn arrived_ns(&self) -> Option<u64> {
+        self.stamps.map(|_| self.arrived_ns.get())
     }
 
     /// Frames in bursts.
@@ -191,6 +209,11 @@ impl Ring {
             let before = usize::from(head.mac).saturating_sub(VIRTIO).min(self.slot_bytes - VIRTIO);
             (head, at.add(before).cast::<[u8; VIRTIO]>().read())
         };
+        if let Some(stamps) = self.stamps {
+            let is_by_card = status & CARD_TIME != 0;
+            let ns = u64::from(head.time[0]) * 1_000_000_000 + u64::from(head.time[1]);
+            self.arrived_ns.set(if is_by_card == (stamps == Stamps::Hardware) { ns } else { 0 });
+        }
         let outgoing = head.kind == OUTGOING;
         let inside = usize::from(head.mac) + head.len_here as usize <= self.slot_bytes;
         if head.len > head.len_here || !inside {

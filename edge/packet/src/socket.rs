@@ -113,6 +113,12 @@ impl Socket {
         self.set(libc::SOL_PACKET, libc::PACKET_RX_RING, &request)
     }
 
+    /// Has slots hold arrival times by the network card, where frames have them.
+    pub(crate) fn stamp_by_card(&self) -> io::Result<()> {
+        const SOF_TIMESTAMPING_RAW_HARDWARE: c_int = 1 << 6;
+        self.set(libc::SOL_PACKET, libc::PACKET_TIMESTAMP, &SOF_TIMESTAMPING_RAW_HARDWARE)
+    }
+
     /// Makes the kernel share a transmit ring of this form.
     pub(crate) fn share_tx_ring(&self, request: RingRequest) -> io::Result<()> {
         let version = libc::tpacket_versions::TPACKET_V2 as c_int;

@@ -110,6 +110,13 @@ impl Burst {
         flags & RX_FLAG_CHECKSUM_UNFINISHED == RX_FLAG_CHECKSUM_UNFINISHED
     }
 
+    /// When the `i`-th frame came in, by the clock that its queue [stamps](crate::RxQueue::stamp) with, ns; 0: not known. Only for
+    /// a queue that does.
+    pub fn arrived_ns(&self, i: usize) -> u64 {
+        // SAFETY: as in `data`.
+        unsafe { (*self.frames[..self.len][i]).arrived_ns }
+    }
+
     /// The `i`-th frame, to write.
     #[inline(always)]
     pub fn frame_mut(&mut self, i: usize) -> FrameMut<'_> {

@@ -38,7 +38,9 @@ pub struct FrameHead {
     driver_next: *mut c_void,
     /// Header lengths for checksum offload: bits 0–6 layer 2, bits 7–15 layer 3.
     pub offload: u64,
-    driver_rest: [u64; 6],
+    driver_rest: [u64; 5],
+    /// When it came in, by the clock that its queue [stamps](crate::RxQueue::stamp) with, ns; 0: not known.
+    pub arrived_ns: u64,
 }
 
 const _: () = {
@@ -107,7 +109,8 @@ impl FrameHead {
             owner: std::ptr::null_mut(),
             driver_next: std::ptr::null_mut(),
             offload: 0,
-            driver_rest: [0; 6],
+            driver_rest: [0; 5],
+            arrived_ns: 0,
         }
     }
 }

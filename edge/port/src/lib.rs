@@ -35,10 +35,30 @@ pub trait Clock {
     /// The present instant. Never goes back on one thread.
     fn now(&self) -> Nanos;
 
-    /// The present instant on the scale of CLOCK_MONOTONIC, which the kernel stamps with, ns; `None` where time is not real.
-    fn monotonic_ns(&self) -> Option<u64> {
+    /// The present instant on the scale of a clock that the kernel or a card stamps with, ns; `None` where time is not real.
+    fn kernel_ns(&self, _clock: KernelClock) -> Option<u64> {
         None
     }
+}
+
+/// A clock of the kernel's or of a card, by its number for `clock_gettime`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelClock(pub i32);
+
+impl KernelClock {
+    /// `CLOCK_REALTIME`
+    pub const REALTIME: Self = Self(0);
+    /// `CLOCK_MONOTONIC`
+    pub const MONOTONIC: Self = Self(1);
+}
+
+/// Source of frames' arrival times, where that is not the worker that takes them in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stamps {
+    /// The kernel, when the driver hands it the frame.
+    Kernel,
+    /// The network card.
+    Hardware,
 }
 
 /// Time that only passes on request.
@@ -170,6 +190,14 @@ pub trait RxQueue: Send {
     /// loading them ahead is of no use.
     fn is_warm(&self) -> bool {
         false
+    }
+
+    /// From now on, frames have arrival times, see [`Burst::arrived_ns`]. Returns the clock that they are of.
+    ///
+    /// # Errors
+    /// Why they have none.
+    fn stamp(&mut self, _by: Stamps) -> Result<KernelClock, String> {
+        Err("its driver gives no arrival times; that of 'afpacket:' does".to_owned())
     }
 
     /// From now on, the kernel may record test packets, returned by [`RxQueue::recorded`] instead of their frames;

@@ -5,7 +5,7 @@ use crate::results::ResultsArgs;
 use crate::verdicts::VerdictArgs;
 use crate::words;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
-use profile::document::{Bytes, Ip, IpPrefix, Mac, Speedup};
+use profile::document::{Bytes, Ip, IpPrefix, Mac, Speedup, TimestampsDoc};
 use profile::plan::Polling;
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -386,6 +386,9 @@ pub(crate) struct ListenArgs {
     /// IP address of the port, with prefix length; the port then replies to ARP, ND and ping
     #[arg(long, value_name = "ADDRESS/LEN")]
     pub ip: Option<IpPrefix>,
+    /// Source of arrival times; all but 'software' need an 'afpacket:' port
+    #[arg(long, value_name = "SOURCE", default_value = "software")]
+    pub timestamps: TimestampsArg,
     /// Allow the interface with the default route
     #[arg(long)]
     pub allow_default_route: bool,
@@ -511,6 +514,27 @@ impl From<PollingArg> for Polling {
         match polling {
             PollingArg::Auto => Self::Auto,
             PollingArg::Busy => Self::Busy,
+        }
+    }
+}
+
+/// Source of arrival times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TimestampsArg {
+    /// The worker, when it takes a frame in
+    Software,
+    /// The kernel, when the driver hands it the frame
+    Kernel,
+    /// The network card
+    Hardware,
+}
+
+impl From<TimestampsArg> for TimestampsDoc {
+    fn from(timestamps: TimestampsArg) -> Self {
+        match timestamps {
+            TimestampsArg::Software => Self::Software,
+            TimestampsArg::Kernel => Self::Kernel,
+            TimestampsArg::Hardware => Self::Hardware,
         }
     }
 }

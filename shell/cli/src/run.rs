@@ -115,6 +115,7 @@ pub(crate) fn listen(
         files: capture.and_then(|capture| capture.files),
         ring: capture.and_then(|capture| capture.ring.clone()),
         duration: common.duration,
+        timestamps: listen.timestamps.into(),
         allow_default_route: listen.allow_default_route,
     };
     let ended = run_or_print(
@@ -155,6 +156,7 @@ pub(crate) fn receive(listen: &ListenArgs, profile: &Path, common: &Common) -> R
     let port = ListenOptions {
         port: listen.port.clone(),
         ip: listen.ip.clone(),
+        timestamps: listen.timestamps.into(),
         allow_default_route: listen.allow_default_route,
         ..ListenOptions::default()
     };

@@ -36,6 +36,16 @@ pub enum EngineError {
         /// The interface.
         netdev: String,
     },
+    /// A port's arrival times can't come from where its profile wants.
+    #[error("port {port}: timestamps: {by}: {reason}")]
+    Timestamps {
+        /// The port's name.
+        port: String,
+        /// Their source in the profile.
+        by: &'static str,
+        /// Why not, and the remedy.
+        reason: String,
+    },
     /// Hosts behind a port conflict.
     #[error("port {port}: {reason}")]
     Hosts {
@@ -159,6 +169,7 @@ impl EngineError {
             | Self::Ospf { .. }
             | Self::Isis { .. }
             | Self::Punt { .. }
+            | Self::Timestamps { .. }
             | Self::Failed(_)
             | Self::Machine(_) => false,
         }

@@ -20,8 +20,8 @@ use replay::CaptureReport;
 use result::{
     CaptureResult, Counters, DamageResult, DamagedPlace, EgressResult, INTERVAL_SCHEMA, IntervalDocument,
     JitterResult, KernelRxResult, LatencyResult, Named, NeighbourMoveResult, OutagesResult, PacingResult,
-    PathResult, PortResult, RateChange, ReplayResult, SpreadResult, StreamResult, TotalDocument,
-    UndisturbedResult, WorkerResult,
+    PathResult, PortResult, RateChange, ReplayResult, SpreadResult, StampsResult, StreamResult,
+    TotalDocument, UndisturbedResult, WorkerResult,
 };
 use sched::{Pace, PacingRecord};
 use std::borrow::Cow;
@@ -154,6 +154,11 @@ pub(crate) fn ports(
                 packets: n.rx_recorded,
                 clock_error_max_ns: (n.rx_recorded > 0).then_some(n.rx_clock_error_ns),
                 off: recording.clone().err(),
+            }),
+            stamps: plan.stamps.map(|by| StampsResult {
+                by: by.name().to_owned(),
+                packets: n.rx_stamped,
+                clock_error_max_ns: (n.rx_stamped > 0).then_some(n.rx_clock_error_ns),
             }),
             tx_answers: n.tx_answers,
             // Known only to who looks after them.

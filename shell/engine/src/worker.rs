@@ -6,6 +6,7 @@
 pub(crate) mod addition;
 pub(crate) mod arrivals;
 pub(crate) mod cap;
+mod clocks;
 pub(crate) mod commands;
 mod counting;
 pub(crate) mod deadlines;
@@ -18,6 +19,7 @@ mod pieces;
 pub(crate) mod receive;
 mod records;
 mod rest;
+mod stamps;
 pub(crate) mod steer;
 pub(crate) mod template;
 pub(crate) mod transmit;

@@ -1066,6 +1066,8 @@ class PortResult:
     """
     kernel_rx: KernelRxResult | None = None
     """Test packets recorded in the kernel. Only of `xdp:` ports."""
+    stamps: StampsResult | None = None
+    """Arrival times by the kernel or the network card. Only of ports with `timestamps: kernel` or `hardware`."""
     rx_punted: int | None = None
     """Frames passed to the network namespace of the port's hosts. Absent if they have none."""
     rx_punt_dropped: int | None = None
@@ -1538,6 +1540,18 @@ class SpreadResult:
     """Standard deviation."""
     max: int
     """Maximum."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StampsResult:
+    """Arrival times of frames that did not come from the worker that took them in."""
+
+    by: str
+    """Their source: 'kernel' or 'hardware'."""
+    packets: int
+    """Frames with such a time. All others count as arrived when a worker took them in."""
+    clock_error_max_ns: int | None = None
+    """Largest error of these times on the tester's clock. Absent without packets."""
 
 
 @dataclass(frozen=True, kw_only=True)

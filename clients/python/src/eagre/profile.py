@@ -82,6 +82,10 @@ class Port(Written):
     """Where checksums are computed: for streams, checksums that change from packet to packet; for sessions, TCP and
     UDP checksums. In tunnels, and while a port is captured, sessions compute theirs in software. Default: software.
     """
+    timestamps: Literal["software", "kernel", "hardware"] | None = None
+    """Source of the arrival times of received frames. All but 'software' need an 'afpacket:' port. Default:
+    software.
+    """
     capture: Capture | Mapping[str, Any] | None = None
     """Capture the port's packets to a file while traffic runs."""
     punt: Punt | Mapping[str, Any] | None = None

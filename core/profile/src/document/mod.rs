@@ -145,6 +145,9 @@ pub struct PortDoc {
     /// UDP checksums. In tunnels, and while a port is captured, sessions compute theirs in software.
     #[serde(default)]
     pub checksum: ChecksumDoc,
+    /// Source of the arrival times of received frames. All but 'software' need an 'afpacket:' port.
+    #[serde(default)]
+    pub timestamps: TimestampsDoc,
     /// Capture the port's packets to a file while traffic runs.
     pub capture: Option<CaptureDoc>,
     /// Let a network namespace be the control plane of the port's hosts: programs in it exchange routes and leases with
@@ -207,6 +210,7 @@ impl PortDoc {
             bgp: None,
             ospf: None,
             isis: None,
+            timestamps: self.timestamps,
             allow_default_route: self.allow_default_route,
         }
     }
@@ -370,6 +374,20 @@ pub enum ChecksumDoc {
     Software,
     /// By the port; an error if it cannot.
     Offload,
+}
+
+/// Source of the arrival times of received frames. Departures are always the worker's.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+pub enum TimestampsDoc {
+    /// The worker, when it takes a frame in.
+    #[default]
+    Software,
+    /// The kernel, when the interface's driver hands it the frame: what a frame waits for the worker is no latency.
+    Kernel,
+    /// The network card, where it stamps all frames; an error if it does not.
+    Hardware,
 }
 
 /// A stream of packets.

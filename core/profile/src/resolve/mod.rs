@@ -31,8 +31,8 @@ mod size;
 mod stream;
 mod vary;
 
-use crate::document::{ChecksumDoc, Document, PortDoc, SimDoc};
-use crate::plan::{ChecksumBy, LinkPlan, Plan, PortPlan, RouterPlan, SimPlan};
+use crate::document::{ChecksumDoc, Document, PortDoc, SimDoc, TimestampsDoc};
+use crate::plan::{ChecksumBy, LinkPlan, Plan, PortPlan, RouterPlan, SimPlan, StampsBy};
 use crate::read::Reading;
 use crate::{Files, Overrides, ProfileError};
 pub use packet::group_mac;
@@ -222,6 +222,11 @@ impl Resolver<'_> {
             checksum: match port.checksum {
                 ChecksumDoc::Software => ChecksumBy::Software,
                 ChecksumDoc::Offload => ChecksumBy::Offload,
+            },
+            stamps: match port.timestamps {
+                TimestampsDoc::Software => None,
+                TimestampsDoc::Kernel => Some(StampsBy::Kernel),
+                TimestampsDoc::Hardware => Some(StampsBy::Hardware),
             },
             allow_default_route: port.allow_default_route,
             capture: port

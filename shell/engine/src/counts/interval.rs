@@ -38,8 +38,10 @@ pub(crate) struct PortCounts {
     pub(crate) rx_packets: u64,
     /// Its bytes with FCS.
     pub(crate) rx_bytes: u64,
-    /// Of those, test packets that the kernel took in and recorded, and the largest error of their times, ns.
+    /// Of those, test packets that the kernel took in and recorded, frames with arrival times by kernel or card, and the largest
+    /// error of these times, ns.
     pub(crate) rx_recorded: u64,
+    pub(crate) rx_stamped: u64,
     pub(crate) rx_clock_error_ns: u64,
     /// Received, but not one of this run's test packets.
     pub(crate) rx_other: u64,
@@ -116,6 +118,7 @@ impl PortCounts {
         self.rx_packets += other.rx_packets;
         self.rx_bytes += other.rx_bytes;
         self.rx_recorded += other.rx_recorded;
+        self.rx_stamped += other.rx_stamped;
         self.rx_clock_error_ns = self.rx_clock_error_ns.max(other.rx_clock_error_ns);
         self.rx_other += other.rx_other;
         self.rx_damaged += other.rx_damaged;

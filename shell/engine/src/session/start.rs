@@ -9,6 +9,8 @@ use crate::trial::session_endpoints::SessionEndpoints;
 use crate::worker::Worker;
 use jit::Jit;
 use measure::Recorder;
+use port::Stamps;
+use profile::plan::StampsBy;
 use sched::Share;
 use units::Nanos;
 
@@ -43,6 +45,7 @@ pub(super) fn workers<'a>(
     let mut sessions = SessionEndpoints::new(trial, rig, count, wall_zero)?;
     let mut endpoints = trial.endpoints(rig, count, &mut jit)?;
     let captures = Captures::start(&trial.plan, &mut endpoints, wall_zero)?;
+    stamp(trial, &mut endpoints)?;
     let recording = record(trial, &mut endpoints);
     let field_programs = jit.as_ref().map(how_written);
     // How many workers another process sends with is not known here.
@@ -56,6 +59,24 @@ pub(super) fn workers<'a>(
     };
     let workers = endpoints.into_iter().enumerate().map(worker).collect::<Result<_, EngineError>>()?;
     Ok((workers, Background { captures, recording, field_programs, senders }))
+}
+
+/// Has the kernel or cards stamp arrivals at ports whose profile wants it.
+fn stamp(trial: &Trial<'_>, endpoints: &mut [Endpoints<'_>]) -> Result<(), EngineError> {
+    for receiver in endpoints.iter_mut().flat_map(|(_, receivers)| receivers) {
+        let port = &trial.plan.ports[receiver.port()];
+        let Some(by) = port.stamps else { continue };
+        let source = match by {
+            StampsBy::Kernel => Stamps::Kernel,
+            StampsBy::Hardware => Stamps::Hardware,
+        };
+        receiver.stamp(source).map_err(|reason| EngineError::Timestamps {
+            port: port.name.clone(),
+            by: by.name(),
+            reason,
+        })?;
+    }
+    Ok(())
 }
 
 /// Lets the kernel record test packets where it can.

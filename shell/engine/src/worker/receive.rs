@@ -8,12 +8,13 @@ use super::flows::Local;
 use super::integrity::{Integrity, Recovered};
 use super::pieces::Pieces;
 use super::records::{self, Records};
+use super::stamps::Stamped;
 use crate::capture::{Direction, Tap};
 use crate::counts::interval::{Interval, PortCounts};
 use crate::punt::PuntEntry;
 use measure::{Arrival, Damages};
 use neighbour::Hosts;
-use port::{BURST, Burst, Clock, RxQueue};
+use port::{BURST, Burst, Clock, RxQueue, Stamps};
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use units::Nanos;
@@ -28,6 +29,10 @@ pub(crate) struct Receiver<'a> {
     /// Whether frames are loaded ahead.
     loads_ahead: bool,
     arrivals: [Arrival; BURST],
+    /// Place of each arrival's frame in the burst.
+    places: [u8; BURST],
+    /// Arrival times of frames, if the port stamps them.
+    stamped: Option<Box<Stamped>>,
     /// The stream of each mark, and the streams of this burst's marked packets with their bytes.
     marks: Arc<[u32]>,
     marked: Vec<(u32, u16)>,
@@ -71,6 +76,8 @@ impl<'a> Receiver<'a> {
             mark,
             burst: Burst::new(),
             arrivals: [Arrival::default(); BURST],
+            places: [0; BURST],
+            stamped: None,
             marks: Arc::default(),
             marked: Vec::with_capacity(BURST),
             trackers: Arc::default(),
@@ -118,6 +125,15 @@ impl<'a> Receiver<'a> {
         let records = self.queue.record(Some(&records::packets(&self.mark, self.port, expected)))?;
         self.records = records.then(Box::default);
         Ok(records)
+    }
+
+    /// Has arrival times come from the kernel or a card.
+    ///
+    /// # Errors
+    /// Why the port has none.
+    pub(crate) fn stamp(&mut self, by: Stamps) -> Result<(), String> {
+        self.stamped = Some(Box::new(Stamped::new(self.queue.stamp(by)?)));
+        Ok(())
     }
 
     /// Counts packets with these marks for their streams.
@@ -228,8 +244,12 @@ impl<'a> Receiver<'a> {
         self.full = self.burst.len() == BURST;
         let now = clock.now();
         watch.at(now);
+        if let Some(stamped) = &mut self.stamped {
+            stamped.read(clock, &self.burst, now, &mut interval.ports[self.port]);
+        }
         if let Some(tap) = self.tap.as_mut().filter(|tap| tap.wants(Direction::Received)) {
-            (0..self.burst.len()).for_each(|i| tap.offer(now, Direction::Received, self.burst.data(i)));
+            let at = |i| self.stamped.as_ref().map_or(now, |stamped| stamped.at(i));
+            (0..self.burst.len()).for_each(|i| tap.offer(at(i), Direction::Received, self.burst.data(i)));
         }
         let counts = &mut interval.ports[self.port];
         let foreign = if local.is_empty() { u64::MAX } else { self.offer(now, expected, local, counts) };
@@ -244,15 +264,22 @@ impl<'a> Receiver<'a> {
             });
         }
         recorder.touch_until(watch.touched_until(now));
-        counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
         if watch.recovers() {
             let sent =
                 self.arrivals[..measured].iter().map(|arrival| now.since(Nanos(arrival.latency))).max();
             sent.into_iter().for_each(|sent| watch.came_back(sent, now));
         }
-        interval.paths.record(self.port, &self.arrivals[..measured], now);
-        interval.samples.received(&self.arrivals[..measured], now, &self.stale);
-        interval.egress.record(&self.arrivals[..measured], now);
+        if let Some(stamped) = &mut self.stamped {
+            let arrivals = &mut self.arrivals[..measured];
+            let instants = stamped.correct(arrivals, &self.places, now, counts);
+            counts.rx_unknown_stream += recorder.record_each(arrivals, instants);
+            for (arrival, at) in arrivals.iter().zip(instants) {
+                record_beside(interval, self.port, std::slice::from_ref(arrival), *at, &self.stale);
+            }
+        } else {
+            counts.rx_unknown_stream += recorder.record(&self.arrivals[..measured], now);
+            record_beside(interval, self.port, &self.arrivals[..measured], now, &self.stale);
+        }
         self.marked.drain(..).for_each(|(stream, bytes)| recorder.count(stream, bytes));
         self.queue.free(&mut self.burst);
         true
@@ -293,7 +320,7 @@ impl<'a> Receiver<'a> {
         let (mut i, mut measured, mut bytes) = (0, 0, 0);
         let (mark, port) = (self.mark, self.port);
         let looks_closer = !self.trackers.is_empty() || self.integrity.is_some();
-        let joins = !looks_closer && foreign == u64::MAX;
+        let joins = !looks_closer && foreign == u64::MAX && self.stamped.is_none();
         counts.rx_packets += n as u64;
         while i < n {
             self.load_ahead(i);
@@ -325,6 +352,7 @@ impl<'a> Receiver<'a> {
             arrival.packets = (i - begun) as u16;
             bytes += ((i - begun) * data.len()) as u64;
             self.arrivals[measured] = arrival;
+            self.places[measured] = begun as u8;
             measured += 1;
         }
         counts.rx_bytes += bytes + 4 * n as u64;
@@ -394,6 +422,7 @@ impl<'a> Receiver<'a> {
                 compare(integrity, &found, &data[..end], damages);
             }
             self.arrivals[measured] = arrival;
+            self.places[measured] = i as u8;
             measured += 1;
         }
         measured
@@ -413,6 +442,14 @@ impl<'a> Receiver<'a> {
         }
         self.queue.free(&mut self.burst);
     }
+}
+
+/// Counts arrivals where else they count.
+#[inline(always)]
+fn record_beside(interval: &mut Interval, port: usize, arrivals: &[Arrival], at: Nanos, stale: &[u32]) {
+    interval.paths.record(port, arrivals, at);
+    interval.samples.received(arrivals, at, stale);
+    interval.egress.record(arrivals, at);
 }
 
 /// Context of a burst that holds more than plain test packets.

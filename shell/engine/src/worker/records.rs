@@ -9,9 +9,10 @@
 //! these is part of the clock's error.
 
 use super::arrivals::{ANY_PORT, Expected, FCS_BYTES, arrival_of};
+use super::clocks::Clocks;
 use super::counting::Counting;
 use measure::Arrival;
-use port::{Clock, Recorded, RxQueue, TestPackets};
+use port::{Clock, KernelClock, Recorded, RxQueue, TestPackets};
 use units::Nanos;
 use wire::signature::{self, Mark, Signature};
 
@@ -22,12 +23,6 @@ const TAKEN: usize = 256;
 const LOOK_EVERY: Nanos = Nanos::from_micros(20);
 /// Time between two packets of those that share an instant, at most: more of them share none.
 const SPACING_MAX_NS: u64 = 500;
-/// Time for which a comparison of the clocks is good: a time daemon steers by 500 ppm at most, 50 ns in this time.
-const COMPARE_EVERY: Nanos = Nanos::from_micros(100);
-/// Readings from which the tightest is taken, and a window that needs no other.
-const READINGS: usize = 8;
-const TIGHT_NS: u64 = 200;
-
 /// Data on the trial for the port's program.
 pub(super) fn packets(mark: &Mark, port: usize, expected: &[Expected]) -> TestPackets {
     let (mark, keys) = mark.parts();
@@ -88,7 +83,7 @@ impl Records {
             self.shared.looked = now;
             return false;
         }
-        self.clocks.compare(clock);
+        self.clocks.compare(clock, KernelClock::MONOTONIC);
         let until = clock.now();
         self.shared.spread(&mut self.taken[..taken], &self.clocks, until);
         // What is there at the next look, if this one left nothing, was not there now.
@@ -172,92 +167,9 @@ impl SharedInstants {
     }
 }
 
-/// CLOCK_MONOTONIC and the workers' clock.
-#[derive(Debug, Default)]
-struct Clocks {
-    /// Lead of the workers' clock, ns.
-    ahead: i64,
-    /// Maximum error of it since the previous comparison, ns.
-    error_ns: u64,
-    /// When they were compared; zero: never.
-    compared: Nanos,
-}
-
-impl Clocks {
-    /// Compares the two if that was some time ago.
-    fn compare<C: Clock>(&mut self, clock: &C) {
-        let mut before = clock.now();
-        let is_first = self.compared == Nanos::ZERO;
-        if !is_first && before < self.compared.saturating_add(COMPARE_EVERY) {
-            return;
-        }
-        let mut best = None;
-        for _ in 0..READINGS {
-            let Some(monotonic) = clock.monotonic_ns() else { break };
-            let after = clock.now();
-            let window = after.since(before).0;
-            if best.is_none_or(|(tightest, _)| window < tightest) {
-                best = Some((window, (before.0 + window / 2).wrapping_sub(monotonic) as i64));
-            }
-            before = after;
-            if window <= TIGHT_NS {
-                break;
-            }
-        }
-        let Some((window, ahead)) = best else { return };
-        // What lay between the comparisons was converted by the one before.
-        let moved = if is_first { 0 } else { ahead.abs_diff(self.ahead) };
-        *self = Self { ahead, error_ns: window.div_ceil(2) + moved, compared: before.max(Nanos(1)) };
-    }
-
-    fn convert(&self, monotonic_ns: u64) -> Nanos {
-        Nanos(monotonic_ns.saturating_add_signed(self.ahead))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::cell::Cell;
-
-    /// A clock whose reading takes 40 ns, and CLOCK_MONOTONIC beside it.
-    struct Pair {
-        now: Cell<u64>,
-        behind: Cell<u64>,
-        /// Interruptions between two readings yet to come.
-        interrupted: Cell<u32>,
-    }
-
-    impl Clock for Pair {
-        fn now(&self) -> Nanos {
-            self.now.set(self.now.get() + 40);
-            Nanos(self.now.get())
-        }
-
-        fn monotonic_ns(&self) -> Option<u64> {
-            let lost = if self.interrupted.get() > 0 { 1_000_000 } else { 0 };
-            self.interrupted.set(self.interrupted.get().saturating_sub(1));
-            self.now.set(self.now.get() + lost + 40);
-            Some(self.now.get() - self.behind.get())
-        }
-    }
-
-    #[test]
-    fn clocks_are_compared_again_and_again() {
-        let pair = Pair { now: Cell::new(1_000_000), behind: Cell::new(5_000), interrupted: Cell::new(2) };
-        let mut clocks = Clocks::default();
-        clocks.compare(&pair);
-        assert!(clocks.error_ns <= 100, "{clocks:?}");
-        assert!(clocks.convert(2_000_000).0.abs_diff(2_005_000) <= clocks.error_ns);
-        // Steered by 300 ns; seen once the comparison is old.
-        pair.behind.set(5_300);
-        clocks.compare(&pair);
-        assert!(clocks.convert(2_000_000).0.abs_diff(2_005_000) <= 100);
-        pair.now.set(pair.now.get() + 100_000);
-        clocks.compare(&pair);
-        assert!((300..=400).contains(&clocks.error_ns), "{clocks:?}");
-        assert!(clocks.convert(2_000_000).0.abs_diff(2_005_300) <= 100);
-    }
 
     #[test]
     fn shared_instants_lie_between_those_that_are_known() {

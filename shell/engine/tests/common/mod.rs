@@ -80,6 +80,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         }],
         speed_bps: Some(10_000_000_000),
         checksum: ChecksumBy::Software,
+        stamps: None,
         allow_default_route: false,
         capture: None,
         punt: None,
