@@ -24,7 +24,9 @@ pub(crate) const NEXT_HOP: u8 = 3;
 pub(crate) const MULTI_EXIT_DISC: u8 = 4;
 pub(crate) const LOCAL_PREF: u8 = 5;
 pub(crate) const COMMUNITIES: u8 = 8;
-const AS4_PATH: u8 = 17;
+pub(crate) const AGGREGATOR: u8 = 7;
+pub(crate) const AS4_PATH: u8 = 17;
+pub(crate) const AS4_AGGREGATOR: u8 = 18;
 pub(crate) const LARGE_COMMUNITIES: u8 = 32;
 
 /// The type of a path segment whose AS numbers are in no order.
