@@ -87,8 +87,9 @@ struct Server {
     /// Replies with this status instead of the requested leases.
     status: u16,
     silent: bool,
-    /// Gives all the same address.
+    /// Gives all the same address and prefix, until one is declined, or always.
     is_mad: bool,
+    stays_mad: bool,
     rapid: bool,
     without_prefixes: bool,
 }
@@ -106,6 +107,7 @@ impl Server {
             status: 0,
             silent: false,
             is_mad: false,
+            stays_mad: false,
             rapid: false,
             without_prefixes: false,
         }
@@ -133,7 +135,8 @@ impl Server {
             3 => {
                 self.requested += 1;
                 let prefix = (!self.without_prefixes).then_some(prefix);
-                assert_eq!((asked.ip, asked.prefix), (Some(ip), prefix), "what was offered");
+                assert!(asked.ip.is_none_or(|asked| asked == ip), "what was offered");
+                assert_eq!(asked.prefix, prefix, "what was offered");
                 if status == 0 {
                     self.leases.insert(asked.mac, ip);
                 }
@@ -152,7 +155,8 @@ impl Server {
             }
             9 => {
                 self.declined += 1;
-                self.is_mad = false;
+                assert!(asked.ip.is_some() && asked.prefix.is_none(), "only addresses are declined");
+                self.is_mad = self.stays_mad;
                 7
             }
             other => panic!("message {other}"),
@@ -428,6 +432,50 @@ fn what_another_client_has_is_declined() {
     let counts = world.clients.counts();
     assert_eq!((counts.conflicts, counts.declines, world.servers[0].declined), (1, 1, 1));
     assert!(world.clients.all_bound());
+}
+
+/// A server that gives the same again and again is not kept busy by a client that can't use it (RFC 8415 section 14.1).
+/// Prefixes are released (section 18.2.8).
+#[test]
+fn conflicts_without_end_are_met_less_and_less() {
+    for address in [true, false] {
+        let mut world = World::new(Dhcp6Config { address, ..config(2) }, 100_000, 0, 0);
+        (world.servers[0].is_mad, world.servers[0].stays_mad) = (true, true);
+        world.run_for(120);
+        let counts = world.clients.counts();
+        assert!((5..=9).contains(&counts.conflicts), "{counts:?}");
+        assert_eq!(
+            (counts.declines, counts.releases),
+            if address { (counts.conflicts, 0) } else { (0, counts.conflicts) }
+        );
+        assert!(counts.solicits < 12 && world.clients.holding() == 1, "{counts:?}");
+        world.servers[0].is_mad = false;
+        world.run_for(90);
+        assert!(world.clients.all_bound());
+    }
+}
+
+/// RFC 8415 section 21.9: the first message of an exchange, however late it is, has waited for nothing.
+#[test]
+fn time_elapses_from_the_first_message() {
+    let mut clients = Dhcp6Clients::new(Dhcp6Config { outstanding: 1, ..config(1) });
+    let mut server = Server::new(3_600);
+    let mut next = |at: Nanos| {
+        let mut frames = Vec::new();
+        clients.poll(at, &mut frames);
+        let frame = frames.remove(0);
+        let answer = server.take(&frame).filter(|_| at > Nanos::from_secs(2));
+        if let Some(answer) = answer {
+            clients.take(at, &answer);
+        }
+        read(&frame)
+    };
+    let first = next(SECOND);
+    let again = next(Nanos::from_millis(2_500));
+    assert_eq!((first.kind, first.elapsed, again.kind, again.elapsed), (1, 0, 1, 150));
+    assert_eq!((first.xid == again.xid, first.server), (true, None));
+    let request = next(Nanos::from_millis(2_750));
+    assert_eq!((request.kind, request.elapsed, request.xid == first.xid), (3, 0, false));
 }
 
 /// A neighbour replies to the probe for the address of one of three clients, which declines it.
