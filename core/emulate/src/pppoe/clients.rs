@@ -637,9 +637,12 @@ impl PppoeClients {
         client.failures = if was_up { 0 } else { client.failures.saturating_add(1) };
         let (failures, has_session) = (client.failures.max(1), client.has_session());
         if has_session {
-            client.id = client.id.wrapping_add(1);
-            let id = client.id;
-            self.say(index, protocol::LCP, Control { code: code::TERMINATE_REQUEST, id, data: &[] });
+            // A peer that has ended the link itself knows (RFC 1661 section 4.1: Terminate-Ack is all it gets).
+            if why != PppoeFailure::Ended {
+                client.id = client.id.wrapping_add(1);
+                let id = client.id;
+                self.say(index, protocol::LCP, Control { code: code::TERMINATE_REQUEST, id, data: &[] });
+            }
             self.terminate(index);
         }
         let wait = self.patience(failures);
