@@ -346,6 +346,17 @@ mod tests {
     }
 
     #[test]
+    fn bits_behind_a_prefix_do_not_count() {
+        let mut heard = Heard::new(9);
+        heard.take(&[0, 0, 0, 0, 12, 0xff, 0xff, 0], true, [false; 2]);
+        let known = |heard: &Heard| heard.routes().map(|(key, _)| key.prefix).collect::<Vec<_>>();
+        let network = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert_eq!(known(&heard), [(network("0.0.0.0"), 0), (network("255.240.0.0"), 12)]);
+        heard.take(&[0, 3, 12, 0xff, 0xf0, 0, 0], true, [false; 2]);
+        assert_eq!(known(&heard), [(network("0.0.0.0"), 0)]);
+    }
+
+    #[test]
     fn a_path_that_is_cut_off_is_none() {
         assert_eq!(path(&[2, 2, 0, 1, 0], false), None);
         assert_eq!(path(&[1, 1, 0, 7], false), Some(vec![PathSegment { kind: 1, numbers: vec![7] }]));

@@ -245,9 +245,11 @@ impl RouteRange {
                 out.extend([0, 0, 0, 0]);
                 let at = out.len();
                 let kind = if advertise { ATTRIBUTE_MP_REACH } else { ATTRIBUTE_MP_UNREACH };
+                let mut others = Vec::new();
                 if advertise {
-                    self.put_attributes(out, &said, how);
+                    self.put_attributes(&mut others, &said, how);
                 }
+                // RFC 7606 section 5.1: the routes come before other attributes.
                 out.extend([OPTIONAL | EXTENDED, kind, 0, 0]);
                 let value = out.len();
                 out.extend(Family::Ipv6.identifiers());
@@ -257,8 +259,9 @@ impl RouteRange {
                     put_ip(out, hop.unwrap_or(std::net::Ipv6Addr::UNSPECIFIED.into()));
                     out.push(0);
                 }
-                fill(out, 0);
+                fill(out, others.len());
                 put_len(out, value);
+                out.extend(&others);
                 put_len(out, at);
             }
         });
@@ -451,16 +454,16 @@ mod tests {
         assert!(bytes.windows(9).any(|part| part == path), "AS4_PATH: {bytes:02x?}");
     }
 
-    /// RFC 4760 section 3 and RFC 2545 section 3, byte by byte.
+    /// RFC 4760 section 3, RFC 2545 section 3 and RFC 7606 section 5.1, byte by byte.
     #[test]
     fn ipv6_routes_are_written_as_the_rfc_says() {
         let one = range("2001:db8:1::", 48, 1);
         let (mut bytes, hop) = (Vec::new(), "2001:db8::2".parse::<std::net::Ipv6Addr>().unwrap());
         assert_eq!(one.put_update(&mut bytes, &how(&one), 0, 0, true), 1);
-        let mut expected = vec![0, 0, 0, 45, 0x40, 1, 1, 0, 0x40, 2, 6, 2, 1, 0, 0, 0xfd, 0xe9];
-        expected.extend([0x90, ATTRIBUTE_MP_REACH, 0, 28, 0, 2, 1, 16]);
+        let mut expected = vec![0, 0, 0, 45, 0x90, ATTRIBUTE_MP_REACH, 0, 28, 0, 2, 1, 16];
         expected.extend(hop.octets());
         expected.extend([0, 48, 0x20, 1, 0x0d, 0xb8, 0, 1]);
+        expected.extend([0x40, 1, 1, 0, 0x40, 2, 6, 2, 1, 0, 0, 0xfd, 0xe9]);
         assert_eq!(bytes[HEADER..], expected);
         bytes.clear();
         one.put_update(&mut bytes, &how(&one), 0, 0, false);
