@@ -81,6 +81,8 @@ struct Server {
     /// An address to give instead of any other, and the mask.
     nonsense: Option<Ipv4Addr>,
     mask: [u8; 4],
+    /// T1 and T2, if it gives any.
+    times: Option<[u32; 2]>,
 }
 
 /// Reply of a neighbour that has `taken` to a probe.
@@ -108,6 +110,7 @@ impl Server {
             declined: BTreeSet::new(),
             nonsense: None,
             mask: [255, 255, 0, 0],
+            times: None,
         }
     }
 
@@ -181,6 +184,10 @@ impl Server {
         bytes.extend(self.mask);
         bytes.extend([3, 4, 10, 0, 0, 1, 51, 4]);
         bytes.extend(self.lease_s.to_be_bytes());
+        for (number, time) in [58, 59].into_iter().zip(self.times.into_iter().flatten()) {
+            bytes.extend([number, 4]);
+            bytes.extend(time.to_be_bytes());
+        }
         bytes.push(255);
         let link = Link { from: SERVER_MAC, to: asked.mac, vlans: &[7].into() };
         Some(link.udp((SERVER, SERVER_PORT), (address, CLIENT_PORT), &bytes))
@@ -414,6 +421,47 @@ fn messages_have_the_fields_and_options_of_the_rfc() {
     let said = read(&release);
     assert_eq!((said.kind, said.ciaddr, &said.order[..]), (7, ip, &[53, 61, 54][..]));
     assert_eq!((source(&release), target(&release), flags(&release)), (ip, SERVER, 0));
+}
+
+/// RFC 2131 section 4.4.5, and section 3.3 for leases without end.
+#[test]
+fn times_of_a_lease_are_the_servers_where_they_are_in_order() {
+    let forever = u32::MAX;
+    for (lease_s, times, expected) in [
+        (800, None, (400, 700)),
+        (800, Some([100, 200]), (100, 200)),
+        (800, Some([800, 800]), (800, 800)),
+        (800, Some([500, 400]), (400, 700)),
+        (800, Some([100, 801]), (400, 700)),
+        (800, Some([0, 200]), (400, 700)),
+        (1, None, (1, 1)),
+        (forever, Some([100, 200]), (forever, forever)),
+    ] {
+        let mut world = World::new(config(1), lease_s, 0, 0);
+        world.server.times = times;
+        world.run(world.now + Nanos::from_millis(500));
+        let held = world.clients.views().next().unwrap().held.unwrap();
+        assert_eq!((held.renew_s, held.rebind_s), expected, "{lease_s} {times:?}");
+    }
+}
+
+/// RFC 2131 section 3.1, point 5: after four requests without a reply, about a minute, a client begins anew.
+#[test]
+fn requests_without_a_reply_end_in_another_search() {
+    let (mut clients, mut server) = (DhcpClients::new(config(1)), Server::new(800));
+    let discover = next_frame(&mut clients, SECOND);
+    clients.take(SECOND, &server.take(SECOND, &discover).unwrap());
+    let (mut sent, mut now) = (Vec::new(), SECOND);
+    while sent.len() < 5 {
+        let said = read(&next_frame(&mut clients, now));
+        sent.push((said.kind, said.xid, now));
+        now = clients.next_due();
+    }
+    let kinds: Vec<u8> = sent.iter().map(|(kind, ..)| *kind).collect();
+    assert_eq!(kinds, [3, 3, 3, 3, 1]);
+    assert!(sent[..4].iter().all(|one| one.1 == sent[0].1) && sent[4].1 != sent[0].1);
+    let took = sent[4].2.since(sent[0].2).0 / SECOND.0;
+    assert!((56..=64).contains(&took), "{took} s");
 }
 
 /// Of two servers, one that got no request sends a NAK: that ends neither a request nor a renewal. A client that
