@@ -759,12 +759,13 @@ fn what_is_not_known_is_rejected_and_echoes_are_answered() {
 fn options_of_the_peer_are_judged() {
     let mut world = World::new(config(1), Some(PppoeMethod::ChapMd5));
     world.run_for(3);
-    let (id, mac) = world.ac.lines.first_key_value().map(|(id, line)| (*id, line.mac)).unwrap();
+    let (id_of_session, mac) = world.ac.lines.first_key_value().map(|(id, line)| (*id, line.mac)).unwrap();
     let link = Link { from: AC, to: mac, vlans: &[7].into() };
     let (now, magic) = (world.now, world.clients.clients[0].magic.to_be_bytes());
     let mut ask = |data: &[u8]| {
         let packet = Control { code: code::CONFIGURE_REQUEST, id: 9, data };
-        assert!(world.clients.take(now, &link.pppoe_session(id, &packet.with_protocol(protocol::LCP))));
+        let frame = link.pppoe_session(id_of_session, &packet.with_protocol(protocol::LCP));
+        assert!(world.clients.take(now, &frame));
         let mut frames = Vec::new();
         world.clients.poll(now, &mut frames);
         let Packet::Pppoe { pppoe, .. } = Received::read(&frames[0]).unwrap().packet else { panic!() };
@@ -780,6 +781,20 @@ fn options_of_the_peer_are_judged() {
     assert_eq!((answer, &data[..2], data[2..] == magic), (code::CONFIGURE_NAK, &[5, 6][..], false));
     let good = [&mru[..], &[5, 6, 1, 2, 3, 4]].concat();
     assert_eq!(ask(&good), (code::CONFIGURE_ACK, good));
+    // The client's own options were open, and are to be agreed on anew: by the last identifier, and all of them.
+    let (mut frames, later) = (Vec::new(), world.clients.next_due());
+    world.clients.poll(later, &mut frames);
+    let request = frames.iter().find_map(|frame| match Received::read(frame)?.packet {
+        Packet::Pppoe { pppoe, .. } => Some(pppoe.payload.to_vec()).filter(|one| one[..3] == [0xc0, 0x21, 1]),
+        _ => None,
+    });
+    let request = request.expect("a Configure-Request");
+    let (own, data) = (request[3], &request[6..]);
+    let mut agrees = |id: u8, data: &[u8]| {
+        let packet = Control { code: code::CONFIGURE_ACK, id, data };
+        world.clients.take(now, &link.pppoe_session(id_of_session, &packet.with_protocol(protocol::LCP)))
+    };
+    assert!(!agrees(own.wrapping_add(1), data) && !agrees(own, &data[..4]) && agrees(own, data));
 }
 
 #[test]
