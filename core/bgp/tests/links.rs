@@ -473,7 +473,7 @@ fn segments_are_network_control_from_a_neighbour() {
         frames.clear();
         world.sides[1].poll(world.now, &mut frames);
         frames.iter().for_each(|frame| _ = world.sides[0].take(world.now, frame));
-        world.now = world.now + Nanos::from_millis(1);
+        world.now += Nanos::from_millis(1);
     }
     assert!(seen >= 3, "{seen}");
 }
