@@ -5,7 +5,7 @@ mod discover;
 mod link;
 
 use super::client::{Client, Layer, PppoeFailure, PppoeMethod, PppoeTally, State};
-use super::negotiation::REQUESTS_MAX;
+use super::negotiation::{REQUESTS_MAX, Step};
 use super::packet::{Control, code, protocol};
 use crate::frame::{Link, Mac, Packet, Received};
 use crate::timing::back_off;
@@ -546,6 +546,10 @@ impl PppoeClients {
             match client.state {
                 State::Waiting | State::Over => {}
                 State::Linking => self.fail(now, index, PppoeFailure::Link),
+                State::Networking if client.layers[Layer::Ipcp as usize].step == Step::Opened => {
+                    // All that it waits for is a peer that does not reply to IPV6CP.
+                    self.go_without_ipv6(now, index);
+                }
                 State::Networking => self.fail(now, index, PppoeFailure::Network),
                 State::Initiating | State::Requesting => self.ask_for_session(now, index),
                 State::Authenticating => self.authenticate(now, index),

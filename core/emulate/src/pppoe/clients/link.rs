@@ -89,7 +89,7 @@ impl PppoeClients {
         }
     }
 
-    fn go_without_ipv6(&mut self, now: Nanos, index: u32) {
+    pub(super) fn go_without_ipv6(&mut self, now: Nanos, index: u32) {
         let client = &mut self.clients[index as usize];
         client.layer(Layer::Ipv6cp).stop();
         client.without_ipv6 = true;

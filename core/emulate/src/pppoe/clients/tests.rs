@@ -65,6 +65,7 @@ struct Concentrator {
     bare: bool,
     max_payload: Option<u16>,
     with_ipv6: bool,
+    ignores_ipv6: bool,
     silent: bool,
     answers_echo: bool,
     error: Option<u16>,
@@ -84,6 +85,7 @@ impl Concentrator {
             bare: false,
             max_payload: None,
             with_ipv6: false,
+            ignores_ipv6: false,
             silent: false,
             answers_echo: true,
             error: None,
@@ -175,7 +177,7 @@ impl Concentrator {
         let number = (u32::from(number[4]) << 8 | u32::from(number[5])).to_string();
         let (user, password) = (format!("u{number}@eagre"), format!("{}{number}", self.passwords));
         let (bare, max) = (self.bare, if self.max_payload.is_some() { 1_500 } else { PAYLOAD_MAX });
-        let with_ipv6 = self.with_ipv6;
+        let (with_ipv6, ignores_ipv6) = (self.with_ipv6, self.ignores_ipv6);
         let answers_echo = self.answers_echo;
         let line = self.lines.get_mut(&id).unwrap();
         let layer = [protocol::LCP, protocol::IPCP, protocol::IPV6CP].iter().position(|one| *one == kind);
@@ -188,6 +190,9 @@ impl Concentrator {
         }
         match (layer, packet.code) {
             (Some(layer), code::CONFIGURE_REQUEST) => {
+                if layer == 2 && ignores_ipv6 {
+                    return;
+                }
                 if layer == 2 && !with_ipv6 {
                     let data = [&[packet.code, packet.id][..], packet.data].concat();
                     let data = [&kind.to_be_bytes()[..], &data].concat();
@@ -649,6 +654,16 @@ fn interface_identifiers_are_agreed_on_or_done_without() {
             assert_eq!(world.clients.clients[2].peer_interface, 1);
         }
     }
+}
+
+/// One that does not even reject IPV6CP: clients wait for it, and then come up without.
+#[test]
+fn silence_to_ipv6cp_fails_no_client() {
+    let mut world = World::new(PppoeConfig { ipv6: true, ..config(50) }, Some(PppoeMethod::Pap));
+    world.ac.ignores_ipv6 = true;
+    world.run_for(35);
+    assert_eq!((world.clients.up(), world.count().failed_network), (50, 0));
+    assert!(world.clients.sessions().all(|session| session.interface.is_none()));
 }
 
 #[test]
