@@ -10,6 +10,7 @@ from pathlib import Path
 
 import mrt
 import pytest
+from hosts import Capture
 from lab import LONG, missing, need, settled, stream, wait_until
 from server import Server
 from test_routing import FRR
@@ -209,6 +210,7 @@ class Bird:
         quick = "connect delay time 1; connect retry time 1; error wait time 1, 2; ipv4 { import all; export none; };"
         one = f"protocol bgp p {{ local 10.0.0.1 as 65000; neighbor 10.0.0.2 as {neighbor}; {quick} {options} }}\n"
         (self.folder / "bird.conf").write_text(f"router id 10.0.0.1;\nprotocol device {{}}\n{one}")
+        self.capture = Capture(lab, self.ns, "d0", snap=9_000, rule="tcp port 179")
         command = ["bird", "-f", "-c", self.folder / "bird.conf", "-s", self.folder / "bird.ctl"]
         lab.start(*command, ns=self.ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         wait_until(lambda: (self.folder / "bird.ctl").exists(), "bird")
@@ -220,9 +222,13 @@ class Bird:
         return self.ns.run("birdc", "-s", self.folder / "bird.ctl", *words)
 
     def finish(self):
-        """What the result says of the session."""
+        """What the result says of the session; an analyser finds nothing wrong with what the speaker sent in it."""
         self.process.terminate()
-        return self.lab.finish(self.process).json["ports"]["west"]["bgp"]
+        row = self.lab.finish(self.process).json["ports"]["west"]["bgp"]
+        assert self.capture.spoilt("bgp && ip.src == 10.0.0.2") == []
+        kinds = {kind for (said,) in self.capture.fields("bgp && ip.src == 10.0.0.2", "bgp.type") for kind in said.split("|")}
+        assert {"1", "2", "3", "4"} <= kinds, kinds
+        return row
 
 
 def test_a_peer_gets_its_routes_again(lab):
