@@ -317,6 +317,10 @@ class Capture:
         out = call("tshark", "-r", self.file, "-Y", rule, "-T", "fields", *FORM, *wanted, timeout=120)
         return [tuple(line.split("\t")) for line in out.splitlines()]
 
+    def spoilt(self, rule):
+        """Packets that an analyser takes for malformed, or warns of, and why."""
+        return self.fields(f"({rule}) && (_ws.malformed || _ws.expert.severity >= 0x600000)", "frame.number", "_ws.expert.message")
+
     def complaints(self, address):
         """What an analyser finds noteworthy, or worse, about segments from an address: how often each."""
         field = "ipv6.src" if ":" in address else "ip.src"

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import mrt
 import pytest
+from hosts import Capture
 from lab import LONG, missing, need, settled, stream, wait_until
 from server import Server
 from test_routing import FRR
@@ -194,6 +196,62 @@ def test_of_two_connections_with_bird_one_stays(lab, router_id):
     row = lab.finish(process).json["ports"]["west"]["bgp"]
     assert row["opens_received"] > len(numbers), "BIRD's connections never met the speakers'"
     assert (row["established"], row["flaps"], row["advertised"]) == (len(numbers), 0, 10 * len(numbers)), row
+
+
+class Bird:
+    """BIRD in a namespace, AS 65000 on 10.0.0.1, and a run with a session to it."""
+
+    def __init__(self, lab, neighbor, options="", **west):
+        need("bird", "birdc")
+        self.lab, self.folder = lab, lab.folder()
+        self.tester, self.ns = lab.netns("tester"), lab.netns("device")
+        join(lab, self.tester, self.ns, 0)
+        self.ns.ip("address", "add", "10.0.0.1/16", "dev", "d0")
+        quick = "connect delay time 1; connect retry time 1; error wait time 1, 2; ipv4 { import all; export none; };"
+        one = f"protocol bgp p {{ local 10.0.0.1 as 65000; neighbor 10.0.0.2 as {neighbor}; {quick} {options} }}\n"
+        (self.folder / "bird.conf").write_text(f"router id 10.0.0.1;\nprotocol device {{}}\n{one}")
+        self.capture = Capture(lab, self.ns, "d0", snap=9_000, rule="tcp port 179")
+        command = ["bird", "-f", "-c", self.folder / "bird.conf", "-s", self.folder / "bird.ctl"]
+        lab.start(*command, ns=self.ns, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_until(lambda: (self.folder / "bird.ctl").exists(), "bird")
+        ports = {"west": {"device": "afpacket:veth0", "ip": "10.0.0.2/16", "bgp": {"peers": [peer(**west)], "settle": "0s"}}}
+        profile = lab.profile({**ports, "east": {"device": "ring:b"}}, [], load={"duration": "20s", "drain": "0s"})
+        self.process = lab.start_eagre("run", profile, "--json", "-", ns=self.tester)
+
+    def birdc(self, *words):
+        return self.ns.run("birdc", "-s", self.folder / "bird.ctl", *words)
+
+    def finish(self):
+        """What the result says of the session; an analyser finds nothing wrong with what the speaker sent in it."""
+        self.process.terminate()
+        row = self.lab.finish(self.process).json["ports"]["west"]["bgp"]
+        assert self.capture.spoilt("bgp && ip.src == 10.0.0.2") == []
+        kinds = {kind for (said,) in self.capture.fields("bgp && ip.src == 10.0.0.2", "bgp.type") for kind in said.split("|")}
+        assert {"1", "2", "3", "4"} <= kinds, kinds
+        return row
+
+
+def test_a_peer_gets_its_routes_again(lab):
+    """BIRD requests them (RFC 2918)."""
+    bird = Bird(lab, 65_001, routes=[{"prefixes": "16.0.0.0/24", "count": 40}])
+    counted = lambda: re.search(r"Import updates: +(\d+)", bird.birdc("show", "protocols", "all", "p"))
+    received = lambda count: (found := counted()) and int(found[1]) == count
+    wait_until(lambda: received(40), "the routes", 30)
+    bird.birdc("reload", "in", "p")
+    wait_until(lambda: received(80), "the routes again", 30)
+    row = bird.finish()
+    assert (row["refreshes_received"], row["advertised"], row["flaps"]) == (1, 80, 0), row
+
+
+def test_numbers_of_four_bytes_pass_through_a_peer_with_two(lab):
+    """BIRD without AS numbers of four bytes has the path as it was meant: AS_TRANS in AS_PATH, and AS4_PATH (RFC 6793)."""
+    path = [4_200_000_002, 64_999, [4_200_000_003, 64_998]]
+    bird = Bird(lab, 65_001, "enable as4 off;", routes=[{"prefixes": "16.0.0.0/24", "as_path": path}])
+    wait_until(lambda: "16.0.0.0/24" in bird.birdc("show", "route"), "the route", 30)
+    assert "BGP.as_path: 65001 4200000002 64999 {4200000003 64998}" in bird.birdc("show", "route", "all")
+    own, speakers = bird.birdc("show", "protocols", "all", "p").split("Neighbor capabilities")
+    assert "4-octet AS numbers" in speakers and "4-octet AS numbers" not in own
+    assert bird.finish()["flaps"] == 0
 
 
 @pytest.mark.unsteady("on a busy machine the device takes longer to learn routes")

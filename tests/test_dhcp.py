@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+from hosts import Capture
 from lab import LONG, need, wait_until
 
 CLIENTS = 10_000 if LONG else 200
@@ -369,6 +370,23 @@ def test_leases_of_seconds_are_renewed(lab):
     all_bound(dhcp, 20)
     assert dhcp["renewed"] >= 40, dhcp
     assert server.process.poll() is None
+
+
+def test_messages_are_well_formed(lab):
+    """An analyser finds nothing wrong with what clients send, from DHCPDISCOVER to DHCPRELEASE, with all options they have."""
+    network = Network(lab)
+    Isc(network, 6)
+    capture = Capture(lab, network.device, "d0", snap=2_000, rule="udp port 67")
+    options = {"host_name": "n{n}", "vendor_class": "eagre", "client_id": "id-{n}", "circuit_id": "ge-0/0/{n}", "remote_id": "r{n}", "parameters": [6, 42]}
+    dhcp = network.run(network.ports(5, rate="100/s", **options), duration="4s").result()["ports"]["west"]["dhcp"]
+    all_bound(dhcp, 5)
+    assert capture.spoilt("dhcp.type == 1") == []
+    said = capture.fields("dhcp.type == 1", "dhcp.option.dhcp", "dhcp.ip.client")
+    kinds = {kind: [address for other, address in said if other == kind] for kind, _ in said}
+    assert set(kinds) == {"1", "3", "7"} and len(kinds["1"]) == len(kinds["7"]) == 5, said
+    # RFC 2131 table 5: without an address until there is one.
+    assert set(kinds["1"]) == {"0.0.0.0"} and "0.0.0.0" not in kinds["7"], said
+    assert kinds["3"].count("0.0.0.0") == 5 and len(kinds["3"]) >= 10, said
 
 
 def test_a_server_that_lost_its_leases_refuses_them(lab):

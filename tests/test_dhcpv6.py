@@ -7,6 +7,7 @@ import subprocess
 import time
 
 import pytest
+from hosts import Capture
 from lab import need, wait_until
 
 # A kernel has room for 1,024 neighbours, in all namespaces together; a client is two: its address and its link-local one.
@@ -178,6 +179,22 @@ def test_leases_of_seconds_are_renewed(lab):
     all_bound(dhcp, 20)
     assert dhcp["renewed"] >= 20 and dhcp["rebound"] == 0, dhcp
     assert server.process.poll() is None
+
+
+def test_messages_are_well_formed(lab):
+    """An analyser finds nothing wrong with what clients send, from SOLICIT to RELEASE."""
+    network = Network(lab)
+    Kea(network, 12, **{"renew-timer": 2, "rebind-timer": 6})
+    capture = Capture(lab, network.device, "d0", snap=2_000, rule="udp port 547")
+    dhcp = network.run(network.ports(5, prefix=56), duration="4s").result()["ports"]["west"]["dhcpv6"]
+    all_bound(dhcp, 5)
+    sent = "udp.dstport == 547"
+    assert capture.spoilt(sent) == []
+    kinds = [kind for (kind,) in capture.fields(sent, "dhcpv6.msgtype")]
+    assert set(kinds) == {"1", "3", "5", "8"} and kinds.count("1") == kinds.count("3") == 5, kinds
+    # To all servers, from link-local addresses.
+    ends = set(capture.fields(sent, "ipv6.src", "ipv6.dst"))
+    assert len(ends) == 5 and all(own.startswith("fe80::") and to == "ff02::1:2" for own, to in ends), ends
 
 
 def test_what_a_neighbour_has_is_declined(lab):

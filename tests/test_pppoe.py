@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from hosts import Capture
 from lab import missing, need, wait_until
 
 CLIENTS = 200
@@ -138,6 +139,22 @@ def test_all_clients_come_up_and_send_and_receive_in_their_sessions(lab, auth):
     assert after["padt"] == after["terminates"] == CLIENTS, after
     # It asked each client once whether it is there; the last one was perhaps asked between setup and traffic, when nobody listens.
     assert after["echo_replies"] >= CLIENTS - 1 and pppoe["echoes_answered"] >= CLIENTS - 1, after
+
+
+def test_packets_are_well_formed(lab):
+    """An analyser finds nothing wrong with what clients send, from PADI to PADT."""
+    network = Network(lab)
+    network.bras()
+    capture = Capture(lab, network.device, "d0", snap=2_000, rule="pppoed or pppoes")
+    row = network.run(network.ports(3, keepalive="1s", circuit_id="ge-0/0/{n}"), duration="2s").result()["ports"]["west"]["pppoe"]
+    assert row["sessions"] == 3 and row["echo_replies"] >= 3, row
+    sent = f"eth.src != {network.device.mac('d0')}"
+    assert capture.spoilt(sent) == []
+    codes = {code for (code,) in capture.fields(f"pppoed && {sent}", "pppoe.code")}
+    assert codes == {"0x09", "0x19", "0xa7"}, codes
+    # LCP, IPCP, and PAP or CHAP.
+    protocols = {protocol for (protocol,) in capture.fields(f"pppoes && {sent}", "ppp.protocol")}
+    assert {"0xc021", "0x8021"} < protocols, protocols
 
 
 def test_clients_in_a_vlan_and_a_service(lab):

@@ -5,11 +5,12 @@
 //! Invariant: what a peer can make a session hold is bounded by the number of routes it may keep.
 
 use crate::message::{
-    ATTRIBUTE_MP_REACH, ATTRIBUTE_MP_UNREACH, AttributeList, PathIds, family, take_long, take_route,
-    take_short,
+    AS_TRANS, ATTRIBUTE_MP_REACH, ATTRIBUTE_MP_UNREACH, AttributeList, PathIds, family, take_long,
+    take_route, take_short,
 };
 use crate::routes::{
-    AS_PATH, AS_SEQUENCE, AS_SET, COMMUNITIES, Family, LOCAL_PREF, MULTI_EXIT_DISC, NEXT_HOP, ORIGIN, Origin,
+    AGGREGATOR, AS_PATH, AS_SEQUENCE, AS_SET, AS4_AGGREGATOR, AS4_PATH, COMMUNITIES, Family, LOCAL_PREF,
+    MULTI_EXIT_DISC, NEXT_HOP, ORIGIN, Origin,
 };
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -33,6 +34,15 @@ impl PathSegment {
     /// ASes in their order.
     pub fn sequence(numbers: Vec<u32>) -> Self {
         Self { kind: AS_SEQUENCE, numbers }
+    }
+
+    /// ASes that count for a path's length (RFC 4271 section 9.1.2.2, RFC 5065 section 5.3).
+    fn hops(&self) -> usize {
+        match self.kind {
+            AS_SEQUENCE => self.numbers.len(),
+            AS_SET => 1,
+            _ => 0,
+        }
     }
 }
 
@@ -101,7 +111,10 @@ impl Heard {
         self.withdraw(&mut withdrawn, Family::Ipv4, ids);
         let mut said = HeardAttributes::default();
         let mut reached = None;
+        let mut values = [None; 256];
         for (kind, value) in AttributeList(attributes).flatten() {
+            // Of one that comes several times, the first counts (RFC 7606 section 3, g).
+            let value = *values[usize::from(kind)].get_or_insert(value);
             match kind {
                 ATTRIBUTE_MP_UNREACH => {
                     let Some(([high, low, subsequent], mut networks)) = value.split_first_chunk() else {
@@ -123,6 +136,15 @@ impl Heard {
                 }
                 _ => said.note(kind, value, four_byte_as),
             }
+        }
+        let is_aggregated = |value: &[u8]| !value.starts_with(&AS_TRANS.to_be_bytes());
+        let value = |kind: u8| values[usize::from(kind)];
+        // RFC 6793 section 4.2.3: who has aggregated a route without them does not know its AS numbers of four bytes.
+        let is_outdated = value(AS4_AGGREGATOR).is_some() && value(AGGREGATOR).is_some_and(is_aggregated);
+        if let Some(long) =
+            value(AS4_PATH).filter(|_| !four_byte_as && !is_outdated).and_then(|v| path(v, true))
+        {
+            said.as_path = merged(std::mem::take(&mut said.as_path), long);
         }
         if let Some((family, next_hop, networks)) = reached {
             self.advertise(networks, family, ids, HeardAttributes { next_hop, ..said.clone() });
@@ -189,6 +211,31 @@ pub(crate) fn path(mut value: &[u8], four_byte_as: bool) -> Option<Vec<PathSegme
         value = rest;
     }
     value.is_empty().then_some(segments)
+}
+
+/// The path of a peer without AS numbers of four bytes, with those that passed through it (RFC 6793 section 4.2.3).
+fn merged(short: Vec<PathSegment>, long: Vec<PathSegment>) -> Vec<PathSegment> {
+    let hops = |path: &[PathSegment]| path.iter().map(PathSegment::hops).sum::<usize>();
+    // A longer one is not of this path.
+    let Some(mut leading) = hops(&short).checked_sub(hops(&long)) else { return short };
+    let mut merged: Vec<PathSegment> = Vec::new();
+    for mut part in short {
+        if leading == 0 && part.hops() > 0 {
+            break;
+        }
+        if part.kind == AS_SEQUENCE {
+            part.numbers.truncate(leading);
+        }
+        leading -= part.hops();
+        merged.push(part);
+    }
+    for part in long {
+        match merged.last_mut().filter(|last| last.kind == AS_SEQUENCE && part.kind == AS_SEQUENCE) {
+            Some(last) => last.numbers.extend(part.numbers),
+            None => merged.push(part),
+        }
+    }
+    merged
 }
 
 #[cfg(test)]
@@ -260,6 +307,53 @@ mod tests {
             none.take(&said(true), four_byte_as, ids);
             assert_eq!((none.routes().len(), none.left_out()), (0, 0));
         }
+    }
+
+    fn heard_of(attributes: &[&[u8]]) -> HeardAttributes {
+        let attributes = attributes.concat();
+        let body = [&[0, 0, 0, attributes.len() as u8][..], &attributes, &[8, 9]].concat();
+        let mut heard = Heard::new(1);
+        heard.take(&body, false, [false; 2]);
+        heard.routes().next().unwrap().1.clone()
+    }
+
+    /// RFC 6793 section 4.2.3, by hand: 5 23456 23456 {7 8} from a peer with two bytes, which added its own AS, 5.
+    #[test]
+    fn numbers_of_four_bytes_come_through_a_peer_with_two() {
+        let short = [0x40, 2, 14, 2, 3, 0, 5, 0x5b, 0xa0, 0x5b, 0xa0, 1, 2, 0, 7, 0, 8];
+        let long = [0xc0, 17, 20, 2, 2, 0, 1, 0, 1, 0, 1, 0, 2, 1, 2, 0, 0, 0, 7, 0, 0, 0, 8];
+        let full = [PathSegment::sequence(vec![5, 65_537, 65_538]), PathSegment::set(vec![7, 8])];
+        let as_it_came = [PathSegment::sequence(vec![5, 23_456, 23_456]), PathSegment::set(vec![7, 8])];
+        assert_eq!(heard_of(&[&short, &long]).as_path, full);
+        // Longer than the path, or cut off: it does not count.
+        let longer = [0xc0, 17, 22, 2, 5, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1];
+        let cut = [0xc0, 17, 3, 2, 2, 0];
+        for other in [&longer[..], &cut] {
+            assert_eq!(heard_of(&[&short, other]).as_path, as_it_came);
+        }
+        // Aggregated by a speaker with two bytes since, or by one with four.
+        let aggregator = |asn: [u8; 2]| [&[0xc0, 7, 6][..], &asn, &[10, 0, 0, 1]].concat();
+        let as4 = [0xc0, 18, 8, 0, 1, 0, 1, 10, 0, 0, 1];
+        assert_eq!(heard_of(&[&short, &aggregator([0, 5]), &long, &as4]).as_path, as_it_came);
+        assert_eq!(heard_of(&[&short, &aggregator([0x5b, 0xa0]), &long, &as4]).as_path, full);
+        assert_eq!(heard_of(&[&short, &aggregator([0, 5]), &long]).as_path, full);
+    }
+
+    #[test]
+    fn of_an_attribute_that_comes_twice_the_first_counts() {
+        let med = |value: u8| [0x80, 4, 4, 0, 0, 0, value];
+        assert_eq!(heard_of(&[&med(7), &med(9)]).med, Some(7));
+    }
+
+    #[test]
+    fn bits_behind_a_prefix_do_not_count() {
+        let mut heard = Heard::new(9);
+        heard.take(&[0, 0, 0, 0, 12, 0xff, 0xff, 0], true, [false; 2]);
+        let known = |heard: &Heard| heard.routes().map(|(key, _)| key.prefix).collect::<Vec<_>>();
+        let network = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert_eq!(known(&heard), [(network("0.0.0.0"), 0), (network("255.240.0.0"), 12)]);
+        heard.take(&[0, 3, 12, 0xff, 0xf0, 0, 0], true, [false; 2]);
+        assert_eq!(known(&heard), [(network("0.0.0.0"), 0)]);
     }
 
     #[test]

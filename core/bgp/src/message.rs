@@ -24,6 +24,8 @@ const REFRESH: u8 = 5;
 const VERSION: u8 = 4;
 /// The optional parameter that holds capabilities (RFC 5492).
 const PARAMETER_CAPABILITIES: u8 = 2;
+/// In the place of a first parameter's type: lengths have two bytes (RFC 9072 section 2).
+const PARAMETERS_EXTENDED: u8 = 255;
 const CAPABILITY_MULTIPROTOCOL: u8 = 1;
 const CAPABILITY_REFRESH: u8 = 2;
 const CAPABILITY_RESTART: u8 = 64;
@@ -63,9 +65,11 @@ impl Notification {
     pub(crate) const BAD_VERSION: Self = Self::new(2, 1);
     pub(crate) const BAD_PEER_AS: Self = Self::new(2, 2);
     pub(crate) const BAD_IDENTIFIER: Self = Self::new(2, 3);
+    pub(crate) const UNSUPPORTED_PARAMETER: Self = Self::new(2, 4);
     pub(crate) const BAD_HOLD_TIME: Self = Self::new(2, 6);
     pub(crate) const ATTRIBUTES_MALFORMED: Self = Self::new(3, 1);
     pub(crate) const ATTRIBUTE_LENGTH: Self = Self::new(3, 5);
+    pub(crate) const OPTIONAL_ATTRIBUTE: Self = Self::new(3, 9);
     pub(crate) const BAD_NETWORK: Self = Self::new(3, 10);
     pub(crate) const HOLD_EXPIRED: Self = Self::new(4, 0);
     pub(crate) const UNEXPECTED_IN_OPEN_SENT: Self = Self::new(5, 1);
@@ -74,6 +78,18 @@ impl Notification {
     pub(crate) const SHUTDOWN: Self = Self::new(6, 2);
     pub(crate) const COLLISION: Self = Self::new(6, 7);
     pub(crate) const HARD_RESET: Self = Self::new(6, 9);
+
+    /// Data of the NOTIFICATION that refuses `message`: what is wrong in its header (RFC 4271 section 6.1), or the version
+    /// to use (section 6.2).
+    pub(crate) fn data(self, message: &[u8]) -> &[u8] {
+        match self {
+            Self::BAD_LENGTH => message.get(16..18),
+            Self::BAD_TYPE => message.get(18..19),
+            Self::BAD_VERSION => Some(&[0, VERSION][..]),
+            _ => None,
+        }
+        .unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Notification {
@@ -319,35 +335,24 @@ fn read_open(body: &[u8]) -> Result<Open, Notification> {
         capabilities: Capabilities::default(),
     };
     let mut rest = &body[9..];
-    let mut parameters = take_short(&mut rest).ok_or(Notification::OPEN_MALFORMED)?;
+    let mut take: for<'a> fn(&mut &'a [u8]) -> Option<&'a [u8]> = take_short;
+    if let [len, PARAMETERS_EXTENDED, ..] = rest
+        && *len != 0
+    {
+        (rest, take) = (&rest[2..], take_long);
+    }
+    let mut parameters = take(&mut rest).ok_or(Notification::OPEN_MALFORMED)?;
     if !rest.is_empty() {
         return Err(Notification::OPEN_MALFORMED);
     }
     let mut says_families = false;
     while let Some((kind, rest)) = parameters.split_first() {
         parameters = rest;
-        let mut value = take_short(&mut parameters).ok_or(Notification::OPEN_MALFORMED)?;
-        while *kind == PARAMETER_CAPABILITIES && !value.is_empty() {
-            let code = value[0];
-            value = &value[1..];
-            let said = take_short(&mut value).ok_or(Notification::OPEN_MALFORMED)?;
-            match (code, said) {
-                (CAPABILITY_MULTIPROTOCOL, [high, low, _, subsequent]) => {
-                    says_families = true;
-                    let said = family(*high, *low, *subsequent);
-                    open.capabilities.ipv4 |= said == Some(Family::Ipv4);
-                    open.capabilities.ipv6 |= said == Some(Family::Ipv6);
-                }
-                (CAPABILITY_RESTART, said) => open.capabilities.restart = read_restart(said),
-                (CAPABILITY_ADD_PATH, said) => read_add_path(said, &mut open.capabilities.add_path),
-                (CAPABILITY_REFRESH, _) => open.capabilities.refresh = true,
-                (CAPABILITY_FOUR_BYTE_AS, [a, b, c, d]) => {
-                    open.asn = u32::from_be_bytes([*a, *b, *c, *d]);
-                    open.capabilities.four_byte_as = true;
-                }
-                _ => {}
-            }
+        let value = take(&mut parameters).ok_or(Notification::OPEN_MALFORMED)?;
+        if *kind != PARAMETER_CAPABILITIES {
+            return Err(Notification::UNSUPPORTED_PARAMETER);
         }
+        says_families |= read_capabilities(value, &mut open)?;
     }
     open.capabilities.ipv4 |= !says_families;
     if matches!(open.hold_s, 1 | 2) {
@@ -356,7 +361,36 @@ fn read_open(body: &[u8]) -> Result<Open, Notification> {
     if open.identifier.is_unspecified() {
         return Err(Notification::BAD_IDENTIFIER);
     }
+    // RFC 7607 section 2.
+    if open.asn == 0 {
+        return Err(Notification::BAD_PEER_AS);
+    }
     Ok(open)
+}
+
+/// Reads the capabilities of a parameter (RFC 5492 section 4); returns whether a family of routes is among them.
+fn read_capabilities(mut value: &[u8], open: &mut Open) -> Result<bool, Notification> {
+    let mut says_families = false;
+    while let Some((code, rest)) = value.split_first() {
+        value = rest;
+        match (*code, take_short(&mut value).ok_or(Notification::OPEN_MALFORMED)?) {
+            (CAPABILITY_MULTIPROTOCOL, [high, low, _, subsequent]) => {
+                says_families = true;
+                let said = family(*high, *low, *subsequent);
+                open.capabilities.ipv4 |= said == Some(Family::Ipv4);
+                open.capabilities.ipv6 |= said == Some(Family::Ipv6);
+            }
+            (CAPABILITY_RESTART, said) => open.capabilities.restart = read_restart(said),
+            (CAPABILITY_ADD_PATH, said) => read_add_path(said, &mut open.capabilities.add_path),
+            (CAPABILITY_REFRESH, _) => open.capabilities.refresh = true,
+            (CAPABILITY_FOUR_BYTE_AS, [a, b, c, d]) => {
+                open.asn = u32::from_be_bytes([*a, *b, *c, *d]);
+                open.capabilities.four_byte_as = true;
+            }
+            _ => {}
+        }
+    }
+    Ok(says_families)
 }
 
 /// Reads the capability of graceful restart; `None` if it is malformed. Families that are not known here are left out.
@@ -473,11 +507,19 @@ fn read_update(body: &[u8], ids: PathIds) -> Result<Update, Notification> {
     let mut is_first = true;
     let mut end_of_rib = update.end_of_rib;
     let mut list = AttributeList(attributes);
+    let mut seen = [false; 2];
     while let Some(attribute) = list.next() {
         let (kind, value) = attribute?;
+        if let ATTRIBUTE_MP_REACH | ATTRIBUTE_MP_UNREACH = kind
+            && std::mem::replace(&mut seen[usize::from(kind - ATTRIBUTE_MP_REACH)], true)
+        {
+            // RFC 7606 section 3, g.
+            return Err(Notification::ATTRIBUTES_MALFORMED);
+        }
         match kind {
             ATTRIBUTE_MP_REACH => {
-                let (family, count) = read_reach(value, ids).ok_or(Notification::ATTRIBUTE_LENGTH)?;
+                // RFC 4760 section 7.
+                let (family, count) = read_reach(value, ids).ok_or(Notification::OPTIONAL_ATTRIBUTE)?;
                 match family {
                     Some(Family::Ipv4) => update.ipv4 += count,
                     Some(Family::Ipv6) => update.ipv6 += count,
@@ -485,10 +527,10 @@ fn read_update(body: &[u8], ids: PathIds) -> Result<Update, Notification> {
                 }
             }
             ATTRIBUTE_MP_UNREACH => {
-                let (head, networks) = value.split_first_chunk().ok_or(Notification::ATTRIBUTE_LENGTH)?;
+                let (head, networks) = value.split_first_chunk().ok_or(Notification::OPTIONAL_ATTRIBUTE)?;
                 let [high, low, subsequent] = *head;
                 if let Some(family) = family(high, low, subsequent) {
-                    let count = prefixes(networks, family, ids).ok_or(Notification::BAD_NETWORK)?;
+                    let count = prefixes(networks, family, ids).ok_or(Notification::OPTIONAL_ATTRIBUTE)?;
                     if count == 0 && is_bare && is_first && list.0.is_empty() {
                         end_of_rib = Some(family);
                     }
@@ -505,12 +547,12 @@ fn read_update(body: &[u8], ids: PathIds) -> Result<Update, Notification> {
 /// The family of an MP_REACH_NLRI attribute, if it is known here, and how many prefixes it has (RFC 4760 section 3).
 fn read_reach(value: &[u8], ids: PathIds) -> Option<(Refresh, u32)> {
     let ([high, low, subsequent], mut rest) = value.split_first_chunk()?;
-    take_short(&mut rest)?;
+    let hop = take_short(&mut rest)?;
     let (_, networks) = rest.split_first()?;
-    match family(*high, *low, *subsequent) {
-        Some(family) => Some((Some(family), prefixes(networks, family, ids)?)),
-        None => Some((None, 0)),
-    }
+    let Some(family) = family(*high, *low, *subsequent) else { return Some((None, 0)) };
+    // RFC 7606 section 7.11; RFC 2545 section 3: a link-local address may follow; RFC 8950 section 3: IPv4 by way of IPv6.
+    let fits = matches!((family, hop.len()), (_, 16 | 32) | (Family::Ipv4, 4));
+    fits.then(|| prefixes(networks, family, ids)).flatten().map(|count| (Some(family), count))
 }
 
 /// Writes a message: `body` writes what follows the header.
@@ -534,8 +576,11 @@ pub(crate) fn put_keep_alive(out: &mut Vec<u8>) {
 }
 
 /// Writes a NOTIFICATION message.
-pub(crate) fn put_notification(out: &mut Vec<u8>, what: Notification) {
-    put(out, NOTIFICATION, |out| out.extend([what.code, what.subcode]));
+pub(crate) fn put_notification(out: &mut Vec<u8>, what: Notification, data: &[u8]) {
+    put(out, NOTIFICATION, |out| {
+        out.extend([what.code, what.subcode]);
+        out.extend(data);
+    });
 }
 
 /// Writes a NOTIFICATION message that ends the session for good where any other lets the peer keep routes (RFC 8538 section 3.1).
@@ -700,6 +745,53 @@ mod tests {
         assert_eq!(one(&nobody), Err(Notification::BAD_IDENTIFIER));
         let cut = message(OPEN, &[4, 0, 100, 0, 180, 1, 2, 3, 4, 4, 2, 2, 65, 4]);
         assert_eq!(one(&cut), Err(Notification::OPEN_MALFORMED));
+        let unknown = message(OPEN, &[4, 0, 100, 0, 180, 1, 2, 3, 4, 6, 1, 1, 0, 2, 1, 0]);
+        assert_eq!(one(&unknown), Err(Notification::UNSUPPORTED_PARAMETER));
+        let as_0 = [4, 0, 100, 0, 180, 1, 2, 3, 4, 8, 2, 6, 65, 4, 0, 0, 0, 0];
+        assert_eq!(one(&message(OPEN, &as_0)), Err(Notification::BAD_PEER_AS));
+    }
+
+    #[test]
+    fn unknown_capabilities_are_passed_over() {
+        // In two parameters: one that no one knows, route refresh, and AS numbers of a wrong length.
+        let parameters = [2, 5, 250, 1, 9, 2, 0, 2, 5, 65, 3, 0, 0, 1];
+        let bytes = message(OPEN, &[&[4, 0, 100, 0, 180, 1, 2, 3, 4, 14][..], &parameters].concat());
+        let Ok(Message::Open(open)) = one(&bytes) else { panic!() };
+        let expected = Capabilities { ipv4: true, refresh: true, ..Capabilities::default() };
+        assert_eq!((open.capabilities, open.asn), (expected, 100));
+    }
+
+    /// RFC 9072 section 2, by hand: 300 bytes of capabilities that no one knows, and route refresh.
+    #[test]
+    fn parameters_may_have_long_lengths() {
+        let unknown = [&[250, 150][..], &[7; 150]].concat();
+        let capabilities = [&unknown[..], &unknown, &[2, 0]].concat();
+        let len = capabilities.len() as u16;
+        let parameter = [&[2][..], &len.to_be_bytes(), &capabilities].concat();
+        let fixed = [4, 0, 100, 0, 180, 1, 2, 3, 4];
+        let with = |head: [u8; 2], len: usize| {
+            one(&message(OPEN, &[&fixed[..], &head, &(len as u16).to_be_bytes(), &parameter].concat()))
+        };
+        for head in [[255, 255], [1, 255]] {
+            let Ok(Message::Open(open)) = with(head, parameter.len()) else { panic!("{head:?}") };
+            assert!(open.capabilities.refresh);
+        }
+        assert_eq!(with([255, 255], parameter.len() - 1), Err(Notification::OPEN_MALFORMED));
+    }
+
+    #[test]
+    fn a_notification_has_the_data_of_the_rfc() {
+        let data = |bytes: &[u8]| one(bytes).unwrap_err().data(bytes).to_vec();
+        assert_eq!(data(&message(OPEN, &[3, 0, 100, 0, 180, 1, 2, 3, 4, 0])), [0, 4]);
+        assert_eq!(data(&message(KEEPALIVE, &[1])), [0, 20]);
+        assert_eq!(data(&message(9, &[])), [9]);
+        assert!(data(&message(OPEN, &[4, 0, 100, 0, 2, 1, 2, 3, 4, 0])).is_empty());
+        let mut bytes = Vec::new();
+        put_notification(&mut bytes, Notification::BAD_TYPE, &[9]);
+        assert_eq!(
+            (&bytes[16..], one(&bytes)),
+            (&[0, 22, 3, 1, 3, 9][..], Ok(Message::Notification(Notification::BAD_TYPE)))
+        );
     }
 
     #[test]
@@ -738,5 +830,46 @@ mod tests {
         assert_eq!(one(&message(UPDATE, &[0, 0, 0, 0, 33, 1, 2, 3, 4, 5])), Err(Notification::BAD_NETWORK));
         assert_eq!(one(&message(UPDATE, &[0, 0, 0, 3, 0x40, 1, 9])), Err(Notification::ATTRIBUTE_LENGTH));
         assert_eq!(one(&message(UPDATE, &[0, 0, 0, 1, 0x40])), Err(Notification::ATTRIBUTES_MALFORMED));
+    }
+
+    #[test]
+    fn bad_routes_of_other_families_are_told_why() {
+        let update = |attributes: &[&[u8]]| {
+            let attributes = attributes.concat();
+            one(&message(UPDATE, &[&[0, 0, 0, attributes.len() as u8][..], &attributes].concat()))
+        };
+        let reach = |family: u8, hop: usize, networks: &[u8]| {
+            let value = [&[0, family, 1, hop as u8][..], &vec![1; hop], &[0], networks].concat();
+            [&[0x80, ATTRIBUTE_MP_REACH, value.len() as u8][..], &value].concat()
+        };
+        for (family, hop, fits) in [
+            (2, 16, true),
+            (2, 32, true),
+            (2, 4, false),
+            (2, 0, false),
+            (1, 4, true),
+            (1, 16, true),
+            (1, 5, false),
+        ] {
+            let expected = if fits { None } else { Some(Notification::OPTIONAL_ATTRIBUTE) };
+            assert_eq!(update(&[&reach(family, hop, &[8, 9])]).err(), expected, "{family} {hop}");
+        }
+        assert_eq!(
+            update(&[&reach(9, 5, &[8, 9])]),
+            Ok(Message::Update(Update::default())),
+            "of a family not known"
+        );
+        assert_eq!(update(&[&reach(2, 16, &[129, 0])]), Err(Notification::OPTIONAL_ATTRIBUTE));
+        let unreach = |value: &[u8]| [&[0x80, ATTRIBUTE_MP_UNREACH, value.len() as u8][..], value].concat();
+        assert_eq!(update(&[&unreach(&[0, 2])]), Err(Notification::OPTIONAL_ATTRIBUTE));
+        assert_eq!(update(&[&unreach(&[0, 2, 1, 64, 1])]), Err(Notification::OPTIONAL_ATTRIBUTE));
+        // RFC 7606 section 3, g: each of them once, and other attributes as often as they come.
+        let one_route = reach(2, 16, &[8, 9]);
+        assert_eq!(update(&[&one_route, &one_route]), Err(Notification::ATTRIBUTES_MALFORMED));
+        let none = unreach(&[0, 2, 1, 8, 9]);
+        assert_eq!(update(&[&none, &none]), Err(Notification::ATTRIBUTES_MALFORMED));
+        let origin = [0x40, 1, 1, 0];
+        let said = Update { ipv6: 1, withdrawn: 1, ..Update::default() };
+        assert_eq!(update(&[&origin, &origin, &none, &one_route]), Ok(Message::Update(said)));
     }
 }

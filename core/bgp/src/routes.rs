@@ -24,7 +24,9 @@ pub(crate) const NEXT_HOP: u8 = 3;
 pub(crate) const MULTI_EXIT_DISC: u8 = 4;
 pub(crate) const LOCAL_PREF: u8 = 5;
 pub(crate) const COMMUNITIES: u8 = 8;
-const AS4_PATH: u8 = 17;
+pub(crate) const AGGREGATOR: u8 = 7;
+pub(crate) const AS4_PATH: u8 = 17;
+pub(crate) const AS4_AGGREGATOR: u8 = 18;
 pub(crate) const LARGE_COMMUNITIES: u8 = 32;
 
 /// The type of a path segment whose AS numbers are in no order.
@@ -243,9 +245,11 @@ impl RouteRange {
                 out.extend([0, 0, 0, 0]);
                 let at = out.len();
                 let kind = if advertise { ATTRIBUTE_MP_REACH } else { ATTRIBUTE_MP_UNREACH };
+                let mut others = Vec::new();
                 if advertise {
-                    self.put_attributes(out, &said, how);
+                    self.put_attributes(&mut others, &said, how);
                 }
+                // RFC 7606 section 5.1: the routes come before other attributes.
                 out.extend([OPTIONAL | EXTENDED, kind, 0, 0]);
                 let value = out.len();
                 out.extend(Family::Ipv6.identifiers());
@@ -255,8 +259,9 @@ impl RouteRange {
                     put_ip(out, hop.unwrap_or(std::net::Ipv6Addr::UNSPECIFIED.into()));
                     out.push(0);
                 }
-                fill(out, 0);
+                fill(out, others.len());
                 put_len(out, value);
+                out.extend(&others);
                 put_len(out, at);
             }
         });
@@ -447,6 +452,83 @@ mod tests {
         assert!(bytes.windows(7).any(|part| part == path), "AS_TRANS: {bytes:02x?}");
         let path = [0xc0, AS4_PATH, 6, 2, 1, 0xfa, 0x56, 0xea, 0];
         assert!(bytes.windows(9).any(|part| part == path), "AS4_PATH: {bytes:02x?}");
+    }
+
+    /// RFC 4760 section 3, RFC 2545 section 3 and RFC 7606 section 5.1, byte by byte.
+    #[test]
+    fn ipv6_routes_are_written_as_the_rfc_says() {
+        let one = range("2001:db8:1::", 48, 1);
+        let (mut bytes, hop) = (Vec::new(), "2001:db8::2".parse::<std::net::Ipv6Addr>().unwrap());
+        assert_eq!(one.put_update(&mut bytes, &how(&one), 0, 0, true), 1);
+        let mut expected = vec![0, 0, 0, 45, 0x90, ATTRIBUTE_MP_REACH, 0, 28, 0, 2, 1, 16];
+        expected.extend(hop.octets());
+        expected.extend([0, 48, 0x20, 1, 0x0d, 0xb8, 0, 1]);
+        expected.extend([0x40, 1, 1, 0, 0x40, 2, 6, 2, 1, 0, 0, 0xfd, 0xe9]);
+        assert_eq!(bytes[HEADER..], expected);
+        bytes.clear();
+        one.put_update(&mut bytes, &how(&one), 0, 0, false);
+        let withdrawn = [0, 2, 1, 48, 0x20, 1, 0x0d, 0xb8, 0, 1];
+        assert_eq!(
+            bytes[HEADER..],
+            [&[0, 0, 0, 14, 0x90, ATTRIBUTE_MP_UNREACH, 0, 10][..], &withdrawn].concat()
+        );
+    }
+
+    /// Types, flags and values of the attributes of a message.
+    fn attributes_of(one: &RouteRange, how: &Speaking) -> Vec<(u8, u8, Vec<u8>)> {
+        let (mut bytes, mut all) = (Vec::new(), Vec::new());
+        one.put_update(&mut bytes, how, 0, 0, true);
+        let len = usize::from(u16::from_be_bytes([bytes[HEADER + 2], bytes[HEADER + 3]]));
+        let mut rest = &bytes[HEADER + 4..][..len];
+        while let [flags, kind, len, ..] = *rest {
+            let (head, len) = match flags & EXTENDED {
+                0 => (3, usize::from(len)),
+                _ => (4, usize::from(u16::from_be_bytes([rest[2], rest[3]]))),
+            };
+            all.push((kind, flags & !EXTENDED, rest[head..head + len].to_vec()));
+            rest = &rest[head + len..];
+        }
+        all
+    }
+
+    /// RFC 4271 section 5: which attributes go to which peers, in which order and with which flags.
+    #[test]
+    fn attributes_are_for_internal_or_external_peers() {
+        let mut one = range("16.0.0.0", 24, 1);
+        one.attributes = Attributes {
+            origin: Origin::Incomplete,
+            as_path: vec![7],
+            med: Some(5),
+            local_pref: Some(300),
+            communities: vec![0xffff_ff01],
+            large_communities: vec![[1, 2, 3]],
+            ..Attributes::default()
+        };
+        let external = how(&one);
+        let internal = Speaking { is_internal: true, ..external };
+        let large = [0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3].to_vec();
+        let common = |path: Vec<u8>, local_pref: Option<u32>| {
+            let mut all = vec![(1, 0x40, vec![2]), (2, 0x40, path), (3, 0x40, vec![10, 0, 0, 2])];
+            all.push((4, 0x80, vec![0, 0, 0, 5]));
+            all.extend(local_pref.map(|value| (5, 0x40, value.to_be_bytes().to_vec())));
+            all.extend([(8, 0xc0, vec![0xff, 0xff, 0xff, 1]), (32, 0xc0, large.clone())]);
+            all
+        };
+        let short = vec![2, 1, 0, 0, 0, 7];
+        let path = vec![2, 2, 0, 0, 0xfd, 0xe9, 0, 0, 0, 7];
+        assert_eq!(attributes_of(&one, &external), common(path, None));
+        assert_eq!(attributes_of(&one, &internal), common(short.clone(), Some(300)));
+        one.attributes.local_pref = None;
+        assert_eq!(attributes_of(&one, &internal), common(short.clone(), Some(100)));
+        one.attributes.without_own_as = true;
+        assert_eq!(attributes_of(&one, &external), common(short, None));
+        // No path at all to an internal peer, and one that takes two segments.
+        one.attributes.as_path = Vec::new();
+        assert_eq!(attributes_of(&one, &internal)[1], (2, 0x40, vec![]));
+        one.attributes.as_path = vec![9; 300];
+        let (_, flags, path) = attributes_of(&one, &internal).swap_remove(1);
+        assert_eq!((flags, path[..2].to_vec(), path.len()), (0x40, vec![2, 255], 300 * 4 + 4));
+        assert_eq!(path[2 + 255 * 4..][..2], [2, 45]);
     }
 
     proptest! {

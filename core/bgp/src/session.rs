@@ -256,7 +256,11 @@ impl Session {
         let (_, ids) = self.path_ids(who);
         let (message, len) = match next_message(&self.input, ids) {
             None => return Step::Nothing,
-            Some(Err(Malformed(why))) => return self.refuse(why, counts, out),
+            Some(Err(Malformed(why))) => {
+                put_notification(out, why, why.data(&self.input));
+                counts.notifications.0 += 1;
+                return Step::Over(Failure::Refused(why));
+            }
             Some(Ok(found)) => found,
         };
         if let (State::Established, Message::Update(_)) = (self.state, message) {
@@ -356,7 +360,7 @@ impl Session {
             Notification::SHUTDOWN if self.keeps_routes && self.state == State::Established => {
                 put_hard_reset(out, why);
             }
-            _ => put_notification(out, why),
+            _ => put_notification(out, why, &[]),
         }
         counts.notifications.0 += 1;
     }
@@ -464,6 +468,205 @@ impl Telling {
     fn begin(&mut self) {
         if self.pass.is_none() && self.is_up != self.wanted {
             (self.is_up, self.pass) = (self.wanted, Some(0));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::put;
+
+    const NOW: Nanos = Nanos::from_secs(1_000);
+    const OPEN: u8 = 1;
+    const NOTIFICATION: u8 = 3;
+    const REFRESH: u8 = 5;
+
+    fn who() -> Identity {
+        Identity {
+            own_as: 65_001,
+            peer_as: 65_000,
+            identifier: Ipv4Addr::new(10, 0, 0, 2),
+            hold_s: 90,
+            families: [true, false],
+            own: ["10.0.0.2".parse().ok(), None],
+            number: 0,
+            restart: None,
+            add_path: [AddPath::default(); 2],
+        }
+    }
+
+    fn message(kind: u8, body: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        put(&mut out, kind, |out| out.extend(body));
+        out
+    }
+
+    /// The peer's OPEN message: AS, hold time, the last part of its identifier.
+    fn open(asn: u16, hold_s: u16, last: u8) -> Vec<u8> {
+        let fixed = [&[4][..], &asn.to_be_bytes(), &hold_s.to_be_bytes(), &[10, 0, 0, last, 0]].concat();
+        message(OPEN, &fixed)
+    }
+
+    fn keep_alive() -> Vec<u8> {
+        let mut out = Vec::new();
+        put_keep_alive(&mut out);
+        out
+    }
+
+    /// A session of the two sides in a state.
+    fn session(state: State, who: &Identity, hold_s: u16) -> (Session, BgpCounts) {
+        let (mut session, mut counts) = (Session::new(NOW, 0), BgpCounts::default());
+        session.open(who, false, &mut counts, &mut Vec::new());
+        if state >= State::OpenConfirm {
+            let peer_as = if who.peer_as == 0 { 65_000 } else { who.peer_as };
+            let (step, said) = hears(&mut session, who, &open(peer_as as u16, hold_s, 1));
+            assert_eq!((step, said), (Step::Opened, vec![]));
+            session.confirm(NOW, &mut counts, &mut Vec::new());
+        }
+        if state == State::Established {
+            assert_eq!(hears(&mut session, who, &keep_alive()).0, Step::Confirmed);
+            session.state = state;
+        }
+        (session, counts)
+    }
+
+    /// Effect of a message, and the reply to it.
+    fn hears(session: &mut Session, who: &Identity, bytes: &[u8]) -> (Step, Vec<u8>) {
+        let mut out = Vec::new();
+        session.take(bytes);
+        (session.step(NOW, who, &mut BgpCounts::default(), &mut out), out)
+    }
+
+    #[test]
+    fn unexpected_messages_are_refused_by_state() {
+        let update = message(2, &[0; 4]);
+        let refresh = message(REFRESH, &[0, 1, 0, 1]);
+        let good = open(65_000, 90, 1);
+        for (state, subcode, unexpected) in [
+            (State::OpenSent, 1, vec![&update, &refresh]),
+            (State::OpenConfirm, 2, vec![&good, &update, &refresh]),
+            (State::Established, 3, vec![&good]),
+        ] {
+            for bytes in unexpected {
+                let (mut session, _) = session(state, &who(), 90);
+                let (step, said) = hears(&mut session, &who(), bytes);
+                let why = Notification { code: 5, subcode };
+                assert_eq!(step, Step::Over(Failure::Refused(why)), "{state:?}: {bytes:?}");
+                assert_eq!(said, message(NOTIFICATION, &[5, subcode]));
+            }
+        }
+        let (mut session, _) = session(State::OpenSent, &who(), 90);
+        assert_eq!(hears(&mut session, &who(), &keep_alive()).1, message(NOTIFICATION, &[5, 1]));
+    }
+
+    #[test]
+    fn a_message_that_is_none_is_refused_with_what_is_wrong_in_it() {
+        let (mut session, _) = session(State::Established, &who(), 90);
+        let (step, said) = hears(&mut session, &who(), &message(9, &[]));
+        assert_eq!(step, Step::Over(Failure::Refused(Notification { code: 1, subcode: 3 })));
+        assert_eq!(said, message(NOTIFICATION, &[1, 3, 9]));
+    }
+
+    #[test]
+    fn a_notification_is_not_answered() {
+        for state in [State::OpenSent, State::OpenConfirm, State::Established] {
+            let (mut session, _) = session(state, &who(), 90);
+            let (step, said) = hears(&mut session, &who(), &message(NOTIFICATION, &[6, 4, 3, 4, 5]));
+            let why = Notification { code: 6, subcode: 4 };
+            assert_eq!((step, said), (Step::Over(Failure::RefusedBy(why)), vec![]));
+        }
+    }
+
+    #[test]
+    fn the_lower_hold_time_counts_and_zero_is_none() {
+        for (own, theirs, expected) in [(90, 30, 30), (30, 90, 30), (90, 0, 0), (0, 90, 0)] {
+            let who = Identity { hold_s: own, ..who() };
+            let (mut session, mut counts) = session(State::Established, &who, theirs);
+            let keep_alive_at = if expected == 0 { Nanos::MAX } else { NOW + Nanos::from_secs(expected / 3) };
+            assert_eq!(session.next_due(), keep_alive_at, "{own} {theirs}");
+            let mut out = Vec::new();
+            let late = NOW + Nanos::from_secs(expected.max(1) * 1_000);
+            let silent = Failure::Silent(Nanos::from_secs(expected));
+            let lost = session.poll(late, &mut counts, &mut out);
+            assert_eq!(lost, (expected > 0).then_some(silent));
+            assert_eq!(out, if expected > 0 { message(NOTIFICATION, &[4, 0]) } else { vec![] });
+        }
+    }
+
+    #[test]
+    fn any_message_of_the_peer_shows_that_it_is_there() {
+        let (mut session, mut counts) = session(State::Established, &who(), 9);
+        let mut out = Vec::new();
+        session.take(&message(2, &[0; 4]));
+        let at = NOW + Nanos::from_secs(8);
+        assert_eq!(session.step(at, &who(), &mut counts, &mut out), Step::Taken);
+        assert_eq!(session.poll(at + Nanos::from_secs(8), &mut counts, &mut out), None);
+        assert!(session.poll(at + Nanos::from_secs(9), &mut counts, &mut out).is_some());
+    }
+
+    #[test]
+    fn an_open_message_is_waited_for_for_four_minutes() {
+        let (mut session, mut counts) = session(State::OpenSent, &who(), 90);
+        let mut out = Vec::new();
+        assert_eq!(session.poll(NOW + Nanos::from_secs(239), &mut counts, &mut out), None);
+        let lost = session.poll(NOW + Nanos::from_secs(240), &mut counts, &mut out);
+        assert_eq!((lost, out), (Some(Failure::Silent(OPEN_WAIT)), message(NOTIFICATION, &[4, 0])));
+    }
+
+    #[test]
+    fn only_internal_peers_need_two_identifiers() {
+        for (peer_as, refused) in [(65_000, false), (65_001, true)] {
+            let who = Identity { peer_as, ..who() };
+            let (mut session, _) = session(State::OpenSent, &who, 90);
+            let (step, _) = hears(&mut session, &who, &open(peer_as as u16, 90, 2));
+            let why = Notification { code: 2, subcode: 3 };
+            assert_eq!(step, if refused { Step::Over(Failure::Refused(why)) } else { Step::Opened });
+        }
+    }
+
+    #[test]
+    fn any_peer_is_of_another_as() {
+        let who = Identity { peer_as: 0, ..who() };
+        for (asn, expected) in [(65_000, Step::Opened), (7, Step::Opened)] {
+            let (mut session, _) = session(State::OpenSent, &who, 90);
+            assert_eq!(hears(&mut session, &who, &open(asn, 90, 1)).0, expected);
+        }
+        let (mut own, _) = session(State::OpenSent, &who, 90);
+        let (step, said) = hears(&mut own, &who, &open(65_001, 90, 1));
+        assert_eq!(step, Step::Over(Failure::OtherAs { is: 65_001, expected: 0 }));
+        assert_eq!(said, message(NOTIFICATION, &[2, 2]));
+        let (mut none, _) = session(State::OpenSent, &who, 90);
+        assert_eq!(hears(&mut none, &who, &open(0, 90, 1)).1, message(NOTIFICATION, &[2, 2]));
+    }
+
+    /// RFC 2918: all routes of the family again, and none of a family that is not exchanged.
+    #[test]
+    fn routes_are_sent_again_on_request() {
+        let range = RouteRange {
+            name: String::new(),
+            first: Ipv4Addr::new(16, 0, 0, 0).into(),
+            prefix_len: 24,
+            count: 10,
+            step: 1,
+            same: false,
+            path_id: 1,
+            attributes: crate::routes::Attributes::default(),
+            table: None,
+            advertise: Nanos::ZERO,
+            withdraw: None,
+            flap: None,
+        };
+        let (ranges, who) = ([range], who());
+        let (mut session, mut counts) = session(State::Established, &who, 90);
+        session.want(&who, &ranges, &[], Nanos::ZERO);
+        for (family, advertised) in [(None, 10), (Some(1), 20), (Some(2), 20), (Some(99), 20)] {
+            if let Some(family) = family {
+                let (step, said) = hears(&mut session, &who, &message(REFRESH, &[0, family, 0, 1]));
+                assert_eq!((step, said), (Step::Taken, vec![]));
+            }
+            session.tell(&who, &ranges, &mut counts, &mut Vec::new(), 1 << 20);
+            assert_eq!((counts.advertised, session.has_told_all()), (advertised, true), "{family:?}");
         }
     }
 }

@@ -444,6 +444,40 @@ fn peers_nobody_expects_are_refused() {
     assert!(world.sides[0].is_over());
 }
 
+/// RFC 4271 section 10: from a failure to the next attempt three quarters of the time to all of it pass.
+#[test]
+fn attempts_are_spread() {
+    let (mut west, east) = (peers(0, 1, &[]), peers(1, 1, &[]));
+    west[0].remote = "10.9.9.9".parse().unwrap();
+    west[0].passive = true;
+    let mut world = World::new(1, CLEAN, [west, east]);
+    world.run(Nanos::from_secs(300), |_| false);
+    // All would be 300, three quarters 400.
+    let attempts = world.sides[1].counts().connections;
+    assert!((320..380).contains(&attempts), "{attempts} attempts in 300 s");
+}
+
+/// RFC 4271 appendix E and RFC 5082.
+#[test]
+fn segments_are_network_control_from_a_neighbour() {
+    let mut world = World::new(1, CLEAN, [peers(0, 1, &[]), peers(1, 1, &[])]);
+    let mut seen = 0;
+    while world.sides[0].established() == 0 {
+        let mut frames = Vec::new();
+        world.sides[0].poll(world.now, &mut frames);
+        for frame in &frames {
+            assert_eq!((frame[15], frame[22]), (0xc0, 255));
+            world.sides[1].take(world.now, frame);
+        }
+        seen += frames.len();
+        frames.clear();
+        world.sides[1].poll(world.now, &mut frames);
+        frames.iter().for_each(|frame| _ = world.sides[0].take(world.now, frame));
+        world.now += Nanos::from_millis(1);
+    }
+    assert!(seen >= 3, "{seen}");
+}
+
 /// Both sides connect, each connection has its own delay in each direction: there is one session, and it stays.
 fn sessions_that_collide(seed: u64) -> [BgpCounts; 2] {
     let draw = |number, below| random::below(random::word(random::key(seed), number), below);

@@ -57,6 +57,8 @@ pub(super) struct Client {
     pub(super) since: Nanos,
     /// When there is something to do.
     pub(super) due: Nanos,
+    /// When its last DHCPREQUEST went out.
+    pub(super) requested: Nanos,
     pub(super) xid: u32,
     /// Offered or leased; unspecified if there is none.
     pub(super) ip: Ipv4Addr,
@@ -68,6 +70,8 @@ pub(super) struct Client {
     pub(super) lease_s: u32,
     /// Where the server's last frame came from: the server, or a relay.
     pub(super) server_mac: Mac,
+    /// Seconds of its last DHCPDISCOVER, which DHCPREQUEST repeats (RFC 2131 section 3.1, point 3).
+    pub(super) secs: u16,
     pub(super) prefix_len: u8,
     pub(super) state: State,
     /// Messages of this state so far.
@@ -82,6 +86,7 @@ impl Client {
         Self {
             since: Nanos::ZERO,
             due: Nanos::MAX,
+            requested: Nanos::ZERO,
             xid: 0,
             ip: Ipv4Addr::UNSPECIFIED,
             server: Ipv4Addr::UNSPECIFIED,
@@ -90,6 +95,7 @@ impl Client {
             t2_s: 0,
             lease_s: 0,
             server_mac: [0; 6],
+            secs: 0,
             prefix_len: 32,
             state: State::Waiting,
             sent: 0,

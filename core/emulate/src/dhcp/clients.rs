@@ -431,7 +431,7 @@ impl DhcpClients {
             let index = *next;
             *next += 1;
             if self.clients[index as usize].has_lease() {
-                frames.push(self.release_of(now, index));
+                frames.push(self.release_of(index));
                 self.set(index, State::Over, Nanos::MAX);
             }
             return true;
@@ -484,7 +484,7 @@ impl DhcpClients {
         match client.state {
             State::Waiting | State::Over => None,
             State::Leaving => {
-                let frame = self.release_of(now, index);
+                let frame = self.release_of(index);
                 self.set(index, State::Over, Nanos::MAX);
                 Some(frame)
             }
@@ -503,12 +503,13 @@ impl DhcpClients {
                 Some(Link::arp_probe(self.mac_of(index), &self.config.vlans, client.ip))
             }
             State::Declining => {
-                let frame = self.decline_of(now, index);
+                let frame = self.decline_of(index);
                 self.begin(now, index, now.saturating_add(DECLINED_FOR));
                 Some(frame)
             }
             State::Bound => {
-                self.clients[index as usize].xid = self.word() as u32;
+                (self.clients[index as usize].xid, self.clients[index as usize].requested) =
+                    (self.word() as u32, now);
                 self.set(index, State::Renewing, now);
                 None
             }
@@ -533,10 +534,16 @@ impl DhcpClients {
         self.counts.repeated += u64::from(client.sent > 0);
         client.sent = client.sent.saturating_add(1);
         let (state, due) = (client.state, now.saturating_add(back_off(self.config.retry, client.sent, word)));
+        let kind = if state == State::Selecting { MessageType::Discover } else { MessageType::Request };
+        match kind {
+            MessageType::Discover => {
+                client.secs = (now.since(client.since).0 / 1_000_000_000).min(u16::MAX.into()) as u16;
+            }
+            _ => client.requested = now,
+        }
         let client = *client;
         self.set(index, state, due);
-        let kind = if state == State::Selecting { MessageType::Discover } else { MessageType::Request };
-        let mut draft = self.draft(now, index, kind);
+        let mut draft = self.draft(index, kind);
         let tally = &mut self.clients[index as usize].tally;
         if kind == MessageType::Request {
             self.counts.requests += 1;
@@ -557,10 +564,11 @@ impl DhcpClients {
         self.counts.requests += 1;
         client.tally.requests += 1;
         client.sent = client.sent.saturating_add(1);
+        client.requested = now;
         let (state, due) = (client.state, client.asks_again(now, until));
         let client = *client;
         self.set(index, state, due);
-        let mut draft = self.draft(now, index, MessageType::Request);
+        let mut draft = self.draft(index, MessageType::Request);
         draft.address(client.ip);
         if state == State::Rebinding {
             return self.to_all(index, client.ip, draft);
@@ -568,39 +576,37 @@ impl DhcpClients {
         self.to_server(index, draft)
     }
 
-    fn release_of(&mut self, now: Nanos, index: u32) -> Vec<u8> {
+    fn release_of(&mut self, index: u32) -> Vec<u8> {
         self.counts.releases += 1;
         self.clients[index as usize].tally.releases += 1;
         let client = self.clients[index as usize];
         self.clients[index as usize].xid = self.word() as u32;
-        let mut draft = self.draft(now, index, MessageType::Release);
+        let mut draft = self.draft(index, MessageType::Release);
         draft.address(client.ip);
         draft.option(option::SERVER, &client.server.octets());
         self.to_server(index, draft)
     }
 
     /// Declines the address granted by a server (RFC 2131 section 4.4.4: broadcast, from no address).
-    fn decline_of(&mut self, now: Nanos, index: u32) -> Vec<u8> {
+    fn decline_of(&mut self, index: u32) -> Vec<u8> {
         self.counts.declines += 1;
         self.clients[index as usize].xid = self.word() as u32;
         let client = self.clients[index as usize];
-        let mut draft = self.draft(now, index, MessageType::Decline);
+        let mut draft = self.draft(index, MessageType::Decline);
         draft.option(option::REQUESTED, &client.ip.octets());
         draft.option(option::SERVER, &client.server.octets());
         self.to_all(index, Ipv4Addr::UNSPECIFIED, draft)
     }
 
     /// A message with what all messages of a client have.
-    fn draft(&self, now: Nanos, index: u32, kind: MessageType) -> Draft {
+    fn draft(&self, index: u32, kind: MessageType) -> Draft {
         let client = &self.clients[index as usize];
         let config = &self.config;
-        let text = |text: &String| text.replace("{n}", &index.to_string());
-        let waited = if client.is_outstanding() { now.since(client.since).0 / 1_000_000_000 } else { 0 };
-        let secs = waited.min(u16::MAX.into()) as u16;
+        let secs = if client.is_outstanding() { client.secs } else { 0 };
         let mut draft = Draft::new(kind, self.mac_of(index), client.xid, secs);
         if let Some(id) = &config.client_id {
             // Of no hardware type (RFC 2132 section 9.14).
-            draft.option(option::CLIENT_ID, &[&[0], text(id).as_bytes()].concat());
+            draft.option(option::CLIENT_ID, &[&[0], numbered(id, index).as_bytes()].concat());
         }
         // Neither asks for anything (RFC 2131 table 5).
         if matches!(kind, MessageType::Release | MessageType::Decline) {
@@ -612,23 +618,26 @@ impl DhcpClients {
         draft.option(option::MAX_SIZE, &MESSAGE_MAX.to_be_bytes());
         draft.option(option::PARAMETERS, &[&ASKED[..], &config.ask_for].concat());
         if let Some(name) = &config.host_name {
-            draft.option(option::HOST_NAME, text(name).as_bytes());
+            draft.option(option::HOST_NAME, numbered(name, index).as_bytes());
         }
         if let Some(class) = &config.vendor_class {
             draft.option(option::VENDOR_CLASS, class.as_bytes());
         }
-        let relay = [(CIRCUIT_ID, &config.relay.circuit_id), (REMOTE_ID, &config.relay.remote_id)];
+        draft.relayed(self.relay_information(index));
+        draft
+    }
+
+    /// Sub-options that an access node adds for a client.
+    fn relay_information(&self, index: u32) -> Vec<u8> {
+        let RelayInfo { circuit_id, remote_id } = &self.config.relay;
         let mut information = Vec::new();
-        for (number, id) in relay {
-            let Some(id) = id.as_ref().map(text) else { continue };
+        for (number, id) in [(CIRCUIT_ID, circuit_id), (REMOTE_ID, remote_id)] {
+            let Some(id) = id.as_ref().map(|id| numbered(id, index)) else { continue };
             let id = &id.as_bytes()[..id.len().min(120)];
             information.extend([number, id.len() as u8]);
             information.extend(id);
         }
-        if !information.is_empty() {
-            draft.option(option::RELAY, &information);
-        }
-        draft
+        information
     }
 
     fn to_all(&self, index: u32, from: Ipv4Addr, draft: Draft) -> Vec<u8> {
@@ -664,7 +673,7 @@ impl DhcpClients {
                 let Some(server) = reply.server else { return };
                 self.counts.offers += 1;
                 client.tally.offers += 1;
-                (client.ip, client.server) = (reply.address, server);
+                (client.ip, client.server, client.requested) = (reply.address, server, now);
                 self.set(index, State::Requesting, now);
             }
             (State::Requesting | State::Renewing | State::Rebinding, MessageType::Ack)
@@ -723,7 +732,8 @@ impl DhcpClients {
             _ if is_sound => (t1, t2),
             _ => (share(4).max(1), share(7).max(1)),
         };
-        client.since = now;
+        // RFC 2131 section 4.4.1: a lease begins with the request for it.
+        client.since = client.requested;
         client.ip = reply.address;
         client.server = reply.server.unwrap_or(client.server);
         client.router = reply.router.unwrap_or(Ipv4Addr::UNSPECIFIED);
@@ -744,6 +754,11 @@ impl DhcpClients {
         }
         self.set(index, State::Bound, due);
     }
+}
+
+/// `{n}` in a text is a client's number.
+fn numbered(text: &str, client: u32) -> String {
+    text.replace("{n}", &client.to_string())
 }
 
 #[cfg(test)]

@@ -191,7 +191,11 @@ impl Said {
 
 /// A client's message under construction.
 #[derive(Debug)]
-pub(super) struct Draft(Vec<u8>);
+pub(super) struct Draft {
+    bytes: Vec<u8>,
+    /// Information of an access node.
+    relay: Vec<u8>,
+}
 
 impl Draft {
     /// `secs`: since the client began.
@@ -203,32 +207,41 @@ impl Draft {
         bytes[CHADDR..CHADDR + 6].copy_from_slice(&client);
         bytes[OPTIONS - 4..].copy_from_slice(&COOKIE);
         let number = TYPES.iter().find(|(_, of)| *of == kind).map_or(0, |(number, _)| *number);
-        let mut draft = Self(bytes);
+        let mut draft = Self { bytes, relay: Vec::new() };
         draft.option(option::TYPE, &[number]);
         draft
     }
 
     /// Asks the server to reply to all: the client takes no frame for an address it does not have yet.
     pub(super) fn broadcast(&mut self) {
-        self.0[10] |= 0x80;
+        self.bytes[10] |= 0x80;
     }
 
     /// The address the client has.
     pub(super) fn address(&mut self, ip: Ipv4Addr) {
-        self.0[12..16].copy_from_slice(&ip.octets());
+        self.bytes[12..16].copy_from_slice(&ip.octets());
     }
 
     /// At most 255 bytes of value.
     pub(super) fn option(&mut self, number: u8, value: &[u8]) {
         let value = &value[..value.len().min(255)];
-        self.0.extend([number, value.len() as u8]);
-        self.0.extend(value);
+        self.bytes.extend([number, value.len() as u8]);
+        self.bytes.extend(value);
+    }
+
+    /// Adds what an access node adds, if that is anything: it comes last (RFC 3046 section 2.1).
+    pub(super) fn relayed(&mut self, information: Vec<u8>) {
+        self.relay = information;
     }
 
     pub(super) fn finish(mut self) -> Vec<u8> {
-        self.0.push(option::END);
-        self.0.resize(self.0.len().max(LEAST), 0);
-        self.0
+        if !self.relay.is_empty() {
+            let relay = std::mem::take(&mut self.relay);
+            self.option(option::RELAY, &relay);
+        }
+        self.bytes.push(option::END);
+        self.bytes.resize(self.bytes.len().max(LEAST), 0);
+        self.bytes
     }
 }
 
@@ -239,8 +252,8 @@ mod tests {
     /// A draft as a server sees it: it has the same form both ways.
     fn reply(kind: MessageType, options: &[(u8, &[u8])]) -> Vec<u8> {
         let mut draft = Draft::new(kind, [2, 0, 0, 0, 0, 9], 77, 0);
-        draft.0[0] = BOOT_REPLY;
-        draft.0[YIADDR..YIADDR + 4].copy_from_slice(&[10, 0, 0, 9]);
+        draft.bytes[0] = BOOT_REPLY;
+        draft.bytes[YIADDR..YIADDR + 4].copy_from_slice(&[10, 0, 0, 9]);
         options.iter().for_each(|(number, value)| draft.option(*number, value));
         draft.finish()
     }

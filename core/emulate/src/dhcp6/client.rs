@@ -22,8 +22,9 @@ pub(super) enum State {
     Renewing,
     /// Rebinds with any server.
     Rebinding,
-    /// It gives back what another one has, too, and then looks for servers.
+    /// It gives back what another one has, too, and then looks for servers: an address, or a prefix.
     Declining,
+    Returning,
     /// It gives back what it has.
     Releasing,
     /// It has given back what it had, or gave up.
@@ -53,7 +54,8 @@ impl State {
             Self::Renewing => Some((MessageType6::Renew, repeats(10_000, 600_000, 0))),
             Self::Rebinding => Some((MessageType6::Rebind, repeats(10_000, 600_000, 0))),
             Self::Declining => Some((MessageType6::Decline, repeats(1_000, 0, 4))),
-            Self::Releasing => Some((MessageType6::Release, repeats(1_000, 0, 4))),
+            // RFC 8415 section 18.2.8: a prefix is not declined.
+            Self::Releasing | Self::Returning => Some((MessageType6::Release, repeats(1_000, 0, 4))),
             Self::Waiting | Self::Listening | Self::Checking | Self::Bound | Self::Over => None,
         }
     }
@@ -70,7 +72,7 @@ impl State {
 
     /// Whether it waits for its requested leases.
     pub(super) fn is_outstanding(self) -> bool {
-        matches!(self, Self::Soliciting | Self::Requesting | Self::Declining)
+        matches!(self, Self::Soliciting | Self::Requesting | Self::Declining | Self::Returning)
     }
 }
 

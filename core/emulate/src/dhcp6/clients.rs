@@ -22,7 +22,7 @@ const SOLICIT_MAX_S: std::ops::RangeInclusive<u32> = 60..=86_400;
 const CHECK_FOR: Nanos = Nanos::from_secs(1);
 /// Least seconds of a lease that are believed: a shorter one would only be renewed without end.
 const LEASE_LEAST: u32 = 2;
-/// After refusals in a row a client waits for up to 2 to the power of this, in seconds.
+/// After refusals or conflicts in a row a client waits for up to 2 to the power of this, in seconds.
 const REFUSALS_MAX: u8 = 6;
 
 /// Settings of a port's clients.
@@ -654,6 +654,7 @@ impl Dhcp6Clients {
         let client = &mut self.clients[index as usize];
         if client.sent > 0 || !self.config.check {
             let (due, since) = (client.renews_at(), client.since);
+            client.refusals = 0;
             self.set(index, State::Bound, due);
             if self.config.slaac && self.phase == Phase::Active {
                 self.counts.bind.record(now.since(since).0);
@@ -671,8 +672,19 @@ impl Dhcp6Clients {
     fn exhausted(&mut self, now: Nanos, index: u32) {
         match self.clients[index as usize].state {
             State::Releasing => self.set(index, State::Over, Nanos::MAX),
+            State::Declining | State::Returning => self.begin_later(now, index),
             _ => self.begin(now, index, now),
         }
+    }
+
+    /// Makes a client that was refused, or could not use what it got, search anew: immediately the first time, then less and less
+    /// often (RFC 8415 section 14.1).
+    fn begin_later(&mut self, now: Nanos, index: u32) {
+        let client = &mut self.clients[index as usize];
+        client.refusals = client.refusals.saturating_add(1).min(REFUSALS_MAX);
+        let wait = 1_000_000_000u64 << (client.refusals - 1);
+        let wait = if client.refusals > 1 { wait + random::below(self.word(), wait / 4) } else { 0 };
+        self.begin(now, index, now.saturating_add(Nanos(wait)));
     }
 
     /// Sends a client's message, and sets when it is sent again.
@@ -682,6 +694,10 @@ impl Dhcp6Clients {
         let client = &mut self.clients[index as usize];
         self.counts.repeated += u64::from(client.sent > 0);
         client.sent = client.sent.saturating_add(1);
+        if client.sent == 1 {
+            // However late it goes out: the time of the first message is zero (RFC 8415 section 21.9).
+            client.asked = now;
+        }
         if let Some((_, repeats)) = client.state.message(most) {
             client.wait_ms = repeats.next(client.wait_ms, kind == MessageType6::Solicit, word);
         }
@@ -705,7 +721,8 @@ impl Dhcp6Clients {
         if self.config.address {
             draft.address(is_known.then_some(client.ip));
         }
-        if let Some(wanted) = self.config.prefix_len {
+        // RFC 8415 section 18.2.8: only addresses are declined.
+        if let Some(wanted) = self.config.prefix_len.filter(|_| kind != MessageType6::Decline) {
             let (prefix, len) =
                 if is_known { (client.prefix, client.prefix_len) } else { (Ipv6Addr::UNSPECIFIED, wanted) };
             draft.prefix(prefix, len);
@@ -806,7 +823,7 @@ impl Dhcp6Clients {
         self.count(index, MessageType6::Reply);
         match client.state {
             State::Releasing => self.set(index, State::Over, Nanos::MAX),
-            State::Declining => self.begin(now, index, now),
+            State::Declining | State::Returning => self.begin_later(now, index),
             // RFC 8415 section 18.2.10: it asks again as if it had heard nothing.
             _ if message.status == status::UNSPECIFIED => self.count_refusal(index, MessageType6::Reply),
             _ => match self.offered(&client, message) {
@@ -839,12 +856,7 @@ impl Dhcp6Clients {
             State::Renewing | State::Rebinding => {}
             _ => {
                 self.count_refusal(index, MessageType6::Reply);
-                let client = &mut self.clients[index as usize];
-                client.refusals = client.refusals.saturating_add(1).min(REFUSALS_MAX);
-                let wait = 1_000_000_000u64 << (client.refusals - 1);
-                // At once the first time; a server that says no again and again is asked less and less.
-                let wait = if client.refusals > 1 { wait + random::below(self.word(), wait / 4) } else { 0 };
-                self.begin(now, index, now.saturating_add(Nanos(wait)));
+                self.begin_later(now, index);
             }
         }
     }
@@ -863,18 +875,18 @@ impl Dhcp6Clients {
         client.server = Some(server);
         (client.ip, client.prefix, client.prefix_len) = (offer.ip, offer.prefix, offer.prefix_len);
         (client.t1_s, client.t2_s, client.valid_s) = (t1, t2, valid);
-        client.refusals = 0;
         let due = client.renews_at();
         let is_new = !was.state.has_lease() || was.ip != offer.ip;
         if was.state.has_lease() && (was.ip, was.prefix) != (offer.ip, offer.prefix) {
             self.forget(index, was.ip, was.prefix);
         }
         let of_other = |holder: Option<&u32>| holder.is_some_and(|holder| *holder != index);
-        let has_twin = self.config.address && of_other(self.holders.get(&offer.ip))
-            || self.config.prefix_len.is_some() && of_other(self.prefixes.get(&high(offer.prefix)));
-        if has_twin {
+        let has_ip_twin = self.config.address && of_other(self.holders.get(&offer.ip));
+        if has_ip_twin || self.config.prefix_len.is_some() && of_other(self.prefixes.get(&high(offer.prefix)))
+        {
             self.counts.conflicts += 1;
-            self.exchange(now, index, State::Declining, now);
+            let state = if has_ip_twin { State::Declining } else { State::Returning };
+            self.exchange(now, index, state, now);
             return;
         }
         if self.phase == Phase::Active && !was.state.has_lease() {
@@ -891,6 +903,7 @@ impl Dhcp6Clients {
             self.exchange(now, index, State::Checking, now);
             return;
         }
+        self.clients[index as usize].refusals = 0;
         self.set(index, State::Bound, due);
     }
 }

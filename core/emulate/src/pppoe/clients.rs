@@ -5,7 +5,7 @@ mod discover;
 mod link;
 
 use super::client::{Client, Layer, PppoeFailure, PppoeMethod, PppoeTally, State};
-use super::negotiation::REQUESTS_MAX;
+use super::negotiation::{REQUESTS_MAX, Step};
 use super::packet::{Control, code, protocol};
 use crate::frame::{Link, Mac, Packet, Received};
 use crate::timing::back_off;
@@ -546,6 +546,10 @@ impl PppoeClients {
             match client.state {
                 State::Waiting | State::Over => {}
                 State::Linking => self.fail(now, index, PppoeFailure::Link),
+                State::Networking if client.layers[Layer::Ipcp as usize].step == Step::Opened => {
+                    // All that it waits for is a peer that does not reply to IPV6CP.
+                    self.go_without_ipv6(now, index);
+                }
                 State::Networking => self.fail(now, index, PppoeFailure::Network),
                 State::Initiating | State::Requesting => self.ask_for_session(now, index),
                 State::Authenticating => self.authenticate(now, index),
@@ -637,9 +641,12 @@ impl PppoeClients {
         client.failures = if was_up { 0 } else { client.failures.saturating_add(1) };
         let (failures, has_session) = (client.failures.max(1), client.has_session());
         if has_session {
-            client.id = client.id.wrapping_add(1);
-            let id = client.id;
-            self.say(index, protocol::LCP, Control { code: code::TERMINATE_REQUEST, id, data: &[] });
+            // A peer that has ended the link itself knows (RFC 1661 section 4.1: Terminate-Ack is all it gets).
+            if why != PppoeFailure::Ended {
+                client.id = client.id.wrapping_add(1);
+                let id = client.id;
+                self.say(index, protocol::LCP, Control { code: code::TERMINATE_REQUEST, id, data: &[] });
+            }
             self.terminate(index);
         }
         let wait = self.patience(failures);

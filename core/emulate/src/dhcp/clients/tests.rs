@@ -32,28 +32,35 @@ fn config(clients: u32) -> DhcpConfig {
 struct Asked {
     kind: u8,
     xid: [u8; 4],
+    secs: u16,
     mac: Mac,
     ciaddr: Ipv4Addr,
     options: BTreeMap<u8, Vec<u8>>,
+    /// Numbers of its options as they come.
+    order: Vec<u8>,
 }
 
 fn read(frame: &[u8]) -> Asked {
     assert_eq!(frame[12..18], [0x81, 0, 0, 7, 8, 0], "tagged");
     let payload = &frame[18 + 20 + 8..];
     assert_eq!(wire::checksum::finish(wire::checksum::sum(&frame[18..38], 0)), 0);
-    let mut options = BTreeMap::new();
+    assert_eq!((payload[..3].to_vec(), payload.len() >= 300), (vec![1, 1, 6], true));
+    let (mut options, mut order) = (BTreeMap::new(), Vec::new());
     let mut rest = &payload[240..];
     while rest[0] != option::END {
         let len = usize::from(rest[1]);
-        options.insert(rest[0], rest[2..2 + len].to_vec());
+        order.push(rest[0]);
+        assert_eq!(options.insert(rest[0], rest[2..2 + len].to_vec()), None, "an option twice");
         rest = &rest[2 + len..];
     }
     Asked {
         kind: options[&option::TYPE][0],
         xid: *payload[4..].first_chunk().unwrap(),
+        secs: u16::from_be_bytes([payload[8], payload[9]]),
         mac: *payload[28..].first_chunk().unwrap(),
         ciaddr: Ipv4Addr::from(*payload[12..].first_chunk::<4>().unwrap()),
         options,
+        order,
     }
 }
 
@@ -74,6 +81,8 @@ struct Server {
     /// An address to give instead of any other, and the mask.
     nonsense: Option<Ipv4Addr>,
     mask: [u8; 4],
+    /// T1 and T2, if it gives any.
+    times: Option<[u32; 2]>,
 }
 
 /// Reply of a neighbour that has `taken` to a probe.
@@ -101,6 +110,7 @@ impl Server {
             declined: BTreeSet::new(),
             nonsense: None,
             mask: [255, 255, 0, 0],
+            times: None,
         }
     }
 
@@ -174,6 +184,10 @@ impl Server {
         bytes.extend(self.mask);
         bytes.extend([3, 4, 10, 0, 0, 1, 51, 4]);
         bytes.extend(self.lease_s.to_be_bytes());
+        for (number, time) in [58, 59].into_iter().zip(self.times.into_iter().flatten()) {
+            bytes.extend([number, 4]);
+            bytes.extend(time.to_be_bytes());
+        }
         bytes.push(255);
         let link = Link { from: SERVER_MAC, to: asked.mac, vlans: &[7].into() };
         Some(link.udp((SERVER, SERVER_PORT), (address, CLIENT_PORT), &bytes))
@@ -344,6 +358,110 @@ fn a_server_that_refuses_is_asked_less_and_less() {
     world.run_for(402);
     world.check();
     assert_eq!((world.clients.counts().lost, world.clients.holding()), (1, 1));
+}
+
+/// The next frame of clients.
+fn next_frame(clients: &mut DhcpClients, now: Nanos) -> Vec<u8> {
+    let mut frames = Vec::new();
+    while frames.is_empty() {
+        clients.poll(now, &mut frames);
+    }
+    frames.remove(0)
+}
+
+/// RFC 2131 table 5, message by message.
+#[test]
+fn messages_have_the_fields_and_options_of_the_rfc() {
+    let settings = DhcpConfig { client_id: Some("id-{n}".into()), broadcast: true, ..config(1) };
+    let (mut clients, mut server) = (DhcpClients::new(settings), Server::new(800));
+    let usual = [53, 61, 57, 55, 12, 60];
+    let source = |frame: &[u8]| Ipv4Addr::from(*frame[30..].first_chunk::<4>().unwrap());
+    let target = |frame: &[u8]| Ipv4Addr::from(*frame[34..].first_chunk::<4>().unwrap());
+    let flags = |frame: &[u8]| frame[18 + 28 + 10];
+    let none = Ipv4Addr::UNSPECIFIED;
+    let discover = next_frame(&mut clients, SECOND);
+    let said = read(&discover);
+    assert_eq!((said.kind, said.ciaddr, said.order), (1, none, [&usual[..], &[82]].concat()));
+    assert_eq!((source(&discover), target(&discover), flags(&discover)), (none, Ipv4Addr::BROADCAST, 0x80));
+    // It is repeated after 4 s or so, with the same identifier and the seconds since the first one.
+    let again = next_frame(&mut clients, Nanos::from_secs(7));
+    let repeated = read(&again);
+    assert_eq!((repeated.kind, repeated.xid, said.secs, repeated.secs), (1, said.xid, 0, 6));
+    // The offer takes 3 s: what is requested has the identifier and seconds of the DHCPDISCOVER.
+    let at = Nanos::from_secs(10);
+    let offer = server.take(at, &again).unwrap();
+    clients.take(at, &offer);
+    let request = next_frame(&mut clients, at);
+    let said = read(&request);
+    assert_eq!((said.kind, said.xid, said.secs, said.ciaddr), (3, repeated.xid, 6, none));
+    assert_eq!(said.order, [&usual[..], &[50, 54, 82]].concat(), "an access node's information is last");
+    assert_eq!((source(&request), target(&request)), (none, Ipv4Addr::BROADCAST));
+    // The lease begins with the request for it, not with the DHCPACK.
+    let ack = server.take(at, &request).unwrap();
+    clients.take(Nanos::from_secs(12), &ack);
+    let ip = clients.leases().next().unwrap().ip;
+    assert_eq!(
+        (clients.views().next().unwrap().held.unwrap().since, clients.next_due()),
+        (at, Nanos::from_secs(410))
+    );
+    let renewal = next_frame(&mut clients, Nanos::from_secs(410));
+    let said = read(&renewal);
+    assert_eq!((said.kind, said.ciaddr, &said.order[..]), (3, ip, &[&usual[..], &[82]].concat()[..]));
+    assert_eq!((source(&renewal), target(&renewal), &renewal[..6]), (ip, SERVER, &SERVER_MAC[..]));
+    assert_ne!(said.xid, repeated.xid);
+    let rebinding = next_frame(&mut clients, Nanos::from_secs(710));
+    let said = read(&rebinding);
+    assert_eq!((said.kind, said.ciaddr, &said.order[..]), (3, ip, &[&usual[..], &[82]].concat()[..]));
+    assert_eq!(
+        (source(&rebinding), target(&rebinding), &rebinding[..6]),
+        (ip, Ipv4Addr::BROADCAST, &BROADCAST[..])
+    );
+    clients.release(Nanos::from_secs(711));
+    let release = next_frame(&mut clients, Nanos::from_secs(711));
+    let said = read(&release);
+    assert_eq!((said.kind, said.ciaddr, &said.order[..]), (7, ip, &[53, 61, 54][..]));
+    assert_eq!((source(&release), target(&release), flags(&release)), (ip, SERVER, 0));
+}
+
+/// RFC 2131 section 4.4.5, and section 3.3 for leases without end.
+#[test]
+fn times_of_a_lease_are_the_servers_where_they_are_in_order() {
+    let forever = u32::MAX;
+    for (lease_s, times, expected) in [
+        (800, None, (400, 700)),
+        (800, Some([100, 200]), (100, 200)),
+        (800, Some([800, 800]), (800, 800)),
+        (800, Some([500, 400]), (400, 700)),
+        (800, Some([100, 801]), (400, 700)),
+        (800, Some([0, 200]), (400, 700)),
+        (1, None, (1, 1)),
+        (forever, Some([100, 200]), (forever, forever)),
+    ] {
+        let mut world = World::new(config(1), lease_s, 0, 0);
+        world.server.times = times;
+        world.run(world.now + Nanos::from_millis(500));
+        let held = world.clients.views().next().unwrap().held.unwrap();
+        assert_eq!((held.renew_s, held.rebind_s), expected, "{lease_s} {times:?}");
+    }
+}
+
+/// RFC 2131 section 3.1, point 5: after four requests without a reply, about a minute, a client begins anew.
+#[test]
+fn requests_without_a_reply_end_in_another_search() {
+    let (mut clients, mut server) = (DhcpClients::new(config(1)), Server::new(800));
+    let discover = next_frame(&mut clients, SECOND);
+    clients.take(SECOND, &server.take(SECOND, &discover).unwrap());
+    let (mut sent, mut now) = (Vec::new(), SECOND);
+    while sent.len() < 5 {
+        let said = read(&next_frame(&mut clients, now));
+        sent.push((said.kind, said.xid, now));
+        now = clients.next_due();
+    }
+    let kinds: Vec<u8> = sent.iter().map(|(kind, ..)| *kind).collect();
+    assert_eq!(kinds, [3, 3, 3, 3, 1]);
+    assert!(sent[..4].iter().all(|one| one.1 == sent[0].1) && sent[4].1 != sent[0].1);
+    let took = sent[4].2.since(sent[0].2).0 / SECOND.0;
+    assert!((56..=64).contains(&took), "{took} s");
 }
 
 /// Of two servers, one that got no request sends a NAK: that ends neither a request nor a renewal. A client that
@@ -560,6 +678,6 @@ fn an_idle_client_takes_less_than_300_bytes() {
     let timers = tree(clients.timers.len(), size_of::<(Nanos, u32)>());
     let holders = tree(clients.holders.len(), size_of::<(Ipv4Addr, u32)>());
     let each = (records + timers + holders) / 10_000;
-    assert!(each <= 184, "{each} bytes");
-    assert_eq!(size_of::<client::Client>(), 80);
+    assert!(each <= 192, "{each} bytes");
+    assert_eq!(size_of::<client::Client>(), 88);
 }

@@ -87,8 +87,9 @@ struct Server {
     /// Replies with this status instead of the requested leases.
     status: u16,
     silent: bool,
-    /// Gives all the same address.
+    /// Gives all the same address and prefix, until one is declined, or always.
     is_mad: bool,
+    stays_mad: bool,
     rapid: bool,
     without_prefixes: bool,
 }
@@ -106,6 +107,7 @@ impl Server {
             status: 0,
             silent: false,
             is_mad: false,
+            stays_mad: false,
             rapid: false,
             without_prefixes: false,
         }
@@ -133,7 +135,8 @@ impl Server {
             3 => {
                 self.requested += 1;
                 let prefix = (!self.without_prefixes).then_some(prefix);
-                assert_eq!((asked.ip, asked.prefix), (Some(ip), prefix), "what was offered");
+                assert!(asked.ip.is_none_or(|asked| asked == ip), "what was offered");
+                assert_eq!(asked.prefix, prefix, "what was offered");
                 if status == 0 {
                     self.leases.insert(asked.mac, ip);
                 }
@@ -152,7 +155,8 @@ impl Server {
             }
             9 => {
                 self.declined += 1;
-                self.is_mad = false;
+                assert!(asked.ip.is_some() && asked.prefix.is_none(), "only addresses are declined");
+                self.is_mad = self.stays_mad;
                 7
             }
             other => panic!("message {other}"),
@@ -428,6 +432,133 @@ fn what_another_client_has_is_declined() {
     let counts = world.clients.counts();
     assert_eq!((counts.conflicts, counts.declines, world.servers[0].declined), (1, 1, 1));
     assert!(world.clients.all_bound());
+}
+
+/// A server that gives the same again and again is not kept busy by a client that can't use it (RFC 8415 section 14.1).
+/// Prefixes are released (section 18.2.8).
+#[test]
+fn conflicts_without_end_are_met_less_and_less() {
+    for address in [true, false] {
+        let mut world = World::new(Dhcp6Config { address, ..config(2) }, 100_000, 0, 0);
+        (world.servers[0].is_mad, world.servers[0].stays_mad) = (true, true);
+        world.run_for(120);
+        let counts = world.clients.counts();
+        assert!((5..=9).contains(&counts.conflicts), "{counts:?}");
+        assert_eq!(
+            (counts.declines, counts.releases),
+            if address { (counts.conflicts, 0) } else { (0, counts.conflicts) }
+        );
+        assert!(counts.solicits < 12 && world.clients.holding() == 1, "{counts:?}");
+        world.servers[0].is_mad = false;
+        world.run_for(90);
+        assert!(world.clients.all_bound());
+    }
+}
+
+/// RFC 8415 section 21.9: the first message of an exchange, however late it is, has waited for nothing.
+#[test]
+fn time_elapses_from_the_first_message() {
+    let mut clients = Dhcp6Clients::new(Dhcp6Config { outstanding: 1, ..config(1) });
+    let mut server = Server::new(3_600);
+    let mut next = |at: Nanos| {
+        let mut frames = Vec::new();
+        clients.poll(at, &mut frames);
+        let frame = frames.remove(0);
+        let answer = server.take(&frame).filter(|_| at > Nanos::from_secs(2));
+        if let Some(answer) = answer {
+            clients.take(at, &answer);
+        }
+        read(&frame)
+    };
+    let first = next(SECOND);
+    let again = next(Nanos::from_millis(2_500));
+    assert_eq!((first.kind, first.elapsed, again.kind, again.elapsed), (1, 0, 1, 150));
+    assert_eq!((first.xid == again.xid, first.server), (true, None));
+    let request = next(Nanos::from_millis(2_750));
+    assert_eq!((request.kind, request.elapsed, request.xid == first.xid), (3, 0, false));
+}
+
+/// RFC 8415 sections 14.2 and 21.4.
+#[test]
+fn times_are_the_servers_where_they_are_in_order() {
+    let forever = u32::MAX;
+    for ((t1_s, t2_s, preferred_s, valid_s), expected) in [
+        ((100, 200, 1_000, 2_000), (100, 200, 2_000)),
+        ((0, 0, 1_000, 2_000), (500, 800, 2_000)),
+        ((100, 0, 1_000, 2_000), (100, 800, 2_000)),
+        ((900, 0, 1_000, 2_000), (900, 900, 2_000)),
+        ((0, 100, 1_000, 2_000), (500, 800, 2_000)),
+        ((100, 3_000, 1_000, 2_000), (500, 800, 2_000)),
+        ((0, 0, forever, forever), (forever, forever, forever)),
+    ] {
+        let offer = Offer { t1_s, t2_s, preferred_s, valid_s, ..Offer::default() };
+        assert_eq!(offer.times(), expected, "{offer:?}");
+    }
+}
+
+/// A server's reply to the next frame of clients, with another option.
+fn reply_with(
+    clients: &mut Dhcp6Clients,
+    server: &mut Server,
+    now: Nanos,
+    number: u16,
+    value: &[u8],
+) -> Vec<u8> {
+    let mut frames = Vec::new();
+    while frames.is_empty() {
+        clients.poll(now, &mut frames);
+    }
+    let frame = server.take(&frames[0]).unwrap();
+    let option = [&number.to_be_bytes()[..], &(value.len() as u16).to_be_bytes(), value].concat();
+    answer(read(&frames[0]).mac, &[&frame[66..], &option].concat())
+}
+
+/// RFC 8415 section 21.24: from a minute to a day, of any message of a server.
+#[test]
+fn servers_set_the_longest_time_between_solicits() {
+    for (seconds, expected) in [(59u32, 3_600_000), (60, 60_000), (86_400, 86_400_000), (86_401, 3_600_000)] {
+        let (mut clients, mut server) = (Dhcp6Clients::new(config(1)), Server::new(1_000));
+        let said = reply_with(&mut clients, &mut server, SECOND, 82, &seconds.to_be_bytes());
+        assert!(clients.take(SECOND, &said));
+        assert_eq!(clients.solicit_max_ms, expected, "{seconds}");
+    }
+}
+
+/// RFC 8415 section 18.2.10: UnspecFail is no reply to what was requested, which is repeated.
+#[test]
+fn an_unspecified_failure_changes_nothing() {
+    let (mut clients, mut server) = (Dhcp6Clients::new(config(1)), Server::new(1_000));
+    let offer = reply_with(&mut clients, &mut server, SECOND, 999, &[]);
+    clients.take(SECOND, &offer);
+    let failure = reply_with(&mut clients, &mut server, SECOND, 13, &[0, 1]);
+    assert!(clients.take(SECOND, &failure));
+    assert_eq!((clients.clients[0].state, clients.counts().refused), (State::Requesting, 1));
+    let at = Nanos::from_millis(2_200);
+    let good = reply_with(&mut clients, &mut server, at, 999, &[]);
+    clients.take(at, &good);
+    assert!(clients.all_bound());
+    assert_eq!((clients.counts().requests, clients.counts().repeated), (2, 1));
+}
+
+/// RFC 8415 sections 18.2.2 and 7.6: after ten requests without a reply, three minutes, a client begins anew.
+#[test]
+fn requests_without_a_reply_end_in_another_search() {
+    let (mut clients, mut server) = (Dhcp6Clients::new(config(1)), Server::new(1_000));
+    let (mut now, mut kinds) = (SECOND, Vec::new());
+    while kinds.len() < 12 {
+        let mut frames = Vec::new();
+        clients.poll(now, &mut frames);
+        for frame in frames {
+            kinds.push(read(&frame).kind);
+            if kinds.len() == 1 {
+                clients.take(now, &server.take(&frame).unwrap());
+            }
+        }
+        now = clients.next_due().max(now);
+    }
+    assert_eq!(kinds, [&[1][..], &[3; 10], &[1]].concat());
+    let took = now.since(SECOND).0 / SECOND.0;
+    assert!((160..=205).contains(&took), "{took} s");
 }
 
 /// A neighbour replies to the probe for the address of one of three clients, which declines it.

@@ -89,7 +89,7 @@ impl PppoeClients {
         }
     }
 
-    fn go_without_ipv6(&mut self, now: Nanos, index: u32) {
+    pub(super) fn go_without_ipv6(&mut self, now: Nanos, index: u32) {
         let client = &mut self.clients[index as usize];
         client.layer(Layer::Ipv6cp).stop();
         client.without_ipv6 = true;
@@ -462,9 +462,10 @@ impl PppoeClients {
 
     /// Says that a code is not known.
     fn reject_code(&mut self, index: u32, layer: Layer, returned: &[u8]) {
-        let id = self.clients[index as usize].id;
         let data = &returned[..returned.len().min(REJECTED_MAX)];
         self.counts.rejected += 1;
+        // Another one each time (RFC 1661 section 5.6).
+        let id = self.counts.rejected as u8;
         self.say(index, number(layer), Control { code: code::CODE_REJECT, id, data });
     }
 

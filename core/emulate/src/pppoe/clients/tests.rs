@@ -65,6 +65,7 @@ struct Concentrator {
     bare: bool,
     max_payload: Option<u16>,
     with_ipv6: bool,
+    ignores_ipv6: bool,
     silent: bool,
     answers_echo: bool,
     error: Option<u16>,
@@ -84,6 +85,7 @@ impl Concentrator {
             bare: false,
             max_payload: None,
             with_ipv6: false,
+            ignores_ipv6: false,
             silent: false,
             answers_echo: true,
             error: None,
@@ -175,7 +177,7 @@ impl Concentrator {
         let number = (u32::from(number[4]) << 8 | u32::from(number[5])).to_string();
         let (user, password) = (format!("u{number}@eagre"), format!("{}{number}", self.passwords));
         let (bare, max) = (self.bare, if self.max_payload.is_some() { 1_500 } else { PAYLOAD_MAX });
-        let with_ipv6 = self.with_ipv6;
+        let (with_ipv6, ignores_ipv6) = (self.with_ipv6, self.ignores_ipv6);
         let answers_echo = self.answers_echo;
         let line = self.lines.get_mut(&id).unwrap();
         let layer = [protocol::LCP, protocol::IPCP, protocol::IPV6CP].iter().position(|one| *one == kind);
@@ -188,6 +190,9 @@ impl Concentrator {
         }
         match (layer, packet.code) {
             (Some(layer), code::CONFIGURE_REQUEST) => {
+                if layer == 2 && ignores_ipv6 {
+                    return;
+                }
                 if layer == 2 && !with_ipv6 {
                     let data = [&[packet.code, packet.id][..], packet.data].concat();
                     let data = [&kind.to_be_bytes()[..], &data].concat();
@@ -651,6 +656,16 @@ fn interface_identifiers_are_agreed_on_or_done_without() {
     }
 }
 
+/// One that does not even reject IPV6CP: clients wait for it, and then come up without.
+#[test]
+fn silence_to_ipv6cp_fails_no_client() {
+    let mut world = World::new(PppoeConfig { ipv6: true, ..config(50) }, Some(PppoeMethod::Pap));
+    world.ac.ignores_ipv6 = true;
+    world.run_for(35);
+    assert_eq!((world.clients.up(), world.count().failed_network), (50, 0));
+    assert!(world.clients.sessions().all(|session| session.interface.is_none()));
+}
+
 #[test]
 fn a_concentrator_that_falls_silent_is_given_up() {
     let mut world = World::new(config(10), Some(PppoeMethod::ChapMd5));
@@ -692,6 +707,18 @@ fn a_session_that_the_concentrator_ends_comes_back() {
     assert!(world.clients.take(world.now, &link.pppoe_session(ids[1], &end.with_protocol(protocol::LCP))));
     assert_eq!((world.clients.up(), world.count().lost_ended), (0, 2));
     assert_eq!((world.count().terminations_received, world.clients.message()), (1, Some("maintenance")));
+    // Nothing is said in a session that is over, and no Terminate-Request to who has ended the link.
+    let mut frames = Vec::new();
+    world.clients.poll(world.now, &mut frames);
+    let said: Vec<(bool, u16, Vec<u8>)> = frames
+        .iter()
+        .map(|frame| match Received::read(frame).unwrap().packet {
+            Packet::Pppoe { discovery, pppoe } => (discovery, pppoe.session, pppoe.payload.to_vec()),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    let ack = Control { code: code::TERMINATE_ACK, ..end }.with_protocol(protocol::LCP);
+    assert_eq!(said, [(false, ids[1], ack), (true, ids[1], vec![])]);
     world.run_for(10);
     world.check();
     assert_eq!(world.clients.up(), 2);
@@ -731,12 +758,58 @@ fn what_is_not_known_is_rejected_and_echoes_are_answered() {
     assert_eq!((&answer[..3], &answer[6..]), (&[0xc0, 0x21, 8][..], &[0x80, 0xfd, 1, 1, 0, 4][..]));
     let answer = say(protocol::LCP, Control { code: 99, id: 4, data: &[1] });
     assert_eq!((&answer[..3], &answer[6..]), (&[0xc0, 0x21, 7][..], &[99, 4, 0, 5, 1][..]));
+    let again = say(protocol::LCP, Control { code: 99, id: 4, data: &[1] });
+    assert_ne!(again[3], answer[3], "another identifier each time");
     let answer = say(protocol::LCP, Control { code: code::ECHO_REQUEST, id: 5, data: b"\0\0\0\x09tide" });
     assert_eq!((&answer[..4], &answer[10..]), (&[0xc0, 0x21, 10, 5][..], &b"tide"[..]));
     let answer = say(protocol::CHAP, Control { code: code::CHALLENGE, id: 6, data: b"\x04tidex" });
     assert_eq!(answer[7..23], chap_md5(6, b"p0", b"tide"));
-    assert_eq!((world.count().rejected, world.count().echoes_answered), (2, 1));
+    assert_eq!((world.count().rejected, world.count().echoes_answered), (3, 1));
     assert!(world.clients.clients[0].exchange.is_none());
+}
+
+/// RFC 1661 section 5: unknown options are rejected, all at once and before others; RFC 2516 section 7: so is compression of
+/// headers. The own magic number means a loop (RFC 1661 section 6.4).
+#[test]
+fn options_of_the_peer_are_judged() {
+    let mut world = World::new(config(1), Some(PppoeMethod::ChapMd5));
+    world.run_for(3);
+    let (id_of_session, mac) = world.ac.lines.first_key_value().map(|(id, line)| (*id, line.mac)).unwrap();
+    let link = Link { from: AC, to: mac, vlans: &[7].into() };
+    let (now, magic) = (world.now, world.clients.clients[0].magic.to_be_bytes());
+    let mut ask = |data: &[u8]| {
+        let packet = Control { code: code::CONFIGURE_REQUEST, id: 9, data };
+        let frame = link.pppoe_session(id_of_session, &packet.with_protocol(protocol::LCP));
+        assert!(world.clients.take(now, &frame));
+        let mut frames = Vec::new();
+        world.clients.poll(now, &mut frames);
+        let Packet::Pppoe { pppoe, .. } = Received::read(&frames[0]).unwrap().packet else { panic!() };
+        assert_eq!((&pppoe.payload[..2], pppoe.payload[3]), (&[0xc0, 0x21][..], 9));
+        (pppoe.payload[2], pppoe.payload[6..].to_vec())
+    };
+    let mru = [1, 4, 0x05, 0xd4];
+    let looped = [&[5, 6][..], &magic].concat();
+    // Field compression, and of address and control; an option that no one knows.
+    let unknown = [7, 2, 8, 2, 200, 3, 1];
+    assert_eq!(ask(&[&mru[..], &unknown, &looped].concat()), (code::CONFIGURE_REJECT, unknown.to_vec()));
+    let (answer, data) = ask(&[&mru[..], &looped].concat());
+    assert_eq!((answer, &data[..2], data[2..] == magic), (code::CONFIGURE_NAK, &[5, 6][..], false));
+    let good = [&mru[..], &[5, 6, 1, 2, 3, 4]].concat();
+    assert_eq!(ask(&good), (code::CONFIGURE_ACK, good));
+    // The client's own options were open, and are to be agreed on anew: by the last identifier, and all of them.
+    let (mut frames, later) = (Vec::new(), world.clients.next_due());
+    world.clients.poll(later, &mut frames);
+    let request = frames.iter().find_map(|frame| match Received::read(frame)?.packet {
+        Packet::Pppoe { pppoe, .. } => Some(pppoe.payload.to_vec()).filter(|one| one[..3] == [0xc0, 0x21, 1]),
+        _ => None,
+    });
+    let request = request.expect("a Configure-Request");
+    let (own, data) = (request[3], &request[6..]);
+    let mut agrees = |id: u8, data: &[u8]| {
+        let packet = Control { code: code::CONFIGURE_ACK, id, data };
+        world.clients.take(now, &link.pppoe_session(id_of_session, &packet.with_protocol(protocol::LCP)))
+    };
+    assert!(!agrees(own.wrapping_add(1), data) && !agrees(own, &data[..4]) && agrees(own, data));
 }
 
 #[test]
