@@ -382,7 +382,7 @@ def test_protocols(page, server):
     run = start(server, profile=SPEAKERS)
     show(page, server, f"runs/{run['id']}", (1280, 2000))
     says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours", "120 multicast groups joined", "✓ established", "239.1.1.1", "20 more rows")
-    says(page, "2 of 2 ports of lags distributing", "✓ distributing")
+    says(page, "2 of 2 LAG members distributing", "✓ distributing")
     table = "return [...document.querySelectorAll('table')].find(t => t.caption.innerText == '%s').innerText"
     says(page, "1,000", "2 of 2 OSPF routers with a full adjacency", "✓ full")
     routers = page.run(table % "OSPF routers")
@@ -391,7 +391,7 @@ def test_protocols(page, server):
     routers = page.run(table % "IS-IS routers")
     assert "shelf" in routers and "49.0001" in routers and "0000.0000.0009" in routers, routers
     sessions, neighbours = page.run(table % "BGP sessions"), page.run(table % "LLDP neighbours")
-    lags = page.run(table % "Ports of lags").split("\n")
+    lags = page.run(table % "LAG members").split("\n")
     assert any(row.split("\t")[:2] == ["west", "left"] and "9" in row.split("\t") for row in lags), lags
     assert "edge" in sessions and "10.0.0.2 on west" in sessions and "edgar" in neighbours and "wanda" in neighbours
     states = server.get(f"/api/v1/runs/{run['id']}/protocols?limit=3")
@@ -401,11 +401,11 @@ def test_protocols(page, server):
     change = lambda **change: server.ask("POST", f"/api/v1/runs/{run['id']}/protocols", change)  # noqa: E731
     assert change(action="down", port="west").status == 200 and change(action="disable", port="east").status == 200
     says(page, "0 of 2 BGP sessions established", "taken down", "0 LLDP neighbours", "LLDP is disabled on east")
-    says(page, "LACP is disabled on east", "0 of 2 ports of lags distributing")
+    says(page, "LACP is disabled on east", "0 of 2 LAG members distributing")
     assert change(action="disable", port="east").json() == {"changed": 0} and change(action="enable", peers=["x"]).status == 409
     change(action="up")
     change(action="enable")
-    says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours", "2 of 2 ports of lags distributing")
+    says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours", "2 of 2 LAG members distributing")
     server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
     server.ended(run)
     says(page, "west: BGP", "west: OSPF", "1 of 1 router full", "west: IS-IS", "1 of 1 router up", "west: LACP", "distributing after", "1 of 1 session", "east: LLDP", "120 groups joined")
@@ -544,9 +544,9 @@ def test_it_comes_back_when_the_server_does(page, server, lab):
     show(page, first, "now")
     says(page, "ring:a")
     assert first.stop() == 0
-    says(page, "The server does not answer", "ring:a")
+    says(page, "The server does not respond", "ring:a")
     again = Server(lab, "--listen", first.address.netloc, folder=first.folder)
-    wait_until(lambda: "does not answer" not in text(page), "the banner to go", 20, 0.1)
+    wait_until(lambda: "does not respond" not in text(page), "the banner to go", 20, 0.1)
     run = start(again, profile=rings(duration="1s"), name="after the restart")
     says(page, "after the restart")
     again.ended(run)
