@@ -183,7 +183,9 @@ def code_of(room):
             yield str(path.relative_to(REPO)), re.sub(r"//[^\n]*", "", source)
 
 
-@pytest.mark.parametrize("name, pattern", [("Waits and timeouts", r"\bInstant::now\b"), ("Time of day", r"\bSystemTime::now\b")])
+@pytest.mark.parametrize(
+    "name, pattern", [("Waits and timeouts", r"\bInstant::now\b"), ("Time of day", r"\bSystemTime::now\b")]
+)
 def test_readers_of_the_standard_librarys_clocks(name, pattern):
     """ARCHITECTURE.md lists the crates that read them; core does not, by its lints."""
     line = re.search(rf"^- {name}: (.*?) reads? ", (REPO / "ARCHITECTURE.md").read_text(), re.MULTILINE)[1]

@@ -32,7 +32,7 @@ export function StartPage({ kind }: { kind: string | undefined }) {
       <Wrong problem={kinds.problem} />
       {!mayRun && <p class="note warn">⚠ Your token may only watch: you cannot start anything.</p>}
       <label>
-        What to test
+        Kind of test
         <select value={name} onChange={(event) => go("start", event.currentTarget.value)}>
           {kinds.value?.map((one) => (
             <option key={one.name} value={one.name}>
