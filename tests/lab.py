@@ -1,7 +1,7 @@
-"""What the black-box tests share: the program under test, namespaces, processes, and their removal.
+"""Common parts of the black-box tests: the program under test, namespaces, processes, and their removal.
 
-The names of all that a lab makes contain the process number of the test run. So the next run can remove what a killed run
-left behind, and nothing else.
+The names of all that a lab makes contain the process number of the test run. So the next run can remove leftovers of a
+killed run, and nothing else.
 """
 
 import contextlib
@@ -69,7 +69,7 @@ def wait_until(condition, what, timeout=10.0, every=0.02):
     """Returns the first true value of `condition`; fails after `timeout` seconds, on a busy machine after three times as long."""
     begin = time.monotonic()
     while True:
-        # Whoever stood still meanwhile looks once more.
+        # A process that stalled meanwhile looks once more.
         waited = time.monotonic() - begin
         value = condition()
         if value:
@@ -87,21 +87,21 @@ def call(*command, check=True, timeout=60, **options):
 
 # Exit codes, as docs/exit-codes.md has them.
 FAILED, BAD_INPUT, REFUSED, CANNOT_JUDGE, NOTHING_FOUND, INTERRUPTED = 1, 2, 3, 4, 5, 130
-# How summaries tell of what the tester did not send or open.
+# How summaries report packets and sessions that the tester did not send or open.
 WITHHELD = re.compile("by the tester|The tester could ")
-# How verdicts tell of a load that the tester could not make, which leaves the figures valid.
+# How verdicts report a load that the tester did not reach, which leaves the figures valid.
 SHORTFALL = re.compile("were not sent|were not opened|found no free address|was the limit")
-# How they tell of a worker that was kept from its core.
+# How they report a worker that was kept from its core.
 DISTURBANCE = re.compile(r"worker \d+ (?:waited|stood still) |stream .* left back to back ")
 TOLD = re.compile(rf'(?:^[ -]*|"|\((?:invalid|tester disturbed|generator limited): )((?:{DISTURBANCE.pattern})[^"\n]{{0,200}})', re.MULTILINE)
-# What verdicts of runs told of disturbances, since the test began: evidence for a second run of it.
+# Disturbances in verdicts of runs since the test began: evidence for a second run of it.
 disturbances = []
 
 
 def undisturbed(document):
-    """A result as it would be told had nothing else used the tester's cores; other documents as they are.
+    """A result as if nothing else had used the tester's cores; other documents unchanged.
 
-    The figures stay as they are. Tests of disturbances look at what is told.
+    The figures stay as they are. Tests of disturbances look at the report.
     """
     verdict = document.get("verdict") if isinstance(document, dict) else None
     if not isinstance(verdict, dict) or not (verdict.get("disturbed") or "holds" in verdict):
@@ -148,16 +148,16 @@ class Run:
             verdict = self.told["verdict"]
             return not verdict.get("faults") and (verdict["disturbed"] or "holds" in verdict)
         said = self.out + self.err
-        # A method says it of its trials.
+        # A method reports it of its trials.
         return "can't be judged" in said or any(map(DISTURBANCE.match, re.findall(r"^    - (.*)", said, re.MULTILINE)))
 
     @property
     def ended(self):
-        """Whether it ran to its end, whatever came of it."""
+        """Whether it ran to its end, with any outcome."""
         return self.exit in (0, FAILED, CANNOT_JUDGE, NOTHING_FOUND)
 
     def overload(self):
-        """The result of a run that was asked for more than the tester can send: most of it may be missing."""
+        """The result of a run whose load the tester cannot reach: most of it may be missing."""
         withheld = self.exit in (FAILED, CANNOT_JUDGE) and WITHHELD.search(self.told["achieved"]["summary"])
         return self.json if withheld else self.result()
 
@@ -195,7 +195,7 @@ class Namespace:
         call("ip", "netns", "add", name)
         self.sysctl(
             {
-                # Addresses work at once, and the kernel says nothing it was not asked.
+                # Addresses work at once, and the kernel sends nothing unsolicited.
                 "net.ipv6.conf.default.accept_dad": 0,
                 "net.ipv6.conf.all.accept_dad": 0,
                 "net.ipv6.conf.default.router_solicitations": 0,
@@ -223,7 +223,7 @@ class Namespace:
         self.run("sysctl", "-q", "-w", *(f"{key}={value}" for key, value in values.items()))
 
     def link(self, interface):
-        """What iproute2 shows of an interface."""
+        """An interface as iproute2 shows it."""
         return json.loads(self.ip("-s", "-d", "-j", "link", "show", interface))[0]
 
     def counters(self, interface):
@@ -319,14 +319,14 @@ table arp count {{
 class Lab:
     """Makes namespaces, processes and folders for a test, and removes them."""
 
-    # What one test could not remove is not in the way of the next.
+    # Leftovers of one test do not disturb the next.
     numbers = itertools.count()
 
     def __init__(self):
         self.namespaces, self.processes, self.folders, self.neighbours = [], [], [], None
 
     def room_for_neighbours(self, count):
-        """Lets the kernel hold at least so many IPv4 neighbours until the test ends: namespaces share one table."""
+        """Raises the kernel's limit of IPv4 neighbours to at least this number until the test ends: namespaces share one table."""
         before = NEIGHBOURS.read_text()
         if int(before) < count:
             try:
@@ -413,7 +413,7 @@ class Lab:
         return self.start(EAGRE, *arguments, **options)
 
     def begun(self, *arguments, intervals=2, every="50ms", **options):
-        """Starts a run, and returns it once so many intervals have passed."""
+        """Starts a run, and returns it after a number of intervals."""
         path = self.folder() / "lines.jsonl"
         process = self.start_eagre(*arguments, "--jsonl", path, "--interval", every, **options)
         over = lambda: path.exists() and path.read_text().count("\n") >= intervals
@@ -422,7 +422,7 @@ class Lab:
         return process
 
     def controlled(self, profile, lines, every, intervals=2, more=()):
-        """A run that is told lines, one after the other, once so many intervals have passed; it and its intervals."""
+        """A run that gets lines on standard input, one after the other, after a number of intervals; it and its intervals."""
         path = profile.parent / "lines.jsonl"
         arguments = ("--control", "--json", "-", "--jsonl", path, "--interval", "50ms", *more)
         process = self.start_eagre("run", profile, *arguments, stdin=subprocess.PIPE)
@@ -472,7 +472,7 @@ class Lab:
         stuck = []
         for process in self.processes:
             try:
-                # One that waits for a busy disk ends when that has answered.
+                # One that waits for a busy disk ends when the disk is done.
                 process.wait(60)
             except subprocess.TimeoutExpired:
                 stuck.append(process.args)
@@ -574,8 +574,8 @@ def was_disturbed(done):
 def settled(run, check, attempts=5):
     """Checks a run; repeats it if the check fails and another process took the tester's core.
 
-    Such a tester loses packets and reports it, which says nothing about the property under test. `run` returns a Run, or a tuple
-    of Runs and what was seen beside them; `check` gets that and returns what is returned here.
+    Such a tester loses packets and reports it, which has nothing to do with the property under test. `run` returns a Run, or a tuple
+    of Runs and other findings; `check` gets that, and its result is returned.
     """
     for left in reversed(range(attempts)):
         done = run()

@@ -1,10 +1,10 @@
-"""What a host must do, asked of one by packets made by hand: run in a namespace, it says in JSON what each probe found.
+"""Requirements of a host, tested by hand-made packets: run in a namespace, it prints the findings of each probe as JSON.
 
     probes.py probe INTERFACE TARGET4 TARGET6    runs all probes at once
     probes.py serve                              echoes TCP and UDP on port 7, for a kernel as the target
     probes.py list                               the probes
 
-Each probe is named after the section that asks for what it looks for. A probe that fails runs up to two more times: a busy
+Each probe is named after the section that requires it. A probe that fails runs up to two more times: a busy
 machine may be late.
 """
 
@@ -36,7 +36,7 @@ def probe(rule, families=(4, 6)):
 V4, V6 = (4,), (6,)
 
 
-# TCP to nobody, and to a listener.
+# TCP to a closed port, and to a listener.
 
 
 async def opened(h, what="no SYN-ACK", port=7, flags=SYN, opts=None, **rest):
@@ -312,7 +312,7 @@ class Half:
 
 @probe("RFC 9293 3.10.7.4")
 async def wrong_acks_of_syn_acks_are_reset(h):
-    """An acknowledgement of what was not sent, in answer to a SYN-ACK, gets a reset with its number."""
+    """An acknowledgement of unsent data, in reply to a SYN-ACK, gets a reset with its number."""
     conn = Half(h)
     await conn.open()
     wrong = (conn.answer.seq + 7_777) & 0xFFFFFFFF
@@ -350,7 +350,7 @@ async def segments_keep_to_the_mss(h):
 
 @probe("RFC 9293 3.7.1, MUST-15")
 async def without_an_mss_segments_are_short(h):
-    """To whoever offers no MSS full segments have 536 bytes, with IPv6 1220."""
+    """To a peer that offers no MSS full segments have 536 bytes, with IPv6 1220."""
     conn = await h.connect(opts=b"")
     await conn.say(b"x" * 1_400)
     full = 536 if h.family == 4 else 1_220
@@ -514,7 +514,7 @@ async def gaps_are_acknowledged_at_once(h):
 
 @probe("RFC 5681 4.2, RFC 9293 3.10.7.4")
 async def filled_gaps_are_acknowledged_at_once(h):
-    """What came ahead of a gap is kept, and acknowledged at once when the gap is filled."""
+    """Data ahead of a gap are kept, and acknowledged at once when the gap is filled."""
     conn = await h.connect()
     conn.put(ACK | PSH, b"world", seq=conn.seq + 5)
     conn.put(ACK | PSH, b"hello")
@@ -595,7 +595,7 @@ async def keep_alives_with_a_byte_are_answered(h):
 
 @probe("RFC 9293 3.8.5, MUST-30 MUST-31")
 async def urgent_data_do_no_harm(h):
-    """Urgent data are acknowledged, and the connection goes on."""
+    """Urgent data are acknowledged, and the connection continues."""
     conn = await h.connect()
     await conn.say(b"urgent", ACK | PSH | URG, urgent=6)
     await conn.any(lambda one: one.ack == conn.seq, "not acknowledged")
@@ -703,7 +703,7 @@ async def a_syn_out_of_the_window_is_challenged(h):
 
 @probe("RFC 5961 5.2")
 async def acks_of_the_future_are_challenged(h):
-    """Data that acknowledge what was not sent are dropped and answered."""
+    """Data that acknowledge unsent data are dropped and get an acknowledgement."""
     conn = await h.connect()
     conn.put(ACK | PSH, b"future", ack=conn.ack + 100_000)
     one = await conn.any(lambda one: True, "no answer")
@@ -722,7 +722,7 @@ async def acks_of_long_ago_are_dropped(h):
 
 @probe("RFC 5961 7")
 async def challenges_are_limited(h):
-    """Of 3,000 wrong SYNs on a connection not all are answered."""
+    """Of 3,000 wrong SYNs on a connection not all get a reply."""
     conn = await h.connect()
     for _ in range(30):
         for _ in range(100):
@@ -748,7 +748,7 @@ async def fins_are_answered(h):
 
 @probe("RFC 9293 3.6")
 async def data_before_a_fin_are_echoed(h):
-    """Data that come with a FIN are taken, and the answer comes before the server's FIN."""
+    """Data with a FIN are accepted, and the response arrives before the server's FIN."""
     conn = await h.connect()
     await conn.say(b"last words", ACK | PSH | FIN)
     must(await conn.read(10) == b"last words", "another echo")
@@ -800,7 +800,7 @@ async def after_the_end_there_is_nobody(h):
 
 
 async def owed(h, size=10, opts=None, window=60_000):
-    """A connection whose echo of so many bytes is on its way and not acknowledged."""
+    """A connection with an echo of `size` bytes that is not acknowledged."""
     conn = await h.connect(opts=opts, window=window)
     for at in range(0, size, 1_400):
         await conn.say(b"x" * min(1_400, size - at))
@@ -830,7 +830,7 @@ async def time_outs_double(h):
 
 @probe("RFC 6298 5.2")
 async def acknowledged_data_are_not_repeated(h):
-    """What is acknowledged is not sent again."""
+    """Acknowledged data are not sent again."""
     conn = await h.connect()
     await conn.alive()
     await conn.nothing(lambda one: one.data, "sent again", 1.0)
@@ -849,7 +849,7 @@ async def three_duplicates_are_a_loss(h):
 
 @probe("RFC 6675 5")
 async def what_is_held_is_not_repeated(h):
-    """What SACK says is held is not sent again, what is missing is."""
+    """Data covered by SACK are not sent again, missing data are."""
     conn = await owed(h, 8 * 1_400, opts=options(mss(1_400), SACK_OK))
     for _ in range(6):
         await conn.any(lambda one: one.data, "no echo")
@@ -866,7 +866,7 @@ async def what_is_held_is_not_repeated(h):
 
 @probe("RFC 8985 7")
 async def lost_tails_are_probed(h):
-    """Of segments nothing is heard of the last is sent again first; a time-out would begin with the first."""
+    """Without any acknowledgement the last segment is sent again first; a time-out would begin with the first."""
     conn = await owed(h, 3 * 1_400, opts=options(mss(1_400), SACK_OK))
     tail = conn.ack + 2 * 1_400
     await conn.any(lambda one: one.data and one.seq == tail, "no echo")
@@ -899,7 +899,7 @@ async def closed_windows_are_probed(h):
 
 @probe("RFC 9293 3.8.6.1, MUST-37")
 async def closed_windows_may_stay_closed(h):
-    """As long as probes are answered the connection stays."""
+    """As long as probes get replies the connection stays."""
     conn = await h.connect()
     conn.window = 0
     await conn.say(b"hello")
@@ -946,7 +946,7 @@ async def the_last_segment_is_pushed(h):
 
 
 def quoted(h, conn, seq, size=8):
-    """What the target sent, as an error repeats it."""
+    """A segment of the target, as an error quotes it."""
     body = struct.pack("!HHI", 7, conn.sport, seq & 0xFFFFFFFF) + b"\0" * (size - 8)
     if h.family == 4:
         return h.packet(TCP, body, src=h.target, dst=h.address)
@@ -1052,7 +1052,7 @@ async def paths_are_not_narrower_than_1280(h):
 
 @probe("RFC 1122 3.2.1.1", V4)
 async def other_versions_are_dropped(h):
-    """An IPv4 packet that says it has another version is dropped."""
+    """An IPv4 packet with another version is dropped."""
     await unanswered(h, version=5)
 
 
@@ -1069,7 +1069,7 @@ async def wrong_header_checksums_are_dropped(h):
 
 @probe("RFC 791 3.1, RFC 8200 3")
 async def packets_longer_than_their_frame_are_dropped(h):
-    """A packet that says it is longer than its frame is dropped."""
+    """A packet with a length beyond its frame is dropped."""
     sport = h.open_port()
     body = struct.pack("!HHIIBBHHH", sport, 7, 1, 0, 0x50, SYN, 6_000, 0, 0)
     body = with_sum(h.address, h.target, TCP, body + b"x" * 60, 16)
@@ -1079,7 +1079,7 @@ async def packets_longer_than_their_frame_are_dropped(h):
 
 @probe("RFC 894, RFC 2464")
 async def padding_is_no_data(h):
-    """What stands behind a packet in its frame is no data."""
+    """Bytes behind a packet in its frame are not data."""
     conn = await h.connect()
     conn.put(ACK)
     packet = h.packet(TCP, with_sum(h.address, h.target, TCP, struct.pack("!HHIIBBHHH", conn.sport, 7, conn.seq, conn.ack, 0x50, ACK | PSH, 60_000, 0, 0) + b"hi", 16))
@@ -1179,7 +1179,7 @@ async def datagrams_are_echoed(h):
 
 @probe("RFC 1122 4.1.3.4, RFC 8200 8.1")
 async def answers_have_a_checksum(h):
-    """The answer has a checksum, and it is right."""
+    """The reply has a checksum, and it is right."""
     answer = await udp_echo(h)
     must(answer.body[6:8] != b"\0\0", "none")
     must(fold(pseudo(answer.src, answer.dst, UDP, len(answer.body)) + answer.body) == 0xFFFF, "a wrong one")
@@ -1187,7 +1187,7 @@ async def answers_have_a_checksum(h):
 
 @probe("RFC 1122 4.1.3.5")
 async def answers_come_from_the_address_asked(h):
-    """The answer comes from the address that was asked."""
+    """The reply comes from the requested address."""
     must((await udp_echo(h)).src == h.target, "another one")
 
 
@@ -1217,7 +1217,7 @@ async def short_udp_lengths_are_dropped(h):
 
 @probe("RFC 768")
 async def long_udp_lengths_are_dropped(h):
-    """A datagram that says it is longer than its packet is dropped."""
+    """A datagram with a length beyond its packet is dropped."""
     await udp_echo(h, length=400, wanted=False)
 
 
@@ -1370,7 +1370,7 @@ async def empty_echoes_are_answered(h):
 
 @probe("RFC 1122 3.2.2, RFC 4443 2.4 (b)")
 async def unknown_icmp_is_dropped(h):
-    """An ICMP message of an unknown type gets nothing, and echoes go on."""
+    """An ICMP message of an unknown type gets no reply, and echoes continue."""
     h.icmp(100 if h.family == 4 else 200, 0, b"\0" * 20)
     await silent_icmp(h)
     h.ping(107)
@@ -1582,7 +1582,7 @@ async def arp_requests_are_answered(h):
 
 @probe("RFC 826", V4)
 async def arp_replies_name_the_asker(h):
-    """The reply names whoever asked, and goes to it alone."""
+    """The reply names the requester, and goes to it alone."""
     ask(h)
     answer = await arp_reply(h)
     must(answer, "no reply")
@@ -1642,7 +1642,7 @@ async def other_arp_operations_are_not_answered(h):
 
 @probe("RFC 826", V4)
 async def arp_replies_are_not_answered(h):
-    """A reply nobody asked for gets nothing."""
+    """An unsolicited reply gets no reply."""
     ask(h, op=2)
     must(not await arp_reply(h, 0.4), "a reply")
 
@@ -1674,7 +1674,7 @@ async def solicitations_are_answered(h):
 
 @probe("RFC 4861 7.2.4", V6)
 async def advertisements_are_solicited(h):
-    """The advertisement goes to whoever asked, and says that it was asked for."""
+    """The advertisement goes to the requester, with the flag "solicited"."""
     solicitation(h)
     answer = await advertised(h)
     must(answer, "no advertisement")
@@ -1764,7 +1764,7 @@ NOWHERE, ALL = b"\0" * 16, packed("ff02::1")
 
 @probe("RFC 4862 5.4, RFC 4861 7.2.4", V6)
 async def duplicates_are_told(h):
-    """Duplicate address detection of somebody else gets an advertisement to all nodes, without "solicited"."""
+    """Duplicate address detection of another host gets an advertisement to all nodes, without "solicited"."""
     queue = h.queue
     h.wire.watch("ff02::1", queue)
     solicitation(h, src=NOWHERE, option=b"")
@@ -1796,7 +1796,7 @@ async def hosts_answer_no_router_solicitations(h):
 
 @probe("RFC 4861 7.2.5", V6)
 async def advertisements_are_not_answered(h):
-    """An advertisement nobody asked for gets nothing."""
+    """An unsolicited advertisement gets no reply."""
     h.icmp(136, 0, struct.pack("!I", 0x20000000) + h.address + b"\2\1" + h.mac, ttl=255)
     await h.silence(lambda one: one.proto == ICMPV6 and one.body[0] in (135, 136) and one.body[8:24] != h.address, "an answer")
 
@@ -1805,7 +1805,7 @@ async def advertisements_are_not_answered(h):
 
 
 async def run_one(wire, number, family, function):
-    """What is wrong; `None` if nothing."""
+    """The fault; `None` without one."""
     said = None
     for attempt in range(ATTEMPTS):
         host = wire.host(family, number + attempt * 400)
@@ -1822,7 +1822,7 @@ async def run_one(wire, number, family, function):
 async def run_all(interface, target4, target6):
     wire = Wire(interface, target4, target6)
     await wire.begin()
-    # What a host learns of a neighbour first.
+    # Initial resolution of neighbours.
     gate = asyncio.Semaphore(40)
 
     async def guarded(number, family, function):

@@ -22,7 +22,7 @@ TESTS = Path(__file__).parent
 
 
 def join(lab, tester, ns, far_ms):
-    """A link from veth0 of the tester to d0 of a device, so many milliseconds long."""
+    """A link from veth0 of the tester to d0 of a device, with a delay in milliseconds."""
     if not far_ms:
         return lab.veth(tester, "veth0", ns, "d0")
     between = lab.netns("between")
@@ -154,7 +154,7 @@ def test_ipv6_routes_and_sessions_of_many_hosts(lab):
     bgp = result["ports"]["west"]["bgp"]
     assert (bgp["established"], bgp["advertised"], bgp["flaps"]) == (5, 543, 0), bgp
     assert not any("BGP" in reason for reason in result["verdict"]["reasons"]), result["verdict"]
-    # What others advertise is passed on to each.
+    # Routes of others are passed on to each.
     assert bgp["received_ipv4"] > 100, bgp
 
 
@@ -177,7 +177,7 @@ def test_of_two_connections_one_stays(lab, router_id):
 def test_of_two_connections_with_bird_one_stays(lab, router_id):
     need("bird", "birdc")
     folder, tester, ns = lab.folder(), lab.netns("tester"), lab.netns("device")
-    # Each side connects before it hears of the other's connection.
+    # Each side connects before it sees the other's connection.
     join(lab, tester, ns, 300)
     ns.ip("address", "add", "10.0.0.1/16", "dev", "d0")
     numbers = range(1, 41)
@@ -352,7 +352,7 @@ def test_a_device_keeps_routes_while_a_session_restarts(lab):
     assert meanwhile == 100, "graceful restart is offered, and the routes are gone"
     assert (row["restarts"], row["flaps"], row["graceful_restart_peers"]) == (1, 0, 1), row
     assert row["advertised"] == 150, row
-    # With this capability FRR says when it has sent all.
+    # With this capability FRR reports when it has sent all.
     assert 1 <= row["received_end_of_rib_ipv4"] <= 2 and row["received_end_of_rib_ipv6"] == 0, row
 
 
@@ -365,7 +365,7 @@ def test_a_device_withdraws_routes_without_graceful_restart(lab):
 
 
 def test_a_prefix_has_several_paths(lab):
-    """FRR holds both paths of each prefix and passes both on, with identifiers of its own, to a peer that wants them."""
+    """FRR holds both paths of each prefix and passes both on, with its own identifiers, to a peer that accepts them."""
     two = "".join(f" neighbor {ip} remote-as {asn}\n" for ip, asn in (("10.0.0.2", 65001), ("10.0.0.3", 65002), ("10.0.0.4", 65003)))
     sends = "".join(f"  neighbor {ip} addpath-tx-all-paths\n" for ip in ("10.0.0.3", "10.0.0.4"))
     device = Device(lab, f"{two} address-family ipv4 unicast\n{sends} exit-address-family\n")
@@ -396,7 +396,7 @@ def test_a_prefix_has_several_paths(lab):
 
 
 def test_a_peer_that_takes_one_path_is_named(lab):
-    """FRR is told not to take several paths: it has the one that was sent last, and the result says so."""
+    """FRR is configured not to accept several paths: it has the one that was sent last, and the result shows it."""
     device = Device(lab, ONE + " address-family ipv4 unicast\n  neighbor 10.0.0.2 disable-addpath-rx\n exit-address-family\n")
     routes = [{"prefixes": "16.0.0.0/24", "med": 5}, {"prefixes": "16.0.0.0/24", "med": 6}]
     done = device.run({"peers": [peer(add_path={"ways": "send"}, routes=routes, families=["ipv4"])], "settle": "0s"})
@@ -431,7 +431,7 @@ def test_what_goes_wrong_is_said(lab):
     wrong.refused(3, "10.0.0.1 (from 10.0.0.2)", "says 'Bad Peer AS': it expects another AS than 'as' says")
     nobody = device.run({"peers": [peer(peer="10.0.9.9")], **quick})
     nobody.refused(3, "10.0.9.9 (from 10.0.0.2) does not answer ARP or neighbour discovery")
-    # Of two, one: traffic runs, and the result says that it is not what was asked for.
+    # Of two, one: traffic runs, and the result reports the missing one.
     ports = device.ports({"peers": [peer(), peer(host="stranger")], **quick}, hosts=[{"name": "stranger", "ip": "10.0.0.3/16"}])
     done = lab.eagre("run", lab.profile(ports, [], load={"duration": "500ms"}), "--json", "-", ns=device.tester)
     assert done.exit == 1 and not done.json["verdict"]["valid"], done
@@ -444,7 +444,7 @@ def test_what_goes_wrong_is_said(lab):
 def test_a_device_that_dies_is_found_out_by_the_hold_time(lab):
     device = Device(lab, ONE)
     process, _ = device.begin(device.ports({"peers": [peer(hold_time="3s")]}), [], 8)
-    # It answers nothing any more, and nothing says so.
+    # It is silent, and nothing announces that.
     device.ns.ip("link", "set", "d0", "down")
     done = lab.finish(process)
     bgp = done.json["ports"]["west"]["bgp"]
@@ -487,7 +487,7 @@ def test_many_peers_with_routes_of_their_own(lab):
     wait_until(lambda: device.fib() == PEERS * ROUTES_OF_A_PEER, "the FIB", 60)
     result = lab.finish(process).json
     row = result["ports"]["west"]["bgp"]
-    # One that is lost among so many comes back and tells its routes again.
+    # One lost among many comes back and advertises its routes again.
     assert row["established"] == PEERS and row["flaps"] <= 1, result["verdict"]["notes"]
     assert row["advertised"] == (PEERS + row["flaps"]) * ROUTES_OF_A_PEER, row
     assert row["announced_after_s"] < 30, row
@@ -513,7 +513,7 @@ def test_100_000_prefixes_are_in_the_fib_in_time(lab):
 
 
 def resident(lab, count):
-    """Most memory that a run held which advertised so many routes to a peer of its own, bytes."""
+    """Peak memory of a run that advertised this number of routes to its own peer, bytes."""
     there = {"peers": [{"peer": "10.0.0.2", "as": 65_000, "peer_as": 65_001}], "settle": "0s"}
     here = {"peers": [peer(routes=[{"prefixes": "16.0.0.0/28", "count": count}])], "settle": "0s"}
     west = {"device": "ring:a", "ip": "10.0.0.2/24", "bgp": here}
@@ -582,6 +582,6 @@ def test_the_api_shows_and_changes_sessions(lab):
         assert answer.status == 409 and said in answer.detail, answer
     labels = f'run="{run["id"]}",port="west"'
     wanted = [f"eagre_bgp_sessions{{{labels}}} 1.0", f"eagre_bgp_withdrawn_routes_total{{{labels}}} 100"]
-    # They are those of the newest snapshot.
+    # They are from the newest snapshot.
     wait_until(lambda: set(wanted) <= set(server.ask("GET", "/metrics").body.decode().splitlines()), f"{wanted} in /metrics", 10)
     server.ask("POST", f"/api/v1/runs/{run['id']}/stop")

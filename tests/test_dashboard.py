@@ -1,4 +1,4 @@
-"""The dashboard, as a person with a browser has it: a real `eagre serve`, real runs, a real Chromium."""
+"""The dashboard in a browser: a real `eagre serve`, real runs, a real Chromium."""
 
 import json
 import os
@@ -69,7 +69,7 @@ return faults;
 
 @pytest.fixture(scope="module")
 def server(shared):
-    """A server with its store, for everybody on this machine."""
+    """A server with its store, for all users of this machine."""
     server = Server(shared)
     assert 'id="app"' in server.ask("GET", "/").body.decode(), "the program was built without its dashboard: make web"
     return server
@@ -112,7 +112,7 @@ def start(server, **new):
 
 
 def verdict(server, run):
-    """How the page begins to say what an ended run's figures are worth."""
+    """The beginning of the page's verdict on an ended run."""
     found = server.ended(run)["verdict"]
     if not found["valid"]:
         return "Not valid"
@@ -133,12 +133,12 @@ def text(page):
 
 
 def says(page, *wanted, timeout=15):
-    """Waits until the page says something."""
+    """Waits until the page shows all texts."""
     wait_until(lambda: all(word in text(page) for word in wanted), f"{wanted} on the page", timeout, 0.1)
 
 
 def rate(page, tile):
-    """What a tile says, in its unit without prefix; None while it says nothing."""
+    """A tile's value, in its unit without prefix; None while it has none."""
     said = page.run(
         "const t = [...document.querySelectorAll('.tiles dt')].find(e => e.textContent == arguments[0]);"
         "return t ? t.nextElementSibling.firstChild.textContent : ''",
@@ -201,12 +201,12 @@ def address_of(page, kind):
 
 
 def figures(page):
-    """How many messages came, and how often charts and tables were drawn."""
+    """Number of messages received, and of drawings of charts and tables."""
     return page.run("return window.eagre()")
 
 
 def test_a_run_from_the_page(page, server):
-    """Chosen, checked, started; its packets are seen as they are counted, and its verdict is said."""
+    """Chosen, checked, started; the page shows its packets as they are counted, and its verdict."""
     show(page, server, "now")
     says(page, "ring:a", "in-process")
     offered(page, "demo")
@@ -254,7 +254,7 @@ def test_errors_of_a_profile_are_at_their_lines(page, server):
 
 
 def test_load_pause_and_stop(page, server):
-    """What is changed on the page changes what is sent; what can't be changed is said."""
+    """A change on the page changes the traffic; a refused one is reported."""
     run = start(server, profile=rings(rate="20kpps", duration="60s", streams=2), name="steered")
     show(page, server, f"runs/{run['id']}")
     says(page, "running")
@@ -378,11 +378,11 @@ load: {duration: 60s}
 
 
 def test_protocols(page, server):
-    """Sessions, routes, neighbours and groups of a run as they stand, what changes while it goes on, and what became of them."""
+    """State of a run's sessions, routes, neighbours and groups, its changes during the run, and at the end."""
     run = start(server, profile=SPEAKERS)
     show(page, server, f"runs/{run['id']}", (1280, 2000))
     says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours", "120 multicast groups joined", "✓ established", "239.1.1.1", "20 more rows")
-    says(page, "2 of 2 ports of lags distributing", "✓ distributing")
+    says(page, "2 of 2 LAG members distributing", "✓ distributing")
     table = "return [...document.querySelectorAll('table')].find(t => t.caption.innerText == '%s').innerText"
     says(page, "1,000", "2 of 2 OSPF routers with a full adjacency", "✓ full")
     routers = page.run(table % "OSPF routers")
@@ -391,7 +391,7 @@ def test_protocols(page, server):
     routers = page.run(table % "IS-IS routers")
     assert "shelf" in routers and "49.0001" in routers and "0000.0000.0009" in routers, routers
     sessions, neighbours = page.run(table % "BGP sessions"), page.run(table % "LLDP neighbours")
-    lags = page.run(table % "Ports of lags").split("\n")
+    lags = page.run(table % "LAG members").split("\n")
     assert any(row.split("\t")[:2] == ["west", "left"] and "9" in row.split("\t") for row in lags), lags
     assert "edge" in sessions and "10.0.0.2 on west" in sessions and "edgar" in neighbours and "wanda" in neighbours
     states = server.get(f"/api/v1/runs/{run['id']}/protocols?limit=3")
@@ -401,11 +401,11 @@ def test_protocols(page, server):
     change = lambda **change: server.ask("POST", f"/api/v1/runs/{run['id']}/protocols", change)  # noqa: E731
     assert change(action="down", port="west").status == 200 and change(action="disable", port="east").status == 200
     says(page, "0 of 2 BGP sessions established", "taken down", "0 LLDP neighbours", "LLDP is disabled on east")
-    says(page, "LACP is disabled on east", "0 of 2 ports of lags distributing")
+    says(page, "LACP is disabled on east", "0 of 2 LAG members distributing")
     assert change(action="disable", port="east").json() == {"changed": 0} and change(action="enable", peers=["x"]).status == 409
     change(action="up")
     change(action="enable")
-    says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours", "2 of 2 ports of lags distributing")
+    says(page, "2 of 2 BGP sessions established", "2 LLDP neighbours", "2 of 2 LAG members distributing")
     server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
     server.ended(run)
     says(page, "west: BGP", "west: OSPF", "1 of 1 router full", "west: IS-IS", "1 of 1 router up", "west: LACP", "distributing after", "1 of 1 session", "east: LLDP", "120 groups joined")
@@ -413,7 +413,7 @@ def test_protocols(page, server):
 
 
 def test_clients_without_a_server(page, server):
-    """While clients look for a server the page says that they have no lease."""
+    """While clients look for a server the page shows that they have no lease."""
     port = {"device": "ring:a", "dhcp": {"clients": 3, "timeout": "4s"}}
     run = start(server, profile={"ports": {"west": port}, "streams": [], "load": {"duration": "1s"}})
     show(page, server, f"runs/{run['id']}")
@@ -483,7 +483,7 @@ def test_the_examination_would_notice(page, server):
 
 
 def test_dark_and_light(page, server):
-    """As the system has it, or as the switch says, also after the page is opened again."""
+    """The system's, or the switch's, also after the page is opened again."""
     colours = "const s = getComputedStyle(document.body); return [s.backgroundColor, s.color]"
     light = (show(page, server, "now"), page.run(colours))[1]
     page.emulate(prefers_color_scheme="dark")
@@ -539,14 +539,14 @@ def test_a_token_is_asked_for_and_stays_out_of_addresses(page, server, lab, tmp_
 
 
 def test_it_comes_back_when_the_server_does(page, server, lab):
-    """It says that the server is away, and goes on when it is there again."""
+    """It reports that the server is unreachable, and resumes when it is back."""
     first = Server(lab)
     show(page, first, "now")
     says(page, "ring:a")
     assert first.stop() == 0
-    says(page, "The server does not answer", "ring:a")
+    says(page, "The server does not respond", "ring:a")
     again = Server(lab, "--listen", first.address.netloc, folder=first.folder)
-    wait_until(lambda: "does not answer" not in text(page), "the banner to go", 20, 0.1)
+    wait_until(lambda: "does not respond" not in text(page), "the banner to go", 20, 0.1)
     run = start(again, profile=rings(duration="1s"), name="after the restart")
     says(page, "after the restart")
     again.ended(run)
@@ -567,7 +567,7 @@ def test_it_needs_nothing_from_elsewhere(server):
 
 
 def test_a_run_of_which_nothing_came_is_not_green(page, server):
-    """How much succeeded stands first, and no sign says that all is well."""
+    """The share that succeeded is first, and no sign shows success."""
     profile = {
         "ports": {"west": {"device": "ring:a", "ip": "10.0.0.2/24"}, "east": {"device": "ring:b", "ip": "10.0.0.3/24"}},
         "sessions": [
@@ -709,7 +709,7 @@ document.dispatchEvent(new MouseEvent('mouseup', at(arguments[2])));
 over.dispatchEvent(new MouseEvent('mouseup', at(arguments[2])));
 """
 
-# Points at the left and the right edge of a chart: what its legend says of them.
+# Points at the left and the right edge of a chart: its legend's values there.
 EDGES = """
 const over = [...document.querySelectorAll('.u-over')][arguments[0]];
 const box = over.getBoundingClientRect();
@@ -720,7 +720,7 @@ over.dispatchEvent(new MouseEvent('mousemove', {clientX: x, clientY: box.top + 2
 
 
 def pointed(page, chart, share):
-    """The time that a chart's legend says when somebody points at a share of its width, s."""
+    """The time in a chart's legend with the pointer at a share of its width, s."""
     page.run(EDGES, chart, share)
     find = "return [...document.querySelectorAll('.chart')][arguments[0]].querySelector('.legend .muted')?.textContent ?? ''"
     said = wait_until(lambda: page.run(find, chart), "what is pointed at")
@@ -769,7 +769,7 @@ def test_a_part_of_a_run_has_an_address(page, server):
 
 
 def test_a_figure_is_followed_from_result_to_result(page, server):
-    """Three runs of a test: the page of the newest has a curve over all, and the address says of which figure."""
+    """Three runs of a test: the page of the newest has a curve over all, and the address names the figure."""
     rates = (1000, 2000, 3000)
     runs = []
     for rate in rates:
@@ -787,7 +787,7 @@ def test_a_figure_is_followed_from_result_to_result(page, server):
         page.run(EDGES, 0, share)
         time.sleep(0.2)
         values.append(page.run("return document.querySelector('.chart .legend .figure').textContent"))
-    # What each sent may be less on a busy machine; the page shows what is stored.
+    # Each may have sent less on a busy machine; the page shows the stored values.
     stored = server.get(f"/api/v1/compare?ids={','.join(run['id'] for run in runs)}")["rows"]
     cells = next(row for row in stored if row["goal"] == received.rpartition(" · ")[2].replace(" ", "_"))["cells"]
     assert [float(value.split()[0]) * 1e3 for value in values] == pytest.approx([cell["value"] for cell in cells], rel=1e-3), values
@@ -809,7 +809,7 @@ def test_whoever_may_watch_sees_no_start(page, lab, tmp_path):
     tokens.chmod(0o600)
     guarded = Server(lab, "--tokens", tokens, token=secrets["admin"])
     run = guarded.start(profile=rings(duration="60s"), name="of somebody else")
-    # A run keeps its ports until it ends; a lease that somebody took and left can be released.
+    # A run keeps its ports until it ends; an abandoned lease can be released.
     assert guarded.ask("POST", "/api/v1/leases", {"ports": ["ring:other.a"]}).status == 201
     leased = lambda: [port for lease in guarded.get("/api/v1/leases") for port in lease["ports"]]  # noqa: E731
 
@@ -850,7 +850,7 @@ def test_criteria_decide_the_band_on_top(page, server):
 
 
 def test_a_disturbance_is_shaded_and_explained(page, server):
-    """The run's process is stopped for 300 ms: a strip below the charts and the list say when, and by what, the longest first."""
+    """The run's process is stopped for 300 ms: a strip below the charts and the list show the time and the cause, the longest first."""
     run = start(server, profile=rings(duration="60s"), name="stopped for a while")
     show(page, server, f"runs/{run['id']}", (1280, 2000))
     wait_until(lambda: figures(page)["received"] >= 5, "its figures")
@@ -891,7 +891,7 @@ def test_a_disturbance_is_shaded_and_explained(page, server):
     assert 4 <= marked[0] <= 16 and marked[1] > 0.7, marked
     server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
     says(page, verdict(server, run), "Delay variation and pacing", "Latest departure", "Longest standstill")
-    # Read again from the store, it says the same.
+    # Read again from the store, it shows the same.
     show(page, server, f"runs/{run['id']}", (1280, 2000))
     says(page, "The tester was disturbed")
     assert page.run(EXAMINE) == [] and page.console() == []

@@ -167,13 +167,6 @@ def test_every_page_is_in_the_sites_summary():
     assert {str(page.relative_to(REPO)) for page in (REPO / "docs").rglob("*.md")} <= set(listed)
 
 
-def test_paths_in_the_architecture_exist():
-    """What ARCHITECTURE.md calls a file or a folder is one."""
-    paths = re.findall(r"`((?:core|edge|shell|dev|web|tests|tools|clients)/[\w./-]+)`", (REPO / "ARCHITECTURE.md").read_text())
-    assert paths
-    assert [path for path in paths if not (REPO / path).exists()] == []
-
-
 def test_commands_are_found_in_a_block():
     """What the tests above rest on."""
     assert commands("# first\n./a b \\\n   c  # why\n\nmake test\n") == ["./a b c", "make test"]

@@ -1,4 +1,4 @@
-"""Gateways that fail over while traffic runs: frames follow the neighbor, and the result says what that cost, to the packet."""
+"""Gateways that fail over while traffic runs: frames follow the neighbor, and the result has the cost, to the packet."""
 
 import json
 import os
@@ -95,12 +95,12 @@ def opened(path):
 
 
 def sent(lines):
-    """Packets sent so far, as the intervals say."""
+    """Packets sent so far, from the intervals."""
     return sum(one["tx"] for line in lines for one in line["streams"].values())
 
 
 def run_until(lab, namespace, profile, packets, *more):
-    """A run that has sent so many packets."""
+    """A run that has sent this number of packets."""
     path = profile.parent / "lines.jsonl"
     process = lab.start_eagre("run", profile, "--json", "-", "--jsonl", path, "--interval", "50ms", *more, ns=namespace)
     wait_until(lambda: process.poll() is not None or sent(intervals(path)) >= packets, "traffic", 30)
@@ -114,7 +114,7 @@ def only_move(result):
 
 @pytest.mark.parametrize("family", [4, 6])
 def test_a_gateway_that_says_it_has_another_address_is_followed(lab, router, family):
-    """A router changes its hardware address and says so later: what went to the old one is what its counter counted."""
+    """A router changes its hardware address and announces it later: its counter has the packets to the old one."""
     count_others(router.router, "r0")
     old = router.router.mac("r0")
     gateway, v6 = (WEST_ROUTER4, False) if family == 4 else (WEST_ROUTER6, True)
@@ -163,7 +163,7 @@ def test_sessions_go_on_with_a_gateway_that_moved(lab, router):
 
 
 def test_a_gateway_that_moves_without_a_word_is_asked_after(lab, router):
-    """Nobody answers at the old address any more: after half a minute the tester asks all, and follows who answers."""
+    """The old address is silent: after half a minute the tester broadcasts, and follows the host that replies."""
     count_others(router.router, "r0")
     router.router.sysctl({"net.ipv4.conf.r0.arp_notify": 0})
     flow = stream("s", "west", "east", rate="20pps")
@@ -171,7 +171,7 @@ def test_a_gateway_that_moves_without_a_word_is_asked_after(lab, router):
     profile = lab.profile(router.ports("afpacket", v6=False), [flow], load={"duration": "37s", "drain": "500ms"})
     process = run_until(lab, router.tester, profile, 20)
     router.router.ip("link", "set", "r0", "address", ELSEWHERE)
-    # The kernel would ask for the tester's address, and tell its own by that.
+    # The kernel would resolve the tester's address, and reveal its own by that.
     router.router.ip("neigh", "replace", WEST4, "lladdr", router.tester.mac("veth0"), "dev", "r0", "nud", "permanent")
     result = lab.finish(process, 90).json
     move = only_move(result)
@@ -328,7 +328,7 @@ class Frr(VirtualMac):
             router.ip("link", "set", f"v{side}", "address", VIRTUAL_MAC.format(virtual_id))
             router.ip("address", "add", ip, "dev", f"v{side}")
             router.ip("link", "set", f"v{side}", "up")
-            # Or the kernel answers ARP for the virtual address on both interfaces.
+            # Or the kernel replies to ARP for the virtual address on both interfaces.
             router.sysctl({f"net.ipv4.conf.{side}.arp_ignore": 1})
         for name in ("zebra", "vrrpd"):
             command = [FRR / name, "-u", "root", "-g", "frrvty", "-P", "0", "-f", folder / "empty.conf"]
@@ -367,7 +367,7 @@ def through_a_pair(lab, pair, fail):
     forwarded = [counted(router, "forwarded") for router in pair.routers]
     assert min(forwarded) > 300, f"each forwards a part: {forwarded}"
     one, gone = result["streams"]["s"], result["streams"]["s"]["tx"] - sum(forwarded)
-    # A busy tester can drop some that arrived, and tells how many.
+    # A busy tester can drop some that arrived, and reports how many.
     dropped = sum(result["ports"]["east"]["rx_errors"].values())
     assert gone <= one["lost"] <= gone + dropped, (one, forwarded, dropped)
     return result
@@ -387,7 +387,7 @@ def test_vrrp_with_a_virtual_mac_fails_over(lab, kind):
     outages = one["outages"]
     assert outages["count"] == 1 and outages["last"][0]["lost"] == one["lost"], one
     assert outages["longest_ns"] / 1e9 == pytest.approx(one["lost"] / 1_000, abs=0.05)
-    # What opens later, or is about to, goes by way of the second router.
+    # Sessions that open later go through the second router.
     assert web["completed"] > 100 and sum(web["failed"].values()) < 60, web
 
 
@@ -411,7 +411,7 @@ def test_a_router_whose_vrrp_daemon_dies_forwards_until_the_other_takes_over(lab
 
 
 def bgp_over_a_move(lab, v6, has_traffic):
-    """A BGP session with FRR, which gets another hardware address and says so; the result, the address it had, and FRR's own."""
+    """A BGP session with FRR, which gets another hardware address and announces it; the result, the address it had, and FRR's own."""
     us, them = ("2001:db8::2", "2001:db8::1") if v6 else ("10.0.0.2", "10.0.0.1")
     device = Device(lab, f" neighbor {us} remote-as 65001\n")
     family = "-6" if v6 else "-4"
@@ -430,7 +430,7 @@ def bgp_over_a_move(lab, v6, has_traffic):
     old = device.ns.mac("d0")
     device.ns.ip("link", "set", "d0", "address", ELSEWHERE)
     say(device.ns, "d0", unsolicited_advertisement(them, ELSEWHERE) if v6 else gratuitous_arp(them, ELSEWHERE))
-    # What the session says later arrives.
+    # Later messages of the session arrive.
     wait_until(lambda: device.fib(family) == 10, "the withdrawal", 20)
     result = lab.finish(process).result()
     one = result["ports"]["west"]["bgp"]
@@ -445,7 +445,7 @@ def told(move):
 @pytest.mark.unsteady("on a busy machine nothing may be heard for the hold time")
 @pytest.mark.parametrize("family", [4, 6])
 def test_a_bgp_session_outlives_a_peer_that_moved(lab, family):
-    """The session stays, its later words arrive, and the result tells the move of what is the gateway of traffic, too."""
+    """The session stays, its later messages arrive, and the result has the move of the traffic's gateway, too."""
     result, expected = bgp_over_a_move(lab, family == 6, has_traffic=True)
     move = only_move(result)
     assert told(move) == expected and move["lost"] == result["streams"]["s"]["lost"], move
@@ -460,7 +460,7 @@ def test_a_bgp_peer_that_moved_is_told_if_it_is_no_gateway(lab):
 
 @pytest.mark.parametrize("family", [4, 6])
 def test_sessions_in_a_tunnel_outlive_a_next_hop_that_moved(lab, family):
-    """The outer next hop of a VXLAN tunnel moves: sessions go on inside, those that are open and those that open later."""
+    """The outer next hop of a VXLAN tunnel moves: sessions inside continue, both open ones and later ones."""
     v6 = family == 6
     host = vtep(lab, v6)
     host.kernel_server()

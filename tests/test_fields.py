@@ -1,6 +1,6 @@
-"""Varying fields: every packet has the values the profile says, and right lengths and checksums.
+"""Varying fields: every packet has the profile's values, and right lengths and checksums.
 
-A parser of its own reads the captures: neither the program's nor tshark's idea of a field is asked.
+A separate parser reads the captures, independent of the program's and tshark's idea of a field.
 """
 
 import itertools
@@ -191,7 +191,7 @@ RANDOMS = {
 
 @pytest.mark.parametrize("name", RANDOMS)
 def test_the_seed_decides(lab, name):
-    """The same seed, the same packets; another one's differ; a field's own seed stands above the profile's."""
+    """The same seed, the same packets; another one's differ; a field's own seed overrides the profile's."""
     first, again, other = (frames(lab, RANDOMS[name], 500, seed=seed) for seed in (1, 1, 2))
     assert first == again and first != other
     same = sum(a == b for a, b in zip(first, other))
@@ -306,7 +306,7 @@ def test_a_wrong_checksum_stays(lab):
 
 
 def test_flows_in_turn(lab):
-    """Five packets of a flow, then those of the next, which is new."""
+    """Five packets of a flow, then five of the next, which is new."""
     vary = {"udp.src": "0..65535", "ipv4.src": "random"}
     found = values(frames(lab, vary, 400, flows={"count": 3, "length": 5}), SPORT, SRC)
     assert [port for port, _ in found] == [i // 5 for i in range(400)]
@@ -322,7 +322,7 @@ def test_flows_that_last(lab):
 
 
 def test_flows_at_random(lab):
-    """So many flows at a time; after count times length packets all of them are new."""
+    """A number of flows at a time; after count times length packets all of them are new."""
     found = values(frames(lab, {"udp.src": "0..65535"}, 1000, flows={"count": 10, "length": 20, "order": "random"}), SPORT)
     for block in range(5):
         seen = Counter(found[200 * block : 200 * block + 200])
@@ -420,7 +420,7 @@ def test_lengths_at_random(lab):
 
 
 def test_lengths_with_weights(lab):
-    """Evenly mixed: each as often as its weight says in every round of the weights' sum."""
+    """Evenly mixed: each as often as its weight in every round of the weights' sum."""
     found = [len(frame) for frame in frames(lab, {}, 500, size={"64B": 5, "200B": 3, "1000B": 2})]
     for begin in range(0, 500, 10):
         assert Counter(found[begin : begin + 10]) == {60: 5, 196: 3, 996: 2}

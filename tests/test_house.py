@@ -1,6 +1,8 @@
-"""The workspace is as ARCHITECTURE.md says: crates, dependencies between them, and what each must not do."""
+"""The workspace is as ARCHITECTURE.md describes it: crates, dependencies between them, and what each must not do."""
 
 import re
+import shutil
+import subprocess
 import tomllib
 
 import pytest
@@ -18,13 +20,6 @@ ROOMS = {manifest["package"]["name"]: folder for folder, manifest in MANIFESTS.i
 def of(floor):
     """Names of the rooms on a floor."""
     return sorted(name for name, folder in ROOMS.items() if folder.parent.name == floor)
-
-
-def allowed_doors():
-    """The table under 'Doors'."""
-    section = (REPO / "ARCHITECTURE.md").read_text().split("\n## Doors\n")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| *`(\w+)` *\|(.*)\|$", section, re.MULTILINE)
-    return {room: set(re.findall(r"`(\w+)`", uses)) for room, uses in rows}
 
 
 def doors(room):
@@ -45,25 +40,50 @@ def test_a_folder_is_called_like_its_crate():
     assert {name: folder.name for name, folder in ROOMS.items()} == {name: name for name in ROOMS}
 
 
-@pytest.mark.parametrize("room", sorted(ROOMS))
-def test_every_door_is_in_the_table(room):
-    """A crate depends on the crates in its row and on no others."""
-    assert room in allowed_doors(), f"{room} has no row in ARCHITECTURE.md"
-    more = doors(room) - allowed_doors()[room]
-    assert not more, f"{room} uses {', '.join(sorted(more))}, and its row in ARCHITECTURE.md does not say so"
+def test_tables_of_crates_and_doors_are_up_to_date():
+    """ARCHITECTURE.md has the crates and dependencies of the manifests."""
+    checked = subprocess.run([REPO / "tools/architecture", "--check"], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stderr
 
 
-def test_every_row_of_the_table_is_a_room():
-    """The table names only crates that exist."""
-    table = allowed_doors()
-    named = set(table) | set().union(*table.values())
-    assert named <= set(ROOMS), f"not in the workspace: {', '.join(sorted(named - set(ROOMS)))}"
+def test_tables_with_a_conflict_are_written_anew(tmp_path):
+    """The tool finds a table that differs, and replaces all of it."""
+    for path in ["tools/architecture", *(f"{folder.relative_to(REPO)}/Cargo.toml" for folder in FOLDERS)]:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(REPO / path, tmp_path / path)
+    for path in (root for folder in FOLDERS for root in folder.glob("src/*.rs") if root.stem in ("lib", "main")):
+        (tmp_path / path.relative_to(REPO)).parent.mkdir()
+        shutil.copy(path, tmp_path / path.relative_to(REPO))
+    written = (REPO / "ARCHITECTURE.md").read_text()
+    page, row = tmp_path / "ARCHITECTURE.md", re.search(r"^\| `http3` \|.*\n", written, re.MULTILINE)[0]
+    page.write_text(written.replace(row, f"<<<<<<< ours\n{row}=======\n>>>>>>> theirs\n"))
+    run = [tmp_path / "tools/architecture"]
+    checked = subprocess.run([*run, "--check"], capture_output=True, text=True)
+    assert (checked.returncode, "run tools/architecture" in checked.stderr) == (1, True)
+    subprocess.run(run, check=True)
+    assert page.read_text() == written
 
 
-def test_every_door_in_the_table_is_used():
-    """Every dependency in the table exists."""
-    closed = {room: uses - doors(room) for room, uses in allowed_doors().items() if room in ROOMS}
-    assert {room: uses for room, uses in closed.items() if uses} == {}
+# Deliberate absences: crates that a crate must not use.
+ABSENT = {
+    "dpdk": {"wire"},
+    "sched": {"wire"},
+    "engine": {"methods", "campaign", "store"},
+    "store": {"engine"},
+    "otg": {"port", "dpdk"},
+    "trex": {"port", "dpdk"},
+    "lab": {"port", "dpdk", "engine"},
+    "counters": {"result", "port", "dpdk", "lab"},
+}
+for room in of("edge"):
+    ABSENT.setdefault(room, set()).update({"profile", "sched", "measure"})
+
+
+@pytest.mark.parametrize("room", ABSENT)
+def test_deliberate_absences(room):
+    """ARCHITECTURE.md has the list."""
+    assert ABSENT[room] <= set(ROOMS)
+    assert doors(room) & ABSENT[room] == set()
 
 
 def test_doors_point_inward():
@@ -161,6 +181,26 @@ def code_of(room):
         if "tests" not in path.parts and not path.name.endswith("tests.rs"):
             source = re.split(r"#\[cfg\(test\)\]\s*(?:pub(?:\(crate\))? )?mod \w+ \{", path.read_text())[0]
             yield str(path.relative_to(REPO)), re.sub(r"//[^\n]*", "", source)
+
+
+@pytest.mark.parametrize(
+    "name, pattern", [("Waits and timeouts", r"\bInstant::now\b"), ("Time of day", r"\bSystemTime::now\b")]
+)
+def test_readers_of_the_standard_librarys_clocks(name, pattern):
+    """ARCHITECTURE.md lists the crates that read them; core does not, by its lints."""
+    line = re.search(rf"^- {name}: (.*?) reads? ", (REPO / "ARCHITECTURE.md").read_text(), re.MULTILINE)[1]
+    listed = set(re.findall(r"`(\w+)`", line))
+    found = {room for room in ROOMS if any(re.search(pattern, code) for _, code in code_of(room))}
+    assert listed == found
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", "CONTRIBUTING.md"])
+def test_paths_in_a_page_exist(page):
+    """Each file and folder that it names, from the root of the repository."""
+    text = re.sub(r"^```.*?^```", "", (REPO / page).read_text(), flags=re.DOTALL | re.MULTILINE)
+    named = set(re.findall(r"`([\w.-]+(?:/[\w.-]+)+)`", text))
+    assert named, "paths are found"
+    assert [path for path in sorted(named) if not (REPO / path).exists()] == []
 
 
 def test_fields_of_results_are_named_in_result_only():

@@ -215,7 +215,7 @@ def test_a_router_that_would_be_designated_is_told(lab):
 
 @pytest.mark.unsteady(BUSY)
 def test_of_two_routers_one_is_not_heard(lab):
-    """Traffic runs, and the result says that it is not what was asked for."""
+    """Traffic runs, and the result reports the missing adjacency."""
     device = Device(lab, QUICK, level="level-1")
     routers = (router(network="broadcast", level="1"), router(host="stranger", system_id="0000.0000.0007", network="broadcast", level="1", area="49.0009"))
     ports = device.ports(isis(*routers, timeout="12s"), hosts=[{"name": "stranger", "ip": "10.0.0.3/24"}])

@@ -1,6 +1,6 @@
 """`eagre lab`: every topology comes up, carries traffic and goes away without a trace, whatever happens in between.
 
-The labs made here are called t<number of this process>-…, so that what a killed run leaves behind can be told. Those
+The labs made here are called t<number of this process>-…, so that leftovers of a killed run can be identified. Those
 that need more than CI installs run with EAGRE_LAB=all (`make lab`).
 """
 
@@ -21,7 +21,7 @@ EVERYTHING = os.environ.get("EAGRE_LAB") == "all"
 MINE = f"t{os.getpid()}-"
 KERNEL = ["kernel-router", "kernel-router-routes", "kernel-router-rules", "firewall-nat", "bridge", "chain", "parallel"]
 IN_CI = [*KERNEL, "bgp-router", "ospf-area", "ovs", "ovs-switch", "testpmd", "nginx", "haproxy-nginx"]
-# The one with many routes has a test of its own.
+# The one with many routes has a separate test.
 TOPOLOGIES = [*(one for one in IN_CI if one != "kernel-router-routes"), *(["ovs-dpdk"] if EVERYTHING else [])]
 HUGE_PAGES = Path("/proc/sys/vm/nr_hugepages")
 
@@ -32,7 +32,7 @@ def marked_alone(topologies):
 
 
 def alive(pid):
-    """Whether a process runs: there, and no zombie that nobody has looked at."""
+    """Whether a process runs, and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except OSError:
@@ -83,7 +83,7 @@ class Labs:
         return name
 
     def status(self, name):
-        """What `lab status` says of a lab."""
+        """The entry of a lab in `lab status`."""
         listed = self.eagre("status", "--json").ok().json
         return next((one for one in listed if one["name"] == name), None)
 
@@ -146,12 +146,12 @@ def labs(lab):
 
 
 def command_of(test, *more):
-    """What `lab status` says to type, with this program for 'eagre'."""
+    """The command that `lab status` suggests, with this program for 'eagre'."""
     return [str(EAGRE) if word == "eagre" else word for word in test["command"]] + [*more]
 
 
 def crosses(labs, test):
-    """Carries out a test of a lab: all that was sent arrives, or answers come. Methods have tests of their own."""
+    """Runs a test of a lab: all packets sent arrive, or responses do. Methods have separate tests."""
     if test["name"] in ("rfc2544", "sessions"):
         return
     if test["name"] in ("curl", "wrk"):
@@ -222,7 +222,7 @@ def test_nothing_passes_but_by_the_device(labs):
 
 
 def test_a_device_that_does_not_start(labs):
-    """What it said is told, and nothing is left."""
+    """Its output is reported, and nothing is left."""
     name = labs.name("own")
     done = labs.eagre("up", "own", "--name", name, "--dut-command", "echo no licence >&2; exit 7")
     done.refused(3, "the device's command exited with exit status: 7", "no licence")
@@ -287,7 +287,7 @@ def test_rules_are_there_and_the_last_match(labs):
 
 
 def test_the_firewall_translates_and_lets_nobody_in(labs):
-    """Each flow is an entry of its table with the outside address; what nobody asked for stays outside."""
+    """Each flow is an entry of its table with the outside address; unsolicited packets stay outside."""
     need("conntrack")
     name = labs.up("firewall-nat", "--flows", 100)
     crosses(labs, named_test(labs, name, "outward"))
@@ -310,7 +310,7 @@ def test_twice_is_refused(labs):
 
 
 def test_run_is_everything_in_one(labs):
-    """Up, a test with arguments of its own, down; the test's exit code is the command's."""
+    """Up, a test with its own arguments, down; the test's exit code is the command's."""
     name = labs.name("run")
     more = ["--", "--duration", "300ms", "--rate", "1kpps", "--json", "-"]
     done = labs.eagre("run", "kernel-router", "--name", name, "--test", "ipv6", *more)
@@ -324,7 +324,7 @@ def test_run_is_everything_in_one(labs):
     labs.gone(name, set())
 
 
-# What takes a minute or more, whatever the topology.
+# Checks that take a minute or more, for any topology.
 LONG_TESTS = {"kernel-router": "ipv4", "testpmd": "through", "ovs": "ipv4", "ovs-dpdk": "through"}
 
 
@@ -352,7 +352,7 @@ MORE_METHODS = ["bridge", "chain", "kernel-router-routes", "kernel-router-rules"
 
 
 def campaigns(labs, store):
-    """What a store has, newest first."""
+    """Campaigns of a store, newest first."""
     return labs.lab.eagre("results", "--store", store, "list", "--json").ok().json
 
 
@@ -382,7 +382,7 @@ def test_run_gives_a_whole_report(labs, topology):
 
 
 def test_run_takes_another_method(labs):
-    """It stands before the other arguments; what is no method has no report."""
+    """It comes before the other arguments; commands that are not methods have no report."""
     name, folder = labs.name("mrr"), labs.lab.folder()
     where = ["--name", name, "--report", folder / "r.html", "--store", folder / "r.db"]
     short = ["--sizes", "128B", "--trial", "100ms", "--set", "repeats=1"]
@@ -413,7 +413,7 @@ def test_a_loss_curve_at_64_bytes_has_points(labs):
     assert len(known) >= 6 and row["ended_loss_free"], row
     losses = [point["loss_percent"] for point in known]
     assert losses[0] > 1 and losses[0] > losses[-3] >= 0 and losses[-2:] == [0, 0], row
-    # The first trial asks for the line rate; from the second on steps are rates that the tester can send.
+    # The first trial asks for the line rate; from the second on steps are rates that the tester reaches.
     assert all(point["load_pps"] > 0 for point in known if point["load_percent"] < 100), row
 
 
@@ -505,7 +505,7 @@ def test_cores_that_a_device_can_not_have_are_refused(labs):
 
 @pytest.mark.unsteady("frames wait for Open vSwitch, which drops some if it waits for a core")
 def test_open_vswitch_routes(labs):
-    """TTLs go down, MAC addresses are the router's, pings to it are answered, and nothing crosses for other networks."""
+    """TTLs go down, MAC addresses are the router's, it replies to pings, and nothing crosses for other networks."""
     need("ovs-ofctl", "tcpdump")
     name = labs.up("ovs")
     file = labs.lab.folder() / "east.pcapng"
@@ -526,7 +526,7 @@ def test_open_vswitch_routes(labs):
     assert all(result[one]["rx"] == 0 < result[one]["tx"] for one in ("dying", "lost")), result
     seen = call("tcpdump", "-e", "-v", "-n", "-r", file, "udp", "dst", "port", "9").splitlines()
     assert "02:ea:67:72:65:02 >" in seen[0] and "ttl 8," in seen[0], seen[:2]
-    # A kernel behind the router's west side is answered, too.
+    # A kernel behind the router's west side gets replies, too.
     labs.run(name, "tester", "ip", "address", "add", "10.0.0.77/24", "dev", "veth0")
     assert " 0% packet loss" in labs.run(name, "tester", "ping", "-c", 3, "-i", "0.2", "-W", 1, "10.0.0.1")
     labs.down(name)
@@ -544,7 +544,7 @@ def test_reports_name_the_command_of_the_lab(labs):
 
 @pytest.mark.parametrize("topology", ["nginx", "haproxy-nginx"])
 def test_the_session_profile_of_a_web_server_runs_as_it_is(labs, topology):
-    """Every request is answered with an object, of the size that is expected."""
+    """Every request gets an object of the expected size."""
     need("nginx", "haproxy")
     name = labs.up(topology, "--duration", "1s")
     profile = next(word for word in labs.status(name)["tests"][0]["command"] if word.endswith("sessions.yaml"))
@@ -640,7 +640,7 @@ def test_asked_to_end(labs, number):
 
 
 def test_asked_to_end_while_coming_up(labs):
-    """What was made until then is taken away."""
+    """Everything made until then is removed."""
     name = labs.name("early")
     process = labs.lab.start_eagre("lab", "up", "kernel-router-routes", "--name", name)
     wait_until(lambda: labs.inodes(name) or process.poll() is not None, "a namespace", 30)
@@ -652,7 +652,7 @@ def test_asked_to_end_while_coming_up(labs):
 
 
 def test_a_step_that_fails_leaves_nothing(labs):
-    """A file is where a socket should be: nginx can't start, and says why."""
+    """A file is where a socket should be: nginx can't start, and reports why."""
     name = labs.name("broken")
     done = labs.eagre("up", "nginx", "--name", name, env={"PATH": broken_nginx(labs.lab)})
     done.refused(3, "nginx exited", "no thanks")
@@ -668,7 +668,7 @@ def broken_nginx(lab):
 
 
 def test_other_peoples_processes_are_left_alone(labs):
-    """Somebody's shell in a namespace of the lab goes on."""
+    """A user's shell in a namespace of the lab continues."""
     name = labs.up("bridge")
     shell = labs.lab.start("ip", "netns", "exec", labs.namespace(name, "bridge"), "sleep", "60")
     wait_until(lambda: shell.pid in in_namespaces(labs.inodes(name)), "the shell in its namespace")
@@ -761,7 +761,7 @@ def test_frr_takes_what_is_generated(labs, netns):
 
 
 def test_all_syntaxes_have_the_same_table(labs):
-    """What is read out of each by its own grammar is what IOS gets: routes and rules, in order."""
+    """Each configuration, read by its own grammar, has the routes and rules of IOS, in order."""
 
     def networks(text):
         return [str(ipaddress.ip_network(part)) for part in text]
@@ -815,7 +815,7 @@ def test_what_can_not_be_generated_is_said(labs):
 
 @pytest.mark.parametrize("topology", ["nginx", "haproxy-nginx", "firewall-nat"])
 def test_sessions_are_what_a_session_device_is_tested_by(labs, topology):
-    """The first test opens sessions of our own; its command, as printed, is one that a shell takes."""
+    """The first test opens our own sessions; its command, as printed, works in a shell."""
     need("nft", "nginx", "haproxy")
     name = labs.name(topology)
     printed = labs.eagre("up", topology, "--name", name).ok().out
@@ -832,7 +832,7 @@ def test_sessions_are_what_a_session_device_is_tested_by(labs, topology):
     assert done.ended, done
     rows = done.json["results"][0]["findings"]["rows"]
     assert [row["app"]["response_bytes"] for row in rows] == [1024, 16384]
-    # A busy machine may disturb every trial; the device answers in all of them.
+    # A busy machine may disturb every trial; the device responds in all of them.
     for trial in done.json["results"][0]["trials"]:
         assert trial["standing"] in ("counted", "bounded", "invalid", "tester_limited"), trial
     outcomes = [row["best"]["sessions"] for row in rows if row["best"]]

@@ -131,7 +131,7 @@ def test_generated_routers_are_in_the_database_and_their_networks_cost_what_they
 
 @pytest.mark.unsteady(BUSY)
 def test_routers_of_many_hosts_on_a_broadcast_network(lab):
-    """Each has an adjacency with the device, which is the designated router, and routes of its own."""
+    """Each has an adjacency with the device, which is the designated router, and its own routes."""
     device = Device(lab, QUICK)
     hosts = [{"name": "edge", "count": 8, "ip": "10.0.0.10/24"}]
     routers = router(host="edge", router_id="1.1.2.1", network="broadcast", routes=[{"prefixes": "17.0.0.0/24", "count": 20}])
@@ -204,7 +204,7 @@ def test_what_goes_wrong_is_said(lab):
 
 @pytest.mark.unsteady(BUSY)
 def test_of_two_routers_one_is_not_heard(lab):
-    """Traffic runs, and the result says that it is not what was asked for."""
+    """Traffic runs, and the result reports the missing adjacency."""
     device = Device(lab, QUICK)
     routers = (router(network="broadcast"), router(host="stranger", router_id="1.1.1.9", network="broadcast", area="0.0.0.9"))
     ports = device.ports(ospf(*routers, timeout="12s"), hosts=[{"name": "stranger", "ip": "10.0.0.3/24"}])
@@ -275,7 +275,7 @@ def test_routes_of_other_areas_and_of_the_router_itself(lab):
 
 @pytest.mark.unsteady(BUSY)
 def test_what_a_run_before_has_left_is_taken_over_or_flushed(lab):
-    """A killed run flushes nothing: the next one has newer LSAs of what it advertises, and ends those of what it does not."""
+    """A killed run flushes nothing: the next one has newer LSAs of its routes, and flushes the others."""
     device = Device(lab)
     old = [{"prefixes": "16.0.0.0/24", "count": 300, "metric": 11}, {"prefixes": "18.0.0.0/24", "count": 40}]
     process, _ = device.begin(device.ports(ospf(router(routes=old))), [], 60)
@@ -289,7 +289,7 @@ def test_what_a_run_before_has_left_is_taken_over_or_flushed(lab):
     assert {row["type2cost"] for name, row in device.routes().items() if name.startswith("16.")} == {12}
     process.send_signal(signal.SIGINT)
     row = lab.finish(process).json["ports"]["west"]["ospf"]
-    # FRR sends those that it keeps, and asks for the newer ones of others.
+    # FRR sends the ones that it keeps, and requests newer ones of others.
     assert row["outdated"] >= 100 and row["flaps"] == 0, row
 
 
@@ -357,7 +357,7 @@ def test_bird_takes_the_routes(lab, network, kind):
     assert kept["lost"] == 0 < kept["rx"] and withdrawn["lost"] > 0, done
     row = done.json["ports"]["west"]["ospf"]
     assert (row["full"], row["flaps"], row["malformed"]) == (1, 0, 0), row
-    # That of its own link stays.
+    # The route of its own link stays.
     wait_until(lambda: fib() <= 1, "the end", 10)
 
 
@@ -403,7 +403,7 @@ def test_the_api_shows_and_changes_adjacencies(lab):
     assert server.ask("POST", path, {"action": "withdraw", "routes": ["a"]}).json() == {"changed": 1}
     wait_until(lambda: states()["east"]["database"]["external"] == 50, "the withdrawal", 10)
     assert server.ask("POST", path, {"action": "down", "port": "west"}).json() == {"changed": 1}
-    # The last Hello packet says so; where it is lost, the dead interval does.
+    # The last Hello packet announces it; where it is lost, the dead interval does.
     ended = wait_until(lambda: (row := states()["east"])["state"] != "full" and row, "the end", 30)
     assert states()["west"]["is_down"] and ended["state"] in ("init", "down"), ended
     assert ended["state"] == "down" or "no longer lists" in ended["reason"] or "does not list" in ended["reason"], ended

@@ -209,7 +209,7 @@ def layers_four(frames):
         segment.reserved = 0
     flags = {"NS": 0x102, "NSA": 0x112}
     tcps = [TCP(sport=80, dport=port, seq=4_000_000_000, window=512, flags=flags[word]) for port, word in heads]
-    # What makes a SYN longer is no data of TCP.
+    # Padding of a SYN is not TCP data.
     frames.expect("tcp", *(otg.padded_below(frames.ether() / ip / segment) for segment in tcps))
 
     for name, checksum in (("udp", None), ("given", 0x1234)):
@@ -370,7 +370,7 @@ def test_bad_checksums_are_bad(client):
 
 
 def test_sizes_rates_and_durations(client):
-    """What was asked for is what was counted."""
+    """The counts are as requested."""
     config = client.config()
     kinds = {}
 
@@ -505,7 +505,7 @@ def test_flows_that_have_all_ended_are_started_at_once(client):
 
 
 def test_devices_answer(client):
-    """A gateway is asked for by ARP, and its hardware address goes into frames."""
+    """A gateway is resolved by ARP, and its hardware address goes into frames."""
     config = client.config()
     for port, last in (("p", 1), ("q", 2)):
         device = config.devices.add(name=f"d{port}")
@@ -542,7 +542,7 @@ def test_devices_answer(client):
 
 
 def test_a_kernel_reaches_a_device(lab):
-    """While protocols are on it answers ARP, neighbour discovery and ping; before and after it does not."""
+    """While protocols are on it replies to ARP, neighbour discovery and ping; before and after it does not."""
     need("ping")
     tester, host = lab.netns("tester"), lab.netns("host", forwarding=True)
     lab.veth(tester, "v0", host, "h0")

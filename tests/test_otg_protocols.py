@@ -31,7 +31,7 @@ def installed():
 
 
 class Script(otg.Client):
-    """What such a script does."""
+    """The calls of such a script."""
 
     def __init__(self, lab, namespace):
         namespace.ip("link", "set", "lo", "up")
@@ -140,7 +140,7 @@ def test_bgp_as_frr_sees_it(lab):
     wait_until(up, "the sessions", 30)
     wait_until(lambda: (device.fib(), device.fib("-6")) == (70, 30), "the routes", 30)
 
-    # What was advertised, with its attributes.
+    # The advertised routes, with their attributes.
     (said,) = device.ask("bgp ipv4 unicast 16.0.49.0/24")["paths"]
     assert said["aspath"]["string"] == "65001 64999 64998" and said["metric"] == 5 and said["origin"] == "EGP", said
     assert sorted(said["community"]["list"]) == ["65001:7", "noExport"] and said["nexthops"][0]["ip"] == "10.0.0.2", said
@@ -149,13 +149,13 @@ def test_bgp_as_frr_sees_it(lab):
     (said,) = device.ask("bgp ipv6 unicast 2001:db8:1000::/48")["paths"]
     assert said["aspath"]["string"] == "{65001} 64999 {64997,64998}", said
 
-    # What the device advertises.
+    # The device's routes.
     wait_until(lambda: script.states("bgp_prefixes")[0].ipv4_unicast_prefixes, "its prefix", 10)
     rows = {row.bgp_peer_name: row for row in script.states("bgp_prefixes")}
     assert set(rows) == {"peer 4", "peer 6"} and len(rows["peer 6"].ipv6_unicast_prefixes) == 0
     theirs = device.ask("bgp ipv4 unicast neighbors 10.0.0.2 advertised-routes")["advertisedRoutes"]
     found = {f"{p.ipv4_address}/{p.prefix_length}": p for p in rows["peer 4"].ipv4_unicast_prefixes}
-    # FRR also tells back what may be exported.
+    # FRR also sends back routes that may be exported.
     assert "10.9.0.0/24" in found and set(found) == set(theirs) and len(theirs) == 21, (found, theirs)
     for name, prefix in found.items():
         path = [number for segment in prefix.as_path.segments for number in segment.as_numbers]
@@ -173,7 +173,7 @@ def test_bgp_as_frr_sees_it(lab):
         assert (row.routes_advertised, row.route_withdraws_sent, row.session_flap_count) == (routes, 0, 0), row
         ours = (row.opens_sent, row.opens_received, row.updates_sent, row.updates_received, row.notifications_sent)
         frrs = [stats[key] for key in ("opensRecv", "opensSent", "updatesRecv", "updatesSent", "notificationsRecv")]
-        # Of two connections of a collision FRR counts those of the one that stayed.
+        # Of two connections of a collision FRR counts the messages of the one that stayed.
         assert ours[0] >= frrs[0] and ours[2:4] == tuple(frrs[2:4]), (ours, frrs)
         assert row.keepalives_received >= 1 and 0 <= row.keepalives_sent - stats["keepalivesRecv"] <= 1, (row, stats)
         # FRR marks the end of its routes for peers that restart gracefully.
@@ -195,7 +195,7 @@ def test_bgp_as_frr_sees_it(lab):
     script.routes("advertise")
     wait_until(lambda: device.fib() == 70, "the routes", 20)
 
-    # Without traffic the session stays; traffic goes on in the same run.
+    # Without traffic the session stays; traffic resumes in the same run.
     before = script.flows("other")["other"]
     script.transmit("start", "other")
     time.sleep(1.5)
@@ -316,7 +316,7 @@ def add_router(config, name, port, number, ip, gateway, system, level="level_2",
 
 @pytest.mark.unsteady("a busy machine keeps hellos and LSPs waiting for longer than the hold time of this test")
 def test_isis_as_frr_sees_it(lab):
-    """Adjacency, routes and their costs, metrics, what FRR says, withdrawal, a router that goes down, and traffic meanwhile."""
+    """Adjacency, routes and their costs, metrics, FRR's view, withdrawal, a router that goes down, and traffic meanwhile."""
     device = IsisDevice(lab)
     device.configure("interface d0\n isis password clear hellos\nrouter isis x\n domain-password clear lsps authenticate snp validate")
     script = Script(lab, device.tester)
@@ -349,7 +349,7 @@ def test_isis_as_frr_sees_it(lab):
     said = device.vtysh("-c", "show isis database detail west-router.00-00")
     assert "Router ID: 10.0.0.2" in said or "TE Router ID: 10.0.0.2" in said, said
 
-    # What FRR says, by its LSP and its hellos.
+    # FRR's view, from its LSP and its hellos.
     wait_until(lambda: script.states("isis_lsps")[0].lsps, "its LSP", 20)
     (row,) = script.states("isis_lsps", isis_router_names=["west isis"])
     (theirs,) = [name for name in device.lsps() if not name.startswith("west-router")]
@@ -449,7 +449,7 @@ def test_isis_routers_of_both_levels_back_to_back(lab):
 
 
 def test_a_capture_starts_no_protocols(lab):
-    """Routers whose protocols were not started say nothing while their ports are captured, and do once they are started."""
+    """Routers whose protocols were not started send nothing while their ports are captured, and do once they are started."""
     script = Script(lab, lab.netns("tester"))
     config = script.config("ring:a", "ring:b")
     add_router(config, "west", "p", 1, "10.0.0.1", "10.0.0.2", "640000000001", "level_1_2")
@@ -562,7 +562,7 @@ def test_ospf_as_frr_sees_it(lab, network):
     (neighbor,) = device.ask("neighbor")["neighbors"]["1.1.1.1"]
     assert neighbor["nbrState"].startswith("Full") and neighbor["address"] == "10.0.0.2", neighbor
 
-    # What FRR says, by its LSAs and ours, with the numbers that FRR itself has.
+    # FRR's view, from its LSAs and ours, with FRR's own counters.
     wait_until(lambda: script.states("ospfv2_lsas")[0].external_as_lsas, "its LSAs", 20)
     (row,) = script.states("ospfv2_lsas", router_names=["west ospf"])
     theirs = device.vtysh("-c", "show ip ospf database external 77.0.0.0 self-originate")
@@ -722,7 +722,7 @@ def test_ospfv3_as_frr_sees_it(lab, network):
     (neighbor,) = device.ask("neighbor")["neighbors"]
     assert (neighbor["neighborId"], neighbor["state"]) == ("1.1.1.1", "Full"), neighbor
 
-    # What FRR says, by its LSAs, with the numbers that FRR itself has.
+    # FRR's view, from its LSAs, with FRR's own counters.
     def theirs(kind):
         database = device.ask(f"database {kind} adv-router 9.9.9.9")
         return [lsa for scope in database.values() for part in scope for lsa in part["lsa"]]
@@ -909,7 +909,7 @@ def test_dhcpv6_as_kea_sees_it(lab):
 
 
 def agents(script, second="ring:b"):
-    """LLDP on port p with all that can be said, and on port q with nothing."""
+    """LLDP on port p with all TLVs, and on port q without optional ones."""
     config = script.config("afpacket:veth0", second)
     west = config.lldp.add(name="west agent", hold_time=30, advertisement_interval=5)
     west.connection.port_name = "p"
@@ -928,7 +928,7 @@ CAPABILITIES = {"Bridge": "mac_bridge", "Router": "router", "Wlan": "wlan_access
 
 
 def test_lldp_as_lldpd_sees_it(lab):
-    """Both say all they have, field by field; traffic comes and goes meanwhile; what is said is taken back when protocols stop."""
+    """Both advertise all fields; traffic starts and stops meanwhile; advertisements are withdrawn when protocols stop."""
     device = Lldpd(lab)
     script = Script(lab, device.tester)
     config = agents(script)
@@ -959,7 +959,7 @@ def test_lldp_as_lldpd_sees_it(lab):
     assert (row.system_name, row.system_description) == (value(ours, "name"), value(ours, "descr")) == ("device", "the device")
     assert (row.port_description, row.ttl) == ("d0", 8), row
     assert row.last_update <= row.age <= 20, row
-    # The first of what lldpd lists; it says IPv4 before IPv6.
+    # The first entry of lldpd's list; IPv4 is before IPv6.
     assert (row.management_address, row.management_address_type) == (value(ours, "mgmt-ip"), "ipv4"), row
     assert {cap.capability_name: cap.capability_enabled for cap in row.capabilities} == {
         CAPABILITIES[cap["type"]]: cap["enabled"] for cap in ours["capability"]
@@ -1232,7 +1232,7 @@ def test_convergence_of_a_flow_whose_routes_are_withdrawn(lab):
     # A stream for each range, with half the rate.
     for stream in snapshot["total"]["streams"].values():
         first = stream["outages"]["last"][0]
-        # What did not take the second path says the same as the time.
+        # The packets that did not take the second path agree with the time.
         assert first["until_ns"] - first["from_ns"] == pytest.approx(first["lost"] / 2_000 * 1e9, rel=0.1, abs=1e7), stream
         assert stream["lost"] < first["lost"] and stream["outages"]["interval_ns"] == 10_000_000, stream
         assert sum(path["rx"] for path in stream["paths"].values()) == stream["rx"], stream

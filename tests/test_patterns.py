@@ -1,4 +1,4 @@
-"""Packets leave when the profile says, to the nanosecond: what is expected is computed here, with whole numbers only.
+"""Packets leave at the profile's times, to the nanosecond: expected times are computed here, with whole numbers only.
 
 In virtual time; a live run is changed at the end.
 """
@@ -26,7 +26,7 @@ def one(name="s", port=1, **rest):
 def simulate(lab, *streams, duration="2s", seed=1, arguments=()):
     """Departures of each stream, by destination port, and the result."""
     ports = {"west": {"device": "ring:a", "speed": "10Gbps"}}
-    # What traffic starts at is when a first packet without a delay leaves.
+    # Traffic starts when a first packet without a delay leaves.
     zero = {**one("zero", 65535, rate="1pps", count=1), "pattern": {"multi_burst": {"packets": 1, "bursts": 1}}}
     profile = lab.profile(ports, [*streams, zero], load={"duration": duration, "drain": "1ms"})
     capture = profile.parent / "sent.pcap"
@@ -210,7 +210,7 @@ def test_a_chain_once(lab):
 
 @pytest.mark.parametrize("loops", [None, 1, 7])
 def test_two_streams_in_a_loop(lab, loops):
-    """For ever, or so many times."""
+    """For ever, or a number of times."""
     more = {"loops": loops} if loops else {}
     streams = [
         one("a", 1, rate="30kpps", count=3, then={"stream": "b", "gap": "10us"}, **more),
@@ -352,7 +352,7 @@ def controlled(lab, lines, *streams, every=0.15, duration="10s", more=()):
 
 
 def area(changes, rate, end, name):
-    """Packets of a stream due until the end, by the changes the result tells of."""
+    """Packets of a stream due until the end, by the changes in the result."""
     packets, at, now = 0.0, 0.0, rate
     for change in changes:
         if change.get("stream", name) != name:
@@ -368,7 +368,7 @@ def area(changes, rate, end, name):
 
 @pytest.mark.unsteady("commands take effect at wall-clock times, and packets are counted between them")
 def test_a_live_run_is_controlled(lab):
-    """Rates change at once, and the result tells when: what was sent is what those rates make."""
+    """Rates change at once, and the result has the times: packets sent agree with these rates."""
     lines = ["scale 50%", "rate s 5kpps", "pause", "resume", "rate 40kpps", "scale s 150%", "stop"]
 
     def check(done):
@@ -388,7 +388,7 @@ def test_a_live_run_is_controlled(lab):
         assert result["duration_s"] < 10
         for name, rate in (("s", 20_000), ("t", 10_000)):
             stream = result["streams"][name]
-            # 1 ms of the rate at the end: the run's end is told as that of its last packet.
+            # 1 ms of the rate at the end: the run ends with its last packet.
             expected = area(changes, rate, result["duration_s"], name)
             print(name, stream["tx"], expected)
             assert abs(stream["tx"] - expected) <= 45, (name, stream["tx"], expected)

@@ -25,8 +25,8 @@ TALKATIVE = {
 }
 HEAD = """# What a host must do, packet by packet
 
-Probes of our servers and of a Linux kernel on the same machine. Each is named after the section that asks for what it looks
-for. `tests/probes.py` sends them; `tests/test_probes.py` runs them, checks this page and writes it (`UPDATE_GOLDEN=1`).
+Probes of our servers and of a Linux kernel on the same machine. Each is named after the section that requires
+it. `tests/probes.py` sends them; `tests/test_probes.py` runs them, checks this page and writes it (`UPDATE_GOLDEN=1`).
 *Linux* is the kernel with its defaults, but for limits of how many ICMP errors it sends, and a plain echo server. *Eagre* is
 `eagre run` with `echo` over TCP and UDP, on an AF_PACKET port and on an AF_XDP port: both pass the same. [TCP conformance](tcp-conformance.md) lists the rules of TCP one
 by one.

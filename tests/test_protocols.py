@@ -1,6 +1,6 @@
-"""Every protocol of the catalogue is built so that tshark finds nothing to say about it, and reads back what was set.
+"""Every protocol of the catalogue is built so that tshark reports no fault, and reads back the set values.
 
-All packets are sent by one simulated run, one stream for each, told apart by their Ethernet source.
+All packets are sent by one simulated run, one stream for each, identified by their Ethernet source.
 """
 
 import json
@@ -369,14 +369,14 @@ PROTOCOLS = {
 
 
 def packet_of(number, packet):
-    """The packet from its own Ethernet source, to an address nobody has to be asked for."""
+    """The packet from its own Ethernet source, to an address that needs no resolution."""
     first, rest = (packet[0]["ethernet"], packet[1:]) if isinstance(packet[0], dict) and "ethernet" in packet[0] else ({}, packet)
     to = {} if first.get("dst") or fixes_destination(packet) else {"dst": "02:00:00:00:00:07"}
     return [{"ethernet": {"src": source(number), **to, **first}}, *rest]
 
 
 def fixes_destination(packet):
-    """Whether one of the headers is for a group of its own."""
+    """Whether one of the headers has its own group address."""
     names = {element if isinstance(element, str) else next(iter(element)) for element in packet}
     return names & {"pause", "pfc", "lacp", "lldp", "pppoe_discovery"}
 
@@ -387,7 +387,7 @@ def source(number):
 
 @pytest.fixture(scope="module")
 def frames(shared):
-    """What tshark reads, by protocol."""
+    """Fields read by tshark, by protocol."""
     need("tshark")
     streams = [
         {
@@ -434,7 +434,7 @@ def test_tshark_reads_what_the_profile_says(frames, name):
 
 
 def catalogue(lab):
-    """Names of all headers, as the program's schema tells them."""
+    """Names of all headers, from the program's schema."""
     schema = json.loads(lab.eagre("schema", "profile").ok().out)
     element = schema["$defs"]["PacketElement"]
     keyed = next(branch for branch in element["anyOf"] if branch["type"] == "object")

@@ -63,7 +63,7 @@ UNKNOWN = mac(SERVER_MAC) + mac(CLIENT_MAC) + b"\x88\xb5" + bytes(range(100))
 
 
 def conversation(count, map4=str, map6=str, ports=int, **rest):
-    """What a client and a server say to each other, in both directions, in all sizes; with whatever is changed."""
+    """Data of a client and a server, in both directions, in all sizes; with changes."""
     draw, found = random.Random(1), []
     for index in range(count):
         kind = ("udp", "tcp", "icmp", "udp6", "tcp6")[index % 5]
@@ -108,7 +108,7 @@ def capture(lab):
 
 
 def simulate(lab, file, *arguments, ports=None, expect=None, stream=None, **replay):
-    """What is sent in virtual time: instants since the first, and bytes. `expect` are words of a refusal."""
+    """Packets sent in virtual time: instants since the first, and bytes. `expect` are words of a refusal."""
     ports = ports or {"west": {"device": "ring:a"}, "east": {"device": "ring:b"}}
     one = {"name": "s", "from": "west", "to": "east", "replay": {"file": str(file), **replay}, **(stream or {})}
     profile = lab.profile(ports, [one], load={"duration": "20s", "drain": "1ms"})
@@ -135,7 +135,7 @@ VARIANTS = {
 
 @pytest.mark.parametrize("name", VARIANTS)
 def test_every_kind_of_capture_is_read(lab, capture, name):
-    """The instants are those of the file, to the nanosecond."""
+    """The instants are the file's, to the nanosecond."""
     need("editcap")
     folder, unit = lab.folder(), 1
     file = folder / "variant"
@@ -227,7 +227,7 @@ def mapped(old, new):
 
 
 def rewritten(lab, frames, **replay):
-    """What becomes of frames."""
+    """Changes of frames."""
     file = write(lab.folder() / "in.pcap", frames, INSTANTS[: len(frames)])
     instants, sent = simulate(lab, file, **replay)
     assert instants == INSTANTS[: len(frames)]
@@ -369,7 +369,7 @@ class Wire:
         self.macs = [self.tester.mac(f"veth{side}") for side in (0, 1)]
 
     def run(self, file, expected, stream=None, duration="5s", **replay):
-        """Sends; returns the run and what each side saw, of which so many packets are expected."""
+        """Sends; returns the run and the packets of each side, of which a number is expected."""
         dumps = []
         for side in (0, 1):
             seen = self.lab.folder() / f"seen{side}.pcap"
@@ -404,7 +404,7 @@ def whole(path):
 
 
 def gap_errors(seen, instants):
-    """By how much the gaps differ from those of the schedule, ns: median and 99%."""
+    """Difference between gaps and the schedule's, ns: median and 99%."""
     gaps = [b[0] - a[0] for a, b in zip(seen, seen[1:])]
     due = [b - a for a, b in zip(instants, instants[1:])]
     errors = sorted(abs(a - b) for a, b in zip(gaps, due, strict=True))
@@ -469,7 +469,7 @@ SPLITS = {
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_both_directions_on_two_ports(lab, capture, name):
-    """Each side hears what the other says, and hardware addresses are the ports' own."""
+    """Each side receives the other's packets, and hardware addresses are the ports' own."""
     wire = Wire(lab)
     if name in ("first source", "network with the ports' addresses"):
         rewrite = {"ethernet.src": "port", "ethernet.dst": "next_hop"}

@@ -1,5 +1,5 @@
-"""Lua scripts with MoonGen's API: each module by a small script of our own, its packets seen by tcpdump; scripts that mean harm; and
-the examples of MoonGen and libmoon as they are, if EAGRE_MOONGEN_CHECKOUT and EAGRE_LIBMOON_CHECKOUT name checkouts of them."""
+"""Lua scripts with MoonGen's API: each module by a small script of our own, its packets seen by tcpdump; malicious scripts; and
+the unmodified examples of MoonGen and libmoon, if EAGRE_MOONGEN_CHECKOUT and EAGRE_LIBMOON_CHECKOUT name checkouts of them."""
 
 import functools
 import itertools
@@ -95,7 +95,7 @@ class Bench:
         wait_until(lambda: "listening" in process.stderr.readline(), "tcpdump listens")
 
         def packets():
-            # What was sent before has been written once this is quiet.
+            # Earlier frames have been written once this is quiet.
             wait_until(lambda: time.time() - file.stat().st_mtime > 0.3, "tcpdump is done")
             process.terminate()
             process.wait(10)
@@ -370,7 +370,7 @@ def test_poisson_gaps_pass_a_test_of_their_distribution(bench, how):
     gaps = [b - a for a, b in itertools.pairwise(times)]
     assert len(gaps) == 1_999
     assert kolmogorov(gaps, lambda gap: 1 - math.exp(-gap)) > 0.01
-    # What this rests on: gaps that are all alike, or a fifth too long, do not pass.
+    # Self-test: equal gaps, or gaps a fifth too long, do not pass.
     assert kolmogorov([1.0] * 1_999, lambda gap: 1 - math.exp(-gap)) < 1e-9
     assert kolmogorov([1.2 * gap for gap in gaps], lambda gap: 1 - math.exp(-gap)) < 0.01
 
@@ -510,7 +510,7 @@ def test_tasks_pass_values_packets_and_turns(bench):
 
 
 def test_a_task_that_fails_is_named(bench):
-    """Others go on; the script's exit code and its result say so."""
+    """Others continue; the script's exit code and its result report it."""
     text = TASKS.replace("eagre.result{", "mg.startTask('failing'):wait() eagre.result{")
     done, result = bench.run(text, seconds=20)
     assert done.exit == 1 and result["outcome"] == "failed" and result["result"]["got"] == 42
@@ -579,7 +579,7 @@ end
 
 
 def test_arp_resolves_and_answers(bench):
-    """The kernel on the other end answers, and learns the addresses of the script's port."""
+    """The kernel on the other end replies, and learns the addresses of the script's port."""
     bench.ns.ip("addr", "add", "10.9.0.1/24", "dev", "v1")
     bench.lab.start("sh", "-c", "for i in $(seq 60); do ping -c1 -W0.1 10.9.0.3; done", ns=bench.ns)
     _, result = bench.good(ARP, ports="v0", seconds=4)
@@ -933,7 +933,7 @@ end
 
 
 def test_a_script_is_confined(bench):
-    """It reads and writes in its folder only, starts nothing, connects to nothing, signals nobody."""
+    """It reads and writes in its folder only, starts no program, opens no connection, sends no signal."""
     outside = bench.lab.folder()
     _, result = bench.good(CONFINED, outside, ports=None)
     refused = {
@@ -957,7 +957,7 @@ def test_a_script_is_confined(bench):
 
 
 def test_expectations_decide(bench):
-    """One that is not met fails the script, which goes on."""
+    """One that is not met fails the script, which continues."""
     done, result = bench.run(
         "function master() eagre.expect(1 < 2, 'fine') eagre.expect(2 < 1, 'rate %d', 7) eagre.result{a = 1} end",
         ports=None,
@@ -1028,7 +1028,7 @@ end
 
 @pytest.mark.unsteady("on a busy machine frames leave late, and others right after them")
 def test_streams_are_measured_and_change_while_they_run(bench):
-    """The peer sees the rate before and after a change, a pause, and fields that vary; what the script is told is in the result."""
+    """The peer sees the rate before and after a change, a pause, and fields that vary; the script's readings are in the result."""
     packets = bench.tcpdump()
     _, result = bench.good(STREAMED, seconds=30)
     packets()
@@ -1123,7 +1123,7 @@ end
 
 @pytest.mark.parametrize("ports", ["v0,v1", "ring:a,ring:b"])
 def test_sessions_change_their_rate(bench, ports):
-    """Connections are opened as fast as the script says, and both ends agree about them."""
+    """Connections are opened at the script's rate, and both ends agree about them."""
     _, result = bench.good(SESSIONS, ports=ports, seconds=30)
     found, entry = result["result"], result["runs"][0]["sessions"]["web"]
     client, server = entry["client"], entry["server"]
@@ -1203,7 +1203,7 @@ def test_mistakes_in_streams_are_explained(bench, text, reason):
 
 
 def test_a_run_ends_with_its_script(bench):
-    """When the script is told to stop, and when it ends or fails while a run goes on."""
+    """When the script receives a stop, and when it ends or fails during a run."""
     stream = "eagre.stream" + STREAM + " eagre.start() "
     _, result = bench.good("function master() " + stream + "eagre.wait() end", seconds=1)
     assert result["runs"][0]["interrupted"] and 300 < result["runs"][0]["streams"]["x"]["tx"] < 3_000
@@ -1222,7 +1222,7 @@ def test_streams_do_not_keep_a_script_from_its_deadline(bench):
 
 
 def test_streams_are_confined(bench):
-    """What a stream names is read beside the script only, and its engine is confined as the script is."""
+    """A stream's files are read beside the script only, and its engine is confined like the script."""
     outside = bench.lab.folder()
     (outside / "secret.pcap").write_bytes(Path("examples/replay.pcap").read_bytes())
     text = "function master() eagre.stream{name = 'x', from = 0, replay = {file = '%s'}} eagre.run('1s') end"
@@ -1314,7 +1314,7 @@ EXAMPLES = [
     (LIBMOON, "inter-task-communication", "", 10, "Got through barrier", None),
     (LIBMOON, "l2-forward", "0 1", 4, "[Device: id=1] TX: ", None),
     (LIBMOON, "reflector", "0 1", 4, "[Device: id=1] TX: ", None),
-    # These ask for more than a card: a module that we do not have, or a second program.
+    # These need more than a card: a missing module, or a second program.
     (LIBMOON, "pktgen", "0 -r 5", 4, "[Device: id=0] TX: ", is_udp),
     (MOONGEN, "moonsniff/traffic-gen", "0 1", 4, "device", is_udp),
     (MOONGEN, "moonsniff/test-dev", "0 1", 4, "[Device: id=1] TX: ", None),
@@ -1328,7 +1328,7 @@ LEAST = 24
     reason="EAGRE_MOONGEN_CHECKOUT and EAGRE_LIBMOON_CHECKOUT name no checkouts",
 )
 def test_upstream_examples(bench):
-    """Of 26 examples, all but those that need a particular card or other programs, at least 24 run unmodified, print their lines, and send what they say."""
+    """Of 26 examples, all but those that need a particular card or other programs, at least 24 run unmodified, print their lines, and send their packets."""
     frame = bytes.fromhex("0200000000990200000000980800") + struct.pack("!BBHHHBBH", 0x45, 0, 46, 0, 0, 64, 17, 0) + bytes(38)
     record = struct.pack("<IIII", 1, 0, len(frame), len(frame)) + frame
     (bench.folder / "in.pcap").write_bytes(struct.pack("<IHHIIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + record * 50)

@@ -40,7 +40,7 @@ def over_veth(rate="20kpps", duration="60s", kind="afpacket"):
 
 @pytest.mark.unsteady("measures the rate of a run beside other tests")
 def test_a_run_from_start_to_result(server):
-    """What is watched while it runs is what is found at its end, and both are in the store."""
+    """Live figures agree with the result, and both are in the store."""
     run = server.start(profile=rings(duration="1s"), name="first", tags=["dut=none"], seed=7)
     assert (run["state"], run["name"], run["seed"], run["ports"]) in [
         (state, "first", 7, ["ring:a", "ring:b"]) for state in ("starting", "running")
@@ -170,7 +170,7 @@ def test_refusals_name_the_place_and_the_reason(server, method, path, sent, stat
 
 
 def test_all_errors_of_a_profile_come_with_line_and_path(server):
-    """As `eagre check` tells them; a check is no failure."""
+    """As `eagre check` reports them; a check is no failure."""
     text = "ports: {a: {device: 'ring:a'}}\nstreams:\n  - {from: a, to: c, rate: fast, packet: [ipv4, udp]}\n"
     check = server.ask("POST", "/api/v1/profiles/check", {"profile": text}).json()
     assert not check["good"] and check["streams"] == 0
@@ -197,7 +197,7 @@ def test_profiles_are_kept(server):
 
 
 def test_two_clients_and_one_port(lab):
-    """One gets it, the other is told who has it; the lease's name is the key to it."""
+    """One gets it, the other sees the holder; the lease's name is the key to it."""
     server = Server(lab)
     taken = server.ask("POST", "/api/v1/leases", {"ports": ["ring:a", "ring:b"], "ttl_s": 30, "holder": "night run"})
     assert taken.status == 201, taken
@@ -229,7 +229,7 @@ def test_traffic_stops_when_a_dead_clients_lease_ends(lab, wire):
     run = server.start(profile=over_veth(), lease=lease["id"])
     server.sends(run, 1_000)
     assert server.ask("POST", f"/api/v1/leases/{lease['id']}/renew", {"ttl_s": 2}).status == 200
-    # The client says nothing more.
+    # The client sends nothing more.
     began = time.monotonic()
     ended = server.ended(run, 15)
     assert (ended["state"], ended["reason"]) == ("stopped", "its lease ended")
@@ -290,7 +290,7 @@ def test_ports_are_opened_and_closed_again_and_again(lab, wire):
 
 
 def test_two_runs_at_once(lab, wire):
-    """Of different clients on different ports; where they share a core, that is said."""
+    """Of different clients on different ports; a shared core is reported."""
     server = Server(lab, ns=wire)
     one = server.start(profile=over_veth("2kpps"))
     two = server.start(profile=rings("2kpps"))
@@ -381,7 +381,7 @@ def test_a_campaign_is_stopped(server):
 
 
 def test_a_slow_client_holds_nobody_up(lab):
-    """It does not read its events, of which a few fill what the kernel holds for it; the run and other clients go on."""
+    """It does not read its events, of which a few fill the kernel's buffer; the run and other clients continue."""
     server = Server(lab)
     run = server.start(profile=rings("100pps", "60s", streams=200))
     server.sends(run)
@@ -427,7 +427,7 @@ def test_many_looks_at_many_streams(lab):
 
 
 def test_the_openapi_document_is_the_servers(server, eagre):
-    """docs/openapi.json is what the code says; `eagre schema openapi > docs/openapi.json` writes it anew."""
+    """docs/openapi.json agrees with the code; `eagre schema openapi > docs/openapi.json` writes it anew."""
     written = json.loads((REPO / "docs/openapi.json").read_text())
     assert written == eagre("schema", "openapi").ok().json
     assert written == server.get("/api/v1/openapi.json")
@@ -437,7 +437,7 @@ def test_the_openapi_document_is_the_servers(server, eagre):
 
 
 def test_every_answer_has_a_type(server):
-    """No answer is a plain object, and all that is referred to is there."""
+    """No response is a plain object, and all references resolve."""
     api = server.get("/api/v1/openapi.json")
     schemas = api["components"]["schemas"]
     operations = [(path, one) for path, methods in api["paths"].items() for one in methods.values()]

@@ -1,4 +1,4 @@
-"""`eagre serve` and the command line among clients that leave, wait, lie or ask for too much."""
+"""`eagre serve` and the command line with clients that disconnect, stall, lie or request too much."""
 
 import asyncio
 import contextlib
@@ -28,14 +28,14 @@ RST = struct.pack("ii", 1, 0)
 
 
 def token_file(lab):
-    """Tokens of everybody."""
+    """Tokens of all users."""
     path = lab.folder() / "tokens.yaml"
     path.write_text("".join(f"- {{name: {n}, role: {role}, token: {SECRET[n]}}}\n" for n, role in NAMES.items()))
     return path
 
 
 def guarded(lab, *options):
-    """A server with tokens, asked as an admin."""
+    """A server with tokens, used as an admin."""
     return Server(lab, "--tokens", token_file(lab), *options, token=SECRET["root"])
 
 
@@ -63,7 +63,7 @@ def descriptors(server):
 
 
 def alive(server):
-    """It is the same process, and it answers."""
+    """It is the same process, and it responds."""
     assert server.process.poll() is None, f"the server ended with {server.process.returncode}"
     assert server.ask("GET", "/healthz").status == 200
     assert server.process.poll() is None
@@ -78,7 +78,7 @@ def leave(connection, rudely=True):
 
 
 def test_clients_that_leave_during_tls(lab):
-    """At any moment of the handshake: writes to nobody end no server."""
+    """At any moment of the handshake: writes to closed connections end no server."""
     server = guarded(lab, "--tls")
     for _ in range(30):
         ssl.get_server_certificate(address(server))
@@ -95,7 +95,7 @@ def test_clients_that_leave_during_tls(lab):
 
 
 def tls_hello():
-    """What a TLS client says first."""
+    """A TLS client's first message."""
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     session = ssl._create_unverified_context().wrap_bio(incoming, outgoing, server_hostname="localhost")
     with contextlib.suppress(ssl.SSLWantReadError):
@@ -104,7 +104,7 @@ def tls_hello():
 
 
 def test_clients_that_leave_while_they_are_answered(lab):
-    """Pipelined requests, and HTTP/2, with nobody there for the answers."""
+    """Pipelined requests, and HTTP/2, from clients that are gone before the responses."""
     server, grpc = with_grpc(lab)
     request = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
     for attempt in range(150):
@@ -180,14 +180,14 @@ def test_a_run_outlives_its_readers(lab, program):
 
 @pytest.mark.parametrize("option", [("--jsonl", "/dev/full", "--interval", "50ms"), ("--json", "/dev/full")], ids=lambda o: o[0])
 def test_a_full_disk_is_no_success(eagre, lab, option):
-    """What was lost is told, by exit code and by name."""
+    """Losses are reported, by exit code and by name."""
     profile = lab.folder() / "p.yaml"
     profile.write_text(json.dumps(rings("1kpps", "300ms")))
     eagre("run", profile, *option).refused(3, "/dev/full: No space left on device")
 
 
 def test_a_capture_on_a_full_disk_is_no_success(lab, program):
-    """The result says what was lost, and so does the exit code."""
+    """The result and the exit code report the loss."""
     profile, result = lab.folder() / "p.yaml", lab.folder() / "r.json"
     document = rings("1kpps", "300ms")
     document["ports"]["east"]["capture"] = {"file": "/dev/full"}
@@ -267,9 +267,9 @@ def test_a_cap_holds_where_frames_leave(lab, name):
     assert answer.status == 201, answer
     run = server.ended(answer.json())
     result = server.get(f"/api/v1/runs/{run['id']}/result")
-    # The limit times the time, grace included, a full bucket, and what hosts answer.
+    # The limit times the time, grace included, a full bucket, and replies of hosts.
     sent = result["ports"]["west"]["tx_packets"]
-    # A busy machine sends less, and is told of instead.
+    # A busy machine sends less, and that is reported instead.
     assert sent < 1000 * 1.2 + 100, sent
     verdict = result["verdict"]
     if not verdict["disturbed"]:
@@ -331,7 +331,7 @@ def test_captures_are_for_this_user_only(lab):
 
 
 def slow_ones(where, count, said):
-    """Connections that say something and wait."""
+    """Connections that send something and wait."""
     slow = []
     for _ in range(count):
         connection = socket.create_connection(where)
@@ -353,7 +353,7 @@ def test_slow_clients_lock_nobody_out(lab):
                 assert connection.recv(100), "closed"
             assert time.monotonic() - began < 3
     assert descriptors(server) < 900
-    # Who has said who she is stays.
+    # An authenticated connection stays.
     assert server.get("/api/v1/whoami")["name"] == "root"
     for connection in slow:
         leave(connection)
@@ -503,7 +503,7 @@ def test_rapid_reset(lab):
 
 
 def test_one_port_that_hangs_wedges_nothing(lab):
-    """A driver that waits for its other end; others run, and the server ends when it is asked to."""
+    """A driver that waits for its other end; others run, and the server ends on request."""
     server = guarded(lab, "--allow", "*")
     socket_path = lab.folder() / "v.sock"
     profile = rings("1kpps", "200ms")
@@ -511,7 +511,7 @@ def test_one_port_that_hangs_wedges_nothing(lab):
     profile["ports"]["east"]["device"] = "null"
 
     def start():
-        # The server may end before it answers.
+        # The server may end before it responds.
         with contextlib.suppress(OSError, http.client.HTTPException):
             server.ask("POST", "/api/v1/runs", {"profile": profile}, timeout=60)
 
@@ -603,14 +603,14 @@ class Storm:
 @pytest.mark.alone
 @pytest.mark.unsteady("it bounds the server's response time, which a busy machine can exceed")
 def test_ten_thousand_connections_that_leave(lab):
-    """Of TLS, HTTP/1, gRPC and events: /healthz is answered within 100 ms, 99 times of 100; nothing is left behind."""
+    """Of TLS, HTTP/1, gRPC and events: /healthz responds within 100 ms, 99 times of 100; nothing is left behind."""
     server, grpc = with_grpc(lab)
     secure = guarded(lab, "--tls")
     secure.context = ssl._create_unverified_context()
     run = server.start(profile=rings("1kpps", "300s", streams=4), keep=False)
     server.sends(run)
     storm = Storm(address(server), address(secure), grpc, f"/api/v1/runs/{run['id']}/events?every_s=0.05", 200)
-    # What is allocated once is so after the first clients.
+    # One-time allocations are done after the first clients.
     asyncio.run(storm.all(1_000))
     time.sleep(1)
     before = [(descriptors(each), resident(each)) for each in (server, secure)]
@@ -625,7 +625,7 @@ def test_ten_thousand_connections_that_leave(lab):
 
     lookers = [threading.Thread(target=look, args=(each,)) for each in (server, secure)]
     [looker.start() for looker in lookers]
-    # In a process of its own: its load must not look like the server's.
+    # In a separate process: its load must not look like the server's.
     child = os.fork()
     if child == 0:
         exit_code = 1
@@ -644,6 +644,6 @@ def test_ten_thousand_connections_that_leave(lab):
     for each, (_, memory) in zip((server, secure), before, strict=True):
         assert resident(each) < memory + 30, (resident(each), memory)
     print(f"{len(times)} answers, slowest {max(times) * 1000:.0f} ms")
-    # A connection of its own, and TLS, for each request. The machine may stand still during some.
+    # A separate connection, and TLS, for each request. The machine may stall during some.
     late = [round(1000 * t) for t in times if t > 0.1]
     assert len(late) <= len(times) / 100, f"{len(late)} of {len(times)} answers took {late} ms"

@@ -32,7 +32,7 @@ KINDS = {
     ),
 }
 ETHERNET = ("vxlan", "geneve", "gre ethernet")
-# What a tunnel takes of an MTU of 1500 over IPv4.
+# Overhead of a tunnel within an MTU of 1500 over IPv4.
 OVERHEAD = {"vxlan": 50, "geneve": 50, "gre": 24, "gre key": 28, "gre ethernet": 42, "ipip": 20, "gtpu": 36, "gtpu per client": 44}
 
 
@@ -209,7 +209,7 @@ def test_it_is_simulated(lab):
 
 
 def test_the_wrong_network_is_counted(lab):
-    """Servers in another one are not reached: nobody answers inside."""
+    """Servers in another one are not reached: no host inside replies."""
     ports, entry = ring("vxlan")
     entry["server"]["tunnel"]["vxlan"] = {"vni": 9}
     run(lab, ports, entry).refused(3, "no answer from 10.9.0.100 (asked inside VXLAN 100 to 192.0.2.2)")
@@ -262,7 +262,7 @@ def test_clients_reach_nginx_behind_a_kernels_vtep(lab, v6, inner_v6, kind):
 @pytest.mark.parametrize("inner_v6", [False, True], ids=["inner-ipv4", "inner-ipv6"])
 @FAMILIES
 def test_curl_reaches_servers_behind_a_kernels_vtep(lab, v6, inner_v6):
-    """The kernel asks for the server's hardware address inside the tunnel, and pings it."""
+    """The kernel resolves the server's hardware address inside the tunnel, and pings it."""
     need("curl", "ping")
     host = vtep(lab, v6)
     address = "2001:db8:9::7" if inner_v6 else "10.9.0.7"
@@ -307,7 +307,7 @@ class Gateway:
 
     def __init__(self, lab, *options):
         self.tester, self.ns = lab.netns("tester"), lab.netns("switch")
-        # The kernel of the links does not answer for the bridges' addresses.
+        # The kernel of the links does not reply for the bridges' addresses.
         self.ns.sysctl({"net.ipv4.conf.all.arp_ignore": 1})
         for number in (0, 1):
             lab.veth(self.tester, f"veth{number}", self.ns, f"s{number}")
@@ -389,7 +389,7 @@ def test_a_switch_takes_packets_out(lab, options, tunnel, back):
     all_through(of(done), 100, transactions=200)
 
 
-# What is wrong with a profile, or with the device.
+# Faults of a profile, or of the device.
 
 
 @pytest.mark.parametrize(
@@ -450,7 +450,7 @@ def test_an_mtu_that_does_not_fit(lab):
 
 
 def test_a_silent_device(lab):
-    """The next hop of outer packets does not answer."""
+    """The next hop of outer packets does not reply."""
     tester, other = lab.netns("tester"), lab.netns("other")
     lab.veth(tester, "veth0", other, "o0")
     ports, entry = ring("vxlan")
@@ -461,7 +461,7 @@ def test_a_silent_device(lab):
 
 
 def test_gtpu_echo_requests_are_answered(lab):
-    """As a UPF asks whether a path is there."""
+    """As a UPF checks a path."""
     host = Host(lab)
     entry = host.server("echo", server={"addresses": "10.9.0.7", "tunnel": {"gtpu": {"teid": 5}, "to": WEST_ROUTER4}})
     process = host.start(entry)

@@ -44,7 +44,7 @@ MIX = {
     ]
 }
 
-# Applications, what else their entries say, and how many transactions a session has.
+# Applications, other keys of their entries, and transactions of a session.
 APPS = {
     "raw": (raw("200B", "5000B", requests=3), {"server": {"ports": 9000}}, 3),
     "raw-udp": (raw("200B", "1000B", requests=3), {"server": {"ports": 9000}, "transport": "udp"}, 3),
@@ -96,9 +96,9 @@ def run(lab, *entries, command="run", arguments=(), timeout=60, **options):
 
 
 def agree(one, each=1):
-    """Both ends of an entry that was all through say the same.
+    """Both ends of a completed entry agree.
 
-    A session of the client may be several to the server: a datagram says nothing of those that come after it.
+    A session of the client may be several to the server: a datagram does not announce later ones.
     """
     client, server = one["client"], one["server"]
     assert (
@@ -114,12 +114,12 @@ def agree(one, each=1):
 @pytest.mark.parametrize("command", ["run", "sim"])
 @pytest.mark.parametrize("v6", [False, True], ids=["ipv4", "ipv6"])
 def test_every_application_at_once(lab, command, v6):
-    """Each in an entry of its own: all sessions through, byte for byte where they can be compared, both ends agree."""
+    """Each in a separate entry: all sessions complete, byte for byte where they can be compared, both ends agree."""
     entries, count = [], 60
     for number, (name, (app, more, _)) in enumerate(APPS.items()):
         server = more.get("server", {})
         network = "2001:2::1:" if v6 else "10.0.0."
-        # Every entry has servers of its own.
+        # Every entry has its own servers.
         server = {**server, "addresses": f"{network}{100 + number}"}
         rest = {key: value for key, value in more.items() if key != "server"}
         verify = not name.startswith("mix")
@@ -173,7 +173,7 @@ def test_an_application_counts_what_it_does(lab, name):
 
 
 def test_a_conversation_from_a_capture(lab):
-    """What two ends said in a capture is said again on new sessions, to the byte, with or without its pauses."""
+    """The data of both ends of a capture are sent again on new sessions, to the byte, with or without its pauses."""
     turns = [b"HELO\r\n", b"250 " + b"y" * 5000 + b"\r\n", b"MAIL\r\n" + bytes(range(256)) * 10, b"OK\r\n"]
     file = lab.folder() / "conversation.pcap"
     conversation.write(file, turns)
@@ -219,7 +219,7 @@ def test_members_of_a_mix_are_told_apart(lab):
 @pytest.mark.unsteady("measures how fast sessions open")
 @pytest.mark.parametrize("rate", [100, 1000, 10_000])
 def test_sessions_are_opened_as_fast_as_asked_for(lab, rate):
-    """0.999 of them at least, or the result says that they were not."""
+    """0.999 of them at least, or the result reports the shortfall."""
     seconds = 2
 
     def delivered(done):
@@ -269,7 +269,7 @@ def test_a_start_is_delayed(lab):
 
 
 def intervals(lab, *entries, command="sim", every="100ms", **options):
-    """A run and what it said of each interval of traffic."""
+    """A run and its intervals with traffic."""
     lines = lab.folder() / "lines.jsonl"
     done = run(lab, *entries, command=command, arguments=["--jsonl", lines, "--interval", every], **options)
     return done, [json.loads(line) for line in lines.read_text().splitlines()]
@@ -410,7 +410,7 @@ def test_pools_go_in_step(lab):
     all_through(of(run(lab, sessions, command="sim", arguments=["--pcap", pcap])), 300)
     rows = seen(pcap, "tcp.flags == 0x002", "ip.src", "tcp.srcport", "ip.dst")
     expected = [(f"10.0.0.{10 + n % 3}", str(5000 + n // 3), f"10.0.0.{100 + n % 2}") for n in range(300)]
-    # What is due at one instant is sent in any order.
+    # Requests due at one instant are sent in any order.
     assert sorted(rows) == sorted(expected) and rows[:2] == expected[:2]
     many = entry(raw(), client=client, server=server, open="1000/s", concurrent=301, order="in_step")
     done = run(lab, many, command="sim")
@@ -418,7 +418,7 @@ def test_pools_go_in_step(lab):
 
 
 def test_sequence_numbers_and_timestamps_are_as_said(lab):
-    """Every connection begins where it is told, and data passes the wrap of sequence numbers; timestamps advance in steps of 50 ms."""
+    """Every connection begins at its given number, and data passes the wrap of sequence numbers; timestamps advance in steps of 50 ms."""
     pcap = lab.folder() / "out.pcap"
     tcp = {"isn": 2**32 - 1000, "timestamp_step": "50ms"}
     app = raw("2000B", "3000B", requests=3, think="120ms")
@@ -464,7 +464,7 @@ def test_running_out_of_ports_is_a_reason(lab):
     ids=str,
 )
 def test_criteria_decide_the_exit_code(lab, criteria, exit_code):
-    """Met: 0. Not met: 1, and the result says which."""
+    """Met: 0. Not met: 1, and the result names it."""
     done = run(lab, entry(raw(), server={"ports": 80}, open="1000/s", count=500), criteria=criteria, command="sim")
     assert done.exit == exit_code, str(done)
     passed = [criterion["passed"] for criterion in done.json["criteria"]]
@@ -527,7 +527,7 @@ def test_a_seed_repeats_a_simulation(lab):
 
 
 def test_a_link_that_loses_everything(lab):
-    """Nobody answers: every session fails by its time, and the run ends."""
+    """No host responds: every session fails by its time-out, and the run ends."""
     tcp = {"syn_retries": 2, "rto_initial": "200ms"}
     sessions = entry(HTTP, client={"mac": "02:00:00:00:00:01"}, open="100/s", count=100, tcp=tcp)
     one = of(run(lab, sessions, command="sim", duration="60s", sim={"link": {"loss": "100%"}}))
@@ -611,7 +611,7 @@ def test_datagrams_under_way_at_the_end_belong_to_their_session(lab, delay):
 
 
 def test_sessions_that_are_not_answered_in_time_have_failed(lab):
-    """A server that never answers, and a drain that is shorter than a client's patience: the drain is all they get."""
+    """A server that never responds, and a drain shorter than a client's time-out: the drain is all they get."""
     silent = {
         "program": {"client": [{"send": "hello"}, {"expect": "world"}], "server": [{"expect": {"bytes": "10KB"}}]}
     }
@@ -620,7 +620,7 @@ def test_sessions_that_are_not_answered_in_time_have_failed(lab):
 
 
 def test_sessions_that_can_not_end_in_time_are_still_there(lab):
-    """An answer that takes longer than the drain, and is under way: neither through nor failed."""
+    """A response that takes longer than the drain, and is under way: neither completed nor failed."""
     app = {
         "program": {
             "client": [{"send": "hello"}, {"expect": {"bytes": "1KB"}}],

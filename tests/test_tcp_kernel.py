@@ -22,7 +22,7 @@ LOSS_PERCENT = 3
 
 # An analyser's word for what a sender does that fills what the other end offered: nothing wrong with that.
 FULL = "TCP window specified by the receiver is now completely full"
-# What loss makes of a good sender and of a good receiver, and of an analyser that sees only one side of it.
+# Effects of loss on a good sender and a good receiver, and on an analyser that sees only one side of it.
 LOSS = re.compile(
     r"retransmission|Duplicate ACK|D-SACK|Previous segment|out-of-order|wasn't captured|keep-alive|window is now"
     r"|Zero Window|window specified",
@@ -51,7 +51,7 @@ def routed(lab):
 
 
 def text(size, seed=1):
-    """So many letters without meaning, for profiles."""
+    """A number of meaningless letters, for profiles."""
     return random.Random(seed).randbytes(size // 2).hex()
 
 
@@ -62,7 +62,7 @@ def text(size, seed=1):
 @pytest.mark.parametrize("kind", KINDS)
 @FAMILIES
 def test_many_connections_to_the_kernel(host, kind, v6):
-    """All are established, answered and closed, and the kernel saw as many; its segments and ours are counted alike."""
+    """All are established, served and closed, and the kernel saw as many; its segments and ours are counted alike."""
     kernel = host.kernel_server()
     capture = Capture(host.lab, host.host, "h0", snap=120)
     app = {"echo": {"request": "100B"}}
@@ -74,7 +74,7 @@ def test_many_connections_to_the_kernel(host, kind, v6):
     tcp = one["client"]["tcp"]
     assert (tcp["bytes_in"], tcp["bytes_out"]) == (100 * MANY, 100 * MANY), tcp
     # A busy kernel with several cores sends some again, or an old acknowledgement after a FIN, with a timestamp before the FIN's,
-    # which is answered; a kernel that has forgotten the connection resets what it gets then.
+    # which gets an acknowledgement; a kernel that has forgotten the connection resets it.
     bad = {name: count for name, count in tcp.items() if name.startswith("bad_") and count}
     again = one["retransmitted_segments"] or host.kernel_counter("TcpRetransSegs")
     assert again or set(bad) <= {"bad_sequence", "bad_timestamp"} and sum(bad.values()) <= MANY // 500, tcp
@@ -103,7 +103,7 @@ def test_many_connections_from_the_kernel(host, kind, v6):
 
 
 def exact(piece, times):
-    """A program that sends a text so often and must hear its digest; the other end reads to the end and says it."""
+    """A program that sends a text several times and must receive its digest; the other end reads to the end and sends it."""
     answer = hashlib.sha256(piece.encode() * times).hexdigest()
     again = {"repeat": {"times": times, "do": [{"send": piece}]}}
     return {"program": {"client": [again, "half_close", {"expect_until": answer}, "expect_end"]}}
@@ -159,7 +159,7 @@ def test_a_bulk_in_long_packets_is_exact(lab, through, v6):
 @pytest.mark.parametrize("kind", KINDS)
 @FAMILIES
 def test_repairs_for_nothing_are_undone_by_the_kernels_word(lab, kind, v6):
-    """Segments that are overtaken are sent again for nothing; the kernel says so by DSACK, and the window is as it was."""
+    """Reordered segments are retransmitted needlessly; the kernel reports it by DSACK, and the window is restored."""
     delayed = Delayed(lab)
     delayed.kernel_server()
     piece = text(1_000_000)
@@ -246,7 +246,7 @@ def test_a_bulk_from_the_kernel_is_whole(routed, lossy, v6):
     assert kernel.seen()[str(SOURCE)]["accepted"] == 2
 
 
-# What was agreed upon.
+# The negotiated options.
 
 
 OPTIONS = {
@@ -273,7 +273,7 @@ HOLD = {"program": {"client": [{"send": "x" * 3000}, {"expect": {"bytes": "3000B
 @pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 @FAMILIES
 def test_the_kernel_agrees_on_options(host, options, v6):
-    """`ss` on the kernel's side names what we asked for, and a largest segment that follows MTU and options."""
+    """`ss` on the kernel's side shows the requested options, and a largest segment that follows MTU and options."""
     tcp, there, absent = options
     host.kernel_server()
     process = host.start(host.client(HOLD, v6, ECHO, open="10/s", count=1, tcp=tcp))
@@ -377,7 +377,7 @@ def test_our_server_waits_for_a_reader_that_sleeps(host):
     assert said["same"], said
     one = check(host.served(serving)["sessions"]["s"])
     tcp = one["server"]["tcp"]
-    # What a full reader dropped is sent again; that probes its window as well.
+    # Data dropped by a full reader are sent again; that probes its window as well.
     assert tcp["zero_windows_received"] > 0 < tcp["window_probes"] + tcp["tail_probes"] + tcp["timeouts"], tcp
     assert (tcp["bytes_in"], one["failed"]) == (1_000_000, {})
 
@@ -397,7 +397,7 @@ def test_our_reader_that_pauses_closes_its_window(host):
 
 
 def test_a_half_that_is_closed_leaves_the_other_open(host):
-    """Our half is closed first, then the kernel's answer of a hash still arrives; and the other way round."""
+    """Our half is closed first, and the kernel's hash still arrives; and the other way round."""
     kernel = host.kernel_server()
     one = all_through(of(host.run(host.client(exact("half a tide", 3), False, DIGEST, open="100/s", count=50))), 50)
     no_resets(one["client"]["tcp"])
@@ -413,7 +413,7 @@ def test_a_half_that_is_closed_leaves_the_other_open(host):
 
 
 def test_idle_connections_are_kept_alive_and_dead_ones_noticed(host):
-    """Keep-alive segments go out and are answered; when the host falls silent the session fails."""
+    """Keep-alive segments are sent and acknowledged; when the host falls silent the session fails."""
     host.kernel_server()
     wait = {"program": {"client": [{"send": "there?"}, {"expect": {"bytes": "6B"}}, {"wait": "2s"}]}}
     tcp = {"keep_alive": "200ms"}
@@ -439,7 +439,7 @@ def test_a_keep_alive_that_nobody_answers_ends_the_session(host):
 
 
 def test_the_kernels_keep_alives_are_answered(host):
-    """A kernel that asks whether we are there finds us."""
+    """A kernel's keep-alive probes get replies."""
     host.host.sysctl(
         {"net.ipv4.tcp_keepalive_time": 1, "net.ipv4.tcp_keepalive_intvl": 1, "net.ipv4.tcp_keepalive_probes": 1}
     )
@@ -449,7 +449,7 @@ def test_the_kernels_keep_alives_are_answered(host):
 
 
 def test_resets_end_sessions_on_either_side(host):
-    """A kernel client that resets when it has its answer is done, to our server; and so it is the other way round."""
+    """A kernel client that resets after its response has completed, for our server; and the other way round."""
     serving = host.serving(host.server("echo"))
     assert host.kernel_client("reset", address=WEST4, port=ECHO, count=100) == {"reset": 100}
     one = check(host.served(serving)["sessions"]["s"])
@@ -463,7 +463,7 @@ def test_resets_end_sessions_on_either_side(host):
 
 
 def test_a_server_that_closes_first_is_followed(host):
-    """The kernel's FIN comes first; ours answers it, and nobody resets."""
+    """The kernel's FIN comes first; ours follows, and neither end resets."""
     kernel = host.kernel_server()
     program = {"program": {"client": [{"send": "leave"}, {"expect": {"bytes": "5B"}}, "expect_end"]}}
     one = all_through(of(host.run(host.client(program, False, LEAVER, open="1000/s", count=200))), 200)
@@ -510,7 +510,7 @@ def test_a_kernel_client_comes_back_from_the_same_port(host):
 
 @pytest.mark.unsteady("a cookie that comes twice on a busy machine is accepted twice")
 def test_cookies_of_a_kernel_under_attack_are_answered(host):
-    """With SYN cookies for everybody all sessions come through all the same."""
+    """With SYN cookies for all connections all sessions still complete."""
     host.host.sysctl({"net.ipv4.tcp_syncookies": 2})
     kernel = host.kernel_server()
     entry = host.client({"echo": {"request": "2KB"}}, False, ECHO, open="2000/s", count=2000)
@@ -525,7 +525,7 @@ def test_cookies_of_a_kernel_under_attack_are_answered(host):
 
 @FAMILIES
 def test_a_narrower_path_is_found_by_our_client(routed, v6):
-    """The router says how long a packet may be; segments shrink to it and all bytes arrive."""
+    """The router reports its MTU; segments shrink to it and all bytes arrive."""
     routed.router.ip("route", "add", f"{routed.address(v6)}/{128 if v6 else 32}", "dev", "r1", "mtu", 1280)
     routed.kernel_server()
     capture = Capture(routed.lab, routed.host, "h0")
@@ -546,7 +546,7 @@ def test_a_narrower_path_is_found_by_our_server(routed, v6):
     assert check(routed.served(serving)["sessions"]["s"])["failed"] == {}
 
 
-# What a host says that is no answer.
+# Replies of a host that are not responses.
 
 
 def test_a_port_nobody_listens_at_refuses(host):
@@ -568,7 +568,7 @@ def test_a_port_nobody_listens_at_refuses(host):
     ],
 )
 def test_a_host_that_is_not_reached_is_told_by_its_reason(routed, rule, reason, v6):
-    """What the router does with SYNs decides the reason; every session has one."""
+    """The router's treatment of SYNs decides the reason; every session has one."""
     routed.router.sysctl({"net.ipv4.icmp_ratelimit": 0, "net.ipv4.icmp_ratemask": 0, "net.ipv6.icmp.ratelimit": 0})
     rules(routed.router, "forward", f"tcp dport {SINK} counter name hit {rule}")
     tcp = {"syn_retries": 2, "rto_initial": "100ms", "rto_min": "100ms"}
@@ -581,7 +581,7 @@ def test_a_host_that_is_not_reached_is_told_by_its_reason(routed, rule, reason, 
 
 
 def test_a_host_that_falls_silent_within_a_transfer_is_a_timeout(host):
-    """Segments that nobody acknowledges are repeated as often as allowed, no more."""
+    """Unacknowledged segments are repeated as often as allowed, no more."""
     host.kernel_server()
     piece = text(50_000)
     endless = {"program": {"client": [{"repeat": {"times": "endless", "do": [{"send": piece}, {"wait": "5ms"}]}}]}}

@@ -47,7 +47,7 @@ TAIL = "\ndef register():\n    return P()\n"
 
 @pytest.fixture
 def eagre(tmp_path):
-    """Runs 'eagre trex' with a home folder of its own; ASTF needs no Scapy."""
+    """Runs 'eagre trex' with a separate home folder; ASTF needs no Scapy."""
 
     def run(*words, exit=0):
         env = {"HOME": str(tmp_path), "XDG_CACHE_HOME": "", "EAGRE_PYTHON": sys.executable}
@@ -58,7 +58,7 @@ def eagre(tmp_path):
 
 @pytest.fixture
 def said(tmp_path, lab):
-    """What 'eagre trex' says of a profile whose 'get_profile' ends with these lines."""
+    """The report of 'eagre trex' on a profile whose 'get_profile' ends with these lines."""
 
     def run(command, *lines, more=()):
         path = tmp_path / "profile.py"
@@ -88,7 +88,7 @@ def test_the_example_sends_its_pages_and_queries(eagre, tmp_path):
 
 
 def test_the_example_runs_between_two_interfaces(lab, tmp_path):
-    """On real packets: what one end says, the other hears, byte for byte; tcpdump sees the request in them."""
+    """On real packets: each end receives the other's data, byte for byte; tcpdump sees the request in them."""
     need("tcpdump", "tshark")
     tester = lab.netns("tester")
     lab.veth(tester, "v0", tester, "v1")
@@ -116,7 +116,7 @@ def test_a_profile_for_clients_alone_reaches_other_servers(eagre):
 
 
 def test_the_simulator_sends_as_trex_does(said, tmp_path):
-    """MAC addresses of TRex's simulator, TTL 127 unless the profile says another, first ports of clients as TRex has them."""
+    """MAC addresses of TRex's simulator, TTL 127 unless the profile sets another, first ports of clients as TRex has them."""
     pcap, page = tmp_path / "sim.pcap", "c.send('GET'); c.recv(4); s.recv(3); s.send('page')"
     for setting, ttls in (("", (127, 127)), ("g.ip.ttl = 9; g.tcp.mss = 900", (9, 127)), ("g.tcp.mss = 900", (127, 127))):
         one = "return profile(template(c, s, cps=10, limit=9), default_c_glob_info=g)"
@@ -131,7 +131,7 @@ def test_the_simulator_sends_as_trex_does(said, tmp_path):
 
 
 def test_a_capture_that_was_reset_is_closed(said, tmp_path):
-    """TRex's programs end by closing, whoever reset the captured connection."""
+    """TRex's programs end by closing, whichever end reset the captured connection."""
     records = capture.records(CAPTURE)
     talk = [((at - records[0][0]) // 1000, frame) for at, frame in records if not frame[47] & 1]
     for side, flags in itertools.product((1, 2), (0x04, 0x14)):
@@ -160,7 +160,7 @@ def test_captures_are_conversations(said):
 
 
 def test_servers_of_captures_wait_and_datagrams_are_cut(said, tmp_path):
-    """`s_delay` comes before each answer, and once for datagrams in a row; `udp_mtu` counts headers from Ethernet on."""
+    """`s_delay` comes before each response, and once for datagrams in a row; `udp_mtu` counts headers from Ethernet on."""
     talk = [(0, 700), (1, 300), (1, 500), (0, 40), (1, 40)]
     ends = [(bytes([10, 0, 0, 1]), 4000), (bytes([10, 0, 0, 2]), 5000)]
 
@@ -222,7 +222,7 @@ def test_loops_for_a_time_and_other_jumps(said):
 
 
 def test_sessions_that_are_open_at_the_end_go_on(said):
-    """What is said after the duration is said; `--nc` does not wait for it."""
+    """Data after the duration are sent; `--nc` does not wait for them."""
     lines = ("uc.send_msg('a b'); uc.recv_msg(2)", "us.recv_msg(1); us.delay(3000000); us.send_msg('1 2'); us.send_msg('3 4')")
     one = simulated(said, *lines, "return profile(template(uc, us, limit=5, cps=50))")["t0"]
     assert (one["attempted"], one["completed"], one["stopped"]) == (5, 5, 0), one
@@ -304,7 +304,7 @@ groups:
 
 
 def test_groups_of_clients(eagre, lab, tmp_path):
-    """Each client in its group's VLAN with its MAC address, those of a group of two devices in turn; servers answer there."""
+    """Each client in its group's VLAN with its MAC address, a group of two devices has both in turn; servers reply there."""
     (tmp_path / "clients.yaml").write_text(CLIENTS)
     text = eagre("convert", SESSIONS, "--cc", tmp_path / "clients.yaml", "-d", "3")
     (tmp_path / "profile.yaml").write_text(text)

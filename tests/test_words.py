@@ -1,7 +1,7 @@
 """Prose is plain English in the field's terms: phrases that read as a translation are counted, and their number only falls.
 
-A debt is a phrase below in a doc comment, a text of a program or a page. tests/words.toml has the debt of each crate and
-page that has any: more fails, and so does less, until the table has the new number.
+A debt is a phrase below in a doc comment, a text of a program or a page. tests/words.toml has the debt of each crate, client
+and page that has any: more fails, and so does less, until the table has the new number.
 """
 
 import re
@@ -12,6 +12,7 @@ from typing import NamedTuple
 import pytest
 from lab import REPO
 from rust_texts import Kind, texts
+from script_texts import python_texts, typescript_texts
 
 # A clause begins here.
 BEGINS = r"(?:^|(?<=[.:;!?] ))"
@@ -132,6 +133,14 @@ PAGES = sorted(
 )
 
 
+# Programs in other languages: their folder, files, reader, and the files that a program writes.
+SCRIPTS = [
+    ("clients/python", ("src/**/*.py", "tools/*.py"), python_texts, {"profile.py", "outcome.py", "resources.py"}),
+    ("clients/trex", ("src/**/*.py",), python_texts, set()),
+    ("web", ("src/**/*.ts", "src/**/*.tsx"), typescript_texts, {"types.ts"}),
+]
+
+
 def phrases(text):
     """Names of the phrases in a text, one for each place; quoted code and placeholders do not count."""
     plain = re.sub(r"`[^`]*`|\{\w*\}", "`x`", text)
@@ -159,6 +168,19 @@ def debts():
                 for phrase in phrases(text) if is_program or kind is Kind.DOC else ():
                     table = "comments" if kind is Kind.DOC else "strings"
                     yield table, name, f"{path.relative_to(REPO)}:{line}", phrase, text
+    for name, patterns, read, generated in SCRIPTS:
+        paths = [path for pattern in patterns for path in sorted((REPO / name).glob(pattern))]
+        assert paths, f"{name} has no texts"
+        for path in (path for path in paths if path.name not in generated):
+            for kind, line, text in read(path.read_text()):
+                for phrase in phrases(text):
+                    yield (
+                        "comments" if kind is Kind.DOC else "strings",
+                        name,
+                        f"{path.relative_to(REPO)}:{line}",
+                        phrase,
+                        text,
+                    )
     for page in PAGES:
         name = str(page.relative_to(REPO))
         for text in paragraphs(page.read_text()):
@@ -244,6 +266,38 @@ mod tests {
         (Kind.STRING, 11, 'what "she" said'),
         (Kind.STRING, 12, 'raw "text" here'),
         (Kind.DOC, 18, "Counted."),
+    ]
+
+
+def test_texts_of_scripts_are_read():
+    """Docstrings, comments of declarations, strings and text of elements; not code, and not other comments."""
+    python = '''"""What it is."""
+NAME = "one"
+"""Which one.
+
+And more."""
+raise ValueError(f"she said {NAME}, and no more")  # not told
+'''
+    assert sorted(python_texts(python), key=lambda found: found[1]) == [
+        (Kind.DOC, 1, "What it is."),
+        (Kind.DOC, 3, "Which one."),
+        (Kind.DOC, 3, "And more."),
+        (Kind.STRING, 6, "she said"),
+        (Kind.STRING, 6, ", and no more"),
+    ]
+    typescript = """/** What it
+ * is. */
+// What does not count.
+const said = (x: string): Row => ({ text: "he said", more: `what goes ${x} on` });
+const f = (run: Map<string, number>) => said(run) as number;
+<p class="one">What is shown: {x}. Told to all.</p>
+"""
+    assert list(typescript_texts(typescript)) == [
+        (Kind.DOC, 1, "What it is."),
+        (Kind.STRING, 4, "he said"),
+        (Kind.STRING, 4, "what goes {} on"),
+        (Kind.STRING, 6, "What is shown:"),
+        (Kind.STRING, 6, ". Told to all."),
     ]
 
 

@@ -8,7 +8,7 @@ import { Options, show, to, written } from "./route";
 import { useSignal } from "./signal";
 import type { Comparison, ComparisonRow } from "./types";
 
-/** What a row is called, here and in the address. */
+/** Name of a row, here and in the address. */
 const named = (row: ComparisonRow): string => [row.frame, row.goal.replaceAll("_", " ")].filter(Boolean).join(" · ");
 
 /** The results `ids`, the oldest first; `id` is the one whose page this is. */

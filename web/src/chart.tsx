@@ -1,6 +1,6 @@
 /**
- * Lines over time, or over load. Wraps uPlot: draws only what can be seen, tells lines apart by colour and by dashes,
- * and says every line's newest value, or the one under the pointer, as text beside it.
+ * Lines over time, or over load. Wraps uPlot: draws only visible points, distinguishes lines by colour and dashes,
+ * and shows every line's newest value, or the one under the pointer, as text beside it.
  */
 
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
@@ -12,7 +12,7 @@ import { colour, colours } from "./theme";
 
 export interface Line {
   label: string;
-  /** 1 to 8: the style sheet's `--line-N`, and a dash pattern of its own. */
+  /** 1 to 8: the style sheet's `--line-N`, and its own dash pattern. */
   look: number;
   format: (value: number | null | undefined) => string;
   /** Only points: single trials around a line, or crosses where the tester was disturbed. */
@@ -29,7 +29,7 @@ export interface Band {
 interface Wanted {
   title: string;
   lines: Line[];
-  /** Columns: x, then one for each line. Asked for only if the chart is visible. */
+  /** Columns: x, then one for each line. Called only if the chart is visible. */
   view: () => View;
   /** Changes when there is something new to draw. */
   version: unknown;
@@ -38,16 +38,16 @@ interface Wanted {
   log?: boolean;
   /** Show every point, and lines across gaps: for points that are measured one by one. */
   points?: boolean;
-  /** Say no values unless something is pointed at: the newest means little. */
+  /** Show values only under the pointer: the newest means little. */
   quiet?: boolean;
-  /** The least that the axis reaches up to. */
+  /** Least upper end of the axis. */
   least?: number;
   note?: string;
-  /** What is marked below the axis. */
+  /** Marks below the axis. */
   bands?: () => Band[];
   /** The part of the x axis to show; null or absent is all. */
   range?: [number, number] | null;
-  /** Called with the part of the x axis that somebody drags over. */
+  /** Called with the part of the x axis that the pointer was dragged over. */
   select?: (from: number, to: number) => void;
 }
 
@@ -55,7 +55,7 @@ const DASHES: number[][] = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2], [
 export const dash = (look: number): number[] => DASHES[(look - 1) % DASHES.length]!;
 const line = (look: number): string => `--line-${((look - 1) % 8) + 1}`;
 
-/** How often charts were drawn, for those who measure the page. */
+/** Number of times charts were drawn, for measurements of the page. */
 export const drawn = { charts: 0 };
 
 function height(width: number): number {
@@ -96,7 +96,7 @@ function mark(plot: uPlot, bands: Band[]): void {
 /** Fewer pixels are a click. */
 const DRAGGED_MIN = 6;
 
-/** Hands on the part of the x axis that was dragged over. */
+/** Passes on the part of the x axis that was dragged over. */
 function selected(plot: uPlot, select: Wanted["select"]): void {
   const { left, width } = plot.select;
   if (width < DRAGGED_MIN) return;

@@ -1,4 +1,4 @@
-/** Profiles that are being written: they outlive their page, whatever comes of a start, and the window until it is closed. */
+/** Profiles that are being written: they outlast their page and a failed start, until the window is closed. */
 
 import { useState } from "preact/hooks";
 import { type Chosen, NOTHING } from "./editor";

@@ -17,12 +17,12 @@ export interface Chosen {
 
 export const NOTHING: Chosen = { name: null, text: "", good: false, check: null };
 
-/** The part of a request that says which profile. */
+/** The part of a request that names the profile. */
 export const asked = (chosen: Chosen): object => (chosen.name !== null ? { profile_name: chosen.name } : { profile: chosen.text });
 
 const CHECK_AFTER_MS = 350;
 
-/** Has a text checked when nothing was typed for a moment; why it can't be, if it can't. */
+/** Has a text checked when nothing was typed for a moment; the reason, if it can't be. */
 export function useChecked(chosen: Chosen, choose: (next: Chosen) => void): unknown {
   const [wrong, setWrong] = useState<unknown>(null);
   const newest = useRef("");
@@ -143,7 +143,7 @@ export function select(area: HTMLTextAreaElement | null, line: number): void {
   area.scrollTop = Math.max(0, (line - 5) * 20);
 }
 
-/** What the check found, in words. */
+/** Findings of the check, in words. */
 export function Findings({ chosen, show }: { chosen: Chosen; show: (line: number) => void }) {
   const { check } = chosen;
   const text = !chosen.text.trim() ? "" : !check ? "Checking …" : check.good ? goodWords(check) : `${several(check.errors.length, "error")}:`;

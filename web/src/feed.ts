@@ -25,7 +25,7 @@ function mergeOf(name: Sampled): Merge {
 const MERGES = COLUMNS.map(mergeOf);
 const RECENT_S = 60;
 
-/** The sum of what was measured; null if nothing was. */
+/** The sum of measured values; null without any. */
 export function total(values: readonly (number | null)[] | undefined): number | null {
   let [sum, any] = [0, false];
   for (const value of values ?? []) {
@@ -106,7 +106,7 @@ export class RunFeed extends Source {
     this.streams.push(live.at_s, streams);
   }
 
-  /** Notes what disturbed the tester in the interval that ended at an instant. */
+  /** Notes disturbances of the tester in the interval that ended at an instant. */
   private disturb(at_s: number, interval_s: number, disturbances: string[]): void {
     const last = this.bands[this.bands.length - 1];
     if (!disturbances.length || (last && last.to >= at_s)) return;
@@ -151,7 +151,7 @@ export class RunFeed extends Source {
     return [at, ...wanted.map((those) => (those.length === 2 ? lossOverTime(at, view.shift()!, view.shift()!) : view.shift()!))];
   }
 
-  /** The same of one stream, as far back as is kept. */
+  /** The same of one stream, as far back as stored. */
   viewStream(stream: number, columns: Column[], recently: boolean): View {
     if (!this.streams) return [[], ...columns.map(() => [])];
     const from = recently ? this.newest() - RECENT_S : -Infinity;

@@ -5,7 +5,7 @@
  */
 
 export interface Field {
-  /** Keys down to it: `ports`, `west`, `device`. An item of a list is called by its name, else by its number. */
+  /** Keys down to it: `ports`, `west`, `device`. An item of a list has its name, else its number. */
   path: string[];
   value: string;
   /** Where the value is in the text, with its quotes. */
@@ -13,7 +13,7 @@ export interface Field {
   to: number;
 }
 
-/** Keys that a form asks for, and what it calls them. */
+/** Keys that a form shows, and their labels. */
 const ASKED: Record<string, string> = {
   device: "Port",
   ip: "Address",
@@ -28,7 +28,7 @@ const ASKED: Record<string, string> = {
   duration: "Duration",
 };
 
-/** What a form calls a field; null if it does not ask for it. */
+/** Label of a field in a form; null if it is not shown. */
 export function label({ path }: Field): string | null {
   const name = ASKED[path[path.length - 1]!] ?? null;
   const side = path[path.length - 2];
@@ -36,7 +36,7 @@ export function label({ path }: Field): string | null {
   return name;
 }
 
-/** What a field belongs to: `west`, `http`, `load`. */
+/** Part of the profile that a field belongs to: `west`, `http`, `load`. */
 export const owner = ({ path }: Field): string => (path.length > 2 ? path[1]! : path[0]!);
 
 /** The text with another value in a field's place. */

@@ -1,9 +1,9 @@
 /**
- * Figures as people read them: SI prefixes, at most four figures, times and counts. The same texts as `core/units` writes in
- * summaries and reports; tests/texts.json holds both to that. Knows no DOM.
+ * Figures as text: SI prefixes, at most four figures, times and counts. The same texts as `core/units` writes in
+ * summaries and reports; tests/texts.json checks both. Knows no DOM.
  */
 
-/** What stands where nothing was measured. */
+/** Text for a value that was not measured. */
 export const NONE = "–";
 
 type Figure = number | null | undefined;
@@ -51,7 +51,7 @@ export function time(ns: Figure): string {
   return `${four(size)} ${unit}`;
 }
 
-/** Time gone by or left, rounded: 12 s, 3:05 min or 1:02:03 h. */
+/** Elapsed or remaining time, rounded: 12 s, 3:05 min or 1:02:03 h. */
 export function duration(s: Figure): string {
   if (missing(s)) return NONE;
   if (s < 60) return `${s < 10 ? Math.round(s * 10) / 10 : Math.round(s)} s`;
@@ -72,7 +72,7 @@ const GROUPED = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 /** A whole number: 1,234,567. */
 export const count = (value: Figure): string => (missing(value) ? NONE : GROUPED.format(value));
 
-/** A share in percent, with enough digits to tell it from 0% and from 100%. */
+/** A share in percent, with enough digits to distinguish it from 0% and 100%. */
 export function ratio(value: Figure): string {
   if (missing(value)) return NONE;
   const percent = value * 100;
@@ -108,7 +108,7 @@ export function inUnit(value: Figure, unit: string): string {
   }
 }
 
-/** A figure of a document in the unit that its name says: `streams.a.latency_ns.p99`, `loss_ratio`; as reports write it. */
+/** A figure of a document in the unit of its name: `streams.a.latency_ns.p99`, `loss_ratio`; as reports write it. */
 export function measured(path: string, value: number): string {
   for (const name of path.split(".").reverse()) {
     if (name.endsWith("_ns") || name === "ns") return time(value);
@@ -134,7 +134,7 @@ export const several = (n: number, word: string): string => `${count(n)} ${word}
 
 const SECONDS: Record<string, number> = { "": 1, ms: 1e-3, s: 1, m: 60, min: 60, h: 3600 };
 
-/** The seconds that somebody typed: `2`, `2s`, `500ms`, `1.5min`. */
+/** Seconds from typed text: `2`, `2s`, `500ms`, `1.5min`. */
 export function seconds(text: string): number {
   const [, number, unit] = /^(\d+\.?\d*|\.\d+)\s*([a-z]*)$/.exec(text.trim()) ?? [];
   const factor = SECONDS[unit ?? "none"];

@@ -1,4 +1,4 @@
-/** One animation frame for everything that wants to draw, however many messages came since the last one. */
+/** One animation frame for all drawing, regardless of the number of messages since the last one. */
 
 import { useEffect, useState } from "preact/hooks";
 
@@ -12,7 +12,7 @@ function frame(): void {
   for (const job of jobs) job();
 }
 
-/** Does a job in the next frame, once, even if it is asked for often. Frames come only while the page is visible. */
+/** Runs a job in the next frame, once, even if requested several times. Frames come only while the page is visible. */
 export function inNextFrame(job: () => void): void {
   waiting.add(job);
   if (asked) return;
@@ -20,11 +20,11 @@ export function inNextFrame(job: () => void): void {
   requestAnimationFrame(frame);
 }
 
-/** Something that changes often; those who draw it are told at most once a frame. */
+/** A source that changes often; its drawers are called at most once a frame. */
 export class Source {
   private readonly drawers = new Set<() => void>();
   private readonly tell = (): void => this.drawers.forEach((draw) => draw());
-  /** How often it changed. */
+  /** Number of changes. */
   version = 0;
 
   changed(): void {
@@ -38,7 +38,7 @@ export class Source {
   }
 }
 
-/** Renders the component again in the frame after a change. Answers the version drawn. */
+/** Renders the component again in the frame after a change. Returns the version drawn. */
 export function useSource(source: Source): number {
   const [, again] = useState(0);
   useEffect(() => source.follow(() => again(source.version)), [source]);

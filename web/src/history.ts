@@ -1,9 +1,9 @@
 /**
- * Bounded memory of what was measured, in typed arrays allocated once. Times in seconds of the run; NaN inside means
+ * Bounded memory of measurements, in typed arrays allocated once. Times in seconds of the run; NaN inside means
  * not measured and leaves as null. Knows no chart.
  */
 
-/** How two neighbouring samples become one when resolution is halved. */
+/** Rule by which two neighbouring samples become one when resolution is halved. */
 export type Merge = "mean" | "max" | "last";
 
 export type View = (number | null)[][];
@@ -37,7 +37,7 @@ export class Track {
     return this.held ? this.at[this.slot(this.held - 1)]! : 0;
   }
 
-  /** How many samples as pushed one kept sample stands for. */
+  /** Number of pushed samples in one stored sample. */
   get resolution(): number {
     return this.stride;
   }
@@ -110,11 +110,11 @@ function merged(merge: Merge, a: number, a_weight: number, b: number, b_weight: 
   return merge === "max" ? Math.max(a, b) : (a * a_weight + b * b_weight) / (a_weight + b_weight);
 }
 
-/** What is kept of each stream. */
+/** Columns stored of each stream. */
 export const STREAM_COLUMNS = ["tx_pps", "rx_pps", "latency_p50_ns", "latency_p99_ns", "latency_max_ns", "tx", "lost"] as const;
 export type StreamColumn = (typeof STREAM_COLUMNS)[number];
 
-/** Values of all streams that are kept at most: with few streams ten minutes at ten a second, with many less. */
+/** Most values stored of all streams: with few streams ten minutes at ten a second, with many less. */
 const VALUES_MAX = 6_000_000;
 const SAMPLES_MAX = 6_000;
 
@@ -163,8 +163,8 @@ export class StreamRing {
 }
 
 /**
- * Share of packets lost over the second before each sample, from totals. What had not arrived at an instant but did later
- * was under way: lost by then is only what is still missing at every later sample.
+ * Share of packets lost over the second before each sample, from totals. Packets that arrived later
+ * were under way: lost at an instant are only those still missing at every later sample.
  */
 export function lossOverTime(at_s: (number | null)[], tx: (number | null)[], missing: (number | null)[], window_s = 1): (number | null)[] {
   const lost = [...missing];

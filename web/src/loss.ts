@@ -10,6 +10,6 @@ export function lossWords(lost: number | null, tx: number | null, loose: number)
   return { text: `${count(lost)} lost`, more: `${ratio(lost / tx)} of ${count(tx)} packets`, bad: true };
 }
 
-/** Packets that may well be under way: those sent within the longest latency, and what one burst holds. */
+/** Packets that may be under way: sent within the longest latency, and one burst. */
 export const underWay = (tx_pps: number, latency_max_ns: number | null, slack_s = 0): number =>
   64 + tx_pps * ((latency_max_ns ?? 0) / 1e9 + slack_s);

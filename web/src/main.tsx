@@ -114,7 +114,7 @@ function Look() {
   );
 }
 
-/** Says that the server is away, and asks until it is back. */
+/** Reports that the server is unreachable, and polls until it is back. */
 function Connection() {
   const good = useSignal(reachable);
   useEffect(() => {
@@ -124,7 +124,7 @@ function Connection() {
   }, [good]);
   return (
     <div role="status" aria-live="polite">
-      {!good && <p class="banner">⚠ The server does not answer. Trying again; what is shown is from before.</p>}
+      {!good && <p class="banner">⚠ The server does not respond. Retrying; the values shown are from before.</p>}
     </div>
   );
 }
@@ -210,7 +210,7 @@ function App() {
   );
 }
 
-/** Figures for those who measure the page; nothing here reads them. */
+/** Figures for measurements of the page; nothing here reads them. */
 Object.assign(window, {
   eagre: () => ({
     received: shownFeed.current?.received ?? 0,

@@ -1,4 +1,4 @@
-/** Small pieces that every page uses. */
+/** Small components of every page. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -21,7 +21,7 @@ export function OutcomeBadge({ state, outcome }: { state: State; outcome: string
   return <Badge state={state} overall={outcome ? { outcome } : null} />;
 }
 
-/** A state in words, with a sign. A run that is done is green only if what was asked holds. */
+/** A state in words, with a sign. A run that is done is green only if its requirements are met. */
 export function Badge({ state, achieved, overall }: { state: State; achieved?: AchievedResult | null; overall?: OverallResult | null }) {
   const [text, look] = badge(state, achieved, overall);
   return <span class={`state ${look}`}>{text}</span>;
@@ -38,7 +38,7 @@ type Look = "good" | "warn" | "bad";
 
 const SIGNS: Record<Look, string> = { good: "✓", warn: "⚠", bad: "✕" };
 
-/** A verdict in words. Notes are not among the reasons: what they say is harmless. */
+/** A verdict in words. Notes are not among the reasons: they are harmless. */
 export function verdictWords(verdict: Verdict): { text: string; look: Look } {
   const why = verdict.reasons.length ? `: ${verdict.reasons.join("; ")}` : "";
   if (!verdict.valid) return { text: `Not valid${why}.`, look: "bad" };
@@ -47,7 +47,7 @@ export function verdictWords(verdict: Verdict): { text: string; look: Look } {
   return { text: `Valid${why}.`, look: "good" };
 }
 
-/** How much of what was asked succeeded, in words. */
+/** Share of the requested load that succeeded, in words. */
 export function achievedWords(achieved: AchievedResult): { text: string; look: Look } {
   return { text: `${achieved.summary}.`, look: achieved.success ? "good" : "bad" };
 }
@@ -58,7 +58,7 @@ const OUTCOMES: Record<string, [string, Look]> = {
   cannot_judge: ["Can't be judged here", "warn"],
 };
 
-/** Whether what was asked holds, in words: with its cause, unless it passed. */
+/** Whether the requirements are met, in words: with the cause, unless they are. */
 export function overallWords(overall: OverallResult): { text: string; look: Look } {
   const [word, look] = OUTCOMES[overall.outcome] ?? [overall.outcome, "warn"];
   return { text: overall.reason ? `${word}: ${overall.reason}.` : `${word}.`, look };
@@ -109,7 +109,7 @@ export function OutcomeBand({ overall, criteria, passed }: { overall: OverallRes
   );
 }
 
-/** What to know about figures that are valid all the same. */
+/** Notes about figures that are valid nonetheless. */
 export function Notes({ notes }: { notes: string[] }) {
   if (!notes.length) return null;
   return (

@@ -1,4 +1,4 @@
-/** Asking the server again and again, while the page is looked at. */
+/** Polls the server while the page is visible. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Problem, read, reachable } from "./server";
@@ -6,11 +6,11 @@ import { Problem, read, reachable } from "./server";
 export interface Polled<T> {
   value: T | null;
   problem: Problem | null;
-  /** Asks at once. */
+  /** Polls at once. */
   again: () => void;
 }
 
-/** What a path answers, asked for every `every_ms`; 0: once, and after the server was away. Keeps the last answer on failures. */
+/** Response of a path, polled every `every_ms`; 0: once, and when the server is back. Keeps the last response on failures. */
 export function usePoll<T>(path: string, every_ms: number): Polled<T> {
   const [value, setValue] = useState<T | null>(null);
   const [problem, setProblem] = useState<Problem | null>(null);

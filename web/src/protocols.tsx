@@ -1,4 +1,4 @@
-/** Control protocols of a run's hosts: as they stand while it runs, and what became of them in its result. */
+/** Control protocols of a run's hosts: their state while it runs, and at the end in its result. */
 
 import type { ComponentChildren } from "preact";
 import { count, duration, NONE, several } from "./format";
@@ -7,12 +7,12 @@ import { usePoll } from "./poll";
 import { type Row, Table } from "./tables";
 import type { BgpPeerState, DhcpClientState, Dhcpv6ClientState, GroupState, IsisRouterState, LacpPortState, LldpNeighbourResult, OspfRouterState, PortResult, PppoeClientState, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
 
-/** Rows of each kind that are shown; all are in the API's answer without `limit`. */
+/** Rows of each kind that are shown; all are in the API's response without `limit`. */
 const SHOWN_MAX = 100;
-/** Between two questions, ms. */
+/** Polling interval, ms. */
 const EVERY_MS = 1_000;
 
-/** Protocols of a run that goes on, asked for again and again if there are any. */
+/** Protocols of an active run, polled if there are any. */
 export function LiveProtocols({ id }: { id: string }) {
   const path = `runs/${encodeURIComponent(id)}/protocols?limit=${SHOWN_MAX}`;
   const first = usePoll<ProtocolStates>(path, 0).value;
@@ -37,7 +37,7 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
     counts.dhcp_clients > 0 && `${count(counts.dhcp_leases)} of ${several(counts.dhcp_clients, "DHCP client")} with a lease`,
     counts.dhcpv6_clients > 0 && `${count(counts.dhcpv6_leases)} of ${several(counts.dhcpv6_clients, "DHCPv6 client")} with a lease`,
     counts.pppoe_clients > 0 && `${count(counts.pppoe_sessions)} of ${several(counts.pppoe_clients, "PPPoE client")} with a session`,
-    counts.lacp_ports > 0 && `${count(counts.lacp_distributing)} of ${several(counts.lacp_ports, "port")} of lags distributing`,
+    counts.lacp_ports > 0 && `${count(counts.lacp_distributing)} of ${several(counts.lacp_ports, "LAG member")} distributing`,
     counts.lldp_ports > 0 && several(counts.lldp_neighbours, "LLDP neighbour"),
     counts.groups > 0 && `${several(counts.groups, "multicast group")} joined`,
   ].filter(Boolean);
@@ -48,7 +48,7 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
   return (
     <Panel title="Protocols">
       <p>{said.join(" · ")}.</p>
-      {all && <Announcement text={settled ? "All sessions, leases and lags are up." : "Not all sessions, leases and lags are up."} />}
+      {all && <Announcement text={settled ? "All sessions, leases and LAGs are up." : "Not all sessions, leases and LAGs are up."} />}
       {off.length > 0 && <p class="muted">LLDP is disabled on {off.join(", ")}.</p>}
       {left.length > 0 && <p class="muted">LACP is disabled on {left.join(", ")}.</p>}
       <Listed caption="BGP sessions" of={counts.bgp_peers} rows={states.bgp.map(peer)}
@@ -63,10 +63,10 @@ function Polled({ path, first }: { path: string; first: ProtocolStates }) {
         heads={["DHCPv6 client", "Port", "State", "Address", "Prefix", "Server", "Lease of"]} />
       <Listed caption="PPPoE clients" of={counts.pppoe_clients} rows={states.pppoe.map(subscriber)}
         heads={["PPPoE client", "Port", "State", "Address", "Session", "Access concentrator", "Up for", "Lost", "Last failure"]} />
-      <Listed caption="Ports of lags" of={counts.lacp_ports} rows={states.lacp.map(lagPort)}
-        heads={["Port of a lag", "Lag", "State", "Partner", "Its key", "Its port", "Flaps", "Reason"]} />
+      <Listed caption="LAG members" of={counts.lacp_ports} rows={states.lacp.map(lagPort)}
+        heads={["LAG member", "Lag", "State", "Partner", "Its key", "Its port", "Flaps", "Reason"]} />
       <Listed caption="LLDP neighbours" of={counts.lldp_neighbours} rows={neighbours.map(({ port, row }) => neighbour(port, row))}
-        heads={["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last heard"]} />
+        heads={["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last received"]} />
       <Listed caption="Multicast groups" of={counts.groups} rows={states.groups.map(group)} heads={["Multicast group", "Port", "Sources", "Since"]} />
     </Panel>
   );
@@ -166,7 +166,7 @@ function group(group: GroupState): Row {
   return { key: `${group.port} ${group.group}`, name: group.group, cells: [group.port, sources, duration(group.joined_for_s)] };
 }
 
-/** What became of them. */
+/** Protocols at the end of a run. */
 export function ProtocolResults({ result }: { result: ResultDocument }) {
   const ports = Object.entries(result.ports);
   const rows = ports.flatMap(([port, of]) => outcomes(port, of));
@@ -176,7 +176,7 @@ export function ProtocolResults({ result }: { result: ResultDocument }) {
     <Panel title="Protocols">
       <Table caption="Protocols of the ports" heads={["Protocol", "At the end", "Before traffic", "Sent", "Received", "Lost"]} rows={rows} />
       <Listed caption="LLDP neighbours at the end" of={neighbours.length} rows={neighbours.slice(0, SHOWN_MAX)}
-        heads={["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last heard"]} />
+        heads={["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last received"]} />
     </Panel>
   );
 }

@@ -1,4 +1,4 @@
-/** Where in the dashboard we are, and what of it is shown: `#/runs/ID?from=2&to=5`. A copied address shows the same. */
+/** The page that is open, and its options: `#/runs/ID?from=2&to=5`. A copied address shows the same. */
 
 import { Signal } from "./signal";
 
@@ -8,7 +8,7 @@ const parse = (): string[] => path().split("/").filter(Boolean).map(decodeURICom
 /** The parts of the address: `runs` and `ID`. */
 export const route = new Signal<string[]>(parse());
 
-/** What stands behind the question mark. */
+/** The options after the question mark. */
 export const written = new Signal<string>(query());
 
 addEventListener("hashchange", () => {
@@ -16,7 +16,7 @@ addEventListener("hashchange", () => {
   written.value = query();
 });
 
-/** What a page shows of what it has, as it is written behind the question mark. */
+/** Options of a page, as written after the question mark. */
 export class Options {
   private readonly values: URLSearchParams;
 

@@ -30,7 +30,7 @@ export function fromResult(result: ResultDocument, names: string[]): StreamTable
   };
 }
 
-/** What rows can be ordered by. */
+/** Orders of rows. */
 export type Key = keyof StreamTable | "name" | "loss";
 
 /** A figure of a stream. */
@@ -41,7 +41,7 @@ export function figure(table: StreamTable, key: Key, stream: number): Figure {
   return tx && lost != null ? lost / tx : null;
 }
 
-/** Whether what a stream lacks is lost: while it runs some of it is under way. */
+/** Whether a stream's missing packets are lost: while it runs some are under way. */
 export function loses(table: StreamTable, stream: number, running: boolean): boolean {
   const lost = table.lost[stream] ?? 0;
   return lost > (running ? underWay(table.tx_pps[stream] ?? 0, table.max[stream] ?? null, 0.002) : 0);

@@ -7,10 +7,10 @@ import { EventParser } from "./events";
 import { Signal } from "./signal";
 import type { ProblemPlace } from "./types";
 
-/** Whether the server answers. */
+/** Whether the server responds. */
 export const reachable = new Signal(true);
 
-/** Why the server asks for a token; null if it does not. */
+/** Reason for the server to require a token; null if it does not. */
 export const tokenWanted = new Signal<string | null>(null);
 
 const TOKEN = "eagre.token";
@@ -28,7 +28,7 @@ export function forgetToken(): void {
   tokenWanted.value = "You are signed out.";
 }
 
-/** An error from the server (RFC 9457). `status` 0: no answer. */
+/** An error from the server (RFC 9457). `status` 0: no response. */
 export class Problem extends Error {
   constructor(
     readonly status: number,
@@ -54,7 +54,7 @@ async function answer(verb: string, path: string, body: unknown, accept: string,
   } catch (error) {
     if (signal?.aborted) throw error;
     reachable.value = false;
-    throw new Problem(0, "The server does not answer.");
+    throw new Problem(0, "The server does not respond.");
   }
   reachable.value = true;
   if (response.ok) return response;
@@ -63,7 +63,7 @@ async function answer(verb: string, path: string, body: unknown, accept: string,
 
 async function problem(response: Response): Promise<Problem> {
   const said = await response.json().catch(() => ({})); // perhaps a proxy's page: show the status instead
-  const detail = said.detail ?? said.title ?? `The server answered ${response.status} ${response.statusText}.`;
+  const detail = said.detail ?? said.title ?? `The server returned ${response.status} ${response.statusText}.`;
   if (response.status === 401) {
     sessionStorage.removeItem(TOKEN);
     tokenWanted.value ??= detail;
@@ -104,7 +104,7 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 const patience = (failures: number): number => Math.min(500 * 2 ** failures, 5_000);
 
 /**
- * Follows an event stream and takes it up again when it breaks, until `take` answers true (that was the last message),
+ * Follows an event stream and resumes it when it breaks, until `take` returns true (that was the last message),
  * the server refuses it, or the returned function is called.
  */
 export function follow(path: string, take: (name: string, data: any) => boolean, refused: (problem: Problem) => void): () => void {

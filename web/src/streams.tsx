@@ -1,6 +1,6 @@
 /**
- * The table of streams: thousands of rows, of which only those in sight exist. Sorted at most once a second, so that rows
- * do not jump about while somebody reads them. Rows are chosen with the pointer, or with arrow keys and Enter.
+ * The table of streams: thousands of rows, of which only visible ones exist. Sorted at most once a second, so that rows
+ * do not jump while they are read. Rows are chosen with the pointer, or with arrow keys and Enter.
  */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
@@ -29,7 +29,7 @@ const SHOWN: Shown[] = [
 const ROW = 32;
 const SORT_EVERY_MS = 1_000;
 
-/** Rows drawn, for those who measure the page. */
+/** Rows drawn, for measurements of the page. */
 export const tableDrawn = { times: 0, rows: 0 };
 
 interface StreamsOf {

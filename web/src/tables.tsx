@@ -14,7 +14,7 @@ interface Of {
 export interface Row {
   name: string;
   cells: preact.ComponentChildren[];
-  /** What tells rows apart if their names do not. */
+  /** Key of the row, if names are not unique. */
   key?: string;
 }
 
@@ -103,7 +103,7 @@ export function Sessions({ names, live, result }: Of) {
   );
 }
 
-/** How long things took for sessions: set-up, first and last byte. */
+/** Durations of sessions: set-up, first and last byte. */
 function SessionTimes({ names, result }: { names: string[]; result: ResultDocument }) {
   const kinds = [["setup_ns", "set-up"], ["ttfb_ns", "first byte"], ["ttlb_ns", "last byte"]] as const;
   const rows = names.flatMap((name) =>
@@ -119,7 +119,7 @@ function SessionTimes({ names, result }: { names: string[]; result: ResultDocume
 /** Streams that are shown; all are in the result. */
 const STREAMS_MAX = 100;
 
-/** How evenly packets left and arrived, and how much their delay varied. */
+/** Pacing of packets sent and received, and variation of their delay. */
 export function Variation({ names, result }: { names: Names; result: ResultDocument }) {
   const rows = names.streams.slice(0, STREAMS_MAX).map((name) => {
     const { latency_ns, jitter_ns, interarrival_ns, pacing_ns } = result.streams[name] ?? {};

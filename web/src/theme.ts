@@ -1,4 +1,4 @@
-/** Light, dark, or as the reader's system has it. */
+/** Colour theme: light, dark, or the system's. */
 
 import { Signal } from "./signal";
 

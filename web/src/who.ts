@@ -1,9 +1,9 @@
-/** Who uses the page, and what the server lets them do. */
+/** The user of the page, and their rights. */
 
 import { usePoll } from "./poll";
 import type { Whoami } from "./types";
 
 export const useWho = (): Whoami | null => usePoll<Whoami>("whoami", 0).value;
 
-/** Whether to show what starts and changes traffic: whoever may only watch is refused. Until it is known, it is shown. */
+/** Whether to show controls of traffic: the server refuses users who may only watch. Shown until the role is known. */
 export const useMayRun = (): boolean => useWho()?.role !== "watch";

@@ -1,4 +1,4 @@
-"""Documents as the server gives them, in small."""
+"""Small documents in the server's form."""
 
 LATENCY = {"min": 1000, "mean": 2000.5, "stddev": 10.0, "p50": 1990, "p99": 2500, "max": 4000, "samples": 90}
 STREAM = {

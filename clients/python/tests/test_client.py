@@ -1,4 +1,4 @@
-"""What goes over the wire, and what is made of the answers; the server is a function here."""
+"""Requests on the wire and the reading of responses; the server is a function here."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from eagre import calls, events
 
 
 class Wire:
-    """A server of prepared answers, and what it was asked."""
+    """A server with prepared responses that records its requests."""
 
     def __init__(self, *answers):
         self.answers, self.asked = list(answers), []

@@ -36,7 +36,7 @@ def test_a_result_passes_if_everything_held():
 def test_a_disturbed_result_passes_if_what_was_asked_holds():
     verdict = {**RESULT["verdict"], "valid": False, "disturbed": True, "reasons": ["worker 0 waited"]}
     disturbed = {**RESULT, "criteria": [], "verdict": verdict}
-    for outcome, words in (("passed", "what was asked holds"), ("cannot_judge", "not valid"), ("failed", "not valid")):
+    for outcome, words in (("passed", "requirements met"), ("cannot_judge", "not valid"), ("failed", "not valid")):
         result = eagre.Result({**disturbed, "overall": {"outcome": outcome}})
         assert (result.outcome, result.passed, result.valid) == (outcome, outcome == "passed", False)
         assert repr(result).startswith(f"<Result {words} (worker 0 waited)"), repr(result)

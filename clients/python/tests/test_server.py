@@ -109,7 +109,7 @@ def test_a_snapshot_can_be_asked_for_at_any_time(eagre_client):
 
 def test_a_rate_change_is_seen_in_the_rates(eagre_client):
     def comes(looks, low, high):
-        """Waits for half a second in which so many packets per second are sent: a busy machine may need several."""
+        """Waits for half a second at this rate: a busy machine may need several."""
         seen, end = [next(looks)], time.monotonic() + 10
         while time.monotonic() < end:
             seen.append(next(looks))

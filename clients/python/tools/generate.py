@@ -128,7 +128,7 @@ class Writer:
 
 
 class ProfileWriter(Writer):
-    """What people write: parts, or plain mappings in their place."""
+    """Types for writing: parts, or plain mappings in their place."""
 
     loose = "Mapping[str, Any]"
 
@@ -168,7 +168,7 @@ class ProfileWriter(Writer):
 
 
 class AnswerWriter(Writer):
-    """What is read."""
+    """Types for reading."""
 
     loose = "dict[str, Any]"
 
@@ -176,7 +176,7 @@ class AnswerWriter(Writer):
         self.definitions = components
 
     def is_class(self, name):
-        """Whether a definition is written as a class: it is a mapping with known keys, whatever it says."""
+        """Whether a definition is written as a class: it is a mapping with known keys, whatever its content."""
         return bool(self.definitions[name].get("properties"))
 
     def sequence(self, inner):
@@ -209,7 +209,7 @@ class AnswerWriter(Writer):
 
 
 def rest(required, kinds):
-    """What stands behind a field's type."""
+    """The part of a field behind its type."""
     if required:
         return ""
     for container in ("list", "dict"):
@@ -235,7 +235,7 @@ def merged(kinds):
 
 
 def quoted(kinds):
-    """An alias's value: a text, for it may speak of what comes later."""
+    """An alias's value: a text, because it may name a later type."""
     text = " | ".join(kinds)
     pieces = textwrap.wrap(text, WIDTH - 10, break_long_words=False, drop_whitespace=False)
     if len(pieces) == 1:
@@ -271,7 +271,7 @@ def closure(names, components):
 
 
 def answers(program):
-    """The components of the API's description that are answers, by name; those of outcome.py; those of resources.py."""
+    """Components of the API's description that are responses, by name: in outcome.py, and in resources.py."""
     description = schema(program, "openapi")
     components = description["components"]["schemas"]
     operations = [operation for path in description["paths"].values() for operation in path.values()]
@@ -324,7 +324,7 @@ WORDS = (
 
 
 def synchronous(name):
-    """A file of the asynchronous client, for those who wait."""
+    """A file of the asynchronous client, as synchronous code."""
     text = (PACKAGE / name).read_text()
     for pattern, word in WORDS:
         text = re.sub(pattern, word, text)
@@ -332,7 +332,7 @@ def synchronous(name):
 
 
 def formatted(text, path):
-    """As ruff would have it."""
+    """The text as ruff formats it."""
     for ruff in (["check", "--quiet", "--select", "I", "--fix"], ["format"]):
         command = ["ruff", *ruff, "--stdin-filename", str(path), "-"]
         text = subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=PACKAGE).stdout

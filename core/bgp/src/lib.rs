@@ -6,6 +6,8 @@
 //! Not here: which hardware address leads to a peer (`neighbour`), what traffic is sent to the routes. Routes that a peer sends are
 //! counted and, within a bound, kept to be shown: nothing is chosen or passed on.
 //!
+//! Separate because it works on flows, and the protocols in `emulate` on frames.
+//!
 //! Invariant: a byte passed to a flow is the same each time the flow fetches it, until it is acknowledged.
 
 #![forbid(unsafe_code)]

@@ -6,6 +6,9 @@
 //!
 //! Not here: ARP, neighbour discovery and echo (`neighbour`); what traffic does with a lease or a group.
 //!
+//! Separate because a model router needs none of it, and its clients have timers and states where `neighbour` only
+//! replies to requests.
+//!
 //! Invariant: a frame that is malformed, or for no host here, changes nothing.
 
 #![forbid(unsafe_code)]

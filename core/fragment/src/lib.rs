@@ -4,6 +4,8 @@
 //! Sans-IO: whole Ethernet frames in and out, time as an argument. Nothing here decides which host a packet is for: the
 //! caller has checked its [`Fragment::to`].
 //!
+//! Separate because flows (`tcp`) cut packets, and the engine reassembles them for flows and hosts alike.
+//!
 //! Invariants:
 //! - What waits for its other fragments is bounded in number, memory and time for any input; evicted packets are
 //!   counted.

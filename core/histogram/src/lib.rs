@@ -3,6 +3,8 @@
 //!
 //! Not here: minimum, maximum and mean, which their owners keep exactly.
 //!
+//! Separate because pacing (`sched`) and latency (`measure`) both need one, and neither should know the other.
+//!
 //! Invariant: for every value v below the ceiling, `scale.highest(scale.index(v))` is at least v and at most
 //! v × (1 + [`Scale::relative_error`]).
 

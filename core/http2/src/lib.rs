@@ -17,6 +17,8 @@
 //! Not here: what requests and responses mean, TLS, TCP, any clock. Pushed responses are refused (RFC 9113 section 8.4);
 //! priorities are read and ignored (section 5.3).
 //!
+//! Separate because it is a protocol with its own tables and rules, and knows neither requests of profiles nor flows.
+//!
 //! Invariants: no peer makes a connection hold more than the limits in [`limits`]; any input from a peer ends in an
 //! event or in a [`Fault`] with a reason.
 

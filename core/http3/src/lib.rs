@@ -15,6 +15,8 @@
 //! Not here: QUIC, what requests and responses mean, any clock. There is no dynamic table (RFC 9204 section 3.2.3: its capacity is 0),
 //! so header blocks wait for nothing. Pushed responses are not allowed to the peer (RFC 9114 section 4.6).
 //!
+//! Separate because it shares only the Huffman code and the rules of heads with `http2`.
+//!
 //! Invariants: no peer makes a reader hold more than the limits in [`limits`]; any input from a peer ends in a piece or
 //! in a [`Fault`] with a reason.
 

@@ -4,6 +4,8 @@
 //! There is no document of this protocol; everything here was seen between programs of version 3.12.
 //!
 //! Not here: sockets and threads (`between`).
+//!
+//! Separate because only `between` and the command line use it.
 
 #![forbid(unsafe_code)]
 

@@ -10,6 +10,8 @@
 //! Not here: what traffic is sent to the routes; ARP and neighbour discovery (`neighbour`); topologies other than the
 //! standard one (RFC 5120).
 //!
+//! Separate because its packets, adjacencies and databases differ from `ospf` in all but the parts in `linkstate`.
+//!
 //! Invariant: a PDU that is malformed, or for no router here, changes nothing but a counter.
 
 #![forbid(unsafe_code)]

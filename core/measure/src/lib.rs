@@ -4,7 +4,8 @@
 //! one in no time, so reading never disturbs the worker; tables add up over intervals and workers to [`Totals`]. State
 //! that must survive the swap (the next sequence number, the time of the last packet) stays in the recorder.
 //!
-//! Not here: clocks, frames, and how many packets were sent; loss is what its owner makes of both counts.
+//! Not here: clocks, frames, and totals of sent packets: the engine computes loss from both counts. Packets sent are counted
+//! by the millisecond only ([`Samples`]), to find outages.
 //!
 //! Invariant: every arrival is counted exactly once as received, duplicate, stale or rejected, at the latest by
 //! [`Recorder::settle`].

@@ -5,6 +5,8 @@
 //!
 //! Not here: sending packets, and recognising them.
 //!
+//! Separate because methods store its findings, the tester makes its mappings, and the command line compares logs.
+//!
 //! Invariant: nothing is judged by too few samples; every share has their number.
 
 #![forbid(unsafe_code)]

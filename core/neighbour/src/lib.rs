@@ -6,6 +6,8 @@
 //!
 //! Not here: a cache that ages. A silent neighbour keeps its hardware address.
 //!
+//! Separate because the model router in `sim` replies with the same code as the engine's hosts.
+//!
 //! Invariant: a host never replies for an address that is not its own, nor in a VLAN that is not its own, nor to a
 //! frame that is not a well-formed request.
 

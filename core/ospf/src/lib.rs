@@ -12,6 +12,9 @@
 //!
 //! Not here: what traffic is sent to the routes; ARP (`neighbour`).
 //!
+//! Separate because it is a routing protocol with databases and flooding, and clients in `emulate` keep a lease or a
+//! membership.
+//!
 //! Invariant: a packet that is malformed, or for no router here, changes nothing but a counter.
 
 #![forbid(unsafe_code)]

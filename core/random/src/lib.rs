@@ -5,6 +5,8 @@
 //!
 //! Not here: where a seed comes from.
 //!
+//! Separate because fields, gaps and simulated links all need it, and a seed must mean the same everywhere.
+//!
 //! Invariant: a seed means the same for ever; results name the seed to be repeated by.
 
 #![forbid(unsafe_code)]

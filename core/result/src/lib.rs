@@ -7,6 +7,9 @@
 //! Absent means not measured; zero means measured and zero. Byte counts include the FCS. Rates are over the time traffic
 //! was sent. A document of an older version may lack fields: they read as absent, or as zero where a field is always
 //! present today.
+//!
+//! Separate because criteria of profiles name these numbers, and many crates read results without knowing the engine.
+//! Findings are types of `methods`.
 
 #![forbid(unsafe_code)]
 

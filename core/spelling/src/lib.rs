@@ -1,6 +1,8 @@
 //! Finds the known word meant by a misspelt one, and words the suggestion.
 //!
 //! Not here: what is done with a word; nothing is corrected silently.
+//!
+//! Separate because packets, profiles, labs, stores and options all have names.
 
 #![forbid(unsafe_code)]
 

@@ -5,6 +5,8 @@
 //!
 //! Not here: extensions. Nothing is compressed (RFC 7692), and a frame with a reserved bit breaks the rules.
 //!
+//! Separate because its rules hold for any connection, and are fuzzed alone.
+//!
 //! Invariants: a header is read only in its shortest form; the events of a [`Reader`] do not depend on how the bytes are cut.
 
 #![forbid(unsafe_code)]

@@ -3,6 +3,8 @@
 //! `{"method": …, "testbed": …}` begins a run: requests go out as `{"trial": …}`, the reply to each is a line with its
 //! outcome, and `{"result": …}` ends it. `{"classify": …}` judges a load by the durations of its trials. Black-box
 //! tests compare it with other programs' methods.
+//!
+//! Separate because as an example of `methods` it would compile its libraries a second time.
 
 #![forbid(unsafe_code)]
 

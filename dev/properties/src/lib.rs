@@ -3,6 +3,8 @@
 //! Each module has `check`, which panics if a property does not hold for an input, and `seeds`, the inputs to start from.
 //! The unit tests check all seeds and all files in `corpus/`: inputs that fuzzing found to reach code no other input
 //! reaches, and inputs that once failed. Not here: the search for new inputs, which is libFuzzer's.
+//!
+//! Separate because `fuzz` is built apart, instrumented.
 
 #![forbid(unsafe_code)]
 

@@ -8,6 +8,9 @@
 //! Not here: resolving and checking port strings (`dpdk`, which opens all ports of the machine); the programs
 //! themselves (`xdp`).
 //!
+//! Separate because it shares no system call with `packet`, needs neither EAL nor huge pages (`dpdk`), and the programs
+//! in `xdp` have no port.
+//!
 //! Invariants:
 //! - A buffer is in one place: free, in a burst, or the kernel's. Memory is given back only when no burst has a frame.
 //! - Where the kernel copies, a frame that a queue took has left, or was dropped and counted, when

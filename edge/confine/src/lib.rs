@@ -16,6 +16,8 @@
 //! files.rs     files, scopes         threads.rs  what the kernel does for each thread alone
 //! give_back.rs files that it leaves
 //! ```
+//!
+//! Separate because Lua scripts and the Python of TRex's profiles need it alike, and share nothing else.
 
 #![allow(unsafe_code)]
 

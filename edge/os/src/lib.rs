@@ -2,8 +2,9 @@
 //!
 //! Not here: ports (`port`, `dpdk`), and anything that changes the machine. Except for pinning the calling thread,
 //! letting it sleep (`nap`), setting a link up or down (`link_state`), taking an XDP program off a link, the lock of an
-//! interface (`interface_lock`), locks that mark live processes (`claim`), files that are replaced whole (`draft`), and
-//! interfaces and namespaces that end with this process (`tap`, `namespace`), everything in this crate only looks.
+//! interface (`interface_lock`), locks that mark live processes (`claim`), files that are replaced whole (`draft`),
+//! interfaces and namespaces that end with this process (`tap`, `namespace`), and settings that `eagre doctor --fix` makes
+//! and undoes (`doctor`), everything in this crate only looks.
 //!
 //! Invariant: nothing here that looks needs a privilege or a particular kernel; what cannot be read is "not known", never a guess.
 

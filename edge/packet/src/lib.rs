@@ -9,6 +9,9 @@
 //!
 //! Not here: resolving and checking port strings (`dpdk`, which opens all ports of the machine).
 //!
+//! Separate because DPDK's own driver joins fragments before they can be measured, and this one needs neither EAL nor
+//! huge pages.
+//!
 //! Invariants:
 //! - What is sent has left, or was dropped and counted, when [`port::TxQueue::send`] returns: nothing waits in a ring, so a
 //!   link that comes up again sends nothing of what was due before.

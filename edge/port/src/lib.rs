@@ -1,7 +1,7 @@
 //! Interface of the engine to the outside: ports with their queues, bursts of frames, and a clock.
 //!
-//! Not here: any driver but the in-process pair ([`ring`]). DPDK's ports live in `dpdk`, simulated ones in `sim`. The
-//! syntax of port strings is in [`name`]; `dpdk` finds the device of the machine.
+//! Not here: any driver but the in-process pair ([`ring`]) and `null`. Ports of the machine live in `dpdk`, `packet` and
+//! `afxdp`, simulated ones in `sim`. The syntax of port strings is in [`name`]; `dpdk` finds the device of the machine.
 //!
 //! Invariants: a [`Burst`] owns its frames until a queue takes them; a queue belongs to one thread at a time and never
 //! blocks; nothing on the path of a packet allocates, locks or makes an additional system call.

@@ -6,6 +6,8 @@
 //!
 //! And receiving with another such program: of test packets it leaves a record ([`Intake`]), which costs a fraction of a frame
 //! by AF_XDP. Everything else goes to the AF_XDP socket, as all frames do with a third ([`Redirect`]).
+//!
+//! Separate because any driver's queues could use its programs.
 
 #![allow(unsafe_code)]
 

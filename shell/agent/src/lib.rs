@@ -7,6 +7,8 @@
 //! Not here: what a run is to clients, leases, the store; the server has those. An agent does one piece of
 //! work; of the store it knows the entry of its campaign.
 //!
+//! Separate because either end must survive the other, and it knows neither clients nor leases.
+//!
 //! Invariants:
 //! - Workers never wait for the socket: snapshots that a slow server does not take are replaced by newer ones, and only results, replies
 //!   and stored intervals wait for it.

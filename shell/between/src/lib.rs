@@ -5,6 +5,8 @@
 //! an interval. The thread of a test has the control connection, takes intervals and ends the streams.
 //!
 //! Not here: the tester's own packets and its TCP (`engine`): this measures what programs on both hosts get.
+//!
+//! Separate because these packets are the kernel's, and the engine's are its own.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! `eagre serve`: one engine for every client, over HTTP.
+//! `eagre serve`: leases, runs, campaigns and scripts of many clients, over HTTP.
 //!
 //! [`Service`] manages leases, runs and campaigns. The routes are its HTTP front; other front doors use the same service. A
 //! run is a process, an agent, with an engine's `Session`; a thread here attends it and publishes its snapshots by pointer, so

@@ -5,6 +5,8 @@
 //!
 //! Not here: Python, which only profiles of TRex need and the façade in `clients/trex` runs; ports, runs, HTTP.
 //!
+//! Separate because it shares nothing with `otg` but the profile language.
+//!
 //! Invariant: every field of a stream takes effect or is refused with the stream's name. Nothing is silently ignored.
 
 #![forbid(unsafe_code)]

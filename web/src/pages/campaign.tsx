@@ -167,7 +167,7 @@ function Found({ campaign }: { campaign: Campaign }) {
   );
 }
 
-/** The lines of the columns of `curve`; what no point has is left out of the legend. */
+/** The lines of the columns of `curve`; columns without a point are left out of the legend. */
 function linesOf(frames: string[], format: Line["format"]): Line[] {
   const name = (frame: string) => frame || "profile's lengths";
   return [
@@ -192,7 +192,7 @@ function Curves({ points, version, ended }: { points: Point[]; version: number; 
   return (
     <Panel title="Curves">
       {out.length > 0 && (
-        <p class="note warn">⚠ {several(out.length, "trial")} do not count: not valid, or the tester was the limit. The reasons stand beside the trials below.</p>
+        <p class="note warn">⚠ {several(out.length, "trial")} do not count: not valid, or the tester was the limit. The reasons are beside the trials below.</p>
       )}
       {!points.length && <p class="empty">{ended ? "No trial ended." : "Each trial adds a point when it ends."}</p>}
       {streams.length > 0 && <StreamCurves points={streams} version={version} />}
@@ -219,7 +219,7 @@ function StreamCurves({ points, version }: { points: Point[]; version: number })
   );
 }
 
-/** Failures and times over the load that trials of sessions asked for, failed trials too: they are what is looked for. */
+/** Failures and times over the requested load of trials of sessions, also of failed trials. */
 function SessionCurves({ points, unit, version }: { points: Point[]; unit: string; version: number }) {
   const frames = [...new Set(points.map((point) => point.frame))];
   const { title, format } = AXES[unit] ?? { title: unit, format: count };
@@ -278,7 +278,7 @@ function Trials({ points, ended }: { points: Point[]; ended: boolean }) {
             <th class="n">Loss</th>
             <th class="n">p50</th>
             <th class="n">p99</th>
-            {sessions && <th class="n">Load asked for</th>}
+            {sessions && <th class="n">Requested load</th>}
             {sessions && <th class="n">Attempted</th>}
             {sessions && <th class="n">Established</th>}
             {sessions && <th class="n">Transactions</th>}

@@ -27,7 +27,7 @@ export function Campaigns() {
 }
 
 function List({ campaigns }: { campaigns: Campaign[] }) {
-  if (!campaigns.length) return <p class="empty">None since the server started. Earlier ones are among the results.</p>;
+  if (!campaigns.length) return <p class="empty">None since the server started. Earlier ones are in the results.</p>;
   return (
     <div class="scroll">
       <table>

@@ -1,4 +1,4 @@
-/** Checks of this machine: what spoils measurements. */
+/** Checks of this machine that affect measurement quality. */
 
 import { Panel, Title, Wrong } from "../parts";
 import { usePoll } from "../poll";
@@ -19,7 +19,7 @@ export function Doctor() {
       <Title name="Doctor" />
       <Panel title="Machine checks">
         <div class="row spread">
-          <p>What spoils measurements on this machine, worst first.</p>
+          <p>System checks that affect measurement quality, worst first.</p>
           <button type="button" onClick={() => doctor.again()}>
             Check again
           </button>

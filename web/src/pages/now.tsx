@@ -135,12 +135,12 @@ function rates(port: Port, runs: Run[], feeds: Map<string, RunFeed>): { tx: numb
   return null;
 }
 
-/** Gives a leased port back: what sends on it is stopped. Only its holder and admins know the lease. */
+/** Releases a leased port: its runs are stopped. Only its holder and admins know the lease. */
 function Release({ lease, again }: { lease: Lease | undefined; again: () => void }) {
   const [wrong, setWrong] = useState<unknown>(null);
   if (!lease?.id) return null;
   const release = async () => {
-    if (!confirm(`Release ${lease.ports.join(", ")}? What sends there is stopped.`)) return;
+    if (!confirm(`Release ${lease.ports.join(", ")}? Runs on it are stopped.`)) return;
     await call("DELETE", `leases/${encodeURIComponent(lease.id!)}`);
     again();
   };
@@ -162,7 +162,7 @@ function Ports({ ports, runs, feeds, mayRun }: { ports: Port[]; runs: Run[]; fee
   useSource(first[1] ?? IDLE);
   const leased = leases.value ?? [];
   const of = (port: Port) => leased.find((lease) => lease.ports.includes(port.name));
-  // In-process links are ports only while somebody has them.
+  // In-process links are ports only while they are open.
   const others = leased.filter((lease) => !ports.some((port) => lease.ports.includes(port.name)));
   return (
     <div class="scroll">
@@ -210,7 +210,7 @@ function Ports({ ports, runs, feeds, mayRun }: { ports: Port[]; runs: Run[]; fee
             <tr key={lease.ports.join()}>
               <td class="id">{lease.ports.join(", ")}</td>
               <td colSpan={4}>
-                <span class="muted">not of this machine's interfaces</span>
+                <span class="muted">not an interface of this machine</span>
               </td>
               <td>
                 {lease.holder}, {duration(lease.seconds_left)} left

@@ -128,7 +128,7 @@ function Head({ feed, run }: { feed: RunFeed; run: Run }) {
   const success = achieved ? achievedWords(achieved) : null;
   const overall = run.overall ?? (feed.ended ? feed.result?.overall : null);
   const criteria = (feed.ended && feed.result?.criteria) || [];
-  // The band has the colour of what was asked: beside it, figures in doubt are a warning.
+  // The band has the colour of the outcome: beside it, figures in doubt are a warning.
   const words = said && overall && said.look === "bad" ? { ...said, look: "warn" as const } : said;
   const state = run.state === "running" && feed.live?.draining ? "draining" : run.state;
   return (
@@ -162,7 +162,7 @@ function Head({ feed, run }: { feed: RunFeed; run: Run }) {
   );
 }
 
-/** Time without its core from which on a worker has no room to speak of, s. */
+/** Time without its core from which on a worker has no reserve, s. */
 const TAKEN_S = 0.1;
 
 /** The most important figures, large. */
@@ -333,7 +333,7 @@ function Choice({ label, value, set, yes, no }: { label: string; value: boolean;
   );
 }
 
-/** Doing it again: as it was, changed, or by the command line. */
+/** Repeating the run: unchanged, edited, or by the command line. */
 function Again({ run, failed }: { run: Run; failed: (problem: unknown) => void }) {
   const mayRun = useMayRun();
   const [copied, setCopied] = useState(false);
@@ -357,7 +357,7 @@ function Again({ run, failed }: { run: Run; failed: (problem: unknown) => void }
   );
 }
 
-/** What does the run again in a shell on the server's machine. */
+/** Command that repeats the run in a shell on the server's machine. */
 function command(run: Run): string {
   const file = `${run.name.replace(/[^\w.-]+/g, "-") || "profile"}.yaml`;
   const time = run.duration_s ? ` --duration ${run.duration_s}s` : "";

@@ -1,4 +1,4 @@
-/** A form that starts the common tests: a kind of test, ports that are here, addresses and rates; the profile it writes stands beside it. */
+/** A form that starts common tests: kind of test, ports of this machine, addresses and rates; beside it the profile it writes. */
 
 import { useRef, useState } from "preact/hooks";
 import { keepDraft, useDraft } from "../draft";
@@ -12,7 +12,7 @@ import { call } from "../server";
 import type { Campaign, Method, Port, ProfileKind, Run } from "../types";
 import { useMayRun } from "../who";
 
-/** A profile of one's own: that of a run that is to be changed, or one that is pasted. */
+/** The user's own profile: of a run that is to be edited, or pasted. */
 export const OWN = "own";
 
 /** Opens the form on a profile. */
@@ -30,16 +30,16 @@ export function StartPage({ kind }: { kind: string | undefined }) {
     <>
       <Title name="Start a test" />
       <Wrong problem={kinds.problem} />
-      {!mayRun && <p class="note warn">⚠ You may watch, and not start anything.</p>}
+      {!mayRun && <p class="note warn">⚠ Your token may only watch: you cannot start anything.</p>}
       <label>
-        What to test
+        Kind of test
         <select value={name} onChange={(event) => go("start", event.currentTarget.value)}>
           {kinds.value?.map((one) => (
             <option key={one.name} value={one.name}>
               {one.about}
             </option>
           ))}
-          <option value={OWN}>a profile of your own</option>
+          <option value={OWN}>your own profile</option>
         </select>
       </label>
       {(known || name === OWN) && <Form key={name} name={name} kind={known ?? null} mayRun={mayRun} />}

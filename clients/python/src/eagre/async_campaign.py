@@ -38,7 +38,7 @@ class AsyncCampaign(CampaignHandle, CampaignCalls):
             await self.wait()
 
     async def update(self, call: calls.Call[CampaignInfo]) -> CampaignInfo:
-        """Sends a call about this campaign; stores the campaign as the answer describes it."""
+        """Sends a call about this campaign; updates its state from the response."""
         self.info = await self.client.send(call)
         return self.info
 
@@ -59,7 +59,7 @@ class AsyncCampaign(CampaignHandle, CampaignCalls):
         return await self.refresh()
 
     async def result(self) -> CampaignResult:
-        """Waits for the end; returns what was found, with all trials. Raises `Failed` if there is nothing."""
+        """Waits for the end; returns the findings, with all trials. Raises `Failed` if there are none."""
         if not self.info.has_ended:
             await self.wait()
         if failure := self._failure():

@@ -22,8 +22,7 @@ class AsyncClient(Calls):
     """Client of `eagre serve`.
 
     `token` authenticates, where the server requires it; `verify` is False, a file with certificates (PEM) or an SSL context
-    for servers with certificates of their own. Calls raise `Problem` if the server refuses, httpx's errors if it does not
-    answer.
+    for servers with their own certificates. Calls raise `Problem` if the server refuses, an httpx error if unreachable.
     """
 
     is_async = True
@@ -51,7 +50,7 @@ class AsyncClient(Calls):
         await self._http.aclose()
 
     async def send(self, call: Call[T]) -> T:
-        """Sends a call of `eagre.calls`; returns the server's answer."""
+        """Sends a call of `eagre.calls`; returns the server's response."""
         with transport.reaching(self.url):
             response = await self._http.request(call.method, call.path, params=call.params, json=call.body)
         if not response.is_success:

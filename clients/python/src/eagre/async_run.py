@@ -46,7 +46,7 @@ class AsyncRun(RunHandle, RunCalls):
         return self.snapshots()
 
     async def update(self, call: calls.Call[RunInfo]) -> RunInfo:
-        """Sends a call about this run; stores the run as the answer describes it."""
+        """Sends a call about this run; updates its state from the response."""
         self.info = await self.client.send(call)
         return self.info
 
@@ -106,11 +106,11 @@ class AsyncRun(RunHandle, RunCalls):
         attempts: int | None = None,
         timeout_s: float | None = None,
     ) -> PingResult:
-        """Pings an address from a host behind a port of this run; traffic goes on meanwhile."""
+        """Pings an address from a host behind a port of this run; traffic continues."""
         return await self.client.ping(self.id, port, to, host=host, from_=from_, attempts=attempts, timeout_s=timeout_s)
 
     async def protocols(self, *, routes: bool = False, limit: int | None = None) -> ProtocolStates:
-        """BGP peers, DHCP and DHCPv6 clients, LLDP neighbours, groups: at most `limit` of each; `routes`: also kept ones."""
+        """BGP peers, DHCP and DHCPv6 clients, LLDP neighbours, groups: at most `limit` of each; `routes`: with routes."""
         return await self.client.protocols(self.id, routes=routes, limit=limit)
 
     async def change_protocols(
@@ -122,7 +122,7 @@ class AsyncRun(RunHandle, RunCalls):
         routes: Sequence[str] = (),
         delay_s: float | None = None,
     ) -> ProtocolChange:
-        """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP and LACP."""
+        """Controls protocols: advertise, withdraw; BGP up, down; renew, release leases; enable, disable LLDP and LACP."""
         return await self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes, delay_s=delay_s)
 
     async def capture(self, port: str) -> AsyncIterator[bytes]:

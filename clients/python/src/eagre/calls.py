@@ -32,7 +32,7 @@ class Leased(Protocol):
 
 @dataclass(frozen=True)
 class Call(Generic[T]):
-    """A request and how its answer is read."""
+    """A request and the reader of its response."""
 
     method: Literal["GET", "POST", "PUT", "DELETE"]
     path: str
@@ -48,7 +48,7 @@ def kind_of(kind: type[T]) -> Callable[[str], T]:
 
 
 def nothing(text: str) -> None:
-    """Ignores an empty answer."""
+    """Ignores an empty response."""
 
 
 def at(*parts: str) -> str:
@@ -94,7 +94,7 @@ def whoami() -> Call[r.Whoami]:
 
 
 def doctor() -> Call[list[r.DoctorCheck]]:
-    """Checks of the server's machine: what spoils measurements."""
+    """Checks of the server's machine that affect measurement quality."""
     return Call("GET", at("doctor"), kind_of(list[r.DoctorCheck]))
 
 
@@ -181,7 +181,7 @@ def new_run(
     keep: bool | None = None,
 ) -> Call[r.RunInfo]:
     """Starts a run of a profile: a `Profile`, a dictionary, YAML or JSON text, the `Path` of a file, or the name of a stored
-    one (`profile_name`). Other arguments override the profile. `keep` says whether to store the result.
+    one (`profile_name`). Other arguments override the profile. `keep`: whether to store the result.
     """
     body = given(
         profile=written(profile), profile_name=profile_name, name=name, lease=id_of(lease), rate=rate,
@@ -216,7 +216,7 @@ def set_scale(id: str, scale: float, *, stream: str | None = None) -> Call[r.Run
 
 
 def pause(id: str, *, stream: str | None = None) -> Call[r.RunInfo]:
-    """Pauses sending until `resume`; time goes on."""
+    """Pauses sending until `resume`; the duration keeps running."""
     return set_scale(id, 0, stream=stream)
 
 
@@ -226,7 +226,7 @@ def resume(id: str, *, stream: str | None = None) -> Call[r.RunInfo]:
 
 
 def add_streams(id: str, profile: AnyProfile) -> Call[r.RunInfo]:
-    """Adds the streams of a profile that has the run's ports; what is sent already goes on."""
+    """Adds the streams of a profile that has the run's ports; running streams are not affected."""
     return Call("POST", at("runs", id, "streams"), kind_of(r.RunInfo), body={"profile": written(profile)})
 
 
@@ -246,13 +246,13 @@ def ping(
     attempts: int | None = None,
     timeout_s: float | None = None,
 ) -> Call[r.PingResult]:
-    """Pings an address from a host behind a port of a run; traffic continues meanwhile."""
+    """Pings an address from a host behind a port of a run; traffic continues."""
     body = given(port=port, host=host, to=to, attempts=attempts, timeout_s=timeout_s, **{"from": from_})
     return Call("POST", at("runs", id, "pings"), kind_of(r.PingResult), body=body)
 
 
 def protocols(id: str, *, routes: bool = False, limit: int | None = None) -> Call[r.ProtocolStates]:
-    """BGP peers, DHCP and DHCPv6 clients, LLDP neighbours, groups: at most `limit` of each; `routes`: also kept ones."""
+    """BGP peers, DHCP and DHCPv6 clients, LLDP neighbours, groups: at most `limit` of each; `routes`: with routes."""
     params = ({"routes": "true"} if routes else {}) | ({} if limit is None else {"limit": str(limit)})
     return Call("GET", at("runs", id, "protocols"), kind_of(r.ProtocolStates), params=params)
 
@@ -266,7 +266,7 @@ def change_protocols(
     routes: Sequence[str] = (),
     delay_s: float | None = None,
 ) -> Call[r.ProtocolChange]:
-    """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP and LACP."""
+    """Controls protocols: advertise, withdraw; BGP up, down; renew, release leases; enable, disable LLDP and LACP."""
     body = given(action=action, port=port, peers=list(peers), routes=list(routes), delay_s=delay_s)
     return Call("POST", at("runs", id, "protocols"), kind_of(r.ProtocolChange), body=body)
 
@@ -295,7 +295,7 @@ def run_events_path(id: str) -> str:
 
 
 def kinds() -> Call[list[r.ProfileKind]]:
-    """Profiles to start common tests from, as of `eagre init`."""
+    """Profiles of common tests to start from, as `eagre init` writes them."""
     return Call("GET", at("kinds"), kind_of(list[r.ProfileKind]))
 
 
@@ -359,7 +359,7 @@ def campaign_events_path(id: str) -> str:
 
 
 def scripts() -> Call[list[r.Script]]:
-    """Scripts since the server started, without what they printed."""
+    """Scripts since the server started, without their output."""
     return Call("GET", at("scripts"), kind_of(list[r.Script]))
 
 
@@ -383,7 +383,7 @@ def new_script(
 
 
 def script_info(id: str) -> Call[r.Script]:
-    """A script, with the end of what it printed."""
+    """A script, with the end of its output."""
     return Call("GET", at("scripts", id), kind_of(r.Script))
 
 
@@ -424,7 +424,7 @@ def results(
 
 
 def stored(id: str) -> Call[CampaignResult]:
-    """A stored result with all its trials, by its id, the beginning of that, or 'latest'."""
+    """A stored result with all its trials, by its id, the beginning of its id, or 'latest'."""
     return Call("GET", at("results", id), lambda text: CampaignResult(json.loads(text)))
 
 

@@ -38,7 +38,7 @@ class Campaign(CampaignHandle, CampaignCalls):
             self.wait()
 
     def update(self, call: calls.Call[CampaignInfo]) -> CampaignInfo:
-        """Sends a call about this campaign; stores the campaign as the answer describes it."""
+        """Sends a call about this campaign; updates its state from the response."""
         self.info = self.client.send(call)
         return self.info
 
@@ -59,7 +59,7 @@ class Campaign(CampaignHandle, CampaignCalls):
         return self.refresh()
 
     def result(self) -> CampaignResult:
-        """Waits for the end; returns what was found, with all trials. Raises `Failed` if there is nothing."""
+        """Waits for the end; returns the findings, with all trials. Raises `Failed` if there are none."""
         if not self.info.has_ended:
             self.wait()
         if failure := self._failure():

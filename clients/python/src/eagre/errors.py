@@ -11,12 +11,12 @@ class EagreError(Exception):
 
 @dataclass(frozen=True)
 class ProblemPlace:
-    """A place in a document and what is wrong there."""
+    """A place in a document and its error."""
 
     path: str
     """Path of the value: `streams[0].rate`; empty for the document itself."""
     reason: str
-    """What is wrong and what is expected."""
+    """The error and the expected value."""
     line: int | None = None
     """Line in the text, from 1; None if there is no text."""
 

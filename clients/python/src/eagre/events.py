@@ -1,4 +1,4 @@
-"""Server-sent events: lines in, events out; and what events of runs and campaigns mean. No sockets, no clock."""
+"""Server-sent events: lines in, events out; the state of runs and campaigns from their events. No sockets, no clock."""
 
 import json
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ class RunEvents:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more comes."""
+        """Whether the last event has come."""
         return self.info.has_ended
 
 
@@ -87,7 +87,7 @@ class CampaignEvents:
 
     @property
     def over(self) -> bool:
-        """Whether nothing more comes."""
+        """Whether the last event has come."""
         return self.info.has_ended
 
 

@@ -1,4 +1,4 @@
-"""Runs and campaigns that were started: what their synchronous and asynchronous handles have in common."""
+"""Started runs and campaigns: common parts of synchronous and asynchronous handles."""
 
 from eagre import calls
 from eagre.errors import Failed
@@ -9,7 +9,7 @@ from eagre.result import Result
 
 
 class RunHandle:
-    """The state of a run, and what both kinds of handles do with it."""
+    """The state of a run, for both kinds of handles."""
 
     def __init__(self, info: RunInfo) -> None:
         self.info = info
@@ -26,7 +26,7 @@ class RunHandle:
         return calls.run_events_path(self.id), {"every_s": str(every_s), "form": form}, RunEvents(self.info)
 
     def _failure(self) -> Failed | None:
-        """Why there is no result."""
+        """Reason for a missing result."""
         if self.info.state in ("failed", "interrupted"):
             return Failed(f"run {self.id}", self.info.state, self.info.reason)
         return None
@@ -36,7 +36,7 @@ class RunHandle:
 
 
 class CampaignHandle:
-    """The state of a campaign, and what both kinds of handles do with it."""
+    """The state of a campaign, for both kinds of handles."""
 
     def __init__(self, info: CampaignInfo) -> None:
         self.info = info
@@ -48,7 +48,7 @@ class CampaignHandle:
         return self.info.id
 
     def _failure(self) -> Failed | None:
-        """Why there is no result."""
+        """Reason for a missing result."""
         if self.info.state in ("failed", "interrupted"):
             return Failed(f"campaign {self.id}", self.info.state, self.info.reason)
         return None

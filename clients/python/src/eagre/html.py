@@ -48,8 +48,8 @@ def count(value: int | None) -> str:
 
 
 def verdict_text(verdict: Verdict, outcome: str) -> str:
-    """The verdict in words: of a result that is not valid, whether what was asked holds all the same."""
-    words = "valid" if verdict.valid else "what was asked holds" if outcome == "passed" else "not valid"
+    """The verdict in words: for a result that is not valid, whether its requirements are met nonetheless."""
+    words = "valid" if verdict.valid else "requirements met" if outcome == "passed" else "not valid"
     if verdict.generator_limited:
         words += ", the tester was the limit"
     return words + (f" ({'; '.join(verdict.reasons)})" if verdict.reasons else "")

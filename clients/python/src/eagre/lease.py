@@ -29,7 +29,7 @@ class _LeaseState:
         self.holder = holder
         self.info: LeaseInfo | None = None
         self.lost: Lost | None = None
-        """Why the lease was lost, if it was. Also raised at the end of the `with`."""
+        """Reason for the loss of the lease. Also raised at the end of the `with`."""
 
     @property
     def id(self) -> str:

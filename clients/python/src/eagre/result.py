@@ -94,7 +94,7 @@ class Result:
 
     @property
     def outcome(self) -> str:
-        """Whether what was asked holds, whatever disturbed the tester: 'passed', 'failed' or 'cannot_judge'."""
+        """Whether the requirements are met, whatever disturbed the tester: 'passed', 'failed' or 'cannot_judge'."""
         if self.typed.overall is not None:
             return self.typed.overall.outcome
         if not all(criterion.passed for criterion in self.criteria):
@@ -103,7 +103,7 @@ class Result:
 
     @property
     def passed(self) -> bool:
-        """Whether what was asked holds, and the run was not interrupted."""
+        """Whether the requirements are met, and the run was not interrupted."""
         return self.outcome == "passed" and not self.typed.interrupted
 
     def rows(self, rows: tables.Rows = "streams") -> list[tables.Row]:

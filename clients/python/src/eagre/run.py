@@ -45,7 +45,7 @@ class Run(RunHandle, RunCalls):
         return self.snapshots()
 
     def update(self, call: calls.Call[RunInfo]) -> RunInfo:
-        """Sends a call about this run; stores the run as the answer describes it."""
+        """Sends a call about this run; updates its state from the response."""
         self.info = self.client.send(call)
         return self.info
 
@@ -105,11 +105,11 @@ class Run(RunHandle, RunCalls):
         attempts: int | None = None,
         timeout_s: float | None = None,
     ) -> PingResult:
-        """Pings an address from a host behind a port of this run; traffic goes on meanwhile."""
+        """Pings an address from a host behind a port of this run; traffic continues."""
         return self.client.ping(self.id, port, to, host=host, from_=from_, attempts=attempts, timeout_s=timeout_s)
 
     def protocols(self, *, routes: bool = False, limit: int | None = None) -> ProtocolStates:
-        """BGP peers, DHCP and DHCPv6 clients, LLDP neighbours, groups: at most `limit` of each; `routes`: also kept ones."""
+        """BGP peers, DHCP and DHCPv6 clients, LLDP neighbours, groups: at most `limit` of each; `routes`: with routes."""
         return self.client.protocols(self.id, routes=routes, limit=limit)
 
     def change_protocols(
@@ -121,7 +121,7 @@ class Run(RunHandle, RunCalls):
         routes: Sequence[str] = (),
         delay_s: float | None = None,
     ) -> ProtocolChange:
-        """Advertises, withdraws routes, takes BGP up, down, renews, releases leases, enables, disables LLDP and LACP."""
+        """Controls protocols: advertise, withdraw; BGP up, down; renew, release leases; enable, disable LLDP and LACP."""
         return self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes, delay_s=delay_s)
 
     def capture(self, port: str) -> Iterator[bytes]:

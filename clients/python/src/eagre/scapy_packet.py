@@ -97,7 +97,7 @@ LEFT_OUT: dict[str, dict[str, str | None]] = {
 
 
 def made(header: str, fields: Fields, computed: dict[str, str], unset: set[str]) -> Element:
-    """A header without its unset fields; `computed` maps their names in Scapy to those of Eagre."""
+    """A header without its unset fields; `computed` maps Scapy's names to Eagre's."""
     left_out = {ours for theirs, ours in computed.items() if theirs in unset}
     return {header: {name: value for name, value in fields.items() if name not in left_out}}
 

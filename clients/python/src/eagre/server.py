@@ -17,9 +17,9 @@ from typing import Any, Self
 from eagre.client import Client
 from eagre.errors import ServeError
 
-# How long a server may take until it serves, and to end when asked, s.
+# Time for a server to start serving, and to end on request, s.
 START_S, STOP_S = 30.0, 20.0
-# What it says when it serves.
+# Its line when it serves.
 READY = re.compile(r"^eagre: serving at (\S+)$", re.MULTILINE)
 
 
@@ -29,7 +29,7 @@ def program() -> Path:
     if named:
         path = Path(named)
         if not path.is_file():
-            raise ServeError(f"EAGRE says {named}, and there is no such file")
+            raise ServeError(f"EAGRE is {named}, and there is no such file")
         return path.resolve()
     for folder in _script_folders():
         if os.access(folder / "eagre", os.X_OK):
@@ -98,7 +98,7 @@ class Server:
         return (self.folder / "serve.log").read_text(errors="replace")
 
     def client(self, **options: Any) -> Client:
-        """A client of the server; `options` are those of `Client`."""
+        """A client of the server; `options` as for `Client`."""
         return Client(self.url, **{"token": self.token, **options})
 
     def stop(self) -> None:

@@ -38,7 +38,7 @@ def is_local(url: str) -> bool:
 
 @contextmanager
 def reaching(url: str) -> Iterator[None]:
-    """Says in an `httpx.ConnectError` which server did not answer, and how to start one."""
+    """Adds to an `httpx.ConnectError` which server did not respond, and how to start one."""
     try:
         yield
     except httpx.ConnectError as error:

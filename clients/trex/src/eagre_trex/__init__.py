@@ -1,4 +1,4 @@
-"""How Eagre reads TRex profiles: `python3 -m eagre_trex.load PROFILE` prints what a profile says as one JSON document."""
+"""How Eagre reads TRex profiles: `python3 -m eagre_trex.load PROFILE` prints a profile's content as one JSON document."""
 
 __version__ = "0.1.0"
 

@@ -62,12 +62,12 @@ TEXTS = ("name", "stream_id", "load_profile", "mode", "port_handle", "port_handl
 
 
 def is_true(value):
-    """Whether an argument says yes."""
+    """Whether an argument is a yes."""
     return value in (True, 1, "True", "true", "1", "yes", "on", "enabled")
 
 
 def merge(given):
-    """The defaults with what was given; a name that is not known is told of and left out."""
+    """The defaults with the given values; an unknown name is reported and left out."""
     out = dict(TRAFFIC_CONFIG)
     for name, value in given.items():
         name = ALIASES.get(name, name)
@@ -128,7 +128,7 @@ def per_tag(name, value, tags, convert=lambda item: item):
 
 
 def count_tags(given):
-    """How many VLAN tags the arguments ask for."""
+    """Number of VLAN tags in the arguments."""
     lists = (value for name, value in given.items() if name.startswith("vlan_") and value is not None)
     return max(
         (len(item) if isinstance(item, (list, tuple)) else len(str(item).strip("{}").split()) for item in lists), default=0
@@ -144,7 +144,7 @@ TOS = (
 
 
 def type_of_service(given, merged):
-    """The byte, from the one way of saying it that has all that was given."""
+    """The byte, from the one form that has all given values."""
     said = {name for way in TOS for name, _ in way if given.get(name) is not None}
     ways = [way for way in TOS if said <= {name for name, _ in way}]
     if not ways:

@@ -1,4 +1,4 @@
-"""Prints what a TRex profile says as one JSON document, on a descriptor of its own; what the profile prints goes to stderr.
+"""Prints a TRex profile's content as one JSON document, on a separate descriptor; the profile's own output goes to stderr.
 
 python3 -B -m eagre_trex.load --fd 3 --ports 0,1 -t fsize=128 profile.py
 """

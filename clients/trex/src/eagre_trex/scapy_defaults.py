@@ -1,6 +1,6 @@
 """Scapy as profiles expect it: defaults that depend on no machine.
 
-TRex brings a Scapy of its own in which addresses that a packet leaves out are constants. Scapy asks the machine instead:
+TRex brings its own Scapy in which addresses that a packet leaves out are constants. Scapy queries the machine instead:
 its routes, interfaces and neighbors, so each machine gets other packets. This module puts TRex's constants in place, for the
 whole process. `EAGRE_TREX_SCAPY=plain` keeps Scapy as it is.
 """
@@ -20,7 +20,7 @@ SOURCE_IP6 = "::2"
 
 
 def _constant(field, base, value):
-    """Makes `value` the default of all fields of a class that asks the machine."""
+    """Makes `value` the default of all fields of a class that queries the machine."""
 
     def i2h(self, pkt, x):
         return base.i2h(self, pkt, value if x is None else x)

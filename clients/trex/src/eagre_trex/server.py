@@ -37,7 +37,7 @@ class Server:
         self.lease, self.stopped = None, threading.Event()
 
     def ask(self, method, path, document=None, timeout=60):
-        """The document that a request is answered with.
+        """The document in the response to a request.
 
         Raises:
             TRexError: the server cannot be reached, or refuses.
@@ -78,7 +78,7 @@ class Server:
         except OSError as error:
             if quiet_s and isinstance(error, TimeoutError):
                 return bytes(data)
-            raise TRexError(f"no answer of {self.url}: {getattr(error, 'reason', error)}") from None
+            raise TRexError(f"no response from {self.url}: {getattr(error, 'reason', error)}") from None
         return bytes(data)
 
     def take(self, devices, force):
@@ -130,7 +130,7 @@ class Server:
 
     @staticmethod
     def speed_bps(known):
-        """Speed of a port: as EAGRE_TREX_SPEED says, else what the server knows; None for a virtual link."""
+        """Speed of a port: from EAGRE_TREX_SPEED, else from the server; None for a virtual link."""
         text = os.environ.get("EAGRE_TREX_SPEED")
         if not text:
             return known.get("speed_bps")
@@ -141,7 +141,7 @@ class Server:
 
 
 class Refused(TRexError):
-    """An answer of the server with another status than 200."""
+    """A response of the server with a status other than 200."""
 
     def __init__(self, status, detail):
         super().__init__(detail)
@@ -159,7 +159,7 @@ def _detail(error):
         places = [f"{place['path']}: {place['reason']}" for place in problem.get("errors", [])]
         return "\n".join([problem["detail"], *places])
     except (ValueError, KeyError, TypeError):
-        return f"the server answered {error.code}: {text[:200]}"
+        return f"the server returned {error.code}: {text[:200]}"
 
 
 def _port(word):

@@ -1,7 +1,7 @@
 """STF: TRex's captures as templates of flows (YAML with `cap_info`).
 
-Each template is a capture and how its flows are made: how many begin in a second, between which addresses, with which times.
-What becomes of it is the program's; here is what the file says and which captures it names.
+Each template is a capture and how its flows are made: flows per second, addresses, times. The program uses them; here are
+the file's content and the captures it names.
 
 Not here: plugins, which change texts of payloads, and conversations of more than one flow.
 """
@@ -55,7 +55,7 @@ def load(path, to_ipv6=False):
 
 
 def _template(document, template, folder, to_ipv6):
-    """What the program needs of a template."""
+    """The parts of a template that the program needs."""
     for key in ("plugin_id", "dyn_pyload"):
         if template.get(key):
             raise TRexError(f"'{key}' is not supported: payloads are sent as captured")

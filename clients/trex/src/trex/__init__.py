@@ -1,6 +1,6 @@
 """TRex's Python names, served by Eagre.
 
-What is not here a checkout of TRex behind this package lends. A script in a checkout's folder `trex/examples` finds the
+Missing names come from a checkout of TRex behind this package. A script in a checkout's folder `trex/examples` finds the
 others there, whatever the module path.
 """
 

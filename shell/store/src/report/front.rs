@@ -125,7 +125,7 @@ pub(super) fn band(loaded: &Loaded) -> Markup {
     let (mood, mut headline) = headline(loaded);
     if band.mood == Mood::Good && mood == Mood::Bad {
         headline =
-            "The tester was disturbed: what was asked holds all the same; other figures may not.".to_owned();
+            "The tester was disturbed, but the requirements are met; other figures may not hold.".to_owned();
     }
     let state = state_notes(loaded);
     let sign = match band.mood {

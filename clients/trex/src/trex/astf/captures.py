@@ -1,4 +1,4 @@
-"""What ASTF asks of a capture: whether it is TCP or UDP, the server's port, and what its ends say."""
+"""Captures for ASTF: whether one is TCP or UDP, the server's port, and the data of both ends."""
 
 import struct
 
@@ -62,7 +62,7 @@ class Capture:
             raise ASTFError(f"capture '{path}' has no TCP or UDP packets")
 
     def _in_order(self, expected, end, sequence, payload):
-        """What a segment adds to what its end said before."""
+        """The data that a segment adds to its end's earlier data."""
         if not payload:
             return payload
         seen = (expected.get(end, sequence) - sequence) & 0xFFFFFFFF
@@ -75,7 +75,7 @@ class Capture:
     broken = None
 
     def commands(self, side):
-        """The steps of one end: over TCP who says what in turn, over UDP each datagram, and pauses between those of one end.
+        """The steps of one end: over TCP the data in turn, over UDP each datagram and pauses between datagrams of one end.
 
         Raises:
             ASTFError: a segment is missing.

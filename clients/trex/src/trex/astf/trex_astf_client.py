@@ -77,7 +77,7 @@ class ASTFClient(TRexClient):
         """Starts the sessions at `mult` times their rates; with `nc` open ones are not waited for at the end.
 
         Raises:
-            TRexError: there is no profile, traffic is running, or something is asked for that Eagre does not do.
+            TRexError: there is no profile, traffic is running, or Eagre does not support an argument.
 
         """
         _one_profile(pid_input)
@@ -130,7 +130,7 @@ class ASTFClient(TRexClient):
             yield f"t{number}", program.get("stream", True), template.get("tg_id") or 0
 
     def _sum(self, document):
-        """What was counted in the past and in this document: by port, and by template group and side."""
+        """Counts of the past and of this document: by port, and by template group and side."""
         traffic = {key: dict(row) for key, row in self.past.get("traffic", {}).items()}
         for row in traffic.values():
             row.update(dict.fromkeys(trex_astf_stats.GAUGES, 0))

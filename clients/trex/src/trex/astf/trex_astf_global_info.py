@@ -1,4 +1,4 @@
-"""Settings of TCP, IP and the scheduler for all clients or servers of a profile, or for those of one template."""
+"""Settings of TCP, IP and the scheduler for all clients or servers of a profile or of one template."""
 
 from trex.astf.trex_astf_exceptions import ASTFError
 
@@ -46,7 +46,7 @@ class _Settings:
         raise AttributeError(f"no section '{name}'; set one of {', '.join(self.__dict__)}")
 
     def to_json(self):
-        """What was set, by section."""
+        """Settings, by section."""
         return {name: dict(section._values) for name, section in self.__dict__.items() if section._values}
 
 

@@ -63,7 +63,7 @@ class ASTFCmdDelayRnd(ASTFCmd):
 
 
 class ASTFProgram:
-    """What one end of a session does: steps, or its side of a captured conversation."""
+    """Behaviour of one end of a session: steps, or its side of a captured conversation."""
 
     def __init__(self, file=None, side="c", commands=None, stream=True, s_delay=None, udp_mtu=None, addon=None):
         where = "ASTFProgram"
@@ -126,7 +126,7 @@ class ASTFProgram:
             self.send(buf[at : at + chunk_size])
 
     def recv(self, bytes, clear=False):
-        """Waits until so many bytes more than were asked for before have come."""
+        """Waits for this number of bytes, beyond earlier waits."""
         self._tcp("recv")
         self._add("rx", min_bytes=_typed("ASTFProgram.recv", "bytes", bytes, int, "a number"), clear=clear)
 
@@ -136,7 +136,7 @@ class ASTFProgram:
         self._add("tx_msg", **self._payload("send_msg", buf, size, fill))
 
     def recv_msg(self, pkts, clear=False):
-        """Waits until so many datagrams more than were asked for before have come."""
+        """Waits for this number of datagrams, beyond earlier waits."""
         self._udp("recv_msg")
         self._add("rx_msg", min_pkts=_typed("ASTFProgram.recv_msg", "pkts", pkts, int, "a number"), clear=clear)
 
@@ -146,7 +146,7 @@ class ASTFProgram:
         self._add("tx_mode", flags=0 if block else 1)
 
     def set_keepalive_msg(self, msec, rx_mode=False):
-        """How long a flow of datagrams may be silent."""
+        """Longest silence of a flow of datagrams."""
         self._udp("set_keepalive_msg")
         self._add("keepalive", msec=msec, rx_mode=rx_mode)
 
@@ -214,11 +214,11 @@ class ASTFProgram:
         self._add("jmp", label=label)
 
     def jmp_nz(self, var_id, label):
-        """Takes one off a variable and goes on at a label unless it is zero."""
+        """Decrements a variable and jumps to a label unless it is zero."""
         self._add("jmp_nz", id=self._variable(var_id), label=label)
 
     def jmp_dp(self, var_id, label, duration):
-        """Goes on at a label while less than so many seconds have passed since a time was taken."""
+        """Jumps to a label while less than this number of seconds has passed since a time was taken."""
         self._add("jmp_dp", id=self._variable(var_id), label=label, duration=duration)
 
     def set_next_template(self, tg_name):
@@ -272,7 +272,7 @@ class ASTFIPGenDist:
 
 
 class ASTFIPGenGlobal:
-    """What each further pair of ports adds to the addresses."""
+    """Addition of each further pair of ports to the addresses."""
 
     def __init__(self, ip_offset="1.0.0.0", ip_offset_server=None):
         self.client = _address("ASTFIPGenGlobal", "ip_offset", ip_offset)
@@ -299,7 +299,7 @@ class ASTFAssociationRule:
 
     def __init__(self, port=80, ip_start=None, ip_end=None, l7_map=None, assoc_id=None):
         if l7_map is not None:
-            raise ASTFError("ASTFAssociationRule: 'l7_map' is not supported by Eagre; use templates on ports of their own")
+            raise ASTFError("ASTFAssociationRule: 'l7_map' is not supported by Eagre; use templates on separate ports")
         if (ip_start is None) != (ip_end is None):
             raise ASTFErrorMissingParam("ASTFAssociationRule", "ip_start and ip_end")
         self.port, self.assoc_id = port, assoc_id
@@ -479,7 +479,7 @@ class ASTFProfile:
     document = None
 
     def to_json(self, inline=False):
-        """As TRex's JSON profiles are, but with captures by name; with `inline` by what they say."""
+        """As TRex's JSON profiles are, but with captures by name; with `inline` by content."""
         if self.document is not None:
             return self.document
         tables = _Tables(inline)
@@ -509,7 +509,7 @@ def _rates(captures):
 
 
 class _Tables:
-    """What templates refer to by number."""
+    """Objects that templates refer to by number."""
 
     def __init__(self, inline):
         self.buffers, self.ranges, self.programs, self.groups = [], [], [], []

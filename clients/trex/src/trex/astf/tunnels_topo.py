@@ -1,4 +1,4 @@
-"""Tunnels around sessions: not supported; the names say so."""
+"""Tunnels around sessions: not supported; the names raise errors."""
 
 from trex.common.trex_exceptions import unsupported
 

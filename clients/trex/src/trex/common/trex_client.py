@@ -1,7 +1,7 @@
-"""What clients of all modes share: connection, leased ports, one run at a time, counters of ports.
+"""Common parts of clients of all modes: connection, leased ports, one run at a time, counters of ports.
 
-All ports that are acquired are in each run, so that those that do not send receive. Counters are those of the server, summed
-over runs, less what they were at the last `clear_stats`.
+All ports that are acquired are in each run, so that ports that do not send receive. Counters are the server's, summed over
+runs, less their values at the last `clear_stats`.
 """
 
 import contextlib
@@ -85,7 +85,7 @@ class TRexClient:
         return list(self.ports)
 
     def get_port_count(self):
-        """How many ports there are."""
+        """Number of ports."""
         return len(self.ports)
 
     def get_acquired_ports(self):
@@ -98,7 +98,7 @@ class TRexClient:
         return list(self.active)
 
     def get_port_attr(self, port):
-        """What is known of a port; with an address it is in TRex's layer-3 mode."""
+        """Attributes of a port; with an address it is in TRex's layer-3 mode."""
         number = self._ports([port], [])[0]
         device, _, known = self.ports[number]
         address, gateway = self._address(number)
@@ -118,7 +118,7 @@ class TRexClient:
         return (address if address and ":" not in address else None), keys.get("gateway")
 
     def get_port_info(self, ports=None):
-        """What is known of ports."""
+        """Attributes of ports."""
         return [self.get_port_attr(port) for port in self._ports(ports, self.ports)]
 
     def set_port_attr(self, ports=None, **attributes):
@@ -132,18 +132,18 @@ class TRexClient:
         return {"version": self.version["version"], "mode": self.MODE}
 
     def get_server_system_info(self):
-        """What is known of the server. Its workers are not bound to ports; scripts divide by these numbers."""
+        """Facts about the server. Its workers are not bound to ports; scripts divide by these numbers."""
         return {
             "hostname": self.server.url, "port_count": len(self.ports), "core_type": "", "dp_core_count": 1,
             "dp_core_count_per_port": 1,
         }  # fmt: skip
 
     def get_connection_info(self):
-        """Who is connected to what."""
+        """The user, the server and the ports of this client."""
         return {"username": self.server.holder, "server": self.server.url}
 
     def set_timeout(self, timeout_sec):
-        """The server's answers are waited for as long as they take, a minute at most."""
+        """Responses of the server may take a minute at most."""
 
     def _ports(self, ports, default):
         if ports is None:
@@ -244,7 +244,7 @@ class TRexClient:
     # Statistics
 
     def _sum(self, document):
-        """What was counted in the past and in this document, by port."""
+        """Counts of the past and of this document, by port."""
         ports = {}
         for number in self.ports:
             now = document["ports"].get(f"port{number}", {}) if document else {}
@@ -301,7 +301,7 @@ class TRexClient:
         return list(self.warnings)
 
     def get_events(self, ev_type_filter=None):
-        """What has happened since `clear_events`: profiles that were sent."""
+        """Events since `clear_events`: profiles that were sent."""
         self._look()
         return list(self.events)
 
@@ -315,11 +315,11 @@ class TRexClient:
         self.events = []
 
     def set_verbose(self, level):
-        """How much is printed."""
+        """Verbosity of messages."""
         self.logger.set_verbose(level)
 
     def set_service_mode(self, ports=None, enabled=True, **_):
-        """Ports with an address always answer ARP, neighbor discovery and ping."""
+        """Ports with an address always reply to ARP, neighbor discovery and ping."""
 
     def __getattr__(self, name):
         if name.startswith("_"):
@@ -330,6 +330,6 @@ class TRexClient:
 
 
 def _busy(interval):
-    """How busy the workers are, percent."""
+    """Load of the workers, percent."""
     shares = [worker.get("busy_ratio") or 0.0 for worker in interval.get("workers") or []]
     return 100 * sum(shares) / len(shares) if shares else 0.0

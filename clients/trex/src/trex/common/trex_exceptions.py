@@ -1,4 +1,4 @@
-"""Errors of TRex's API. Each says what is wrong and, if something is not supported, what to use instead."""
+"""Errors of TRex's API. Each names the fault and, if something is not supported, a replacement."""
 
 import traceback
 
@@ -53,7 +53,7 @@ class TRexConsoleError(TRexError):
 
 
 class TRexConsoleNoAction(TRexError):
-    """A line of console text asks for nothing."""
+    """A line of console text has no command."""
 
 
 class TRexFunctionError(TRexError):

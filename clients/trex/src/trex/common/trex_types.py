@@ -15,7 +15,7 @@ class RC:
         return self.good
 
     def data(self):
-        """What the call returned."""
+        """Value that the call returned."""
         return self.content if self.good else ""
 
     def err(self):

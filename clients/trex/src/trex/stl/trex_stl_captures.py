@@ -30,7 +30,7 @@ class Captures:
         self.listening, self.taken = None, {}
 
     def set_service_mode(self, ports=None, enabled=True, **_):
-        """Lets ports be captured. They answer ARP, neighbor discovery and ping always, if they have an address."""
+        """Lets ports be captured. They always reply to ARP, neighbor discovery and ping, if they have an address."""
         if enabled:
             self.service |= set(self._owned(ports))
         else:
@@ -201,7 +201,7 @@ class Captures:
             self._listen()
 
     def _collect(self, run, quiet_s=None):
-        """Hands out packets of a run's captures that were not taken yet; of one that goes on, those written by now."""
+        """Hands out packets of a run's captures that were not taken yet; of an active one, packets written by now."""
         found = []
         for port in run.get("captures") or self.server.ask("GET", f"/runs/{run['id']}")["captures"]:
             number = int(port.removeprefix("port"))

@@ -1,6 +1,6 @@
 """The stateless client: TRex's calls over the HTTP API of `eagre serve`.
 
-What is started while others send is added to the run; what is stopped before others is removed from it.
+Streams started while others send are added to the run; streams stopped before others are removed from it.
 """
 
 import contextlib
@@ -160,7 +160,7 @@ class STLClient(Console, Captures, TRexClient):
         self._send({key: self.streams[key] for key in keys}, _word(mult, len(keys) if total else 1), duration)
 
     def _free(self, keys, force):
-        """Stops those of these ports and profiles that send, if that is forced.
+        """Stops these ports and profiles where they send, if that is forced.
 
         Raises:
             TRexError: some send, and nothing is forced.
@@ -226,7 +226,7 @@ class STLClient(Console, Captures, TRexClient):
         return {number: prefix + name for (number, _), name in zip(streams, names)}
 
     def _own(self, rates, port, prefix):
-        """Of rates by name, those of a port."""
+        """Rates by name, of one port."""
         prefix += f"p{port}-" if len(self.acquired) > 1 else ""
         return {name: rate for name, rate in rates.items() if name.startswith(prefix)}
 
@@ -293,7 +293,7 @@ class STLClient(Console, Captures, TRexClient):
             self.jobs[key].scale = scale
 
     def _ratio(self, key, mult):
-        """How rates of another multiplier relate to those of the start; latency streams keep theirs."""
+        """Ratio of another multiplier's rates to the start's; latency streams keep theirs."""
         job = self.jobs[key]
         other = _rates(self._profile({key[0]: job.streams}, mult, prefix=job.prefix))
         ratios = [other[name] / rate for name, rate in job.rates.items() if rate and name in other]
@@ -330,7 +330,7 @@ class STLClient(Console, Captures, TRexClient):
         total = sum(other.get(name, 0.0) for name in job.rates)
         for name in names:
             if not job.rates.get(name):
-                raise TRexError(f"stream '{name}' has no rate of its own: another starts it")
+                raise TRexError(f"stream '{name}' has no separate rate: another starts it")
             share = 1.0 if parts["type"] == "raw" else total / (sum(other.get(one, 0.0) for one in names) or math.inf)
             job.stream_scales[name] = other.get(name, 0.0) * share / job.rates[name]
             self._scale(job.stream_scales[name], name)
@@ -342,7 +342,7 @@ class STLClient(Console, Captures, TRexClient):
             self._scale(before if scale is None else scale, name)
 
     def _job(self, port):
-        """What a port, or a profile of it, sends."""
+        """Streams that a port, or a profile of it, sends."""
         self._running()
         key = self._keys(port, ())[0]
         if key not in self.jobs:
@@ -365,7 +365,7 @@ class STLClient(Console, Captures, TRexClient):
         return [name for name, _, (_, kind) in rows if kind == "latency"]
 
     def _scale_jobs(self, scales, latency=False):
-        """Sends at factors of what was started; at 0, and if so said, latency streams, too."""
+        """Sends at factors of the started rates; at 0, and if requested, latency streams, too."""
         keeps = not latency and any(scales.values())
         fixed = [name for key in scales for name in self._latencies(key)] if keeps else []
         if set(scales) == set(self.jobs) and len(set(scales.values())) == 1 and not fixed:
@@ -426,7 +426,7 @@ class STLClient(Console, Captures, TRexClient):
     # Statistics
 
     def _sum(self, document):
-        """What was counted in the past and in this document: by port, and by group."""
+        """Counts of the past and of this document: by port, and by group."""
         groups = {key: dict(group) for key, group in self.past.get("groups", {}).items()}
         rows = (document or {}).get("streams", {})
         for name, port, group in trex_stl_stats.members(self.rows, rows):
@@ -455,7 +455,7 @@ class STLClient(Console, Captures, TRexClient):
         return out
 
     def get_pgid_stats(self, pgid_list=None):
-        """What is counted of groups; those of `pgid_list`, or all."""
+        """Counters of groups: of `pgid_list`, or of all."""
         return self._pgids(*self._now(), pgid_list)
 
     def _pgids(self, counted, interval, wanted=None):
@@ -464,7 +464,7 @@ class STLClient(Console, Captures, TRexClient):
         return trex_stl_stats.report(self.ports, counted["groups"], zero, self._group_rates(interval), wanted)
 
     def map_ports(self, ports=None, **_):
-        """Which ports are connected: packets are sent from each, and what arrives says where to.
+        """Which ports are connected: packets are sent from each, and arrivals show where to.
 
         Through a router ports need addresses (EAGRE_TREX_PORTS). If all ports reach each other, 0 and 1 are a pair, 2 and 3.
         Ports that are not acquired are for the time of it.
@@ -549,7 +549,7 @@ class Job:
         self.scale, self.stream_scales = 1.0, {}
 
     def is_over(self, rows, at_s):
-        """Whether all was sent by what the run's totals say: the time is over, or all counts are reached."""
+        """Whether all was sent, by the run's totals: the time is over, or all counts are reached."""
         return all(self._is_sent(stream, rows.get(self.names[number])) for number, stream in self.streams) or all(
             (rows.get(name) or {}).get("removed_s", math.inf) <= at_s for name in self.rates
         )

@@ -1,7 +1,7 @@
 """Cisco's HLTAPI: sessions, traffic and its statistics as calls that return dictionaries.
 
 Each has `status`: 1, or 0 with the reason as `log`. A stream's handle is the number of its packet group, so every stream is
-counted unless `disable_flow_stats` says no.
+counted unless `disable_flow_stats` is set.
 """
 
 import functools
@@ -33,7 +33,7 @@ GROUP = {
 
 
 def _call(what):
-    """Makes a method's errors the dictionary that says so."""
+    """Turns a method's errors into the dictionary."""
 
     def wrap(method):
         @functools.wraps(method)
@@ -147,7 +147,7 @@ class CTRexHltApi:
     def _remove(self, ports, given):
         handles = given.get("stream_id")
         if handles is None:
-            raise TRexError("stream_id says which streams to remove")
+            raise TRexError("stream_id must name the streams to remove")
         if handles == "all":
             return self._reset(ports)
         for port in ports:
@@ -164,7 +164,7 @@ class CTRexHltApi:
         """The stream with the arguments it had and the new ones, under the same handle."""
         handle = given.get("stream_id")
         if handle is None:
-            raise TRexError("stream_id says which stream to modify")
+            raise TRexError("stream_id must name the stream to modify")
         for port in ports:
             before = self.made.get(port, {}).get(handle)
             if before is None or before[1] is None:
@@ -206,7 +206,7 @@ class CTRexHltApi:
 
     @_call("traffic_control")
     def traffic_control(self, **given):
-        """Starts or stops; `stopped` says whether nothing is being sent."""
+        """Starts or stops; `stopped`: whether nothing is being sent."""
         said, client = _merged(CONTROL, given), self._client
         ports = None if said["port_handle"] is None else _numbers(said["port_handle"])
         actions = {
@@ -263,7 +263,7 @@ def error(err=None):
 
 
 def check_res(res):
-    """The dictionary; ends the script if it says that a call failed."""
+    """The dictionary; ends the script if a call failed."""
     if res["status"] == 0:
         error(f"Encountered error:\n{res['log']}")
     return res

@@ -111,7 +111,7 @@ class CTRexVmDescBase:
     """An instruction of a program."""
 
     def compile(self, packet):
-        """The instruction as a mapping; offsets by name are those of `packet`."""
+        """The instruction as a mapping; offsets by name are `packet`'s."""
         raise NotImplementedError
 
     def names(self):
@@ -386,7 +386,7 @@ class STLVM(STLScVmRaw):
         self.add_cmd(STLVmFixIcmpv6(l3_offset, l4_offset))
 
     def set_cached(self, cache_size):
-        """Makes so many packets once and repeats them."""
+        """Makes this number of packets once and repeats them."""
         self.cache_size = cache_size
 
 

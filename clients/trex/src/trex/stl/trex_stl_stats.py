@@ -23,7 +23,7 @@ def members(sent, names):
 
 
 def added(before, row):
-    """Counters of a group with those of one more row of a result."""
+    """Counters of a group, with one more row of a result added."""
     out = {name: before.get(name, 0) + (row.get(name) or 0) for name in COUNTS}
     for name in ("latency_ns", "jitter_ns"):
         out[name] = row.get(name) or before.get(name)

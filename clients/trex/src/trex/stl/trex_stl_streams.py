@@ -41,7 +41,7 @@ class STLTXMode:
         return {"type": self.kind, "rate": {"type": self.rate_type, "value": self.rate}, **self.counts()}
 
     def counts(self):
-        """What the mode counts."""
+        """Packets that the mode counts."""
         return {}
 
     def get_rate(self):
@@ -81,7 +81,7 @@ class STLTXCont(STLTXMode):
 
 
 class STLTXSingleBurst(STLTXMode):
-    """So many packets."""
+    """A number of packets."""
 
     kind = "single_burst"
 
@@ -114,7 +114,7 @@ class STLTXMultiBurst(STLTXMode):
 
 
 class STLFlowStatsInterface:
-    """What is counted of a stream."""
+    """Counters of a stream."""
 
     rule_type = "stats"
 
@@ -214,7 +214,7 @@ class STLStream:
         return self.bytes
 
     def get_pkt_len(self, count_crc=True):
-        """Its length, with FCS unless told otherwise."""
+        """Its length, with FCS unless stated otherwise."""
         return len(self.bytes) + (4 if count_crc else 0)
 
     def get_pkt_type(self):
