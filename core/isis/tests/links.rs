@@ -504,6 +504,112 @@ fn at_the_end_all_is_purged() {
     assert_eq!(world.sides[1].neighbour(0).unwrap().state, NeighbourState::Initializing);
 }
 
+/// Where a frame has the value of a TLV; the PDU's TLVs begin at `at`.
+fn tlv(frame: &[u8], mut at: usize, kind: u8) -> usize {
+    while frame[at] != kind {
+        at += 2 + usize::from(frame[at + 1]);
+    }
+    at + 2
+}
+
+/// The last frame with a PDU of this kind that the side `from` sends within `within`.
+fn last_of(world: &mut World, from: usize, kind: u8, within: Nanos) -> Vec<u8> {
+    let mut last = Vec::new();
+    let until = world.now + within;
+    world.run_watched(until, |side, frame| {
+        if side == from && frame[21] & 31 == kind {
+            last = frame.to_vec();
+        }
+    });
+    assert!(!last.is_empty(), "no PDU of kind {kind}");
+    last
+}
+
+#[test]
+fn hellos_about_other_adjacencies_change_nothing() {
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    let hello = last_of(&mut world, 1, 17, Nanos::from_secs(5));
+    world.pass(SECOND);
+    let at = tlv(&hello, 17 + 20, 240);
+    assert_eq!(hello[at..at + 15], [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1], "state, circuits, system");
+    let state = |world: &World| world.sides[0].neighbour(0).map(|one| (one.state, one.lost_at));
+    let before = state(&world);
+    for (place, byte) in [(0, 3), (5, 9), (14, 2)] {
+        let mut other = hello.clone();
+        other[at + place] = byte;
+        let (now, mismatched) = (world.now, world.counts()[0].mismatched);
+        assert!(world.sides[0].take(now, &other));
+        assert_eq!((state(&world), world.counts()[0].mismatched), (before, mismatched + 1), "byte {place}");
+    }
+    // Nor does one for no level.
+    let mut other = hello.clone();
+    other[17 + 8] = 0;
+    let now = world.now;
+    assert!(world.sides[0].take(now, &other));
+    assert_eq!((state(&world), world.counts()[0].malformed), (before, 1));
+    assert!(world.sides[0].take(now, &hello));
+    assert_ne!(state(&world), before, "the hello itself counts");
+}
+
+#[test]
+fn purges_are_not_made_of_live_lsps() {
+    let lsp_password = Some(Password { text: "tideless".to_owned(), is_digest: true });
+    let with = |side, routes: &[RouteRange]| RouterConfig {
+        lsp_password: lsp_password.clone(),
+        refresh_s: 5,
+        ..router(side, routes)
+    };
+    let own = [routes("16.0.0.0", 24, 50)];
+    let mut world = World::new(1, CLEAN, [with(1, &own), with(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    let mut purge = last_of(&mut world, 0, 20, Nanos::from_secs(12));
+    // The digest does not cover the lifetime.
+    purge[17 + 10..17 + 12].fill(0);
+    let (now, before) = (world.now, world.lsps(1));
+    assert!(world.sides[1].take(now, &purge));
+    assert_eq!((world.lsps(1), world.held(1), world.counts()[1].mismatched), (before, 50, 1));
+    // A purge by whom the LSP is from has no contents.
+    world.sides[0].set_range(0, 0, false);
+    world.settle(Nanos::from_secs(5));
+    assert_eq!((world.held(1), world.counts()[1].mismatched), (0, 1));
+    assert!(world.counts()[1].received_purged > 0);
+}
+
+#[test]
+fn lsps_that_are_not_acknowledged_are_sent_again_after_five_seconds() {
+    let short = |side, routes: &[RouteRange]| RouterConfig { padding: false, ..router(side, routes) };
+    let own = [routes("16.0.0.0", 24, 400)];
+    let mut world = World::new(1, CLEAN, [short(1, &own), short(2, &[])]);
+    // Two LSPs are full, and lost.
+    world.longest = 1_000;
+    assert!(world.run(Nanos::from_secs(10), |sides| sides.iter().all(|side| side.up() == 1)));
+    world.pass(SECOND);
+    world.longest = 1_514;
+    assert_eq!(world.held(1), 400 - 2 * 181);
+    world.pass(Nanos::from_millis(3_500));
+    assert_eq!((world.held(1), world.counts()[0].retransmitted), (400 - 2 * 181, 0));
+    world.pass(SECOND);
+    assert_eq!((world.held(1), world.counts()[0].retransmitted), (400, 2));
+    assert_eq!(world.counts()[0].psnps.1.all(), world.counts()[1].psnps.0.all());
+}
+
+#[test]
+fn what_an_lsp_is_said_to_be_is_in_its_bits() {
+    let west = RouterConfig { levels: Levels::Both, overload: true, attached: true, ..router(1, &[]) };
+    let east = RouterConfig { levels: Levels::Both, ..router(2, &[]) };
+    let mut world = World::new(1, CLEAN, [west, east]);
+    world.settle(Nanos::from_secs(10));
+    let flags = |side: usize, level: u8| -> Vec<u8> {
+        let mut databases = world.sides[side].databases(0);
+        let (_, database) = databases.find(|(number, _)| *number == level).unwrap();
+        database.known(world.now).map(|lsp| lsp.flags).collect()
+    };
+    // Level, overload (4), attached by the default metric (8): at level 1 alone.
+    assert_eq!([flags(1, 1), flags(1, 2)], [[1 | 4 | 8], [3 | 4]]);
+    assert_eq!([flags(0, 1), flags(0, 2)], [[1], [3]]);
+}
+
 #[test]
 fn routers_go_down_and_up_by_command() {
     let mut world = World::new(1, CLEAN, [router(1, &[routes("16.0.0.0", 24, 20)]), router(2, &[])]);
