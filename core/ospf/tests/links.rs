@@ -690,6 +690,90 @@ fn what_comes_twice_is_acknowledged_twice() {
     assert_eq!(take(&flushed), (1, 1, 1), "a flush of what is not there is acknowledged at once");
 }
 
+/// The Database Description packets that each side sends within `within`.
+fn descriptions_of(world: &mut World, within: Nanos) -> [Vec<Vec<u8>>; 2] {
+    let until = world.now + within;
+    let mut seen = BTreeMap::new();
+    while world.now < until {
+        let next = world.now + Nanos::from_micros(50);
+        world.run(next, |_| false);
+        let descriptions = world.air.iter().filter(|(_, (_, frame))| frame[35] == 2);
+        seen.extend(descriptions.map(|(key, frame)| (*key, frame.clone())));
+    }
+    let of =
+        |side: usize| seen.values().filter(move |(to, _)| *to == 1 - side).map(|(_, frame)| frame.clone());
+    [of(0).collect(), of(1).collect()]
+}
+
+#[test]
+fn a_description_that_comes_twice_is_answered_again_by_the_slave() {
+    let own = [routes([16, 0, 0, 0], 200)];
+    let mut world = World::new(1, CLEAN, [router(1, &own), router(2, &[])]);
+    let [west, east] = descriptions_of(&mut world, Nanos::from_millis(500));
+    world.settle(SECOND);
+    let flags = |frame: &Vec<u8>| frame[61];
+    // Both claim to be the master, with no headers; the east has the higher identifier.
+    assert_eq!((flags(&west[0]), flags(&east[0]), west[0].len(), east[0].len()), (7, 7, 66, 66));
+    assert!(west[1..].iter().all(|frame| flags(frame) & 5 == 0), "the west follows");
+    assert!(east[1..].iter().all(|frame| flags(frame) & 5 == 1), "the east leads");
+    let number = |frame: &Vec<u8>| u32::from_be_bytes(*frame[62..].first_chunk().unwrap());
+    assert!(west[1..].iter().all(|frame| east.iter().any(|other| number(other) == number(frame))));
+    assert!(east[1..].windows(2).all(|two| number(&two[1]) == number(&two[0]).wrapping_add(1)));
+    let (now, before) = (world.now, world.counts());
+    assert!(
+        world.sides[0].take(now, &east[east.len() - 1]) && world.sides[1].take(now, &west[west.len() - 1])
+    );
+    world.pass(Nanos::from_millis(10));
+    let after = world.counts();
+    let sent = |side: usize| after[side].descriptions.0 - before[side].descriptions.0;
+    assert_eq!((sent(0), sent(1), after[0].flaps, after[1].flaps), (1, 0, 0, 0));
+}
+
+#[test]
+fn instances_of_an_lsa_are_five_seconds_apart() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 1)]), router(2, &[])]);
+    world.settle(SECOND);
+    let known = world.sides[1].database(0).known(world.now);
+    assert!(known.into_iter().all(|lsa| lsa.header.age == 1), "the delay of a transmission");
+    world.pass(Nanos::from_secs(10));
+    let from = world.now;
+    let held_at = |world: &mut World, at_ms: u64| {
+        world.run(from + Nanos::from_millis(at_ms), |_| false);
+        world.held(1).0
+    };
+    world.sides[0].set_range(0, 0, false);
+    assert_eq!(held_at(&mut world, 100), 0);
+    world.sides[0].set_range(0, 0, true);
+    // No router takes two instances within a second.
+    assert_eq!([900, 1_100].map(|at_ms| held_at(&mut world, at_ms)), [0, 1]);
+    world.sides[0].set_range(0, 0, false);
+    assert_eq!([1_900, 2_100].map(|at_ms| held_at(&mut world, at_ms)), [1, 0]);
+    world.sides[0].set_range(0, 0, true);
+    assert_eq!([5_900, 6_100].map(|at_ms| held_at(&mut world, at_ms)), [0, 1]);
+    assert_eq!(external_in_the_east(&world).map(|(sequence, _)| sequence), Some(i32::MIN + 3));
+}
+
+#[test]
+fn hellos_of_other_kinds_of_networks_and_areas_are_refused() {
+    let from = IpAddr::from([10, 0, 0, 2]);
+    let mut stub = hello_of(2, 0, [0; 4], [0; 4]);
+    stub[14 + 20 + 24 + 6] = 0;
+    stub[46..48].fill(0);
+    let sum = wire::checksum::finish(wire::checksum::sum(&stub[34..], 0));
+    stub[46..48].copy_from_slice(&sum.to_be_bytes());
+    let cases =
+        [(stub, Failure::StubArea(from)), (hello_of(2, 1, [10, 0, 0, 2], [0; 4]), Failure::Elects(from))];
+    for (hello, expected) in cases {
+        let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+        let now = world.now;
+        assert!(world.sides[0].take(now, &hello));
+        assert_eq!((world.sides[0].failure(0), world.counts()[0].mismatched), (Some(expected), 1));
+    }
+    // The mask does not matter between two routers.
+    let mut world = World::new(1, CLEAN, [RouterConfig { prefix_len: 30, ..router(1, &[]) }, router(2, &[])]);
+    world.settle(SECOND);
+}
+
 /// A Hello of a side on a broadcast network that lists the other.
 fn hello_of(side: u8, priority: u8, designated: [u8; 4], backup: [u8; 4]) -> Vec<u8> {
     let mut body = vec![255, 255, 255, 0, 0, 10, 2, priority, 0, 0, 0, 40];
