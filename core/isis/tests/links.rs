@@ -553,6 +553,32 @@ fn hellos_about_other_adjacencies_change_nothing() {
 }
 
 #[test]
+fn older_systems_and_others_at_the_end_of_the_link_are_known() {
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    let mut hello = last_of(&mut world, 1, 17, Nanos::from_secs(5));
+    // Without a state it is one of an older system: a kind of TLV that there is not.
+    let at = tlv(&hello, 17 + 20, 240);
+    hello[at - 2] = 255;
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    world.is_cut = true;
+    let up =
+        |world: &World| world.sides[0].neighbours(0).map(|one| (one.system, one.state)).collect::<Vec<_>>();
+    let now = world.now;
+    assert!(world.sides[0].take(now, &hello));
+    assert_eq!(up(&world), [(SystemId([2; 6]), NeighbourState::Up)]);
+    hello[17 + 9..17 + 15].fill(7);
+    assert!(world.sides[0].take(now, &hello));
+    assert_eq!((up(&world), world.counts()[0].flaps), (vec![(SystemId([7; 6]), NeighbourState::Up)], 1));
+    world.pass(SECOND);
+    hello[at - 2] = 240;
+    hello[at] = 2;
+    let now = world.now;
+    assert!(world.sides[0].take(now, &hello));
+    assert_eq!(up(&world), [(SystemId([7; 6]), NeighbourState::Initializing)]);
+    assert_eq!(world.counts()[0].flaps, 2);
+}
+
+#[test]
 fn purges_are_not_made_of_live_lsps() {
     let lsp_password = Some(Password { text: "tideless".to_owned(), is_digest: true });
     let with = |side, routes: &[RouteRange]| RouterConfig {
@@ -608,7 +634,7 @@ fn frame_of(side: u8, kind: u8, header: u8, rest: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A LAN hello of level 2 of a side, with the designated system it believes in; it lists the west, or nobody.
+/// A LAN hello of level 2 of a side, with the designated system it believes in; it lists the west, or no router.
 fn lan_hello(side: u8, priority: u8, designated: u8, lists: bool) -> Vec<u8> {
     let mut rest = vec![2];
     rest.extend([side; 6]);
@@ -635,7 +661,7 @@ impl Lan {
         assert!(self.0.sides[0].take(now, frame));
     }
 
-    /// What is sent within `within`, by the kind of the PDUs.
+    /// PDUs sent within `within`, by kind.
     fn sends(&mut self, within: Nanos) -> BTreeMap<u8, Vec<Vec<u8>>> {
         let until = self.0.now + within;
         let mut frames = Vec::new();
@@ -707,6 +733,10 @@ fn on_a_lan_csnps_show_what_is_lacking() {
     lan.take(&csnp(&entry(&lsps[0])));
     let again = lan.sends(SECOND).remove(&20).unwrap();
     assert_eq!((again.len(), &again[0][12..20]), (1, &lsps[1][12..20]));
+    let mut other = csnp(&[]);
+    other[11] = 5;
+    lan.take(&other);
+    assert_eq!(lan.sends(SECOND).get(&20), None, "there is no adjacency with its sender");
     let mut older = entry(&lsps[0]);
     older[13] = 0;
     lan.take(&csnp(&[older, entry(&lsps[1])].concat()));

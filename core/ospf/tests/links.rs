@@ -653,6 +653,26 @@ fn descriptions_out_of_sequence_begin_the_exchange_anew() {
 }
 
 #[test]
+fn packets_of_unknown_routers_and_to_other_groups_change_nothing() {
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    world.settle(SECOND);
+    let description = [5, 220, 2, 7, 0, 0, 0, 9];
+    let mut to_designated = packet_of(2, 2, &description);
+    to_designated[33] = 6;
+    let mut other_version = packet_of(2, 2, &description);
+    other_version[34] = 3;
+    let before = world.counts()[0];
+    for frame in [packet_of(7, 2, &description), to_designated, other_version] {
+        let now = world.now;
+        assert!(world.sides[0].take(now, &frame));
+        let after = world.counts()[0];
+        let malformed = after.malformed;
+        assert_eq!(OspfCounts { malformed, ..before }, after);
+    }
+    assert_eq!((world.counts()[0].malformed, world.sides[0].full()), (1, 1));
+}
+
+#[test]
 fn what_comes_twice_is_acknowledged_twice() {
     let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[routes([16, 0, 0, 0], 1)])]);
     world.settle(SECOND);
