@@ -484,9 +484,8 @@ impl Router {
 
     /// An LSA that is none of this router's has been flushed. If it was in the place of one, that is originated again.
     fn end_stray(&mut self, key: &LsaKey) {
-        let place = self.own.find(key).filter(|_| self.strays.contains_key(key));
         self.strays.remove(key);
-        if let Some((group, _)) = place {
+        if let Some((group, _)) = self.own.find(key) {
             self.own.overtake(group as usize, INITIAL_SEQUENCE);
             self.step_at = Nanos::ZERO;
         }
@@ -564,7 +563,7 @@ impl Router {
         for header in headers(self.config.version, bytes) {
             self.counts.acknowledged.1 += 1;
             let Some(place) = self.own_place(&header) else {
-                if header.is_flushed() {
+                if header.is_flushed() && self.strays.contains_key(&header.key) {
                     self.end_stray(&header.key);
                 }
                 continue;

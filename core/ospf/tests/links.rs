@@ -595,6 +595,13 @@ fn the_last_sequence_number_is_flushed_first() {
         let after = external_in_the_east(&world);
         assert!(after.is_some_and(|(sequence, metric)| sequence < 0 && metric == 20), "{metric}: {after:?}");
         assert_eq!((world.counts()[0].outdated, world.counts()[0].flaps), (1, 0));
+        // A neighbour that has flushed it may still have it, and take nothing else until it has not.
+        let update = [&1u32.to_be_bytes()[..], &external(3_600, i32::MAX, metric)].concat();
+        let now = world.now;
+        assert!(world.sides[0].take(now, &packet_of(2, 4, &update)));
+        world.settle(Nanos::from_secs(10));
+        let again = external_in_the_east(&world);
+        assert_eq!(again, after.map(|(sequence, metric)| (sequence + 1, metric)));
     }
 }
 
