@@ -33,6 +33,16 @@ PAGES = {
         ("test_dhcp.py", "test_dhcpv6.py", "test_pppoe.py", "test_otg_protocols.py"),
         {"a_lease_is_renewed_then_rebound_then_lost", "test_prefixes_are_delegated", "the_table_of_the_rfc"},
     ),
+    "ospf": Page(
+        ("core/ospf/src", "core/ospf/tests", "core/linkstate/src"),
+        ("test_ospf.py", "test_ospf3.py", "test_adjacency.py", "test_otg_protocols.py"),
+        {"the_newer_of_two_is_found", "both_sides_hold_the_same", "test_a_digest_lets_in", "test_what_does_not_fit_is_named"},
+    ),
+    "isis": Page(
+        ("core/isis/src", "core/isis/tests", "core/linkstate/src"),
+        ("test_isis.py", "test_adjacency.py", "test_otg_protocols.py"),
+        {"digests_are_those_of_rfc_2202", "both_sides_hold_the_same", "test_passwords_let_in", "test_isis_as_frr_sees_it"},
+    ),
 }
 TEXTS = {name: (REPO / f"docs/{name}-conformance.md").read_text() for name in PAGES}
 ROWS = [(name, row) for name, text in TEXTS.items() for row in ROW.finditer(text) if row["rule"] not in ("Rule", "---")]

@@ -121,6 +121,11 @@ impl Level {
         password::check(pdu, self.password())
     }
 
+    /// Whether an LSP is a purge that could be made without the key.
+    pub(crate) fn is_forged(&self, pdu: &Pdu<'_>) -> bool {
+        password::is_forged_purge(pdu, self.password())
+    }
+
     /// There is a peer for synchronization, or none any more.
     pub(crate) fn join(&mut self, with: Option<[u8; 7]>, out: &mut Out<'_>) {
         self.forget();

@@ -1,12 +1,16 @@
 //! Authentication of PDUs: by a password in clear text (ISO/IEC 10589 section 9.5), or by HMAC-MD5 (RFC 5304).
 
-use crate::pdu::{AUTHENTICATION, Pdu, clear_uncovered, put};
+use crate::pdu::{
+    AUTHENTICATION, Body, FINGERPRINT, HOSTNAME, INSTANCE, PURGE_ORIGINATOR, Pdu, clear_uncovered, put,
+};
 use md5::{Digest, Md5};
 
 const CLEAR: u8 = 1;
 const HMAC_MD5: u8 = 54;
 const DIGEST: usize = 16;
 const BLOCK: usize = 64;
+/// TLVs that a purge may have (RFC 6233).
+const IN_PURGES: [u8; 5] = [INSTANCE, AUTHENTICATION, PURGE_ORIGINATOR, FINGERPRINT, HOSTNAME];
 
 /// Authentication of PDUs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -109,6 +113,14 @@ pub(crate) fn check(
             }
         };
     if is_right { Ok(()) } else { Err((is, expected)) }
+}
+
+/// Whether a PDU is a purge that may be made of a live LSP without the key: a digest does not cover the lifetime, so
+/// purges with other TLVs are not accepted (RFC 5304 section 2, RFC 6233).
+pub(crate) fn is_forged_purge(pdu: &Pdu<'_>, password: Option<&Password>) -> bool {
+    let is_purge = matches!(pdu.body, Body::Lsp(_, header) if header.lifetime_s == 0);
+    let has_others = || pdu.tlvs().any(|(kind, _)| !IN_PURGES.contains(&kind));
+    password.is_some_and(|password| password.is_digest) && is_purge && has_others()
 }
 
 #[cfg(test)]

@@ -38,9 +38,12 @@ pub(crate) const PSNP: u8 = 26;
 pub(crate) const AREAS: u8 = 1;
 pub(crate) const NARROW_NEIGHBOURS: u8 = 2;
 pub(crate) const LAN_NEIGHBOURS: u8 = 6;
+pub(crate) const INSTANCE: u8 = 7;
 pub(crate) const PADDING: u8 = 8;
 pub(crate) const ENTRIES: u8 = 9;
 pub(crate) const AUTHENTICATION: u8 = 10;
+pub(crate) const PURGE_ORIGINATOR: u8 = 13;
+pub(crate) const FINGERPRINT: u8 = 15;
 pub(crate) const NEIGHBOURS: u8 = 22;
 pub(crate) const NARROW_INTERNAL: u8 = 128;
 pub(crate) const PROTOCOLS: u8 = 129;
@@ -398,13 +401,12 @@ impl<'f> Pdu<'f> {
             bytes.get(at..at + 8).and_then(|it| it.first_chunk()).map(LspId::read).ok_or(Malformed::Short)
         };
         let hello = |lan| {
+            // A hello for no level is none (sections 9.5 to 9.7).
+            if bytes[8] & 3 == 0 {
+                return Err(Malformed::Header);
+            }
             let hold_s = pair(bytes, 15).unwrap_or(0);
-            Ok::<_, Malformed>(Body::Hello(Hello {
-                circuit: bytes[8] & 3,
-                system: SystemId(six(9)?),
-                hold_s,
-                lan,
-            }))
+            Ok(Body::Hello(Hello { circuit: bytes[8] & 3, system: SystemId(six(9)?), hold_s, lan }))
         };
         let body = match kind {
             LAN_HELLO | 16 => {

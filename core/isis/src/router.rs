@@ -383,6 +383,10 @@ impl Router {
             self.refused = Some(Failure::Authentication { from, is, expected, hello: false });
             return;
         }
+        if level.is_forged(pdu) {
+            self.counts.mismatched += 1;
+            return;
+        }
         let mut pdus = Vec::new();
         let mut out = Out { pdus: &mut pdus, counts: &mut self.counts, counts_routes: at == last, since };
         match pdu.body {
@@ -445,7 +449,6 @@ impl Router {
         let three_way = find(THREE_WAY).filter(|_| hello.lan.is_none());
         let extended = three_way.and_then(|value| value.get(1..5)).and_then(|id| id.first_chunk()).copied();
         let is_padded = find(PADDING).is_some();
-        let system = self.config.system;
         let one = &mut self.neighbours[n];
         let before = one.state;
         (one.ip, one.levels, one.heard, one.hold_s) = (ip, levels, now, hello.hold_s);
@@ -455,7 +458,7 @@ impl Router {
             (one.priority, one.circuit) = (priority, circuit);
         }
         one.state = match three_way {
-            Some(value) => after_three_way(before, value, system),
+            Some(value) => after_three_way(before, value),
             None if hears => NeighbourState::Up,
             None => NeighbourState::Initializing,
         };
@@ -487,6 +490,10 @@ impl Router {
         }
         if hello.lan.is_some() != (config.network == NetworkType::Broadcast) {
             return Err(Failure::Network { from, lan: hello.lan.is_some() });
+        }
+        let mut three_way = pdu.tlvs().filter(|(kind, _)| *kind == THREE_WAY && hello.lan.is_none());
+        if three_way.next().is_some_and(|(_, value)| !is_for(value, config.system)) {
+            return Err(Failure::OneWay(from));
         }
         let own = config.levels.bits();
         let said = hello.lan.map_or(hello.circuit, |(level, ..)| level);
@@ -725,13 +732,17 @@ impl Router {
 /// The number of a router's circuit: it has one.
 const CIRCUIT: [u8; 4] = [0, 0, 0, 1];
 
+/// Whether a TLV has a state there is, and names the router `own` if it names one: hellos with any other are discarded
+/// (RFC 5303 section 3.2).
+fn is_for(value: &[u8], own: SystemId) -> bool {
+    let is_system = value.get(5..11).is_none_or(|system| system == own.0);
+    let is_circuit = value.get(11..15).is_none_or(|circuit| circuit == CIRCUIT);
+    is_system && is_circuit && matches!(value.first(), Some(0..=2))
+}
+
 /// State of an adjacency after a hello with this TLV (RFC 5303 section 3.2).
-fn after_three_way(before: NeighbourState, value: &[u8], own: SystemId) -> NeighbourState {
-    let is_for_us = match (value.get(5..11), value.get(11..15)) {
-        (Some(system), circuit) => system == own.0 && circuit.is_none_or(|circuit| circuit == CIRCUIT),
-        _ => true,
-    };
-    match (value.first().filter(|_| is_for_us), before) {
+fn after_three_way(before: NeighbourState, value: &[u8]) -> NeighbourState {
+    match (value.first(), before) {
         // It hears the router.
         (Some(1), _) | (Some(0), NeighbourState::Initializing | NeighbourState::Up) => NeighbourState::Up,
         // It believes in an adjacency of before.
@@ -749,4 +760,18 @@ fn areas(mut value: &[u8]) -> Vec<Area> {
         value = &behind[area.len()..];
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_state_after_a_hello_is_that_of_rfc_5303() {
+        use NeighbourState::{Down, Initializing, Up};
+        let after = |before| [0, 1, 2].map(|state| after_three_way(before, &[state]));
+        assert_eq!(after(Down), [Down, Up, Initializing], "the neighbour is up, initializing, down");
+        assert_eq!(after(Initializing), [Up, Up, Initializing]);
+        assert_eq!(after(Up), [Up, Up, Initializing]);
+    }
 }

@@ -504,6 +504,309 @@ fn at_the_end_all_is_purged() {
     assert_eq!(world.sides[1].neighbour(0).unwrap().state, NeighbourState::Initializing);
 }
 
+/// Where a frame has the value of a TLV; the PDU's TLVs begin at `at`.
+fn tlv(frame: &[u8], mut at: usize, kind: u8) -> usize {
+    while frame[at] != kind {
+        at += 2 + usize::from(frame[at + 1]);
+    }
+    at + 2
+}
+
+/// The last frame with a PDU of this kind that the side `from` sends within `within`.
+fn last_of(world: &mut World, from: usize, kind: u8, within: Nanos) -> Vec<u8> {
+    let mut last = Vec::new();
+    let until = world.now + within;
+    world.run_watched(until, |side, frame| {
+        if side == from && frame[21] & 31 == kind {
+            last = frame.to_vec();
+        }
+    });
+    assert!(!last.is_empty(), "no PDU of kind {kind}");
+    last
+}
+
+#[test]
+fn hellos_about_other_adjacencies_change_nothing() {
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    let hello = last_of(&mut world, 1, 17, Nanos::from_secs(5));
+    world.pass(SECOND);
+    let at = tlv(&hello, 17 + 20, 240);
+    assert_eq!(hello[at..at + 15], [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1], "state, circuits, system");
+    let state = |world: &World| world.sides[0].neighbour(0).map(|one| (one.state, one.lost_at));
+    let before = state(&world);
+    for (place, byte) in [(0, 3), (5, 9), (14, 2)] {
+        let mut other = hello.clone();
+        other[at + place] = byte;
+        let (now, mismatched) = (world.now, world.counts()[0].mismatched);
+        assert!(world.sides[0].take(now, &other));
+        assert_eq!((state(&world), world.counts()[0].mismatched), (before, mismatched + 1), "byte {place}");
+    }
+    // Nor does one for no level.
+    let mut other = hello.clone();
+    other[17 + 8] = 0;
+    let now = world.now;
+    assert!(world.sides[0].take(now, &other));
+    assert_eq!((state(&world), world.counts()[0].malformed), (before, 1));
+    assert!(world.sides[0].take(now, &hello));
+    assert_ne!(state(&world), before, "the hello itself counts");
+}
+
+#[test]
+fn older_systems_and_others_at_the_end_of_the_link_are_known() {
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    let mut hello = last_of(&mut world, 1, 17, Nanos::from_secs(5));
+    // Without a state it is one of an older system: a kind of TLV that there is not.
+    let at = tlv(&hello, 17 + 20, 240);
+    hello[at - 2] = 255;
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    world.is_cut = true;
+    let up =
+        |world: &World| world.sides[0].neighbours(0).map(|one| (one.system, one.state)).collect::<Vec<_>>();
+    let now = world.now;
+    assert!(world.sides[0].take(now, &hello));
+    assert_eq!(up(&world), [(SystemId([2; 6]), NeighbourState::Up)]);
+    hello[17 + 9..17 + 15].fill(7);
+    assert!(world.sides[0].take(now, &hello));
+    assert_eq!((up(&world), world.counts()[0].flaps), (vec![(SystemId([7; 6]), NeighbourState::Up)], 1));
+    world.pass(SECOND);
+    hello[at - 2] = 240;
+    hello[at] = 2;
+    let now = world.now;
+    assert!(world.sides[0].take(now, &hello));
+    assert_eq!(up(&world), [(SystemId([7; 6]), NeighbourState::Initializing)]);
+    assert_eq!(world.counts()[0].flaps, 2);
+}
+
+#[test]
+fn purges_are_not_made_of_live_lsps() {
+    let lsp_password = Some(Password { text: "tideless".to_owned(), is_digest: true });
+    let with = |side, routes: &[RouteRange]| RouterConfig {
+        lsp_password: lsp_password.clone(),
+        refresh_s: 5,
+        ..router(side, routes)
+    };
+    let own = [routes("16.0.0.0", 24, 50)];
+    let mut world = World::new(1, CLEAN, [with(1, &own), with(2, &[])]);
+    world.settle(Nanos::from_secs(10));
+    let mut purge = last_of(&mut world, 0, 20, Nanos::from_secs(12));
+    // The digest does not cover the lifetime.
+    purge[17 + 10..17 + 12].fill(0);
+    let (now, before) = (world.now, world.lsps(1));
+    assert!(world.sides[1].take(now, &purge));
+    assert_eq!((world.lsps(1), world.held(1), world.counts()[1].mismatched), (before, 50, 1));
+    // A purge by whom the LSP is from has no contents.
+    world.sides[0].set_range(0, 0, false);
+    world.settle(Nanos::from_secs(5));
+    assert_eq!((world.held(1), world.counts()[1].mismatched), (0, 1));
+    assert!(world.counts()[1].received_purged > 0);
+}
+
+#[test]
+fn lsps_that_are_not_acknowledged_are_sent_again_after_five_seconds() {
+    let short = |side, routes: &[RouteRange]| RouterConfig { padding: false, ..router(side, routes) };
+    let own = [routes("16.0.0.0", 24, 400)];
+    let mut world = World::new(1, CLEAN, [short(1, &own), short(2, &[])]);
+    // Two LSPs are full, and lost.
+    world.longest = 1_000;
+    assert!(world.run(Nanos::from_secs(10), |sides| sides.iter().all(|side| side.up() == 1)));
+    world.pass(SECOND);
+    world.longest = 1_514;
+    assert_eq!(world.held(1), 400 - 2 * 181);
+    world.pass(Nanos::from_millis(3_500));
+    assert_eq!((world.held(1), world.counts()[0].retransmitted), (400 - 2 * 181, 0));
+    world.pass(SECOND);
+    assert_eq!((world.held(1), world.counts()[0].retransmitted), (400, 2));
+    assert_eq!(world.counts()[0].psnps.1.all(), world.counts()[1].psnps.0.all());
+}
+
+/// A frame of a side to all systems of level 2, with a PDU of this kind; its header has `header` bytes.
+fn frame_of(side: u8, kind: u8, header: u8, rest: &[u8]) -> Vec<u8> {
+    let mut pdu = vec![0x83, header, 1, 0, kind, 1, 0, 0];
+    pdu.extend(rest);
+    let len_at = if kind == 16 { 17 } else { 8 };
+    let len = pdu.len() as u16;
+    pdu[len_at..len_at + 2].copy_from_slice(&len.to_be_bytes());
+    let mut frame = vec![1, 0x80, 0xc2, 0, 0, 0x15, 2, 0, 0, 0, 0, side];
+    frame.extend((len + 3).to_be_bytes());
+    frame.extend([0xfe, 0xfe, 3]);
+    frame.extend(pdu);
+    frame
+}
+
+/// A LAN hello of level 2 of a side, with the designated system it believes in; it lists the west, or no router.
+fn lan_hello(side: u8, priority: u8, designated: u8, lists: bool) -> Vec<u8> {
+    let mut rest = vec![2];
+    rest.extend([side; 6]);
+    rest.extend([0, 30, 0, 0, priority]);
+    rest.extend([designated; 6]);
+    rest.extend([1, 1, 4, 3, 0x49, 0, 1, 129, 1, 0xcc, 132, 4, 10, 0, 0, side]);
+    if lists {
+        rest.extend([6, 12, 2, 0, 0, 0, 0, 7, 2, 0, 0, 0, 0, 1]);
+    }
+    frame_of(side, 16, 27, &rest)
+}
+
+/// A router of a LAN alone, and what it sends.
+struct Lan(World);
+
+impl Lan {
+    fn new(routes: &[RouteRange]) -> Self {
+        let west = RouterConfig { network: NetworkType::Broadcast, ..router(1, routes) };
+        Self(World::new(1, CLEAN, [west, router(2, &[])]))
+    }
+
+    fn take(&mut self, frame: &[u8]) {
+        let now = self.0.now;
+        assert!(self.0.sides[0].take(now, frame));
+    }
+
+    /// PDUs sent within `within`, by kind.
+    fn sends(&mut self, within: Nanos) -> BTreeMap<u8, Vec<Vec<u8>>> {
+        let until = self.0.now + within;
+        let mut frames = Vec::new();
+        while self.0.now < until {
+            let now = self.0.now;
+            self.0.sides[0].poll(now, &mut frames);
+            self.0.now = now + Nanos::from_millis(10);
+        }
+        let mut sent = BTreeMap::<u8, Vec<Vec<u8>>>::new();
+        frames
+            .into_iter()
+            .for_each(|frame| sent.entry(frame[21] & 31).or_default().push(frame[17..].to_vec()));
+        sent
+    }
+}
+
+#[test]
+fn the_designated_system_is_the_one_that_says_so() {
+    let mut lan = Lan::new(&[]);
+    let designated = |lan: &Lan| lan.0.sides[0].designated(0);
+    lan.take(&lan_hello(9, 64, 9, false));
+    let state = |lan: &Lan| lan.0.sides[0].neighbours(0).next().map(|one| one.state);
+    assert_eq!(
+        (designated(&lan), state(&lan)),
+        (None, Some(NeighbourState::Initializing)),
+        "it hears nobody"
+    );
+    let hello = lan.sends(SECOND).remove(&16).unwrap().pop().unwrap();
+    assert_eq!(hello[tlv(&hello, 27, 6)..][..6], [2, 0, 0, 0, 0, 9], "it is listed by its address");
+    assert_eq!((hello[19], &hello[20..27]), (0, &[0; 7][..]), "priority and designated system");
+    lan.take(&lan_hello(9, 64, 8, true));
+    assert_eq!((designated(&lan), state(&lan)), (None, Some(NeighbourState::Up)), "nobody says so");
+    lan.take(&lan_hello(9, 64, 9, true));
+    assert_eq!(designated(&lan).as_deref(), Some("0909.0909.0909.01"));
+    let hello = lan.sends(Nanos::from_secs(4)).remove(&16).unwrap().pop().unwrap();
+    assert_eq!(hello[20..27], [9, 9, 9, 9, 9, 9, 1]);
+    lan.take(&lan_hello(7, 100, 7, true));
+    assert_eq!(designated(&lan).as_deref(), Some("0707.0707.0707.01"), "the highest priority");
+    lan.take(&lan_hello(8, 100, 8, true));
+    assert_eq!(designated(&lan).as_deref(), Some("0808.0808.0808.01"), "then the highest address");
+    let lsp = lan.sends(Nanos::from_secs(2)).remove(&20).unwrap().pop().unwrap();
+    assert_eq!(lsp[tlv(&lsp, 27, 22)..][..7], [8, 8, 8, 8, 8, 8, 1], "the link leads to the pseudonode");
+}
+
+#[test]
+fn on_a_lan_csnps_show_what_is_lacking() {
+    let mut lan = Lan::new(&[routes("16.0.0.0", 24, 10)]);
+    lan.take(&lan_hello(9, 64, 9, true));
+    let sent = lan.sends(Nanos::from_secs(2));
+    let lsps = &sent[&20];
+    assert_eq!(
+        (lsps.len(), sent.get(&27), sent.get(&25)),
+        (2, None, None),
+        "each once, without acknowledgments"
+    );
+    let csnp = |entries: &[u8]| {
+        let mut rest = vec![0, 0, 9, 9, 9, 9, 9, 9, 0];
+        rest.extend([0; 8]);
+        rest.extend([0xff; 8]);
+        if !entries.is_empty() {
+            rest.extend([9, entries.len() as u8]);
+        }
+        rest.extend(entries);
+        frame_of(9, 25, 33, &rest)
+    };
+    let entry = |lsp: &Vec<u8>| [&lsp[10..12], &lsp[12..24], &lsp[24..26]].concat();
+    lan.take(&csnp(&[entry(&lsps[0]), entry(&lsps[1])].concat()));
+    assert_eq!(lan.sends(SECOND).get(&20), None, "it has both");
+    lan.take(&csnp(&entry(&lsps[0])));
+    let again = lan.sends(SECOND).remove(&20).unwrap();
+    assert_eq!((again.len(), &again[0][12..20]), (1, &lsps[1][12..20]));
+    let mut other = csnp(&[]);
+    other[11] = 5;
+    lan.take(&other);
+    assert_eq!(lan.sends(SECOND).get(&20), None, "there is no adjacency with its sender");
+    let mut older = entry(&lsps[0]);
+    older[13] = 0;
+    lan.take(&csnp(&[older, entry(&lsps[1])].concat()));
+    assert_eq!(lan.sends(SECOND).remove(&20).map(|all| all.len()), Some(1), "it has an older one");
+    // An LSP that is lacking here is requested by its identifier, with the number 0, until it comes.
+    let other = [3, 0x84, 8, 8, 8, 8, 8, 8, 0, 0, 0, 0, 0, 5, 0x12, 0x34];
+    lan.take(&csnp(&[&entry(&lsps[0])[..], &entry(&lsps[1]), &other].concat()));
+    let psnps = lan.sends(Nanos::from_secs(7)).remove(&27).unwrap();
+    let wanted = [0, 0, 8, 8, 8, 8, 8, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(psnps.len(), 2);
+    assert!(psnps.iter().all(|psnp| psnp[tlv(psnp, 17, 9)..] == wanted));
+}
+
+#[test]
+fn hellos_are_as_long_as_the_link_takes() {
+    for (mtu, padding, len) in [(None, true, 1_514), (Some(1_400), true, 1_414), (None, false, 0)] {
+        let one = |side| RouterConfig { mtu, padding, ..router(side, &[]) };
+        let mut world = World::new(1, CLEAN, [one(1), one(2)]);
+        let hello = last_of(&mut world, 0, 17, Nanos::from_secs(5));
+        assert!(hello.len() == len || hello.len() < 100 && !padding, "{} bytes", hello.len());
+        assert_eq!(usize::from(hello[12]) << 8 | usize::from(hello[13]), hello.len() - 14);
+        assert_eq!(hello[..6], [9, 0, 0x2b, 0, 0, 5], "all intermediate systems");
+    }
+}
+
+#[test]
+fn csnps_are_about_all_lsps_without_a_gap() {
+    let own = [routes("16.0.0.0", 24, 46_000)];
+    let mut world = World::new(1, CLEAN, [router(1, &own), router(2, &[])]);
+    let mut csnps: Vec<Vec<u8>> = Vec::new();
+    world.run_watched(Nanos::from_secs(10), |side, frame| {
+        if side == 0 && frame[21] & 31 == 25 {
+            csnps.push(frame[17..].to_vec());
+        }
+    });
+    let number = |id: &[u8]| u64::from_be_bytes(*id.first_chunk().unwrap());
+    let mut from = 0;
+    let mut entries = Vec::new();
+    for csnp in &csnps {
+        assert_eq!(number(&csnp[17..]), from);
+        let to = number(&csnp[25..]);
+        let mut tlvs = &csnp[33..];
+        while let [9, len, rest @ ..] = tlvs {
+            let (value, behind) = rest.split_at((*len).into());
+            entries.extend(value.chunks(16).map(|entry| number(&entry[2..])));
+            tlvs = behind;
+        }
+        assert!(entries.last().is_none_or(|last| *last <= to));
+        from = to.wrapping_add(1);
+    }
+    assert_eq!((csnps.len(), entries.len(), from), (3, 256, 0), "the last is about all behind it");
+    assert!(entries.is_sorted(), "in the order of their identifiers");
+}
+
+#[test]
+fn what_an_lsp_is_said_to_be_is_in_its_bits() {
+    let west = RouterConfig { levels: Levels::Both, overload: true, attached: true, ..router(1, &[]) };
+    let east = RouterConfig { levels: Levels::Both, ..router(2, &[]) };
+    let mut world = World::new(1, CLEAN, [west, east]);
+    world.settle(Nanos::from_secs(10));
+    let flags = |side: usize, level: u8| -> Vec<u8> {
+        let mut databases = world.sides[side].databases(0);
+        let (_, database) = databases.find(|(number, _)| *number == level).unwrap();
+        database.known(world.now).map(|lsp| lsp.flags).collect()
+    };
+    // Level, overload (4), attached by the default metric (8): at level 1 alone.
+    assert_eq!([flags(1, 1), flags(1, 2)], [[1 | 4 | 8], [3 | 4]]);
+    assert_eq!([flags(0, 1), flags(0, 2)], [[1], [3]]);
+}
+
 #[test]
 fn routers_go_down_and_up_by_command() {
     let mut world = World::new(1, CLEAN, [router(1, &[routes("16.0.0.0", 24, 20)]), router(2, &[])]);

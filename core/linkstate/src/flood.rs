@@ -123,3 +123,51 @@ impl Flood {
         self.under_way.is_empty() && self.is_sent(count)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_acknowledged_is_late_after_five_seconds_and_again() {
+        let at = |ms| Nanos::from_millis(ms);
+        let mut flood = Flood::new([2, 1].into_iter());
+        let count = |group: usize| [2, 1][group];
+        (0..2).for_each(|group| flood.begin(group));
+        for expected in [(0, 0), (0, 1), (1, 0)] {
+            let place = flood.next(count).unwrap();
+            assert_eq!(place, expected);
+            flood.sent(at(0), place, 0b11);
+        }
+        assert!(flood.is_sent(count) && !flood.is_done(count));
+        // One neighbour has all, the other the first.
+        for place in [(0, 0), (0, 1), (1, 0)] {
+            assert!(flood.acknowledge(place, 0b01) && !flood.acknowledge(place, 0b01));
+        }
+        assert!(flood.acknowledge((0, 0), 0b10) && !flood.acknowledge((0, 0), 0b10));
+        assert_eq!((flood.late(at(4_999)), flood.next_late()), (None, at(5_000)));
+        assert_eq!([0; 3].map(|_| flood.late(at(5_000))), [Some(((0, 1), 0b10)), Some(((1, 0), 0b10)), None]);
+        assert_eq!([0; 2].map(|_| flood.late(at(9_999))), [None, None]);
+        // A newer instance is none that was sent before.
+        flood.begin(1);
+        assert_eq!((flood.next(count), flood.is_pending((1, 0))), (Some((1, 0)), true));
+        assert_eq!([0; 2].map(|_| flood.late(at(10_000))), [Some(((0, 1), 0b10)), None]);
+        flood.sent(at(10_000), (1, 0), 0b10);
+        flood.forget(0b10);
+        assert!(flood.is_done(count) && flood.late(at(99_000)).is_none());
+    }
+
+    #[test]
+    fn so_many_are_under_way_and_no_more() {
+        let mut flood = Flood::new([20_000].into_iter());
+        flood.begin(0);
+        let mut sent = 0;
+        while let Some(place) = flood.next(|_| 20_000) {
+            flood.sent(Nanos::ZERO, place, 1);
+            sent += 1;
+        }
+        assert_eq!(sent, UNDER_WAY_MAX);
+        flood.acknowledge((0, 7), 1);
+        assert_eq!(flood.next(|_| 20_000), Some((0, UNDER_WAY_MAX as u32)));
+    }
+}

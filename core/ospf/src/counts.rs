@@ -182,3 +182,21 @@ impl AddAssign<&Self> for OspfCounts {
         self.left_out += other.left_out;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_types_are_taken_in_by_ospfv3_alone() {
+        let mut counts = LsaCounts::default();
+        // With the U bit and without, of a link, of an area and of all areas.
+        for kind in [0x0001, 0x200a, 0x4001, 0x8001, 0xa00a, 0xc00b] {
+            counts.add(Version::V3, kind);
+        }
+        assert_eq!((counts.other, counts.all()), (6, 6));
+        let reserved = [0x6001, 0xe005].map(|kind| counts.of(Version::V3, kind).is_none());
+        let unknown = [0, 6, 8, 12].map(|kind| counts.of(Version::V2, kind).is_none());
+        assert_eq!((reserved, unknown), ([true; 2], [true; 4]));
+    }
+}

@@ -3,7 +3,9 @@
 
 use crate::database::Outcome;
 use crate::failure::Failure;
-use crate::lsa::{LSA_HEADER, LsaHeader, MAX_AGE, NETWORK, ROUTER, links_to, names};
+use crate::lsa::{
+    INITIAL_SEQUENCE, LSA_HEADER, LsaHeader, LsaKey, MAX_AGE, NETWORK, ROUTER, links_to, names,
+};
 use crate::lsa3;
 use crate::neighbour::{Neighbour, NeighbourState};
 use crate::packet::{Body, Description, INIT, MASTER, MORE, REQUEST, UPDATE, headers, keys, lsas};
@@ -195,7 +197,7 @@ impl Router {
             }
             return;
         }
-        match self.own.find(&header.key) {
+        match self.own_place(header) {
             Some(place) => drop(self.meet(now, n, place, header)),
             None if !header.is_flushed() && wanted < STRAYS_MAX => {
                 self.neighbours[n].wanted.insert(header.key, *header);
@@ -447,9 +449,9 @@ impl Router {
     /// Processes an LSA that claims to be the router's own; returns whether it is acknowledged immediately.
     fn take_own(&mut self, now: Nanos, n: usize, header: &LsaHeader, lsa: &[u8]) -> bool {
         let bit = self.neighbours[n].bit;
-        let Some(place) = self.own.find(&header.key) else {
+        let Some(place) = self.own_place(header) else {
             if header.is_flushed() {
-                self.strays.remove(&header.key);
+                self.end_stray(&header.key);
                 return true;
             }
             if self.strays.len() < STRAYS_MAX && !self.strays.contains_key(&header.key) {
@@ -468,6 +470,24 @@ impl Router {
                 self.send_to(now, n, &[place]);
                 false
             }
+        }
+    }
+
+    /// Where an own LSA is. One with the last sequence number is none of these: no newer one can follow it before it is
+    /// flushed (section 12.1.6).
+    fn own_place(&self, header: &LsaHeader) -> Option<Place> {
+        let can_follow = |place: &Place| {
+            header.sequence < i32::MAX || self.own.version(place.0 as usize).sequence == i32::MAX
+        };
+        self.own.find(&header.key).filter(can_follow)
+    }
+
+    /// An LSA that is none of this router's has been flushed. If it was in the place of one, that is originated again.
+    fn end_stray(&mut self, key: &LsaKey) {
+        self.strays.remove(key);
+        if let Some((group, _)) = self.own.find(key) {
+            self.own.overtake(group as usize, INITIAL_SEQUENCE);
+            self.step_at = Nanos::ZERO;
         }
     }
 
@@ -542,9 +562,9 @@ impl Router {
         let bit = self.neighbours[n].bit;
         for header in headers(self.config.version, bytes) {
             self.counts.acknowledged.1 += 1;
-            let Some(place) = self.own.find(&header.key) else {
-                if header.is_flushed() {
-                    self.strays.remove(&header.key);
+            let Some(place) = self.own_place(&header) else {
+                if header.is_flushed() && self.strays.contains_key(&header.key) {
+                    self.end_stray(&header.key);
                 }
                 continue;
             };

@@ -54,6 +54,8 @@ pub enum Failure {
         /// The router's.
         expected: Ipv4Addr,
     },
+    /// A neighbour on a broadcast network has an address of another network.
+    OtherNetwork(IpAddr),
     /// A neighbour's packets are authenticated otherwise.
     Authentication {
         /// The neighbour.
@@ -123,6 +125,7 @@ impl fmt::Display for Failure {
             Self::Mask { from, is, expected } => {
                 write!(f, "{from} has the network mask {is}, not {expected} as 'ip' says")
             }
+            Self::OtherNetwork(from) => write!(f, "{from} is not in the network of the router's 'ip'"),
             Self::Authentication { from, is, expected } if is == expected => {
                 write!(f, "{from} has another {}", if is < 2 { "password" } else { "key" })
             }

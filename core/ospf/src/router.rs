@@ -377,9 +377,12 @@ impl Router {
         if config.topology.is_some_and(|topology| topology.number(packet.router).is_some()) {
             return Some(Failure::GeneratedId(from));
         }
-        let Body::Hello(hello) = &packet.body else { return None };
         let own_mask = mask(config.prefix_len);
         let has_mask = config.version == Version::V2 && config.network == NetworkType::Broadcast;
+        if has_mask && !is_in_network(from, config.local, own_mask) {
+            return Some(Failure::OtherNetwork(from));
+        }
+        let Body::Hello(hello) = &packet.body else { return None };
         if has_mask && hello.mask != own_mask {
             return Some(Failure::Mask { from, is: hello.mask, expected: own_mask });
         }
@@ -722,5 +725,13 @@ impl Router {
             .filter(|group| there(group))
             .map(|group| u64::from(self.own.count(*group)))
             .sum()
+    }
+}
+
+/// Whether two addresses of IPv4 are in one network.
+fn is_in_network(a: IpAddr, b: IpAddr, mask: Ipv4Addr) -> bool {
+    match (a, b) {
+        (IpAddr::V4(a), IpAddr::V4(b)) => (u32::from(a) ^ u32::from(b)) & u32::from(mask) == 0,
+        _ => false,
     }
 }

@@ -541,6 +541,334 @@ fn what_does_not_fit_is_named_in_ospfv3() {
     assert_eq!(world.sides[0].failure(0), Some(Failure::NoDesignated(from)));
 }
 
+/// A frame with a packet of a side, of OSPFv2.
+fn packet_of(side: u8, kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut packet = vec![2, kind];
+    packet.extend((24 + body.len() as u16).to_be_bytes());
+    packet.extend([side; 4]);
+    packet.extend([0; 16]);
+    packet.extend(body);
+    let sum = wire::checksum::finish(wire::checksum::sum(&packet, 0));
+    packet[12..14].copy_from_slice(&sum.to_be_bytes());
+    let mut frame = vec![1, 0, 0x5e, 0, 0, 5, 2, 0, 0, 0, 0, side, 8, 0, 0x45, 0xc0];
+    frame.extend((20 + packet.len() as u16).to_be_bytes());
+    frame.extend([0, 0, 0, 0, 1, 89, 0, 0, 10, 0, 0, side, 224, 0, 0, 5]);
+    frame.extend(packet);
+    frame
+}
+
+/// An external LSA of the west for 16.0.0.0/24.
+fn external(age: u16, sequence: i32, metric: u32) -> Vec<u8> {
+    let mut lsa = age.to_be_bytes().to_vec();
+    lsa.extend([2, 5, 16, 0, 0, 0, 1, 1, 1, 1]);
+    lsa.extend(sequence.to_be_bytes());
+    lsa.extend([0, 0, 0, 36, 255, 255, 255, 0]);
+    lsa.extend((1 << 31 | metric).to_be_bytes());
+    lsa.extend([0; 8]);
+    let checksum = linkstate::fletcher(&lsa[2..], 14);
+    lsa[16..18].copy_from_slice(&checksum.to_be_bytes());
+    lsa
+}
+
+/// The sequence number and the metric of the west's only external LSA in the east.
+fn external_in_the_east(world: &World) -> Option<(i32, u32)> {
+    let mut known = world.sides[1].database(0).known(world.now);
+    known.find_map(|lsa| match LsaContents::read(lsa.header.key.kind, lsa.body) {
+        Some(LsaContents::External(route, _)) => Some((lsa.header.sequence, route.metric)),
+        _ => None,
+    })
+}
+
+#[test]
+fn the_last_sequence_number_is_flushed_first() {
+    for metric in 1..19 {
+        let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 1)]), router(2, &[])]);
+        world.settle(SECOND);
+        world.pass(Nanos::from_secs(10));
+        let update = [&1u32.to_be_bytes()[..], &external(1, i32::MAX, metric)].concat();
+        let now = world.now;
+        assert!(world.sides[1].take(now, &packet_of(1, 4, &update)));
+        assert_eq!(external_in_the_east(&world), Some((i32::MAX, metric)));
+        assert!(world.sides[0].take(now, &packet_of(2, 4, &update)));
+        world.pass(Nanos::from_secs(30));
+        world.settle(SECOND);
+        let after = external_in_the_east(&world);
+        assert!(after.is_some_and(|(sequence, metric)| sequence < 0 && metric == 20), "{metric}: {after:?}");
+        assert_eq!((world.counts()[0].outdated, world.counts()[0].flaps), (1, 0));
+        // A neighbour that has flushed it may still have it, and take nothing else until it has not.
+        let update = [&1u32.to_be_bytes()[..], &external(3_600, i32::MAX, metric)].concat();
+        let now = world.now;
+        assert!(world.sides[0].take(now, &packet_of(2, 4, &update)));
+        world.settle(Nanos::from_secs(10));
+        let again = external_in_the_east(&world);
+        assert_eq!(again, after.map(|(sequence, metric)| (sequence + 1, metric)));
+    }
+}
+
+#[test]
+fn a_newer_instance_of_an_own_lsa_is_followed_by_one_that_is_newer_still() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 1)]), router(2, &[])]);
+    world.settle(SECOND);
+    world.pass(Nanos::from_secs(10));
+    let update = [&1u32.to_be_bytes()[..], &external(1, 77, 5)].concat();
+    let now = world.now;
+    (0..2).for_each(|to| assert!(world.sides[to].take(now, &packet_of(2 - to as u8, 4, &update))));
+    assert_eq!(external_in_the_east(&world), Some((77, 5)));
+    world.settle(Nanos::from_secs(10));
+    assert_eq!(external_in_the_east(&world), Some((78, 20)));
+}
+
+#[test]
+fn requests_for_lsas_that_are_not_there_begin_the_exchange_anew() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 1)]), router(2, &[])]);
+    world.settle(SECOND);
+    let now = world.now;
+    let there = [0, 0, 0, 5, 16, 0, 0, 0, 1, 1, 1, 1];
+    assert!(world.sides[0].take(now, &packet_of(2, 3, &there)));
+    assert_eq!((world.sides[0].full(), world.counts()[0].flaps), (1, 0));
+    let missing = [0, 0, 0, 5, 99, 0, 0, 0, 1, 1, 1, 1];
+    assert!(world.sides[0].take(now, &packet_of(2, 3, &missing)));
+    assert_eq!(world.sides[0].first_loss(), Some((0, Failure::BadRequest([10, 0, 0, 2].into()))));
+    assert_eq!(world.sides[0].neighbour(0).map(|one| one.state), Some(NeighbourState::ExStart));
+    world.settle(Nanos::from_secs(10));
+}
+
+#[test]
+fn descriptions_out_of_sequence_begin_the_exchange_anew() {
+    let description = |mtu: u16, options: u8, flags: u8, sequence: u32| {
+        [&mtu.to_be_bytes()[..], &[options, flags], &sequence.to_be_bytes()].concat()
+    };
+    let cases = [
+        description(1_500, 2, 1, 0xdead_beef),
+        description(1_500, 2, 7, 0xdead_beef),
+        description(1_500, 0x42, 0, 7),
+    ];
+    for body in cases {
+        let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+        world.settle(SECOND);
+        let now = world.now;
+        assert!(world.sides[0].take(now, &packet_of(2, 2, &body)));
+        assert_eq!(world.sides[0].first_loss(), Some((0, Failure::Restarted([10, 0, 0, 2].into()))));
+        world.settle(Nanos::from_secs(10));
+    }
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    world.settle(SECOND);
+    let now = world.now;
+    let too_large = description(9_000, 2, 7, 1);
+    assert!(world.sides[0].take(now, &packet_of(2, 2, &too_large)));
+    assert_eq!((world.sides[0].full(), world.counts()[0].flaps), (1, 0), "the MTU is checked first");
+}
+
+#[test]
+fn packets_of_unknown_routers_and_to_other_groups_change_nothing() {
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    world.settle(SECOND);
+    let description = [5, 220, 2, 7, 0, 0, 0, 9];
+    let mut to_designated = packet_of(2, 2, &description);
+    to_designated[33] = 6;
+    let mut other_version = packet_of(2, 2, &description);
+    other_version[34] = 3;
+    let before = world.counts()[0];
+    for frame in [packet_of(7, 2, &description), to_designated, other_version] {
+        let now = world.now;
+        assert!(world.sides[0].take(now, &frame));
+        let after = world.counts()[0];
+        let malformed = after.malformed;
+        assert_eq!(OspfCounts { malformed, ..before }, after);
+    }
+    assert_eq!((world.counts()[0].malformed, world.sides[0].full()), (1, 1));
+}
+
+#[test]
+fn what_comes_twice_is_acknowledged_twice() {
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[routes([16, 0, 0, 0], 1)])]);
+    world.settle(SECOND);
+    world.pass(SECOND);
+    let mut lsa = external(1, 5, 20);
+    lsa[8..12].fill(9);
+    let checksum = {
+        lsa[16..18].fill(0);
+        linkstate::fletcher(&lsa[2..], 14)
+    };
+    lsa[16..18].copy_from_slice(&checksum.to_be_bytes());
+    let mut take = |lsa: &[u8]| {
+        let update = [&1u32.to_be_bytes()[..], lsa].concat();
+        let (now, before) = (world.now, world.counts()[0]);
+        assert!(world.sides[0].take(now, &packet_of(2, 4, &update)));
+        let at_once = world.counts()[0].acknowledged.0 - before.acknowledged.0;
+        world.pass(SECOND);
+        let all = world.counts()[0].acknowledged.0 - before.acknowledged.0;
+        (at_once, all, world.held(0).0)
+    };
+    assert_eq!(take(&lsa), (0, 1, 2), "what is new is acknowledged with others");
+    assert_eq!(take(&lsa), (1, 1, 2), "what is known is acknowledged at once");
+    let mut spoilt = lsa.clone();
+    spoilt[30] ^= 1;
+    assert_eq!(take(&spoilt), (0, 0, 2), "a wrong checksum is not acknowledged");
+    let mut unknown = lsa.clone();
+    unknown[3] = 6;
+    unknown[16..18].fill(0);
+    let checksum = linkstate::fletcher(&unknown[2..], 14);
+    unknown[16..18].copy_from_slice(&checksum.to_be_bytes());
+    assert_eq!(take(&unknown), (0, 0, 2), "nor is an unknown type");
+    let mut flushed = lsa.clone();
+    flushed[..2].copy_from_slice(&3_600u16.to_be_bytes());
+    assert_eq!(take(&flushed), (0, 1, 1), "a flush removes it");
+    assert_eq!(take(&flushed), (1, 1, 1), "a flush of what is not there is acknowledged at once");
+}
+
+/// The Database Description packets that each side sends within `within`.
+fn descriptions_of(world: &mut World, within: Nanos) -> [Vec<Vec<u8>>; 2] {
+    let until = world.now + within;
+    let mut seen = BTreeMap::new();
+    while world.now < until {
+        let next = world.now + Nanos::from_micros(50);
+        world.run(next, |_| false);
+        let descriptions = world.air.iter().filter(|(_, (_, frame))| frame[35] == 2);
+        seen.extend(descriptions.map(|(key, frame)| (*key, frame.clone())));
+    }
+    let of =
+        |side: usize| seen.values().filter(move |(to, _)| *to == 1 - side).map(|(_, frame)| frame.clone());
+    [of(0).collect(), of(1).collect()]
+}
+
+#[test]
+fn a_description_that_comes_twice_is_answered_again_by_the_slave() {
+    let own = [routes([16, 0, 0, 0], 200)];
+    let mut world = World::new(1, CLEAN, [router(1, &own), router(2, &[])]);
+    let [west, east] = descriptions_of(&mut world, Nanos::from_millis(500));
+    world.settle(SECOND);
+    let flags = |frame: &Vec<u8>| frame[61];
+    // Both claim to be the master, with no headers; the east has the higher identifier.
+    assert_eq!((flags(&west[0]), flags(&east[0]), west[0].len(), east[0].len()), (7, 7, 66, 66));
+    assert!(west[1..].iter().all(|frame| flags(frame) & 5 == 0), "the west follows");
+    assert!(east[1..].iter().all(|frame| flags(frame) & 5 == 1), "the east leads");
+    let number = |frame: &Vec<u8>| u32::from_be_bytes(*frame[62..].first_chunk().unwrap());
+    assert!(west[1..].iter().all(|frame| east.iter().any(|other| number(other) == number(frame))));
+    assert!(east[1..].windows(2).all(|two| number(&two[1]) == number(&two[0]).wrapping_add(1)));
+    let (now, before) = (world.now, world.counts());
+    assert!(
+        world.sides[0].take(now, &east[east.len() - 1]) && world.sides[1].take(now, &west[west.len() - 1])
+    );
+    world.pass(Nanos::from_millis(10));
+    let after = world.counts();
+    let sent = |side: usize| after[side].descriptions.0 - before[side].descriptions.0;
+    assert_eq!((sent(0), sent(1), after[0].flaps, after[1].flaps), (1, 0, 0, 0));
+}
+
+#[test]
+fn instances_of_an_lsa_are_five_seconds_apart() {
+    let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 1)]), router(2, &[])]);
+    world.settle(SECOND);
+    let known = world.sides[1].database(0).known(world.now);
+    assert!(known.into_iter().all(|lsa| lsa.header.age == 1), "the delay of a transmission");
+    world.pass(Nanos::from_secs(10));
+    let from = world.now;
+    let held_at = |world: &mut World, at_ms: u64| {
+        world.run(from + Nanos::from_millis(at_ms), |_| false);
+        world.held(1).0
+    };
+    world.sides[0].set_range(0, 0, false);
+    assert_eq!(held_at(&mut world, 100), 0);
+    world.sides[0].set_range(0, 0, true);
+    // No router takes two instances within a second.
+    assert_eq!([900, 1_100].map(|at_ms| held_at(&mut world, at_ms)), [0, 1]);
+    world.sides[0].set_range(0, 0, false);
+    assert_eq!([1_900, 2_100].map(|at_ms| held_at(&mut world, at_ms)), [1, 0]);
+    world.sides[0].set_range(0, 0, true);
+    assert_eq!([5_900, 6_100].map(|at_ms| held_at(&mut world, at_ms)), [0, 1]);
+    assert_eq!(external_in_the_east(&world).map(|(sequence, _)| sequence), Some(i32::MIN + 3));
+}
+
+#[test]
+fn hellos_of_other_kinds_of_networks_and_areas_are_refused() {
+    let from = IpAddr::from([10, 0, 0, 2]);
+    let mut stub = hello_of(2, 0, [0; 4], [0; 4]);
+    stub[14 + 20 + 24 + 6] = 0;
+    stub[46..48].fill(0);
+    let sum = wire::checksum::finish(wire::checksum::sum(&stub[34..], 0));
+    stub[46..48].copy_from_slice(&sum.to_be_bytes());
+    let cases =
+        [(stub, Failure::StubArea(from)), (hello_of(2, 1, [10, 0, 0, 2], [0; 4]), Failure::Elects(from))];
+    for (hello, expected) in cases {
+        let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+        let now = world.now;
+        assert!(world.sides[0].take(now, &hello));
+        assert_eq!((world.sides[0].failure(0), world.counts()[0].mismatched), (Some(expected), 1));
+    }
+    // The mask does not matter between two routers.
+    let mut world = World::new(1, CLEAN, [RouterConfig { prefix_len: 30, ..router(1, &[]) }, router(2, &[])]);
+    world.settle(SECOND);
+}
+
+/// A Hello of a side on a broadcast network that lists the other.
+fn hello_of(side: u8, priority: u8, designated: [u8; 4], backup: [u8; 4]) -> Vec<u8> {
+    let mut body = vec![255, 255, 255, 0, 0, 10, 2, priority, 0, 0, 0, 40];
+    body.extend(designated);
+    body.extend(backup);
+    body.extend([1; 4]);
+    packet_of(side, 1, &body)
+}
+
+#[test]
+fn the_designated_routers_are_those_that_say_so() {
+    let west = RouterConfig { network: NetworkType::Broadcast, ..router(1, &[]) };
+    let mut world = World::new(1, CLEAN, [west, router(2, &[])]);
+    world.is_cut = true;
+    let ip = |side| [10, 0, 0, side];
+    let mut hear = |side, priority, designated, backup| {
+        let now = world.now;
+        assert!(world.sides[0].take(now, &hello_of(side, priority, designated, backup)));
+        let (designated, backup) = world.sides[0].designated(0);
+        (designated.octets()[3], backup.octets()[3])
+    };
+    assert_eq!(hear(2, 1, [0; 4], [0; 4]), (0, 0), "it waits");
+    assert_eq!(hear(2, 1, ip(2), [0; 4]), (2, 0));
+    assert_eq!(hear(3, 1, ip(2), ip(3)), (2, 3));
+    assert_eq!(hear(4, 9, ip(2), ip(3)), (2, 3), "a higher priority changes nothing");
+    assert_eq!(hear(5, 1, ip(2), ip(5)), (2, 5), "of two with the same priority, the higher identifier");
+    assert_eq!(hear(5, 0, ip(2), ip(5)), (2, 3), "none with priority 0");
+    assert_eq!(hear(4, 9, ip(4), ip(3)), (4, 3), "of two that say so, the higher priority");
+    assert_eq!(hear(3, 1, ip(3), [0; 4]), (4, 0), "a designated router is no backup");
+    let now = world.now;
+    let mut frames = Vec::new();
+    world.sides[0].poll(now, &mut frames);
+    let descriptions = |to: u8| {
+        let is_it = |frame: &&Vec<u8>| frame[35] == 2 && frame[30..34] == [10, 0, 0, to];
+        frames.iter().filter(is_it).count()
+    };
+    assert!(descriptions(4) > 0 && descriptions(2) > 0, "each that was designated was described to");
+    assert_eq!(world.sides[0].neighbour(0).map(|one| (one.ip, one.state)), {
+        Some((ip(4).into(), NeighbourState::ExStart))
+    });
+    let other = RouterConfig {
+        network: NetworkType::Broadcast,
+        local: IpAddr::from([10, 0, 1, 1]),
+        ..router(1, &[])
+    };
+    let mut world = World::new(1, CLEAN, [other, router(2, &[])]);
+    world.is_cut = true;
+    let now = world.now;
+    assert!(world.sides[0].take(now, &hello_of(2, 1, ip(2), [0; 4])));
+    assert_eq!(world.sides[0].failure(0), Some(Failure::OtherNetwork(ip(2).into())));
+}
+
+#[test]
+fn hellos_stay_on_the_link_and_want_no_designation() {
+    let mut world = World::new(1, CLEAN, [router(1, &[]), router(2, &[])]);
+    let now = world.now;
+    let mut frames = Vec::new();
+    world.sides[0].poll(now, &mut frames);
+    let hello = &frames[0];
+    assert_eq!((hello[15], hello[22], hello[23]), (0xc0, 1, 89), "precedence, TTL and protocol");
+    assert_eq!((&hello[26..30], &hello[30..34]), (&[10, 0, 0, 1][..], &[224, 0, 0, 5][..]));
+    assert_eq!(
+        (&hello[62..64], hello[64], hello[65]),
+        (&[0, 10][..], 2, 0),
+        "interval, options and priority"
+    );
+}
+
 #[test]
 fn routers_go_down_and_up_by_command() {
     let mut world = World::new(1, CLEAN, [router(1, &[routes([16, 0, 0, 0], 20)]), router(2, &[])]);
