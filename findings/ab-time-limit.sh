@@ -5,8 +5,8 @@
 # So it is: `-t` sets the number of requests to 50,000, and `-n` before it is forgotten without a word. Behind it `-n` counts. And `-t 60`
 # alone ends after 50,000 requests, which a fast server has answered in a few seconds, not after a minute. Write `-n` last.
 #
-# Uses apache2-utils 2.4.71-1~deb12u1, libapr1 1.7.2-3+deb12u1 and libaprutil1 1.6.3-1+deb12u1 of Debian 12, with a server on a loopback port; no
-# Eagre.
+# Uses apache2-utils 2.4.71-1~deb12u1, libapr1 1.7.2-3+deb12u1 and libaprutil1 1.6.3-1+deb12u1 of Debian 12, with a server on a
+# loopback port; no Eagre.
 set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -53,7 +53,8 @@ for library in old new; do
     bytes=$(tail -c +41 $library.pcap | od -An -v -tx1 | tr -d ' \n')  # behind the headers of the file and of its record
     chunk=$(echo "$bytes" | cut -c65-72)
     shown=$(tshark -r $library.pcap -V 2> log | grep -c "Malformed Packet\|Bogus chunk length 0" || true)
-    echo "$library gopacket: an IP packet of $((${#bytes} / 2)) bytes; the chunk begins with $chunk, its length is 0x${chunk#????}; tshark: $shown complaints"
+    echo "$library gopacket: an IP packet of $((${#bytes} / 2)) bytes; the chunk begins with $chunk: length 0x${chunk#????};" \
+        "tshark: $shown complaints"
     eval "$library='$((${#bytes} / 2)) ${chunk#????} $((shown > 0))'"
 done
 [ "$old, $new" = "56 0015 0, 53 0000 1" ]

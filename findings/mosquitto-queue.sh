@@ -3,9 +3,9 @@
 #
 # One would guess: QoS 1 is "at least once": what the broker has acknowledged reaches each subscriber with a session, or the broker lets
 # the publisher wait, or answers with a reason (MQTT 5 has "quota exceeded").
-# So it is: 1,000 messages per client may wait, `max_queued_messages`, beside 20 in flight. The broker acknowledges what comes beyond, with
-# MQTT 5, too, and drops the newest. The log has one line for each client. A test of failover that stops subscribers for a while sees a loss that
-# no publisher knows of.
+# So it is: 1,000 messages per client may wait, `max_queued_messages`. The broker acknowledges what comes beyond, with MQTT 5, too, and
+# drops the newest. The log has one line for each client. A test of failover that stops subscribers for a while sees a loss that no
+# publisher knows of.
 #
 # Uses mosquitto, mosquitto-clients and libmosquitto1 2.0.11-1.2+deb12u2 and libraries of Debian 12, on a loopback port; no Eagre.
 set -eu

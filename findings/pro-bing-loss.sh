@@ -46,7 +46,8 @@ func ends(name string) bool {
 		<-done
 	}
 	statistics := pinger.Statistics()
-	fmt.Printf("%s: %d sent, %d received, ends: %v, Timeout: %v\n", name, statistics.PacketsSent, statistics.PacketsRecv, ended, pinger.Timeout)
+	fmt.Printf("%s: %d sent, %d received, ", name, statistics.PacketsSent, statistics.PacketsRecv)
+	fmt.Printf("ends: %v, Timeout: %v\n", ended, pinger.Timeout)
 	return ended
 }
 

@@ -12,7 +12,8 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
-apt-get -qq -o APT::Sandbox::User=root download sip-tester=1:3.6.1-1+b2 libgsl27=2.7.1+dfsg-5+deb12u1 libgslcblas0=2.7.1+dfsg-5+deb12u1 || exit 2
+apt-get -qq -o APT::Sandbox::User=root download sip-tester=1:3.6.1-1+b2 || exit 2
+apt-get -qq -o APT::Sandbox::User=root download libgsl27=2.7.1+dfsg-5+deb12u1 libgslcblas0=2.7.1+dfsg-5+deb12u1 || exit 2
 for package in *.deb; do dpkg -x "$package" .; done
 export LD_LIBRARY_PATH="$folder/usr/lib/$(uname -m)-linux-gnu"
 usr/bin/sipp -v | grep SIPp || exit 2

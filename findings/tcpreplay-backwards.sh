@@ -6,7 +6,8 @@
 # So it is: a packet waits until the time since the first one has passed, by the latest time seen so far. After a step back all packets are
 # late until their times have caught up. Three packets a second apart, followed by the same three again (`mergecap -a`), take two
 # seconds, not four, and the last three leave at once; a first packet from a clock that was ahead makes one burst of the whole file. Loops
-# of one file (`-l 2`) keep their gaps. Move the second capture with `editcap -t` before it is appended.
+# of one file (`-l 2`) keep their gaps, and bittwist (2.0) keeps them everywhere. Move the second capture with `editcap -t` before it is
+# appended.
 #
 # Needs root, for a network namespace of its own. Uses tcpreplay 4.4.3-1 and libdumbnet1 1.16.3-1 of Debian 12; no Eagre.
 set -eu
