@@ -2,9 +2,9 @@
 # A DDSketch of positive values with weights below 1 has a median of -0.99.
 #
 # One would guess: a weight is how much a value counts: 0.5 for 10 and 0.2 for 20 have a median of 10, as any positive weight is taken.
-# So it is: the rank of a quantile is taken of the count minus one, 0.7 - 1 here, and below rank 0 stand the negative values, of which
-# there are none: -0.99. Count, sum and average are right, and quantile 0 is. Weights that add up to more than 1 have quantiles too low
-# instead: of ten values from 1 to 10 with a weight of 0.2 each the median is 3. Scale weights so that the smallest is 1 or more.
+# So it is: the rank of a quantile is taken of the count minus one, 0.7 - 1 here, and below rank 0 it looks among the negative values,
+# of which there are none: -0.99. Count, sum and average are right, and quantile 0 is. Weights that add up to more than 1 have quantiles
+# too low instead: of ten values from 1 to 10 with a weight of 0.2 each the median is 3. Scale weights so that the smallest is 1 or more.
 #
 # Uses ddsketch 3.0.1 from PyPI; no Eagre.
 set -eu

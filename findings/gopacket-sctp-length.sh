@@ -4,7 +4,7 @@
 # One would guess: FixLengths and ComputeChecksums make a packet that is right, as for UDP, TCP and IP, and a program that moves from
 # google/gopacket to gopacket/gopacket, its successor with the same API, sends the same packets.
 # So it is: of five bytes of data google/gopacket (1.1.19) makes a chunk with the length 21 and three bytes of padding, as RFC 9260 (section
-# 3.2) wants it. The successor leaves the length at what the caller has set, 0 unless he has, and pads nothing. tshark complains, and a
+# 3.2) wants it. The successor leaves the length as it was set, or 0, and pads nothing. tshark complains, and a
 # receiver cannot take such a chunk. Set `Length` to the data's length and 16, and append the padding to the payload.
 #
 # Uses github.com/google/gopacket v1.1.19 and github.com/gopacket/gopacket v1.7.7 with Go, and tshark 4.0.17-0+deb12u3 of Debian 12; no

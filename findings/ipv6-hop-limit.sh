@@ -54,7 +54,8 @@ for (name, packet), ttl in zip(packets.items(), ttls):
     limit, plain = packet.hlim, bytes(packet) if name == "dpkt" else packet.bin()
     raised = plain[:7] + struct.pack("B", 64) + plain[8:]
     seen.append((ttl, limit, forwarded(plain), forwarded(raised)))
-    print(f"{name} {version(name)}: IPv4 TTL {ttl}, IPv6 hop limit {limit}; forwarded: {seen[-1][2]}, with a hop limit of 64: {seen[-1][3]}")
+    print(f"{name} {version(name)}: IPv4 TTL {ttl}, IPv6 hop limit {limit};", end=" ")
+    print(f"forwarded: {seen[-1][2]}, with a hop limit of 64: {seen[-1][3]}")
 sys.exit(seen != [(64, 0, False, True)] * 2)
 END
 cat > try.sh <<'END'

@@ -2,9 +2,9 @@
 # snappi writes numbers of 64 bits as texts: a rate of 1,000 packets/s is "1000" in JSON, beside 10 packets that are 10.
 #
 # One would guess: an integer of the API is a number in its JSON, as the OpenAPI model says `integer`, and as it was set.
-# So it is: fields of the format int64 or uint64 are texts, those of 32 bits numbers: `"pps": "1000"`, `"packets": 10`. It reads both. A script
-# or a server that compares or adds what it finds has a text in some fields: "900" > "1000". Frames of flow metrics are of that kind,
-# too. A number of the file as it is written by hand stays right for snappi.
+# So it is: fields of the format int64 or uint64 are texts, fields of 32 bits are numbers: `"pps": "1000"`, `"packets": 10`. It reads both.
+# A script or a server that compares or adds what it finds has a text in some fields: "900" > "1000". Frames of flow metrics are of that
+# kind, too. A number in a file that was written by hand is read as it should be.
 #
 # Uses snappi 1.62.0 from PyPI; no Eagre.
 set -eu
