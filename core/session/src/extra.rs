@@ -6,6 +6,7 @@
 //! [`Flow`]: crate::flow::Flow
 
 use crate::flow::{EXTRA, Flag, Flow};
+use crate::grpc;
 use crate::http::h2::Link;
 use crate::http::h3;
 use crate::websocket;
@@ -48,6 +49,8 @@ pub(crate) struct Extra {
     pub quic: Option<Box<h3::Link>>,
     /// The connection of WebSocket.
     pub websocket: Option<Box<websocket::Link>>,
+    /// The connection of gRPC.
+    pub grpc: Option<Box<grpc::Link>>,
 }
 
 /// Response to a request once it is complete.
@@ -149,6 +152,7 @@ impl Extras {
         extra.link = None;
         extra.quic = None;
         extra.websocket = None;
+        extra.grpc = None;
         if extra.input.capacity() > KEEP_MAX {
             let long = std::mem::take(&mut extra.input);
             if long.capacity() <= SPARE_MAX && self.spares.len() < SPARES {
