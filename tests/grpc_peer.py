@@ -14,7 +14,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
-CLEAR, SECURE, SMALL = 9300, 9301, 9302
+CLEAR, SECURE, SMALL, AGING = 9300, 9301, 9302, 9303
 # Where our servers are: of each kind of call, one that compares and has bytes of its own, and others.
 KINDS = ("unary", "client_streaming", "server_streaming", "bidirectional")
 OURS = {kind: 9400 + index for index, kind in enumerate(KINDS)}
@@ -204,7 +204,9 @@ def serve(address, chain=None, key=None):
     service = Service(grpc)
     handler = type("Handler", (grpc.GenericRpcHandler,), {"service": lambda _, details: service.service(details)})()
     servers = []
-    for port, options in ((CLEAR, ()), (SMALL, (("grpc.max_receive_message_length", 1_000),)), (SECURE, ())):
+    aging = (("grpc.max_connection_age_ms", 500), ("grpc.max_connection_age_grace_ms", 20_000), ("grpc.max_concurrent_streams", 3))
+    small = (("grpc.max_receive_message_length", 1_000),)
+    for port, options in ((CLEAR, ()), (SMALL, small), (AGING, aging), (SECURE, ())):
         server = grpc.server(ThreadPoolExecutor(32), handlers=[handler], options=options)
         if port != SECURE:
             server.add_insecure_port(f"{address}:{port}")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from grpc_peer import (
+    AGING,
     BREAKING,
     CLEAR,
     ECHOES,
@@ -192,6 +193,18 @@ def test_limits_and_deadlines_of_both(host, package):
     one = of(done, "ours")
     all_failed(one, 2, grpc_protocol=2)
     assert one["client"]["grpc"]["statuses"] == {"RESOURCE_EXHAUSTED": 2}, one
+
+
+def test_a_server_that_ends_connections_loses_no_call(host, package):
+    """Theirs takes three calls at a time, and ends each connection after half a second: calls follow on another."""
+    peer = Peer(host, package)
+    app = grpc(method="peer.Test/unary", expect="echo", requests="endless", streams_per_connection=10)
+    entry = host.client(app, server_port=AGING, concurrent=2, request_rate="500/s", late_requests="send", request_count=1_500)
+    one = of(host.run(entry, duration="60s", timeout=100))
+    assert (one["requests"], one["transactions"], one["failed"]) == (1_500, 1_500, {}), one
+    http2 = one["client"]["http2"]
+    assert http2["goaways"] >= 2 and http2["connections"] >= 4 and http2["peer_streams"] == 3, http2
+    assert peer.seen()["calls"] == 1_500
 
 
 def test_servers_that_misbehave(host, package):
