@@ -358,9 +358,7 @@ fn parts_make_a_body_that_trailers_end() {
         }
         let (_, held) = server.connection.held();
         assert!(held < 10_000, "{held} bytes are held after all are acknowledged");
-        assert!(
-            server.log.windows(9_000).step_by(1).any(|window| window == &copy[4_000..13_000]) || cut == 1
-        );
+        assert!(server.log.windows(9_000).any(|window| window == &copy[4_000..13_000]) || cut == 1);
         block.clear();
         for (name, value) in [("x-sum", "7"), ("x-sum", "8"), ("x-other", "9")] {
             server.connection.encoder().put_value(&Fields::named(name), value.as_bytes(), &mut block);
