@@ -97,7 +97,7 @@ pub enum GrpcKindDoc {
 #[serde(rename_all = "lowercase")]
 #[schemars(inline)]
 pub enum GrpcExpectDoc {
-    /// Messages of their own.
+    /// Messages of 'response' or 'reply'.
     #[default]
     Reply,
     /// The client's messages. Clients compare every byte, with or without 'verify'.

@@ -3,8 +3,8 @@
 //! A call is a stream of HTTP/2. Messages follow from numbers and are written again from them; only echoes of servers are kept, in a
 //! bounded amount, until they are on their way.
 //!
-//! Not here: HTTP/2 itself (`http2`), the framing of messages (`grpc`, the crate), compression, retries other than those of requests
-//! that a server has not processed.
+//! Not here: HTTP/2 itself (`http2`), the framing of messages (`grpc`, the crate), compression, retries
+//! except of requests that a server has not processed.
 //!
 //! Invariants: each call ends with one status, counted once; no message is longer than the plan allows.
 

@@ -15,7 +15,7 @@ pub struct GrpcPlan {
     pub metadata: Vec<(String, Content)>,
     /// Kind of calls.
     pub kind: GrpcKind,
-    /// A client's message. A message's number counts those of its connection: of call *c* message *i* it is *c* · `messages` + *i*.
+    /// A client's message. Messages are numbered over their connection: of call *c* message *i* it is *c* · `messages` + *i*.
     pub message: Content,
     /// Messages of a client in a call, at least 1; 1 unless clients stream.
     pub messages: u32,
@@ -24,7 +24,7 @@ pub struct GrpcPlan {
     pub reply: Option<Content>,
     /// Messages of a server in a call in which servers alone stream. Clients expect as many; `None` takes any number.
     pub responses: Option<u32>,
-    /// What servers respond with.
+    /// Responses of servers.
     pub expect: GrpcExpect,
     /// From a message of a stream to the next, counted from when the call was due; `None` sends as fast as windows allow, and in calls
     /// in which both stream each message once the one before has its reply.
@@ -70,10 +70,10 @@ pub enum GrpcKind {
     Bidirectional,
 }
 
-/// What servers respond with.
+/// Responses of servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum GrpcExpect {
-    /// Messages of their own.
+    /// Messages of the plan's `reply`.
     #[default]
     Reply,
     /// The client's message. Every byte is compared. In unary and bidirectional calls.

@@ -20,7 +20,7 @@ pub(crate) struct Wakes {
     streams: BTreeSet<(Nanos, u32, Time)>,
     /// When the application wants to be woken.
     app: Option<Nanos>,
-    /// What was requested last.
+    /// The wake-up that was requested last.
     asked: Option<Nanos>,
 }
 
