@@ -261,6 +261,8 @@ part! {
         connections: u64 = COUNT;
         /// Retry packets received: servers that had clients prove their address.
         retries: u64 = COUNT;
+        /// Retry packets sent: servers that have clients prove their address.
+        retries_sent: u64 = COUNT;
         /// Version Negotiation packets received: servers that do not support version 1.
         version_negotiations: u64 = COUNT;
         /// Packets sent.
@@ -323,7 +325,7 @@ part! {
         #[serde(skip_serializing_if = "Counters::is_empty")]
         statuses: Counters = COUNT.by(&[Key::GrpcStatus]);
         /// Time from when a message of a stream was due to its response, with `bidirectional`; with `server_streaming` from when the
-        /// response was due, that is from the call, and with `interval` so many intervals later. Clients only.
+        /// response was due, that is from the call, and with `interval` its number of intervals later. Clients only.
         #[serde(skip_serializing_if = "Option::is_none")]
         message_ns: Option<LatencyResult> = PART.clients();
     }

@@ -319,6 +319,8 @@ pub struct QuicCounts {
     pub connections: u64,
     /// Retry packets received. Clients only.
     pub retries: u64,
+    /// Retry packets sent. Servers only.
+    pub retries_sent: u64,
     /// Version Negotiation packets received. Clients only.
     pub version_negotiations: u64,
     /// Packets sent.
@@ -335,6 +337,7 @@ impl QuicCounts {
     fn merge(&mut self, other: &Self) {
         self.connections += other.connections;
         self.retries += other.retries;
+        self.retries_sent += other.retries_sent;
         self.version_negotiations += other.version_negotiations;
         self.packets_sent += other.packets_sent;
         self.packets_lost += other.packets_lost;

@@ -39,6 +39,8 @@ pub(crate) struct Extra {
     pub echo_base: u64,
     /// Answers made for one request, that are not acknowledged.
     pub made: VecDeque<Made>,
+    /// The name of a flow that was sent a Retry of QUIC.
+    pub name: u64,
     /// Datagrams that can't be used yet.
     pub datagrams: VecDeque<Vec<u8>>,
     /// When the loop for a time began that it is in.

@@ -181,6 +181,7 @@ fn quic(counts: &QuicCounts) -> Option<QuicResult> {
     let QuicCounts {
         connections,
         retries,
+        retries_sent,
         version_negotiations,
         packets_sent,
         packets_lost,
@@ -190,6 +191,7 @@ fn quic(counts: &QuicCounts) -> Option<QuicResult> {
     (*counts != QuicCounts::default()).then_some(QuicResult {
         connections,
         retries,
+        retries_sent,
         version_negotiations,
         packets_sent,
         packets_lost,

@@ -91,7 +91,8 @@ fn bodies_of_every_kind() {
             ..rule(exact("/slow"), 200, HttpBody::Length(Size::Fixed(1)))
         },
     ];
-    let server = Arc::new(HttpServer { rules, keep_alive: None, date: true, name: String::new() });
+    let server =
+        Arc::new(HttpServer { rules, keep_alive: None, date: true, name: String::new(), retry: false });
     for (streams, cuts) in [(1, &[1460][..]), (4, &[70, 9]), (20, &[30_000])] {
         let mut wire = wire(HttpPlan { server: server.clone(), ..http(requests.clone(), 20, streams) }, cuts);
         wire.open(0);
