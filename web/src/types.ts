@@ -1189,7 +1189,7 @@ export interface GrpcResult {
   deadlines: number;
   /** Calls by status: ended (clients), sent completely (servers). */
   statuses?: Record<string, number>;
-  /** Time from when a message of a stream was due to its response, with `bidirectional`; with `server_streaming` from when the response was due, that is from the call, and with `interval` so many intervals later. Clients only. */
+  /** Time from when a message of a stream was due to its response, with `bidirectional`; with `server_streaming` from when the response was due, that is from the call, and with `interval` its number of intervals later. Clients only. */
   message_ns?: LatencyResult | null;
 }
 
@@ -3200,6 +3200,8 @@ export interface QuicResult {
   connections: number;
   /** Retry packets received: servers that had clients prove their address. */
   retries: number;
+  /** Retry packets sent: servers that have clients prove their address. */
+  retries_sent: number;
   /** Version Negotiation packets received: servers that do not support version 1. */
   version_negotiations: number;
   /** Packets sent. */

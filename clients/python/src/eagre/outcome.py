@@ -349,8 +349,8 @@ class GrpcResult:
     """Calls by status: ended (clients), sent completely (servers)."""
     message_ns: LatencyResult | None = None
     """Time from when a message of a stream was due to its response, with `bidirectional`; with `server_streaming`
-    from when the response was due, that is from the call, and with `interval` so many intervals later. Clients
-    only.
+    from when the response was due, that is from the call, and with `interval` its number of intervals later.
+    Clients only.
     """
 
 
@@ -1241,6 +1241,8 @@ class QuicResult:
     """Handshakes completed."""
     retries: int
     """Retry packets received: servers that had clients prove their address."""
+    retries_sent: int
+    """Retry packets sent: servers that have clients prove their address."""
     version_negotiations: int
     """Version Negotiation packets received: servers that do not support version 1."""
     packets_sent: int

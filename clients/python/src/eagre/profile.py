@@ -1917,6 +1917,8 @@ class HttpServer(Written):
     """Send a Date field in every response."""
     name: str | None = None
     """Server field; an empty text omits it. Default: 'eagre'."""
+    retry: bool | None = None
+    """Have clients of HTTP/3 prove their address with a Retry packet before anything else (RFC 9000 section 8.1.2)."""
 
 
 @dataclass(kw_only=True)
