@@ -181,6 +181,16 @@ impl AnyApp {
         if matches!(self, Self::DnsClient(_)) { dns::Client::leave(flow) } else { None }
     }
 
+    /// Whether a client of HTTP/2 has all responses: frames of the connection alone may be on their way, which need not arrive.
+    pub(crate) fn has_all(&self, flow: &Flow) -> bool {
+        flow.has(Flag::Done)
+            && match self {
+                Self::HttpClient(_) => flow.state == http::h2::state::END,
+                Self::GrpcClient(_) => flow.state == grpc::state::END,
+                _ => false,
+            }
+    }
+
     /// Whether nothing was missing when a flow ended.
     #[inline]
     pub(crate) fn is_complete(&self, flow: &Flow, extras: &Extras, side: Side, end: End) -> bool {

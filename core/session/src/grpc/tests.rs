@@ -287,6 +287,24 @@ fn what_servers_do_wrong_has_a_reason() {
     }
 }
 
+/// A server that ends a connection may reset it when the client's last frames come.
+#[test]
+fn a_reset_after_the_last_status_is_no_failure() {
+    let head = frame(1, 4, 1, &[vec![0x88], field("content-type", "application/grpc")].concat());
+    let end = frame(1, 5, 1, &field("grpc-status", "0"));
+    let said = [frame(4, 0, 0, &[]), head, frame(0, 0, 1, &[0, 0, 0, 0, 2, b'h', b'i'])].concat();
+    for (said, failed) in [([said.clone(), end].concat(), 0), (said, 1)] {
+        let reply = Some(Content::bytes("hi"));
+        let plan_of = GrpcPlan { reply, per_connection: Some(1), ..grpc(GrpcKind::Unary) };
+        let mut wire = Wire::new(entry(plan_of), &[1460]);
+        wire.fake = Some((said, false));
+        wire.open(0);
+        wire.run(Nanos::from_millis(10));
+        wire.cut_off(0, tcp::End::Reset);
+        assert_eq!((wire.client().failed(Reason::Reset), wire.client().completed), (failed, 1 - failed));
+    }
+}
+
 #[test]
 fn stopped_streams_end_early() {
     let plan_of = GrpcPlan {

@@ -215,6 +215,21 @@ fn what_servers_do_wrong_has_a_reason() {
     }
 }
 
+/// A server that ends a connection may reset it when the client's last frames come.
+#[test]
+fn a_reset_after_the_last_response_is_no_failure() {
+    let settings = frame(4, 0, 0, &[]);
+    let ok = frame(1, 5, 1, &[0x88]);
+    for (said, failed) in [([settings.clone(), ok].concat(), 0), (settings, 1)] {
+        let mut wire = wire(http(vec![(HttpRequest::get("/", "h"), 1)], 1, 1), &[1460]);
+        wire.fake = Some((said, false));
+        wire.open(0);
+        wire.run(Nanos::from_millis(10));
+        wire.cut_off(0, tcp::End::Reset);
+        assert_eq!((wire.client().failed(Reason::Reset), wire.client().completed), (failed, 1 - failed));
+    }
+}
+
 #[test]
 fn a_server_that_refuses_is_asked_again() {
     let bytes = [
