@@ -75,6 +75,18 @@ def test_ngtcp2_with_losses_and_a_key_update(host):
     assert one["server"]["quic"]["packets_lost"] > 10, one
 
 
+def test_ngtcp2_proves_its_address(host):
+    """Our server replies to each client by a Retry first, also where packets are lost."""
+    process = serving(host, {"http": {"version": 3, "server": {"retry": True}}})
+    assert [len(fetched(host, paths=[f"/{size}"])[f"/{size}"]) for size in SIZES[:3]] == SIZES[:3]
+    lossy = fetched(host, "-t", "0.1", "-r", "0.1", paths=["/100000"])["/100000"]
+    assert len(lossy) == 100_000
+    one = served(host, process)
+    quic = one["server"]["quic"]
+    assert one["attempted"] == 4 and quic["connections"] == 4 and quic["retries_sent"] >= 4, one
+    assert set(one["failed"]) <= {"refused"} and quic["retries"] == 0, one
+
+
 def test_a_client_that_leaves(host):
     """It goes away without a word in mid-transfer: the session fails for a reason, and nothing hangs."""
     process = serving(host, udp={"idle_timeout": "2s"})
@@ -154,8 +166,9 @@ def test_the_command(host):
     assert done.exit == 2 and "https://" in done.err, done
 
 
-def simulated(lab, seed, link):
-    app = {"http": {"version": 3, "response": {"1KB": 3, "100KB": 1}, "requests": 200, "streams_per_connection": 50}}
+def simulated(lab, seed, link, **http):
+    sizes = {"response": {"1KB": 3, "100KB": 1}}
+    app = {"http": {"version": 3, "requests": 200, "streams_per_connection": 50, **sizes, **http}}
     entry = {
         "name": "s",
         "client": {"port": "west"},
@@ -183,6 +196,18 @@ def test_loss_costs_no_transfer_and_seeds_repeat(lab, link):
     assert first == again and first != other
 
 
+@pytest.mark.parametrize("link", [{}, {"loss": "5%"}], ids=["clean", "lossy"])
+def test_retries_of_ours_are_followed(lab, link):
+    """Both ends count the Retry packets; a seed repeats them."""
+    retry = {"requests": 20, "server": {"retry": True}}
+    results = [simulated(lab, seed, {"delay": "1ms", **link}, **retry) for seed in (1, 1)]
+    one, again = (all_through(check(result["sessions"]["s"]), 20, 400) for result in results)
+    sent, received = one["server"]["quic"]["retries_sent"], one["client"]["quic"]["retries"]
+    assert sent >= received and received >= 20 and (link or sent == received == 20), (sent, received)
+    assert one["setup_ns"]["min"] >= 8_000_000, "two round trips of 4 ms"
+    assert one == again
+
+
 def test_what_can_not_be_is_refused(lab):
     """Keys that HTTP/3 has no meaning for, each with its place."""
     entry = {
@@ -198,6 +223,9 @@ def test_what_can_not_be_is_refused(lab):
     assert done.exit == 2, done
     for place in ("pipeline", "close_by", "headers.upgrade", "tls.versions", "tls.suites"):
         assert place in done.out + done.err, (place, done)
+    entry["app"], entry["tls"] = {"http": {"version": 2, "server": {"retry": True}}}, False
+    done = lab.eagre("check", lab.profile(ports, None, sessions=[entry]))
+    assert done.exit == 2 and "server.retry: Retry is QUIC's" in done.out + done.err, done
     entry = {**entry, "app": {"mix": [{"name": "a", "app": {"http": {"version": 3}}}, {"name": "b", "app": {"dns": {"names": "a.test"}}}]}}
     entry = {key: entry[key] for key in ("name", "client", "server", "app", "open")}
     done = lab.eagre("check", lab.profile(ports, None, sessions=[entry]))

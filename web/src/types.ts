@@ -1175,6 +1175,24 @@ export interface GroupState {
   joined_for_s: number;
 }
 
+/** gRPC of one side. Calls count as `requests`, ended ones as `transactions`; `ttlb_ns` is the time of a call. */
+export interface GrpcResult {
+  /** Messages sent. */
+  messages_sent: number;
+  /** Messages received completely. */
+  messages_received: number;
+  /** Bytes of messages sent, without their prefixes. */
+  bytes_sent: number;
+  /** Bytes of messages received completely, without their prefixes. */
+  bytes_received: number;
+  /** Calls whose deadline passed at this end. */
+  deadlines: number;
+  /** Calls by status: ended (clients), sent completely (servers). */
+  statuses?: Record<string, number>;
+  /** Time from when a message of a stream was due to its response, with `bidirectional`; with `server_streaming` from when the response was due, that is from the call, and with `interval` its number of intervals later. Clients only. */
+  message_ns?: LatencyResult | null;
+}
+
 /** Confidence in a figure. It holds, has bounds, holds for undisturbed packets, is at most what was measured, or cannot be judged: then there is none of these. */
 export interface HoldsResult {
   /** Whether the measured figure describes the device and the network. */
@@ -3184,6 +3202,8 @@ export interface QuicResult {
   connections: number;
   /** Retry packets received: servers that had clients prove their address. */
   retries: number;
+  /** Retry packets sent: servers that have clients prove their address. */
+  retries_sent: number;
   /** Version Negotiation packets received: servers that do not support version 1. */
   version_negotiations: number;
   /** Packets sent. */
@@ -3773,6 +3793,8 @@ export interface SideDetails {
   quic?: QuicResult | null;
   /** WebSocket. Absent without upgrades. */
   websocket?: WebsocketResult | null;
+  /** gRPC. Absent without calls. */
+  grpc?: GrpcResult | null;
   /** TLS handshakes by negotiated parameters. */
   tls?: TlsResult[];
   /** TCP counters that are not zero. */

@@ -63,6 +63,11 @@ pub enum Event<'a, T> {
         /// Whether nothing follows.
         end: bool,
     },
+    /// Trailers, which end a message: [`Connection::head`].
+    Trailers {
+        /// The stream.
+        stream: u32,
+    },
     /// The peer reset a stream, which is gone.
     Reset {
         /// Why.
@@ -108,6 +113,10 @@ struct Stream<T> {
     receive: i64,
     /// The body to send: its source, the current position, and the remaining bytes.
     body: Option<(Body, u64, u64)>,
+    /// More follows the body: another, or trailers.
+    more: bool,
+    /// The body, if it is kept here and not at its source.
+    copy: Vec<u8>,
     /// Bytes the peer's message must have, and those that came.
     length: u64,
     got: u64,
@@ -146,6 +155,8 @@ pub struct Connection<T> {
     streams: Streams<Stream<T>>,
     /// Streams that have something to send.
     ready: VecDeque<u32>,
+    /// Streams whose part is on its way, and that wait for more.
+    drained: VecDeque<u32>,
     out: Output,
     /// Of it, the bytes passed for sending.
     asked: u64,
@@ -212,6 +223,7 @@ impl<T: Default> Connection<T> {
             encoder: Encoder::new(limits::TABLE),
             streams: Streams::default(),
             ready: VecDeque::new(),
+            drained: VecDeque::new(),
             out,
             asked: 0,
             partial: Vec::new(),
@@ -619,11 +631,7 @@ impl<T: Default> Connection<T> {
             let why = "a body that is not as long as its content-length";
             return Ok(self.break_off(id, Code::PROTOCOL_ERROR, why));
         }
-        Ok(Some(if is_trailer {
-            Event::Data { stream: id, bytes: &[], end }
-        } else {
-            Event::Head { stream: id, end }
-        }))
+        Ok(Some(if is_trailer { Event::Trailers { stream: id } } else { Event::Head { stream: id, end } }))
     }
 
     /// A request.
@@ -670,6 +678,8 @@ impl<T: Default> Connection<T> {
             send: self.peer.window,
             receive: i64::from(self.announced.window),
             body: None,
+            more: false,
+            copy: Vec::new(),
             length: UNSAID,
             got: 0,
             tag: 0,
@@ -838,6 +848,11 @@ impl<T: Default> Connection<T> {
         self.out.push(payload);
     }
 
+    /// Keeps the values of fields of these names, in lower case: [`Head::value`].
+    pub fn keep(&mut self, names: &'static [&'static str]) {
+        self.head.keep(names);
+    }
+
     /// The head that was read last.
     pub fn head(&self) -> &Head {
         &self.head
@@ -891,9 +906,42 @@ impl<T: Default> Connection<T> {
     pub fn send_body(&mut self, id: u32, body: Body, len: u64, tag: u8) {
         if let Some(stream) = self.streams.get_mut(id) {
             stream.body = Some((body, 0, len));
-            (stream.tag, stream.queued) = (tag, true);
+            (stream.tag, stream.queued, stream.more) = (tag, true, false);
             self.ready.push_back(id);
         }
+    }
+
+    /// Sends a part of a body likewise, after which more follows: once it is on its way, [`Connection::drained`] returns the stream.
+    pub fn send_part(&mut self, id: u32, body: Body, len: u64) {
+        if let Some(stream) = self.streams.get_mut(id) {
+            stream.body = Some((body, 0, len));
+            (stream.tag, stream.queued, stream.more) = (0, true, true);
+            self.ready.push_back(id);
+        }
+    }
+
+    /// The same with bytes that are kept until they are on their way.
+    pub fn send_copy(&mut self, id: u32, bytes: Vec<u8>) {
+        let len = bytes.len() as u64;
+        if let Some(stream) = self.streams.get_mut(id) {
+            stream.copy = bytes;
+        }
+        self.send_part(id, Body { source: 0, number: 0 }, len);
+    }
+
+    /// Ends a message whose parts are all on their way.
+    pub fn send_end(&mut self, id: u32, tag: u8) {
+        if self.streams.get(id).is_some_and(|stream| !stream.local_ended) {
+            self.write(frame::DATA, frame::END_STREAM, id, &[]);
+            self.out.mark(tag);
+            self.ended(id);
+        }
+    }
+
+    /// A stream whose part is on its way, and that waits for what follows. Each is returned once.
+    #[inline]
+    pub fn drained(&mut self) -> Option<u32> {
+        self.drained.pop_front()
     }
 
     /// This end of a stream is done.
@@ -920,19 +968,29 @@ impl<T: Default> Connection<T> {
             };
             let most = self.send.min(stream.send).min(i64::from(self.peer.frame.min(limits::FRAME)));
             let len = left.min(most as u64);
-            let ends = len == left;
+            let is_whole = len == left;
+            let ends = is_whole && !stream.more;
             stream.send -= len as i64;
             self.send -= len as i64;
             self.control = 0;
             let flags = if ends { frame::END_STREAM } else { 0 };
             self.out.push(&head(frame::DATA, flags, id, len as usize));
-            self.out.push_body(body, from, len as u32);
+            if stream.copy.is_empty() {
+                self.out.push_body(body, from, len as u32);
+            } else {
+                self.out.push(&stream.copy[from as usize..(from + len) as usize]);
+            }
             if ends {
                 stream.body = None;
                 stream.queued = false;
                 let tag = stream.tag;
                 self.out.mark(tag);
                 self.ended(id);
+            } else if is_whole {
+                stream.body = None;
+                stream.copy = Vec::new();
+                stream.queued = false;
+                self.drained.push_back(id);
             } else {
                 stream.body = Some((body, from + len, left - len));
                 self.ready.push_back(id);
@@ -1040,7 +1098,7 @@ impl<T: Default> Connection<T> {
     /// Gives memory back that an idle connection does not need.
     fn rest(&mut self) {
         if self.streams.len() == 0 && self.out.pieces() == 0 && self.out.held() > IDLE {
-            self.ready = VecDeque::new();
+            (self.ready, self.drained) = (VecDeque::new(), VecDeque::new());
             self.streams.rest();
             self.out.rest();
         }

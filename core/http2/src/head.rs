@@ -2,6 +2,8 @@
 
 /// Bytes of buffers that are kept for the next head.
 const KEPT: usize = 512;
+/// Bytes of values that are kept of a head's fields ([`Head::value`]); longer values count as absent.
+const VALUES: usize = 4_096;
 
 /// A head as it is read.
 #[derive(Debug, Default)]
@@ -18,6 +20,10 @@ pub struct Head {
     pub waits: bool,
     /// Whether its fields exceed the announced size: all other results are meaningless then.
     pub is_too_large: bool,
+    /// Names of fields whose values are kept, and of each in turn its value's place in `values`.
+    wanted: &'static [&'static str],
+    found: Vec<(u8, u16, u16)>,
+    values: Vec<u8>,
     is_response: bool,
     is_trailer: bool,
     has: u8,
@@ -38,8 +44,28 @@ impl Head {
         self.path.clear();
         self.path.shrink_to(KEPT);
         (self.status, self.length, self.waits, self.is_too_large) = (0, None, false, false);
+        self.found.clear();
+        self.values.clear();
+        self.values.shrink_to(KEPT);
         (self.is_response, self.is_trailer, self.has, self.regular, self.wrong) =
             (is_response, is_trailer, 0, false, None);
+    }
+
+    /// Keeps the values of fields of these names, in lower case, from the next head on.
+    pub fn keep(&mut self, names: &'static [&'static str]) {
+        self.wanted = names;
+    }
+
+    /// The value of a field whose name was given to [`Head::keep`]; the first if it came several times.
+    pub fn value(&self, name: &str) -> Option<&[u8]> {
+        let name = self.wanted.iter().position(|wanted| *wanted == name)?;
+        let (_, from, to) = self.found.iter().find(|(index, ..)| usize::from(*index) == name)?;
+        self.values.get(usize::from(*from)..usize::from(*to))
+    }
+
+    /// Whether it is one of trailers.
+    pub fn is_trailer(&self) -> bool {
+        self.is_trailer
     }
 
     /// The next field.
@@ -118,6 +144,13 @@ impl Head {
             }
             b"expect" => self.waits = value.eq_ignore_ascii_case(b"100-continue"),
             _ => {}
+        }
+        if let Some(index) = self.wanted.iter().position(|wanted| wanted.as_bytes() == name)
+            && self.values.len() + value.len() <= VALUES
+        {
+            let from = self.values.len() as u16;
+            self.values.extend_from_slice(value);
+            self.found.push((index as u8, from, self.values.len() as u16));
         }
         Ok(())
     }

@@ -232,6 +232,7 @@ impl End {
                     format!("{stream} {method}{} {end}", head.status)
                 }
                 Ok(Some(Event::Data { stream, bytes, end })) => format!("{stream} {} {end}", bytes.len()),
+                Ok(Some(Event::Trailers { stream })) => format!("{stream} 0 true"),
                 Ok(Some(other)) => format!("{other:?}"),
             };
             seen.push(text);
@@ -331,6 +332,72 @@ fn requests_and_bodies_pass_in_any_pieces() {
             assert!(sent <= 300 && end.connection.is_delivered(), "{sent} bytes");
         }
     }
+}
+
+/// Parts of a body, some of them kept bytes, then trailers whose fields are kept; windows are smaller than the body.
+#[test]
+fn parts_make_a_body_that_trailers_end() {
+    for cut in [1, 1_460, 1 << 20] {
+        let (mut client, mut server) = (End::new(Role::Client), End::new(Role::Server));
+        client.connection.keep(&["x-sum", "x-none"]);
+        let stream = request(&mut client, false, 0);
+        carry(&mut client, &mut server, cut);
+        let mut block = Vec::new();
+        server.connection.encoder().put_value(&Fields::named(":status"), b"200", &mut block);
+        server.connection.send_head(stream, &block, false, 0);
+        client.seen.clear();
+        let copy: Vec<u8> = (0..2_000_000_u32).map(|at| (at / 7) as u8).collect();
+        for (part, bytes) in [(0, 300_000), (1, 0), (2, 5)] {
+            assert_eq!(server.connection.drained(), None);
+            match bytes {
+                0 => server.connection.send_copy(stream, copy.clone()),
+                bytes => server.connection.send_part(stream, Body { source: 0, number: part }, bytes),
+            }
+            carry(&mut client, &mut server, cut);
+            assert_eq!((server.connection.drained(), server.connection.drained()), (Some(stream), None));
+        }
+        let (_, held) = server.connection.held();
+        assert!(held < 10_000, "{held} bytes are held after all are acknowledged");
+        assert!(server.log.windows(9_000).any(|window| window == &copy[4_000..13_000]) || cut == 1);
+        block.clear();
+        for (name, value) in [("x-sum", "7"), ("x-sum", "8"), ("x-other", "9")] {
+            server.connection.encoder().put_value(&Fields::named(name), value.as_bytes(), &mut block);
+        }
+        server.connection.send_head(stream, &block, true, 3);
+        assert_eq!(carry(&mut client, &mut server, cut), [3]);
+        let got: usize =
+            client.seen.iter().filter_map(|text| text.split(' ').nth(1)?.parse::<usize>().ok()).sum();
+        assert_eq!(got, 200 + 2_300_005, "the status, and the body");
+        assert_eq!(client.seen.last().map(String::as_str), Some("1 0 true"));
+        let head = client.connection.head();
+        assert!(head.is_trailer());
+        assert_eq!(
+            (head.value("x-sum"), head.value("x-none"), head.value("x-other")),
+            (Some(&b"7"[..]), None, None)
+        );
+        assert_eq!(server.connection.streams(), 0);
+    }
+}
+
+#[test]
+fn parts_end_without_trailers_too() {
+    let (mut client, mut server) = (End::new(Role::Client), End::new(Role::Server));
+    let stream = client.connection.open(0, false);
+    let mut block = Vec::new();
+    for (name, value) in [(":method", "GET"), (":scheme", "http"), (":path", "/a")] {
+        client.connection.encoder().put_value(&Fields::named(name), value.as_bytes(), &mut block);
+    }
+    client.connection.send_head(stream, &block, false, 0);
+    client.connection.send_part(stream, Body { source: 0, number: 0 }, 10);
+    carry(&mut client, &mut server, 1_460);
+    assert_eq!(
+        (client.connection.drained(), server.seen.last().map(String::as_str)),
+        (Some(stream), Some("1 10 false"))
+    );
+    client.connection.send_end(stream, 5);
+    client.connection.send_end(stream, 5);
+    assert_eq!(carry(&mut client, &mut server, 1_460), [5]);
+    assert_eq!(server.seen.last().map(String::as_str), Some("1 0 true"));
 }
 
 #[test]

@@ -5,8 +5,9 @@
 use profile::plan::{HopBy, Plan, SessionEntry, SessionHop};
 use profile::{Overrides, load, load_with};
 use session::plan::{
-    AppPlan, AtEnd, By, Carrier, Content, Delay, Expect, HttpBody, HttpPath, Op, OpenRate, PairOrder, Part,
-    RequestBody, SelectionOrder, ServerIdentity, Size, TlsVerify, Values, WebsocketExpect, WebsocketKind,
+    AppPlan, AtEnd, By, Carrier, Content, Delay, Expect, GrpcExpect, GrpcKind, GrpcStatus, HttpBody,
+    HttpPath, Op, OpenRate, PairOrder, Part, RequestBody, SelectionOrder, ServerIdentity, Size, TlsVerify,
+    Values, WebsocketExpect, WebsocketKind,
 };
 use std::net::IpAddr;
 use tcp::{Congestion, TimeWait};
@@ -470,6 +471,59 @@ fn websocket_is_echoed_unless_told() {
     );
     let AppPlan::Websocket(plan) = &theirs.session.mix.members[0].app else { panic!() };
     assert_eq!((&plan.response, &plan.host), (&None, &Content::bytes("10.0.1.9")));
+}
+
+#[test]
+fn grpc_is_unary_unless_told() {
+    let session = |app: &str| {
+        entry(&format!("client: {{port: west}}, server: {{port: east}}, open: max, app: {app}")).session
+    };
+    let usual = session("grpc");
+    let AppPlan::Grpc(plan) = &usual.mix.members[0].app else { panic!() };
+    assert_eq!((usual.servers.ports, usual.carrier), (80..=80, Carrier::Tcp));
+    assert_eq!((&*plan.path, &plan.host), ("/eagre.Test/Call", &Content::bytes("eagre.test")));
+    assert_eq!(&plan.message, &Content::generated(Size::Fixed(64)));
+    assert_eq!(&plan.reply, &Some(Content::generated(Size::Fixed(64))));
+    assert_eq!((plan.kind, plan.expect, plan.messages), (GrpcKind::Unary, GrpcExpect::Reply, 1));
+    assert_eq!((plan.per_connection, plan.streams, plan.most), (Some(1), 1, 4 << 20));
+    assert_eq!((plan.status, plan.errors_fail, plan.deadline), (None, true, None));
+    let told = session(
+        "{grpc: {method: a.B/C, host: b.test, metadata: {X-A: b}, kind: bidirectional, message: {base64: aGk=}, messages: 7, \
+         expect: echo, interval: 1s, requests: endless, streams_per_connection: 9, deadline: 5s, status: NOT_FOUND}}, \
+         tls: true, request_rate: 5/s, late_requests: send, request_count: 7",
+    );
+    let AppPlan::Grpc(plan) = &told.mix.members[0].app else { panic!() };
+    assert_eq!(
+        (plan.kind, plan.messages, &plan.message),
+        (GrpcKind::Bidirectional, 7, &Content::bytes("hi"))
+    );
+    assert_eq!((plan.expect, &plan.reply, plan.per_connection), (GrpcExpect::Echo, &None, None));
+    assert_eq!(plan.metadata, [("x-a".to_owned(), Content::bytes("b"))]);
+    assert_eq!((plan.interval, plan.deadline), (Some(Nanos::from_secs(1)), Some(Nanos::from_secs(5))));
+    assert_eq!((plan.status, &*plan.path), (Some(GrpcStatus::NotFound), "/a.B/C"));
+    assert_eq!((told.servers.ports, told.load.late, told.load.request_count), (443..=443, true, Some(7)));
+    let tls = told.tls.unwrap();
+    assert_eq!(tls.alpn, ["h2"]);
+    assert_eq!(tls.client.server_name, Some(Content::bytes("b.test")));
+    // Of servers of someone else nothing is known.
+    let theirs = entry(
+        "client: {port: west}, server: {addresses: 10.0.1.9}, open: max, app: {grpc: {kind: server_streaming}}",
+    );
+    let AppPlan::Grpc(plan) = &theirs.session.mix.members[0].app else { panic!() };
+    assert_eq!((&plan.reply, plan.responses, &plan.host), (&None, None, &Content::bytes("10.0.1.9")));
+}
+
+#[test]
+fn every_status_of_grpc_has_its_code() {
+    for status in GrpcStatus::ALL {
+        let text = format!(
+            "client: {{port: west}}, server: {{port: east}}, open: max, app: {{grpc: {{status: {}}}}}",
+            status.name()
+        );
+        let plan = entry(&text).session;
+        let AppPlan::Grpc(plan) = &plan.mix.members[0].app else { panic!() };
+        assert_eq!(plan.status, Some(status));
+    }
 }
 
 #[test]

@@ -33,8 +33,8 @@ pub use port::{
     OspfLsaCounts, OspfResult, PortResult, PppoeResult, StampsResult,
 };
 pub use session::{
-    DNS_CODES, DNS_EXTRA, HTTP_CLASSES, Http2Result, Http3Result, PartResult, PhaseResult, QuicResult,
-    SessionResult, SideDetails, SideResult, TlsResult, WebsocketResult,
+    DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES, Http2Result, Http3Result, PartResult, PhaseResult,
+    QuicResult, SessionResult, SideDetails, SideResult, TlsResult, WebsocketResult,
 };
 pub use standing::{Doubt, Standing};
 pub use states::{

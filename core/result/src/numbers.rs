@@ -103,6 +103,8 @@ pub enum Key {
     CloseCode,
     /// A status of HTTP.
     HttpStatus,
+    /// A status of gRPC.
+    GrpcStatus,
     /// A counter of TCP.
     TcpCounter,
     /// A counter of frames.
@@ -137,7 +139,7 @@ impl Key {
             Self::Damage => "<kind>",
             Self::HttpClass => "<class>",
             Self::DnsCode | Self::CloseCode => "<code>",
-            Self::HttpStatus => "<status>",
+            Self::HttpStatus | Self::GrpcStatus => "<status>",
             Self::TcpCounter | Self::FrameCounter | Self::PortCounter => "<counter>",
         }
     }

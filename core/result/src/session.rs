@@ -163,6 +163,9 @@ part! {
         /// WebSocket. Absent without upgrades.
         #[serde(skip_serializing_if = "Option::is_none")]
         websocket: Option<WebsocketResult> = PART;
+        /// gRPC. Absent without calls.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        grpc: Option<GrpcResult> = PART;
         /// TLS handshakes by negotiated parameters.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         tls: Vec<TlsResult> = PART;
@@ -258,6 +261,8 @@ part! {
         connections: u64 = COUNT;
         /// Retry packets received: servers that had clients prove their address.
         retries: u64 = COUNT;
+        /// Retry packets sent: servers that have clients prove their address.
+        retries_sent: u64 = COUNT;
         /// Version Negotiation packets received: servers that do not support version 1.
         version_negotiations: u64 = COUNT;
         /// Packets sent.
@@ -300,6 +305,29 @@ part! {
         /// Upgrades that servers refused, by HTTP status. Clients only.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         refused: Counters = COUNT.by(&[Key::HttpStatus]).clients();
+    }
+}
+
+part! {
+    /// gRPC of one side. Calls count as `requests`, ended ones as `transactions`; `ttlb_ns` is the time of a call.
+    pub struct GrpcResult {
+        /// Messages sent.
+        messages_sent: u64 = COUNT;
+        /// Messages received completely.
+        messages_received: u64 = COUNT;
+        /// Bytes of messages sent, without their prefixes.
+        bytes_sent: u64 = BYTES;
+        /// Bytes of messages received completely, without their prefixes.
+        bytes_received: u64 = BYTES;
+        /// Calls whose deadline passed at this end.
+        deadlines: u64 = COUNT;
+        /// Calls by status: ended (clients), sent completely (servers).
+        #[serde(skip_serializing_if = "Counters::is_empty")]
+        statuses: Counters = COUNT.by(&[Key::GrpcStatus]);
+        /// Time from when a message of a stream was due to its response, with `bidirectional`; with `server_streaming` from when the
+        /// response was due, that is from the call, and with `interval` its number of intervals later. Clients only.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        message_ns: Option<LatencyResult> = PART.clients();
     }
 }
 

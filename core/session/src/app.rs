@@ -5,6 +5,7 @@ use crate::dns;
 use crate::echo::Echo;
 use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow};
+use crate::grpc;
 use crate::http;
 use crate::plan::{AppPlan, Carrier, Side};
 use crate::program::Machine;
@@ -23,6 +24,8 @@ pub(crate) enum AnyApp {
     DnsServer(Box<dns::Server>),
     WebsocketClient(Box<websocket::Client>),
     WebsocketServer(Box<websocket::Server>),
+    GrpcClient(Box<grpc::Client>),
+    GrpcServer(Box<grpc::Server>),
 }
 
 /// Does the same with whichever it is.
@@ -37,6 +40,8 @@ macro_rules! each {
             AnyApp::DnsServer($app) => $do,
             AnyApp::WebsocketClient($app) => $do,
             AnyApp::WebsocketServer($app) => $do,
+            AnyApp::GrpcClient($app) => $do,
+            AnyApp::GrpcServer($app) => $do,
         }
     };
 }
@@ -61,6 +66,8 @@ impl AnyApp {
             (AppPlan::Websocket(plan), Side::Server) => {
                 Self::WebsocketServer(websocket::Server::new(plan.clone()).into())
             }
+            (AppPlan::Grpc(plan), Side::Client) => Self::GrpcClient(grpc::Client::new(plan.clone()).into()),
+            (AppPlan::Grpc(plan), Side::Server) => Self::GrpcServer(grpc::Server::new(plan.clone()).into()),
         }
     }
 
@@ -103,7 +110,12 @@ impl AnyApp {
             Self::HttpClient(_) => http::Client::awaits_reply(flow),
             Self::DnsClient(_) => dns::Client::awaits_reply(flow),
             Self::WebsocketClient(_) => websocket::Client::awaits_reply(flow),
-            Self::Echo(_) | Self::HttpServer(_) | Self::DnsServer(_) | Self::WebsocketServer(_) => false,
+            Self::GrpcClient(_) => grpc::Client::awaits_reply(flow),
+            Self::Echo(_)
+            | Self::HttpServer(_)
+            | Self::DnsServer(_)
+            | Self::WebsocketServer(_)
+            | Self::GrpcServer(_) => false,
         };
         waits && !flow.has(Flag::FirstByte)
     }
@@ -131,8 +143,9 @@ impl AnyApp {
 
     /// Whether both sides take turns, so that a short segment may be what a peer with Nagle's algorithm waits to have acknowledged.
     pub(crate) fn takes_turns(&self) -> bool {
-        use AnyApp::{HttpClient, HttpServer, WebsocketClient, WebsocketServer};
-        matches!(self, HttpClient(_) | HttpServer(_) | WebsocketClient(_) | WebsocketServer(_))
+        use AnyApp::{GrpcClient, GrpcServer, HttpClient, HttpServer, WebsocketClient, WebsocketServer};
+        let is_http = matches!(self, HttpClient(_) | HttpServer(_) | GrpcClient(_) | GrpcServer(_));
+        is_http || matches!(self, WebsocketClient(_) | WebsocketServer(_))
     }
 
     /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero.
@@ -168,6 +181,16 @@ impl AnyApp {
         if matches!(self, Self::DnsClient(_)) { dns::Client::leave(flow) } else { None }
     }
 
+    /// Whether a client of HTTP/2 has all responses: frames of the connection alone may be on their way, which need not arrive.
+    pub(crate) fn has_all(&self, flow: &Flow) -> bool {
+        flow.has(Flag::Done)
+            && match self {
+                Self::HttpClient(_) => flow.state == http::h2::state::END,
+                Self::GrpcClient(_) => flow.state == grpc::state::END,
+                _ => false,
+            }
+    }
+
     /// Whether nothing was missing when a flow ended.
     #[inline]
     pub(crate) fn is_complete(&self, flow: &Flow, extras: &Extras, side: Side, end: End) -> bool {
@@ -180,6 +203,8 @@ impl AnyApp {
             Self::DnsServer(_) => dns::Server::is_complete(flow, end),
             Self::WebsocketClient(_) => websocket::Client::is_complete(flow),
             Self::WebsocketServer(_) => websocket::Server::is_complete(flow, extras, end),
+            Self::GrpcClient(_) => grpc::Client::is_complete(flow),
+            Self::GrpcServer(_) => grpc::Server::is_complete(flow, end),
         }
     }
 }

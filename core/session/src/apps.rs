@@ -599,6 +599,7 @@ impl Apps {
         // What TLS itself says at the end need not arrive.
         let end = match (end, tls) {
             (End::Reset, Some(tls)) if tls.is_delivered() => End::ResetAcknowledged,
+            (End::Reset, _) if group.app.has_all(flow) => End::ResetAcknowledged,
             (end, _) => end,
         };
         let complete = group.app.is_complete(flow, &self.extras, group.common.side, end);

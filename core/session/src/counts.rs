@@ -4,6 +4,7 @@
 //! difference. Of an interval it is how many more there are than before.
 
 use crate::secure::Agreed;
+use ::grpc::Status;
 use histogram::Timing;
 use std::collections::BTreeMap;
 
@@ -69,6 +70,10 @@ pub enum Reason {
     WebsocketProtocol,
     /// WebSocket: the other end closed with an error code.
     WebsocketClosed,
+    /// gRPC: what the other end sent is none, or none this side takes.
+    GrpcProtocol,
+    /// gRPC: another status came than the one expected, or one other than OK, if that is a failure.
+    GrpcStatus,
     /// There was no free address and port to open it from, or no room for it.
     NoPort,
     /// The run ended before it was through and did not wait.
@@ -77,7 +82,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, in order.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::SetupTimeout,
         Self::ResponseTimeout,
         Self::Timeout,
@@ -107,6 +112,8 @@ impl Reason {
         Self::QuicClosed,
         Self::WebsocketProtocol,
         Self::WebsocketClosed,
+        Self::GrpcProtocol,
+        Self::GrpcStatus,
         Self::NoPort,
         Self::Aborted,
     ];
@@ -143,6 +150,8 @@ impl Reason {
             Self::QuicClosed => "quic_closed",
             Self::WebsocketProtocol => "websocket_protocol",
             Self::WebsocketClosed => "websocket_closed",
+            Self::GrpcProtocol => "grpc_protocol",
+            Self::GrpcStatus => "grpc_status",
             Self::NoPort => "no_port",
             Self::Aborted => "aborted",
         }
@@ -151,6 +160,16 @@ impl Reason {
     /// The one with this number.
     pub(crate) fn from_number(number: u8) -> Self {
         Self::ALL.get(usize::from(number)).copied().unwrap_or(Self::BadResponse)
+    }
+}
+
+/// Failed sessions by reason, in the order of [`Reason::ALL`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Failures([u64; Reason::ALL.len()]);
+
+impl Default for Failures {
+    fn default() -> Self {
+        Self([0; Reason::ALL.len()])
     }
 }
 
@@ -166,7 +185,7 @@ pub struct Counts {
     /// Of these, those that were ended before they were done, because the run was over or their time up.
     pub stopped: u64,
     /// Sessions that failed, by reason: see [`Counts::failed`].
-    pub failures: [u64; Reason::ALL.len()],
+    pub failures: Failures,
     /// Most sessions at a time. Merging adds: it is then a bound.
     pub active_max: u64,
     /// Requests sent (client) or received (server).
@@ -208,6 +227,10 @@ pub struct Counts {
     pub websocket: WebsocketCounts,
     /// From a client's request for the upgrade to WebSocket to its response.
     pub websocket_upgrade: Timing,
+    /// gRPC.
+    pub grpc: GrpcCounts,
+    /// From when a message was due to its reply, or to its arrival if nothing requests it alone. gRPC streams, clients only.
+    pub grpc_message: Timing,
     /// TLS handshakes by what was agreed upon.
     pub tls: BTreeMap<Agreed, u64>,
     /// More about failures: names of alerts, what is wrong with certificates and responses.
@@ -296,6 +319,8 @@ pub struct QuicCounts {
     pub connections: u64,
     /// Retry packets received. Clients only.
     pub retries: u64,
+    /// Retry packets sent. Servers only.
+    pub retries_sent: u64,
     /// Version Negotiation packets received. Clients only.
     pub version_negotiations: u64,
     /// Packets sent.
@@ -312,6 +337,7 @@ impl QuicCounts {
     fn merge(&mut self, other: &Self) {
         self.connections += other.connections;
         self.retries += other.retries;
+        self.retries_sent += other.retries_sent;
         self.version_negotiations += other.version_negotiations;
         self.packets_sent += other.packets_sent;
         self.packets_lost += other.packets_lost;
@@ -361,12 +387,41 @@ impl WebsocketCounts {
     }
 }
 
+/// Counts of gRPC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct GrpcCounts {
+    /// Messages sent.
+    pub messages_sent: u64,
+    /// Messages received whole.
+    pub messages_received: u64,
+    /// Bytes of the messages sent, without their prefix.
+    pub bytes_sent: u64,
+    /// Bytes of the messages received whole, without their prefix.
+    pub bytes_received: u64,
+    /// Calls whose deadline passed at this end.
+    pub deadlines: u64,
+    /// Calls by the code of their status: ended (client), sent whole (server).
+    pub statuses: [u64; Status::ALL.len()],
+}
+
+impl GrpcCounts {
+    fn merge(&mut self, other: &Self) {
+        self.messages_sent += other.messages_sent;
+        self.messages_received += other.messages_received;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.deadlines += other.deadlines;
+        self.statuses.iter_mut().zip(other.statuses).for_each(|(mine, more)| *mine += more);
+    }
+}
+
 /// Responses that a server has sent whole, in all and by status or code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Responses {
     transactions: u64,
     http: [u64; 5],
     dns: [u64; 16],
+    grpc: [u64; Status::ALL.len()],
 }
 
 /// Different texts kept in [`Counts::details`]; all others are counted together.
@@ -375,12 +430,12 @@ const DETAILS_MAX: usize = 64;
 impl Counts {
     /// Sessions that failed for a reason.
     pub fn failed(&self, reason: Reason) -> u64 {
-        self.failures[reason as usize]
+        self.failures.0[reason as usize]
     }
 
     /// Sessions that failed.
     pub fn failed_in_all(&self) -> u64 {
-        self.failures.iter().sum()
+        self.failures.0.iter().sum()
     }
 
     /// Sessions that are neither completed nor failed. Of an interval it may be less than zero.
@@ -389,7 +444,7 @@ impl Counts {
     }
 
     pub(crate) fn fail(&mut self, reason: Reason) {
-        self.failures[reason as usize] += 1;
+        self.failures.0[reason as usize] += 1;
     }
 
     /// A server keeps idle connections for fewer seconds than its client pauses.
@@ -406,17 +461,20 @@ impl Counts {
 
     /// Responses counted so far.
     pub(crate) fn responses(&self) -> Responses {
-        Responses { transactions: self.transactions, http: self.http, dns: self.dns }
+        let grpc = self.grpc.statuses;
+        Responses { transactions: self.transactions, http: self.http, dns: self.dns, grpc }
     }
 
     /// Takes back the responses counted since `before`; returns them.
     pub(crate) fn take_responses(&mut self, before: &Responses) -> Responses {
         let now = self.responses();
         (self.transactions, self.http, self.dns) = (before.transactions, before.http, before.dns);
+        self.grpc.statuses = before.grpc;
         Responses {
             transactions: now.transactions - before.transactions,
             http: std::array::from_fn(|at| now.http[at] - before.http[at]),
             dns: std::array::from_fn(|at| now.dns[at] - before.dns[at]),
+            grpc: std::array::from_fn(|at| now.grpc[at] - before.grpc[at]),
         }
     }
 
@@ -425,6 +483,7 @@ impl Counts {
         self.transactions += responses.transactions;
         self.http.iter_mut().zip(responses.http).for_each(|(mine, more)| *mine += more);
         self.dns.iter_mut().zip(responses.dns).for_each(|(mine, more)| *mine += more);
+        self.grpc.statuses.iter_mut().zip(responses.grpc).for_each(|(mine, more)| *mine += more);
     }
 
     /// Says more about a failure.
@@ -443,7 +502,7 @@ impl Counts {
         self.established += other.established;
         self.completed += other.completed;
         self.stopped += other.stopped;
-        add(&mut self.failures, &other.failures);
+        add(&mut self.failures.0, &other.failures.0);
         self.active_max += other.active_max;
         self.requests += other.requests;
         self.transactions += other.transactions;
@@ -463,6 +522,8 @@ impl Counts {
         self.quic.merge(&other.quic);
         self.websocket.merge(&other.websocket);
         self.websocket_upgrade.merge(&other.websocket_upgrade);
+        self.grpc.merge(&other.grpc);
+        self.grpc_message.merge(&other.grpc_message);
         for (agreed, count) in &other.tls {
             *self.tls.entry(*agreed).or_default() += count;
         }
@@ -511,7 +572,9 @@ impl Counts {
         self.quic = QuicCounts::default();
         self.websocket = WebsocketCounts::default();
         self.websocket_upgrade.clear();
-        self.failures.fill(0);
+        self.grpc = GrpcCounts::default();
+        self.grpc_message.clear();
+        self.failures = Failures::default();
         self.http.fill(0);
         self.dns.fill(0);
         self.tls.clear();
@@ -564,7 +627,7 @@ mod tests {
             established: 1,
             completed: 1,
             stopped: 1,
-            failures: [1; Reason::ALL.len()],
+            failures: Failures([1; Reason::ALL.len()]),
             active_max: 1,
             requests: 1,
             transactions: 1,
@@ -583,6 +646,7 @@ mod tests {
             http3: Http3Counts { streams: 1, ..Http3Counts::default() },
             quic: QuicCounts { connections: 1, ..QuicCounts::default() },
             websocket: WebsocketCounts { closes: [(1000, 1)].into(), ..WebsocketCounts::default() },
+            grpc: GrpcCounts { messages_sent: 1, ..GrpcCounts::default() },
             ..a
         };
         full.clear();

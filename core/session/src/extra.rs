@@ -6,6 +6,7 @@
 //! [`Flow`]: crate::flow::Flow
 
 use crate::flow::{EXTRA, Flag, Flow};
+use crate::grpc;
 use crate::http::h2::Link;
 use crate::http::h3;
 use crate::websocket;
@@ -38,6 +39,8 @@ pub(crate) struct Extra {
     pub echo_base: u64,
     /// Answers made for one request, that are not acknowledged.
     pub made: VecDeque<Made>,
+    /// The name of a flow that was sent a Retry of QUIC.
+    pub name: u64,
     /// Datagrams that can't be used yet.
     pub datagrams: VecDeque<Vec<u8>>,
     /// When the loop for a time began that it is in.
@@ -48,6 +51,8 @@ pub(crate) struct Extra {
     pub quic: Option<Box<h3::Link>>,
     /// The connection of WebSocket.
     pub websocket: Option<Box<websocket::Link>>,
+    /// The connection of gRPC.
+    pub grpc: Option<Box<grpc::Link>>,
 }
 
 /// Response to a request once it is complete.
@@ -149,6 +154,7 @@ impl Extras {
         extra.link = None;
         extra.quic = None;
         extra.websocket = None;
+        extra.grpc = None;
         if extra.input.capacity() > KEEP_MAX {
             let long = std::mem::take(&mut extra.input);
             if long.capacity() <= SPARE_MAX && self.spares.len() < SPARES {

@@ -1,4 +1,4 @@
-//! Applications on flows: programs, HTTP/1.1, HTTP/2 and HTTP/3, WebSocket, DNS, conversations from captures; when
+//! Applications on flows: programs, HTTP/1.1, HTTP/2 and HTTP/3, WebSocket, gRPC, DNS, conversations from captures; when
 //! sessions are opened and closed; their counts.
 //!
 //! A [`plan::SessionPlan`] is an entry of a profile. [`groups`] numbers the sides of its applications; [`Apps`] runs
@@ -35,6 +35,7 @@ mod dns;
 mod echo;
 mod extra;
 mod flow;
+mod grpc;
 pub mod http;
 mod input;
 mod load;
@@ -56,7 +57,9 @@ mod websocket;
 pub use apps::{Apps, GroupKey, Move, groups};
 pub use clients::Clients;
 pub use conversation::{Conversation, ConversationOptions, Conversations, OtherPackets, conversations};
-pub use counts::{Counts, Http2Counts, Http3Counts, QuicCounts, Reason, WebsocketCounts};
+pub use counts::{
+    Counts, Failures, GrpcCounts, Http2Counts, Http3Counts, QuicCounts, Reason, WebsocketCounts,
+};
 pub use flow::Flow;
 pub use load::{Opener, OpenerTotals, Opening};
 pub use pool::{Pool, Tuple, pairs_in_step};

@@ -7,6 +7,7 @@
 //! session.
 
 pub use crate::dns::{DnsAnswer, DnsPlan, DnsQuery, DnsRule};
+pub use crate::grpc::{GrpcExpect, GrpcKind, GrpcPlan, GrpcServer};
 pub use crate::http::{
     HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, HttpVersion, Method,
     RequestBody,
@@ -15,6 +16,7 @@ pub use crate::program::{Expect, Op, Program, TIMED_MAX};
 pub use crate::tunnel::TunnelPlan;
 pub use crate::vary::{By, Content, Delay, PairOrder, Part, SelectionOrder, Size, Values, Weighted};
 pub use crate::websocket::{WebsocketExpect, WebsocketPlan};
+pub use ::grpc::Status as GrpcStatus;
 pub use websocket::Kind as WebsocketKind;
 
 use std::net::IpAddr;
@@ -254,6 +256,8 @@ pub enum AppPlan {
     Dns(Arc<DnsPlan>),
     /// WebSocket.
     Websocket(Arc<WebsocketPlan>),
+    /// gRPC.
+    Grpc(Arc<GrpcPlan>),
 }
 
 impl AppPlan {

@@ -143,8 +143,8 @@ pub trait QuicSide: Send {
     /// A client's. `number` counts the side's flows: what varies from flow to flow (the server name) follows it.
     fn connect(&mut self, now: Nanos, number: u64) -> Result<Box<dyn Quic>, SecureError>;
 
-    /// Handles a datagram on a flow without a connection.
-    fn accept(&mut self, now: Nanos, datagram: &[u8]) -> QuicAccepted;
+    /// Handles a datagram on a flow without a connection. `name`: that of the flow, if it was sent a Retry.
+    fn accept(&mut self, now: Nanos, name: Option<u64>, datagram: &[u8]) -> QuicAccepted;
 }
 
 /// Result of the first datagram of a flow.
@@ -153,6 +153,8 @@ pub enum QuicAccepted {
     Connection(Box<dyn Quic>),
     /// None, but this reply must be sent.
     Reply(Vec<u8>),
+    /// None before the client proves its address: this Retry must be sent, and the flow has this name.
+    Retry(Vec<u8>, u64),
     /// None.
     Nothing,
 }
@@ -162,6 +164,7 @@ impl std::fmt::Debug for QuicAccepted {
         f.write_str(match self {
             Self::Connection(_) => "Connection",
             Self::Reply(_) => "Reply",
+            Self::Retry(..) => "Retry",
             Self::Nothing => "Nothing",
         })
     }
@@ -187,11 +190,12 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    pub(crate) fn new(quic: Box<dyn Quic>, now: Nanos) -> Self {
+    /// On a flow that has sent `base` bytes of datagrams.
+    pub(crate) fn new(quic: Box<dyn Quic>, now: Nanos, base: u64) -> Self {
         Self {
             quic,
             out: VecDeque::new(),
-            base: 0,
+            base,
             wake: None,
             code: 0,
             closed: false,

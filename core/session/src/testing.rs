@@ -434,7 +434,7 @@ impl Wire {
         for counts in [self.client(), self.server()] {
             assert_eq!(
                 counts.failures,
-                [0; crate::Reason::ALL.len()],
+                crate::Failures::default(),
                 "{:?} {:?}",
                 counts.failures,
                 counts.details

@@ -13,6 +13,7 @@ pub mod control;
 pub mod emulate;
 pub mod flows;
 pub mod fragments;
+pub mod grpc;
 pub mod host;
 pub mod http;
 pub mod http2;

@@ -41,6 +41,8 @@ pub struct Settings {
     pub idle_timeout: Option<Nanos>,
     /// Seed of everything that is drawn by lot outside of the encryption.
     pub seed: u64,
+    /// Whether servers have clients prove their address first, by a Retry packet (RFC 9000 section 8.1.2).
+    pub retry: bool,
 }
 
 /// Both sides of one entry's QUIC, for all workers of a run.

@@ -67,7 +67,7 @@ pub(crate) struct Side {
 
 enum Role {
     Client { setup: tls::Client, config: Box<ClientConfig>, handshakes: Arc<Clients> },
-    Server { handshakes: Arc<Servers> },
+    Server { handshakes: Arc<Servers>, retry: bool },
 }
 
 fn of_library(what: &str) -> TlsError {
@@ -104,7 +104,12 @@ impl Side {
             .transport_config(Arc::new(transport(settings, true)?))
             .migration(false)
             .validation_token_config(tokens);
-        Ok(Self::new(settings, Some(Arc::new(config)), zero, Role::Server { handshakes }))
+        Ok(Self::new(
+            settings,
+            Some(Arc::new(config)),
+            zero,
+            Role::Server { handshakes, retry: settings.retry },
+        ))
     }
 
     fn new(settings: Settings, server: Option<Arc<ServerConfig>>, zero: Instant, role: Role) -> Self {
@@ -119,13 +124,18 @@ impl Side {
         Self { hub: Arc::new(Hub(Mutex::new(endpoint))), clock: Clock(zero), flows: 0, role }
     }
 
-    /// A name for the next flow, in place of the other end's address.
-    fn name(&mut self) -> SocketAddr {
+    /// The number of the next flow.
+    fn flow(&mut self) -> u64 {
         self.flows += 1;
-        // Of the addresses that belong to nobody (RFC 4193).
-        let [a, b, c, d] = [48, 32, 16, 0].map(|shift| (self.flows >> shift) as u16);
-        SocketAddr::from((Ipv6Addr::new(0xfd00, 0, 0, 0, a, b, c, d), 1))
+        self.flows
     }
+}
+
+/// A name for a flow, in place of the other end's address.
+fn name(flow: u64) -> SocketAddr {
+    // Of the addresses that belong to nobody (RFC 4193).
+    let [a, b, c, d] = [48, 32, 16, 0].map(|shift| (flow >> shift) as u16);
+    SocketAddr::from((Ipv6Addr::new(0xfd00, 0, 0, 0, a, b, c, d), 1))
 }
 
 /// 32 bytes that follow from a seed.
@@ -167,7 +177,7 @@ fn transport(settings: Settings, is_server: bool) -> Result<TransportConfig, Tls
 
 impl QuicSide for Side {
     fn connect(&mut self, now: Nanos, number: u64) -> Result<Box<dyn Quic>, SecureError> {
-        let name = self.name();
+        let name = name(self.flow());
         let Role::Client { setup, config, handshakes } = &self.role else {
             return Err(SecureError::Protocol("a server does not connect".to_owned()));
         };
@@ -179,12 +189,24 @@ impl QuicSide for Side {
         Ok(Box::new(Connection::new(self.hub.clone(), self.clock, name, (handle, connection), outcome)))
     }
 
-    fn accept(&mut self, now: Nanos, datagram: &[u8]) -> QuicAccepted {
-        let name = self.name();
-        let Role::Server { handshakes } = &self.role else { return QuicAccepted::Nothing };
+    fn accept(&mut self, now: Nanos, flow: Option<u64>, datagram: &[u8]) -> QuicAccepted {
+        let flow = flow.unwrap_or_else(|| self.flow());
+        let name = name(flow);
+        let Role::Server { handshakes, retry } = &self.role else { return QuicAccepted::Nothing };
         let (at, mut reply) = (self.clock.instant(now), Vec::new());
         let mut endpoint = self.hub.endpoint();
         match endpoint.handle(at, name, None, None, BytesMut::from(datagram), &mut reply) {
+            Some(DatagramEvent::NewConnection(incoming))
+                if *retry && !incoming.remote_address_validated() =>
+            {
+                match endpoint.retry(incoming, &mut reply) {
+                    Ok(_) => QuicAccepted::Retry(reply, flow),
+                    Err(error) => {
+                        endpoint.ignore(error.into_incoming());
+                        QuicAccepted::Nothing
+                    }
+                }
+            }
             Some(DatagramEvent::NewConnection(incoming)) => {
                 match endpoint.accept(incoming, at, &mut reply, None) {
                     Ok(made) => {

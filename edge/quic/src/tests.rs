@@ -28,7 +28,7 @@ fn plan(alpn: &str) -> TlsPlan {
 }
 
 const SETTINGS: Settings =
-    Settings { mtu: 1_500, is_v6: false, idle_timeout: Some(Nanos::from_secs(5)), seed: 7 };
+    Settings { mtu: 1_500, is_v6: false, idle_timeout: Some(Nanos::from_secs(5)), seed: 7, retry: false };
 
 /// Two ends and what lies between them: every datagram takes a millisecond, and some are lost.
 struct World {
@@ -36,6 +36,9 @@ struct World {
     client: Box<dyn Quic>,
     servers: Box<dyn QuicSide>,
     server: Option<Box<dyn Quic>>,
+    /// The flow's name, once it was sent a Retry, and how often it was.
+    name: Option<u64>,
+    retries: usize,
     /// Datagrams in flight, to the server or to the client, with their arrival times.
     under_way: Vec<(Nanos, bool, Vec<u8>)>,
     lost: fn(usize) -> bool,
@@ -54,6 +57,8 @@ impl World {
             client: side.connect(now, 0).unwrap(),
             servers: Sides::new(servers).server(Settings { seed: 8, ..SETTINGS }).unwrap(),
             server: None,
+            name: None,
+            retries: 0,
             under_way: Vec::new(),
             lost,
             log: Vec::new(),
@@ -103,9 +108,13 @@ impl World {
             match (to_server, &mut self.server) {
                 (false, _) => self.client.receive(self.now, &datagram),
                 (true, Some(server)) => server.receive(self.now, &datagram),
-                (true, None) => match self.servers.accept(self.now, &datagram) {
+                (true, None) => match self.servers.accept(self.now, self.name, &datagram) {
                     QuicAccepted::Connection(server) => self.server = Some(server),
                     QuicAccepted::Reply(reply) => self.under_way.push((self.now, false, reply)),
+                    QuicAccepted::Retry(reply, name) => {
+                        (self.name, self.retries) = (Some(name), self.retries + 1);
+                        self.under_way.push((self.now, false, reply));
+                    }
                     QuicAccepted::Nothing => {}
                 },
             }
@@ -167,6 +176,36 @@ fn a_stream_arrives_with_and_without_losses() {
     assert!(world.client.is_drained() && world.server.unwrap().is_drained());
 }
 
+/// A client proves its address first; a token is good on the flow it was made for alone.
+#[test]
+fn a_retry_comes_before_the_connection() {
+    for lost in [(|_| false) as fn(usize) -> bool, |number| number % 17 == 3] {
+        let mut world = World::new(&plan("h3"), &plan("h3"), lost);
+        world.servers =
+            Sides::new(&plan("h3")).server(Settings { seed: 8, retry: true, ..SETTINGS }).unwrap();
+        world.run(Nanos::from_secs(3));
+        assert_eq!(world.client_events.first(), Some(&QuicEvent::Connected));
+        assert!(world.retries >= 1 && world.server.unwrap().agreed().is_some(), "{}", world.retries);
+    }
+    let mut servers = Sides::new(&plan("h3")).server(Settings { retry: true, ..SETTINGS }).unwrap();
+    let mut client =
+        Sides::new(&plan("h3")).client(SETTINGS).unwrap().connect(Nanos::from_secs(1), 0).unwrap();
+    let now = Nanos::from_secs(1);
+    let first = |client: &mut Box<dyn Quic>| {
+        let (mut out, mut lengths) = (Vec::new(), Vec::new());
+        assert!(client.transmit(now, &mut out, &mut lengths));
+        out[..lengths[0] as usize].to_vec()
+    };
+    let initial = first(&mut client);
+    let QuicAccepted::Retry(retry, name) = servers.accept(now, None, &initial) else { panic!("no Retry") };
+    assert!(retry.len() < initial.len());
+    client.receive(now, &retry);
+    let initial = first(&mut client);
+    // INVALID_TOKEN (RFC 9000 section 8.1.3) on another flow.
+    assert!(matches!(servers.accept(now, None, &initial), QuicAccepted::Reply(_)));
+    assert!(matches!(servers.accept(now, Some(name), &initial), QuicAccepted::Connection(_)));
+}
+
 #[test]
 fn a_seed_says_when_packets_leave_and_how_long_they_are() {
     let lossy = |number: usize| number % 17 == 3;
@@ -211,13 +250,13 @@ fn what_is_no_quic_begins_nothing() {
     version.push(0);
     let now = Nanos::from_secs(1);
     for bytes in [&[][..], &[0x40; 60][..9], &version, b"GET / HTTP/1.1\r\n\r\n"] {
-        assert!(matches!(servers.accept(now, bytes), QuicAccepted::Nothing), "{bytes:x?}");
+        assert!(matches!(servers.accept(now, None, bytes), QuicAccepted::Nothing), "{bytes:x?}");
     }
     // Version Negotiation, if the datagram is as long as a client's first must be (RFC 9000 section 6).
     version.resize(1_200, 0);
-    let QuicAccepted::Reply(reply) = servers.accept(now, &version) else { panic!("no reply") };
+    let QuicAccepted::Reply(reply) = servers.accept(now, None, &version) else { panic!("no reply") };
     assert_eq!((reply[0] & 0x80, &reply[1..5]), (0x80, &[0; 4][..]));
     // A packet of a connection that nobody knows: a stateless reset, shorter than it (RFC 9000 section 10.3).
-    let QuicAccepted::Reply(reply) = servers.accept(now, &[0x41; 60]) else { panic!("no reply") };
+    let QuicAccepted::Reply(reply) = servers.accept(now, None, &[0x41; 60]) else { panic!("no reply") };
     assert!(reply.len() < 60);
 }

@@ -5,11 +5,11 @@ use crate::sums::{SessionProgress, Sums};
 use crate::trial::Trial;
 use histogram::Timing;
 use result::{
-    Counters, DNS_CODES, DNS_EXTRA, HTTP_CLASSES, Http2Result, Http3Result, LatencyResult, Named, PartResult,
-    PhaseResult, QuicResult, SessionResult, SideDetails, SideResult, TlsResult, WebsocketResult,
+    Counters, DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES, Http2Result, Http3Result, LatencyResult, Named,
+    PartResult, PhaseResult, QuicResult, SessionResult, SideDetails, SideResult, TlsResult, WebsocketResult,
 };
-use session::plan::{OpenRate, Phase, SessionPlan, Side, SidePlan};
-use session::{Counts, Http2Counts, Http3Counts, QuicCounts, Reason, WebsocketCounts};
+use session::plan::{GrpcStatus, OpenRate, Phase, SessionPlan, Side, SidePlan};
+use session::{Counts, GrpcCounts, Http2Counts, Http3Counts, QuicCounts, Reason, WebsocketCounts};
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -148,6 +148,7 @@ fn details(
         http3: http3(&app.http3),
         quic: quic(&app.quic),
         websocket: websocket(app),
+        grpc: grpc(app),
         tls: tls.collect(),
         tcp: present(tcp.each()),
         rtt_ns: timing(&tcp.rtt),
@@ -180,6 +181,7 @@ fn quic(counts: &QuicCounts) -> Option<QuicResult> {
     let QuicCounts {
         connections,
         retries,
+        retries_sent,
         version_negotiations,
         packets_sent,
         packets_lost,
@@ -189,6 +191,7 @@ fn quic(counts: &QuicCounts) -> Option<QuicResult> {
     (*counts != QuicCounts::default()).then_some(QuicResult {
         connections,
         retries,
+        retries_sent,
         version_negotiations,
         packets_sent,
         packets_lost,
@@ -224,6 +227,20 @@ fn websocket(counts: &Counts) -> Option<WebsocketResult> {
         pongs_received,
         closes: by_number(closes),
         refused: by_number(refused),
+    })
+}
+
+fn grpc(counts: &Counts) -> Option<GrpcResult> {
+    let GrpcCounts { messages_sent, messages_received, bytes_sent, bytes_received, deadlines, statuses } =
+        counts.grpc;
+    (counts.grpc != GrpcCounts::default()).then(|| GrpcResult {
+        messages_sent,
+        messages_received,
+        bytes_sent,
+        bytes_received,
+        deadlines,
+        statuses: present(GrpcStatus::ALL.map(GrpcStatus::name).into_iter().zip(statuses)),
+        message_ns: timing(&counts.grpc_message),
     })
 }
 

@@ -332,6 +332,29 @@ class EgressResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GrpcResult:
+    """gRPC of one side. Calls count as `requests`, ended ones as `transactions`; `ttlb_ns` is the time of a call."""
+
+    messages_sent: int
+    """Messages sent."""
+    messages_received: int
+    """Messages received completely."""
+    bytes_sent: int
+    """Bytes of messages sent, without their prefixes."""
+    bytes_received: int
+    """Bytes of messages received completely, without their prefixes."""
+    deadlines: int
+    """Calls whose deadline passed at this end."""
+    statuses: dict[str, int] = field(default_factory=dict)
+    """Calls by status: ended (clients), sent completely (servers)."""
+    message_ns: LatencyResult | None = None
+    """Time from when a message of a stream was due to its response, with `bidirectional`; with `server_streaming`
+    from when the response was due, that is from the call, and with `interval` its number of intervals later.
+    Clients only.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class HoldsResult:
     """Confidence in a figure. It holds, has bounds, holds for undisturbed packets, is at most what was measured, or
     cannot be judged: then there is none of these.
@@ -1220,6 +1243,8 @@ class QuicResult:
     """Handshakes completed."""
     retries: int
     """Retry packets received: servers that had clients prove their address."""
+    retries_sent: int
+    """Retry packets sent: servers that have clients prove their address."""
     version_negotiations: int
     """Version Negotiation packets received: servers that do not support version 1."""
     packets_sent: int
@@ -1496,6 +1521,8 @@ class SideDetails:
     """QUIC. Absent if no session uses it."""
     websocket: WebsocketResult | None = None
     """WebSocket. Absent without upgrades."""
+    grpc: GrpcResult | None = None
+    """gRPC. Absent without calls."""
     tls: list[TlsResult] = field(default_factory=list)
     """TLS handshakes by negotiated parameters."""
     tcp: dict[str, int] = field(default_factory=dict)

@@ -1446,10 +1446,12 @@ class Sessions(Written):
     limit.
     """
     late_requests: Literal["skip", "send"] | None = None
-    """Treatment of requests due by 'request_rate' while no session is free; http and websocket only. Default: skip."""
+    """Treatment of requests due by 'request_rate' while no session is free; http, websocket and grpc only. Default:
+    skip.
+    """
     request_count: int | None = None
-    """Number of requests, all clients together: then sessions close, and no more are opened; http and websocket
-    only. Default: until the duration ends.
+    """Number of requests, all clients together: then sessions close, and no more are opened; http, websocket and
+    grpc only. Default: until the duration ends.
     """
     concurrent: int | None = None
     """Maximum number of sessions open at a time. Sessions due beyond it are withheld and counted. With 'open: max'
@@ -1720,8 +1722,8 @@ class Server(Written):
     servers that are behind each. The same servers may be behind several hosts in different VLANs.
     """
     ports: int | float | str | None = None
-    """Ports of servers. Default: the application's: 80 for http and websocket (443 with TLS), 53 for dns, 7 for
-    echo, 9 for discard, 19 for chargen, the capture's for pcap.
+    """Ports of servers. Default: the application's: 80 for http, websocket and grpc (443 with TLS), 53 for dns, 7
+    for echo, 9 for discard, 19 for chargen, the capture's for pcap.
     """
     tcp: Tcp | Mapping[str, Any] | None = None
     """TCP options of servers; override the options for both ends."""
@@ -1751,6 +1753,8 @@ class App(Written):
     """DNS, over UDP or TCP."""
     websocket: Websocket | Mapping[str, Any] | None = None
     """WebSocket."""
+    grpc: Grpc | Mapping[str, Any] | None = None
+    """gRPC."""
     bulk: Bulk | Mapping[str, Any] | None = None
     """Bulk transfer in one direction, for goodput; TCP only."""
     program: Program | Mapping[str, Any] | None = None
@@ -1761,7 +1765,7 @@ class App(Written):
     """Several applications by weight."""
 
 
-AppOr: TypeAlias = 'Literal["echo", "discard", "chargen", "http", "websocket"] | App | Mapping[str, Any]'
+AppOr: TypeAlias = 'Literal["echo", "discard", "chargen", "http", "websocket", "grpc"] | App | Mapping[str, Any]'
 """Application on the sessions: its name for the defaults, or a mapping with one application and its options."""
 
 
@@ -1917,6 +1921,8 @@ class HttpServer(Written):
     """Send a Date field in every response."""
     name: str | None = None
     """Server field; an empty text omits it. Default: 'eagre'."""
+    retry: bool | None = None
+    """Have clients of HTTP/3 prove their address with a Retry packet before anything else (RFC 9000 section 8.1.2)."""
 
 
 @dataclass(kw_only=True)
@@ -2174,6 +2180,106 @@ class Websocket(Written):
     """
     message_max: str | None = None
     """Maximum size of a received message; a longer one is refused with code 1009. Default: 1MiB."""
+
+
+@dataclass(kw_only=True)
+class Grpc(Written):
+    """gRPC over HTTP/2: each call is a request, and a stream of its connection. With 'tls' HTTP/2 is negotiated in
+    the handshake (ALPN), otherwise it begins with the first byte (prior knowledge).
+    """
+
+    method: str | None = None
+    """Service and method, such as 'helloworld.Greeter/SayHello'. Emulated servers respond to any other method with
+    the status UNIMPLEMENTED. Default: 'eagre.Test/Call'.
+    """
+    kind: Literal["unary", "client_streaming", "server_streaming", "bidirectional"] | None = None
+    """Kind of calls. Default: unary."""
+    host: TextOr | None = None
+    """':authority' of calls. Default: 'eagre.test' with emulated servers, otherwise the first server's address."""
+    metadata: Mapping[str, TextOr] | None = None
+    """Metadata of calls, in this order. Values of names that end with '-bin' are written in base64."""
+    request: AmountOr | None = None
+    """Size of a client's message. Default: 64B."""
+    message: Message | Mapping[str, Any] | None = None
+    """Bytes that are a client's message, instead of 'request'. Emulated servers compare them."""
+    messages: int | None = None
+    """Number of messages of a client in a call, with 'client_streaming' and 'bidirectional'. Default: 10."""
+    response: AmountOr | None = None
+    """Size of a message of emulated servers; clients count any other length as the failure 'wrong_content'.
+    Default: any size, 64B of emulated servers.
+    """
+    reply: Message | Mapping[str, Any] | None = None
+    """Bytes that are a server's message, instead of 'response'. Clients compare them."""
+    responses: int | None = None
+    """Number of messages of emulated servers in a call, with 'server_streaming'; clients count any other number as
+    the failure 'wrong_content'. Default: any number, 10 of emulated servers.
+    """
+    expect: Literal["reply", "echo"] | None = None
+    """Messages of servers. With 'echo' no 'response', and only for unary and bidirectional calls. Default: reply."""
+    interval: str | None = None
+    """Interval between the messages of a stream, from when the call was due. Default: as fast as possible; in
+    bidirectional calls each message once the one before has its response.
+    """
+    requests: Literal["endless"] | int | None = None
+    """Number of calls on a connection. Default: 1."""
+    streams_per_connection: int | None = None
+    """Number of calls in flight on a connection, or fewer if the server announces less. Default: 1."""
+    think: str | None = None
+    """Think time: from a call's end to the next call."""
+    deadline: str | None = None
+    """Deadline of calls: clients cancel a call after this time, and inform the server ('grpc-timeout'). The status
+    is then DEADLINE_EXCEEDED. Default: none.
+    """
+    status: (
+        Literal[
+            "OK",
+            "CANCELLED",
+            "UNKNOWN",
+            "INVALID_ARGUMENT",
+            "DEADLINE_EXCEEDED",
+            "NOT_FOUND",
+            "ALREADY_EXISTS",
+            "PERMISSION_DENIED",
+            "RESOURCE_EXHAUSTED",
+            "FAILED_PRECONDITION",
+            "ABORTED",
+            "OUT_OF_RANGE",
+            "UNIMPLEMENTED",
+            "INTERNAL",
+            "UNAVAILABLE",
+            "DATA_LOSS",
+            "UNAUTHENTICATED",
+            null,
+        ]
+        | None
+    ) = None
+    """Status of emulated servers, which clients expect; any other is the failure 'grpc_status'. With a status other
+    than OK servers send no message. Default: OK, and clients take any status.
+    """
+    status_message: str | None = None
+    """Status message of emulated servers. Default: none."""
+    errors_fail: bool | None = None
+    """Fail the session on a status other than OK, which is counted in any case. Default: true."""
+    delay: str | None = None
+    """Delay of emulated servers: from a call's last request, or with 'bidirectional' from each, to the response."""
+    message_max: str | None = None
+    """Maximum size of a received message; a longer one ends its call with the status RESOURCE_EXHAUSTED. Default:
+    4MiB.
+    """
+
+
+@dataclass(kw_only=True)
+class Message(Written):
+    """Bytes of a message: a mapping with one of these keys."""
+
+    hex: str | None = None
+    """Hexadecimal digits."""
+    base64: str | None = None
+    """Base64."""
+    file: str | None = None
+    """File with the bytes, relative to the profile."""
+    text: TextOr | None = None
+    """Text. Of a client it may differ from session to session; servers do not compare it then."""
 
 
 @dataclass(kw_only=True)

@@ -2,6 +2,7 @@
 
 use crate::document::content::{ContentDoc, SizeDoc, TimesDoc};
 use crate::document::dns::DnsDoc;
+use crate::document::grpc::GrpcDoc;
 use crate::document::http::HttpDoc;
 use crate::document::quantity::{Bytes, DelayText, Duration, Name, PortRange};
 use crate::document::vary::Weight;
@@ -35,6 +36,8 @@ pub enum AppWord {
     Http,
     /// WebSocket: the server returns each message.
     Websocket,
+    /// gRPC: unary calls.
+    Grpc,
 }
 
 /// One application.
@@ -52,6 +55,8 @@ pub struct AppKeys {
     pub dns: Option<DnsDoc>,
     /// WebSocket.
     pub websocket: Option<WebsocketDoc>,
+    /// gRPC.
+    pub grpc: Option<GrpcDoc>,
     /// Bulk transfer in one direction, for goodput; TCP only.
     pub bulk: Option<BulkDoc>,
     /// A program for each end.

@@ -159,6 +159,9 @@ pub struct HttpServerDoc {
     pub date: bool,
     /// Server field; an empty text omits it. Default: 'eagre'.
     pub name: Option<String>,
+    /// Have clients of HTTP/3 prove their address with a Retry packet before anything else (RFC 9000 section 8.1.2).
+    #[serde(default)]
+    pub retry: bool,
 }
 
 /// A rule of a server.

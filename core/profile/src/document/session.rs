@@ -48,10 +48,10 @@ pub struct SessionDoc {
     pub close: Option<SessionRate>,
     /// Rate of requests, or of a program's sends, all clients together; a session waits for its turn. Default: no limit.
     pub request_rate: Option<SessionRate>,
-    /// Treatment of requests due by 'request_rate' while no session is free; http and websocket only.
+    /// Treatment of requests due by 'request_rate' while no session is free; http, websocket and grpc only.
     #[serde(default)]
     pub late_requests: LateRequestsDoc,
-    /// Number of requests, all clients together: then sessions close, and no more are opened; http and websocket only. Default: until the
+    /// Number of requests, all clients together: then sessions close, and no more are opened; http, websocket and grpc only. Default: until the
     /// duration ends.
     #[schemars(range(min = 1))]
     pub request_count: Option<u64>,
@@ -214,7 +214,7 @@ pub struct ServerDoc {
     /// Hosts of the port that the servers are: those whose own addresses they have, instead of 'addresses'; or the servers that are
     /// behind each. The same servers may be behind several hosts in different VLANs.
     pub hosts: Option<EndHostsDoc>,
-    /// Ports of servers. Default: the application's: 80 for http and websocket (443 with TLS), 53 for dns, 7 for echo, 9 for
+    /// Ports of servers. Default: the application's: 80 for http, websocket and grpc (443 with TLS), 53 for dns, 7 for echo, 9 for
     /// discard, 19 for chargen, the capture's for pcap.
     pub ports: Option<PortRange>,
     /// TCP options of servers; override the options for both ends.

@@ -13,7 +13,7 @@ pub(crate) use server::Server;
 
 use super::plan::HttpVersion;
 use crate::counts::Reason;
-use crate::flow::{Ctx, Flag, Flow};
+use crate::flow::{Ctx, Flag, Flow, instant_near};
 use crate::message::{Message, Vars, pieces};
 use crate::pattern;
 use crate::vary::Content;
@@ -35,6 +35,9 @@ pub(crate) mod state {
     /// A server does not know its client's version yet.
     pub(crate) const UNKNOWN: u8 = 13;
 }
+
+/// Number of consecutive requests that a server may refuse before it responds to one.
+pub(crate) const REFUSED_MAX: u32 = 1_000;
 
 /// A flow's connection.
 pub(crate) enum Link {
@@ -63,23 +66,37 @@ pub(crate) fn is_chosen(version: HttpVersion, ctx: &mut Ctx<'_>) -> Result<bool,
 }
 
 /// Announced settings: windows large enough not to limit any rate.
-fn announced() -> Announced {
+pub(crate) fn announced() -> Announced {
     Announced::default()
 }
 
 /// Number of the message of a stream.
-fn number(stream: u32) -> u32 {
+pub(crate) fn number(stream: u32) -> u32 {
     stream >> 1
 }
 
 /// Sends what a connection has to send.
-fn hand_over<T: Default>(ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Connection<T>) {
+pub(crate) fn hand_over<T: Default>(ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Connection<T>) {
     let bytes = connection.asked();
     ctx.ask.send += bytes;
     ctx.counts.bytes_sent += bytes;
     flow.unacked = u16::from(!connection.is_delivered());
     if !flow.has(Flag::Failed) {
         flow.waiting = connection.streams().min(255) as u8;
+    }
+}
+
+/// A request, due at this tick, that the server did not process: it counts as not sent, and is repeated.
+#[cold]
+pub(crate) fn ask_elsewhere(ctx: &mut Ctx<'_>, due: u32) {
+    ctx.counts.http2.unprocessed += 1;
+    if let Some(left) = &mut ctx.pacers.left {
+        *left += 1;
+    }
+    if ctx.common.late
+        && let Some(pacer) = &mut ctx.pacers.requests
+    {
+        pacer.give_back(instant_near(due, ctx.now));
     }
 }
 
@@ -93,18 +110,18 @@ enum Item {
 
 /// Fields in order, and their size (RFC 7541 section 4.1) without values that vary.
 #[derive(Debug, Default)]
-struct Items {
+pub(crate) struct Items {
     items: Vec<Item>,
-    size: u32,
+    pub(crate) size: u32,
 }
 
 impl Items {
-    fn always(&mut self, fields: &mut Fields, name: &str, value: &[u8]) {
+    pub(crate) fn always(&mut self, fields: &mut Fields, name: &str, value: &[u8]) {
         self.size += (name.len() + value.len()) as u32 + 32;
         self.items.push(Item::Always(fields.always(name, value)));
     }
 
-    fn content(&mut self, fields: &mut Fields, name: &str, content: &Content) {
+    pub(crate) fn content(&mut self, fields: &mut Fields, name: &str, content: &Content) {
         let message = Message::new(pieces(content));
         let name = name.to_ascii_lowercase();
         match message.text() {
@@ -117,7 +134,13 @@ impl Items {
     }
 
     /// Writes them; returns the size of the values that vary.
-    fn put(&self, encoder: &mut Encoder, vars: &Vars, value: &mut Vec<u8>, out: &mut Vec<u8>) -> u32 {
+    pub(crate) fn put(
+        &self,
+        encoder: &mut Encoder,
+        vars: &Vars,
+        value: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> u32 {
         let mut varied = 0;
         for item in &self.items {
             match item {

@@ -34,6 +34,8 @@ pub(crate) mod state {
     pub(crate) const END: u8 = 23;
     /// The session is over, and only its connection is left; or there was no session.
     pub(crate) const GONE: u8 = 24;
+    /// A server has sent a Retry, and waits for its client to prove its address: there is no session.
+    pub(crate) const RETRY: u8 = 25;
 }
 
 /// A flow's connection.
@@ -56,10 +58,10 @@ pub(crate) fn is_opening(flow: &Flow) -> bool {
     matches!(flow.state, 0 | state::CONNECTING)
 }
 
-/// Whether the session of a flow is over.
+/// Whether the session of a flow is over, or has not begun although datagrams were exchanged.
 #[inline]
 pub(crate) fn is_gone(flow: &Flow) -> bool {
-    flow.state == state::GONE
+    matches!(flow.state, state::GONE | state::RETRY)
 }
 
 /// Carries out the requests of a flow's session to its carrier, and sends its connection's output.

@@ -159,6 +159,8 @@ pub struct HttpServer {
     pub date: bool,
     /// The Server field's value; empty leaves it out.
     pub name: String,
+    /// Whether clients of HTTP/3 must prove their address first (RFC 9000 section 8.1.2).
+    pub retry: bool,
 }
 
 impl HttpRule {
@@ -182,7 +184,13 @@ impl HttpServer {
     pub fn sized(otherwise: Size) -> Self {
         let number = HttpRule::ok(HttpPath::Number, HttpBody::FromPath);
         let any = HttpRule::ok(HttpPath::Any, HttpBody::Length(otherwise));
-        Self { rules: vec![number, any], keep_alive: None, date: false, name: "eagre".to_owned() }
+        Self {
+            rules: vec![number, any],
+            keep_alive: None,
+            date: false,
+            name: "eagre".to_owned(),
+            retry: false,
+        }
     }
 }
 

@@ -142,7 +142,8 @@ fn bodies_of_every_kind() {
         },
         rule(exact("/close"), 200, HttpBody::UntilClose(size)),
     ];
-    let server = Arc::new(HttpServer { rules, keep_alive: None, date: false, name: String::new() });
+    let server =
+        Arc::new(HttpServer { rules, keep_alive: None, date: false, name: String::new(), retry: false });
     for (pipeline, cuts) in [(1, &[1460][..]), (1, &[1]), (20, &[7, 90]), (20, &[2])] {
         let mut wire =
             wire(HttpPlan { pipeline, server: server.clone(), ..http(requests.clone(), 11) }, cuts);

@@ -78,8 +78,13 @@ struct Half {
 
 impl Half {
     fn new(plan: &SessionPlan, group: GroupId) -> Self {
-        let settings =
-            Settings { mtu: 1_500, is_v6: false, idle_timeout: Some(Nanos::from_secs(30)), seed: 5 };
+        let settings = Settings {
+            mtu: 1_500,
+            is_v6: false,
+            idle_timeout: Some(Nanos::from_secs(30)),
+            seed: 5,
+            retry: false,
+        };
         let sides = Sides::new(plan.tls.as_ref().unwrap());
         let apps = Apps::new(std::slice::from_ref(plan), 0, 1, |key| {
             Layer::Quic(match key.side {

@@ -109,7 +109,7 @@ fn served_here(own: Option<&HttpPlan>, app: &Application) -> HttpPlan {
     };
     let rule = HttpRule::ok(HttpPath::Exact(path), HttpBody::Length(Size::Fixed(app.response_bytes)));
     let named = own.map_or_else(|| "eagre".to_owned(), |own| own.server.name.clone());
-    let server = HttpServer { rules: vec![rule], keep_alive: None, date: false, name: named };
+    let server = HttpServer { rules: vec![rule], keep_alive: None, date: false, name: named, retry: false };
     HttpPlan {
         requests: vec![(request, 1)],
         order: own.map_or(session::plan::SelectionOrder::Sequential, |own| own.order),

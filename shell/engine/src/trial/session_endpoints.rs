@@ -281,6 +281,10 @@ impl SessionEndpoints {
                     is_v6: plan.servers.addresses.first().is_some_and(|range| range.first.is_ipv6()),
                     idle_timeout: own.udp.idle_timeout,
                     seed: random::word(random::key(plan.seed), place << 32 | worker as u64),
+                    retry: match &plan.mix.members[key.member].app {
+                        AppPlan::Http(http) => http.server.retry,
+                        _ => false,
+                    },
                 };
                 match which {
                     Side::Client => sides.client(settings),

@@ -3,6 +3,7 @@
 use super::{carrier_name, common, range};
 use crate::document::app::{AppDoc, AppKeys, AppWord, BulkDoc, EchoDoc, MemberDoc, RawDoc, SideDoc, once};
 use crate::document::content::SizeDoc;
+use crate::document::grpc::GrpcDoc;
 use crate::document::http::HttpDoc;
 use crate::document::quantity::BytesRange;
 use crate::document::session::{SessionDoc, TransportDoc};
@@ -165,6 +166,7 @@ impl Resolver<'_> {
             AppDoc::Word(AppWord::Chargen) => tcp("chargen"),
             AppDoc::Word(AppWord::Http) => tcp("http"),
             AppDoc::Word(AppWord::Websocket) => tcp("websocket"),
+            AppDoc::Word(AppWord::Grpc) => tcp("grpc"),
             AppDoc::Full(keys) => match &**keys {
                 AppKeys { raw: Some(_), .. } => either("raw", Carrier::Tcp),
                 AppKeys { echo: Some(_), .. } => either("echo", Carrier::Tcp),
@@ -173,6 +175,7 @@ impl Resolver<'_> {
                 }
                 AppKeys { http: Some(_), .. } => tcp("http"),
                 AppKeys { websocket: Some(_), .. } => tcp("websocket"),
+                AppKeys { grpc: Some(_), .. } => tcp("grpc"),
                 AppKeys { dns: Some(_), .. } => either("dns", Carrier::Udp),
                 AppKeys { bulk: Some(_), .. } => tcp("bulk"),
                 AppKeys { program: Some(_), .. } => either("program", Carrier::Tcp),
@@ -214,6 +217,9 @@ impl Resolver<'_> {
         if let Some(websocket) = &keys.websocket {
             return Some(self.websocket(&format!("{path}.websocket"), websocket, entry, around));
         }
+        if let Some(grpc) = &keys.grpc {
+            return Some(self.grpc(&format!("{path}.grpc"), grpc, entry, around));
+        }
         if let Some(bulk) = &keys.bulk {
             return Some(Resolved { app: self.bulk(&format!("{path}.bulk"), bulk), port: None });
         }
@@ -244,6 +250,7 @@ impl Resolver<'_> {
             AppWord::Websocket => {
                 return Some(self.websocket(path, &WebsocketDoc::default(), entry, around));
             }
+            AppWord::Grpc => return Some(self.grpc(path, &GrpcDoc::default(), entry, around)),
         };
         Some(Resolved { app, port: Some(port) })
     }

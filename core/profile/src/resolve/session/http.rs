@@ -70,7 +70,12 @@ impl Resolver<'_> {
                 .as_ref()
                 .and_then(|server| server.name.clone())
                 .unwrap_or_else(|| "eagre".to_owned()),
+            retry: doc.server.as_ref().is_some_and(|server| server.retry),
         };
+        if server.retry && doc.version() != HttpVersion::Three {
+            let reason = "Retry is QUIC's; set 'version: 3', or remove it";
+            self.reading.fail(format!("{path}.server.retry"), reason);
+        }
         let plan = HttpPlan {
             requests,
             order: self.session_order(&format!("{path}.order"), doc.order),

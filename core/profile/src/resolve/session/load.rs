@@ -69,15 +69,16 @@ impl Resolver<'_> {
     /// Keys about requests that only some applications have.
     fn check_requests(&mut self, path: &str, doc: &SessionDoc) {
         let has_requests = match &doc.app {
-            AppDoc::Word(word) => matches!(word, AppWord::Http | AppWord::Websocket),
-            AppDoc::Full(keys) => keys.http.is_some() || keys.websocket.is_some(),
+            AppDoc::Word(word) => matches!(word, AppWord::Http | AppWord::Websocket | AppWord::Grpc),
+            AppDoc::Full(keys) => keys.http.is_some() || keys.websocket.is_some() || keys.grpc.is_some(),
         };
         let late = doc.late_requests == LateRequestsDoc::Send;
         for (key, _) in [("late_requests", late), ("request_count", doc.request_count.is_some())]
             .into_iter()
             .filter(|(_, given)| *given && !has_requests)
         {
-            self.reading.fail(format!("{path}.{key}"), "applies to the applications http and websocket only");
+            self.reading
+                .fail(format!("{path}.{key}"), "applies to the applications http, websocket and grpc only");
         }
         if late && doc.request_rate.is_none() && !self.reading.is_broken(&format!("{path}.request_rate")) {
             let reason = "requests are late where they are due at a rate: set 'request_rate'";

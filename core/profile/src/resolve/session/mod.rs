@@ -6,6 +6,7 @@ mod app;
 mod behind;
 mod content;
 mod dns;
+mod grpc;
 mod host;
 mod http;
 mod labels;

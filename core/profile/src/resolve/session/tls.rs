@@ -17,6 +17,8 @@ use std::sync::Arc;
 
 /// Beginnings of files of certificates and keys.
 const PEM: &[u8] = b"-----BEGIN ";
+/// Name of HTTP/2 in ALPN.
+const HTTP2: &str = "h2";
 /// Default number of tickets to each client.
 const TICKETS: u8 = 2;
 
@@ -44,6 +46,7 @@ impl Resolver<'_> {
                 Some(http) => protocols(http),
                 // A connection begins as one of HTTP/1.1.
                 None if websocket_host(&entry.app).is_some() => protocols(None),
+                None if grpc_host(&entry.app).is_some() => vec![HTTP2.to_owned()],
                 None => Vec::new(),
             },
         };
@@ -104,6 +107,7 @@ impl Resolver<'_> {
         }
         let host = http_of(&entry.app).flatten().and_then(|http| http.host.clone());
         let host = host.or_else(|| websocket_host(&entry.app).flatten());
+        let host = host.or_else(|| grpc_host(&entry.app).flatten());
         if let Some(TextDoc::One(host)) = host
             && host.parse::<IpAddr>().is_err()
             && !host.contains(['{', '}', ':', '['])
@@ -210,6 +214,18 @@ fn websocket_host(app: &AppDoc) -> Option<Option<TextDoc>> {
     }
 }
 
+/// The same for gRPC.
+fn grpc_host(app: &AppDoc) -> Option<Option<TextDoc>> {
+    match app {
+        AppDoc::Word(word) => (*word == AppWord::Grpc).then_some(None),
+        AppDoc::Full(keys) => keys
+            .grpc
+            .as_ref()
+            .map(|grpc| grpc.host.clone())
+            .or_else(|| keys.mix.iter().flatten().find_map(|member| grpc_host(&member.app))),
+    }
+}
+
 /// Whether an application is HTTP/3, or all of a mix are.
 pub(super) fn is_http3(app: &AppDoc) -> bool {
     http_of(app).flatten().is_some_and(|http| http.version() == HttpVersion::Three)
@@ -219,9 +235,9 @@ pub(super) fn is_http3(app: &AppDoc) -> bool {
 fn protocols(http: Option<&HttpDoc>) -> Vec<String> {
     let names: &[&str] = match http.map_or(HttpVersion::One, HttpDoc::version) {
         HttpVersion::One => &["http/1.1"],
-        HttpVersion::Two => &["h2"],
+        HttpVersion::Two => &[HTTP2],
         HttpVersion::Three => &["h3"],
-        HttpVersion::Auto => &["h2", "http/1.1"],
+        HttpVersion::Auto => &[HTTP2, "http/1.1"],
     };
     names.iter().map(|name| (*name).to_owned()).collect()
 }

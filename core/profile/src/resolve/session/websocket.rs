@@ -149,7 +149,8 @@ impl Resolver<'_> {
         self.headers(path, &doc.headers)
     }
 
-    fn interval(&mut self, path: &str, time: Option<&Duration>) -> Option<Nanos> {
+    /// A time that must be longer than 0.
+    pub(super) fn interval(&mut self, path: &str, time: Option<&Duration>) -> Option<Nanos> {
         let time = time?.0;
         if time == Nanos::ZERO {
             self.reading.fail(path, "must be longer than 0");

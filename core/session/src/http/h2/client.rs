@@ -1,9 +1,12 @@
 //! Asks, several requests at a time, and reads what comes back.
 
-use super::{GENERATED, Items, Link, announced, hand_over, number, put_number, state, write_generated};
+use super::{
+    GENERATED, Items, Link, REFUSED_MAX, announced, ask_elsewhere, hand_over, number, put_number, state,
+    write_generated,
+};
 use crate::counts::Reason;
 use crate::extra::Extras;
-use crate::flow::{Ctx, Flag, Flow, elapsed, instant_near, tick};
+use crate::flow::{Ctx, Flag, Flow, elapsed, tick};
 use crate::http::plan::{HttpClose, HttpPlan, HttpRequest, Method, RequestBody};
 use crate::message::Vars;
 use crate::pattern;
@@ -13,9 +16,6 @@ use http2::hpack::{Field, Fields};
 use http2::{Body, Code, Connection, Event, Fault, Role};
 use std::sync::Arc;
 use units::Nanos;
-
-/// Number of consecutive requests that a server may refuse before it responds to one.
-const REFUSED_MAX: u32 = 1_000;
 
 /// A connection of a client.
 pub(crate) struct Asking {
@@ -341,6 +341,7 @@ impl Client {
                     self.complete(ctx, flow, asking, stream);
                 }
             }
+            Event::Trailers { stream } => self.complete(ctx, flow, asking, stream),
             Event::Reset { code, data } => self.reset(ctx, flow, asking, code, data),
             Event::Broken { why, .. } => {
                 ctx.counts.detail(why);
@@ -349,7 +350,7 @@ impl Client {
             Event::GoAway { last, code } => {
                 ctx.counts.http2.goaways += 1;
                 let above = asking.connection.forget_above(last);
-                above.into_iter().for_each(|asked| Self::ask_elsewhere(ctx, &asked));
+                above.into_iter().for_each(|asked| ask_elsewhere(ctx, asked.due));
                 if code != Code::NO_ERROR && !flow.has(Flag::Done) {
                     ctx.counts.detail(&format!("GOAWAY: {}", code.name()));
                     Self::give_up(ctx, flow, Reason::GoAway);
@@ -359,27 +360,13 @@ impl Client {
         }
     }
 
-    /// A request that the server did not process: it counts as not sent, and is repeated.
-    #[cold]
-    fn ask_elsewhere(ctx: &mut Ctx<'_>, asked: &Asked) {
-        ctx.counts.http2.unprocessed += 1;
-        if let Some(left) = &mut ctx.pacers.left {
-            *left += 1;
-        }
-        if ctx.common.late
-            && let Some(pacer) = &mut ctx.pacers.requests
-        {
-            pacer.give_back(instant_near(asked.due, ctx.now));
-        }
-    }
-
     #[cold]
     fn reset(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, code: Code, asked: Asked) {
         ctx.counts.http2.resets += 1;
         asking.refused += 1;
         if code == Code::REFUSED_STREAM && asking.refused <= REFUSED_MAX {
             asking.again += 1;
-            return Self::ask_elsewhere(ctx, &asked);
+            return ask_elsewhere(ctx, asked.due);
         }
         ctx.counts.detail(&format!("RST_STREAM: {}", code.name()));
         if self.plan.errors_fail || asking.refused > REFUSED_MAX {

@@ -184,6 +184,7 @@ impl Server {
                     self.asked(ctx, flow, serving, stream);
                 }
             }
+            Event::Trailers { stream } => self.asked(ctx, flow, serving, stream),
             Event::Reset { .. } => ctx.counts.http2.resets += 1,
             Event::Broken { why, .. } => {
                 ctx.counts.http2.resets_sent += 1;

@@ -91,7 +91,8 @@ fn bodies_of_every_kind() {
             ..rule(exact("/slow"), 200, HttpBody::Length(Size::Fixed(1)))
         },
     ];
-    let server = Arc::new(HttpServer { rules, keep_alive: None, date: true, name: String::new() });
+    let server =
+        Arc::new(HttpServer { rules, keep_alive: None, date: true, name: String::new(), retry: false });
     for (streams, cuts) in [(1, &[1460][..]), (4, &[70, 9]), (20, &[30_000])] {
         let mut wire = wire(HttpPlan { server: server.clone(), ..http(requests.clone(), 20, streams) }, cuts);
         wire.open(0);
@@ -211,6 +212,21 @@ fn what_servers_do_wrong_has_a_reason() {
             "case {index}: {:?}",
             client.details
         );
+    }
+}
+
+/// A server that ends a connection may reset it when the client's last frames come.
+#[test]
+fn a_reset_after_the_last_response_is_no_failure() {
+    let settings = frame(4, 0, 0, &[]);
+    let ok = frame(1, 5, 1, &[0x88]);
+    for (said, failed) in [([settings.clone(), ok].concat(), 0), (settings, 1)] {
+        let mut wire = wire(http(vec![(HttpRequest::get("/", "h"), 1)], 1, 1), &[1460]);
+        wire.fake = Some((said, false));
+        wire.open(0);
+        wire.run(Nanos::from_millis(10));
+        wire.cut_off(0, tcp::End::Reset);
+        assert_eq!((wire.client().failed(Reason::Reset), wire.client().completed), (failed, 1 - failed));
     }
 }
 

@@ -183,7 +183,7 @@ impl Client {
             }
             None => return ctx.fail(flow, Reason::NoHttp3),
         };
-        let connection = Box::new(Connection::new(Role::Client, quic, ctx.now));
+        let connection = Box::new(Connection::new(Role::Client, quic, ctx.now, 0));
         ctx.extras.of(flow).quic = Some(Box::new(Link::Client(connection, Asking::default())));
         ctx.arm(flow, ctx.common.patience.response);
     }

@@ -111,8 +111,9 @@ pub(super) trait Source {
 }
 
 impl<T> Connection<T> {
-    pub(super) fn new(role: Role, quic: Box<dyn Quic>, now: Nanos) -> Self {
-        let mut carried = Carried::new(quic, now);
+    /// On a flow that has sent `base` bytes of datagrams.
+    pub(super) fn new(role: Role, quic: Box<dyn Quic>, now: Nanos, base: u64) -> Self {
+        let mut carried = Carried::new(quic, now, base);
         carried.close_by(Code::NO_ERROR.0);
         Self {
             carried,

@@ -44,6 +44,11 @@ pub(crate) struct Asked {
     class: u8,
 }
 
+/// Time that a client that was sent a Retry has to prove its address.
+const RETRY_WAIT: Nanos = Nanos::from_secs(10);
+/// Bytes of Retry packets on a flow at most: one follows each datagram without a token.
+const RETRIES_MAX: u64 = 2_000;
+
 /// A server made ready.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -147,16 +152,30 @@ impl Server {
 
     /// The first datagram of a flow: a connection begins, or nothing does.
     fn begin(ctx: &mut Ctx<'_>, flow: &mut Flow, datagram: &[u8]) {
-        let accepted = ctx.quic.as_mut().map(|side| side.accept(ctx.now, datagram));
+        let (name, base) = match ctx.extras.find(flow) {
+            Some(extra) if flow.state == state::RETRY => (Some(extra.name), extra.echo.len() as u64),
+            _ => (None, 0),
+        };
+        let accepted = ctx.quic.as_mut().map(|side| side.accept(ctx.now, name, datagram));
         match accepted {
             Some(QuicAccepted::Connection(quic)) => {
                 flow.state = state::CONNECTING;
                 flow.mark(ctx.now);
                 ctx.ask.begun = true;
-                let connection = Box::new(Connection::new(Role::Server, quic, ctx.now));
+                let connection = Box::new(Connection::new(Role::Server, quic, ctx.now, base));
                 let serving = Serving::default();
                 ctx.extras.of(flow).quic = Some(Box::new(Link::Server(connection, serving)));
                 ctx.arm(flow, ctx.common.patience.idle);
+            }
+            Some(QuicAccepted::Retry(..)) if base > RETRIES_MAX => {}
+            Some(QuicAccepted::Retry(bytes, name)) => {
+                flow.state = state::RETRY;
+                ctx.counts.quic.retries_sent += 1;
+                ctx.ask.datagrams.push(bytes.len() as u64);
+                let extra = ctx.extras.of(flow);
+                extra.echo.extend(bytes);
+                extra.name = name;
+                ctx.ask.wake = Some(ctx.now.saturating_add(RETRY_WAIT));
             }
             Some(QuicAccepted::Reply(bytes)) => {
                 flow.state = state::GONE;
@@ -174,7 +193,7 @@ impl Server {
     #[inline]
     pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, datagram: &[u8]) {
         flow.set(Flag::Progress);
-        if flow.state == 0 {
+        if matches!(flow.state, 0 | state::RETRY) {
             Self::begin(ctx, flow, datagram);
             return self.go_on(ctx, flow);
         }
@@ -212,6 +231,11 @@ impl Server {
     }
 
     pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if flow.state == state::RETRY {
+            flow.state = state::GONE;
+            ctx.ask.close = true;
+            return;
+        }
         let mut is_due = false;
         with(ctx, flow, |ctx, flow, connection, _| is_due = connection.carried.woke(ctx, flow));
         if is_due && matches!(flow.state, state::OPEN | state::CONNECTING) {
