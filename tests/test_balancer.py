@@ -7,6 +7,7 @@ import socket
 import pytest
 from lab import BAD_INPUT, need, wait_until
 from ovs import Ovs
+from server import Server
 
 VIP = "10.0.0.1"
 BACKENDS = [f"10.0.1.{11 + n}" for n in range(4)]
@@ -221,6 +222,20 @@ def test_nftables_in_turn(device):
     dnat(device, "numgen inc")
     row, _ = device.bench(profile=device.profile(app=RAW), sessions=400, rate=400)
     assert sessions(row) == [100] * 4
+
+
+def test_a_campaign_of_a_server(device):
+    dnat(device, "numgen inc")
+    server = Server(device.lab, ns=device.tester)
+    settings = {name: str(value) for name, value in {**OFF, "sessions": 200, "rate": 400}.items()}
+    new = {"method": "balancer", "profile": json.loads(device.profile(app=RAW).read_text()), "quick": True, "set": settings}
+    answer = server.ask("POST", "/api/v1/campaigns", new)
+    assert answer.status == 201, answer
+    place = f"/api/v1/campaigns/{answer.json()['id']}"
+    over = wait_until(lambda: (now := server.get(place))["ended"] and now, "its end", 60, every=0.2)
+    assert over["state"] == "done", over
+    (result,) = server.get(f"{place}/result")["results"]
+    assert sessions(result["findings"]["rows"][0]) == [50] * 4
 
 
 def test_nftables_in_turn_over_udp(device):
