@@ -19,7 +19,7 @@ fn least(topology: Topology) -> Parameters {
 #[test]
 fn names_are_unique_and_found() {
     let names: BTreeSet<_> = Topology::all().map(Topology::name).collect();
-    assert_eq!(names.len(), 16);
+    assert_eq!(names.len(), 18);
     let error = Topology::by_name("kernel").unwrap_err().to_string();
     assert!(error.starts_with("unknown topology 'kernel'. Allowed: kernel-router, "), "{error}");
 }
