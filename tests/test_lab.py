@@ -20,7 +20,7 @@ from lab import CANNOT_JUDGE, EAGRE, INTERRUPTED, call, need, settled, stream, s
 EVERYTHING = os.environ.get("EAGRE_LAB") == "all"
 MINE = f"t{os.getpid()}-"
 KERNEL = ["kernel-router", "kernel-router-routes", "kernel-router-rules", "firewall-nat", "bridge", "chain", "parallel"]
-IN_CI = [*KERNEL, "bgp-router", "ospf-area", "ovs", "ovs-switch", "testpmd", "nginx", "haproxy-nginx"]
+IN_CI = [*KERNEL, "bgp-router", "ospf-area", "ovs", "ovs-switch", "testpmd", "nginx", "haproxy-nginx", "haproxy-balancer", "nft-balancer"]
 # The one with many routes has a separate test.
 TOPOLOGIES = [*(one for one in IN_CI if one != "kernel-router-routes"), *(["ovs-dpdk"] if EVERYTHING else [])]
 HUGE_PAGES = Path("/proc/sys/vm/nr_hugepages")
@@ -152,7 +152,7 @@ def command_of(test, *more):
 
 def crosses(labs, test):
     """Runs a test of a lab: all packets sent arrive, or responses do. Methods have separate tests."""
-    if test["name"] in ("rfc2544", "sessions"):
+    if test["name"] in ("rfc2544", "sessions", "balancer"):
         return
     if test["name"] in ("curl", "wrk"):
         said = call(*command_of(test))
@@ -839,3 +839,22 @@ def test_sessions_are_what_a_session_device_is_tested_by(labs, topology):
     assert all(one["established"] > 0 and one["transactions_failed"] == 0 for one in outcomes), outcomes
     assert "RFC 9411" in (folder / "report.html").read_text()
     labs.down(name)
+
+
+@pytest.mark.parametrize("topology", ["haproxy-balancer", "nft-balancer"])
+def test_a_balancer_is_tested_by_sessions_to_named_backends(labs, topology):
+    """The first test is the method, and all four backends get sessions."""
+    need("nft", "haproxy")
+    name = labs.name(topology)
+    labs.eagre("up", topology, "--name", name).ok()
+    test = labs.status(name)["tests"][0]
+    assert test["name"] == "balancer" and "bench" in test["command"], test
+    folder = labs.lab.folder()
+    short = [word for part in ("sessions=200", "rate=200", "identities=0", "held=0") for word in ("--set", part)]
+    short += ["--settle", "0s", "--store", folder / "store.db", "--report", folder / "report.html", "--json", "-", "--on-disturbed", "warn"]
+    done = labs.lab.finish(labs.lab.start(*command_of(test, *short)), 60)
+    assert done.ended, done
+    (row,) = done.json["results"][0]["findings"]["rows"]
+    counts = [backend["sessions"] for backend in row["backends"]]
+    assert sum(counts) == 200 and all(counts), row
+    assert "Jain" in (folder / "report.html").read_text()

@@ -308,6 +308,39 @@ export interface BackToBackRow {
   throughput_limit?: Limit | null;
 }
 
+/** Change of a backend. */
+export type BackendChange = "silent" | "reset" | "drain";
+
+/** A backend's share. */
+export interface BackendOutcome {
+  /** Its address. */
+  address: string;
+  /** Sessions whose first response was its, as the clients saw it. */
+  sessions: number;
+  /** Connections, or flows of datagrams, with requests of the clients, as the backend saw it. */
+  connections: number;
+  /** Requests of the clients that it responded to. */
+  requests: number;
+  /** Requests of others, such as health checks. */
+  checks: number;
+}
+
+/** Findings of the test. */
+export interface BalancerRow {
+  /** Backends with their sessions; empty: not tested, or not known. */
+  backends?: BackendOutcome[];
+  /** Weights of the backends; empty: all the same. */
+  weights?: number[];
+  /** Sessions of the spread that failed, by reason. */
+  failed?: Record<string, number>;
+  /** Stickiness. */
+  sticky?: StickyFound[];
+  /** Changes. */
+  changes?: ChangeFound[];
+  /** Parts that can't be judged: the tester was disturbed, or the limit. */
+  unjudged?: string[];
+}
+
 /** A BGP peer of a speaker behind a port. */
 export interface BgpPeerState {
   /** Name of the port in the profile. */
@@ -564,6 +597,54 @@ export interface CaptureResult {
   displaced: number;
   /** Why the capture ended early. */
   error?: string | null;
+}
+
+/** A change and its effects. */
+export interface ChangeFound {
+  /** The change. */
+  change: BackendChange;
+  /** Sessions that were to be held. */
+  wanted: number;
+  /** Held sessions when the backend changed. */
+  held: number;
+  /** Of these, sessions whose last response was the backend's. */
+  held_by_backend: number;
+  /** Connections with requests of clients that it had open, by its own count. */
+  open_at_backend: number;
+  /** Of its held sessions, those that ended before it came back, by reason. */
+  ended: Record<string, number>;
+  /** Held sessions of other backends that ended after the change, by reason. */
+  others_ended: Record<string, number>;
+  /** Held sessions with responses of another backend after the change. */
+  moved: number;
+  /** Held sessions that changed their backend before the change already. */
+  moved_before: number;
+  /** Short sessions opened while it was away. */
+  short: number;
+  /** Of these, those that failed. */
+  short_failed: number;
+  /** Of the others, those that waited for their response for a second or more. */
+  short_slow: number;
+  /** When the last that failed or was slow was opened, before as many in a row as show that the backend was not used any more; absent: none failed or was slow. */
+  last_failed_ns?: number | null;
+  /** When the next session after that was opened; absent: too few followed to show that the backend was not used any more. */
+  next_good_ns?: number | null;
+  /** When the last that failed or was slow at all was opened. */
+  last_trouble_ns?: number | null;
+  /** Connections and datagrams that came to the backend while it was away, health checks included. */
+  contacts: number;
+  /** When the last of them came. */
+  last_contact_ns?: number | null;
+  /** When the first session that it served after its return was opened; absent: none was. */
+  used_again_ns?: number | null;
+  /** When the session before that was opened. */
+  unused_until_ns?: number | null;
+  /** Clients of other backends whose last session while it was away came to the same backend as before. */
+  clients_kept: Share;
+  /** Clients whose last session after its return came to the same backend as before the change. */
+  clients_back: Share;
+  /** Share of clients that had all their sessions before the change at one backend: without these, no client is kept. */
+  clients_settled: Share;
 }
 
 /** Outcome of a check: what the profile contains, or its errors. */
@@ -1028,7 +1109,7 @@ export interface Finding {
 }
 
 /** Findings by method: a row for each frame length, mix, application or goal. */
-export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "multicast"; rows: MulticastRow[]; } | {  type: "leases"; rows: LeaseRow[]; } | {  type: "routes"; rows: RouteRow[]; } | {  type: "nat"; rows: NatRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
+export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "multicast"; rows: MulticastRow[]; } | {  type: "leases"; rows: LeaseRow[]; } | {  type: "routes"; rows: RouteRow[]; } | {  type: "balancer"; rows: BalancerRow[]; } | {  type: "nat"; rows: NatRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
 
 /** A load, in the units that reports use. */
 export interface FoundRate {
@@ -3915,6 +3996,19 @@ export type State = "starting" | "running" | "draining" | "done" | "failed" | "s
 
 /** Status of a method at its end. */
 export type Status = "running" | "complete" | {  failed: Fault; };
+
+/** Property that repeated sessions have in common. */
+export type StickyBy = "source" | "endpoint" | "cookie";
+
+/** A kind of stickiness. */
+export interface StickyFound {
+  /** Property that sessions had in common. */
+  by: StickyBy;
+  /** Repeated sessions at the backend of the first. */
+  share: Share;
+  /** The same share of a balancer that chooses by chance. */
+  by_chance: number;
+}
 
 /** A campaign in the store. */
 export interface StoredCampaign {

@@ -1,5 +1,6 @@
 //! Forecasts outcomes, so that a method can run to its end without traffic and its duration be estimated.
 
+use crate::balancer::{BalancerOutcome, ChangeOutcome};
 use crate::natxy::{NatBehavior, NatOutcome, NatTimeout};
 use crate::outcome::{
     GroupChange, LeaseOutcome, MixEntry, MixOutcome, Outage, PathOutcome, Recovery, RouteOutcome,
@@ -87,6 +88,10 @@ impl Forecast {
                     left,
                 });
             }
+            TrialKind::Balancer { .. } => {
+                let change = Some(ChangeOutcome::default());
+                outcome.balancer = Some(BalancerOutcome { change, ..BalancerOutcome::default() });
+            }
             TrialKind::Routes { .. } => outcome.routes = Some(RouteOutcome::default()),
             TrialKind::Path => outcome.path = Some(PathOutcome { mtu_bytes: 1500, rtt_min_ns: 1_000_000 }),
             TrialKind::Tcp { senders, .. } => {
@@ -139,6 +144,7 @@ fn subject(request: &TrialRequest) -> String {
         TrialKind::Mix(_) => "mix".into(),
         TrialKind::Leases { alone, .. } => format!("leases {alone}"),
         TrialKind::Nat { task } => format!("nat {:?}", std::mem::discriminant(task)),
+        TrialKind::Balancer { .. } => "balancer".into(),
         TrialKind::Routes { .. } => "routes".into(),
         TrialKind::Tcp { .. } => "tcp".into(),
         _ => format!("load {}", request.frames),

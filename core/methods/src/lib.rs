@@ -42,6 +42,7 @@
 mod addresses;
 mod agreement;
 mod back_to_back;
+mod balancer;
 mod bisect;
 mod climb;
 mod convergence;
@@ -84,6 +85,10 @@ mod throughput;
 mod trial;
 mod y1564;
 
+pub use balancer::{
+    BackendChange, BackendOutcome, BalancerChange, BalancerLoad, BalancerOutcome, BalancerTask, ChangeFound,
+    ChangeOutcome, StickyBy, StickyFound,
+};
 pub use culprit::{Culprit, StepFound};
 pub use draft::Limit;
 pub use fault::{Fault, FaultKind, PROBE_SHARE, PROBES};

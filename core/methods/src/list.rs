@@ -101,6 +101,7 @@ methods! {
     "RFC 3918." multicast::Multicast(MulticastConfig, MulticastRow);
     "DHCP set-up rate." leases::Leases(LeaseConfig, LeaseRow);
     "Route capacity." routes::Routes(RouteConfig, RouteRow);
+    "Load balancers." balancer::Balancer(BalancerConfig, BalancerRow);
     "RFC 9693." natxy::Nat(NatConfig, NatRow);
     "ITU-T Y.1564." y1564::ServiceActivation(ServiceConfig, ServiceRow);
     "The tester alone." self_test::SelfTest(SelfTestConfig, SelfTestRow);

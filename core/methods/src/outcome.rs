@@ -1,5 +1,6 @@
 //! Outcomes of trials.
 
+use crate::balancer::BalancerOutcome;
 use crate::natxy::NatOutcome;
 use crate::text::{AsNanos, AsPps};
 use crate::trial::{Objective, TrialKind, TrialRequest};
@@ -57,6 +58,9 @@ pub struct TrialOutcome {
     /// Of a trial of a NATxy gateway.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nat: Option<NatOutcome>,
+    /// Of a trial of a load balancer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub balancer: Option<BalancerOutcome>,
     /// Of a trial of routes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub routes: Option<RouteOutcome>,
@@ -607,6 +611,7 @@ impl TrialOutcome {
             TrialKind::Mix(_) => (self.sessions.is_some() && self.mix.is_some(), "mix"),
             TrialKind::Leases { .. } => (self.leases.is_some(), "leases"),
             TrialKind::Nat { .. } => (self.nat.is_some(), "nat"),
+            TrialKind::Balancer { .. } => (self.balancer.is_some(), "balancer"),
             TrialKind::Routes { .. } => (!self.groups.is_empty() && self.routes.is_some(), "routes"),
             TrialKind::Path => (self.path.is_some(), "path"),
             TrialKind::Tcp { .. } => (!self.tcp.is_empty(), "tcp"),

@@ -57,6 +57,15 @@ pub enum Requirement {
     LeaseClients,
     /// A stream from the inside of a NATxy gateway to its outside, both on ports of the tester (RFC 9693).
     BothSidesOfNat,
+    /// Sessions of clients to a load balancer, and backends behind it, both on ports of the tester.
+    BothSidesOfBalancer {
+        /// Number of backends that weights are given for; 0: any.
+        backends: usize,
+        /// The backend that changes.
+        changed: Option<u16>,
+        /// Whether cookies are needed.
+        cookies: bool,
+    },
     /// Streams to ports that advertise routes.
     Routes,
     /// A stream that can be sent by itself.

@@ -1,5 +1,6 @@
 //! Requests for trials.
 
+use crate::balancer::{BalancerLoad, BalancerTask};
 use crate::natxy::NatTask;
 use crate::settings::ConfigError;
 use crate::testbed::{Around, Attributes, Frames, OfferedLoad};
@@ -143,6 +144,13 @@ pub enum TrialKind {
     Nat {
         /// The task.
         task: NatTask,
+    },
+    /// Sessions through a load balancer to backends that name themselves. Outcome: `balancer`.
+    Balancer {
+        /// The task.
+        task: BalancerTask,
+        /// Its conditions.
+        load: BalancerLoad,
     },
     /// This number of routes is advertised before traffic, then an even load goes to each of them in turn. Outcome:
     /// `groups`, `routes`.
@@ -339,6 +347,7 @@ impl TrialRequest {
             TrialKind::Multicast { groups, .. } => *groups as f64,
             TrialKind::Leases { rate, .. } => *rate as f64,
             TrialKind::Nat { task } => task.magnitude(),
+            TrialKind::Balancer { task, .. } => task.magnitude(),
             TrialKind::Routes { routes, .. } => *routes as f64,
             TrialKind::Sessions(load) => load.value as f64,
             TrialKind::Mix(load) => load.multiplier,
@@ -356,6 +365,7 @@ impl TrialRequest {
             TrialKind::Services { loads } => crate::y1564::frame(loads),
             TrialKind::Leases { .. } => crate::leases::FRAME.into(),
             TrialKind::Nat { .. } => crate::natxy::FRAME.into(),
+            TrialKind::Balancer { .. } => crate::balancer::FRAME.into(),
             _ => self.frames.to_string(),
         }
     }

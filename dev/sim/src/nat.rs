@@ -268,11 +268,11 @@ impl Table {
     }
 }
 
-fn address(ip: &[u8], at: usize) -> Ipv4Addr {
+pub(crate) fn address(ip: &[u8], at: usize) -> Ipv4Addr {
     Ipv4Addr::new(ip[at], ip[at + 1], ip[at + 2], ip[at + 3])
 }
 
-fn port(ip: &[u8], at: usize) -> u16 {
+pub(crate) fn port(ip: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([ip[at], ip[at + 1]])
 }
 
@@ -291,6 +291,16 @@ fn rewrite(ip: &mut [u8], address_at: usize, port_at: usize, end: End) {
     }
     ip[address_at..address_at + 4].copy_from_slice(&new[..4]);
     ip[port_at..port_at + 2].copy_from_slice(&new[4..]);
+}
+
+/// Writes an address into an IPv4 packet of TCP without options of IP, and updates both checksums.
+pub(crate) fn rewrite_address(ip: &mut [u8], at: usize, new: Ipv4Addr) {
+    const TCP_CHECKSUM: usize = 20 + 16;
+    let old: [u8; 4] = [ip[at], ip[at + 1], ip[at + 2], ip[at + 3]];
+    let new = new.octets();
+    update(ip, 10, &old, &new);
+    update(ip, TCP_CHECKSUM, &old, &new);
+    ip[at..at + 4].copy_from_slice(&new);
 }
 
 fn update(bytes: &mut [u8], at: usize, old: &[u8], new: &[u8]) {

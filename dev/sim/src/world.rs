@@ -1,5 +1,6 @@
 //! Everything between the simulated ports.
 
+use crate::balancer::Balancer;
 use crate::device::{Device, Forward, Router, RouterModel, Switch, SwitchModel};
 use crate::firewall::{Firewall, FirewallModel};
 use crate::link::{Flight, Link, LinkModel};
@@ -56,8 +57,7 @@ pub(crate) struct World {
     to_device: Vec<Link>,
     pub(crate) to_port: Vec<Link>,
     device: Device,
-    firewall: Option<Firewall>,
-    nat: Option<Nat>,
+    before: Before,
     counts: SimCounts,
     /// For each port: frames sent, for their numbers.
     sent: Vec<u64>,
@@ -67,6 +67,23 @@ pub(crate) struct World {
     wake: Nanos,
     tap: Option<Tap>,
     spare: Vec<Vec<u8>>,
+}
+
+/// Between a port's link and the device.
+#[derive(Default)]
+struct Before {
+    firewall: Option<Firewall>,
+    nat: Option<Nat>,
+    balancer: Option<Balancer>,
+}
+
+impl Before {
+    /// Whether a frame from a port gets to the device; it may be changed.
+    fn passes(&mut self, from: usize, at: Nanos, frame: &mut [u8]) -> bool {
+        self.firewall.as_mut().is_none_or(|firewall| firewall.passes(at, frame))
+            && self.nat.as_ref().is_none_or(|nat| nat.translate(from, at, frame))
+            && self.balancer.as_ref().is_none_or(|balancer| balancer.translate(from, frame))
+    }
 }
 
 /// Delivered frames of one port of origin.
@@ -108,7 +125,8 @@ pub fn build_behind(
         Some(model) => Device::Router(Router::new(model)),
         None => Device::Wire { peer: std::mem::take(&mut topology.wires) },
     };
-    join(topology, device, firewall, None, request)
+    let firewall = firewall.map(Firewall::new);
+    join(topology, device, Before { firewall, ..Before::default() }, request)
 }
 
 /// The same with a translator before the router.
@@ -117,7 +135,20 @@ pub fn build_translated(mut topology: Topology, nat: Nat, request: PortRequest) 
         Some(model) => Device::Router(Router::new(model)),
         None => Device::Wire { peer: std::mem::take(&mut topology.wires) },
     };
-    join(topology, device, None, Some(nat), request)
+    join(topology, device, Before { nat: Some(nat), ..Before::default() }, request)
+}
+
+/// The same with a load balancer before the router.
+pub fn build_balanced(
+    mut topology: Topology,
+    balancer: Balancer,
+    request: PortRequest,
+) -> (Vec<SimPort>, SimClock) {
+    let device = match topology.router.take() {
+        Some(model) => Device::Router(Router::new(model)),
+        None => Device::Wire { peer: std::mem::take(&mut topology.wires) },
+    };
+    join(topology, device, Before { balancer: Some(balancer), ..Before::default() }, request)
 }
 
 /// The same with a switch between all ports; `topology` has neither router nor wires.
@@ -126,14 +157,13 @@ pub fn build_switched(
     switch: SwitchModel,
     request: PortRequest,
 ) -> (Vec<SimPort>, SimClock) {
-    join(topology, Device::Switch(Switch::new(switch)), None, None, request)
+    join(topology, Device::Switch(Switch::new(switch)), Before::default(), request)
 }
 
 fn join(
     topology: Topology,
     device: Device,
-    firewall: Option<FirewallModel>,
-    nat: Option<Nat>,
+    before: Before,
     request: PortRequest,
 ) -> (Vec<SimPort>, SimClock) {
     let ports = topology.ports.len();
@@ -153,8 +183,7 @@ fn join(
             })
             .collect(),
         device,
-        firewall: firewall.map(Firewall::new),
-        nat,
+        before,
         counts: SimCounts::default(),
         sent: vec![0; ports],
         delivered: vec![Delivered::default(); ports],
@@ -260,11 +289,7 @@ impl World {
             let Some(from) = first else { return };
             let Some(mut flight) = self.to_device[from].arrived(self.now) else { return };
             let at = flight.arrives;
-            if self.firewall.as_mut().is_some_and(|firewall| !firewall.passes(at, &flight.bytes)) {
-                self.counts.dropped += 1;
-                continue;
-            }
-            if self.nat.as_ref().is_some_and(|nat| !nat.translate(from, at, &mut flight.bytes)) {
+            if !self.before.passes(from, at, &mut flight.bytes) {
                 self.counts.dropped += 1;
                 continue;
             }

@@ -5,15 +5,15 @@ use crate::choice::{self, Part};
 use crate::directions::Directions;
 use crate::shape::{fits, learning, shape};
 use crate::{
-    CampaignError, MappingFile, Tester, addresses, convergence, leases, multicast, nat, outcome, routes,
-    services,
+    CampaignError, MappingFile, Tester, addresses, balancer, convergence, leases, multicast, nat, outcome,
+    routes, services,
 };
 use counters::{PathConfig, PathReport, Poller};
 use engine::{Commands, TrialObserver, View};
 use lab::{Hook, Moment, Template, Variables};
 use methods::{
-    Estimate, Fault, Method, MethodResult, NatTask, Progress, Requirement, Step, StoredTrial, TrialKind,
-    TrialOutcome, TrialRequest, replay,
+    BalancerLoad, BalancerTask, Estimate, Fault, Method, MethodResult, NatTask, Progress, Requirement, Step,
+    StoredTrial, TrialKind, TrialOutcome, TrialRequest, replay,
 };
 use profile::Plan;
 use result::{IntervalDocument, ResultDocument};
@@ -154,6 +154,9 @@ impl Campaign {
                     Requirement::GroupMembers => multicast::check(&self.plan, &self.directions).map(drop)?,
                     Requirement::LeaseClients => leases::check(&self.plan)?,
                     Requirement::BothSidesOfNat => nat::check(&self.plan, &self.directions)?,
+                    Requirement::BothSidesOfBalancer { backends, changed, cookies } => {
+                        balancer::check(&self.plan, backends, changed, cookies)?
+                    }
                     Requirement::Routes => routes::check(&self.plan, &self.directions)?,
                     Requirement::TwoPaths => convergence::check(&self.plan, &self.directions)?,
                     Requirement::AddressPorts => {
@@ -311,6 +314,9 @@ impl Campaign {
         if let TrialKind::Nat { task } = &request.kind {
             return self.nat(request, task, &variables, runner);
         }
+        if let TrialKind::Balancer { task, load } = &request.kind {
+            return self.balancer(request, (task, load), &variables, runner);
+        }
         let plan = shape(&self.plan, &self.directions, request)?;
         if let TrialKind::Addresses { .. } = request.kind {
             self.probe_addresses(request, *tester, commands)?;
@@ -388,6 +394,24 @@ impl Campaign {
             outcome.drops.extend(weakest.counters.iter().map(|drop| named(&weakest.hop, drop)));
         }
         Ok(Trial { outcome, document, intervals, path })
+    }
+
+    /// A trial of a load balancer, which borrows the ports.
+    fn balancer(
+        &self,
+        request: &TrialRequest,
+        (task, load): (&BalancerTask, &BalancerLoad),
+        variables: &Variables,
+        runner: &mut Runner<'_>,
+    ) -> Result<Trial, CampaignError> {
+        let Runner { tester, path, commands, .. } = runner;
+        if let Some(path) = path {
+            path.begin();
+        }
+        let (outcome, document) = balancer::run(&self.plan, request, task, load, *tester, commands)?;
+        self.hooks(Moment::AfterTrial, variables)?;
+        let path = path.as_mut().map(|path| path.finish(None));
+        Ok(Trial { outcome, document, intervals: Vec::new(), path })
     }
 
     /// Checks that the switch has forgotten the addresses of earlier trials.

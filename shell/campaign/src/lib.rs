@@ -11,6 +11,7 @@
 
 mod about;
 mod addresses;
+mod balancer;
 mod choice;
 mod convergence;
 mod directions;

@@ -88,6 +88,7 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
         | TrialKind::Multicast { .. }
         | TrialKind::Leases { .. }
         | TrialKind::Nat { .. }
+        | TrialKind::Balancer { .. }
         | TrialKind::Services { .. }
         | TrialKind::Sessions(_)
         | TrialKind::Mix(_)

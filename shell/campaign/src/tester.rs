@@ -1,6 +1,6 @@
 //! Testers: what runs the trials, on ports in real time or in a simulation.
 
-use engine::{Commands, EngineError, Rig, RunOptions, Session, TrialObserver};
+use engine::{Commands, EngineError, PortUser, Rig, RunOptions, Session, TrialObserver};
 use os::TscClock;
 use profile::Plan;
 use profile::plan::Sizes;
@@ -26,6 +26,17 @@ pub trait Tester {
         plan: Plan,
         commands: &mut Commands,
         observer: &mut dyn TrialObserver,
+    ) -> Result<ResultDocument, EngineError>;
+
+    /// Lends the ports, with the hosts of the plan's sessions, to `user` until it is done.
+    ///
+    /// # Errors
+    /// A port can't be lent, or a neighbour does not reply.
+    fn lend(
+        &mut self,
+        plan: Plan,
+        commands: &mut Commands,
+        user: &mut dyn PortUser,
     ) -> Result<ResultDocument, EngineError>;
 
     /// Waits for `span`, or until `stop` is true.
@@ -85,6 +96,19 @@ impl Tester for PortTester {
             ResultDocument { failure: Some(reason), .. } => Err(EngineError::Failed(reason)),
             document => Ok(document),
         }
+    }
+
+    fn lend(
+        &mut self,
+        plan: Plan,
+        commands: &mut Commands,
+        user: &mut dyn PortUser,
+    ) -> Result<ResultDocument, EngineError> {
+        let rig = self.rig.take().expect("a rig comes back from every trial");
+        let mut session = Session::load(plan, rig);
+        let document = session.lend(&self.clock, commands, user);
+        self.rig = Some(session.into_rig());
+        document
     }
 
     fn wait(&mut self, span: Nanos, stop: &mut dyn FnMut() -> bool) {

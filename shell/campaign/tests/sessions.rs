@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout)]
 
 use campaign::{Campaign, Choice, Directions, Ended, Observer, Report, Running, Settings, Tester};
-use engine::{Commands, EngineError, Rig, Session, TrialObserver, View};
+use engine::{Commands, EngineError, PortUser, Rig, Session, TrialObserver, View};
 use methods::{Attributes, Findings, MixRow, SessionRow, TrialOutcome, TrialRequest};
 use port::{Port, PortRequest};
 use profile::Plan;
@@ -18,17 +18,8 @@ struct Simulated {
     firewall: Option<FirewallModel>,
 }
 
-impl Tester for Simulated {
-    fn speeds(&self) -> Vec<Option<u64>> {
-        vec![Some(self.link.speed_bps); 2]
-    }
-
-    fn run(
-        &mut self,
-        plan: Plan,
-        commands: &mut Commands,
-        observer: &mut dyn TrialObserver,
-    ) -> Result<ResultDocument, EngineError> {
+impl Simulated {
+    fn rig(&self, plan: &Plan) -> (Rig, sim::SimClock) {
         let port = |index: usize| (plan.ports[index].device.clone(), [2, 0, 0, 0, 0, index as u8], self.link);
         let topology = Topology {
             ports: vec![port(0), port(1)],
@@ -40,7 +31,33 @@ impl Tester for Simulated {
         let request = PortRequest { queues: 1, frame_len_max: 9_018, confined: false };
         let (ports, clock) = sim::build_behind(topology, request, self.firewall);
         let rig = Rig::new(ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect());
+        (rig, clock)
+    }
+}
+
+impl Tester for Simulated {
+    fn speeds(&self) -> Vec<Option<u64>> {
+        vec![Some(self.link.speed_bps); 2]
+    }
+
+    fn run(
+        &mut self,
+        plan: Plan,
+        commands: &mut Commands,
+        observer: &mut dyn TrialObserver,
+    ) -> Result<ResultDocument, EngineError> {
+        let (rig, clock) = self.rig(&plan);
         Session::load(plan, rig).simulate(1, true, &clock, commands, observer)
+    }
+
+    fn lend(
+        &mut self,
+        plan: Plan,
+        commands: &mut Commands,
+        user: &mut dyn PortUser,
+    ) -> Result<ResultDocument, EngineError> {
+        let (rig, clock) = self.rig(&plan);
+        Session::load(plan, rig).lend_simulated(&clock, commands, user)
     }
 
     fn wait(&mut self, _: Nanos, _: &mut dyn FnMut() -> bool) {}

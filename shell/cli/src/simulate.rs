@@ -6,7 +6,7 @@ use crate::output::Sinks;
 use crate::run::{Shown, conclude, load, name_of, read};
 use crate::{Exit, Failure};
 use campaign::Tester;
-use engine::{Commands, EngineError, Rig, Session, TrialObserver};
+use engine::{Commands, EngineError, PortUser, Rig, Session, TrialObserver};
 use os::Draft;
 use pcap::{NewInterface, Packet, PcapWriter, PcapngWriter};
 use port::ring::RingName;
@@ -193,6 +193,17 @@ impl Tester for SimTester {
         let (ports, clock) = build_topology(&plan, self.dut, self.cores, None);
         let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
         Session::load(plan, rig).simulate(usize::from(self.cores), true, &clock, commands, observer)
+    }
+
+    fn lend(
+        &mut self,
+        plan: Plan,
+        commands: &mut Commands,
+        user: &mut dyn PortUser,
+    ) -> Result<ResultDocument, EngineError> {
+        let (ports, clock) = build_topology(&plan, self.dut, 1, None);
+        let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
+        Session::load(plan, rig).lend_simulated(&clock, commands, user)
     }
 
     /// Nothing to wait for: every trial starts idle.

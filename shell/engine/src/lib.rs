@@ -46,9 +46,10 @@ pub use error::EngineError;
 pub use figures::{NeighbourView, PortView, SessionView, StreamView};
 pub use footprint::memory_needed;
 pub use observer::{TrialObserver, View};
-pub use session::{RunOptions, Session, unanswered};
+pub use session::{PortUser, RunOptions, Session, unanswered};
 pub use trial::hosts::host_macs;
 pub use trial::rig::Rig;
+pub use trial::session_endpoints::LentHost;
 
 /// Version of DPDK, such as `DPDK 22.11.11`; `None` until a port opens it.
 pub fn dpdk_version() -> Option<String> {

@@ -3,6 +3,7 @@
 mod baseline;
 mod collector;
 mod control_loop;
+mod lent;
 mod link_watcher;
 mod machine;
 mod neighbours;
@@ -12,6 +13,7 @@ mod silence;
 mod simulated;
 mod start;
 
+pub use lent::PortUser;
 pub use real::RunOptions;
 pub use silence::unanswered;
 
@@ -21,7 +23,7 @@ use crate::control::commands::Commands;
 use crate::emulation::Emulation;
 use crate::error::EngineError;
 use crate::fault;
-use crate::observer::TrialObserver;
+use crate::observer::{TrialObserver, View};
 use crate::outages::Instants;
 use crate::peers;
 use crate::protocols::Protocols;
@@ -37,7 +39,7 @@ use link_watcher::LinkWatcher;
 use machine::WatchedMachine;
 use neighbours::prepare;
 use os::TscClock;
-use port::{PortFacts, VirtualClock};
+use port::{Clock, PortFacts, VirtualClock};
 use profile::Plan;
 use profile::plan::SessionEntry;
 use result::{ClockResult, CoreMove, ProtocolResult, ResultDocument, WorkerResult};
@@ -208,6 +210,83 @@ impl Session {
         Ok(document)
     }
 
+    /// Lends the ports to `user` until it is done, on real time.
+    ///
+    /// # Errors
+    /// A port, or a neighbour that does not reply.
+    pub fn lend(
+        &mut self,
+        clock: &TscClock,
+        commands: &mut Commands,
+        user: &mut dyn PortUser,
+    ) -> Result<ResultDocument, EngineError> {
+        let rest = |until| lent::rest(clock, until);
+        let facts = clock.facts();
+        let clock_result = ClockResult {
+            source: facts.source.into(),
+            hz: facts.hz,
+            uncertainty_ppm: Some(facts.uncertainty_ppm),
+            drift_ppm: None,
+            read_cost_ns: Some(facts.read_cost_ns),
+            core_skew_ns: None,
+        };
+        let started = humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string();
+        self.rig.control_cores = os::cpu::allowed();
+        let mut document = self.lend_on(clock, clock_result, commands, user, &rest)?;
+        document.started = Some(started);
+        Ok(document)
+    }
+
+    /// The same on virtual time.
+    ///
+    /// # Errors
+    /// As for [`lend`](Self::lend).
+    pub fn lend_simulated<V: VirtualClock>(
+        &mut self,
+        clock: &V,
+        commands: &mut Commands,
+        user: &mut dyn PortUser,
+    ) -> Result<ResultDocument, EngineError> {
+        let clock_result = ClockResult {
+            source: "virtual".into(),
+            hz: 1_000_000_000,
+            uncertainty_ppm: None,
+            drift_ppm: None,
+            read_cost_ns: None,
+            core_skew_ns: None,
+        };
+        let mut document =
+            self.lend_on(clock, clock_result, commands, user, &|until| clock.advance(until))?;
+        document.timestamp_class = "simulated".into();
+        Ok(document)
+    }
+
+    fn lend_on<C: Clock>(
+        &mut self,
+        clock: &C,
+        clock_result: ClockResult,
+        commands: &mut Commands,
+        user: &mut dyn PortUser,
+        idle: &dyn Fn(Nanos),
+    ) -> Result<ResultDocument, EngineError> {
+        let (plan, rig) = (&self.plan, &mut self.rig);
+        if let Some(port) = plan.ports.iter().find(|port| port.rate_max.is_some() || port.punt.is_some()) {
+            let reason =
+                "this test keeps to no limit of a port, and serves no network namespace of its hosts";
+            return Err(EngineError::Hosts { port: port.name.clone(), reason: reason.to_owned() });
+        }
+        rig.limit(plan);
+        let mut emulation = Emulation::new(plan, rig)?;
+        emulation.begin(plan, rig, clock, commands, self.attended, idle)?;
+        let leased = leased(plan, &emulation)?;
+        let plan = leased.as_ref().unwrap_or(plan);
+        let control = (&mut *commands, &mut emulation);
+        let trial = prepare(plan, rig, clock, false, self.attended, control, &mut Unseen, idle)?;
+        let mut document = lent::run(&trial, rig, clock, clock_result, commands, user, idle)?;
+        emulation.end(rig, clock, idle)?;
+        Ok(document)
+    }
+
     /// Evaluates the plan's criteria on a document of its trial, and computes how much was achieved. [`run`](Self::run)
     /// and [`simulate`](Self::simulate) have done so; repeat it after adding to a document.
     pub fn judge(&self, document: &mut ResultDocument) {
@@ -215,6 +294,17 @@ impl Session {
         document.achieved = Some(achieved(self.grown.as_ref().unwrap_or(&self.plan), document));
         document.overall = Some(document.decide());
     }
+}
+
+/// Takes no snapshots.
+struct Unseen;
+
+impl TrialObserver for Unseen {
+    fn interval(&self) -> Nanos {
+        Nanos::MAX
+    }
+
+    fn snapshot(&mut self, _: &View<'_>) {}
 }
 
 /// Says why the tester ended the run.

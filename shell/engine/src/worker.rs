@@ -12,7 +12,7 @@ mod counting;
 pub(crate) mod deadlines;
 pub(crate) mod detour;
 pub(crate) mod egress;
-mod flow_sink;
+pub(crate) mod flow_sink;
 pub(crate) mod flows;
 pub(crate) mod integrity;
 mod pieces;

@@ -22,6 +22,8 @@ pub struct Design {
     pub remarks: Vec<String>,
     /// The profile of its sessions; empty if it carries none of ours.
     pub sessions: String,
+    /// The profile of both sides of a balancer; empty if it is none.
+    pub balancer: String,
     /// Cores of the tester, in the kernel's notation, if they were chosen.
     pub tester_cores: Option<String>,
     /// Programs that must be installed.
@@ -342,6 +344,23 @@ impl Design {
                     settings,
                     tags,
                 },
+            },
+        );
+    }
+
+    /// Inserts the test of a balancer as the first, on a separate profile.
+    pub(crate) fn balancer_first(&mut self, profile: String, tags: Vec<String>) {
+        let file = "balancer.yaml";
+        self.file(file, profile);
+        let about = "Spread over backends, stickiness, sessions lost and moved when a backend goes, with an HTML report.";
+        let (method, settings) = ("balancer".to_owned(), Vec::new());
+        self.tests.insert(
+            0,
+            Test {
+                name: method.clone(),
+                about: about.to_owned(),
+                role: "tester".to_owned(),
+                command: TestCommand::Method { method, profile: file.to_owned(), settings, tags },
             },
         );
     }

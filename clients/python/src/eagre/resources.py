@@ -342,6 +342,44 @@ class BackToBackRow:
     """Limit of the throughput from above. Absent in archives of older versions."""
 
 
+BackendChange: TypeAlias = Literal["silent", "reset", "drain"]
+"""Change of a backend."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackendOutcome:
+    """A backend's share."""
+
+    address: str
+    """Its address."""
+    sessions: int
+    """Sessions whose first response was its, as the clients saw it."""
+    connections: int
+    """Connections, or flows of datagrams, with requests of the clients, as the backend saw it."""
+    requests: int
+    """Requests of the clients that it responded to."""
+    checks: int
+    """Requests of others, such as health checks."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BalancerRow:
+    """Findings of the test."""
+
+    backends: list[BackendOutcome] = field(default_factory=list)
+    """Backends with their sessions; empty: not tested, or not known."""
+    weights: list[int] = field(default_factory=list)
+    """Weights of the backends; empty: all the same."""
+    failed: dict[str, int] = field(default_factory=dict)
+    """Sessions of the spread that failed, by reason."""
+    sticky: list[StickyFound] = field(default_factory=list)
+    """Stickiness."""
+    changes: list[ChangeFound] = field(default_factory=list)
+    """Changes."""
+    unjudged: list[str] = field(default_factory=list)
+    """Parts that can't be judged: the tester was disturbed, or the limit."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class BgpPeerState:
     """A BGP peer of a speaker behind a port."""
@@ -530,6 +568,62 @@ CampaignEnd: TypeAlias = Literal["done", "failed", "interrupted"]
 
 CampaignId: TypeAlias = str
 """A campaign's name in the store: its first day and second, and six hexadecimal digits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChangeFound:
+    """A change and its effects."""
+
+    change: BackendChange
+    """The change."""
+    wanted: int
+    """Sessions that were to be held."""
+    held: int
+    """Held sessions when the backend changed."""
+    held_by_backend: int
+    """Of these, sessions whose last response was the backend's."""
+    open_at_backend: int
+    """Connections with requests of clients that it had open, by its own count."""
+    ended: dict[str, int]
+    """Of its held sessions, those that ended before it came back, by reason."""
+    others_ended: dict[str, int]
+    """Held sessions of other backends that ended after the change, by reason."""
+    moved: int
+    """Held sessions with responses of another backend after the change."""
+    moved_before: int
+    """Held sessions that changed their backend before the change already."""
+    short: int
+    """Short sessions opened while it was away."""
+    short_failed: int
+    """Of these, those that failed."""
+    short_slow: int
+    """Of the others, those that waited for their response for a second or more."""
+    contacts: int
+    """Connections and datagrams that came to the backend while it was away, health checks included."""
+    clients_kept: Share
+    """Clients of other backends whose last session while it was away came to the same backend as before."""
+    clients_back: Share
+    """Clients whose last session after its return came to the same backend as before the change."""
+    clients_settled: Share
+    """Share of clients that had all their sessions before the change at one backend: without these, no client is
+    kept.
+    """
+    last_failed_ns: int | None = None
+    """When the last that failed or was slow was opened, before as many in a row as show that the backend was not
+    used any more; absent: none failed or was slow.
+    """
+    next_good_ns: int | None = None
+    """When the next session after that was opened; absent: too few followed to show that the backend was not used
+    any more.
+    """
+    last_trouble_ns: int | None = None
+    """When the last that failed or was slow at all was opened."""
+    last_contact_ns: int | None = None
+    """When the last of them came."""
+    used_again_ns: int | None = None
+    """When the first session that it served after its return was opened; absent: none was."""
+    unused_until_ns: int | None = None
+    """When the session before that was opened."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2656,6 +2750,22 @@ State: TypeAlias = Literal["starting", "running", "draining", "done", "failed", 
 
 Status: TypeAlias = Literal["running", "complete"] | dict[str, Any]
 """Status of a method at its end."""
+
+
+StickyBy: TypeAlias = Literal["source", "endpoint", "cookie"]
+"""Property that repeated sessions have in common."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StickyFound:
+    """A kind of stickiness."""
+
+    by: StickyBy
+    """Property that sessions had in common."""
+    share: Share
+    """Repeated sessions at the backend of the first."""
+    by_chance: float
+    """The same share of a balancer that chooses by chance."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
 //! A tester whose ports are simulated, for tests of whole campaigns.
 
 use campaign::{Campaign, Choice, Directions, Observer, Report, Running, Settings, Tester};
-use engine::{Commands, EngineError, Rig, Session, TrialObserver, View};
+use engine::{Commands, EngineError, PortUser, Rig, Session, TrialObserver, View};
 use lab::Variables;
 use methods::{Attributes, Timing, TrialOutcome, TrialRequest};
 use port::{Port, PortRequest};
@@ -31,11 +31,13 @@ pub(crate) struct Simulated {
     pub sent: Option<Sent>,
     /// A translator before the device.
     pub nat: Option<sim::Nat>,
+    /// A load balancer before it.
+    pub balancer: Option<sim::Balancer>,
 }
 
 impl Simulated {
     pub(crate) fn new(device: Device) -> Self {
-        Self { device, sent: None, nat: None }
+        Self { device, sent: None, nat: None, balancer: None }
     }
 
     fn topology(&self, plan: &Plan) -> Topology {
@@ -73,6 +75,28 @@ impl Simulated {
     }
 }
 
+impl Simulated {
+    fn rig(&self, plan: &Plan) -> (Rig, sim::SimClock) {
+        let request = PortRequest { queues: 1, frame_len_max: 1518, confined: false };
+        let topology = self.topology(plan);
+        if let Some(balancer) = &self.balancer {
+            let (ports, clock) = sim::build_balanced(topology, balancer.clone(), request);
+            let rig = Rig::new(ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect());
+            return (rig, clock);
+        }
+        let (ports, clock) = match (self.device, &self.nat) {
+            (_, Some(nat)) => sim::build_translated(topology, nat.clone(), request),
+            (Device::Router(_), _) => sim::build(topology, request),
+            (Device::Switch(addresses), _) => {
+                let model = SwitchModel { addresses, latency: Nanos(1_000) };
+                sim::build_switched(topology, model, request)
+            }
+        };
+        let rig = Rig::new(ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect());
+        (rig, clock)
+    }
+}
+
 impl Tester for Simulated {
     fn speeds(&self) -> Vec<Option<u64>> {
         Vec::new()
@@ -84,18 +108,18 @@ impl Tester for Simulated {
         commands: &mut Commands,
         observer: &mut dyn TrialObserver,
     ) -> Result<ResultDocument, EngineError> {
-        let request = PortRequest { queues: 1, frame_len_max: 1518, confined: false };
-        let topology = self.topology(&plan);
-        let (ports, clock) = match (self.device, &self.nat) {
-            (_, Some(nat)) => sim::build_translated(topology, nat.clone(), request),
-            (Device::Router(_), _) => sim::build(topology, request),
-            (Device::Switch(addresses), _) => {
-                let model = SwitchModel { addresses, latency: Nanos(1_000) };
-                sim::build_switched(topology, model, request)
-            }
-        };
-        let rig = Rig::new(ports.into_iter().map(|port| Box::new(port) as Box<dyn Port>).collect());
+        let (rig, clock) = self.rig(&plan);
         Session::load(plan, rig).simulate(1, true, &clock, commands, observer)
+    }
+
+    fn lend(
+        &mut self,
+        plan: Plan,
+        commands: &mut Commands,
+        user: &mut dyn PortUser,
+    ) -> Result<ResultDocument, EngineError> {
+        let (rig, clock) = self.rig(&plan);
+        Session::load(plan, rig).lend_simulated(&clock, commands, user)
     }
 
     fn wait(&mut self, _: Nanos, _: &mut dyn FnMut() -> bool) {}

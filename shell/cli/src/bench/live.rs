@@ -76,6 +76,11 @@ impl Observer for BenchLive {
             return;
         }
         let found = match (&outcome.sessions, &outcome.nat) {
+            _ if outcome.balancer.is_some() => {
+                let balancer = outcome.balancer.clone().unwrap_or_default();
+                let failed = balancer.failed.values().sum();
+                format!("{} sessions, {} failed", count(balancer.sessions), count(failed))
+            }
             (None, Some(nat)) if outcome.groups.is_empty() => {
                 format!("{} opened, {} validated", count(nat.arrived), count(nat.validated))
             }

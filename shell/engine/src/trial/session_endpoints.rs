@@ -57,6 +57,21 @@ pub(crate) struct SessionEndpoints {
     wall_zero: Nanos,
 }
 
+/// A host of a side of an entry of sessions.
+#[derive(Debug, Clone)]
+pub struct LentHost {
+    /// Index of the entry.
+    pub entry: usize,
+    /// Its side.
+    pub side: Side,
+    /// Index among the side's hosts.
+    pub host: usize,
+    /// Index of the port.
+    pub port: usize,
+    /// Options of its flows, with hardware addresses.
+    pub config: GroupConfig,
+}
+
 impl SessionEndpoints {
     /// For the sessions of `trial` on the ports of `rig`, which have queues for `workers`.
     pub(crate) fn new(
@@ -114,6 +129,18 @@ impl SessionEndpoints {
             Ok(Local { flows: self.on_port(trial, port, worker)?, steer, tunnels })
         };
         (0..trial.plan.ports.len()).map(port).collect()
+    }
+
+    /// The hosts of all sides, for a sender that is no worker.
+    pub(crate) fn hosts(&self, trial: &Trial<'_>) -> Vec<LentHost> {
+        let of = |key: &GroupKey| LentHost {
+            entry: key.session,
+            side: key.side,
+            host: key.host,
+            port: self.side(*key).port,
+            config: self.config(trial, *key),
+        };
+        self.groups.iter().filter(|key| key.member == 0).map(of).collect()
     }
 
     fn on_port(&self, trial: &Trial<'_>, port: usize, worker: usize) -> Result<Option<Flows>, EngineError> {

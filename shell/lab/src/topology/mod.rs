@@ -1,5 +1,6 @@
 //! The catalogue of topologies.
 
+mod balancers;
 mod cores;
 mod kernel;
 mod own;
@@ -45,7 +46,7 @@ const ROUTES: u32 = 262_144;
 /// Default number of rules of a lab with many rules.
 const RULES: u32 = 1_024;
 
-const CATALOGUE: [Entry; 16] = [
+const CATALOGUE: [Entry; 18] = [
     Entry {
         name: "kernel-router",
         about: "Linux kernel router between two networks, IPv4 and IPv6",
@@ -152,6 +153,20 @@ const CATALOGUE: [Entry; 16] = [
         design: servers::haproxy_nginx,
     },
     Entry {
+        name: "haproxy-balancer",
+        about: "HAProxy in front of four backends of the tester, which it checks",
+        device: "haproxy",
+        parameters: &[],
+        design: balancers::haproxy,
+    },
+    Entry {
+        name: "nft-balancer",
+        about: "nftables in front of four backends of the tester: destination NAT by a hash of the source",
+        device: "nftables",
+        parameters: &[],
+        design: balancers::nftables,
+    },
+    Entry {
         name: OWN,
         about: "a router of yours that --dut-command starts: a program, a container, a virtual machine",
         device: "own",
@@ -212,6 +227,10 @@ impl Topology {
         if !design.sessions.is_empty() {
             let profile = std::mem::take(&mut design.sessions);
             design.sessions_first(profile, self.tags(&chosen));
+        }
+        if !design.balancer.is_empty() {
+            let profile = std::mem::take(&mut design.balancer);
+            design.balancer_first(profile, self.tags(&chosen));
         }
         design.tester_cores = cores::of_tester(&chosen).map(|cores| os::cpu::format_list(&cores));
         let own = cores::of_device(&chosen);

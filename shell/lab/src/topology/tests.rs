@@ -19,7 +19,7 @@ fn least(topology: Topology) -> Parameters {
 #[test]
 fn names_are_unique_and_found() {
     let names: BTreeSet<_> = Topology::all().map(Topology::name).collect();
-    assert_eq!(names.len(), 16);
+    assert_eq!(names.len(), 18);
     let error = Topology::by_name("kernel").unwrap_err().to_string();
     assert!(error.starts_with("unknown topology 'kernel'. Allowed: kernel-router, "), "{error}");
 }
@@ -94,12 +94,12 @@ fn packets_are_tested_by_a_method_first() {
     for topology in Topology::all() {
         let design = topology.design(&least(topology), &paths()).unwrap();
         let sessions = topology.name().contains("nginx") || topology.name() == "firewall-nat";
-        assert_eq!(
-            design.tests[0].name,
-            if sessions { "sessions" } else { "rfc2544" },
-            "{}",
-            topology.name()
-        );
+        let method = match topology.name() {
+            name if name.ends_with("-balancer") => "balancer",
+            _ if sessions => "sessions",
+            _ => "rfc2544",
+        };
+        assert_eq!(design.tests[0].name, method, "{}", topology.name());
     }
     let rules = design("ovs", &Parameters { rules: Some(9), ..Parameters::default() }).unwrap();
     let TestCommand::Method { method, profile, tags, .. } = &rules.tests[0].command else {
