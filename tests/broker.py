@@ -64,9 +64,9 @@ class Client:
     def __init__(self, nats):
         with inside(nats.ns):
             self.socket = socket.create_connection((nats.address, nats.port), 5)
-        self.file = self.socket.makefile("rwb")
+        self.file, self.requests = self.socket.makefile("rwb"), 0
         self.info = json.loads(self.file.readline().split(b" ", 1)[1])
-        self._send(b'CONNECT {"verbose":false,"pedantic":false,"headers":true,"no_responders":true}\r\nSUB inbox.1 1\r\nSUB > 2\r\nPING\r\n')
+        self._send(b'CONNECT {"verbose":false,"pedantic":false,"headers":true,"no_responders":true}\r\nSUB > 1\r\nPING\r\n')
         while self.file.readline() != b"PONG\r\n":
             pass
 
@@ -94,8 +94,10 @@ class Client:
 
     def request(self, subject, payload):
         """The reply to a request."""
-        self.publish(subject, payload, "inbox.1")
-        return self.next("inbox.1")
+        self.requests += 1
+        inbox = f"inbox.{self.requests}."
+        self.publish(subject, payload, inbox + "reply")
+        return self.next(inbox)
 
     def close(self):
         """Ends the connection."""

@@ -241,7 +241,14 @@ def test_an_agent_that_is_cut_off_stops_by_itself_and_refuses_old_leases(routed)
     again = server.start(profile=routed.profile(duration="500ms"))
     order = heard.next("eagre.a.a1.open")
     assert server.ended(again, 60)["state"] == "done"
-    # The same order again: its lease has ended.
+    # The same order again, as a broker or an attacker might deliver it: an order is good once.
+    reply = heard.request("eagre.a.a1.open", order)
+    assert b"came before" in reply or b"not leased" in reply, reply
+    # Another one with its token: the lease has ended.
+    at = order.index(b"\xa3run\xb0") + 5
+    order = order[:at] + b"0123456789abcdef" + order[at + 16 :]
+    wait_until(lambda: not server.get("/api/v1/leases"), "the end of the lease")
+    time.sleep(1)
     reply = heard.request("eagre.a.a1.open", order)
     assert b"not leased" in reply, reply
     # And while there is a newer lease of the same controller, it is older.

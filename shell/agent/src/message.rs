@@ -120,7 +120,7 @@ pub enum FromAgent {
 pub struct Order {
     /// Where the plan comes from.
     pub source: Source,
-    /// Cores for workers. An agent of another machine chooses as many of its own.
+    /// Cores for workers. An agent of another machine chooses its cores itself, as many as here.
     pub cores: Vec<usize>,
     /// Time for which the agent sends without a message of its server.
     pub lease: Duration,

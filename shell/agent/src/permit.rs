@@ -1,4 +1,4 @@
-//! What an agent of a fleet may do for a server: use its operator's ports, on its operator's cores.
+//! Rights of a server at an agent of a fleet: its operator's ports, on its operator's cores.
 //!
 //! Not here: who may send it orders, which the fleet's broker decides. Without an agent's name, all is allowed: the server has checked it.
 
@@ -13,7 +13,7 @@ pub struct Permit {
     pub agent: Option<String>,
     /// Its ports.
     pub ports: Vec<String>,
-    /// Cores for its workers, instead of those of the order.
+    /// Cores for its workers, instead of the order's.
     pub cores: Vec<usize>,
 }
 
@@ -25,7 +25,7 @@ impl Permit {
         }
     }
 
-    /// Gives ports their names on this machine, and refuses those of other machines and those that are not the agent's.
+    /// Gives ports their names on this machine, and refuses ports of other machines, and ports that its operator did not name.
     pub(crate) fn admit(&self, plan: &mut Plan, work: &Work) -> Result<(), String> {
         let Some(agent) = &self.agent else { return Ok(()) };
         if matches!(work, Work::Campaign(_)) {

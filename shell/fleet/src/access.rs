@@ -73,7 +73,7 @@ impl Access {
                 ));
             }
             ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
-                "the server refuses these credentials; give those of a user it knows with --creds or --nkey"
+                "the server refuses this user; give credentials of a user it knows with --creds or --nkey"
             }
             ConnectErrorKind::Tls => "give the authority that signed the server's certificate with --tls-ca",
             _ if causes.contains("certificate") || causes.contains("TLS") => {

@@ -1,6 +1,6 @@
 //! A bucket of keys that end unless they are renewed.
 //!
-//! Not here: who watches keys end. NATS 2.9 tells nobody, so whoever depends on a key keeps time itself.
+//! Not here: watching keys end. NATS 2.9 sends no message when a key ends, so each end of a lease measures the time itself.
 //!
 //! Invariant: a bucket is in memory, and one server's: when that ends, so do all keys, and what depends on them stops.
 
@@ -65,7 +65,7 @@ impl Bucket {
         Ok(Self { store, era })
     }
 
-    /// Makes a key that nobody has.
+    /// Makes a key, unless it is there.
     pub(crate) async fn create(&self, key: &str, value: Vec<u8>) -> Result<Option<Token>, String> {
         let created = self.store.create(key, value.into());
         match in_time(created).await? {
@@ -87,6 +87,12 @@ impl Bucket {
     pub(crate) async fn remove(&self, key: &str, last: Token) -> Result<(), String> {
         let removed = in_time(self.store.delete_expect_revision(key, Some(last.revision))).await?;
         removed.map_err(|error| causes(&error))
+    }
+
+    /// A key's value and where it is in the bucket's life.
+    pub(crate) async fn find(&self, key: &str) -> Result<Option<(Vec<u8>, Token)>, String> {
+        let entry = in_time(self.store.entry(key)).await?.map_err(|error| causes(&error))?;
+        Ok(entry.map(|entry| (entry.value.to_vec(), self.token(entry.revision))))
     }
 
     /// A key's value.

@@ -6,7 +6,7 @@ use dpdk::PortId;
 use os::link::LinkFacts;
 use serde::{Deserialize, Serialize};
 
-/// What an agent has. Its key's value.
+/// Capabilities of an agent: its key's value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Card {
     /// Its name.

@@ -1,8 +1,8 @@
 //! The controller's end: which agents are there, leases of their ports, and links to processes of runs.
 //!
-//! A separate thread speaks with the broker. Calls of [`Fleet`] wait for it, and must not be made in a thread that serves requests.
+//! A separate thread has the connection to the broker. Calls of [`Fleet`] wait for it, and must not be made in a thread that serves requests.
 //!
-//! Invariants: an agent that was not heard of for [`TTL`] is lost, by this process's clock, and with it its runs; a port is used with a
+//! Invariants: an agent that has not renewed its name for [`TTL`] is lost, by this process's clock, and with it its runs; a port is used with a
 //! lease only.
 
 use crate::access::{Access, FleetError};
@@ -61,7 +61,7 @@ pub fn split(device: &str) -> Option<(&str, &str)> {
     (subjects::is_name(agent) && !port.is_empty()).then_some((agent, port))
 }
 
-/// An agent as it was heard of last.
+/// An agent as it renewed its name last.
 #[derive(Debug)]
 struct Known {
     card: Card,
@@ -115,7 +115,7 @@ pub struct Fleet {
     desk: Arc<Desk>,
 }
 
-/// What the thread works with.
+/// State of the thread.
 struct Desk {
     client: Client,
     controller: String,

@@ -1,6 +1,6 @@
 //! Leases of a controller at the broker: taken, renewed, given back.
 //!
-//! Not here: who of the controller's clients has a port; the server has leases of its own for that. Here a port has one controller.
+//! Not here: which client of the controller has a port; the server's leases have that. Here a port has one controller.
 
 use crate::access::FleetError;
 use crate::bucket::{Bucket, Token};
@@ -89,7 +89,19 @@ impl Leases {
             self.bucket = bucket;
         }
         let requested = Instant::now();
-        if let Ok(Some(token)) = self.bucket.create(&port.key(), packed(&lease.value)).await {
+        let taken = match self.bucket.create(&port.key(), packed(&lease.value)).await {
+            Ok(Some(token)) => Some(token),
+            // A renewal from before the connection was lost may have come late.
+            Ok(None) => {
+                let own = self.bucket.find(&port.key()).await.ok().flatten();
+                let is_own = |(holder, _): &(Vec<u8>, Token)| {
+                    unpacked::<Holder>(holder).is_ok_and(|holder| holder.controller == self.controller)
+                };
+                own.filter(is_own).map(|(_, token)| token)
+            }
+            Err(_) => None,
+        };
+        if let Some(token) = taken {
             let again = Lease { value: lease.value.clone(), token, last: token, renewed: requested };
             self.held.insert(port, again);
         }

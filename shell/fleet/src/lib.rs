@@ -1,10 +1,10 @@
-//! Agents on other machines, over NATS: who is there, who has which port, and the messages of runs.
+//! Agents on other machines, over NATS: membership, leases of ports, and the messages of runs.
 //!
 //! [`Fleet`] is the controller's end: it lists the ports of agents, leases them, and returns a socket to the process of a run on another
 //! machine. [`serve`] is the agent's end: it keeps its name, and starts a process for each run that a controller with a lease requests.
-//! What passes between a controller and that process are the messages of the crate `agent`, byte by byte, as on one machine.
+//! A controller and that process exchange the messages of the crate `agent`, byte by byte, as on one machine.
 //!
-//! Not here: what a run is. The broker is no store: results go to the controller's.
+//! Not here: the meaning of a run. The broker is no store: results go to the controller's.
 //!
 //! Invariants:
 //! - An agent stops its runs [`TTL`] after it last renewed its name, by its own monotonic clock, whatever it receives.

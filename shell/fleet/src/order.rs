@@ -1,4 +1,4 @@
-//! Requests to an agent beside the messages of runs: start a process, tell the time.
+//! Requests to an agent beside the messages of runs: start a process, read the clock.
 
 use crate::bucket::Token;
 use agent::Hello;
@@ -23,7 +23,7 @@ pub(crate) struct Open {
 /// The agent's reply: the cores it chose, or why it refuses.
 pub(crate) type Opened = Result<Vec<usize>, String>;
 
-/// Who has a lease.
+/// Holder of a lease.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Holder {
     /// Which controller.

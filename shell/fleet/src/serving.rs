@@ -14,7 +14,7 @@ use async_nats::{Client, Message, Subscriber};
 use futures_util::StreamExt;
 use os::TscClock;
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::net::UnixStream;
@@ -30,6 +30,8 @@ const END_TIME: Duration = Duration::from_secs(5);
 const HAND_OVER_TIME: Duration = Duration::from_secs(8);
 /// Silence of a controller after which a process is ended. The process itself stops its traffic after [`TTL`], and has the rest to end.
 const SILENCE_MAX: Duration = Duration::from_secs(8);
+/// Orders that are remembered. Leases of older ones have ended.
+const ORDERED_MAX: usize = 1_000;
 /// Interval at which the end of a process is polled.
 const POLL_EVERY: Duration = Duration::from_millis(5);
 
@@ -94,6 +96,7 @@ async fn begin(options: &AgentOptions, permit: Permit, ready: impl FnOnce(&Card)
         renewed: Cell::new(Instant::now()),
         runs: RefCell::default(),
         newest: RefCell::default(),
+        ordered: RefCell::default(),
     });
     let taken = tokio::select! {
         taken = agent.take_name() => taken,
@@ -147,6 +150,8 @@ struct Agent {
     runs: RefCell<BTreeMap<String, Run>>,
     /// Of each port the newest lease it has seen.
     newest: RefCell<BTreeMap<String, Token>>,
+    /// Names of the last runs: an order is good once.
+    ordered: RefCell<VecDeque<String>>,
 }
 
 impl Agent {
@@ -178,7 +183,7 @@ impl Agent {
         self.permit.agent.clone().unwrap_or_default()
     }
 
-    /// Renews the name, every [`RENEW_EVERY`] and when a controller asks who is there.
+    /// Renews the name, every [`RENEW_EVERY`] and when a controller requests it.
     async fn keep_name(self: Rc<Self>, mut roll_calls: Subscriber) {
         loop {
             tokio::select! {
@@ -214,7 +219,16 @@ impl Agent {
         let leases = Bucket::open(&self.client, subjects::LEASES).await.map_err(|error| error.to_string())?;
         *self.names.borrow_mut() = opened;
         *self.leases.borrow_mut() = leases;
-        created.ok_or_else(|| format!("another agent is called '{name}'"))
+        if let Some(token) = created {
+            return Ok(token);
+        }
+        // A renewal from before the connection was lost may have come late.
+        let opened = self.names.borrow().clone();
+        let (own, instance) = (opened.find(&name).await?, self.card.borrow().instance);
+        let is_own =
+            |(card, _): &(Vec<u8>, Token)| unpacked::<Card>(card).is_ok_and(|card| card.instance == instance);
+        let own = own.filter(is_own).ok_or_else(|| format!("another agent is called '{name}'"))?;
+        Ok(own.1)
     }
 
     /// Stops all runs when the name has ended, by this machine's clock alone.
@@ -268,14 +282,13 @@ impl Agent {
         if !subjects::is_name(&open.run) {
             return Err("the name of the run is none".to_owned());
         }
-        if self.renewed.get().elapsed() > TTL {
-            return Err("the agent has no name at NATS at present".to_owned());
-        }
+        self.has_name().await?;
         for (port, token) in &open.ports {
             self.permit.check(port)?;
             self.refuse_older(port, *token)?;
             self.refuse_without_lease(port, &open.controller).await?;
         }
+        self.refuse_again(&open.run)?;
         for (port, token) in &open.ports {
             self.refuse_older(port, *token)?;
             self.newest.borrow_mut().insert(port.clone(), *token);
@@ -285,6 +298,31 @@ impl Agent {
         let cores = self.cores(open.cores)?;
         self.start(&open, token, cores.clone()).await?;
         Ok(cores)
+    }
+
+    /// Waits for the name of an agent that was cut off until now.
+    async fn has_name(&self) -> Result<(), String> {
+        let began = Instant::now();
+        while self.renewed.get().elapsed() > TTL {
+            if began.elapsed() > TTL {
+                return Err("the agent has no name at NATS at present".to_owned());
+            }
+            sleep(LOOK_EVERY).await;
+        }
+        Ok(())
+    }
+
+    /// Refuses an order that came before.
+    fn refuse_again(&self, run: &str) -> Result<(), String> {
+        let mut ordered = self.ordered.borrow_mut();
+        if ordered.iter().any(|known| known == run) {
+            return Err("this order came before".to_owned());
+        }
+        if ordered.len() == ORDERED_MAX {
+            ordered.pop_front();
+        }
+        ordered.push_back(run.to_owned());
+        Ok(())
     }
 
     /// Refuses a token from before one that was seen.

@@ -4,7 +4,7 @@
 pub(crate) const AGENTS: &str = "eagre_agents";
 /// Bucket of ports' leases.
 pub(crate) const LEASES: &str = "eagre_leases";
-/// Where a controller asks all agents to renew at once.
+/// Where a controller requests all agents to renew at once.
 pub(crate) const ROLL_CALL: &str = "eagre.roll_call";
 /// Longest name of an agent.
 const NAME_MAX: usize = 32;
@@ -19,7 +19,7 @@ pub(crate) fn open(agent: &str) -> String {
     format!("eagre.a.{agent}.open")
 }
 
-/// Where an agent tells its time.
+/// Where an agent returns its time.
 pub(crate) fn time(agent: &str) -> String {
     format!("eagre.a.{agent}.time")
 }

@@ -192,7 +192,7 @@ impl Service {
         lock(&self.leases).document(&id, Instant::now())
     }
 
-    /// Reserves ports here, and those of agents at the broker.
+    /// Reserves ports here, and ports of agents at the broker.
     pub(crate) fn take(&self, id: &str, wanted: Wanted<'_>) -> Result<(), Fault> {
         let remote: Vec<_> = wanted.ports.iter().filter_map(|port| port.remote().cloned()).collect();
         let holder = wanted.holder.clone();

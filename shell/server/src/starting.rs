@@ -55,7 +55,7 @@ struct HeldPorts {
     /// Whether the lease was made for the job alone.
     own_lease: bool,
     names: Vec<String>,
-    /// The agent whose ports they are; none for those of this machine.
+    /// The agent that has the ports; none for ports of this machine.
     agent: Option<String>,
     /// Those ports.
     remote: Vec<RemotePort>,
@@ -86,7 +86,7 @@ impl HeldPorts {
     fn refuse_remote(&self, what: &str) -> Result<(), Fault> {
         match &self.agent {
             Some(agent) => Err(Fault::unprocessable(format!(
-                "{what} can't use ports of agents, such as those of '{agent}'"
+                "{what} can't use ports of agents, and these are of '{agent}'"
             ))),
             None => Ok(()),
         }

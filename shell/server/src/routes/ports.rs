@@ -22,7 +22,7 @@ pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
         .routes(routes!(release))
 }
 
-/// Ports of this machine and of agents, and their leases
+/// Ports of this machine and their leases
 #[utoipa::path(get, path = "/api/v1/ports", tag = "ports",
     responses((status = 200, body = Vec<Port>), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn ports(State(service): Known) -> Result<Json<Vec<Port>>, Fault> {
