@@ -301,10 +301,11 @@ def test_a_program_that_was_replaced_starts_its_own_agents(lab):
     assert server.ended(server.start(profile=on("y", duration="200ms")))["state"] == "done"
 
 
-def test_an_agent_is_no_command_for_people(lab):
-    """It says who starts it, and the list of commands does not name it."""
-    lab.eagre("agent").refused(BAD_INPUT, "standard input is no socket of a server", "'eagre serve' starts agents itself")
-    assert "agent" not in [line.split()[0] for line in lab.eagre("--help").ok().out.splitlines() if line.startswith("  ") and line.split()]
+def test_an_agent_without_server_or_broker_is_refused(lab):
+    """It says who starts it, and how to make an agent of a fleet."""
+    said = "'eagre serve' starts agents of its machine itself", "--nats makes one of a fleet"
+    lab.eagre("agent").refused(BAD_INPUT, "standard input is no socket of a server", *said)
+    lab.eagre("agent", "--nats", "nats://127.0.0.1:1").refused(BAD_INPUT, "name the ports that controllers can use with --ports")
 
 
 def test_random_kills_lose_no_result(lab):

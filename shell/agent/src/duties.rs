@@ -1,6 +1,5 @@
 //! Duties of an agent beside its trial: it returns the engine's replies, and ends traffic when the server is silent.
 
-use crate::LEASE;
 use crate::message::FromAgent;
 use crate::outbox::Outbox;
 use engine::{Control, PendingReply};
@@ -12,7 +11,7 @@ use std::time::{Duration, Instant};
 /// Interval at which pending replies are polled: control of a trial handles commands every 5 ms.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
 /// Interval at which the lease is checked.
-const LEASE_EVERY: Duration = Duration::from_millis(250);
+const LEASE_EVERY: Duration = Duration::from_millis(50);
 /// Time for a trial to end once its server is gone.
 const GRACE: Duration = Duration::from_secs(2);
 
@@ -44,7 +43,13 @@ impl Stopped {
 }
 
 /// Sees to them until the process ends.
-pub(crate) fn see_to(duties: &Receiver<Duty>, control: &Control, outbox: &Outbox, stopped: &Stopped) {
+pub(crate) fn see_to(
+    duties: &Receiver<Duty>,
+    control: &Control,
+    outbox: &Outbox,
+    stopped: &Stopped,
+    lease: Duration,
+) {
     let mut awaited: BTreeMap<u64, PendingReply> = BTreeMap::new();
     let (mut renewed, mut gone) = (Instant::now(), None::<Instant>);
     loop {
@@ -66,8 +71,8 @@ pub(crate) fn see_to(duties: &Receiver<Duty>, control: &Control, outbox: &Outbox
             outbox.send(FromAgent::Reply { number: *number, reply });
             false
         });
-        if renewed.elapsed() > LEASE && stopped.reason().is_none() {
-            stopped.note(&format!("the server was silent for {} s", LEASE.as_secs()));
+        if renewed.elapsed() > lease && stopped.reason().is_none() {
+            stopped.note(&format!("the server was silent for {} s", lease.as_secs()));
             control.stop();
         }
         if gone.is_some_and(|gone| gone.elapsed() > GRACE) {

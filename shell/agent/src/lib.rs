@@ -1,6 +1,6 @@
 //! A run or a campaign in a separate process: an **agent** owns ports and runs trials, for a server that stays apart from drivers.
 //!
-//! [`run`] is the server's end: it starts the agent, gives it an [`Order`], passes on the requests of a [`Control`], hands its snapshots to
+//! [`run`] is the server's end: it starts the agent (or, as [`run_on`], gets a socket to one on another machine), gives it an [`Order`], passes on the requests of a [`Control`], hands its snapshots to
 //! an [`Attendant`], and returns its end. [`serve`] is the agent's end. Between them is a socket with one message type in each
 //! direction ([`ToAgent`], [`FromAgent`]), in frames of limited length.
 //!
@@ -13,12 +13,13 @@
 //! - Workers never wait for the socket: snapshots that a slow server does not take are replaced by newer ones, and only results, replies
 //!   and stored intervals wait for it.
 //! - An agent without its server ends. The kernel kills it when the server's process ends; when the server only stalls,
-//!   traffic stops after [`LEASE`].
+//!   traffic stops after its order's lease, [`LEASE`] on one machine.
 //! - A server without its agent knows why: [`Lost`] has the reason in words.
 
 #![forbid(unsafe_code)]
 
 mod campaign;
+mod child;
 mod control;
 mod duties;
 mod frame;
@@ -26,24 +27,27 @@ mod intervals;
 mod lost;
 mod message;
 mod outbox;
+mod permit;
 mod process;
 mod serve;
 mod source;
 mod view;
 
+pub use child::{Child, Process};
 pub use control::{Control, Requests, channel};
 pub use lost::{Lost, OUT_OF_MEMORY};
 pub use message::{
     Batch, CampaignEnd, CampaignOrder, CampaignState, Clock, End, FromAgent, Full, Hello, Order, Refusal,
     RunEnd, RunOrder, ToAgent, TrialBegins, Work,
 };
-pub use process::{Attendant, Line, run};
+pub use permit::Permit;
+pub use process::{Attendant, Line, run, run_on};
 pub use serve::serve;
 pub use source::{ReadFile, Seals, Source};
 
 use std::time::Duration;
 
-/// Time for which an agent sends without a message of its server.
+/// Time for which an agent on its server's machine sends without a message of it.
 pub const LEASE: Duration = Duration::from_secs(10);
 /// Interval at which a server renews it.
 const RENEW_EVERY: Duration = Duration::from_secs(1);

@@ -11,6 +11,15 @@ pub const OUT_OF_MEMORY: i32 = 3;
 pub struct Lost {
     /// In words.
     pub reason: String,
+    /// Whether the way to it was lost, not the process: the run is incomplete, and what it did last is not known.
+    pub is_cut_off: bool,
+}
+
+impl Lost {
+    /// Of a process that failed.
+    pub fn failed(reason: String) -> Self {
+        Self { reason, is_cut_off: false }
+    }
 }
 
 /// Number of processes that the kernel has ended because memory ran out, since it started.

@@ -15,6 +15,7 @@ use result::{IntervalDocument, OverallResult, ProtocolStates, ResultDocument, To
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 use units::{BitRate, Layer, Load, Nanos, Pps};
 
 /// Changes with every change of a message.
@@ -30,12 +31,12 @@ pub struct Hello {
 
 impl Hello {
     /// This program's identity.
-    pub(crate) fn own() -> Self {
+    pub fn own() -> Self {
         Self { program: "eagre".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned(), seam: SEAM }
     }
 
     /// Reason why the other end is refused, if it is.
-    pub(crate) fn refuse_other(&self) -> Result<(), String> {
+    pub fn refuse_other(&self) -> Result<(), String> {
         let own = Self::own();
         if *self == own {
             return Ok(());
@@ -119,8 +120,10 @@ pub enum FromAgent {
 pub struct Order {
     /// Where the plan comes from.
     pub source: Source,
-    /// Cores for workers.
+    /// Cores for workers. An agent of another machine chooses its cores itself, as many as here.
     pub cores: Vec<usize>,
+    /// Time for which the agent sends without a message of its server.
+    pub lease: Duration,
     /// Kind of work.
     pub work: Work,
 }

@@ -1,8 +1,9 @@
 //! The server's end: starts an agent, attends it, and returns its end.
 
+use crate::child::{Child, Process};
 use crate::control::{Inbox, Request, Requests, Wanted};
 use crate::frame;
-use crate::lost::{self, Lost};
+use crate::lost::Lost;
 use crate::message::{
     Batch, Clock, CommandMessage, End, FromAgent, Full, Hello, Order, ToAgent, TrialBegins,
 };
@@ -12,16 +13,11 @@ use engine::{Command, CommandError, Promise};
 use result::IntervalDocument;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::CommandExt;
-use std::process::{Child, Stdio};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// This program, also after its file was replaced.
-const PROGRAM: &str = "/proc/self/exe";
 /// Time for the first message of a new process.
 const HELLO_TIME: Duration = Duration::from_secs(10);
 /// Time for an agent to end after its last message.
@@ -84,7 +80,7 @@ impl Line {
     }
 }
 
-/// Runs an order in a separate process, to its end. `started` gets the process's number.
+/// Runs an order in a separate process of this machine, to its end. `started` gets the process's number.
 ///
 /// # Errors
 /// The process could not be started, or ended before the run did.
@@ -94,30 +90,40 @@ pub fn run(
     attendant: &mut dyn Attendant,
     started: impl FnOnce(u32),
 ) -> Result<End, Lost> {
-    let kills_before = lost::kills_for_memory();
-    let mut agent = Agent::start(&requests)
-        .map_err(|reason| Lost { reason: format!("cannot start the engine's process: {reason}") })?;
-    started(agent.child.id());
+    let (child, socket) = Child::start(&[]).map_err(unstarted)?;
+    started(child.id());
+    run_on(order, requests, attendant, Box::new(child), socket)
+}
+
+/// Runs an order in a process that is reached by `socket`, to its end.
+///
+/// # Errors
+/// The process ended before the run did.
+pub fn run_on(
+    order: Order,
+    requests: Requests,
+    attendant: &mut dyn Attendant,
+    process: Box<dyn Process>,
+    socket: UnixStream,
+) -> Result<End, Lost> {
+    let mut agent = Agent::attach(&requests, process, socket).map_err(unstarted)?;
     agent.line.say(&ToAgent::Hello(Hello::own()));
     agent.line.say(&ToAgent::Run(Box::new(order)));
     agent.attend(&requests, attendant);
     let end = agent.end.take();
-    let (killed, status) = agent.farewell(end.is_some());
+    let lost = agent.farewell(end.is_some());
     // Whoever still waits for a reply is told that there is none.
     drop(requests);
-    match (end, killed) {
-        (Some(end), _) => Ok(end),
-        (None, Some(reason)) => Err(Lost { reason }),
-        (None, None) => {
-            let for_memory = lost::kills_for_memory() > kills_before;
-            Err(Lost { reason: lost::reason(status, for_memory) })
-        }
-    }
+    end.ok_or(lost)
+}
+
+fn unstarted(error: std::io::Error) -> Lost {
+    Lost::failed(format!("cannot start the engine's process: {error}"))
 }
 
 /// An agent as its server sees it.
 struct Agent {
-    child: Child,
+    process: Box<dyn Process>,
     line: Line,
     /// Commands without a reply yet.
     awaited: BTreeMap<u64, Promise>,
@@ -137,21 +143,12 @@ struct Agent {
 }
 
 impl Agent {
-    /// Starts the process, and a thread that reads its messages.
-    fn start(requests: &Requests) -> Result<Self, String> {
-        let failed = |error: std::io::Error| error.to_string();
-        let (here, there) = UnixStream::pair().map_err(failed)?;
-        here.set_write_timeout(Some(WRITE_TIME)).map_err(failed)?;
-        let mut reading = here.try_clone().map_err(failed)?;
-        let mut command = std::process::Command::new(PROGRAM);
-        command.arg0("eagre").arg("agent").stdin(Stdio::from(OwnedFd::from(there))).stdout(Stdio::null());
-        // Ctrl-C in a terminal is for the server, which stops its runs.
-        command.process_group(0);
-        let child = os::namespace::tie(&mut command).spawn().map_err(failed)?;
-        // It has the other end open, too.
-        drop(command);
+    /// Starts a thread that reads the process's messages.
+    fn attach(requests: &Requests, process: Box<dyn Process>, here: UnixStream) -> std::io::Result<Self> {
+        here.set_write_timeout(Some(WRITE_TIME))?;
+        let mut reading = here.try_clone()?;
         let agent = Self {
-            child,
+            process,
             line: Line { socket: Arc::new(Mutex::new(here)) },
             awaited: BTreeMap::new(),
             number: 0,
@@ -173,7 +170,7 @@ impl Agent {
             Ok(_) => Ok(agent),
             Err(error) => {
                 agent.farewell(false);
-                Err(failed(error))
+                Err(error)
             }
         }
     }
@@ -306,24 +303,21 @@ impl Agent {
 
     fn kill(&mut self, reason: String) {
         self.killed.get_or_insert(reason);
-        let _ = self.child.kill();
+        self.process.kill();
     }
 
-    /// Waits for the process, whose ports are free then. Why it was killed, if it was, and how it ended.
-    fn farewell(mut self, has_ended: bool) -> (Option<String>, std::process::ExitStatus) {
+    /// Waits for the process, whose ports are free then. Why it was killed, or else how it ended.
+    fn farewell(mut self, has_ended: bool) -> Lost {
         let began = Instant::now();
         let patience = if has_ended { FAREWELL_TIME } else { Duration::from_secs(1) };
         loop {
-            match self.child.try_wait() {
-                Ok(Some(status)) => return (self.killed, status),
-                Ok(None) if began.elapsed() > patience => {
-                    self.kill("the engine's process closed its connection and was killed".to_owned());
-                    let status = self.child.wait().unwrap_or_default();
-                    return (self.killed, status);
-                }
-                Ok(None) => std::thread::sleep(LOOK_EVERY),
-                Err(_) => return (self.killed, std::process::ExitStatus::default()),
+            if let Some(lost) = self.process.ended() {
+                return self.killed.map_or(lost, Lost::failed);
             }
+            if began.elapsed() > patience {
+                self.kill("the engine's process closed its connection and was killed".to_owned());
+            }
+            std::thread::sleep(LOOK_EVERY);
         }
     }
 }

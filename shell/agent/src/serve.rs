@@ -8,6 +8,7 @@ use crate::message::{
     CampaignEnd, CommandMessage, End, FromAgent, Hello, Order, Refusal, RunEnd, RunOrder, ToAgent, Work,
 };
 use crate::outbox::Outbox;
+use crate::permit::Permit;
 use crate::source::{ReadFile, Source};
 use crate::view::{EVERY, Publisher};
 use engine::{
@@ -33,12 +34,13 @@ const MEMORY_SCORE: i32 = 200;
 /// Reads a file that a profile names; this one is used by several threads.
 type SharedReader = Arc<dyn Fn(&std::path::Path, &str) -> Result<Vec<u8>, String> + Send + Sync>;
 
-/// Runs one order that comes on `socket`. `read` reads files that profiles name; `on_signal` is given what a signal to end is to call.
+/// Runs one order that comes on `socket`, as far as `permit` allows it. `read` reads files that profiles name; `on_signal` is given what a signal to end is to call.
 ///
 /// # Errors
 /// The other end of the socket is no server of this program's version, or is gone.
 pub fn serve(
     socket: UnixStream,
+    permit: Permit,
     read: impl Fn(&std::path::Path, &str) -> Result<Vec<u8>, String> + Send + Sync + 'static,
     on_signal: impl FnOnce(Box<dyn Fn() + Send>) -> Result<(), String>,
 ) -> Result<(), String> {
@@ -46,7 +48,8 @@ pub fn serve(
     os::process::end_with_parent();
     let (mut writing, mut reading, mut buffer) = (socket.try_clone().map_err(failed)?, socket, Vec::new());
     frame::write(&mut writing, &FromAgent::Hello(Hello::own()), &mut buffer).map_err(failed)?;
-    let order = order(&mut reading, &mut buffer)?;
+    let mut order = order(&mut reading, &mut buffer)?;
+    permit.assign_cores(&mut order.cores);
     os::process::be_called("eagre-agent");
     os::memory::end_first(MEMORY_SCORE);
     // Threads that are started from here on stay off the workers' cores.
@@ -64,10 +67,12 @@ pub fn serve(
     let listener = Listener { control: control.clone(), duties, store: store.clone(), read: read.clone() };
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
     thread("eagre-listens").spawn(move || listener.listen(reading, buffer)).map_err(failed)?;
-    let (replies, lease) = (outbox.clone(), stopped.clone());
+    let (replies, silence, lease) = (outbox.clone(), stopped.clone(), order.lease);
     let steering = control.clone();
-    thread("eagre-duties").spawn(move || see_to(&duty, &steering, &replies, &lease)).map_err(failed)?;
-    let ends = Ends { control: &control, store: &store, outbox: &outbox };
+    thread("eagre-duties")
+        .spawn(move || see_to(&duty, &steering, &replies, &silence, lease))
+        .map_err(failed)?;
+    let ends = Ends { permit: &permit, control: &control, store: &store, outbox: &outbox };
     let end = match ends.play(&order, &*read, commands) {
         Ok(End::Run(end)) => End::Run(Box::new(RunEnd { stopped: stopped.reason(), ..*end })),
         Ok(End::Campaign(end)) => End::Campaign(Box::new(CampaignEnd { stopped: stopped.reason(), ..*end })),
@@ -98,6 +103,7 @@ fn order(socket: &mut UnixStream, buffer: &mut Vec<u8>) -> Result<Box<Order>, St
 
 /// Connections of an agent's work.
 struct Ends<'a> {
+    permit: &'a Permit,
     control: &'a Control,
     store: &'a StoreState,
     outbox: &'a Outbox,
@@ -107,7 +113,8 @@ impl Ends<'_> {
     /// Does the work; the ports are closed when this returns.
     fn play(&self, order: &Order, read: ReadFile<'_>, mut commands: Commands) -> Result<End, Refusal> {
         let refused = |reason: String| Refusal { reason, is_bad_input: true };
-        let plan = order.source.plan(read).map_err(refused)?;
+        let mut plan = order.source.plan(read).map_err(refused)?;
+        self.permit.admit(&mut plan, &order.work).map_err(refused)?;
         match &order.work {
             Work::Run(run) => {
                 let result = self.run(run, plan, &order.cores, commands)?;

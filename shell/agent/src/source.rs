@@ -7,6 +7,7 @@ use crate::message::LoadMessage;
 use profile::{Overrides, Plan};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::path::{Path, PathBuf};
 use units::Nanos;
@@ -22,6 +23,8 @@ pub struct Source {
     /// The folder of files that it names.
     folder: PathBuf,
     files: Vec<Seal>,
+    /// Files themselves, for an agent on another machine.
+    contents: BTreeMap<String, Vec<u8>>,
     rate: Option<LoadMessage>,
     default_rate: Option<LoadMessage>,
     duration_ns: Option<u64>,
@@ -82,6 +85,7 @@ impl Source {
             text: text.to_owned(),
             folder: folder.to_owned(),
             files: files.0.into_inner(),
+            contents: BTreeMap::new(),
             rate: overrides.rate.map(Into::into),
             default_rate: overrides.default_rate.map(Into::into),
             duration_ns: overrides.duration.map(|duration| duration.0),
@@ -91,6 +95,17 @@ impl Source {
             ports: plan.ports.iter().map(port).collect(),
             warnings: plan.warnings.clone(),
         }
+    }
+
+    /// The same with the files that the profile names, for an agent on another machine.
+    ///
+    /// # Errors
+    /// A file can't be read.
+    pub fn with_files(mut self, read: ReadFile<'_>) -> Result<Self, String> {
+        for seal in &self.files {
+            self.contents.insert(seal.name.clone(), read(&self.folder, &seal.name)?);
+        }
+        Ok(self)
     }
 
     /// The plan.
@@ -108,7 +123,10 @@ impl Source {
             ..Overrides::default()
         };
         let files = |name: &str| {
-            let bytes = read(&self.folder, name)?;
+            let bytes = match self.contents.get(name) {
+                Some(sent) => sent.clone(),
+                None => read(&self.folder, name)?,
+            };
             if self.files.contains(&Seal::of(name, &bytes)) {
                 Ok(bytes)
             } else {

@@ -1,19 +1,78 @@
-//! `eagre agent`: the process of one run of a server, which starts it and steers it over a socket.
+//! `eagre agent`: with `--nats` an agent of a fleet, until it is stopped; without, the process of one run, which a server or such an
+//! agent starts and steers over a socket.
 
+use crate::nats::NatsArgs;
 use crate::{Exit, Failure};
+use clap::Args as ClapArgs;
+use server::{AgentOptions, FleetError, Permit};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
+#[derive(Clone, ClapArgs)]
+pub(crate) struct AgentArgs {
+    #[command(flatten)]
+    nats: NatsArgs,
+    /// Name of the agent: controllers see its ports as NAME/PORT [default: the host's name]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Ports that controllers can use
+    #[arg(long, visible_alias = "port", value_name = "PORT", value_delimiter = ',')]
+    ports: Vec<String>,
+    /// Cores for workers [default: all but one]
+    #[arg(long, visible_alias = "core", value_name = "LIST", value_delimiter = ',')]
+    cores: Vec<usize>,
+}
+
 /// `eagre agent`.
-pub(crate) fn agent() -> Result<Exit, Failure> {
+pub(crate) fn agent(args: &AgentArgs) -> Result<Exit, Failure> {
     // Before there are other threads.
     os::memory::use_few_areas();
-    let by_hand =
-        |reason: String| Failure::bad_input(format!("agent: {reason}; 'eagre serve' starts agents itself"));
+    match args.nats.access()? {
+        Some(access) => member(args, access),
+        None => process(args),
+    }
+}
+
+/// An agent of a fleet.
+fn member(args: &AgentArgs, access: server::NatsAccess) -> Result<Exit, Failure> {
+    let _delivery = crate::log::begin(None, crate::log::Format::Text, None)?;
+    if args.ports.is_empty() {
+        return Err(Failure::bad_input("agent: name the ports that controllers can use with --ports"));
+    }
+    let host = || std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default().trim().to_owned();
+    let cores = match args.cores.as_slice() {
+        [] => os::cpu::worker_cores(os::cpu::allowed().len().saturating_sub(1).max(1), None),
+        given => given.to_vec(),
+    };
+    let options = AgentOptions {
+        access,
+        name: args.name.clone().unwrap_or_else(host),
+        ports: args.ports.clone(),
+        cores,
+    };
+    let served = server::serve_agent(&options, |card| {
+        let ports: Vec<&str> = card.ports.iter().map(|port| port.name.as_str()).collect();
+        println!("eagre: agent '{}' with {} at {}", card.name, ports.join(", "), options.access.url);
+    });
+    match served {
+        Ok(()) => Ok(Exit::Done),
+        Err(FleetError::BadInput(reason)) => Err(Failure::bad_input(format!("agent: {reason}"))),
+        Err(FleetError::Refused(reason)) => Err(Failure::refused(format!("agent: {reason}"))),
+    }
+}
+
+/// The process of one run.
+fn process(args: &AgentArgs) -> Result<Exit, Failure> {
+    let by_hand = |reason: String| {
+        Failure::bad_input(format!(
+            "agent: {reason}; 'eagre serve' starts agents of its machine itself, and --nats makes one of a fleet"
+        ))
+    };
     let input = std::io::stdin().as_fd().try_clone_to_owned();
     let socket = UnixStream::from(input.map_err(|error| by_hand(error.to_string()))?);
     socket.peer_addr().map_err(|_| by_hand("standard input is no socket of a server".to_owned()))?;
-    server::serve_as_agent(socket, |stop| {
+    let permit = Permit { agent: args.name.clone(), ports: args.ports.clone(), cores: args.cores.clone() };
+    server::serve_as_agent(socket, permit, |stop| {
         ctrlc::set_handler(stop).map_err(|error| format!("signals: {error}"))
     })
     .map_err(by_hand)?;

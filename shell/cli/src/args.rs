@@ -146,9 +146,11 @@ pub(crate) enum Command {
         #[command(flatten)]
         serve: Box<crate::serve::ServeArgs>,
     },
-    /// Run one run of a server, which starts this process and steers it over standard input, a socket
-    #[command(hide = true)]
-    Agent,
+    /// Lend this machine's ports to servers on other machines, over NATS
+    Agent {
+        #[command(flatten)]
+        agent: Box<crate::agent::AgentArgs>,
+    },
     /// Poll device counters along a path while traffic runs, and report where packets were lost
     Path {
         #[command(flatten)]

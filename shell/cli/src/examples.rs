@@ -5,7 +5,7 @@
 use clap::Command;
 
 /// Commands, and what is typed for what.
-const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 24] = [
     (
         "demo",
         &[(
@@ -159,9 +159,23 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 23] = [
         ],
     ),
     (
+        "agent",
+        &[
+            (
+                "Lend two ports to the controllers at a NATS server",
+                "eagre agent --nats nats://10.77.0.1:4222 --name a1 --ports veth0,veth1",
+            ),
+            (
+                "The same, encrypted and with a key",
+                "eagre agent --nats tls://10.77.0.1:4222 --tls-ca ca.pem --nkey a1.nk --name a1 --ports veth0",
+            ),
+        ],
+    ),
+    (
         "serve",
         &[
             ("For this machine alone", "eagre serve"),
+            ("With ports of agents on other machines", "eagre serve --nats nats://10.77.0.1:4222"),
             (
                 "For others, with tokens and encrypted",
                 "eagre serve --listen 0.0.0.0:8443 --tokens tokens.yaml --tls",

@@ -32,6 +32,7 @@ mod log;
 mod machine;
 mod man;
 mod nat_log;
+mod nats;
 mod otlp;
 mod output;
 mod path;
@@ -103,7 +104,7 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Ci { ci } => ci::ci(&ci),
         Command::Lab { lab } => lab::lab(lab),
         Command::Serve { serve } => serve::serve(&serve),
-        Command::Agent => agent::agent(),
+        Command::Agent { agent } => agent::agent(&agent),
         Command::Path { path } => path::path(&path),
         Command::Ports { json } => machine::ports(json),
         Command::Doctor { fix: true, dry_run, .. } => machine::fix(dry_run),

@@ -1,5 +1,6 @@
 //! `eagre serve`: options and configuration file of the server.
 
+use crate::nats::NatsArgs;
 use crate::results::default_store;
 use crate::run::bad_profile;
 use crate::{Exit, Failure, log, words};
@@ -62,6 +63,8 @@ pub(crate) struct ServeArgs {
     /// Also serve Open Traffic Generator over gRPC at this address: 127.0.0.1:40051
     #[arg(long, value_name = "ADDRESS:PORT", value_parser = words::address)]
     pub grpc: Option<SocketAddr>,
+    #[command(flatten)]
+    pub(crate) nats: NatsArgs,
     /// Results store [default: results.db under $XDG_DATA_HOME/eagre or ~/.local/share/eagre]
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
@@ -99,6 +102,10 @@ struct Config {
     otg_lease: Option<document::Duration>,
     otg_location: BTreeMap<String, String>,
     grpc: Option<Socket>,
+    nats: Option<String>,
+    creds: Option<PathBuf>,
+    nkey: Option<PathBuf>,
+    tls_ca: Option<PathBuf>,
     store: Option<PathBuf>,
     state: Option<PathBuf>,
     log: Option<String>,
@@ -219,6 +226,12 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
             (None, None) => (args.tls || config.tls).then_some(TlsOptions::SelfSigned),
             _ => return Err(Failure::bad_input("tls-certificate and tls-key must be given together")),
         };
+    let nats = NatsArgs {
+        nats: args.nats.nats.clone().or(config.nats),
+        creds: given(&args.nats.creds, config.creds),
+        nkey: given(&args.nats.nkey, config.nkey),
+        tls_ca: given(&args.nats.tls_ca, config.tls_ca),
+    };
     let store = given(&args.store, config.store).unwrap_or_else(default_store);
     let state = given(&args.state, config.state).unwrap_or_else(|| store.with_file_name("serve"));
     let tokens = given(&args.tokens, config.tokens).map(|path| tokens(&path)).transpose()?;
@@ -242,6 +255,7 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
             args.otg_location.iter().cloned().collect()
         },
         grpc: args.grpc.or(config.grpc.map(|grpc| grpc.0)),
+        nats: nats.access()?,
         store,
         state,
         docs: docs(),

@@ -10,11 +10,14 @@
 //!   that very kind; a socket is made in a folder of the server's own unless the operator allows another place.
 
 use crate::fault::Fault;
+use crate::port_key::PortKey;
 use dpdk::PortId;
 use engine::EngineError;
+use fleet::Fleet;
 use profile::Plan;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Kinds that must be allowed by their own name.
 const GUARDED: [&str; 2] = ["pcap:", "vdev:"];
@@ -28,24 +31,42 @@ pub(crate) struct Admission {
     listens: Vec<IpAddr>,
     /// Where sockets are made.
     sockets: PathBuf,
+    /// Agents on other machines.
+    fleet: Option<Arc<Fleet>>,
 }
 
 impl Admission {
     /// Makes the folder for sockets.
-    pub(crate) fn new(allow: &[String], listens: Vec<IpAddr>, state: &Path) -> std::io::Result<Self> {
+    pub(crate) fn new(
+        allow: &[String],
+        listens: Vec<IpAddr>,
+        state: &Path,
+        fleet: Option<Arc<Fleet>>,
+    ) -> std::io::Result<Self> {
         let sockets = state.join("sockets");
         std::fs::create_dir_all(&sockets)?;
-        Ok(Self { allow: allow.to_vec(), listens, sockets: sockets.canonicalize()? })
+        Ok(Self { allow: allow.to_vec(), listens, sockets: sockets.canonicalize()?, fleet })
     }
 
-    /// The port that `device` means, if clients may use it.
+    /// The port that `device` means, here or at an agent, if clients may use it.
+    pub(crate) fn admit_any(&self, device: &str) -> Result<PortKey, Fault> {
+        let Some(fleet) = self.fleet.as_ref().filter(|_| fleet::split(device).is_some()) else {
+            return self.admit(device).map(PortKey::Here);
+        };
+        let port = fleet.find(device).map_err(Fault::not_found)?;
+        let name = port.to_string();
+        if !self.allow.is_empty() && !self.allow.iter().any(|pattern| matches(pattern, &name)) {
+            return Err(not_allowed(device));
+        }
+        Ok(PortKey::Remote(port))
+    }
+
+    /// The port of this machine that `device` means, if clients may use it.
     pub(crate) fn admit(&self, device: &str) -> Result<PortId, Fault> {
         let id = self.resolve(device)?;
         self.refuse_own(&id)?;
         if !self.allows(&id) {
-            return Err(Fault::forbidden(format!(
-                "port '{device}' is not allowed on this server; its operator can allow it with --allow"
-            )));
+            return Err(not_allowed(device));
         }
         self.refuse_elsewhere(&id)?;
         Ok(id)
@@ -58,15 +79,18 @@ impl Admission {
 
     /// Whether `device` is a port that clients may use.
     pub(crate) fn admits(&self, device: &str) -> bool {
-        self.admit(device).is_ok()
+        self.admit_any(device).is_ok()
     }
 
     /// The ports of a plan, which from now on names them as they were admitted.
-    pub(crate) fn admit_all(&self, plan: &mut Plan) -> Result<Vec<PortId>, Fault> {
+    pub(crate) fn admit_all(&self, plan: &mut Plan) -> Result<Vec<PortKey>, Fault> {
         refuse_namespaces(plan)?;
         let admit = |port: &mut profile::plan::PortPlan| {
-            let id = self.admit(&port.device).map_err(|fault| at(&format!("ports.{}", port.name), fault))?;
-            port.device = id.device();
+            let id =
+                self.admit_any(&port.device).map_err(|fault| at(&format!("ports.{}", port.name), fault))?;
+            if let PortKey::Here(id) = &id {
+                port.device = id.device();
+            }
             Ok(id)
         };
         plan.ports.iter_mut().map(admit).collect()
@@ -149,6 +173,12 @@ fn refuse_namespaces(plan: &Plan) -> Result<(), Fault> {
     })
 }
 
+fn not_allowed(device: &str) -> Fault {
+    Fault::forbidden(format!(
+        "port '{device}' is not allowed on this server; its operator can allow it with --allow"
+    ))
+}
+
 /// The fault with its place in front.
 fn at(place: &str, fault: Fault) -> Fault {
     Fault::new(fault.status(), format!("{place}: {}", fault.problem().detail))
@@ -177,7 +207,7 @@ mod tests {
     fn admission(allow: &[&str]) -> Admission {
         let allow = allow.iter().map(|text| (*text).to_owned()).collect();
         let listens = vec!["127.0.0.1".parse().unwrap()];
-        Admission { allow, listens, sockets: PathBuf::from("/no/such/state/sockets") }
+        Admission { allow, listens, sockets: PathBuf::from("/no/such/state/sockets"), fleet: None }
     }
 
     #[test]

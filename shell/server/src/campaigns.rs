@@ -87,7 +87,7 @@ impl CampaignJob {
         let (state, kept_as, reason) = match ended {
             Ok(End::Campaign(end)) => self.concludes(*end),
             Ok(other) => (State::Failed, store::State::Failed, Some(other.refusal().reason)),
-            Err(Lost { reason }) => {
+            Err(Lost { reason, .. }) => {
                 tracing::error!("{reason}");
                 (State::Failed, store::State::Failed, Some(reason))
             }

@@ -4,14 +4,15 @@
 
 use crate::access::Caller;
 use crate::fault::Fault;
-use dpdk::PortId;
-use std::collections::BTreeMap;
+use crate::port_key::PortKey;
+use fleet::RemotePort;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant, SystemTime};
 
 /// Reserved ports.
 #[derive(Debug, Clone)]
 pub(crate) struct Entry {
-    pub(crate) ports: Vec<PortId>,
+    pub(crate) ports: Vec<PortKey>,
     /// Name of the holder, for display.
     pub(crate) holder: String,
     /// Name of the caller that took it.
@@ -35,7 +36,7 @@ pub(crate) struct Leases {
 
 /// A request for ports.
 pub(crate) struct Wanted<'a> {
-    pub(crate) ports: Vec<PortId>,
+    pub(crate) ports: Vec<PortKey>,
     pub(crate) holder: String,
     pub(crate) caller: &'a Caller,
     pub(crate) ttl: Duration,
@@ -66,7 +67,7 @@ impl Leases {
     }
 
     /// The lease that has a port.
-    pub(crate) fn of_port(&self, port: &PortId) -> Option<&Entry> {
+    pub(crate) fn of_port(&self, port: &PortKey) -> Option<&Entry> {
         self.entries.values().find(|entry| entry.has(port))
     }
 
@@ -76,7 +77,7 @@ impl Leases {
     }
 
     /// Refuses ports that are not in a lease.
-    pub(crate) fn covers(&self, id: &str, ports: &[PortId]) -> Result<(), Fault> {
+    pub(crate) fn covers(&self, id: &str, ports: &[PortKey]) -> Result<(), Fault> {
         let entry = self.get(id)?;
         let Some(port) = ports.iter().find(|port| !port.is_within(&entry.ports)) else { return Ok(()) };
         Err(Fault::conflict(format!(
@@ -130,6 +131,20 @@ impl Leases {
         over.map(|(id, _)| id.clone()).collect()
     }
 
+    /// Ports of agents that are reserved.
+    pub(crate) fn remote(&self) -> BTreeSet<RemotePort> {
+        self.entries
+            .values()
+            .flat_map(|entry| &entry.ports)
+            .filter_map(|port| port.remote().cloned())
+            .collect()
+    }
+
+    /// Forgets a lease that could not be taken everywhere.
+    pub(crate) fn remove(&mut self, id: &str) {
+        self.entries.remove(id);
+    }
+
     /// All leases as `caller` may see them.
     pub(crate) fn list(&self, caller: &Caller, now: Instant) -> Vec<api::Lease> {
         let shown = self.entries.iter();
@@ -148,14 +163,14 @@ impl Leases {
 }
 
 impl Entry {
-    fn has(&self, port: &PortId) -> bool {
+    fn has(&self, port: &PortKey) -> bool {
         self.ports.iter().any(|own| own.overlaps(port))
     }
 }
 
 /// Display names of ports, sorted.
-pub(crate) fn labels(ports: &[PortId]) -> Vec<String> {
-    let mut labels: Vec<String> = ports.iter().map(PortId::label).collect();
+pub(crate) fn labels(ports: &[PortKey]) -> Vec<String> {
+    let mut labels: Vec<String> = ports.iter().map(PortKey::label).collect();
     labels.sort();
     labels.dedup();
     labels
@@ -165,7 +180,7 @@ fn no_such_lease() -> Fault {
     Fault::not_found("no such lease; it may have expired")
 }
 
-fn taken(port: &PortId, entry: &Entry, now: Instant) -> Fault {
+fn taken(port: &PortKey, entry: &Entry, now: Instant) -> Fault {
     let port = port.label();
     let left = entry.expires.saturating_duration_since(now).as_secs_f64();
     Fault::conflict(if entry.ended {
@@ -210,8 +225,8 @@ mod tests {
         Caller { name: name.to_owned(), role, from: "127.0.0.1:1".parse().unwrap() }
     }
 
-    fn id(port: &str) -> PortId {
-        PortId::resolve(port).unwrap()
+    fn id(port: &str) -> PortKey {
+        PortKey::Here(dpdk::PortId::resolve(port).unwrap())
     }
 
     fn take(leases: &mut Leases, lease: &str, ports: &[&str], who: &str, now: Instant) -> Result<(), Fault> {

@@ -28,6 +28,8 @@ pub struct Options {
     pub otg_locations: BTreeMap<String, String>,
     /// Where Open Traffic Generator is served over gRPC, if it is.
     pub grpc: Option<SocketAddr>,
+    /// The broker of agents on other machines, if there is one.
+    pub nats: Option<fleet::Access>,
     /// The results store.
     pub store: PathBuf,
     /// Folder for captures, kept profiles, certificates and the audit log.

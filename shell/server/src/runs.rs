@@ -14,6 +14,7 @@ use engine::{
     ArrivalsCommand, CaptureCommand, Command, CommandError, PendingReply, RateCommand, RemoveCommand, Reply,
     Speed,
 };
+use fleet::{Fleet, RemotePort};
 use profile::plan::{SessionEntry, StreamPlan};
 use profile::{Overrides, Plan};
 use result::{AchievedResult, IntervalDocument, OverallResult, ResultDocument, TotalDocument, Verdict};
@@ -61,6 +62,46 @@ pub(crate) struct RunJob {
     end: Mutex<Outcome>,
     full_texts: Texts<FullKey>,
     documents: Texts<RunChange>,
+}
+
+/// Where the process of a run is.
+pub(crate) enum Place {
+    /// On this machine.
+    Here,
+    /// On an agent's.
+    Remote {
+        /// All agents.
+        fleet: Arc<Fleet>,
+        /// Which one.
+        agent: String,
+        /// Its ports.
+        ports: Vec<RemotePort>,
+        /// Number of workers.
+        cores: usize,
+        /// Name of the link to the process.
+        link: String,
+    },
+}
+
+impl Place {
+    /// Time for which a process there sends without a message from here.
+    pub(crate) fn lease(&self) -> Duration {
+        match self {
+            Self::Here => agent::LEASE,
+            Self::Remote { .. } => fleet::TTL,
+        }
+    }
+
+    fn run(&self, order: Order, requests: Requests, watcher: &mut Watcher<'_>) -> Result<End, Lost> {
+        match self {
+            Self::Here => agent::run(order, requests, watcher, |process| tracing::info!(process, "begins")),
+            Self::Remote { fleet, agent, ports, cores, link } => {
+                let (process, socket) = fleet.open(agent, ports, *cores, link).map_err(Lost::failed)?;
+                tracing::info!(agent, link, "begins");
+                agent::run_on(order, requests, watcher, process, socket)
+            }
+        }
+    }
 }
 
 /// Key of a full snapshot's text: its time, its state, and whether totals are the result's.
@@ -478,6 +519,7 @@ impl RunJob {
         self: &Arc<Self>,
         order: Order,
         requests: Requests,
+        place: &Place,
         kept: Option<StoredRun>,
         opened: impl FnOnce(Result<(), Fault>) + 'static,
     ) -> Ending {
@@ -485,7 +527,7 @@ impl RunJob {
             tracing::info_span!("run", id = %self.job.about.id, name = %self.job.about.name).entered();
         let mut watcher =
             Watcher { run: self, opened: Some(Box::new(opened)), kept, recorder: None, beginning: None };
-        let ended = agent::run(order, requests, &mut watcher, |process| tracing::info!(process, "begins"));
+        let ended = place.run(order, requests, &mut watcher);
         let Watcher { opened, kept, recorder, beginning, .. } = watcher;
         let mut kept = recorder.and_then(Recorder::end).or(kept);
         let (ending, refusal) = match ended {
@@ -505,8 +547,12 @@ impl RunJob {
                 let reason = Some(refusal.reason.clone());
                 (self.concludes(State::Failed, reason, None, &mut kept), Some(refusal))
             }
-            Err(Lost { reason }) => {
+            Err(Lost { reason, is_cut_off }) => {
                 tracing::error!("{reason}");
+                let (state, reason) = match is_cut_off {
+                    true => (State::Interrupted, format!("incomplete: {reason}")),
+                    false => (State::Failed, reason),
+                };
                 let document = beginning.and_then(|beginning| self.what_is_left(&beginning, &reason));
                 let reason = match &document {
                     Some(document) => {
@@ -518,7 +564,7 @@ impl RunJob {
                     None => reason,
                 };
                 let refusal = Refusal { reason: reason.clone(), is_bad_input: false };
-                (self.concludes(State::Failed, Some(reason), document.as_ref(), &mut kept), Some(refusal))
+                (self.concludes(state, Some(reason), document.as_ref(), &mut kept), Some(refusal))
             }
         };
         if let (Some(opened), Some(refusal)) = (opened, refusal) {

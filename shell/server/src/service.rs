@@ -12,11 +12,13 @@ use crate::leases::{Leases, Wanted};
 use crate::limits::Limits;
 use crate::links::{self, Links};
 use crate::options::Options;
+use crate::port_key::PortKey;
 use crate::profile_store::ProfileStore;
 use crate::profiles::secret;
 use crate::runs::RunJob;
 use crate::scripts::ScriptJob;
 use api::{Lease, NewLease, Run, State};
+use fleet::{Fleet, FleetError};
 use os::claim::{Claim, SharedFolder};
 use os::cpu;
 use serde_json::json;
@@ -83,6 +85,8 @@ pub struct Service {
     pub(crate) cores: Arc<Cores>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) leases: Mutex<Leases>,
+    /// Agents on other machines.
+    pub(crate) fleet: Option<Arc<Fleet>>,
     links: Links,
     /// In the order they were started.
     works: Mutex<Vec<Work>>,
@@ -120,10 +124,16 @@ impl Service {
         let claim = Claim::new(&servers)
             .map_err(|error| Fault::machine(format!("{}: {error}", servers.display())))?;
         let unfinished = unfinished(&mut store, &servers)?;
+        let fleet = fleet(options, &claim)?;
         Ok(Self {
             limits: options.limits.clone(),
-            admission: Admission::new(&options.limits.ports, options.listens(), &options.state)
-                .map_err(failed)?,
+            admission: Admission::new(
+                &options.limits.ports,
+                options.listens(),
+                &options.state,
+                fleet.clone(),
+            )
+            .map_err(failed)?,
             profiles: ProfileStore::new(&options.state).map_err(failed)?,
             pages: Pages::new(options.docs.as_deref()),
             audit: Audit::open(&options.state).map_err(failed)?,
@@ -132,6 +142,7 @@ impl Service {
             cores: Arc::new(Cores::new(&cores)),
             budget: Budget::new(),
             leases: Mutex::default(),
+            fleet,
             links: Links::default(),
             works: Mutex::default(),
             unfinished,
@@ -167,7 +178,7 @@ impl Service {
             return Err(Fault::value(&format!("ports[{index}]"), format!("'{port}' is not a port name")));
         }
         let ports: Result<Vec<_>, Fault> =
-            wanted.ports.iter().map(|port| self.admission.admit(port)).collect();
+            wanted.ports.iter().map(|port| self.admission.admit_any(port)).collect();
         let ports = ports?;
         let holder = match wanted.holder.as_deref().map(str::trim).filter(|what| !what.is_empty()) {
             Some(what) if what.chars().count() > 100 => {
@@ -176,10 +187,21 @@ impl Service {
             Some(what) => format!("{} ({what})", caller.name),
             None => caller.name.clone(),
         };
-        let (id, now) = (secret(), Instant::now());
-        let mut leases = lock(&self.leases);
-        leases.take(&id, Wanted { ports, holder, caller, ttl, of_run: false }, now)?;
-        leases.document(&id, now)
+        let id = secret();
+        self.take(&id, Wanted { ports, holder, caller, ttl, of_run: false })?;
+        lock(&self.leases).document(&id, Instant::now())
+    }
+
+    /// Reserves ports here, and ports of agents at the broker.
+    pub(crate) fn take(&self, id: &str, wanted: Wanted<'_>) -> Result<(), Fault> {
+        let remote: Vec<_> = wanted.ports.iter().filter_map(|port| port.remote().cloned()).collect();
+        let holder = wanted.holder.clone();
+        lock(&self.leases).take(id, wanted, Instant::now())?;
+        let Some(fleet) = self.fleet.as_ref().filter(|_| !remote.is_empty()) else { return Ok(()) };
+        fleet.take(&remote, &holder).map_err(|reason| {
+            lock(&self.leases).remove(id);
+            Fault::conflict(reason)
+        })
     }
 
     /// Gives a lease more time.
@@ -208,7 +230,10 @@ impl Service {
 
     /// Lease of a port.
     pub(crate) fn lease_of(&self, port: &str) -> Option<api::PortLease> {
-        let port = &self.admission.resolve(port).ok()?;
+        let port = &match &self.fleet {
+            Some(fleet) if fleet::split(port).is_some() => PortKey::Remote(fleet.find(port).ok()?),
+            _ => PortKey::Here(self.admission.resolve(port).ok()?),
+        };
         let leases = lock(&self.leases);
         leases.of_port(port).map(|entry| crate::leases::of_port(entry, Instant::now()))
     }
@@ -234,7 +259,11 @@ impl Service {
         drop(leases);
         over.into_iter().for_each(|work| work.job().stop("its lease ended"));
         self.links.restore(|lease| ended.iter().any(|id| id == lease));
-        lock(&self.leases).forget_unused();
+        let mut leases = lock(&self.leases);
+        leases.forget_unused();
+        if let Some(fleet) = &self.fleet {
+            fleet.keep(leases.remote());
+        }
     }
 
     /// Sets the link of a leased port up or down, until the lease ends.
@@ -242,7 +271,7 @@ impl Service {
         let id = self.admission.admit(device)?;
         let interface = links::interface(&id)?;
         let leases = lock(&self.leases);
-        leases.covers(lease, &[id])?;
+        leases.covers(lease, &[PortKey::Here(id)])?;
         self.links.switch(&interface, lease, up)
     }
 
@@ -353,6 +382,19 @@ pub(crate) fn private_folder(path: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path)?;
     // One that is there already may have been open to others.
     std::fs::set_permissions(path, Permissions::from_mode(0o700))
+}
+
+/// Agents on other machines, if the operator has a broker.
+fn fleet(options: &Options, claim: &Claim) -> Result<Option<Arc<Fleet>>, Fault> {
+    let Some(access) = &options.nats else { return Ok(None) };
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    // Unique among controllers of one broker, and different after a restart.
+    let name = format!("{}-{}-{}", host.trim(), claim.number(), &secret()[..8]);
+    let fleet = Fleet::connect(access, &name).map_err(|error| match error {
+        FleetError::BadInput(reason) => Fault::unprocessable(reason),
+        FleetError::Refused(reason) => Fault::machine(reason),
+    })?;
+    Ok(Some(Arc::new(fleet)))
 }
 
 fn ttl(seconds: f64) -> Result<Duration, Fault> {

@@ -11,16 +11,18 @@ use crate::campaigns::CampaignJob;
 use crate::fault::Fault;
 use crate::jobs::{About, CoresInUse, Ending, Job, lock, now};
 use crate::leases::{Wanted, labels};
+use crate::port_key::PortKey;
+use crate::profile_store;
 use crate::profiles::{self, GivesBack, Written, secret};
 use crate::record::StoredRun;
 use crate::routes::blocking;
-use crate::runs::{RunJob, RunMode};
+use crate::runs::{Place, RunJob, RunMode};
 use crate::scripts::{self, Order, ScriptJob};
 use crate::service::{Service, Work, private_folder};
 use agent::{CampaignOrder, Requests, RunOrder, Seals, Source, Work as AgentWork};
 use api::{NewCampaign, NewRun, NewScript, Role, State};
 use campaign::{Choice, Settings};
-use dpdk::PortId;
+use fleet::RemotePort;
 use methods::Attributes;
 use profile::{Overrides, Plan};
 use serde_json::{Value, json};
@@ -28,7 +30,7 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use store::Store;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
@@ -53,6 +55,10 @@ struct HeldPorts {
     /// Whether the lease was made for the job alone.
     own_lease: bool,
     names: Vec<String>,
+    /// The agent that has the ports; none for ports of this machine.
+    agent: Option<String>,
+    /// Those ports.
+    remote: Vec<RemotePort>,
 }
 
 impl Drop for HeldPorts {
@@ -61,9 +67,37 @@ impl Drop for HeldPorts {
     }
 }
 
+impl HeldPorts {
+    /// Where a run on them is.
+    fn place(&self, service: &Arc<Service>, cores: usize) -> Place {
+        match (&self.agent, &service.fleet) {
+            (Some(agent), Some(fleet)) => Place::Remote {
+                fleet: fleet.clone(),
+                agent: agent.clone(),
+                ports: self.remote.clone(),
+                cores,
+                link: secret()[..16].to_owned(),
+            },
+            _ => Place::Here,
+        }
+    }
+
+    /// Refuses what only this machine can do.
+    fn refuse_remote(&self, what: &str) -> Result<(), Fault> {
+        match &self.agent {
+            Some(agent) => Err(Fault::unprocessable(format!(
+                "{what} can't use ports of agents, and these are of '{agent}'"
+            ))),
+            None => Ok(()),
+        }
+    }
+}
+
 /// Resources of an active job. Cores are released first, so that the next holder of the ports finds them free.
 struct Held {
     cores: CoresInUse,
+    /// Number of workers, here or on an agent's machine.
+    workers: usize,
     #[expect(dead_code, reason = "it is held")]
     memory: Reservation,
     ports: HeldPorts,
@@ -184,7 +218,11 @@ impl Service {
             }
         })?;
         let (job, requests) = held.job(id, name, &plan, caller);
-        let source = Source::new(&written.text, &overrides, &plan, self.profiles.folder(), seals);
+        let mut source = Source::new(&written.text, &overrides, &plan, self.profiles.folder(), seals);
+        let place = held.ports.place(self, held.workers);
+        if matches!(place, Place::Remote { .. }) {
+            source = source.with_files(&profile_store::file).map_err(Fault::unprocessable)?;
+        }
         let run = Arc::new(RunJob::new(job, plan, captures));
         self.remember(Work::Run(run.clone()));
         let (opened, is_open) = oneshot::channel();
@@ -193,10 +231,10 @@ impl Service {
             quiet: mode.quiet.clone(),
             keeps: kept.is_some() && run.keeps_intervals(),
         });
-        let order = agent::Order { source, cores: held.cores.cores.clone(), work };
+        let order = agent::Order { source, cores: held.cores.cores.clone(), lease: place.lease(), work };
         let body = run.clone();
         go_on(Work::Run(run.clone()), held, move || {
-            body.play(order, requests, kept, move |answer| drop(opened.send(answer)))
+            body.play(order, requests, &place, kept, move |answer| drop(opened.send(answer)))
         })?;
         rest.is_not_due();
         Ok((run, is_open))
@@ -219,7 +257,11 @@ impl Service {
                 let mut plan = service.plan(&written.text, &overrides, &seals)?;
                 service.admission.admit_all(&mut plan)?;
                 let memory = service.budget.reserve(engine::memory_needed(&plan, 1))?;
-                let source = Source::new(&written.text, &overrides, &plan, service.profiles.folder(), seals);
+                let mut source =
+                    Source::new(&written.text, &overrides, &plan, service.profiles.folder(), seals);
+                if plan.ports.iter().any(|port| fleet::split(&port.device).is_some()) {
+                    source = source.with_files(&profile_store::file).map_err(Fault::unprocessable)?;
+                }
                 Ok((plan, source, memory))
             });
             let (plan, source, memory) = planned.await?;
@@ -253,6 +295,7 @@ impl Service {
             return Err(Fault::forbidden("this server limits rates, but methods test up to line rate"));
         }
         let held = self.hold(&mut plan, new.cores, new.lease.as_deref(), caller)?;
+        held.ports.refuse_remote("a test method")?;
         let attributes = Attributes {
             random_stimuli: new.random_stimuli,
             networks: new.networks,
@@ -278,7 +321,7 @@ impl Service {
             id: id.to_string(),
         }));
         let source = Source::new(&written.text, &overrides, &plan, self.profiles.folder(), seals);
-        let order = agent::Order { source, cores: held.cores.cores.clone(), work };
+        let order = agent::Order { source, cores: held.cores.cores.clone(), lease: agent::LEASE, work };
         let body = campaign.clone();
         go_on(Work::Campaign(campaign.clone()), held, move || body.play(order, requests, store, &id))?;
         rest.is_not_due();
@@ -306,6 +349,7 @@ impl Service {
         let overrides = Overrides { default_seed: os::entropy::seed(), ..Overrides::default() };
         let mut plan = self.plan(&scripts::ports(&new.ports), &overrides, &Seals::default())?;
         let held = self.hold(&mut plan, None, new.lease.as_deref(), caller)?;
+        held.ports.refuse_remote("a script")?;
         let id = fresh_id();
         let folder = self.state.join("runs").join(&id);
         let name =
@@ -335,16 +379,22 @@ impl Service {
     ) -> Result<Held, Fault> {
         let ports = self.admission.admit_all(plan)?;
         self.limits.check(plan)?;
-        let cores = self.workers(cores)?;
-        let memory = self.budget.reserve(engine::memory_needed(plan, cores.cores.len()))?;
+        let agent = one_agent(&ports)?;
+        let workers = usize::from(cores.unwrap_or(1));
+        let cores = self.workers(workers, agent.is_some())?;
+        // An agent's machine has its own memory.
+        let bytes = if agent.is_some() { 0 } else { engine::memory_needed(plan, cores.cores.len()) };
+        let memory = self.budget.reserve(bytes)?;
         let names = labels(&ports);
         let own_lease = lease.is_none();
         let lease = self.reserve(&ports, lease, caller)?;
-        Ok(Held { cores, memory, ports: HeldPorts { service: self.clone(), lease, own_lease, names } })
+        let remote = ports.iter().filter_map(|port| port.remote().cloned()).collect();
+        let ports = HeldPorts { service: self.clone(), lease, own_lease, names, agent, remote };
+        Ok(Held { cores, workers, memory, ports })
     }
 
-    /// Cores for a job.
-    fn workers(&self, wanted: Option<u16>) -> Result<CoresInUse, Fault> {
+    /// Cores for a job; of an agent's machine, it chooses them itself.
+    fn workers(&self, wanted: usize, elsewhere: bool) -> Result<CoresInUse, Fault> {
         let active = self.works().iter().filter(|work| !work.job().has_ended()).count();
         if active >= AT_A_TIME {
             let status = axum::http::StatusCode::TOO_MANY_REQUESTS;
@@ -353,11 +403,10 @@ impl Service {
                 format!("{active} runs, campaigns and scripts are active, the maximum"),
             ));
         }
-        let wanted = usize::from(wanted.unwrap_or(1));
         if wanted == 0 {
             return Err(Fault::value("cores", "expected at least 1"));
         }
-        self.cores.take(wanted).ok_or_else(|| {
+        self.cores.take(if elsewhere { 0 } else { wanted }).ok_or_else(|| {
             Fault::value(
                 "cores",
                 format!("expected at most {}, the cores of this server", self.cores.count()),
@@ -366,10 +415,10 @@ impl Service {
     }
 
     /// The lease of these ports for a job: a new one, or the one it names.
-    fn reserve(&self, ports: &[PortId], lease: Option<&str>, caller: &Caller) -> Result<String, Fault> {
+    fn reserve(&self, ports: &[PortKey], lease: Option<&str>, caller: &Caller) -> Result<String, Fault> {
         let works = self.works();
-        let mut leases = lock(&self.leases);
         if let Some(id) = lease {
+            let mut leases = lock(&self.leases);
             leases.covers(id, ports)?;
             let names = labels(ports);
             let uses = |job: &Job| {
@@ -391,8 +440,8 @@ impl Service {
             ttl: RUN_LEASE,
             of_run: true,
         };
-        leases.take(&id, wanted, Instant::now())?;
-        leases.hold(&id);
+        self.take(&id, wanted)?;
+        lock(&self.leases).hold(&id);
         Ok(id)
     }
 
@@ -429,6 +478,12 @@ impl Service {
         let mut captures = BTreeMap::new();
         for (index, port) in plan.ports.iter_mut().enumerate() {
             let Some(capture) = &mut port.capture else { continue };
+            if let Some((agent, _)) = fleet::split(&port.device) {
+                return Err(Fault::unprocessable(format!(
+                    "ports.{}.capture: agent '{agent}' captures no packets; leave it out",
+                    port.name
+                )));
+            }
             let made = private_folder(&folder);
             made.map_err(|error| Fault::machine(format!("{}: {error}", folder.display())))?;
             let path = folder.join(format!("port-{index}.pcapng"));
@@ -437,6 +492,18 @@ impl Service {
         }
         Ok(captures)
     }
+}
+
+/// The agent that has all these ports; none if they are of this machine.
+fn one_agent(ports: &[PortKey]) -> Result<Option<String>, Fault> {
+    let mut agents = ports.iter().map(|port| port.remote().map(|remote| &remote.agent));
+    let first = agents.next().flatten();
+    if agents.any(|agent| agent != first) {
+        return Err(Fault::unprocessable(
+            "ports: a run has ports of one machine only: of this one, or of one agent".to_owned(),
+        ));
+    }
+    Ok(first.cloned())
 }
 
 /// A unique name for a job that is not stored.

@@ -17,6 +17,7 @@ mod view;
 use crate::access::Caller;
 use crate::fault::Fault;
 use crate::jobs::lock;
+use crate::port_key::PortKey;
 use crate::runs::RunJob;
 use crate::service::Service;
 use api::{Neighbour, NewLease};
@@ -258,9 +259,10 @@ impl Otg {
     /// Refuses locations that are no ports of this machine, or that clients can't use.
     fn check_locations(&self, translation: &Translation) -> Result<(), Errors> {
         let check = |(index, port): (usize, &otg::PortPlan)| {
-            let reason = match self.service.admission.admit(&port.device) {
+            let reason = match self.service.admission.admit_any(&port.device) {
                 Err(fault) => fault.problem().detail.clone(),
-                Ok(id) => {
+                Ok(PortKey::Remote(_)) => return None,
+                Ok(PortKey::Here(id)) => {
                     let interface = id.kernel_interface().filter(|interface| interface.index.is_none())?;
                     format!("there is no interface '{}' here", interface.name)
                 }

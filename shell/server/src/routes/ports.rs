@@ -1,7 +1,7 @@
 //! Ports and leases.
 
 use super::body::{Body, MaybeBody};
-use super::{Known, reading};
+use super::{Known, blocking, reading};
 use crate::access::Caller;
 use crate::fault::Fault;
 use crate::service::Service;
@@ -45,7 +45,8 @@ fn all_ports(service: &Service) -> Result<Vec<Port>, Fault> {
         ..port("")
     });
     let inside = ["ring:a", "ring:b", "null"].into_iter().map(port);
-    let mut all: Vec<Port> = interfaces.chain(cards).chain(inside).collect();
+    let remote = service.fleet.as_ref().map(|fleet| fleet.ports()).unwrap_or_default();
+    let mut all: Vec<Port> = interfaces.chain(cards).chain(inside).chain(remote).collect();
     for port in &mut all {
         port.allowed = service.admission.admits(&port.device);
         port.lease = service.lease_of(&port.name);
@@ -103,7 +104,8 @@ async fn lease(
     caller: Caller,
     Body(new): Body<NewLease>,
 ) -> Result<(StatusCode, Json<Lease>), Fault> {
-    Ok((StatusCode::CREATED, Json(service.lease(&new, &caller)?)))
+    let lease = blocking(service, move |service| service.lease(&new, &caller)).await?;
+    Ok((StatusCode::CREATED, Json(lease)))
 }
 
 /// Renew a lease

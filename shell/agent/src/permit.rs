@@ -1,0 +1,103 @@
+//! Rights of a server at an agent of a fleet: its operator's ports, on its operator's cores.
+//!
+//! Not here: who may send it orders, which the fleet's broker decides. Without an agent's name, all is allowed: the server has checked it.
+
+use crate::message::Work;
+use dpdk::PortId;
+use profile::Plan;
+
+/// Limits of an agent of a fleet.
+#[derive(Debug, Clone, Default)]
+pub struct Permit {
+    /// Name of the agent, in front of its ports; none for an agent on its server's machine.
+    pub agent: Option<String>,
+    /// Its ports.
+    pub ports: Vec<String>,
+    /// Cores for its workers, instead of the order's.
+    pub cores: Vec<usize>,
+}
+
+impl Permit {
+    /// Replaces the cores of an order.
+    pub(crate) fn assign_cores(&self, cores: &mut Vec<usize>) {
+        if self.agent.is_some() {
+            cores.clone_from(&self.cores);
+        }
+    }
+
+    /// Gives ports their names on this machine, and refuses ports of other machines, and ports that its operator did not name.
+    pub(crate) fn admit(&self, plan: &mut Plan, work: &Work) -> Result<(), String> {
+        let Some(agent) = &self.agent else { return Ok(()) };
+        if matches!(work, Work::Campaign(_)) {
+            return Err(format!("agent '{agent}' runs profiles only, not test methods"));
+        }
+        if !plan.protocols.is_empty() {
+            return Err(format!("protocols: agent '{agent}' starts no programs for others"));
+        }
+        for port in &mut plan.ports {
+            let own = port.device.strip_prefix(agent.as_str()).and_then(|rest| rest.strip_prefix('/'));
+            let Some(device) = own else {
+                return Err(format!("ports.{}: '{}' is no port of agent '{agent}'", port.name, port.device));
+            };
+            self.check(device).map_err(|reason| format!("ports.{}: {reason}", port.name))?;
+            if port.capture.is_some() {
+                return Err(format!(
+                    "ports.{}.capture: agent '{agent}' captures no packets; leave it out",
+                    port.name
+                ));
+            }
+            if port.punt.as_ref().is_some_and(|punt| punt.namespace.is_some()) {
+                return Err(format!(
+                    "ports.{}.punt.namespace: agent '{agent}' lends no namespaces; leave it out",
+                    port.name
+                ));
+            }
+            port.device = device.to_owned();
+        }
+        Ok(())
+    }
+
+    /// Refuses a port that is not the agent's, whatever it is called.
+    pub fn check(&self, device: &str) -> Result<(), String> {
+        let resolve = |device: &str| PortId::resolve(device).map_err(|error| error.to_string());
+        let own: Result<Vec<PortId>, String> = self.ports.iter().map(|port| resolve(port)).collect();
+        if resolve(device)?.is_within(&own?) {
+            return Ok(());
+        }
+        let ports = self.ports.join(", ");
+        Err(format!(
+            "agent '{}' has the ports {ports}, and not '{device}'",
+            self.agent.as_deref().unwrap_or_default()
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::RunOrder;
+
+    fn plan(device: &str) -> Plan {
+        let text = format!("ports: {{a: {{device: '{device}'}}}}\nload: {{duration: 1s}}\n");
+        profile::load_with(&text, &profile::Overrides::default(), &|_| Err(String::new())).unwrap()
+    }
+
+    #[test]
+    fn an_agent_opens_its_own_ports_only() {
+        let permit =
+            Permit { agent: Some("a1".to_owned()), ports: vec!["ring:a".to_owned()], cores: vec![1] };
+        let work = Work::Run(RunOrder { attended: false, quiet: Vec::new(), keeps: false });
+        let mut own = plan("a1/ring:a");
+        permit.admit(&mut own, &work).unwrap();
+        assert_eq!(own.ports[0].device, "ring:a");
+        for (device, says) in [
+            ("ring:a", "is no port of agent 'a1'"),
+            ("a2/ring:a", "is no port of agent 'a1'"),
+            ("a1/ring:b", "and not 'ring:b'"),
+        ] {
+            let refused = permit.admit(&mut plan(device), &work).unwrap_err();
+            assert!(refused.contains(says), "{refused}");
+        }
+        Permit::default().admit(&mut plan("ring:b"), &work).unwrap();
+    }
+}

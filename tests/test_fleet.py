@@ -1,0 +1,397 @@
+"""Agents on other machines over NATS: runs there, leases with fencing, and what becomes of a run whose agent or broker is lost.
+
+Network namespaces are the machines: one for the broker, one for the controller, and one for each agent, on one switch. The device
+under test is the kernel of yet another one, a router between two ports of an agent.
+"""
+
+import base64
+import hashlib
+import subprocess
+import time
+
+import pytest
+from lab import BAD_INPUT, EAGRE, REFUSED, Router, call, need, wait_until
+from broker import Client, Nats, program
+from server import Server
+
+# When names and leases end that are not renewed, s.
+TTL_S = 3
+CUT = """table inet cut {
+  chain leave { type filter hook output priority 0; oifname "ctl0" drop; }
+  chain arrive { type filter hook input priority 0; iifname "ctl0" drop; }
+}
+"""
+# How much later a busy machine may notice it.
+LATE_S = 3
+
+
+class Machines:
+    """The broker, the controller and agents on a switch; agents' ports lead to a router."""
+
+    def __init__(self, lab, config=""):
+        need("ip", "nft")
+        program()
+        self.lab, self.hub = lab, lab.netns("hub")
+        self.hub.ip("link", "add", "br0", "type", "bridge")
+        self.hub.ip("link", "set", "br0", "up")
+        self.hub.ip("address", "add", "10.77.0.1/24", "dev", "br0")
+        self.count = 1
+        self.nats = Nats(lab, self.hub, "10.77.0.1", config=config)
+        self.controller = self.join(lab.netns("ctl"))
+
+    def join(self, namespace):
+        """Connects a machine to the switch."""
+        self.count += 1
+        end = f"h{self.count}"
+        self.lab.veth(self.hub, end, namespace, "ctl0")
+        self.hub.ip("link", "set", end, "master", "br0")
+        namespace.ip("address", "add", f"10.77.0.{self.count}/24", "dev", "ctl0")
+        return namespace
+
+    def agent(self, name, namespace, *options, ports=("veth0", "veth1")):
+        """Starts an agent; returns its process once it is there."""
+        log = self.lab.folder() / f"{name}.log"
+        command = [EAGRE, "agent", "--nats", self.nats.url, "--name", name, "--ports", ",".join(ports), *options]
+        process = self.lab.start(*command, ns=namespace, stdout=log.open("w"))
+
+        def is_there():
+            assert process.poll() is None, process.communicate()[1]
+            return "eagre: agent" in log.read_text()
+
+        wait_until(is_there, f"agent {name}", 20)
+        return process
+
+    def server(self, *options, **more):
+        """Starts a controller."""
+        return Server(self.lab, "--nats", self.nats.url, *options, ns=self.controller, **more)
+
+
+class Routed(Machines):
+    """One agent, `a1`, whose ports lead to a router."""
+
+    def __init__(self, lab, config=""):
+        super().__init__(lab, config)
+        self.router = Router(lab)
+        self.join(self.router.tester)
+
+    def profile(self, rate="5kpps", duration="1s", **more):
+        """Streams from each port to the other, through the router."""
+        ports = self.router.ports("afpacket", v6=False)
+        for port in ports.values():
+            port["device"] = "a1/" + port["device"]
+        one = {"size": "128B", "rate": rate}
+        east = {"name": "east", "from": "west", "to": "east", "packet": [{"ipv4": {"dst": "10.0.1.2"}}, {"udp": {"dst": 7001}}]}
+        west = {"name": "west", "from": "east", "to": "west", "packet": [{"ipv4": {"dst": "10.0.0.2"}}, {"udp": {"dst": 7002}}]}
+        return {"ports": ports, "streams": [east | one, west | one], "load": {"duration": duration, "drain": "300ms"}} | more
+
+
+def forwarded(machines):
+    """Test packets that the router has forwarded."""
+    counted = machines.router.counted()
+    return counted["forwarded_7001"] + counted["forwarded_7002"]
+
+
+def sees(server, name):
+    """Whether a controller lists a port."""
+    return name in [port["name"] for port in server.get("/api/v1/ports")]
+
+
+@pytest.fixture
+def routed(lab):
+    """An agent with a router, and a controller that sees its ports."""
+    machines = Routed(lab)
+    machines.process = machines.agent("a1", machines.router.tester)
+    machines.serving = machines.server()
+    wait_until(lambda: sees(machines.serving, "a1/veth0"), "the agent's ports")
+    return machines
+
+
+def test_a_run_on_an_agents_ports_is_like_a_local_one(routed):
+    """Live figures, the result with latency, intervals in the store, rate changes; the router's counters agree."""
+    routed.router.count([7001, 7002])
+    server = routed.serving
+    run = server.start(profile=routed.profile("2kpps", "4s"), name="far")
+    server.sends(run, 100)
+    live = [document for name, document in server.events(f"/api/v1/runs/{run['id']}/events?every_s=0.2") if name == "live"]
+    over = server.ended(run, 60)
+    assert over["state"] == "done", over
+    assert over["ports"] == ["a1/veth0", "a1/veth1"]
+    result = server.get(f"/api/v1/runs/{run['id']}/result")
+    for stream in result["streams"].values():
+        assert stream["tx"] > 0 and stream["lost"] == 0 and stream["rx"] == stream["tx"], stream
+        assert stream["latency_ns"]["p99"] > 0
+    assert forwarded(routed) == sum(stream["tx"] for stream in result["streams"].values())
+    assert live and max(sum(document["streams"]["tx"]) for document in live) > 0
+    intervals = server.ask("GET", f"/api/v1/results/{run['id']}/intervals")
+    assert intervals.status in (200, 404), intervals
+    # Its process ran on the agent's machine, and is gone.
+    assert not server.agents()
+    # And once more, with a command while it runs.
+    again = server.start(profile=routed.profile("1kpps", "20s"))
+    server.sends(again, 10)
+    assert server.ask("POST", f"/api/v1/runs/{again['id']}/rate", {"rate": "3kpps"}).status == 200
+    assert server.ask("POST", f"/api/v1/runs/{again['id']}/stop").status in (200, 202, 204)
+    stopped = server.ended(again, 60)
+    assert stopped["state"] == "stopped" and stopped["rate_changes"], stopped
+
+
+def test_files_of_a_profile_are_sent_along_and_refusals_come_back(routed):
+    """What an agent can't do is refused with a reason that names it, and its ports are free again."""
+    server = routed.serving
+    for device, status, says in [
+        ("a1/eth9", 404, "agent 'a1' has the ports veth0, veth1"),
+        ("a7/veth0", 404, "agent 'a7' is not connected; there are a1"),
+    ]:
+        refused = server.ask("POST", "/api/v1/leases", {"ports": [device]})
+        assert refused.status == status and says in refused.detail, refused
+    # A port of the controller and one of an agent.
+    mixed = routed.profile()
+    mixed["ports"]["east"]["device"] = "ring:a"
+    refused = server.ask("POST", "/api/v1/runs", {"profile": mixed})
+    assert refused.status == 422 and "of one machine only" in refused.detail, refused
+    captured = routed.profile()
+    captured["ports"]["east"]["capture"] = {"file": "x.pcapng"}
+    refused = server.ask("POST", "/api/v1/runs", {"profile": captured})
+    assert refused.status == 422 and "captures no packets" in refused.detail, refused
+    refused = server.ask("POST", "/api/v1/campaigns", {"method": "rfc2544", "profile": routed.profile()})
+    assert refused.status == 422 and "can't use ports of agents" in refused.detail, refused
+    # An interface that the router does not answer on: refused by the engine, over there.
+    lost = routed.profile()
+    lost["ports"]["west"]["gateway"] = ["10.0.0.77"]
+    refused = server.ask("POST", "/api/v1/runs", {"profile": lost}, timeout=60)
+    assert refused.status in (201, 503, 422), refused
+    wait_until(lambda: all(run["state"] not in ("starting", "running") for run in server.get("/api/v1/runs")), "the end", 60)
+    run = server.start(profile=routed.profile(duration="300ms"))
+    assert server.ended(run, 60)["state"] == "done"
+
+
+def test_a_port_has_one_holder_among_controllers(routed):
+    """A lease at one controller keeps the others out, with the holder's name, until it is given back."""
+    first, second = routed.serving, routed.server(state="second")
+    wait_until(lambda: sees(second, "a1/veth0"), "the agent's ports")
+    lease = first.ask("POST", "/api/v1/leases", {"ports": ["a1/veth0", "a1/veth1"], "holder": "night shift"})
+    assert lease.status == 201, lease
+    refused = second.ask("POST", "/api/v1/leases", {"ports": ["a1/afxdp:veth0"]})
+    assert refused.status == 409 and "night shift" in refused.detail and "at another server" in refused.detail, refused
+    refused = second.ask("POST", "/api/v1/runs", {"profile": routed.profile()})
+    assert refused.status == 409, refused
+    # It outlasts its time at the broker, because it is renewed.
+    time.sleep(TTL_S + 1)
+    assert second.ask("POST", "/api/v1/leases", {"ports": ["a1/veth0"]}).status == 409
+    run = first.start(profile=routed.profile(duration="300ms"), lease=lease.json()["id"])
+    assert first.ended(run, 60)["state"] == "done"
+    assert first.ask("DELETE", f"/api/v1/leases/{lease.json()['id']}").status == 204
+    taken = wait_until(lambda: second.ask("POST", "/api/v1/leases", {"ports": ["a1/veth0"]}).status == 201, "the free port")
+    assert taken
+    refused = first.ask("POST", "/api/v1/leases", {"ports": ["a1/veth0"]})
+    assert refused.status == 409, refused
+
+
+def test_an_agent_that_is_killed_ends_its_run(routed):
+    """The run is interrupted, incomplete, with what was counted; nothing is sent any more; another agent of the name takes over."""
+    routed.router.count([7001, 7002])
+    server = routed.serving
+    run = server.start(profile=routed.profile("2kpps", "600s"))
+    server.sends(run, 500)
+    routed.process.kill()
+    routed.process.wait()
+    killed = time.monotonic()
+    # The kernel ends the process of the run with it.
+    time.sleep(0.3)
+    before = forwarded(routed)
+    over = server.ended(run, 30)
+    took = time.monotonic() - killed
+    assert over["state"] == "interrupted", over
+    assert over["reason"].startswith("incomplete: agent 'a1' is lost: it was silent for 3 s; what was counted in the first"), over
+    assert took < TTL_S + 1 + LATE_S, took
+    assert forwarded(routed) == before
+    result = server.get(f"/api/v1/runs/{run['id']}/result")
+    assert result["interrupted"] and not result["verdict"]["valid"] and result["failure"] == over["reason"].split(";")[0]
+    sent = sum(stream["tx"] for stream in result["streams"].values())
+    assert 500 <= sent <= before
+    assert not sees(server, "a1/veth0")
+    # An agent of the same name, once the key of the old one has ended.
+    routed.agent("a1", routed.router.tester)
+    wait_until(lambda: sees(server, "a1/veth0"), "the agent's ports")
+    again = server.start(profile=routed.profile(duration="500ms"))
+    assert server.ended(again, 60)["state"] == "done"
+
+
+def test_an_agent_that_is_cut_off_stops_by_itself_and_refuses_old_leases(routed):
+    """Traffic ends when the lease does, by the agent's own clock; after that it takes part again, but no order with an old token."""
+    routed.router.count([7001, 7002])
+    server, tester = routed.serving, routed.router.tester
+    run = server.start(profile=routed.profile("1kpps", "600s"))
+    server.sends(run, 200)
+    heard = Client(routed.nats)
+    tester.run("nft", "-f", "-", input=CUT)
+    cut = time.monotonic()
+    last, seen = cut, forwarded(routed)
+    while time.monotonic() < cut + TTL_S + LATE_S + 3:
+        now = forwarded(routed)
+        last, seen = (time.monotonic(), now) if now != seen else (last, seen)
+        time.sleep(0.05)
+    # At least until the server would have noticed, and then no more.
+    assert last - cut < TTL_S + 0.2 + LATE_S, last - cut
+    print(f"traffic ended {last - cut:.2f} s after the cut")
+    over = server.ended(run, 30)
+    assert over["state"] == "interrupted" and "agent 'a1' is lost" in over["reason"], over
+    tester.run("nft", "delete", "table", "inet", "cut")
+    wait_until(lambda: sees(server, "a1/veth0"), "the agent's ports", 30)
+    again = server.start(profile=routed.profile(duration="500ms"))
+    order = heard.next("eagre.a.a1.open")
+    assert server.ended(again, 60)["state"] == "done"
+    # The same order again, as a broker or an attacker might deliver it: an order is good once.
+    reply = heard.request("eagre.a.a1.open", order)
+    assert b"came before" in reply or b"not leased" in reply, reply
+    # Another one with its token: the lease has ended.
+    at = order.index(b"\xa3run\xb0") + 5
+    order = order[:at] + b"0123456789abcdef" + order[at + 16 :]
+    wait_until(lambda: not server.get("/api/v1/leases"), "the end of the lease")
+    time.sleep(1)
+    reply = heard.request("eagre.a.a1.open", order)
+    assert b"not leased" in reply, reply
+    # And while there is a newer lease of the same controller, it is older.
+    lease = server.ask("POST", "/api/v1/leases", {"ports": ["a1/veth0", "a1/veth1"]}).json()
+    third = server.start(profile=routed.profile(duration="500ms"), lease=lease["id"])
+    assert server.ended(third, 60)["state"] == "done"
+    reply = heard.request("eagre.a.a1.open", order)
+    assert b"has a newer lease" in reply, reply
+    heard.close()
+
+
+def test_a_broker_that_is_killed_interrupts_runs_and_the_next_one_works(routed):
+    """Leases live in its memory: traffic ends with them, and everybody comes back once it does."""
+    routed.router.count([7001, 7002])
+    server = routed.serving
+    run = server.start(profile=routed.profile("1kpps", "600s"))
+    server.sends(run, 200)
+    routed.nats.kill()
+    over = server.ended(run, 30)
+    assert over["state"] == "interrupted" and "NATS" in over["reason"], over
+    wait_until(lambda: stands_still(routed), "the end of traffic", 20)
+    # The server itself serves on.
+    assert server.get("/api/v1/runs")
+    local = server.start(profile_name="demo", duration_s=0.3)
+    assert server.ended(local, 60)["state"] == "done"
+    routed.nats.start()
+    wait_until(lambda: sees(server, "a1/veth0"), "the agent's ports", 30)
+    again = server.start(profile=routed.profile(duration="500ms"))
+    assert server.ended(again, 60)["state"] == "done"
+
+
+def stands_still(machines):
+    """Whether nothing is forwarded."""
+    before = forwarded(machines)
+    time.sleep(0.5)
+    return forwarded(machines) == before
+
+
+def test_a_second_agent_of_a_name_is_refused(routed):
+    """The first keeps its name, and its run."""
+    server = routed.serving
+    run = server.start(profile=routed.profile("1kpps", "6s"))
+    other = routed.join(routed.lab.netns("other"))
+    refused = routed.lab.eagre("agent", "--nats", routed.nats.url, "--name", "a1", "--ports", "ring:a", ns=other)
+    refused.refused(REFUSED, "another agent is called 'a1'", "--name")
+    assert server.ended(run, 60)["state"] == "done"
+
+
+def nkeys():
+    """Two users' seeds and public keys."""
+
+    def crc(data):
+        value = 0
+        for byte in data:
+            value ^= byte << 8
+            for _ in range(8):
+                value = (value << 1 ^ 0x1021 if value & 0x8000 else value << 1) & 0xFFFF
+        return value.to_bytes(2, "little")
+
+    def key(number):
+        raw = hashlib.sha256(bytes([number])).digest()
+        # RFC 8410: the private key in PKCS #8; openssl has the public one.
+        der = bytes.fromhex("302e020100300506032b657004220420") + raw
+        public = subprocess.run(["openssl", "pkey", "-inform", "DER", "-pubout", "-outform", "DER"], input=der, capture_output=True, check=True)
+        user = 20 << 3
+        seed = bytes([18 << 3 | user >> 5, (user & 31) << 3]) + raw
+        shown = bytes([user]) + public.stdout[-32:]
+        text = [base64.b32encode(data + crc(data)).decode().rstrip("=") for data in (seed, shown)]
+        return text[0], text[1]
+
+    return [key(1), key(2), key(3)]
+
+
+def test_keys_and_certificates_decide_who_takes_part(lab):
+    """nkeys over TLS; an unknown key, no key and an unknown authority are refused with what to do."""
+    need("openssl")
+    folder = lab.folder()
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=nats", "-addext", "subjectAltName=IP:10.77.0.1", "-addext", "basicConstraints=critical,CA:FALSE"]
+    for name in ("server", "other"):
+        call(*made, "-keyout", folder / f"{name}.key", "-out", folder / f"{name}.pem")
+    (agent, agent_key), (controller, controller_key), (stranger, _) = nkeys()
+    for name, seed in (("agent", agent), ("controller", controller), ("stranger", stranger)):
+        (folder / f"{name}.nk").write_text(seed + "\n")
+    config = f"""
+tls: {{cert_file: '{folder}/server.pem', key_file: '{folder}/server.key'}}
+authorization: {{users: [
+  {{nkey: {controller_key}}},
+  {{nkey: {agent_key}, permissions: {{
+    publish: ['$KV.eagre_agents.a1', 'eagre.c.a1.>', '$JS.API.STREAM.INFO.*', '$JS.API.STREAM.CREATE.*', '$JS.API.DIRECT.GET.>'],
+    subscribe: ['eagre.a.a1.>', 'eagre.roll_call', '_INBOX.a1.>'], allow_responses: true}}}}
+]}}
+"""
+    machines = Routed(lab, config)
+    ca = ("--tls-ca", folder / "server.pem")
+    tester = machines.router.tester
+    asked = ("agent", "--nats", machines.nats.url, "--name", "a1", "--ports", "veth0")
+    lab.eagre(*asked, *ca, ns=tester).refused(REFUSED, "authorization violation", "--nkey")
+    lab.eagre(*asked, *ca, "--nkey", folder / "stranger.nk", ns=tester).refused(REFUSED, "authorization violation", "--nkey")
+    lab.eagre(*asked, "--tls-ca", folder / "other.pem", "--nkey", folder / "agent.nk", ns=tester).refused(REFUSED, "certificate", "--tls-ca")
+    lab.eagre(*asked, "--nkey", folder / "nothing.nk", ns=tester).refused(BAD_INPUT, "nothing.nk")
+    lab.eagre("agent", "--nats", "nats://10.77.0.1:1", "--ports", "veth0", ns=tester).refused(REFUSED, "is nats-server running there")
+    machines.agent("a1", tester, *ca, "--nkey", folder / "agent.nk")
+    server = machines.server(*ca, "--nkey", folder / "controller.nk")
+    wait_until(lambda: sees(server, "a1/veth0"), "the agent's ports")
+    run = server.start(profile=machines.profile(duration="500ms"))
+    assert server.ended(run, 60)["state"] == "done"
+    # The key of one agent makes no other.
+    machines.join(other := lab.netns("other"))
+    asked = ("agent", "--nats", machines.nats.url, "--name", "a2", "--ports", "ring:a", *ca, "--nkey", folder / "agent.nk")
+    lab.eagre(*asked, ns=other, timeout=90).refused(REFUSED, "nats")
+
+
+def test_otg_drives_an_agents_ports(routed):
+    """An Open Traffic Generator configuration whose locations are ports of an agent, over plain HTTP."""
+    server = routed.serving
+    config = {
+        "ports": [{"name": "p1", "location": "a1/afpacket:veth0"}, {"name": "p2", "location": "a1/afpacket:veth1"}],
+        "flows": [
+            {
+                "name": "f1",
+                "tx_rx": {"choice": "port", "port": {"tx_name": "p1", "rx_names": ["p2"]}},
+                "packet": [
+                    {"choice": "ethernet", "ethernet": {"dst": {"choice": "value", "value": routed.router.router.mac("r0")}}},
+                    {"choice": "ipv4", "ipv4": {"src": {"choice": "value", "value": "10.0.0.2"}, "dst": {"choice": "value", "value": "10.0.1.2"}}},
+                    {"choice": "udp", "udp": {}},
+                ],
+                "size": {"choice": "fixed", "fixed": 128},
+                "rate": {"choice": "pps", "pps": 1000},
+                "duration": {"choice": "fixed_packets", "fixed_packets": {"packets": 500}},
+                "metrics": {"enable": True},
+            }
+        ],
+    }
+    routed.router.router.ip("neighbour", "replace", "10.0.1.2", "lladdr", "02:00:00:00:00:02", "dev", "r1")
+    assert server.ask("POST", "/config", config).status == 200
+    start = {"choice": "traffic", "traffic": {"choice": "flow_transmit", "flow_transmit": {"state": "start"}}}
+    begun = server.ask("POST", "/control/state", start, timeout=60)
+    assert begun.status == 200, begun
+
+    def metrics():
+        answer = server.ask("POST", "/monitor/metrics", {"choice": "flow", "flow": {"flow_names": ["f1"]}})
+        assert answer.status == 200, answer
+        (flow,) = answer.json()["flow_metrics"]
+        return flow
+
+    wait_until(lambda: int(metrics()["frames_tx"]) == 500 and int(metrics()["frames_rx"]) == 500, "all packets", 30)
