@@ -53,6 +53,8 @@ pub struct CaptureReport {
     pub checksums: BTreeMap<&'static str, ChecksumReport>,
     /// Times between packets that were shortened, and by how much in all.
     pub gaps: (u64, Nanos),
+    /// Packets whose time is before that of one before them in the file, and the number of the first, from 1 on.
+    pub backward: (u64, u64),
 }
 
 impl CaptureReport {
@@ -120,8 +122,14 @@ impl Frames {
         }
         let mut frames =
             Self { all: Vec::with_capacity(capture.records.len()), report: CaptureReport::default() };
-        for index in 0..capture.records.len() {
+        let mut latest = Nanos::ZERO;
+        for (index, record) in capture.records.iter().enumerate() {
             frames.take(capture, index, options)?;
+            if record.at < latest {
+                let (n, first) = frames.report.backward;
+                frames.report.backward = (n + 1, if n == 0 { index as u64 + 1 } else { first });
+            }
+            latest = latest.max(record.at);
         }
         if frames.all.is_empty() {
             return Err(ReplayError::NothingLeft { report: Box::new(frames.report) });

@@ -121,6 +121,17 @@ fn long_gaps_are_shortened() {
 }
 
 #[test]
+fn times_that_go_back_are_counted() {
+    let mut capture = capture([vec![1; 60], vec![2; 60], vec![3; 60], vec![4; 60]]);
+    assert_eq!(Frames::new(&capture, &CaptureOptions::default()).unwrap().report.backward, (0, 0));
+    capture.records[1].at = Nanos(90_000);
+    let frames = Frames::new(&capture, &CaptureOptions::default()).unwrap();
+    assert_eq!(frames.report.backward, (2, 3));
+    let sent: Vec<u8> = Trace::of(frames).packets.iter().map(|packet| packet.bytes[0]).collect();
+    assert_eq!(sent, [1, 3, 4, 2]);
+}
+
+#[test]
 fn a_trace_fits_another_link_afterwards() {
     let mut capture = capture([vec![7; 64], vec![8; 64], vec![9; 3_000]]);
     capture.records[1].original_len = 2_000;

@@ -94,6 +94,13 @@ fn sentences(report: &CaptureReport, options: &CaptureOptions, of_kind: &dyn Fn(
         ));
     }
     all.extend(checksums(report, options.checksums));
+    let (backward, first) = report.backward;
+    if backward > 0 {
+        all.push(format!(
+            "{} in the file after packets with later times, the first is packet {first}: all are sent in the order of their times",
+            packets(backward)
+        ));
+    }
     let (gaps, by) = report.gaps;
     if gaps > 0 {
         all.push(format!("{} pauses shortened to 'max_gap', by {} in all", count(gaps), rounded(by)));
