@@ -282,7 +282,7 @@ impl Session {
         let plan = leased.as_ref().unwrap_or(plan);
         let control = (&mut *commands, &mut emulation);
         let trial = prepare(plan, rig, clock, false, self.attended, control, &mut Unseen, idle)?;
-        let mut document = lent::run(&trial, rig, clock, clock_result, commands, user, idle)?;
+        let document = lent::run(&trial, rig, clock, clock_result, commands, user, idle)?;
         emulation.end(rig, clock, idle)?;
         Ok(document)
     }

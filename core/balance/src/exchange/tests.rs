@@ -130,7 +130,7 @@ fn run(setup: Setup, script: Script, mut balancer: Balancer) -> Exchange {
         if frames.0.is_empty() {
             now = exchange.next_due().max(now + Nanos(1_000));
         }
-        now = now + Nanos(10_000);
+        now += Nanos(10_000);
         for mut frame in frames.0 {
             balancer.pass(&mut frame);
             exchange.receive(now, &frame, false);

@@ -204,6 +204,9 @@ fn field(name: &str, value: &str) -> Vec<u8> {
     [&[0, name.len() as u8], name.as_bytes(), &[value.len() as u8], value.as_bytes()].concat()
 }
 
+/// Bytes that a server sends, the expected reason of failure, its words, and the expected status.
+type Case<'a> = (Vec<u8>, Option<Reason>, &'a str, Option<GrpcStatus>);
+
 #[test]
 fn what_servers_do_wrong_has_a_reason() {
     let head = [vec![0x88], field("content-type", "application/grpc")].concat();
@@ -213,7 +216,7 @@ fn what_servers_do_wrong_has_a_reason() {
     let whole = |bytes: &[u8]| [data(bytes), end("0")].concat();
     let hi = [0, 0, 0, 0, 2, b'h', b'i'];
     let (protocol, none) = (Reason::GrpcProtocol, "");
-    let cases: Vec<(Vec<u8>, Option<Reason>, &str, Option<GrpcStatus>)> = vec![
+    let cases: Vec<Case<'_>> = vec![
         (whole(&hi), None, none, Some(GrpcStatus::Ok)),
         (whole(&hi[..6]), Some(protocol), "ends within", Some(GrpcStatus::Internal)),
         (whole(&hi[..3]), Some(protocol), "ends within", Some(GrpcStatus::Internal)),

@@ -140,7 +140,7 @@ fn drive<C: Clock>(
         if !busy {
             let next = if is_empty { user.next_due() } else { now };
             idle(next.max(Nanos(expected.0 + 1)));
-            expected = expected + Nanos(REST.as_nanos() as u64);
+            expected += Nanos(REST.as_nanos() as u64);
         }
     }
     for (outbox, port) in outboxes.iter_mut().zip(&mut rig.ports) {

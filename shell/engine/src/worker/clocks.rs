@@ -19,7 +19,7 @@ pub(super) struct Clocks {
     /// Maximum error of it since the previous comparison, ns.
     pub(super) error_ns: u64,
     /// When to compare them again; zero: they were not yet.
-    next: Nanos,
+    pub(super) next: Nanos,
 }
 
 impl Clocks {
