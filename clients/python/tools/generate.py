@@ -110,7 +110,8 @@ class Writer:
         if "const" in node:
             return [f"Literal[{json.dumps(node['const'])}]"]
         if "enum" in node:
-            return ["Literal[" + ", ".join(json.dumps(word) for word in node["enum"]) + "]"]
+            # Whatever may be null may be left out, too.
+            return ["Literal[" + ", ".join(json.dumps(word) for word in node["enum"] if word is not None) + "]"]
         for key in ("anyOf", "oneOf"):
             if key in node:
                 return unique([kind for branch in node[key] for kind in self.of(branch, owner)])

@@ -2249,7 +2249,6 @@ class Grpc(Written):
             "UNAVAILABLE",
             "DATA_LOSS",
             "UNAUTHENTICATED",
-            null,
         ]
         | None
     ) = None
