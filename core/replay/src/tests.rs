@@ -124,7 +124,7 @@ fn long_gaps_are_shortened() {
 fn times_that_go_back_are_counted() {
     let mut capture = capture([vec![1; 60], vec![2; 60], vec![3; 60], vec![4; 60]]);
     assert_eq!(Frames::new(&capture, &CaptureOptions::default()).unwrap().report.backward, (0, 0));
-    capture.records[1].at = Nanos(90_000);
+    capture.records[1].at = Nanos(1_000_000_090);
     let frames = Frames::new(&capture, &CaptureOptions::default()).unwrap();
     assert_eq!(frames.report.backward, (2, 3));
     let sent: Vec<u8> = Trace::of(frames).packets.iter().map(|packet| packet.bytes[0]).collect();

@@ -78,7 +78,10 @@ mod tests {
     use crate::message::RunOrder;
 
     fn plan(device: &str) -> Plan {
-        let text = format!("ports: {{a: {{device: '{device}'}}}}\nload: {{duration: 1s}}\n");
+        let stream = "{name: s, from: a, packet: [{ethernet: {dst: '02:00:00:00:00:01'}}, {ipv4: {dst: 10.0.0.9}}, udp], rate: 1pps}";
+        let text = format!(
+            "ports: {{a: {{device: '{device}', ip: 10.0.0.1/24}}}}\nstreams: [{stream}]\nload: {{duration: 1s}}\n"
+        );
         profile::load_with(&text, &profile::Overrides::default(), &|_| Err(String::new())).unwrap()
     }
 

@@ -30,7 +30,7 @@ impl Clocks {
         if before < self.next {
             return;
         }
-        let (begun, mut best) = (before, None);
+        let mut best = None;
         for _ in 0..READINGS {
             let Some(read) = clock.kernel_ns(other) else { break };
             let after = clock.now();
@@ -47,7 +47,7 @@ impl Clocks {
         // What lay between the comparisons was converted by the one before.
         let moved = if is_first { 0 } else { ahead.abs_diff(self.ahead) };
         // A card's clock takes some microseconds to read.
-        let pause = COMPARE_EVERY.max(Nanos(before.since(begun).0 * COST_PER));
+        let pause = COMPARE_EVERY.max(Nanos(window.saturating_mul(READINGS as u64 * COST_PER)));
         *self = Self { ahead, error_ns: window.div_ceil(2) + moved, next: before.saturating_add(pause) };
     }
 
