@@ -42,15 +42,19 @@ test:
 	tools/fuzz $(SECONDS)
 
 # Checks formatting, lints, the dashboard and examples in comments; builds all tests; runs those of crates without a clock,
-# which can wait for idle cores.
+# which can wait for idle cores. What comes first needs neither the program nor cargo's folder, which its build has until then:
+# fuzz targets and the playground have folders of their own, and black-box tests are compiled for all processes that will collect
+# them.
 checked: web
 	cd web && $(BESIDE) npm run --silent check && $(BESIDE) npm run --silent test
 	cargo fmt --all --check
+	-@$(BESIDE) env -u PYTHONDONTWRITEBYTECODE /usr/bin/python3 -m pytest -qq -p no:cacheprovider --collect-only tests >/dev/null 2>&1
+	@$(BESIDE) tools/playground >/dev/null || [ $$? = 3 ]
+	$(BESIDE) tools/fuzz 0
 	$(BESIDE) tools/linted test --workspace --all-targets --locked --no-run
 	$(BESIDE) tools/linted build --workspace --examples --locked
 	$(BESIDE) tools/linted test --workspace --locked --doc
 	$(BESIDE) $(call TESTS_OF,core:dev)
-	$(BESIDE) tools/fuzz 0
 
 # Runs the tests that need neither root nor other programs.
 unit:
@@ -60,6 +64,7 @@ unit:
 tested: build
 	@tools/setup test
 	env -u MAKEFLAGS cargo build --release --locked --package cli --package drive
+	@tools/playground || [ $$? = 3 ]
 
 blackbox: tested
 	tools/blackbox tests

@@ -9,6 +9,7 @@ import re
 import shutil
 import statistics
 import subprocess
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -172,6 +173,45 @@ def goodput(bench):
     )  # fmt: skip
     what = "HTTP 100 B → 32 KB, new connection each, `ring`, both ends on one core"
     yield row("P14", what, pages, 200e3, TREX_HTTP[1], "TRex, zero-copy", beside)
+
+
+# Requests on connections that stay open: name of the profile, what, target of a machine where testpmd makes 93 Mpps.
+STREAMS = (
+    ("p21-h2", "HTTP/2 in the clear, GET/200, 1 KB", 300e3),
+    ("p21-h3", "HTTP/3 over QUIC, GET/200, 1 KB", 150e3),
+    ("p21-grpc", "gRPC in the clear, unary calls, 64 B → 1 KB", None),
+)
+
+
+def streams(bench):
+    """P21: a hundred requests at a time on each of eight connections, and instructions for one."""
+    kinds = [lambda profile=profile: sessions("P21", profile)(bench) for profile, _, _ in STREAMS]
+    beside, *series = alternate(bench, testpmd(bench, "P21"), *kinds)
+    for (_, what, target), one in zip(STREAMS, series, strict=True):
+        yield row("P21", f"{what}, 8 connections with 100 streams, `ring`, both ends on one core", one, target, beside=beside)
+    if not shutil.which("valgrind"):
+        bench.note("P21: no instructions: valgrind is not installed")
+        return
+    for profile, what, _ in STREAMS:
+        costs = [instructions(profile) for _ in range(2)]
+        yield Row(
+            "P21", f"{what}: instructions for one request, both ends", f"{statistics.mean(costs):,.0f}", "", "", "", None,
+            f"{min(costs):,.0f}–{max(costs):,.0f}",
+        )  # fmt: skip
+
+
+def instructions(profile):
+    """Instructions for a request: the difference between a longer and a shorter run, which leaves out how they begin and end."""
+
+    def count(seconds):
+        with tempfile.TemporaryDirectory() as folder:
+            window = eagre("P21", profile, seconds=seconds, inside=cases.callgrind(folder))
+            # Of all threads: that which seeds the random numbers of TLS has more than the worker of a short run.
+            spent = sum(sum(cases.by_object(file).values()) for file in Path(folder).glob("callgrind-*"))
+            return spent, of_sessions(window, "transactions")
+
+    (short, few), (long, many) = count(1), count(3)
+    return (long - short) / (many - few)
 
 
 def handshakes(bench):
@@ -418,5 +458,6 @@ CASES = {
     "P14": goodput,
     "P15": handshakes,
     "P19-sessions": delivered,
+    "P21": streams,
     "session-peers": peers,
 }

@@ -5,9 +5,11 @@ import os
 import shutil
 import socket
 import subprocess
+import tempfile
 from pathlib import Path
 
-from lab import missing, wait_until
+import pytest
+from lab import REPO, call, missing, wait_until
 from server import inside
 
 PLACES = [os.environ.get("NATS_SERVER"), shutil.which("nats-server"), "/usr/sbin/nats-server"]
@@ -21,10 +23,34 @@ def program():
     return missing("needs nats-server")
 
 
+# A newer server than Debian's, which differs in what it does when a key ends.
+NEWER, NEWER_PLACE = "2.15.3", REPO / "target/peers/nats-server-2.15.3"
+
+
+def newer():
+    """The program of the newer server, which Go's toolchain builds once."""
+    place = Path(os.environ.get("NATS_SERVER_NEWER", NEWER_PLACE))
+    if not place.is_file():
+        if not shutil.which("go"):
+            pytest.skip(f"needs nats-server {NEWER}, or go to build it")
+        with tempfile.TemporaryDirectory() as folder:
+            command = ["go", "install", f"github.com/nats-io/nats-server/v2@v{NEWER}"]
+            made = subprocess.run(command, env={**os.environ, "GOBIN": folder}, capture_output=True, text=True, timeout=900, check=False)
+            if made.returncode:
+                pytest.skip(f"needs nats-server {NEWER}, which go can't build here: {made.stderr[-300:]}")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            # Another process of the tests may build it, too: whoever is last replaces it whole.
+            made = Path(shutil.copy(f"{folder}/nats-server", f"{place}.{os.getpid()}"))
+            made.rename(place)
+    assert call(place, "--version").split()[1] == f"v{NEWER}"
+    return str(place)
+
+
 class Nats:
     """A running server."""
 
-    def __init__(self, lab, ns, address, *, port=4222, config=""):
+    def __init__(self, lab, ns, address, *, port=4222, config="", server=None):
+        self.server = server or program()
         self.lab, self.ns, self.address, self.port = lab, ns, address, port
         self.folder = lab.folder()
         self.config = self.folder / "nats.conf"
@@ -39,7 +65,7 @@ class Nats:
     def start(self):
         """Starts it, maybe again."""
         log = (self.folder / "nats.log").open("a")
-        self.process = self.lab.start(program(), "-c", self.config, ns=self.ns, stdout=log, stderr=subprocess.STDOUT)
+        self.process = self.lab.start(self.server, "-c", self.config, ns=self.ns, stdout=log, stderr=subprocess.STDOUT)
         wait_until(self._answers, "nats-server", 20)
 
     def _answers(self):

@@ -63,11 +63,15 @@ class Browser:
 
     def visit(self, address, width=1200, height=900):
         """Shows a page in a window of a size."""
+        self.resize(width, height)
+        self.call("POST", "/url", {"url": address})
+
+    def resize(self, width=1200, height=900):
+        """Gives the window a size."""
         self.call("POST", "/goog/cdp/execute", {
             "cmd": "Emulation.setDeviceMetricsOverride",
             "params": {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False},
         })
-        self.call("POST", "/url", {"url": address})
 
     def press(self, *keys):
         """Presses keys one after the other, where the focus is: characters, or the code points of WebDriver's table."""

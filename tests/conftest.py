@@ -11,6 +11,7 @@ import pytest
 
 MARKERS = (
     "long: takes minutes; runs if EAGRE_LONG=1 (make soak)",
+    "quiet: measures at a low load, which many tests at a time would disturb; runs beside one such test for each core",
     "alone: measures what the machine can do, or needs both of its cores; runs with no other test beside it",
     "unsteady(reason): can fail on a busy machine, for the reason given; a second run that passes is enough (tools/blackbox)",
 )
@@ -20,9 +21,12 @@ LONGEST = [
     f"test_{name}.py"
     for name in (
         "trex lab tcp_kernel session_tunnels failover docs trex_sim ospf ospf3 python isis wire trex_client bgp otg_protocols otg_clients router sessions "
-        "xdp_examples servers script groups serve_security pppoe bench routing bench_faults http_clients otg trex_router trex_pythons"
+        "xdp_examples servers script groups serve_security pppoe convergence bench routing bench_faults http_clients otg trex_router trex_pythons"
     ).split()
 ]
+
+# Marks of which tools/blackbox runs all tests in one go, without the others.
+BY_THEMSELVES = ("quiet", "alone")
 
 # In pytest's cache: tests that run again and are not marked unsteady.
 UNMARKED = "eagre/unmarked"
@@ -44,6 +48,14 @@ def pytest_configure(config):
 
 def pytest_sessionstart(session):
     labs.remove_leftovers()
+
+
+def pytest_ignore_collect(collection_path, config):
+    """Leaves out files that do not name the one mark whose tests are wanted: to import all takes seconds."""
+    mark = config.option.markexpr
+    if mark in BY_THEMSELVES and collection_path.suffix == ".py" and f"mark.{mark}" not in collection_path.read_text():
+        return True
+    return None
 
 
 def pytest_collection_modifyitems(config, items):

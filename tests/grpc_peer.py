@@ -304,12 +304,21 @@ BREAKING = [
 ]
 
 
-def attempt(address, said):
-    """The fields that end the answer to a call."""
+# A million empty messages to a server of echoes, by a client that takes none of them.
+HOARD = (
+    PREFACE
+    + frame(4, 0, 0, (4).to_bytes(2, "big") + bytes(4))
+    + b"".join(call().removeprefix(PREFACE).replace(frame(1, 4, 1)[4:9], frame(1, 4, stream)[4:9], 1) for stream in (1, 3, 5))
+    + b"".join(frame(0, 0, stream, message(b"") * 3_000) for stream in (1, 3, 5) for _ in range(60))
+)
+
+
+def attempt(address, said, port=OURS_PLAIN):
+    """The fields that end the answer to a call, or the code of a reset."""
     import hpack
 
     decoder, fields, answer = hpack.Decoder(), {}, b""
-    with socket.create_connection((address, OURS_PLAIN), 20) as connection:
+    with socket.create_connection((address, port), 20) as connection:
         connection.settimeout(20)
         connection.sendall(said)
         while True:
@@ -319,6 +328,8 @@ def attempt(address, said):
                     fields |= dict(decoder.decode(payload))
                     if flags & 1:
                         return [fields.get(":status"), fields.get("grpc-status")]
+                if kind == 3:
+                    return ["reset", payload[3]]
             piece = connection.recv(1 << 16)
             if not piece:
                 return None
@@ -331,7 +342,7 @@ def main(mode, address, *more):
     elif mode == "talk":
         talk(address, *more)
     else:
-        print(json.dumps([attempt(address, said) for said, _ in BREAKING]))
+        print(json.dumps([attempt(address, said) for said, _ in BREAKING] + [attempt(address, HOARD, ECHOES)]))
 
 
 if __name__ == "__main__":

@@ -322,12 +322,16 @@ class Capture:
         return self.fields(f"({rule}) && (_ws.malformed || _ws.expert.severity >= 0x600000)", "frame.number", "_ws.expert.message")
 
     def complaints(self, address):
-        """What an analyser finds noteworthy, or worse, about segments from an address: how often each."""
+        """What an analyser finds noteworthy, or worse, about segments from an address, how often each; and whether any segment was sent again."""
         field = "ipv6.src" if ":" in address else "ip.src"
-        rule = f"{field} == {address} && _ws.expert.severity >= 0x400000"
-        found = {}
-        for severities, messages in self.fields(rule, "_ws.expert.severity", "_ws.expert.message"):
+        noted = "_ws.expert.severity >= 0x400000"
+        rule = f"({field} == {address} && {noted}) || tcp.analysis.retransmission"
+        found, again = {}, False
+        for source, severities, messages, retransmission in self.fields(
+            rule, field, "_ws.expert.severity", "_ws.expert.message", "tcp.analysis.retransmission"
+        ):
+            again = again or bool(retransmission)
             for severity, message in zip(severities.split("|"), messages.split("|"), strict=True):
-                if int(severity, 0) >= 0x400000 and "the connection closing" not in message:
+                if address in source.split("|") and int(severity, 0) >= 0x400000 and "the connection closing" not in message:
                     found[message] = found.get(message, 0) + 1
-        return found
+        return found, again

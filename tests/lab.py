@@ -6,6 +6,8 @@ killed run, and nothing else.
 
 import contextlib
 import ctypes
+import fcntl
+import functools
 import ipaddress
 import itertools
 import json
@@ -33,6 +35,7 @@ OTHERS = re.compile(r"eagre-t(\d+)-")
 LONG = os.environ.get("EAGRE_LONG") == "1"
 # Most IPv4 neighbours that the kernel holds, of all namespaces together.
 NEIGHBOURS = Path("/proc/sys/net/ipv4/neigh/default/gc_thresh3")
+DIES_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL"]
 NOBODY = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--no-new-privs", "--inh-caps=-all"]
 
 # The addresses of examples/router-*.yaml, so that those run here as they are.
@@ -56,6 +59,14 @@ def need(*tools):
         missing(f"needs {', '.join(absent)}")
 
 
+@contextlib.contextmanager
+def making(folder):
+    """No other process makes this folder meanwhile: who comes later finds it, instead of installing the same beside it."""
+    with open(f"{folder}.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def is_busy():
     """Whether processes of this machine have waited for its cores in the last seconds, or many of them in the last minute."""
     try:
@@ -66,7 +77,10 @@ def is_busy():
 
 
 def wait_until(condition, what, timeout=10.0, every=0.02):
-    """Returns the first true value of `condition`; fails after `timeout` seconds, on a busy machine after three times as long."""
+    """Returns the first true value of `condition`; fails after `timeout` seconds, on a busy machine after three times as long.
+
+    Many conditions start a program, such as vtysh, which takes a core for longer than `every`. So what is long in coming is looked for less often.
+    """
     begin = time.monotonic()
     while True:
         # A process that stalled meanwhile looks once more.
@@ -75,7 +89,7 @@ def wait_until(condition, what, timeout=10.0, every=0.02):
         if value:
             return value
         assert waited < timeout or (waited < 3 * timeout and is_busy()), f"{what}: not within {timeout} s"
-        time.sleep(every)
+        time.sleep(max(every, min(waited / 20, 0.1)))
 
 
 def call(*command, check=True, timeout=60, **options):
@@ -387,7 +401,9 @@ class Lab:
 
     def start(self, *command, ns=None, user=None, env=None, cwd=None, **options):
         """Starts a process; `close` ends it."""
-        command = [*(ns.command() if ns else []), *(NOBODY if user else []), *map(str, command)]
+        # To fork this process, with all its tests, takes ten times as long as to start a program that asks the kernel for it.
+        mortal = [] if "preexec_fn" in options else DIES_WITH_PARENT
+        command = [*mortal, *(ns.command() if ns else []), *(NOBODY if user else []), *map(str, command)]
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **(env or {})}
         if user:
             home = str(self.folder())
@@ -398,7 +414,6 @@ class Lab:
             cwd=cwd or "/",
             text=True,
             **{
-                "preexec_fn": die_with_parent,
                 "stdin": subprocess.DEVNULL,
                 "stdout": subprocess.PIPE,
                 "stderr": subprocess.PIPE,
@@ -428,8 +443,8 @@ class Lab:
         process = self.start_eagre("run", profile, *arguments, stdin=subprocess.PIPE)
         wait_until(lambda: path.exists() and path.read_text().count("\n") >= intervals, "traffic")
         for line in lines:
-            process.stdin.write(line + "\n")
-            process.stdin.flush()
+            process.stdin.buffer.write((line if isinstance(line, bytes) else line.encode()) + b"\n")
+            process.stdin.buffer.flush()
             time.sleep(every)
         process.stdin.close()
         process.stdin = None
@@ -522,9 +537,15 @@ def stream(name, source, target, udp_port=9, v6=False, **rest):
     return {"name": name, "from": source, "to": target, "packet": packet, **rest}
 
 
+@functools.cache
+def parsed(path):
+    """A file of YAML, read once; callers leave it as it is."""
+    return yaml.safe_load(path.read_text())
+
+
 def has_its_peers(example):
     """Whether the BGP peers of a profile, if it has some, are in a network of another port of it, and it needs no access concentrator."""
-    ports = yaml.safe_load(example.read_text())["ports"]
+    ports = parsed(example)["ports"]
     network = lambda port: ipaddress.ip_interface(port["ip"]).network
     return not any("pppoe" in port for port in ports.values()) and all(
         any(ipaddress.ip_address(peer["peer"]) in network(other) for name, other in ports.items() if name != own)

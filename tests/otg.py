@@ -9,6 +9,7 @@ import zlib
 from pathlib import Path
 
 import pytest
+from lab import making
 from server import inside
 
 SNAPPI, SCAPY = "1.62.0", "2.6.1"
@@ -18,13 +19,14 @@ FOLDER = Path(tempfile.gettempdir()) / f"eagre-reference-snappi-{SNAPPI}-scapy-{
 def install():
     """snappi and Scapy from the registry, kept for the next time."""
     done = FOLDER / "complete"
-    if not done.exists():
-        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        wanted = [f"snappi=={SNAPPI}", f"scapy=={SCAPY}", "setuptools<80"]
-        call = subprocess.run([*pip, "--target", str(FOLDER), *wanted], capture_output=True, text=True, timeout=400)
-        if call.returncode != 0:
-            pytest.fail(f"snappi {SNAPPI} can't be installed with pip: {call.stderr.strip()}", pytrace=False)
-        done.touch()
+    with making(FOLDER):
+        if not done.exists():
+            pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+            wanted = [f"snappi=={SNAPPI}", f"scapy=={SCAPY}", "setuptools<80"]
+            call = subprocess.run([*pip, "--target", str(FOLDER), *wanted], capture_output=True, text=True, timeout=400)
+            if call.returncode != 0:
+                pytest.fail(f"snappi {SNAPPI} can't be installed with pip: {call.stderr.strip()}", pytrace=False)
+            done.touch()
     if str(FOLDER) not in sys.path:
         sys.path.insert(0, str(FOLDER))
 

@@ -34,6 +34,19 @@ def certificate(folder, name="a.test"):
     return chain, key, root
 
 
+def self_signed(folder, name="a.test"):
+    """As `certificate`, but one that signed itself, as `openssl req -x509` makes it: an authority's that is also the server's."""
+    need("openssl")
+    chain, key = folder / "own.pem", folder / "own.key"
+    call(
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", 3,
+        "-subj", f"/CN={name}", "-addext", f"subjectAltName=DNS:{name}", "-keyout", key, "-out", chain,
+    )  # fmt: skip
+    for file in (chain, key):
+        file.chmod(0o644)
+    return chain, key, chain
+
+
 class Process:
     """A server in a namespace, started when it listens on a port of TCP, or of UDP."""
 
@@ -59,7 +72,7 @@ class Nginx(Process):
 
     LINE = re.compile(r"(\d+) (\S+) (\S+) (\d+) (\d+) (\S+) (\S+)$")
 
-    def __init__(self, lab, namespace, locations="", http2=False, keepalive=1_000_000):
+    def __init__(self, lab, namespace, locations="", http2=False, keepalive=1_000_000, certified=certificate):
         """With `http2` it speaks HTTP/2: on port 443 if that is agreed on, and on port 80 from the first byte."""
         version = " http2" if http2 else ""
         # Without TLS and with it, the header of an HTTP/2 response waits for its acknowledgement before the file follows.
@@ -71,7 +84,7 @@ class Nginx(Process):
             (root / path[1:]).write_bytes(bytes(index * 31 % 251 for index in range(251)) * (size // 251 + 1))
             with (root / path[1:]).open("r+b") as file:
                 file.truncate(size)
-        chain, key, self.root = certificate(self.folder)
+        chain, key, self.root = certified(self.folder)
         temporary = "\n".join(
             f"  {kind}_temp_path {self.folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
         )

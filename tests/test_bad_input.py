@@ -52,7 +52,9 @@ def test_a_broken_profile_is_told_with_all_its_errors(eagre, path):
         (["demo", "--cores", "0"], ["'0'", "--cores"]),
         (["run", "/nonexistent/profile.yaml"], ["eagre: /nonexistent/profile.yaml: No such file or directory"]),
         (["run", "/"], ["eagre: /: Is a directory"]),
-        (["sim", "examples/demo.yaml", "--dut", "firewall"], ["'firewall'", "'wire' or 'router:"]),
+        (["check", "/dev/zero"], ["eagre: /dev/zero: is larger than"]),
+        (["bench", "mrr", "examples/sim-router.yaml", "--sim", "--set", "repeats=many"], ["'many' is not a whole number"]),
+        (["sim", "examples/demo.yaml", "--dut", "firewall"], ["'firewall'", "'wire', 'router:", "'switch:"]),
         (["demo", "--duration", "0s"], ["must be longer than 0"]),
         (["demo", "--json", "/nonexistent/folder/result.json"], ["/nonexistent/folder/result.json: No such file"]),
         (["demo", "--out", "/proc/nothing"], ["eagre: /proc/nothing: "]),
@@ -81,6 +83,10 @@ def test_a_wrong_command_line_is_told(eagre, arguments, texts):
         (["capture", "--port", "null", "--rotate-size", "1", "--file", "/dev/null"], ["--rotate-size: must be at least 1MB"]),
         (["replay", "examples/replay.pcap", "--port", "null", "--rewrite", "ipv4.scr=1"], ["--rewrite: ", "did you mean 'src'?"]),
         (["replay", "/nonexistent.pcap", "--port", "null"], ["FILE: '/nonexistent.pcap': No such file"]),
+        (
+            ["http", "http://10.0.0.1/a b", "--port", "null", "--ip", "10.0.0.2/24", "-H", "a b: c", "-z", "0"],
+            ["URL: a path has no spaces", "--header: 'a b' is not a valid", "--duration: must be longer than 0"],
+        ),
     ],
     ids=lambda value: value[0] if value[0] in ("send", "capture", "replay") else "",
 )

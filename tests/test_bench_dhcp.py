@@ -21,7 +21,6 @@ def limited(device):
     )
 
 
-@pytest.mark.alone
 def test_the_rate_is_that_of_the_server(lab):
     need("nft")
     network = Network(lab)

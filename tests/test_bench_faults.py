@@ -7,7 +7,7 @@ import time
 import pytest
 from bench import SPEED, Bench, why
 from hosts import rules
-from lab import EAST4, INTERRUPTED, WEST4, stream, wait_until
+from lab import INTERRUPTED, WEST4, stream, wait_until
 
 UP = ("up", "west", "east")
 
@@ -28,6 +28,17 @@ def routed(lab):
 def soon(done, seconds=30):
     assert done.seconds < seconds, f"took {done.seconds:.1f} s: {done}"
     return done
+
+
+def test_trials_of_sessions_that_cannot_be_are_refused_at_once(lab):
+    """Not as a campaign that has failed, to be resumed in vain."""
+    ports = {"west": {"device": "ring:a", "ip": "10.0.0.1/24"}, "east": {"device": "ring:b", "ip": "10.0.0.2/24"}}
+    entry = {"name": "web", "client": {"port": "west"}, "server": {"port": "east"}, "app": "http", "open": "1/s"}
+    profile = lab.profile(ports, None, sessions=[entry], load={"duration": "1s"})
+    store = profile.parent / "results.db"
+    done = lab.eagre("bench", "sessions", profile, "--sim", "--set", "phases.sustain=500ms", "--store", store)
+    assert done.exit == 2 and "phases.sustain must be at least 1s" in done.err, str(done)
+    assert "resume" not in done.err and not store.exists(), str(done)
 
 
 class TestWiring:
@@ -143,7 +154,6 @@ class TestDevice:
         assert "port east: no answer" in done.err or "Nothing arrives any more" in done.out, str(done)
         assert 2 <= len(bench.trials()) < 30, "what has finished is kept"
 
-    @pytest.mark.alone
     @pytest.mark.unsteady("trials come late on a busy machine, so the device can be away between two of them")
     def test_one_that_resets(self, routed):
         """It is away during a trial, and the search ends all the same, with its answer."""
@@ -159,7 +169,7 @@ class TestDevice:
         assert any(trial["lost"] for trial in result["trials"]), result["trials"]
         assert result["findings"]["rows"][0]["throughput"], result
 
-    @pytest.mark.alone
+    @pytest.mark.quiet
     def test_one_that_always_loses(self, routed):
         router, bench, profile = routed
         rules(router.router, "forward", "numgen random mod 10 == 0 counter name hit drop")

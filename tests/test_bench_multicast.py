@@ -45,7 +45,7 @@ def bench(lab, switch, *settings, change=None):
 
 
 @pytest.mark.long
-@pytest.mark.alone
+@pytest.mark.quiet
 def test_delays_and_capacity_of_a_bridge(lab):
     switch = Switch(lab, 3, 2)
     # The port takes so many groups; the kernel forwards none beyond that.
@@ -84,7 +84,7 @@ def test_a_bridge_that_floods_is_told_apart(lab):
 PASSED, AT_ONCE = 2_000, 100
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("a tester that is kept from its core can't judge any trial")
 def test_the_throughput_is_that_which_reaches_every_member(lab):
     """Two ports have members; on the way to one of them a filter lets so many packets a second pass."""

@@ -44,7 +44,7 @@ def lies_between(row):
     assert row["best"] is None or row["best"]["routes"] <= CAPACITY and row["best"]["lost"] == 0, row
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("packets that a busy machine drops are lost by the device")
 def test_a_device_that_ends_the_session_at_its_limit(lab):
     """`maximum-prefix`: the session ends, and stays down until somebody clears it."""
@@ -63,7 +63,7 @@ def test_a_device_that_ends_the_session_at_its_limit(lab):
     done.ok()
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("packets that a busy machine drops are lost by the device")
 def test_a_device_that_installs_only_some(lab):
     """A filter of the neighbor denies all routes beyond the first; the session stays."""

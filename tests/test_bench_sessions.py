@@ -78,7 +78,7 @@ def found(done, part=0):
     return document["results"][part]["findings"]["rows"][0]
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("finds a limit by rates; a busy neighbour opens sessions late")
 @pytest.mark.parametrize("server", [OURS, pytest.param(THEIRS, marks=pytest.mark.long)], ids=["ours", "nginx"])
 def test_a_limit_on_connections(router, nginx, server):
@@ -104,7 +104,7 @@ def test_a_limit_on_connections(router, nginx, server):
     assert "of the transactions failed" in row["failed"]["violations"][0]
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("finds a limit by rates; a busy neighbour opens sessions late")
 @pytest.mark.long
 def test_a_limit_on_new_connections(router):
@@ -124,7 +124,7 @@ def test_a_limit_on_new_connections(router):
     assert row["best"]["sessions"]["ttlb_ns"]["samples"] > 280, row["best"]
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("finds a limit by rates; a busy neighbour opens sessions late")
 @pytest.mark.long
 def test_a_mix_up_to_the_firewalls_table(router):
@@ -188,7 +188,7 @@ STREAMS = [
 ]
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("finds a limit by rates; a busy neighbour opens sessions late")
 @pytest.mark.long
 def test_tcp_over_a_slow_link(router):
@@ -235,7 +235,7 @@ def test_larger_packets_vanish(router):
     assert [run["senders"] for run in row["runs"]] == [["raw"]]
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("finds a limit by rates; a busy neighbour opens sessions late")
 def test_the_series_of_four(router, nginx):
     """T1 to T4: the tester, the path, raw sessions to our servers, HTTP to nginx, in one campaign."""
@@ -257,7 +257,7 @@ def test_the_series_of_four(router, nginx):
         assert row["best"]["sessions"]["transactions_failed"] == 0
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.long
 def test_the_hop_that_drops_is_named_by_its_agent(router):
     """Raw sessions in steps up to where the firewall breaks; that it was the firewall is what its snmpd says."""

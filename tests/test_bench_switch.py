@@ -105,7 +105,6 @@ def rows(done):
     return done.ok().json["results"][0]["findings"]["rows"]
 
 
-@pytest.mark.alone
 @pytest.mark.unsteady("the switch runs on the cores the tester uses; frames lost there look like addresses not learnt")
 def test_the_capacity_of_a_bounded_table_is_found(switch):
     switch.bound(CAPACITY)
@@ -119,7 +118,7 @@ def test_the_capacity_of_a_bounded_table_is_found(switch):
 
 
 @pytest.mark.long
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("the switch runs on the cores the tester uses; frames lost there look like addresses not learnt")
 def test_the_learning_rate_is_at_least_some_thousand(switch):
     rates = {"learn_rate": 5000, "learn_rate_max": 20_000, "resolution": 0.2}

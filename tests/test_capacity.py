@@ -96,6 +96,7 @@ def test_both_ends_tell_the_same(lab, hosts, address):
             assert near(one["bps_ip"], 50e6, 0.3 if is_late else 0.03), one
 
 
+@pytest.mark.quiet
 def test_a_shaped_link_has_its_rate(lab, hosts):
     """20 Mbit/s of IP packets, found by the search, in the direction that is shaped; the other one carries more."""
     need("tc")

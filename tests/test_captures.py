@@ -6,7 +6,7 @@ All of a kind go through one run in virtual time, a second each; the tests look 
 import struct
 
 import pytest
-from captures import CASES, REFUSED, checksum, pseudo
+from captures import CASES, REFUSED, checksum
 from capture import records
 
 SECOND = 10**9

@@ -90,6 +90,26 @@ def test_several_profiles_and_a_failed_one(lab):
     assert "<html" in (folder / "report.html").read_text()
 
 
+def test_what_is_compared_with_nothing_is_said(lab):
+    """A profile that the baseline lacks is added, one that has changed is named, and a path has one spelling."""
+    path = profile(lab)
+    folder = path.parent
+    again = ["--sim", "--baseline", "b.json", *files(folder)]
+    lab.eagre("ci", "profile.yaml", *again, cwd=folder).ok()
+    for spelling in ("./profile.yaml", path, "./././profile.yaml"):
+        done = lab.eagre("ci", spelling, *again, cwd=folder).ok()
+        assert "warning" not in done.err and "streams.s.loss_ratio against the baseline" in cases(folder), str(done)
+    other = folder / "other.yaml"
+    other.write_text(path.read_text())
+    done = lab.eagre("ci", "profile.yaml", "other.yaml", *again, cwd=folder).ok()
+    assert "other.yaml is not in the baseline" in done.err and "other.yaml added" in done.err, str(done)
+    assert set(json.loads((folder / "b.json").read_text())["profiles"]) == {"profile.yaml", "other.yaml"}
+    other.write_text(path.read_text().replace("10kpps", "20kpps"))
+    done = lab.eagre("ci", "other.yaml", *again, cwd=folder).ok()
+    assert "other.yaml has changed since its baseline" in done.err, str(done)
+    assert "has changed since" in (folder / "junit.xml").read_text()
+
+
 def test_figures_can_be_chosen(lab):
     folder = lab.folder()
     lab.eagre("ci", profile(lab), "--sim", "--baseline", folder / "b.json", "--figure", "streams.*.latency_ns.max", "--figure", "ports.west.tx_packets").ok()

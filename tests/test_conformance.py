@@ -43,6 +43,11 @@ PAGES = {
         ("test_isis.py", "test_adjacency.py", "test_otg_protocols.py"),
         {"digests_are_those_of_rfc_2202", "both_sides_hold_the_same", "test_passwords_let_in", "test_isis_as_frr_sees_it"},
     ),
+    "vrrp": Page(
+        ("core/emulate/src/vrrp", "core/profile/src/resolve"),
+        ("test_vrrp.py",),
+        {"of_equal_priorities_the_higher_address_wins", "reports_misconfiguration", "test_version_2"},
+    ),
 }
 TEXTS = {name: (REPO / f"docs/{name}-conformance.md").read_text() for name in PAGES}
 ROWS = [(name, row) for name, text in TEXTS.items() for row in ROW.finditer(text) if row["rule"] not in ("Rule", "---")]

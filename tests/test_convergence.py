@@ -51,7 +51,7 @@ class TwoPaths(Device):
         return benches[-1], done
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("a tester that was kept from its core can't tell when traffic moved")
 def test_loss_and_the_first_packet_agree(lab):
     device = TwoPaths(lab)
@@ -88,7 +88,7 @@ def test_loss_and_the_first_packet_agree(lab):
     assert "convergence" in exported, exported[:2000]
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("a tester that was kept from its core can't tell when traffic moved")
 def test_routes_of_ospf_are_withdrawn_and_come_back(lab):
     """The second path has the higher metric. A router sends an LSA again after five seconds at the earliest: trials are that long."""
@@ -123,7 +123,7 @@ def test_routes_of_ospf_are_withdrawn_and_come_back(lab):
         assert 0 < gone["moved"] < gone["sent"] and 0 < back["moved"] < back["sent"], one
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("a tester that was kept from its core can't tell when traffic moved")
 def test_routes_of_isis_are_withdrawn_and_come_back(lab):
     """The second path has the higher metric."""

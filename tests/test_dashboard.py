@@ -1,5 +1,6 @@
 """The dashboard in a browser: a real `eagre serve`, real runs, a real Chromium."""
 
+import gzip
 import json
 import os
 import signal
@@ -12,7 +13,7 @@ from lab import REPO, missing, wait_until
 from server import Server, inside, rings
 from servers import Nginx
 
-TAB, ENTER, DOWN, END, SPACE = "\ue004", "\ue007", "\ue015", "\ue010", " "
+TAB, ENTER, DOWN, END, SPACE, BACKSPACE = "\ue004", "\ue007", "\ue015", "\ue010", " ", "\ue003"
 DESK, HAND = (1280, 1000), (360, 740)
 
 # Texts that lie on each other, controls without a name, a page that is wider than its window, ids that are not unique.
@@ -33,7 +34,7 @@ const clip = element => {
 const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 for (let node = walker.nextNode(); node; node = walker.nextNode()) {
   const owner = node.parentElement;
-  if (!node.textContent.trim() || owner.closest('option, textarea, script, noscript, .skip') || !owner.checkVisibility()) continue;
+  if (!node.textContent.trim() || owner.closest('option, textarea, script, noscript, .skip, .cm-editor') || !owner.checkVisibility()) continue;
   const box = clip(owner);
   if (!box) continue;
   const range = document.createRange();
@@ -54,7 +55,7 @@ for (const [i, a] of seen.entries()) {
 for (const button of document.querySelectorAll('button, .tiles dd, .state, .grid .line > :not(:first-child)')) {
   if (button.offsetParent && button.scrollWidth > button.clientWidth + 1) faults.push(`cut off: ${button.textContent}`);
 }
-for (const control of document.querySelectorAll('input, select, textarea, button, iframe, [tabindex="0"]')) {
+for (const control of document.querySelectorAll('input, select, textarea, button, iframe, [tabindex="0"], [contenteditable=true]')) {
   const name = control.ariaLabel || control.title || control.textContent.trim() || (control.labels && control.labels.length);
   if (!control.hidden && !name || (control.matches('select') && !control.ariaLabel && !control.labels.length))
     faults.push(`without a name: ${control.outerHTML.slice(0, 80)}`);
@@ -88,6 +89,9 @@ def window():
 def page(window, server):
     """A window, and nothing that runs before or after."""
     end_all(server)
+    # What was typed stays in the window; each test begins with nothing.
+    window.visit(f"{server.url}/icon.svg")
+    window.run("sessionStorage.clear()")
     window.visit("about:blank")
     window.emulate()
     window.console()
@@ -181,16 +185,25 @@ def offered(page, value):
     wait_until(lambda: page.run(offers, value), f"a choice '{value}'", every=0.1)
 
 
+def the_editor(page):
+    """Waits until the editor is loaded."""
+    wait_until(lambda: figures(page)["editor"], "the editor")
+
+
 def write(page, profile):
-    """Puts a profile into the editor."""
+    """Pastes a profile into the editor, over all that is there."""
+    the_editor(page)
     page.run(
         """
-        const area = document.querySelector('textarea');
-        area.value = arguments[0];
-        area.dispatchEvent(new Event('input', {bubbles: true}));
+        const content = document.querySelector('.cm-content'), data = new DataTransfer();
+        content.focus();
+        content.dispatchEvent(new KeyboardEvent('keydown', {key: 'a', keyCode: 65, ctrlKey: true, bubbles: true}));
+        data.setData('text/plain', arguments[0]);
+        content.dispatchEvent(new ClipboardEvent('paste', {clipboardData: data, bubbles: true, cancelable: true}));
         """,
         profile,
     )
+    wait_until(lambda: written(page) == profile, "the profile in the editor")
 
 
 def address_of(page, kind):
@@ -240,17 +253,126 @@ def test_errors_of_a_profile_are_at_their_lines(page, server):
     show(page, server, "now")
     write(page, json.dumps(rings(), indent=1).replace('"20kpps"', '"20bogus"').replace('"west",', '"wset",', 1))
     says(page, "2 errors:", "streams[0].rate", "streams[0].from")
-    marked = page.run("return [...document.querySelectorAll('.editor .at')].map(e => parseInt(e.textContent.slice(2)))")
-    lines = page.run("return document.querySelector('textarea').value").split("\n")
-    assert len(marked) == 2 and all("bogus" in lines[n - 1] or "wset" in lines[n - 1] for n in marked), marked
-    press_button(page, f"line {marked[0]}")
-    start, focused = page.run("const a = document.activeElement; return [a.selectionStart, a.tagName]")
-    assert focused == "TEXTAREA" and start == sum(len(line) + 1 for line in lines[: marked[0] - 1])
+    marks = "return [document.querySelectorAll('.cm-lint-marker-error').length, [...document.querySelectorAll('.cm-lintRange-error')].map(e => e.textContent)]"
+    wait_until(lambda: page.run(marks)[0] == 2, "crosses beside two lines")
+    marked = page.run(marks)[1]
+    assert len(marked) == 2 and '"rate": "20bogus"' in marked and '"from": "wset"' in marked, marked
+    lines = written(page).split("\n")
+    (at,) = [number for number, line in enumerate(lines, 1) if "bogus" in line]
+    press_button(page, f"line {at}")
+    selected = lambda: page.run("return [getSelection().toString(), document.activeElement.className]")  # noqa: E731
+    wait_until(lambda: selected()[0].strip() == lines[at - 1].strip() and "cm-content" in selected()[1], "the line, selected")
     start_button = "return [...document.querySelectorAll('button.main')].map(b => b.disabled)"
     assert page.run(start_button) == [True]
     write(page, json.dumps(rings(), indent=1))
     says(page, "Good: 1 stream between")
     assert page.run(start_button) == [False] and page.console() == []
+
+
+KEYED = """ports:
+  left: {device: "ring:a", ip: 10.0.0.2/24}
+  right: {device: "ring:b", ip: 10.0.0.3/24}
+streams:
+  - name: s0
+    from: left
+    to: right
+    packet: [ipv4, udp]
+    rate: 1kpps
+load: {duration: 1s}
+"""
+
+
+def caret(page, line, column=None):
+    """Puts the cursor of the editor on a line of its text, at its end unless a column is named."""
+    page.run(
+        """
+        const line = document.querySelectorAll('.cm-line')[arguments[0]], place = document.createRange();
+        const texts = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+        let left = arguments[1] ?? line.textContent.length, node = texts.nextNode();
+        while (node && left > node.length) { left -= node.length; node = texts.nextNode(); }
+        place.setStart(node ?? line, node ? left : 0);
+        document.querySelector('.cm-content').focus();
+        getSelection().removeAllRanges();
+        getSelection().addRange(place);
+        """,
+        line, column,
+    )  # fmt: skip
+    time.sleep(0.1)
+
+
+def accept(page):
+    """Takes what is offered first. An Enter too soon after the offer is a new line."""
+    time.sleep(0.3)
+    page.press(ENTER)
+
+
+def test_keys_and_values_are_completed_and_described(page, server):
+    """By the schema that the server has: typed a little, picked by the keyboard, described under the pointer."""
+    assert server.get("/api/v1/profile.schema.json")["title"] == "Eagre profile"
+    show(page, server, "start/own")
+    write(page, KEYED)
+    says(page, "Good: 1 stream between")
+    options = lambda: page.run("return [...document.querySelectorAll('.cm-tooltip-autocomplete li')].map(e => e.querySelector('.cm-completionLabel').textContent)")  # noqa: E731
+    # A key of a stream, with what it means; those that the stream has are not offered.
+    caret(page, 8)
+    page.press(ENTER, *"si")
+    wait_until(lambda: "size" in options(), "the key 'size'")
+    assert "rate" not in options(), options()
+    says(page, "Frame lengths with FCS")
+    accept(page)
+    wait_until(lambda: "    size: \n" in written(page), "the key")
+    page.press(*"64B")
+    says(page, "Good: 1 stream between")
+    # A port of this profile, and a device of this machine.
+    caret(page, 5)
+    page.press(*[BACKSPACE] * 4, "l")
+    wait_until(lambda: options() == ["left"], "the port 'left'")
+    accept(page)
+    wait_until(lambda: "    from: left\n" in written(page), "the port")
+    caret(page, 1, 24)
+    page.press(*[BACKSPACE] * 2, ":")
+    wait_until(lambda: {"ring:a", "ring:b"} <= set(options()), "rings of this machine")
+    accept(page)
+    wait_until(lambda: "device: ring:a, ip" in written(page), "the device, and one quote at either end or none")
+    says(page, "Good: 1 stream between")
+    # Under the pointer.
+    page.run("""
+      const word = [...document.querySelectorAll('.cm-line span')].find(s => s.textContent == 'duration'), box = word.getBoundingClientRect();
+      word.dispatchEvent(new MouseEvent('mousemove', {bubbles: true, clientX: box.left + 9, clientY: box.top + 9}));
+    """)
+    says(page, "load.duration Time to send.")
+    assert page.run(EXAMINE) == [] and page.console() == []
+
+
+def test_no_typed_text_is_lost(page, server):
+    """Neither by another profile in its place, nor by another page, nor while the editor is not there yet."""
+    show(page, server, "now")
+    write(page, "ports: {mine: 1")
+    offered(page, "demo")
+    choose(page, "Profile", "demo")
+    says(page, "Good: 4 streams", "Restore the text that was here before")
+    choose(page, "Rate of each stream", "7kpps")
+    show(page, server, "results")
+    show(page, server, "now")
+    says(page, "Restore the text that was here before")
+    assert page.run("return [...document.querySelectorAll('input')].some(i => i.value == '7kpps')")
+    press_button(page, "Restore")
+    wait_until(lambda: written(page) == "ports: {mine: 1", "what was typed")
+    # A browser that can't load the editor has a plain field.
+    page.call("POST", "/goog/cdp/execute", {"cmd": "Network.enable", "params": {}})
+    page.call("POST", "/goog/cdp/execute", {"cmd": "Network.setBlockedURLs", "params": {"urls": ["*/code.js"]}})
+    try:
+        show(page, server, "start/own")
+        plain = "const a = document.querySelector('textarea'); a.value = arguments[0]; a.dispatchEvent(new Event('input', {bubbles: true}))"
+        page.run(plain, KEYED)
+        says(page, "Good: 1 stream between")
+        assert not figures(page)["editor"]
+    finally:
+        page.call("POST", "/goog/cdp/execute", {"cmd": "Network.setBlockedURLs", "params": {"urls": []}})
+    show(page, server, "start/own")
+    the_editor(page)
+    assert written(page) == KEYED and page.run(EXAMINE) == []
+    assert not [entry for entry in page.console() if "code.js" not in entry["message"]]
 
 
 def test_load_pause_and_stop(page, server):
@@ -348,6 +470,15 @@ def test_a_thousand_streams(page, server):
     wait_until(lambda: figures(page)["received"] >= before["received"] + 10, "more messages", 20, 0.1)
     assert figures(page)["tables"] > before["tables"] + 1
     assert page.run(EXAMINE) == [] and page.console() == []
+    # A thousand criteria and a thousand rows of delay variation unfold; charts are of all streams, from the store.
+    server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
+    server.ended(run)
+    show(page, server, f"runs/{run['id']}", (1280, 2000))
+    says(page, "1,000 criteria in all", "The first 100 of 1,000 streams", "Select a row")
+    wait_until(lambda: figures(page)["charts"] >= 3, "its charts")
+    assert "no stored intervals" not in text(page)
+    assert page.run("return document.documentElement.scrollHeight") <= 2_500
+    assert page.run(EXAMINE) == [] and page.console() == []
 
 
 @pytest.mark.unsteady("a busy machine opens sessions late")
@@ -412,6 +543,46 @@ def test_protocols(page, server):
     assert page.run(EXAMINE) == [] and page.console() == []
 
 
+GATEWAYS = """
+ports:
+  west: {device: "ring:a", ip: 10.0.0.2/24, vrrp: {routers: [{name: first, vrid: 7, addresses: [10.0.0.1], interval: 100ms, priority: 200}]}}
+  east: {device: "ring:b", ip: 10.0.0.3/24, vrrp: {routers: [{name: second, vrid: 7, addresses: [10.0.0.1], interval: 100ms, priority: 100}]}}
+load: {duration: 60s}
+"""
+
+
+def test_virtual_routers_and_machines(page, server):
+    """VRRP's states during the run and at its end, a takeover by a command; the machines of a run on several, as in its result."""
+    # A run on several machines takes a fleet: its page is tested by what such a result has.
+    agent = {"name": "a1", "version": "0.1.0", "ports": ["west"], "workers": 2, "clock": "exchange", "offset_ns": -41_000, "uncertainty_ns": 7_250,
+             "drift_ppb": 12.5, "start_error_ns": 3_000}  # fmt: skip
+    added = page.call("POST", "/goog/cdp/execute", {"cmd": "Page.addScriptToEvaluateOnNewDocument", "params": {"source": f"""
+      const fetched = window.fetch;
+      window.fetch = async (address, options) => {{
+        const answer = await fetched(address, options);
+        if (!String(address).endsWith('/result') || !answer.ok) return answer;
+        return Response.json({{...await answer.json(), agents: [{json.dumps(agent)}]}});
+      }};
+    """}})  # fmt: skip
+    try:
+        run = start(server, profile=GATEWAYS)
+        show(page, server, f"runs/{run['id']}", (1280, 1600))
+        says(page, "1 of 2 virtual routers Active", "✓ active", "✓ backup", "10.0.0.2, priority 200")
+        row = "return [...document.querySelectorAll('tr')].find(r => r.cells[0].textContent == '%s')?.innerText ?? ''"
+        assert page.run(row % "first").split("\t")[1:5] == ["10.0.0.2 on west", "7", "✓ active", "10.0.0.1"], page.run(row % "first")
+        server.ask("POST", f"/api/v1/runs/{run['id']}/protocols", {"action": "down", "port": "west"})
+        wait_until(lambda: "✓ active" in page.run(row % "second") and "left" in page.run(row % "first"), "the takeover")
+        assert page.run(EXAMINE) == []
+        server.ask("POST", f"/api/v1/runs/{run['id']}/stop")
+        server.ended(run)
+        says(page, "west: VRRP", "0 of 1 router Active", "1 of 1 router Active", "Latest takeover")
+        show(page, server, f"runs/{run['id']}", (1280, 1600))
+        says(page, "Machines", "a1", "compared by messages", "−41 µs", "± 7.25 µs", "3 µs late")
+        assert page.run(EXAMINE) == [] and page.console() == []
+    finally:
+        page.call("POST", "/goog/cdp/execute", {"cmd": "Page.removeScriptToEvaluateOnNewDocument", "params": added})
+
+
 def test_clients_without_a_server(page, server):
     """While clients look for a server the page shows that they have no lease."""
     port = {"device": "ring:a", "dhcp": {"clients": 3, "timeout": "4s"}}
@@ -441,7 +612,42 @@ def test_a_method_from_the_page(page, server):
     press_button(page, "Stop")
     says(page, "■ stopped", "Stored result and report")
     known = server.get(f"/api/v1/campaigns/{campaign}")["points"]
-    assert page.run(points) == len(known) >= 2
+    trials = "return [...document.querySelectorAll('table')].find(t => t.caption?.innerText == 'Trials, newest first').tBodies[0].rows.length"
+    wait_until(lambda: page.run(trials) == len(known) >= 2, "all points in the table")
+    assert page.run(EXAMINE) == [] and page.console() == []
+
+
+def test_findings_are_a_matrix(page, server):
+    """A row for each frame length, a column for each goal that has a value."""
+    profile = rings()
+    profile["ports"] = {name: port | {"speed": "5Mbps"} for name, port in profile["ports"].items()}
+    new = {"method": "rfc2544", "profile": profile, "quick": True, "trial_s": 0.1, "sizes": ["64B", "512B"]}
+    wait_until(lambda: not any(port["lease"] for port in server.get("/api/v1/ports")), "free ports", 20, 0.05)
+    started = server.ask("POST", "/api/v1/campaigns", new)
+    assert started.status == 201, started
+    campaign = started.json()["id"]
+    wait_until(lambda: server.get(f"/api/v1/campaigns/{campaign}")["ended"], "the end of the campaign", 60, 0.2)
+    show(page, server, f"campaigns/{campaign}")
+    says(page, "Trials", "Curves", "Findings")
+    rows = [row for row in server.get(f"/api/v1/compare?ids={campaign},{campaign}")["rows"] if row["cells"][0]["value"] is not None]
+    # A busy machine may find none.
+    if rows:
+        says(page, "Figures")
+        shown = page.run("return [...document.querySelectorAll('section[aria-label=Figures] tr')].map(r => [...r.cells].map(c => c.innerText))")
+        frames, goals = [list(dict.fromkeys(row[key] for row in rows)) for key in ("frame", "goal")]
+        assert [row[0] for row in shown[1:]] == frames and shown[0][1:] == [goal.replace("_", " ") for goal in goals], shown
+        for frame, *cells in shown[1:]:
+            assert [cell != "–" for cell in cells] == [any((row["frame"], row["goal"]) == (frame, goal) for row in rows) for goal in goals]
+    # Loss and latency share their axis: the part that is dragged over in one, and what is pointed at.
+    wait_until(lambda: figures(page)["charts"] >= 2, "the curves")
+    page.run(DRAG, 0, 0.5, 0.99)
+    says(page, "All loads")
+    first, last = [float(part.partition("=")[2]) for part in page.run("return location.hash").partition("?")[2].split("&")]
+    assert 0 < first < last, (first, last)
+    page.run(EDGES, 0, 0.5)
+    wait_until(lambda: page.run("return [...document.querySelectorAll('.u-over .u-cursor-x')].slice(0, 2).every(c => !c.classList.contains('u-off'))"), "two cursors")
+    press_button(page, "All loads")
+    wait_until(lambda: "from" not in page.run("return location.hash"), "all loads")
     assert page.run(EXAMINE) == [] and page.console() == []
 
 
@@ -557,10 +763,20 @@ def test_it_needs_nothing_from_elsewhere(server):
     answer = server.ask("GET", "/")
     policy = answer.headers.get("Content-Security-Policy") or answer.headers["content-security-policy"]
     assert "default-src 'self'" in policy and "script-src" not in policy
-    files = {name: server.ask("GET", f"/{name}").body for name in ("", "app.js", "app.css", "icon.svg")}
-    assert sum(map(len, files.values())) < 300_000
-    for name in ("app.js", "app.css"):
-        assert all(word in files[name].decode() for word in ("preact", "uplot", "MIT", "Permission is hereby granted"))
+    files = {name: server.ask("GET", f"/{name}").body for name in ("", "app.js", "app.css", "icon.svg", "code.js")}
+    sizes = {name: len(gzip.compress(body)) for name, body in files.items()}
+    editor = sizes.pop("code.js")
+    assert sum(sizes.values()) < 100_000 and editor < 150_000, (sizes, editor)
+    # Browsers get scripts compressed, others plain.
+    for accepts, packed in (("gzip, deflate, br", True), ("br", False), ("gzip;q=0", False)):
+        answer = server.ask("GET", "/code.js", headers={"Accept-Encoding": accepts})
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        assert (headers.get("content-encoding") == "gzip") == packed and "javascript" in headers["content-type"], headers
+        assert (gzip.decompress(answer.body) if packed else answer.body) == files["code.js"]
+    # Each file has the licences of the libraries in it.
+    libraries = {"app.js": ("preact", "uplot"), "app.css": ("uplot",), "code.js": ("@codemirror/view", "@lezer/yaml")}
+    for name, inside in libraries.items():
+        assert all(word in files[name].decode() for word in (*inside, "MIT", "Permission is hereby granted")), name
     assert b"http:" not in files[""] and b"https:" not in files[""]
     lock = (REPO / "web/package-lock.json").read_text()
     assert '"resolved"' not in lock and "integrity" in lock
@@ -611,7 +827,8 @@ def set_field(page, owner, name, value):
 
 
 def written(page):
-    return page.run("return document.querySelector('textarea').value")
+    """The profile in the editor."""
+    return figures(page)["profile"]
 
 
 def test_a_router_is_tested_by_a_form(lab):
@@ -627,7 +844,8 @@ def test_a_router_is_tested_by_a_form(lab):
             says(page, "No active run")
             assert page.run("const a = [...document.querySelectorAll('a')].find(a => a.textContent.includes('Start a test')); a.click(); return !!a")
             says(page, "Settings", "westward", "Good: 2 streams")
-            assert page.run("return getComputedStyle(document.querySelector('textarea')).fontFamily").startswith("ui-monospace")
+            the_editor(page)
+            assert page.run("return getComputedStyle(document.querySelector('.cm-content')).fontFamily").startswith("ui-monospace")
             offered(page, "veth1")
             for owner, device in (("west", "veth1"), ("east", "veth0"), ("west", "veth0"), ("east", "veth1")):
                 set_field(page, owner, "Port", device)

@@ -8,9 +8,6 @@ from datetime import datetime
 import pytest
 from lab import NOBODY, need, sums
 
-# What it says of a machine with nothing else to do.
-pytestmark = pytest.mark.alone
-
 FIRST_PACKET_S = 0.5
 # With other work waiting for the processor, starting takes as much longer as it gets less of it.
 FIRST_PACKET_LOADED_S = 1.5
@@ -45,6 +42,7 @@ def test_the_demo_is_valid_and_loses_nothing_as_an_ordinary_user(lab, public_pro
     assert resident <= RESIDENT_MAX_KB, f"{resident} kB resident"
 
 
+@pytest.mark.alone
 def test_the_demo_takes_no_huge_page(lab, public_program):
     """What the machine has of them stays as it is while the demo runs."""
     read = lambda: [line for line in open("/proc/meminfo") if line.startswith(("HugePages", "Hugetlb"))]
@@ -56,6 +54,7 @@ def test_the_demo_takes_no_huge_page(lab, public_program):
     assert during == before == read()
 
 
+@pytest.mark.alone
 def test_the_demo_sends_its_first_packet_soon(lab, public_program):
     """Best of three, because the machine may be busy."""
     delays = []

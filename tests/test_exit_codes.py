@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import time
+from pathlib import Path
 
 import pytest
 from lab import BAD_INPUT, CANNOT_JUDGE, FAILED, INTERRUPTED, NOTHING_FOUND, REFUSED, REPO, call, pair, stream, wait_until
@@ -169,6 +170,19 @@ def test_all_codes_of_the_table_are_tried():
 def test_interrupted_runs_write_what_they_have(lab, command):
     done = interrupted(lab, command, "10h" if command == "sim" else "60s")
     assert done.exit == INTERRUPTED and "interrupted" in done.out, str(done)
+
+
+def test_ctrl_c_ends_the_wait_for_neighbours(lab):
+    """At once, and not after the 5 s that they have to reply."""
+    ports = {**pair(), "west": {"device": "ring:a", "ip": "10.0.0.1/24", "gateway": "10.0.0.254"}}
+    profile = lab.profile(ports, [stream("s", "west", "east", rate="1kpps", packet=[{"ipv4": {"dst": "10.9.0.1"}}, "udp"])])
+    for command in (["run", profile], ["ci", profile]):
+        process = lab.start_eagre(*command)
+        handled = lambda: int(re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{process.pid}/status").read_text()).group(1), 16) & 2
+        wait_until(lambda: process.poll() is not None or handled(), "a handler", 20)
+        process.send_signal(signal.SIGINT)
+        done = lab.finish(process, 30)
+        assert done.exit == INTERRUPTED and "no answer" not in done.err, str(done)
 
 
 def test_without_a_time_ctrl_c_ends_a_capture(lab):

@@ -88,6 +88,66 @@ def test_files_are_replaced_at_the_end(lab, command):
     assert EARLIER not in after.values()
 
 
+@pytest.mark.parametrize("command", WRITERS)
+def test_no_output_replaces_the_profile(lab, command):
+    """Refused before traffic, by whatever name the file is called."""
+    path = profile(lab)
+    text = path.read_text()
+    link = path.parent / "link"
+    link.symlink_to(path)
+    for option in WRITERS[command]:
+        if option not in ("--out", "--baseline"):
+            done = lab.eagre(*command_of(lab, command, path), option, link if option == "--json" else path)
+            done.refused(2, "is read by this command")
+    assert path.read_text() == text and not list(path.parent.glob(".eagre-*"))
+
+
+def test_no_output_replaces_a_capture_or_a_store(lab):
+    folder = lab.folder()
+    capture, store = folder / "sent.pcap", folder / "results.db"
+    lab.eagre("sim", profile(lab, "10ms"), "--pcap", capture).ok()
+    before = capture.read_bytes()
+    replay = lab.profile(pair(), [{"name": "s", "from": "west", "to": "east", "replay": {"file": str(capture)}}])
+    lab.eagre("sim", replay, "--pcap", capture).refused(2, "sent.pcap", "is read by this command")
+    lab.eagre("replay", capture, "--port", "ring:a", "--to", "ring:b", "--json", capture).refused(2, "is read by this command")
+    assert capture.read_bytes() == before
+    lab.eagre("sim", profile(lab, "10ms"), "--out", folder / "out").ok()
+    lab.eagre("results", "--store", store, "add", folder / "out").ok()
+    before = store.read_bytes()
+    for command in (["report", "latest"], ["export", "latest"], ["profile", "latest"]):
+        lab.eagre("results", "--store", store, *command, "-o", store).refused(2, "is read by this command")
+    method = ["bench", "mrr", profile(lab), "--sim", "--quick", "--trial", "10ms", "--sizes", "64B"]
+    lab.eagre(*method, "--store", store, "--report", store).refused(2, "is read by this command")
+    new = folder / "new.db"
+    lab.eagre(*method, "--store", new, "--report", new).refused(2, "two outputs")
+    assert store.read_bytes() == before and not new.exists()
+
+
+def test_outputs_have_names_of_their_own(lab):
+    """Devices may be named twice; a folder's profile is written again by a run of it."""
+    folder = lab.folder()
+    same = folder / "same"
+    lab.eagre("sim", profile(lab, "10ms"), "--json", same, "--jsonl", folder / "." / "same").refused(2, "two outputs")
+    lab.eagre("sim", profile(lab, "10ms"), "--report", "-", cwd=folder).refused(2, "'./-'")
+    assert not list(folder.iterdir())
+    lab.eagre("sim", profile(lab, "10ms"), "--json", "/dev/null", "--report", "/dev/null").ok()
+    lab.eagre("sim", profile(lab, "10ms"), "--out", folder).ok()
+    before = (folder / "profile.yaml").read_text()
+    lab.eagre("sim", folder / "profile.yaml", "--out", folder).ok()
+    assert (folder / "profile.yaml").read_text() == before
+
+
+def test_a_full_disk_costs_one_file(lab):
+    """The others are written."""
+    folder, arguments = lab.folder(), []
+    for option in ("--jsonl", "--report", "--junit", "--ctrf"):
+        arguments += [option, folder / option.strip("-")]
+    for full in ("--json", "--summary-md"):
+        lab.eagre("sim", profile(lab, "10ms"), full, "/dev/full", *arguments).refused(3, "/dev/full")
+        assert all(path.stat().st_size for path in folder.iterdir()) and len(list(folder.iterdir())) == 4
+        [path.unlink() for path in folder.iterdir()]
+
+
 def test_a_killed_run_destroys_nothing(lab):
     """Only the file of intervals can be followed; the earlier one is beside it."""
     folder, arguments = earlier(lab, WRITERS["run"])

@@ -27,6 +27,14 @@ def test_every_script_has_a_row_in_the_readme():
     assert rows == [path.name for path in SCRIPTS]
 
 
+def test_the_page_of_real_devices_names_each_once():
+    """A table's row by its whole text, and only scripts that are there."""
+    lines = (REPO / "docs/real-devices.md").read_text().splitlines()
+    rows = [line for line in lines if line.startswith("| ") and "../findings/" in line]
+    assert [row for row in set(rows) if rows.count(row) > 1] == []
+    assert set(re.findall(r"\.\./findings/([\w-]+\.sh)", "\n".join(lines))) <= {path.name for path in SCRIPTS}
+
+
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_says_what_it_shows_and_pins_what_it_runs(path):
     """And a shell understands it."""

@@ -1,4 +1,4 @@
-"""Agents on other machines over NATS: runs there, leases with fencing, and what becomes of a run whose agent or broker is lost.
+"""Agents on other machines over NATS: runs there and on several, leases with fencing, and what becomes of a run whose agent or broker is lost.
 
 Network namespaces are the machines: one for the broker, one for the controller, and one for each agent, on one switch. The device
 under test is the kernel of yet another one, a router between two ports of an agent.
@@ -12,7 +12,7 @@ import time
 
 import pytest
 from lab import BAD_INPUT, EAGRE, REFUSED, Router, call, need, wait_until
-from broker import Client, Nats, program
+from broker import Client, Nats, newer, program
 from server import Server
 
 # When names and leases end that are not renewed, s.
@@ -29,15 +29,15 @@ LATE_S = 3
 class Machines:
     """The broker, the controller and agents on a switch; agents' ports lead to a router."""
 
-    def __init__(self, lab, config=""):
+    def __init__(self, lab, config="", server=None):
         need("ip", "nft")
-        program()
+        server = server or program()
         self.lab, self.hub = lab, lab.netns("hub")
         self.hub.ip("link", "add", "br0", "type", "bridge")
         self.hub.ip("link", "set", "br0", "up")
         self.hub.ip("address", "add", "10.77.0.1/24", "dev", "br0")
         self.count = 1
-        self.nats = Nats(lab, self.hub, "10.77.0.1", config=config)
+        self.nats = Nats(lab, self.hub, "10.77.0.1", config=config, server=server)
         self.controller = self.join(lab.netns("ctl"))
 
     def join(self, namespace):
@@ -70,8 +70,8 @@ class Machines:
 class Routed(Machines):
     """One agent, `a1`, whose ports lead to a router."""
 
-    def __init__(self, lab, config=""):
-        super().__init__(lab, config)
+    def __init__(self, lab, config="", server=None):
+        super().__init__(lab, config, server)
         self.router = Router(lab)
         self.join(self.router.tester)
 
@@ -98,9 +98,9 @@ def sees(server, name):
 
 
 @pytest.fixture
-def routed(lab):
-    """An agent with a router, and a controller that sees its ports."""
-    machines = Routed(lab)
+def routed(lab, request):
+    """An agent with a router, and a controller that sees its ports; with the NATS server that the test names."""
+    machines = Routed(lab, server=getattr(request, "param", program)())
     machines.process = machines.agent("a1", machines.router.tester)
     machines.serving = machines.server()
     wait_until(lambda: sees(machines.serving, "a1/veth0"), "the agent's ports")
@@ -147,11 +147,12 @@ def test_files_of_a_profile_are_sent_along_and_refusals_come_back(routed):
     ]:
         refused = server.ask("POST", "/api/v1/leases", {"ports": [device]})
         assert refused.status == status and says in refused.detail, refused
-    # A port of the controller and one of an agent.
+    # What several machines can't have: a port of the controller and one of an agent.
     mixed = routed.profile()
     mixed["ports"]["east"]["device"] = "ring:a"
+    mixed["streams"][0]["outages"] = "0.1%"
     refused = server.ask("POST", "/api/v1/runs", {"profile": mixed})
-    assert refused.status == 422 and "of one machine only" in refused.detail, refused
+    assert refused.status == 422 and "streams.east.outages: outages are measured between two ports of one machine" in refused.detail, refused
     captured = routed.profile()
     captured["ports"]["east"]["capture"] = {"file": "x.pcapng"}
     refused = server.ask("POST", "/api/v1/runs", {"profile": captured})
@@ -168,6 +169,7 @@ def test_files_of_a_profile_are_sent_along_and_refusals_come_back(routed):
     assert server.ended(run, 60)["state"] == "done"
 
 
+@pytest.mark.parametrize("routed", [program, newer], ids=["debian", "newer"], indirect=True)
 def test_a_port_has_one_holder_among_controllers(routed):
     """A lease at one controller keeps the others out, with the holder's name, until it is given back."""
     first, second = routed.serving, routed.server(state="second")
@@ -190,6 +192,7 @@ def test_a_port_has_one_holder_among_controllers(routed):
     assert refused.status == 409, refused
 
 
+@pytest.mark.parametrize("routed", [program, newer], ids=["debian", "newer"], indirect=True)
 def test_an_agent_that_is_killed_ends_its_run(routed):
     """The run is interrupted, incomplete, with what was counted; nothing is sent any more; another agent of the name takes over."""
     routed.router.count([7001, 7002])
@@ -220,6 +223,7 @@ def test_an_agent_that_is_killed_ends_its_run(routed):
     assert server.ended(again, 60)["state"] == "done"
 
 
+@pytest.mark.parametrize("routed", [program, newer], ids=["debian", "newer"], indirect=True)
 def test_an_agent_that_is_cut_off_stops_by_itself_and_refuses_old_leases(routed):
     """Traffic ends when the lease does, by the agent's own clock; after that it takes part again, but no order with an old token."""
     routed.router.count([7001, 7002])
@@ -266,6 +270,7 @@ def test_an_agent_that_is_cut_off_stops_by_itself_and_refuses_old_leases(routed)
     heard.close()
 
 
+@pytest.mark.parametrize("routed", [program, newer], ids=["debian", "newer"], indirect=True)
 def test_a_broker_that_is_killed_interrupts_runs_and_the_next_one_works(routed):
     """Leases live in its memory: traffic ends with them, and everybody comes back once it does."""
     routed.router.count([7001, 7002])
@@ -301,6 +306,189 @@ def test_a_second_agent_of_a_name_is_refused(routed):
     refused = routed.lab.eagre("agent", "--nats", routed.nats.url, "--name", "a1", "--ports", "ring:a", ns=other)
     refused.refused(REFUSED, "another agent is called 'a1'", "--name")
     assert server.ended(run, 60)["state"] == "done"
+
+
+class Apart(Machines):
+    """Two agents, `a1` and `a2`, with a port each; between these is a router."""
+
+    def __init__(self, lab):
+        super().__init__(lab)
+        self.router = Router(lab)
+        self.west, self.east = self.router.tester, lab.netns("east")
+        self.west.ip("link", "set", "veth1", "netns", self.east.name)
+        self.east.ip("link", "set", "veth1", "up")
+        self.join(self.west)
+        self.join(self.east)
+        self.agents = {}
+
+    def begin(self, *options):
+        """Starts both agents, the second with options, and a controller that sees their ports."""
+        self.agents["a1"] = self.agent("a1", self.west, ports=["veth0"])
+        self.agents["a2"] = self.agent("a2", self.east, *options, ports=["veth1"])
+        self.serving = self.server()
+        wait_until(lambda: sees(self.serving, "a1/veth0") and sees(self.serving, "a2/veth1"), "the agents' ports")
+        return self.serving
+
+    def ports(self):
+        """Of a profile."""
+        ports = self.router.ports("afpacket", v6=False)
+        ports["west"]["device"] = "a1/" + ports["west"]["device"]
+        ports["east"]["device"] = "a2/" + ports["east"]["device"]
+        return ports
+
+    def profile(self, rate="2kpps", duration="2s", **more):
+        """Streams from each port to the other, with a group of both."""
+        one = {"size": "128B", "rate": rate}
+        east = {"name": "east", "from": "west", "to": "east", "packet": [{"ipv4": {"dst": "10.0.1.2"}}, {"udp": {"dst": 7001}}]}
+        west = {"name": "west", "from": "east", "to": "west", "packet": [{"ipv4": {"dst": "10.0.0.2"}}, {"udp": {"dst": 7002}}]}
+        streams = [east | one, west | one]
+        return {"ports": self.ports(), "streams": streams, "groups": {"way": "ipv4.dscp"}, "load": {"duration": duration, "drain": "300ms"}} | more
+
+
+@pytest.fixture
+def apart(lab):
+    """Two agents with a router between them."""
+    return Apart(lab)
+
+
+def test_two_agents_have_one_run(apart):
+    """Packet for packet as the router counts, and as one process sends by the same profile; intervals, live figures and agents in the result."""
+    server = apart.begin()
+    apart.router.count([7001, 7002])
+    run = server.start(profile=apart.profile(duration="3s", seed=7), name="both")
+    server.sends(run, 100)
+    live = [document for name, document in server.events(f"/api/v1/runs/{run['id']}/events?every_s=0.2") if name == "live"]
+    over = server.ended(run, 60)
+    assert over["state"] == "done", over
+    result = server.get(f"/api/v1/runs/{run['id']}/result")
+    counted, streams = apart.router.counted(), result["streams"]
+    for name, port in [("east", 7001), ("west", 7002)]:
+        stream = streams[name]
+        assert stream["tx"] == 6000 and stream["rx"] == 6000 and stream["lost"] == 0, stream
+        assert stream["tx"] == counted[f"forwarded_{port}"], (name, counted)
+        assert stream["duplicates"] == 0 and stream["reordered"] == 0
+        # One clock: two processes' readings of it.
+        assert 0 < stream["latency_ns"]["p50"] < 50_000_000 and stream["latency_uncertainty_ns"] < 1_000_000, stream
+        assert stream["latency_clock"] == "shared", stream
+    # Times of the group are of both machines' samples.
+    (row,) = result["groups"]["way"].values()
+    assert row["tx"] == 12000 and row["rx"] == 12000 and row["lost"] == 0
+    assert row["latency_ns"]["samples"] == 12000
+    assert row["latency_ns"]["max"] == max(stream["latency_ns"]["max"] for stream in streams.values())
+    assert [agent["name"] for agent in result["agents"]] == ["a1", "a2"]
+    assert all(agent["clock"] == "shared" and agent["offset_ns"] == 0 for agent in result["agents"]), result["agents"]
+    assert [agent["ports"] for agent in result["agents"]] == [["west"], ["east"]]
+    assert result["ports"]["west"]["tx_packets"] >= 6000 and result["ports"]["east"]["rx_packets"] >= 6000
+    assert live and max(min(document["streams"]["rx"]) for document in live) > 0
+    trial = server.get(f"/api/v1/results/{run['id']}")["trials"][0]
+    for name in streams:
+        assert sum(interval["streams"][name]["tx"] for interval in trial["intervals"]) == 6000
+        # One whose receiver was late has none; its counts are in the next one.
+        assert sum(interval["streams"][name].get("rx", 0) for interval in trial["intervals"]) == 6000
+    # A command reaches both, and so does the end.
+    again = server.start(profile=apart.profile("1kpps", "30s"))
+    server.sends(again, 10)
+    assert server.ask("POST", f"/api/v1/runs/{again['id']}/rate", {"rate": "3kpps"}).status == 200
+    assert server.ask("POST", f"/api/v1/runs/{again['id']}/stop").status in (200, 202, 204)
+    stopped = server.ended(again, 60)
+    assert stopped["state"] == "stopped" and stopped["rate_changes"], stopped
+    result = server.get(f"/api/v1/runs/{again['id']}/result")
+    assert all(stream["lost"] == 0 and stream["tx"] > 0 for stream in result["streams"].values()), result["streams"]
+
+
+def test_clients_and_servers_of_sessions_are_apart(apart):
+    """HTTP clients at one agent, servers at the other; each side's counts are its own."""
+    server = apart.begin()
+    web = {"name": "web", "client": {"port": "west"}, "server": {"port": "east"}, "app": "http", "open": "100/s"}
+    run = server.start(profile={"ports": apart.ports(), "sessions": [web], "load": {"duration": "2s", "drain": "1s"}})
+    over = server.ended(run, 60)
+    assert over["state"] == "done", over
+    result = server.get(f"/api/v1/runs/{run['id']}/result")
+    entry = result["sessions"]["web"]
+    assert entry["completed"] >= 190 and entry["failed"] == {}, entry
+    assert entry["client"]["transactions"] == entry["server"]["transactions"] == entry["transactions"], entry
+    assert entry["client"]["rx_bytes_goodput"] > 0 and entry["ttfb_ns"]["p50"] > 0
+
+
+def test_an_agent_that_is_killed_ends_the_others_part(apart):
+    """All stop, the run is incomplete, and no load is moved; a run with a missing agent or one that is not ready does not begin."""
+    server = apart.begin()
+    apart.router.count([7001, 7002])
+    run = server.start(profile=apart.profile("1kpps", "600s"))
+    server.sends(run, 500)
+    apart.agents["a2"].kill()
+    apart.agents["a2"].wait()
+    killed = time.monotonic()
+    over = server.ended(run, 30)
+    took = time.monotonic() - killed
+    assert over["state"] == "interrupted", over
+    assert over["reason"].startswith("incomplete: agent 'a2' is lost: it was silent for 3 s; what was counted in the first"), over
+    assert took < TTL_S + 1 + LATE_S, took
+    wait_until(lambda: stands_still(apart), "the end of traffic", 10)
+    result = server.get(f"/api/v1/runs/{run['id']}/result")
+    assert result["interrupted"] and not result["verdict"]["valid"]
+    assert all(stream["tx"] > 0 for stream in result["streams"].values())
+    refused = server.ask("POST", "/api/v1/runs", {"profile": apart.profile()})
+    assert refused.status == 404 and "agent 'a2' is not connected; there are a1" in refused.detail, refused
+    apart.agents["a2"] = apart.agent("a2", apart.east, ports=["veth1"])
+    wait_until(lambda: sees(server, "a2/veth1"), "the agent's ports", 30)
+    # A neighbour that does not reply: nobody starts.
+    before = forwarded(apart)
+    lost = apart.profile()
+    lost["ports"]["east"]["gateway"] = ["10.0.1.77"]
+    run = server.start(profile=lost)
+    over = server.ended(run, 60)
+    assert over["state"] == "failed" and "agent 'a2'" in over["reason"] and "10.0.1.77" in over["reason"], over
+    assert forwarded(apart) == before
+    run = server.start(profile=apart.profile(duration="500ms"))
+    assert server.ended(run, 60)["state"] == "done"
+
+
+def test_latency_between_clocks_is_within_its_uncertainty(apart):
+    """One agent's clock is ahead and runs faster: the true offset is in the stated interval, and one-way latency is without it."""
+    offset, drift = 100_000_000, 20_000
+    server = apart.begin(f"--clock-offset={offset}", f"--clock-drift={drift}")
+    def ahead():
+        return offset + time.monotonic_ns() * drift // 10**9
+
+    before = ahead()
+    run = server.start(profile=apart.profile("1kpps", "2s"))
+    after = ahead()
+    assert server.ended(run, 60)["state"] == "done"
+    result = server.get(f"/api/v1/runs/{run['id']}/result")
+    agent = result["agents"][1]
+    assert agent["clock"] == "exchange" and agent["drift_ppb"] is not None, agent
+    assert before - agent["uncertainty_ns"] <= agent["offset_ns"] <= after + agent["uncertainty_ns"], (before, agent, after)
+    streams = result["streams"]
+    # The clock is ahead by 100 ms and more: as much would be missing one way, and be too much the other way.
+    sure = streams["east"]["latency_uncertainty_ns"]
+    assert 0 < sure < 5_000_000, sure
+    # Test packets went both ways: they compare the clocks better than messages, unless a busy machine delayed all of them.
+    first = result["agents"][0]["uncertainty_ns"] + agent["uncertainty_ns"]
+    for stream in streams.values():
+        assert stream["latency_uncertainty_ns"] == sure and stream["latency_clock"] in ("packets", "exchange"), stream
+        assert (sure < first) == (stream["latency_clock"] == "packets"), (sure, first, stream)
+    least = [streams[name]["latency_ns"]["min"] for name in ("east", "west")]
+    assert all(0 <= ns < 60_000_000 for ns in least), (least, sure)
+    # The sum does not depend on the clocks: each true delay lies between zero and that, within what is stated.
+    assert max(least) <= sum(least) + sure, (least, sure)
+    assert any("one-way latency between machines is known within" in note for note in result["verdict"]["notes"]), result["verdict"]
+
+
+def test_an_agent_and_the_controller_have_one_run(apart):
+    """A port of the controller's machine and one of an agent."""
+    apart.lab.veth(apart.controller, "veth2", apart.router.router, "r2")
+    apart.router.router.ip("address", "add", "10.0.2.1/24", "dev", "r2")
+    server = apart.begin()
+    profile = apart.profile()
+    profile["ports"]["east"] = {"device": "afpacket:veth2", "ip": "10.0.2.2/24", "gateway": "10.0.2.1"}
+    profile["streams"][0]["packet"][0]["ipv4"]["dst"] = "10.0.2.2"
+    run = server.start(profile=profile)
+    over = server.ended(run, 60)
+    assert over["state"] == "done", over
+    result = server.get(f"/api/v1/runs/{run['id']}/result")
+    assert [agent["name"] for agent in result["agents"]] == ["a1", "controller"]
+    assert all(stream["tx"] == stream["rx"] == 4000 for stream in result["streams"].values()), result["streams"]
 
 
 def nkeys():

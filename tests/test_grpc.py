@@ -289,7 +289,7 @@ def test_clients_that_misbehave(host, package, files):
     """Our server says what is wrong by a status, and counts it."""
     process = host.serving(*our_servers(host, *files, False), duration="300s")
     codes = said(host, package, "break")
-    assert codes == [answer for _, answer in BREAKING], codes
+    assert codes == [*(answer for _, answer in BREAKING), ["reset", 2]], codes
     one = check(host.served(process)["sessions"]["plain"])
     expected = {"OK": 1, "INTERNAL": 5, "RESOURCE_EXHAUSTED": 1, "UNIMPLEMENTED": 1}
     assert one["attempted"] == len(BREAKING) and one["server"]["grpc"]["statuses"] == expected, one

@@ -154,6 +154,7 @@ SAID_ELSEWHERE = {
     "core/profile/src/flags/http.rs": "criteria of the profile that options make",
     "core/profile/src/resolve/lacp.rs": "keys of the profile",
     "core/profile/src/resolve/lldp.rs": "keys of the profile",
+    "core/profile/src/resolve/session/app.rs": "keys of the profile",
     "shell/campaign/src/drive.rs": "variables of hooks",
     "shell/cli/src/ci/figures.rs": "figures that are compared unless others are named",
     "shell/cli/src/verdicts/of_run.rs": "names of properties",

@@ -150,7 +150,9 @@ def test_both_ends_tell_the_same(lab, hosts, options, ours):
         length = start["blksize"]
         if "-O" not in options:
             assert total["bytes"] == total["packets"] * length
-            assert here["sum_received"]["bytes"] == (total["packets"] - total["lost_packets"]) * length
+            received = (total["packets"] - total["lost_packets"]) * length
+            # An iperf3 client that receives takes the server's count of packets, and ends before the last of them are there.
+            assert near(here["sum_received"]["bytes"], received, 0.02 if ours == "server" and "-R" in options else 0)
         # The buffer that iperf3 has is not enough on a busy machine.
         if ours == "both" or ours == ("client" if "-R" in options else "server"):
             assert total["lost_packets"] == 0

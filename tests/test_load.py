@@ -6,10 +6,11 @@ Over the in-process pair, so that nothing but the tester is the limit. No rate i
 import os
 
 import pytest
-from lab import CORE_SHARE_MIN, EAGRE, core_share, need, pair, settled, stream, sums
+from lab import CORE_SHARE_MIN, EAGRE, LONG, core_share, need, pair, settled, stream, sums
 
 DELIVERED = 0.999
 DURATION_S, LONGER_S = 0.3, 1.0
+STEPS = 20 if LONG else 10
 
 
 def offer(lab, rate, copies, seconds=DURATION_S, core=None):
@@ -67,9 +68,9 @@ def check(result, rate, copies, seconds, must_deliver):
 @pytest.mark.unsteady("asks for shares of a limit measured before; a busy neighbour moves the limit")
 @pytest.mark.parametrize("copies", [1, 1000])
 def test_what_is_asked_for_is_delivered_or_the_shortfall_stated(lab, copies):
-    """20 rates from 1 kpps to twice the worker's limit."""
+    """Rates from 1 kpps to twice the worker's limit."""
     most = 2 * limit(lab, copies)
-    rates = [1000 * (most / 1000) ** (step / 19) for step in range(20)]
+    rates = [1000 * (most / 1000) ** (step / (STEPS - 1)) for step in range(STEPS)]
     failed = []
     for rate in rates:
         comfortable = rate <= 0.7 * most / 2

@@ -87,11 +87,12 @@ def test_the_document_lists_every_metric(server, run):
     helps = dict(re.findall(r"^# HELP (\w+) (.*)$", text, re.MULTILINE))
     served = {(name, kinds[name], helps[name]) for name in kinds}
     page = (REPO / "docs/metrics.md").read_text()
-    rows = re.findall(r"^\| `(eagre_\w+)` \| (counter|gauge) \| ([^|]*) \| ([^|]+) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `(eagre_\w+)` \| (counter|gauge|histogram) \| ([^|]*) \| ([^|]+) \|$", page, re.MULTILINE)
     assert {(name, kind, text.strip()) for name, kind, _, text in rows} == served
     labels = {}
     for name, have in samples(text):
-        labels.setdefault(name, set()).update(label for label, _ in have)
+        family = re.sub("_(bucket|sum|count)$", "", name) if name not in kinds else name
+        labels.setdefault(family, set()).update(label for label, _ in have if label != "le")
     documented = {name: set(re.findall(r"`(\w+)`", words)) for name, _, words, _ in rows}
     assert {name: documented[name] for name in labels} == labels
 
@@ -115,6 +116,37 @@ def test_figures_are_those_of_the_run(server, run):
     assert value(text, "eagre_leases") == 1
     assert value(text, "eagre_run_info", run=run["id"], name="measured", holder="local") == 1
     assert value(text, "eagre_sessions_established_total", run=run["id"], sessions="web") > 0
+
+
+def test_latency_is_a_histogram(server, run):
+    """Classic buckets that agree with the run's percentiles, in both text formats."""
+    for accept in ("text/plain", OPEN_METRICS):
+        text = scrape(server, accept=accept)
+        found = {dict(labels)["le"]: count for (name, labels), count in samples(text).items() if name == "eagre_latency_seconds_bucket"}
+        bounds = sorted(found, key=lambda bound: float("inf") if bound == "+Inf" else float(bound))
+        assert len(bounds) == 25 and bounds[-1] == "+Inf"
+        counts = [found[bound] for bound in bounds]
+        assert counts == sorted(counts) and counts[-1] == value(text, "eagre_latency_seconds_count", run=run["id"]) > 5_000
+        mean = value(text, "eagre_latency_seconds_sum", run=run["id"]) / counts[-1]
+        assert 0 < mean < 1
+        # All of it is the tester's own: half of the packets take no longer than half a second, however busy the machine is.
+        assert counts[bounds.index("0.5")] > counts[-1] / 2
+
+
+def test_a_scrape_as_protobuf_has_native_histograms(server, run, lab):
+    """A real Prometheus that keeps native histograms takes a quantile of one from all its buckets; and all else as before."""
+    prometheus = Prometheus(lab, server.url.removeprefix("http://"), options=["--enable-feature=native-histograms"])
+    asked = f'histogram_quantile(0.5, eagre_latency_seconds{{run="{run["id"]}"}})'
+    (found,) = wait_until(lambda: prometheus.query(asked), "a quantile of a native histogram", 20, 0.3)
+    assert not prometheus.query("eagre_latency_seconds_bucket"), "it has taken the classic buckets"
+    streams = server.get(f"/api/v1/runs/{run['id']}/snapshot")["total"]["streams"].values()
+    medians = [stream["latency_ns"]["p50"] / 1e9 for stream in streams]
+    assert min(medians) / 1.2 < float(found["value"][1]) < max(medians) * 1.2, (found, medians)
+    (count,) = prometheus.query(f'histogram_count(eagre_latency_seconds{{run="{run["id"]}"}})')
+    assert float(count["value"][1]) > 5_000
+    assert prometheus.query("eagre_port_tx_packets_total") and prometheus.query('eagre_run_state{state="running"} == 1')
+    (up,) = prometheus.query("up")
+    assert up["value"][1] == "1"
 
 
 def test_many_streams_are_summed(server, run):
@@ -152,7 +184,7 @@ def test_promtool_accepts_configuration_and_rules():
 class Prometheus:
     """A real one that scrapes servers twice a second."""
 
-    def __init__(self, lab, *targets):
+    def __init__(self, lab, *targets, options=()):
         need("prometheus")
         self.folder = lab.folder()
         config = yaml.safe_load((PROMETHEUS / "prometheus.yml").read_text())
@@ -166,6 +198,7 @@ class Prometheus:
             f"--config.file={self.folder}/prometheus.yml",
             f"--storage.tsdb.path={self.folder}/data",
             "--web.listen-address=127.0.0.1:0",
+            *options,
             stderr=self.log.open("w"),
         )
         self.address = wait_until(self._listens, "Prometheus", 30, 0.1)

@@ -386,7 +386,7 @@ def test_routes_and_routers_follow_commands(lab):
 @pytest.mark.unsteady(BUSY)
 def test_the_api_shows_and_changes_adjacencies(lab):
     server = Server(lab)
-    run = server.ask("POST", "/api/v1/runs", {"profile": {"ports": both_ends(), "load": {"duration": "60s"}}, "keep": False}).json()
+    run = server.ask("POST", "/api/v1/runs", {"profile": {"ports": both_ends(), "load": {"duration": "600s"}}, "keep": False}).json()
     path = f"/api/v1/runs/{run['id']}/protocols"
     states = lambda query="": {row["port"]: row for row in server.ask("GET", path + query).json()["ospf"]}
     wait_until(lambda: states().get("east", {}).get("database", {}).get("external") == 150, "the routes", 20)

@@ -8,7 +8,7 @@ import time
 
 import otg
 import pytest
-from lab import EAST4, WEST4, WEST_ROUTER4, wait_until
+from lab import wait_until
 from server import Server, inside
 
 TOKEN = "hand-0123456789abcdef"

@@ -5,6 +5,7 @@ In virtual time; a live run is changed at the end.
 
 import math
 import statistics
+import struct
 from fractions import Fraction
 
 import pytest
@@ -331,6 +332,65 @@ def test_what_is_sent_ends_with_the_duration(lab):
     for rate, expected in (("10kpps", 100), ("10.001kpps", 101), ("9.999kpps", 100)):
         times, result = simulate(lab, one(rate=rate), duration="10ms")
         assert len(times[1]) == result["streams"]["s"]["tx"] == expected
+
+
+@pytest.mark.parametrize(
+    "stream, seconds, pps",
+    [
+        ({"rate": "10pps", "count": 3}, 0.3, 10),
+        ({"rate": "1kpps", "count": 1}, 0.001, 1000),
+        ({"rate": "10pps", "start_delay": "500ms", "duration": "100ms"}, 0.6, 10),
+        ({"rate": "10pps", "count": 1000}, 2, 10),
+        ({"pattern": {"gaps": {"list": ["1ms", "3ms"]}}, "count": 501}, 1.001, 501 / 1.001),
+    ],
+)
+def test_rates_of_what_ends_by_itself(lab, stream, seconds, pps):
+    """Rates refer to the time that packets have by the profile, and not to that between the first and the last."""
+    profile = lab.profile({"west": {"device": "ring:a", "speed": "1Gbps"}}, [one(**stream)], load={"duration": "2s", "drain": "1ms"})
+    result = lab.eagre("sim", profile, "--json", "-").result()
+    assert result["duration_s"] == pytest.approx(seconds)
+    assert result["streams"]["s"]["offered_pps"] == pytest.approx(pps)
+
+
+@pytest.mark.parametrize("packets", [1, 5])
+def test_no_rate_is_above_the_links(lab, packets):
+    """Packets that are due at one instant leave one after the other."""
+    frame = bytes.fromhex("020000000002020000000001 0800".replace(" ", "")) + bytes(86)
+    record = struct.pack("<IIII", 1, 0, len(frame), len(frame)) + frame
+    capture = lab.folder() / "same.pcap"
+    capture.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1) + record * packets)
+    streams = [{"name": "s", "from": "west", "replay": {"file": str(capture)}}]
+    result = lab.eagre("sim", lab.profile({"west": {"device": "ring:a", "speed": "1Gbps"}}, streams), "--json", "-").result()
+    port = result["ports"]["west"]
+    assert port["tx_packets"] == packets and 0 < port["tx_bps_l1"] <= 1.001e9, port
+    assert result["streams"]["s"]["offered_pps"] <= 1.001e9 / 8 / (100 + 4 + 20)
+
+
+def test_what_has_no_time_is_warned_of(lab):
+    """Streams that start after the end, or would send beyond it; keys of sessions where there are none."""
+    streams = [
+        one("late", rate="10pps", start_delay="20s"),
+        one("cut", rate="10pps", start_delay="9s", duration="5s"),
+        one("fine", rate="10pps", start_delay="1s", duration="9s"),
+    ]
+    ports = {"west": {"device": "ring:a", "speed": "1Gbps"}}
+    warnings = lab.eagre("check", lab.profile(ports, streams, load={"duration": "10s", "multiply": 2})).ok().err
+    assert "stream late: it starts after 20s" in warnings and "it will send nothing" in warnings, warnings
+    assert "stream cut: its 5s from 9s on end after" in warnings and "it will send for 1s of them" in warnings, warnings
+    assert "load.multiply: applies to sessions only" in warnings and "fine" not in warnings, warnings
+
+
+def test_several_workers_say_what_they_cannot_know(lab):
+    """The order of different workers' packets, where a criterion asks for it."""
+
+    def is_noted(cores, criteria):
+        stream = {**one(rate="1kpps", measure=True), "to": "east"}
+        profile = lab.profile(CONTROL, [stream], load={"duration": "1s", "drain": "1ms"}, criteria=criteria)
+        verdict = lab.eagre("sim", profile, "--cores", cores, "--json", "-").result()["verdict"]
+        return any("several workers" in note for note in verdict.get("notes", []))
+
+    order = {"streams.s.reordered": "== 0"}
+    assert [is_noted(1, order), is_noted(2, order), is_noted(2, {})] == [False, True, False]
 
 
 def test_rate_in_place_of_a_curve(lab):

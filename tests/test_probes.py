@@ -5,7 +5,6 @@ docs/tcp-probes.md is the list with both results; UPDATE_GOLDEN=1 writes it.
 
 import json
 import os
-import re
 import signal
 
 import pytest

@@ -65,6 +65,8 @@ def test_another_process_receives(lab, kind):
         assert its["streams"]["spoilt"]["tx"] == spoilt["tx"] and "rx" not in its["streams"]["spoilt"]
         assert spoilt["interarrival_ns"]["mean"] == pytest.approx(2.5e9 / spoilt["rx"], rel=0.05)
         assert spoilt["offered_pps"] == pytest.approx(2000, rel=0.05)
+        # Rates refer to the time in which packets came, and not to that of listening.
+        assert mine["duration_s"] == pytest.approx(2.5, rel=0.1)
         # One clock, as both are on one machine: within what is said of it.
         assert 1_000 < spoilt["latency_ns"]["p50"] < 50_000_000, spoilt["latency_ns"]
         notes = " ".join(mine["verdict"]["notes"])

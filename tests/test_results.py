@@ -9,14 +9,14 @@ import re
 import pytest
 import yaml
 from json_schema import errors
-from lab import BAD_INPUT, EAGRE, REPO, pair, settled, stream, sums
+from lab import BAD_INPUT, EAGRE, REPO, pair, parsed, settled, stream, sums
 
 EXAMPLES = sorted((REPO / "examples").glob("*.yaml"))
 
 
 def runs_anywhere(example):
     """Whether an example has only in-process ports, and no router between them that only `eagre sim` has."""
-    ports = yaml.safe_load(example.read_text())["ports"].values()
+    ports = parsed(example)["ports"].values()
     return all(port["device"].startswith("ring:") and "gateway" not in port for port in ports)
 
 
@@ -228,13 +228,13 @@ def test_a_criterion_on_copies_holds_for_each(lab):
 def test_every_example_is_good(lab, example):
     """`eagre check`, and the schema that editors use agrees."""
     assert "OK: " in lab.eagre("check", example).ok().out
-    assert errors(yaml.safe_load(example.read_text()), schema(lab, "profile")) == []
+    assert errors(parsed(example), schema(lab, "profile")) == []
 
 
 @pytest.mark.parametrize("example", filter(runs_anywhere, EXAMPLES), ids=lambda path: path.stem)
 def test_every_example_without_devices_runs(lab, example):
     """Here and now; the others run in test_router.py and test_ports.py."""
-    sessions = "sessions" in yaml.safe_load(example.read_text())
+    sessions = "sessions" in parsed(example)
 
     def check(done):
         # What an example with sessions asks for may take longer than this run.
@@ -411,5 +411,5 @@ def test_a_result_is_explained(lab, tmp_path):
     assert f"{lost:,} were lost" in texts[0] and "1 s of virtual time" in texts[0]
     assert f"{lost:,} packets were lost between the tester's ports" in texts[0]
     assert "eagre bench PROFILE throughput" in texts[0] and "Every figure holds" in texts[0]
-    lab.eagre("explain", REPO / "docs" / "openapi.json").refused(BAD_INPUT, "this is no result")
+    lab.eagre("explain", REPO / "docs" / "openapi.json").refused(BAD_INPUT, "not a result: it has no 'schema'")
     lab.eagre("explain", *store, "nothing").refused(BAD_INPUT, "nothing")

@@ -43,7 +43,7 @@ def counted_run(lab, router, profile):
     return done, {place: {key: after[place][key] - before[place][key] for key in after[place]} for place in after}
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("the router runs on the cores the tester uses; a busy neighbour costs packets")
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_lost_at_a_rate_the_kernel_carries(lab, router, kind):
@@ -66,7 +66,7 @@ def test_nothing_is_lost_at_a_rate_the_kernel_carries(lab, router, kind):
     settled(lambda: counted_run(lab, router, profile), check)
 
 
-@pytest.mark.alone
+@pytest.mark.quiet
 @pytest.mark.unsteady("the router runs on the cores the tester uses; a busy neighbour costs packets")
 @pytest.mark.parametrize("kind", KINDS)
 def test_loss_agrees_with_the_routers_counters_to_the_packet(lab, router, kind):

@@ -157,6 +157,11 @@ def test_rates_change_while_it_runs(server):
             "resolutoin",
         ),
         ("POST", "/api/v1/leases", {"document": {"ports": []}}, 422, "ports"),
+        ("POST", "/api/v1/leases", {"document": [["ring:c"], 5]}, 422, "expected a JSON object, found a list"),
+        ("POST", "/api/v1/leases", {"document": {"ports": ["ring:a"], "holder": "a\u001b[2Jb"}}, 422, "no control characters"),
+        ("POST", "/api/v1/runs", {"document": {"profile_name": "demo", "tags": ["a", "b\u001b[31m"]}}, 422, "tags[1]"),
+        ("POST", "/api/v1/runs", {"document": {"profile_name": "demo", "seed": -1}}, 422, "seed: expected a whole number from 0 to"),
+        ("GET", "/api/v1/results?limit=x", {}, 422, "limit: invalid digit"),
         ("POST", "/api/v1/leases", {"document": {"ports": ["ring:c"], "ttl_s": 0.1}}, 422, "ttl_s"),
     ],
 )
@@ -494,7 +499,7 @@ def test_the_documentation_is_served_where_it_is_installed(lab, monkeypatch):
     server = Server(lab)
     first = server.ask("GET", "/docs/")
     assert (first.status, first.body) == (200, b"<h1>First</h1>") and first.headers["content-type"] == "text/html; charset=utf-8"
-    assert "script-src 'self' 'unsafe-inline'" in first.headers["content-security-policy"]
+    assert "script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'" in first.headers["content-security-policy"]
     assert server.ask("GET", "/docs/", headers={"If-None-Match": first.headers["etag"]}).status == 304
     assert server.ask("GET", "/docs").status == 308 and server.ask("GET", "/docs/part/one.html").body == b"<h1>One</h1>"
     for name in ("none.html", "away.html", "../secret.html", "%2e%2e/secret.html", "part/../../secret.html", "part"):

@@ -6,7 +6,6 @@ import os
 import signal
 import sqlite3
 import threading
-import time
 from pathlib import Path
 
 import pytest

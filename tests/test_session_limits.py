@@ -4,7 +4,6 @@ import json
 import time
 from pathlib import Path
 
-import pytest
 from lab import LONG, pair
 from sessions import all_through, check
 

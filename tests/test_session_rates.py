@@ -69,6 +69,13 @@ def test_opening_follows_commands(lab, lines, to):
     assert one["failed"] == {} and one["requested_open_per_s"] == 200
 
 
+def test_a_line_that_is_no_text_is_refused(lab):
+    """Those after it are carried out."""
+    done, _ = controlled(lab, [b"\xff\xfe", "pause"], entry(open="200/s"), every=0.2)
+    assert "unknown command" in done.err, str(done)
+    changed(done, SHARE.format(0))
+
+
 def within(lines, begin, end, number):
     """A number of the entry, summed over the intervals between two instants."""
     inner = [line for line in lines if begin <= line["at_s"] - line["interval_s"] and line["at_s"] <= end]

@@ -79,12 +79,13 @@ def decoded(file, rule, *names):
 def test_every_byte_passes(lab, kind, families):
     """Sessions complete, contents are compared byte by byte, and an analyser reads what was sent."""
     outer_v6, inner_v6 = families
-    ports, entry = ring(kind, *families)
+    ports, entry = ring(kind, *families, count=2 * CLIENTS)
     file = lab.folder() / "west.pcap"
     ports["west"]["capture"] = {"file": str(file), "direction": "both"}
     done = run(lab, ports, entry)
-    one = all_through(of(done), 100, transactions=200)
-    assert one["rx_bytes_goodput"] == 200 * 20_000 and one["tx_bytes_goodput"] == 200 * 300
+    requests = 2 * 2 * CLIENTS
+    one = all_through(of(done), 2 * CLIENTS, transactions=requests)
+    assert one["rx_bytes_goodput"] == requests * 20_000 and one["tx_bytes_goodput"] == requests * 300
     name = KINDS[kind][2]
     outer, inner = ("ipv6" if outer_v6 else "ip"), ("ipv6" if inner_v6 else "ip")
     tcp = decoded(file, "tcp", "frame.protocols", f"{outer}.src", "ip.checksum.status", "tcp.checksum.status", "_ws.malformed")

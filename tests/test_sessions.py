@@ -10,8 +10,7 @@ from collections import Counter
 
 import conversation
 import pytest
-import yaml
-from lab import INTERRUPTED, REPO, call, need, pair, settled, wait_until, was_disturbed
+from lab import INTERRUPTED, REPO, call, need, pair, parsed, settled, wait_until, was_disturbed
 from sessions import all_through, check, of, raw
 
 ECHO = {"echo": {"request": "100B", "requests": 2}}
@@ -723,7 +722,7 @@ def test_a_flood_from_random_addresses_keeps_nobody_out(lab):
 
 def plays_alone(example):
     """Whether an example has sessions and both of their ends on in-process ports."""
-    document = yaml.safe_load(example.read_text())
+    document = parsed(example)
     ports = document["ports"].values()
     return bool(document.get("sessions")) and all(port["device"].startswith("ring:") for port in ports)
 

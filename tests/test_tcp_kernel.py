@@ -16,7 +16,7 @@ from sessions import all_through, check, hinted, no_resets, of, raw
 
 KINDS = ["afpacket", "afxdp"]
 FAMILIES = pytest.mark.parametrize("v6", [False, True], ids=["ipv4", "ipv6"])
-MANY = 100_000 if LONG else 4_000
+MANY = 100_000 if LONG else 1_000
 BULK = 50_000_000 if LONG else 2_000_000
 LOSS_PERCENT = 3
 
@@ -32,8 +32,8 @@ LOSS = re.compile(
 
 def check_wire(capture, address, loss=False):
     """An analyser has no complaint about what we sent, but for what loss explains; a busy machine makes some, too."""
-    complaints = capture.complaints(address)
-    if loss or capture.fields("tcp.analysis.retransmission", "frame.number"):
+    complaints, again = capture.complaints(address)
+    if loss or again:
         assert all(LOSS.search(complaint) for complaint in complaints), complaints
     else:
         assert set(complaints) <= {FULL}, complaints
@@ -66,7 +66,7 @@ def test_many_connections_to_the_kernel(host, kind, v6):
     kernel = host.kernel_server()
     capture = Capture(host.lab, host.host, "h0", snap=120)
     app = {"echo": {"request": "100B"}}
-    done = host.run(host.client(app, v6, ECHO, open="4000/s", count=MANY, concurrent=4000), kind=kind)
+    done = host.run(host.client(app, v6, ECHO, open="4000/s", count=MANY, concurrent=min(MANY, 4000)), kind=kind)
     one = all_through(of(done), MANY, MANY)
     seen = kernel.seen()[str(ECHO)]
     assert (seen["accepted"], seen["closed"], seen["reset"], seen["bytes"]) == (MANY, MANY, 0, 100 * MANY), seen
@@ -77,7 +77,7 @@ def test_many_connections_to_the_kernel(host, kind, v6):
     # which gets an acknowledgement; a kernel that has forgotten the connection resets it.
     bad = {name: count for name, count in tcp.items() if name.startswith("bad_") and count}
     again = one["retransmitted_segments"] or host.kernel_counter("TcpRetransSegs")
-    assert again or set(bad) <= {"bad_sequence", "bad_timestamp"} and sum(bad.values()) <= MANY // 500, tcp
+    assert again or set(bad) <= {"bad_sequence", "bad_timestamp"} and sum(bad.values()) <= MANY // 100, tcp
     check_wire(capture, host.tester_address(v6))
     assert capture.fields(f"tcp.flags.reset == 1 && tcp.dstport == {ECHO}", "frame.number") == []
 

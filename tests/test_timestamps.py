@@ -42,7 +42,9 @@ def test_frames_have_the_times_of_the_kernel(lab, tester, cores):
     assert 0 < port["stamps"]["clock_error_max_ns"] < 100_000_000 and "before_sent" not in port["rx_errors"]
     assert 0 < row["latency_ns"]["min"] and "stamps" not in result["ports"]["west"]
     times = [float(at) for at in call("tshark", "-r", file, "-T", "fields", "-e", "frame.time_epoch").split()]
-    assert len(times) == COUNT and begun < times[0] and times[-1] < time.time() and times == sorted(times)
+    assert len(times) == COUNT and begun < times[0] and times[-1] < time.time()
+    # Two workers write one file, each its own packets in order.
+    assert all(after - before >= (0 if cores == 1 else -0.05) for before, after in zip(times, times[1:]))
 
 
 def longest(lab, *flags):

@@ -10,7 +10,8 @@ from hosts import PYTHON, TESTS, Host
 from lab import REPO
 from servers import certificate
 from sessions import all_failed, all_through, check, of
-from websocket_peer import BREAKING, ECHO, HOSTILE, LIMITED, PORTS, SECURE
+from websocket_h2_peer import CLEAR as CLEAR2, SECURE as SECURE2
+from websocket_peer import BREAKING, ECHO, HOSTILE, LIMITED, PLAIN, PORTS, SECURE, TIGHT
 
 VERSION = "17.4"
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", REPO / "target")).resolve()
@@ -77,6 +78,55 @@ def test_our_clients_and_their_server(host, package):
     assert (seen["connections"], seen["messages"], seen["codes"]) == (40, 5_000, {"1000": 40}), seen
 
 
+JSON = '{{"number": {request}, "session": {session}, "names": ["alpha", "beta", "gamma", "alpha", "beta", "gamma"]}}'
+
+
+def test_our_clients_and_their_compression(host, package):
+    """With the usual parameters, with all of ours, with all of theirs, and with a server that declines: every byte comes back."""
+    peer = Peer(host, package)
+    alone = {f"{end}_no_context_takeover": True for end in ("client", "server")}
+    ours = {**alone, "client_max_window_bits": 9, "server_max_window_bits": 10, "level": 9}
+    entries = {
+        "usual": (ECHO, websocket(text=JSON, requests=100, pipeline=4, compression=True)),
+        "ours": (ECHO, websocket(text=JSON, requests=100, fragment="20B", compression=ours)),
+        "theirs": (TIGHT, websocket(text=JSON, requests=100, compression={"threshold": "10B"})),
+        "bytes": (TIGHT, websocket(request="0B..70KB", requests=40, pipeline=8, compression=True)),
+        "declined": (PLAIN, websocket(text=JSON, requests=10, compression=True)),
+    }
+    made = [host.client(app, server_port=port, name=name, open="20/s", count=4) for name, (port, app) in entries.items()]
+    done = host.run(*made)
+    ratios = {}
+    for name, (_, app) in entries.items():
+        messages = 4 * app["websocket"]["requests"]
+        counts = all_through(of(done, name), 4, messages)["client"]["websocket"]
+        part = counts["compression"]
+        agreed = 0 if name == "declined" else 4
+        assert (part["connections"], part["declined"]) == (agreed, 4 - agreed), (name, part)
+        if name == "declined":
+            assert part["messages_sent"] == part["messages_received"] == 0, part
+            continue
+        assert part["messages_sent"] == part["messages_received"] == messages, (name, part)
+        assert part["bytes_sent"] == part["bytes_received"] == counts["bytes_sent"] == counts["bytes_received"], (name, part)
+        ratios[name] = [part[f"compressed_bytes_{way}"] / part[f"bytes_{way}"] for way in ("sent", "received")]
+    # A message that refers to the one before it is a tenth of it; one by itself still saves the names that come twice.
+    assert max(ratios["usual"]) < 0.3 < min(*ratios["ours"], *ratios["theirs"]), ratios
+    assert max(*ratios["ours"], *ratios["theirs"]) < 0.95 < min(ratios["bytes"]), ratios
+    assert peer.seen()["messages"] == 4 * (3 * 100 + 40 + 10)
+
+
+def test_their_compression_and_our_server(host, package):
+    """Their clients' parameters are kept to, and ours told them."""
+    limits = {"client_max_window_bits": 11, "server_max_window_bits": 14}
+    process = host.serving(host.server(websocket(compression=limits, fragment="1KB")))
+    agreed = said(host, package, "squeeze")
+    assert agreed == [[11, 14, False, False], [11, 14, True, True], [11, 9, False, False]], agreed
+    one = check(host.served(process)["sessions"]["s"])
+    assert (one["attempted"], one["transactions"], one["failed"]) == (3, 3 * 203, {}), one
+    part = one["server"]["websocket"]["compression"]
+    assert (part["connections"], part["messages_sent"], part["messages_received"]) == (3, 609, 609), part
+    assert part["compressed_bytes_sent"] < part["bytes_sent"] / 4, part
+
+
 def test_a_million_messages(host, package):
     """With EAGRE_LONG a million, else 50,000: none is lost, and none fails."""
     peer = Peer(host, package)
@@ -132,9 +182,10 @@ def test_servers_that_misbehave(host, package):
 def test_their_client_and_our_server(host, package, scheme):
     tls = {"tls": True} if scheme == "wss" else {}
     port = 443 if tls else 80
-    process = host.serving(host.server(websocket(subprotocols=["chat"]), server={"ports": port}, **tls))
+    compression = {"compression": True} if tls else {}
+    process = host.serving(host.server(websocket(subprotocols=["chat"], **compression), server={"ports": port}, **tls))
     told = said(host, package, "talk", *(["tls"] if tls else []))
-    assert told == {"subprotocol": "chat", "extensions": 0, "messages": 1_015, "code": 1000, "too long": 1009}
+    assert told == {"subprotocol": "chat", "extensions": len(compression), "messages": 1_015, "code": 1000, "too long": 1009}
     one = check(host.served(process)["sessions"]["s"])
     assert (one["attempted"], one["transactions"], one["failed"]) == (2, 1_015, {"websocket_protocol": 1}), one
     counts = one["server"]["websocket"]
@@ -198,3 +249,93 @@ def test_late_messages_count_from_when_they_were_due(lab):
     one = check(simulated(lab, 1, {"delay": "250ms"}, app, **late)["sessions"]["s"])
     assert (one["requests"], one["transactions"], one["failed"]) == (10, 10, {}), one
     assert one["ttlb_ns"]["max"] < 1_100_000_000 and 9_000_000_000 < one["ttlb_due_ns"]["max"] < 11_000_000_000, one
+
+
+PACKAGES = ["hypercorn==0.18.0", "h11==0.16.0", "h2==4.4.1", "hpack==4.2.0", "hyperframe==6.1.0", "priority==2.0.0", "wsproto==1.3.2"]
+HYPERCORN = TARGET / "reference/hypercorn-0.18.0"
+
+
+@pytest.fixture(scope="module")
+def hypercorn():
+    """The packages of hypercorn, installed below target/."""
+    if not (HYPERCORN / "hypercorn").is_dir():
+        pip = [PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+        done = subprocess.run([*pip, "--target", str(HYPERCORN), *PACKAGES], check=False, capture_output=True, text=True, timeout=300)
+        if done.returncode != 0:
+            pytest.fail(f"hypercorn can't be installed with pip: {done.stderr.strip()}", pytrace=False)
+    return HYPERCORN
+
+
+def over_http2(host, package, mode, *more, at):
+    command = [PYTHON, TESTS / "websocket_h2_peer.py", package, mode, at, *more]
+    if mode == "serve":
+        process = host.lab.start(*command, ns=host.host, stderr=subprocess.DEVNULL)
+        assert process.stdout.readline().strip() == "ready", "the peer does not start"
+        return process
+    return json.loads(host.host.run(*command, timeout=60))
+
+
+def test_hypercorn_over_http2(host, hypercorn):
+    """Our clients over streams of HTTP/2, with and without TLS: every byte comes back. A refusal, and a server of HTTP/1.1 alone, are told."""
+    folder = host.lab.folder()
+    *files, _ = certificate(folder, "a.test")
+    process = over_http2(host, hypercorn, "serve", *files, at=host.address())
+    app = websocket(version=2, request="0B..70KB", requests=50, pipeline=8, subprotocols=["chat"], fragment="20KB")
+    entries = [
+        host.client(app, server_port=CLEAR2, name="clear", open="10/s", count=10),
+        host.client(app, server_port=SECURE2, name="secure", open="10/s", count=10, tls={"server_name": "a.test"}),
+        host.client(websocket(version=2, path="/refused"), server_port=CLEAR2, name="refused", open="10/s", count=5),
+        host.client(
+            websocket(version=2, text=JSON, requests=20, compression=True), server_port=CLEAR2, name="compressed", open="10/s", count=5
+        ),
+        host.client(websocket(text=JSON, requests=20, compression=True), server_port=CLEAR2, name="one", open="10/s", count=5),
+    ]
+    done = host.run(*entries)
+    for name in ("clear", "secure"):
+        one = all_through(of(done, name), 10, 500)
+        counts = one["client"]["websocket"]
+        assert counts["bytes_sent"] == counts["bytes_received"] and counts["closes"] == {"1000": 10}, counts
+        assert (one["client"]["http2"]["connections"], one["client"]["http2"]["streams"]) == (10, 10), one
+    for name in ("compressed", "one"):
+        counts = all_through(of(done, name), 5, 100)["client"]["websocket"]
+        assert counts["compression"]["compressed_bytes_received"] < counts["bytes_received"] / 2, (name, counts)
+        assert counts["compression"]["messages_received"] == 100, (name, counts)
+    one = all_failed(of(done, "refused"), 5, http_4xx=5)
+    assert one["client"]["websocket"]["refused"] == {"403": 5}, one
+    process.terminate()
+    seen = json.loads(process.communicate(timeout=20)[0])
+    assert (seen["versions"], seen["messages"]) == ({"2": 30, "1.1": 5}, 1_200), seen
+
+
+def test_a_client_of_h2_and_our_server(host, hypercorn):
+    """Extended CONNECT, both kinds of messages, the close handshake; and a client that sends 3 MB before it reads."""
+    process = host.serving(host.server(websocket(version=2, subprotocols=["other"], message_max="1MiB")))
+    said = over_http2(host, hypercorn, "talk", at=host.tester_address())
+    assert (said["connects"], said["status"], said["wrong"], said["closed"]) == (1, 200, 0, 1000), said
+    assert said["fields"].get("sec-websocket-protocol") == "other" and said["ended"], said
+    said = over_http2(host, hypercorn, "held", at=host.tester_address())
+    assert said["wrong"] == 0 and said["sent_before"] < 3_000_000, said
+    one = check(host.served(process)["sessions"]["s"])
+    assert one["attempted"] == 2 and one["server"]["websocket"]["messages_received"] == 14 + 60, one
+
+
+@pytest.mark.parametrize("link", [{}, {"loss": "5%"}], ids=["clean", "lossy"])
+def test_streams_of_ours_lose_nothing(lab, link):
+    """Both ends over HTTP/2, with TLS and without, where packets are lost: every byte arrives; a seed repeats the run."""
+    entry = {"client": {"port": "west"}, "server": {"port": "east"}, "open": "20/s", "count": 20, "verify": True}
+    # A Pong waits behind messages, and where packets are lost for long.
+    pings = {} if link else {"ping": "200ms"}
+    app = websocket(version=2, request="0B..100KB", requests=20, pipeline=4, fragment="5KB", **pings)
+    sessions = [
+        {**entry, "name": "echo", "app": app},
+        {**entry, "name": "reply", "app": websocket(version=2, expect="reply", response="10KB", requests=20), "tls": True},
+    ]
+    sessions[1]["server"] = {"port": "east", "ports": 443}
+    ports = {name: {"device": f"sim:{name}", "ip": f"10.0.0.{last}/24"} for name, last in (("west", 1), ("east", 2))}
+    link = {"speed": "1Gbps", "delay": "1ms", **link}
+    profile = lab.profile(ports, None, sessions=sessions, load={"duration": "20s", "drain": "20s"}, sim={"link": link})
+    sessions, again = (lab.eagre("sim", profile, "--seed", 1, "--json", "-", timeout=120).result()["sessions"] for _ in range(2))
+    assert sessions == again
+    for name in ("echo", "reply"):
+        one = all_through(check(sessions[name]), 20, 400)
+        assert one["client"]["http2"]["streams"] == one["server"]["http2"]["streams"] == 20, one

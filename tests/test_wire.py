@@ -5,12 +5,13 @@ protocol.
 """
 
 import hashlib
+import itertools
 import json
 import signal
 
 import pytest
-import yaml
-from lab import REPO, call, has_its_peers, need, stream, wait_until
+from capture import records
+from lab import REPO, call, has_its_peers, need, parsed, stream, wait_until
 
 EXAMPLES = sorted((REPO / "examples").glob("*.yaml"))
 STRICT = [
@@ -32,7 +33,7 @@ def decode(capture, *fields):
     need("tshark")
     wanted = ["frame.len", "frame.protocols", "_ws.malformed", "_ws.expert.severity", *CHECKSUMS.values(), *fields]
     arguments = [argument for field in wanted for argument in ("-e", field)]
-    out = call("tshark", "-r", capture, *STRICT, "-T", "fields", "-E", "separator=|", "-E", "aggregator=,", *arguments)
+    out = call("tshark", "-r", capture, *STRICT, "-T", "fields", "-E", "separator=|", "-E", "aggregator=,", *arguments, timeout=300)
     return [dict(zip(wanted, line.split("|"))) for line in out.splitlines()]
 
 
@@ -63,22 +64,45 @@ OWN = "tunnels"
 
 def only_answers(example):
     """Whether a profile has nothing but servers, which wait for somebody else's clients."""
-    profile = yaml.safe_load(example.read_text())
+    profile = parsed(example)
     sessions = profile.get("sessions", [])
     return "streams" not in profile and not any(one.get("client", {}).get("port") for one in sessions)
 
 
-@pytest.mark.parametrize("example", [e for e in EXAMPLES if has_its_peers(e) and not only_answers(e) and e.stem != OWN], ids=lambda path: path.stem)
-def test_every_example_sends_valid_packets(lab, example):
+VALID = [e for e in EXAMPLES if has_its_peers(e) and not only_answers(e) and e.stem != OWN]
+
+
+@pytest.fixture(scope="module")
+def sent(shared):
+    """Of each example its frames and its result, or why there are none. tshark takes longer to start than to read the frames of one."""
+    need("mergecap")
+    found, captures = {}, []
+    for example in VALID:
+        try:
+            capture, found[example] = simulate(shared, example, "--duration", "200ms")
+            captures.append((example, capture))
+        except (AssertionError, pytest.fail.Exception) as error:
+            found[example] = error
+    whole = shared.folder() / "whole.pcapng"
+    call("mergecap", "-a", "-w", whole, *(capture for _, capture in captures))
+    frames = iter(decode(whole))
+    decoded = {example: list(itertools.islice(frames, len(records(capture)))) for example, capture in captures}
+    assert not list(frames)
+    return {example: (decoded.get(example), found[example]) for example in VALID}
+
+
+@pytest.mark.parametrize("example", VALID, ids=lambda path: path.stem)
+def test_every_example_sends_valid_packets(sent, example):
     """All of them, in virtual time."""
-    capture, result = simulate(lab, example, "--duration", "200ms")
-    frames = decode(capture)
-    sent = sum(port["tx_packets"] for port in result["ports"].values())
-    assert 0 < sent and min(sent, 2000) <= len(frames) <= 2000
+    frames, result = sent[example]
+    if frames is None:
+        raise result
+    packets = sum(port["tx_packets"] for port in result["ports"].values())
+    assert 0 < packets and min(packets, 2000) <= len(frames) <= 2000
     assert_valid(frames)
     sizes = {
         int(one["size"].rstrip("B"))
-        for one in yaml.safe_load(example.read_text()).get("streams", [])
+        for one in parsed(example).get("streams", [])
         if str(one.get("size", "")).endswith("B")
     }
     lengths = {int(frame["frame.len"]) + 4 for frame in frames}

@@ -311,7 +311,6 @@ def test_a_killed_run_leaves_no_program(lab, tester):
     assert sums(again.told, "rx") > 0
 
 
-@pytest.mark.alone
 @pytest.mark.unsteady("a busy machine keeps the worker from its core")
 def test_a_rate_is_kept(lab, tester):
     """100 kpps: within 0.01 %, nothing unsent."""

@@ -42,7 +42,6 @@ def profile(lab, router):
     return lab.profile(ports, [one(*item) for item in PORTS.items()])
 
 
-@pytest.mark.alone
 def test_each_service_is_judged_by_what_was_agreed(lab):
     need("nft")
     router = lab.router()
@@ -87,6 +86,46 @@ def test_each_service_is_judged_by_what_was_agreed(lab):
     assert 'id="services"' in page and ("not policed" in page or "open" not in failed), page[:3000]
 
 
+# What the router lets through by DSCP, packets a second: a bucket for each colour, or one for both.
+BY_COLOUR = {
+    "each": [(10, CIR * 11 // 10), (12, EIR)],
+    "one": [("{ 10, 12 }", CIR + EIR)],
+}
+
+
+@pytest.mark.parametrize("buckets", BY_COLOUR)
+def test_yellow_frames_must_not_cost_green_ones(lab, buckets):
+    need("nft")
+    router = lab.router()
+    for number, (dscp, packets) in enumerate(BY_COLOUR[buckets]):
+        limit = f"limit rate over {packets}/second burst 25 packets"
+        rules(router.router, "forward", f"ip dscp {dscp} {limit} counter name hit drop", name=f"colour{number}")
+    ports = {name: {**port, "speed": "100Mbps"} for name, port in router.ports("afpacket", v6=False).items()}
+    colour = lambda name, dscp: {"name": name, "from": "west", "to": "east", "packet": [{"ipv4": {"dscp": dscp}}, "udp"], "size": SIZE}
+    path = lab.profile(ports, [colour("green", 10), colour("yellow", 12)])
+    agreed = {"name": "green", "yellow": "yellow", "cir": rate(CIR), "eir": rate(EIR), "policing": True}
+    agreed |= {"flr_max": 0.05, "ftd_max": "500ms", "fdv_max": "500ms"}
+    settings = {"services": json.dumps([agreed]), "step": "500ms", "performance": "1s", "steps_percent": [100], "margin": 0.1}
+    words = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
+    bench = Bench(lab, router.tester)
+    command = ["bench", "y1564", path, "--settle", "0s", "--learning", "50ms", "--drain", "200ms", *words]
+    done = lab.eagre(*command, "--store", bench.store, "--json", "-", ns=router.tester, timeout=120)
+    (row,) = done.json["results"][0]["findings"]["rows"]
+    steps = {step["step"]: step for step in row["steps"]}
+    assert list(steps) == ["100% of CIR", "CIR + EIR", "policing", "policing of yellow", "coupling", "performance"], steps
+    asked = {name: (step["asked_bps"] // 4_000, step.get("yellow", {}).get("asked_bps", 0) // 4_000) for name, step in steps.items()}
+    over = EIR + (CIR + EIR) // 4
+    assert asked["CIR + EIR"] == (CIR, EIR) and asked["policing of yellow"] == (CIR, over) and asked["coupling"] == (0, CIR + EIR), asked
+    # One bucket drops green frames for yellow ones, and lets yellow ones use the whole CIR.
+    fails = {"each": (), "one": ("policing of yellow", "coupling")}[buckets]
+    for name, step in steps.items():
+        assert step["passed"] in (name not in fails, None), (name, step)
+    if steps["coupling"]["passed"] is False:
+        assert "more than the EIR: coupled" in steps["coupling"]["because"][0], steps
+    if steps["policing of yellow"]["passed"] is False:
+        assert "lost, at most 5%" in " ".join(steps["policing of yellow"]["because"]), steps
+
+
 def test_what_is_refused(lab):
     def refused(services, text):
         path = profile(lab, Ring())
@@ -97,6 +136,8 @@ def test_what_is_refused(lab):
     refused([{"name": "good", "frames": "40B"}], "frame")
     refused([{"name": "good"}, {"name": "good"}], "'good' is listed twice")
     refused([{"name": "good", "cir": "1Mbps-L1"}], "information rates are of layer 2")
+    refused([{"name": "good", "yellow": "short"}], "yellow needs eir")
+    refused([{"name": "good", "yellow": "amber", "eir": "1Mbps"}], "the profile has no stream 'amber'")
 
 
 class Ring:

@@ -1,6 +1,6 @@
 """An environment with the package eagre-trex and Scapy, and what its loader says."""
 
-import contextlib
+import functools
 import hashlib
 import json
 import os
@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from lab import EAGRE, REPO
+from lab import EAGRE, PREFIX, REPO, making
 from server import Server
 
 CLIENT = REPO / "clients/trex"
@@ -28,6 +28,22 @@ def done(*command, exit=0, **options):
     return ended.stdout
 
 
+def install(folder, python, pins):
+    """Makes an environment of a Python with some packages."""
+    made = Path(tempfile.mkdtemp(prefix=f"eagre-t{os.getpid()}-"))
+    try:
+        # This Python's pip may not run on another, which has one of its own.
+        own = python == sys.executable
+        done(python, "-m", "venv", *(["--without-pip"] if own else []), made)
+        (made / "pins").write_text(pins)
+        pip = [*PIP, "--python", made / "bin/python"] if own else [made / "bin/python", *PIP[1:]]
+        # Compiled once, Scapy is imported in half the time, some hundred times.
+        done(*pip, "install", "--no-deps", "-r", made / "pins")
+        made.rename(folder)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
 def interpreter(scapy=None, python=sys.executable, more=()):
     """The interpreter of a kept environment with the pinned packages; or of another Python, with another Scapy and more."""
     pins = PINS.read_text()
@@ -35,27 +51,45 @@ def interpreter(scapy=None, python=sys.executable, more=()):
         pins = "".join(f"{pin}\n" for pin in (*([f"scapy=={scapy}"] if scapy else pins.splitlines()[1:]), *more))
     version = done(python, "-c", "import sys; print(sys.version)") if python != sys.executable else sys.version
     folder = Path(tempfile.gettempdir()) / f"eagre-python-{hashlib.sha256(f'{version}{pins}'.encode()).hexdigest()[:12]}"
-    if not folder.is_dir():
-        made = Path(tempfile.mkdtemp(prefix=f"eagre-t{os.getpid()}-"))
-        try:
-            # This Python's pip may not run on another, which has one of its own.
-            own = python == sys.executable
-            done(python, "-m", "venv", *(["--without-pip"] if own else []), made)
-            (made / "pins").write_text(pins)
-            pip = [*PIP, "--python", made / "bin/python"] if own else [made / "bin/python", *PIP[1:]]
-            done(*pip, "install", "--no-deps", "--no-compile", "-r", made / "pins")
-            # Somebody else may have been quicker.
-            with contextlib.suppress(OSError):
-                made.rename(folder)
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
+    with making(folder):
+        if not folder.is_dir():
+            install(folder, python, pins)
     return folder / "bin/python"
 
 
-def load(python, profile, *options, exit=0, **more):
+# Runs the loader in a child for each line, with files for its output: to import Scapy takes longer than to load a profile.
+LOADER = """
+import json, os, sys
+import eagre_trex.load, trex.stl.trex_stl_streams
+for line in sys.stdin:
+    out, err, *words = json.loads(line)
+    child = os.fork()
+    if not child:
+        for descriptor, path in enumerate((os.devnull, out, err)):
+            os.dup2(os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600), descriptor)
+        os._exit(eagre_trex.load.main(words))
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@functools.cache
+def loader(python):
+    """A process that loads profiles; it ends with this one."""
+    env = {**os.environ, "PYTHONPATH": str(SOURCE)}
+    pipe = subprocess.PIPE
+    return subprocess.Popen([python, "-B", "-c", LOADER], stdin=pipe, stdout=pipe, text=True, env=env, cwd="/")
+
+
+def load(python, profile, *options, exit=0):
     """The document that the loader prints of a profile."""
-    env = {"PYTHONPATH": str(SOURCE), **more.pop("env", {})}
-    return json.loads(done(python, "-B", "-m", "eagre_trex.load", *options, profile, exit=exit, env=env, **more))
+    process = loader(python)
+    with tempfile.TemporaryDirectory(prefix=PREFIX) as folder:
+        out, err = Path(folder, "out"), Path(folder, "err")
+        process.stdin.write(json.dumps([str(word) for word in (out, err, *options, profile)]) + "\n")
+        process.stdin.flush()
+        code = process.stdout.readline().strip()
+        assert code == str(exit), f"{profile}: exit {code}\n{err.read_text()[-4000:] if err.exists() else ''}"
+        return json.loads(out.read_text())
 
 
 class Routed:

@@ -1,7 +1,7 @@
 """Ends of WebSocket that nobody here wrote, or that misbehave: `websocket_peer.py FOLDER MODE ADDRESS [TLS]`.
 
 FOLDER has the package `websockets`. MODE `serve` serves on the ports below, says `ready`, and on SIGTERM in JSON what the server that
-echoes has seen. `talk` and `break` are clients of a server at ADDRESS, and say in JSON what came of it.
+echoes has seen. `talk`, `squeeze` and `break` are clients of a server at ADDRESS, and say in JSON what came of it.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import ssl
 import struct
 import sys
 
-ECHO, SECURE, LIMITED = 9100, 9101, 9102
+ECHO, SECURE, LIMITED, PLAIN, TIGHT = 9100, 9101, 9102, 9103, 9104
 GUID = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
@@ -30,7 +30,8 @@ def frame(opcode, payload=b"", fin=True, key=None, reserved=0):
     else:
         length = bytes([mask | 127]) + struct.pack(">Q", size)
     if key:
-        payload = key + bytes(byte ^ key[at % 4] for at, byte in enumerate(payload))
+        repeated = (key * (size // 4 + 1))[:size]
+        payload = key + (int.from_bytes(payload) ^ int.from_bytes(repeated)).to_bytes(size)
     return bytes([(0x80 if fin else 0) | reserved | opcode]) + length + payload
 
 
@@ -141,6 +142,7 @@ def closing(server):
 
 async def serve(address, chain=None, key=None):
     from websockets.asyncio.server import serve as listen
+    from websockets.extensions.permessage_deflate import ServerPerMessageDeflateFactory
 
     seen = {"connections": 0, "messages": 0, "bytes": 0, "codes": {}}
 
@@ -162,6 +164,9 @@ async def serve(address, chain=None, key=None):
     async with contextlib.AsyncExitStack() as servers:
         await servers.enter_async_context(listen(echo, address, ECHO, select_subprotocol=subprotocol))
         await servers.enter_async_context(listen(echo, address, LIMITED, max_size=1_000))
+        await servers.enter_async_context(listen(echo, address, PLAIN, compression=None))
+        tight = [ServerPerMessageDeflateFactory(True, True, 9, 10)]
+        await servers.enter_async_context(listen(echo, address, TIGHT, extensions=tight, compression=None))
         if chain:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(chain, key)
@@ -213,6 +218,35 @@ async def talk(address, secure=None):
     print(json.dumps(said))
 
 
+def texts(count):
+    """Texts that have much in common, and bytes that have nothing."""
+    for number in range(count):
+        yield json.dumps({"number": number, "names": ["alpha", "beta", "gamma"] * (number % 40)})
+        yield os.urandom(number * 97 % 3_000)
+    yield "x" * 1_000_000
+    yield ""
+    yield [b"a" * 5_000] * 20
+
+
+async def squeeze(address):
+    """Compressed messages with every kind of parameters; says of each what was agreed on."""
+    from websockets.asyncio.client import connect
+    from websockets.extensions.permessage_deflate import ClientPerMessageDeflateFactory
+
+    agreed = []
+    for parameters in ({}, {"server_no_context_takeover": True, "client_no_context_takeover": True}, {"server_max_window_bits": 9}):
+        offers = [ClientPerMessageDeflateFactory(client_max_window_bits=12, **parameters)]
+        async with connect(f"ws://{address}/", extensions=offers, compression=None, max_size=None) as socket:
+            (extension,) = socket.protocol.extensions
+            for message in texts(100):
+                await socket.send(message)
+                expected = b"".join(message) if isinstance(message, list) else message
+                assert await socket.recv() == expected
+            windows = [extension.local_max_window_bits, extension.remote_max_window_bits]
+            agreed.append([*windows, extension.local_no_context_takeover, extension.remote_no_context_takeover])
+    print(json.dumps(agreed))
+
+
 ASK = (
     b"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
@@ -248,6 +282,8 @@ async def main(mode, address, *more):
         await serve(address, *more)
     elif mode == "talk":
         await talk(address, *more)
+    elif mode == "squeeze":
+        await squeeze(address)
     else:
         print(json.dumps([await attempt(address, said) for said, _ in BREAKING]))
 

@@ -47,6 +47,8 @@ interface Wanted {
   bands?: () => Band[];
   /** The part of the x axis to show; null or absent is all. */
   range?: [number, number] | null;
+  /** Charts of one group share their x axis: what is pointed at in one is shown by all. */
+  group?: string;
   /** Called with the part of the x axis that the pointer was dragged over. */
   select?: (from: number, to: number) => void;
 }
@@ -115,7 +117,7 @@ function options(latest: () => Wanted, width: number, pointed: (index: number | 
     height: height(width),
     padding: [10, 14, 0, 0],
     legend: { show: false },
-    cursor: { y: false, drag: { setScale: false, x: !!wanted.select, y: false }, points: { size: 6 } },
+    cursor: { ...(wanted.group ? { sync: { key: wanted.group, setSeries: false } } : {}), y: false, drag: { setScale: false, x: !!wanted.select, y: false }, points: { size: 6 } },
     scales: {
       x: { time: false, range: (_plot, min, max) => latest().range ?? all(min, max) },
       y: wanted.log ? { distr: 3, range: logarithmic } : { range: linear(wanted.least ?? 1) },
@@ -142,7 +144,7 @@ function options(latest: () => Wanted, width: number, pointed: (index: number | 
 }
 
 /** Room at both ends, so that the first and the last point are seen whole. */
-function widen(min: number, max: number): [number, number] {
+export function widen(min: number, max: number): [number, number] {
   if (min == null) return [0, 1];
   const room = (max - min || max || 1) * 0.04;
   return [Math.max(0, min - room), max + room];

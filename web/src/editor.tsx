@@ -1,11 +1,15 @@
 /** A profile: picked or pasted, checked while it is written, its errors shown at their lines. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import type { Code } from "./code";
+import { fields } from "./fields";
 import { duration, several } from "./format";
 import { Action, Wrong } from "./parts";
 import { usePoll } from "./poll";
 import { call, read, sentence } from "./server";
-import type { Check, ProblemPlace, ProfileEntry } from "./types";
+import type { Step } from "./place";
+import type { Schema } from "./schema";
+import type { Check, Port, ProblemPlace, ProfileEntry } from "./types";
 
 /** A profile as a request wants it: by name while its text is unchanged. */
 export interface Chosen {
@@ -13,9 +17,31 @@ export interface Chosen {
   text: string;
   good: boolean;
   check: Check | null;
+  /** Text that was typed here before another took its place. */
+  before: string | null;
 }
 
-export const NOTHING: Chosen = { name: null, text: "", good: false, check: null };
+export const NOTHING: Chosen = { name: null, text: "", good: false, check: null, before: null };
+
+/** Another profile in the place of this one; what was typed stays beside it. */
+export function instead(chosen: Chosen, text: string, name: string | null = null, typed = chosen.name === null): Chosen {
+  const before = typed && chosen.text.trim() && chosen.text !== text ? chosen.text : chosen.before;
+  return { ...NOTHING, name, text, before };
+}
+
+/** The same profile with another text. */
+export const edited = (chosen: Chosen, text: string): Chosen => ({ ...NOTHING, text, before: chosen.before });
+
+/** Brings back what was typed before. */
+export function Before({ chosen, choose }: { chosen: Chosen; choose: (next: Chosen) => void }) {
+  const { before } = chosen;
+  if (before === null || before === chosen.text) return null;
+  return (
+    <button type="button" onClick={() => choose(instead(chosen, before))}>
+      Restore the text that was here before
+    </button>
+  );
+}
 
 /** The part of a request that names the profile. */
 export const asked = (chosen: Chosen): object => (chosen.name !== null ? { profile_name: chosen.name } : { profile: chosen.text });
@@ -48,7 +74,7 @@ export function ProfileEditor({ chosen, choose }: { chosen: Chosen; choose: (nex
   const profiles = usePoll<ProfileEntry[]>("profiles", 0);
   const [picked, setPicked] = useState("");
   const [wrong, setWrong] = useState<unknown>(null);
-  const area = useRef<HTMLTextAreaElement>(null);
+  const show = useRef<(line: number) => void>(() => undefined);
   const trouble = useChecked(chosen, choose);
 
   const pick = async (name: string) => {
@@ -56,13 +82,13 @@ export function ProfileEditor({ chosen, choose }: { chosen: Chosen; choose: (nex
     if (!name) return;
     try {
       const { profile } = await read<{ profile: string }>(`profiles/${encodeURIComponent(name)}`);
-      choose({ name, text: profile, good: false, check: null });
+      choose(instead(chosen, profile, name));
       setWrong(null);
     } catch (error) {
       setWrong(error);
     }
   };
-  const edit = (text: string) => choose({ name: null, text, good: false, check: null });
+  const edit = (text: string) => choose(edited(chosen, text));
   const about = profiles.value?.find((entry) => entry.name === picked)?.about;
 
   return (
@@ -76,9 +102,10 @@ export function ProfileEditor({ chosen, choose }: { chosen: Chosen; choose: (nex
         </select>
       </label>
       {about && <p class="muted">{about}</p>}
-      <TextWithLines text={chosen.text} edit={edit} errors={chosen.check?.errors ?? []} area={area} />
+      <ProfileText text={chosen.text} edit={edit} errors={chosen.check?.errors ?? null} show={show} />
       <Wrong problem={wrong ?? trouble ?? profiles.problem} />
-      <Findings chosen={chosen} show={(line) => select(area.current, line)} />
+      <Findings chosen={chosen} show={(line) => show.current(line)} />
+      <Before chosen={chosen} choose={choose} />
       <Keep chosen={chosen} kept={(name) => { choose({ ...chosen, name }); setPicked(name); profiles.again(); }} />
     </div>
   );
@@ -101,40 +128,107 @@ function ProfileOptions({ entries, builtIn, label }: { entries: ProfileEntry[]; 
 interface Written {
   text: string;
   edit: (text: string) => void;
-  errors: ProblemPlace[];
-  area: { current: HTMLTextAreaElement | null };
+  /** Errors of the check; null while it runs: those before stay. */
+  errors: ProblemPlace[] | null;
+  /** How to put the cursor on a line. */
+  show: { current: (line: number) => void };
 }
 
-/** The text with its line numbers; a line with a fault has a cross. */
-export function TextWithLines({ text, edit, errors, area }: Written) {
-  const gutter = useRef<HTMLDivElement>(null);
-  const at = new Set(errors.map((error) => error.line));
-  const lines = text.split("\n").length;
+const LABEL = "Profile text, YAML or JSON";
+
+/** The text in the editor, for measurements of the page itself. */
+export const shownText = { current: "", isEditor: false };
+
+let schema: Schema | null = null;
+let code: typeof import("./code") | null = null;
+
+/** The editor's code and the schema: loaded once, when they are first needed. */
+async function load(): Promise<void> {
+  read<Schema>("profile.schema.json").then((found) => (schema = found), () => undefined);
+  code = await import("./code");
+}
+
+/** The text with its line numbers, errors at their lines, completion and descriptions; a plain field until the editor is loaded. */
+export function ProfileText({ text, edit, errors, show }: Written) {
+  const [loaded, setLoaded] = useState(code !== null);
+  const place = useRef<HTMLDivElement>(null);
+  const plain = useRef<HTMLTextAreaElement>(null);
+  const editor = useRef<Code | null>(null);
+  const ports = usePoll<Port[]>("ports", 10_000);
+  // Callbacks of the editor find what is current.
+  const now = useRef({ text, edit, ports: ports.value ?? [] });
+  now.current = { text, edit, ports: ports.value ?? [] };
+  shownText.current = text;
+  useEffect(() => {
+    let gone = false;
+    // Without it, the plain field does.
+    if (!loaded) load().then(() => !gone && setLoaded(true), () => undefined);
+    return () => void (gone = true);
+  }, []);
+  useLayoutEffect(() => {
+    if (!loaded || !code || !place.current) return undefined;
+    const made = code.mount(place.current, {
+      text: now.current.text,
+      label: LABEL,
+      changed: (text) => now.current.edit(text),
+      schema: () => schema,
+      words: (path) => words(path, now.current.text, now.current.ports),
+    });
+    editor.current = made;
+    shownText.isEditor = true;
+    return () => {
+      made.close();
+      editor.current = null;
+      shownText.isEditor = false;
+    };
+  }, [loaded]);
+  // In the same turn as the change: what is typed afterwards must not meet an older text.
+  useLayoutEffect(() => {
+    if (editor.current && editor.current.text() !== text) editor.current.set(text);
+  }, [text, loaded]);
+  useLayoutEffect(() => {
+    if (errors || !text.trim()) editor.current?.mark(errors ?? []);
+  }, [errors, text, loaded]);
+  show.current = (line) => (editor.current ? editor.current.show(line) : select(plain.current, line));
+  const begin = (field: HTMLTextAreaElement | null) => {
+    // The cursor stays where it is when the editor takes over.
+    if (!field && plain.current && document.activeElement === plain.current) {
+      const at = plain.current.selectionStart;
+      queueMicrotask(() => editor.current?.focus(at));
+    }
+    plain.current = field;
+  };
+  if (loaded) return <div class="editor" key="code" ref={place} />;
   return (
-    <div class="editor">
-      <div class="lines" ref={gutter} aria-hidden="true">
-        {Array.from({ length: lines }, (_, i) => (
-          <div key={i} class={at.has(i + 1) ? "at" : ""}>
-            {at.has(i + 1) ? "✕ " : ""}
-            {i + 1}
-          </div>
-        ))}
-      </div>
+    <div class="editor" key="plain">
       <textarea
-        ref={area}
-        aria-label="Profile text, YAML or JSON"
+        ref={begin}
+        aria-label={LABEL}
         spellcheck={false}
         autocapitalize="off"
         value={text}
         onInput={(event) => edit(event.currentTarget.value)}
-        onScroll={(event) => gutter.current && (gutter.current.scrollTop = event.currentTarget.scrollTop)}
       />
     </div>
   );
 }
 
-/** Puts the cursor on a line. */
-export function select(area: HTMLTextAreaElement | null, line: number): void {
+/** Keys whose values are names of the profile's ports. */
+const OF_PORTS = ["from", "to", "also_to", "port"];
+
+/** Values that the schema can't know: devices of this machine, names of this profile's ports. */
+function words(path: Step[], text: string, ports: Port[]): string[] {
+  const key = path.filter((step) => typeof step === "string").pop();
+  if (path[0] === "ports") {
+    const free = ports.filter((port) => port.allowed);
+    return key === "device" ? free.map((port) => (port.kind === "interface" ? port.name : port.device)) : [];
+  }
+  if (!OF_PORTS.includes(String(key))) return [];
+  return [...new Set(fields(text).filter((field) => field.path[0] === "ports" && field.path.length > 2).map((field) => field.path[1]!))];
+}
+
+/** Puts the cursor of the plain field on a line. */
+function select(area: HTMLTextAreaElement | null, line: number): void {
   if (!area) return;
   const lines = area.value.split("\n");
   const start = lines.slice(0, line - 1).reduce((sum, text) => sum + text.length + 1, 0);

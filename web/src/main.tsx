@@ -4,6 +4,7 @@ import { render } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import "./app.css";
 import { drawn } from "./chart";
+import { shownText } from "./editor";
 import { CampaignPage } from "./pages/campaign";
 import { Campaigns } from "./pages/campaigns";
 import { Doctor } from "./pages/doctor";
@@ -218,6 +219,8 @@ Object.assign(window, {
     tables: tableDrawn.times,
     rows: tableDrawn.rows,
     rings: shownFeed.current?.streams?.capacity ?? 0,
+    profile: shownText.current,
+    editor: shownText.isEditor,
   }),
 });
 

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { measured } from "./format";
+import { count, measured } from "./format";
 import { Problem, sentence } from "./server";
 import type { AchievedResult, CriterionResult, OverallResult, State, Verdict } from "./types";
 
@@ -61,8 +61,12 @@ const OUTCOMES: Record<string, [string, Look]> = {
 /** Whether the requirements are met, in words: with the cause, unless they are. */
 export function overallWords(overall: OverallResult): { text: string; look: Look } {
   const [word, look] = OUTCOMES[overall.outcome] ?? [overall.outcome, "warn"];
-  return { text: overall.reason ? `${word}: ${overall.reason}.` : `${word}.`, look };
+  return { text: overall.reason ? `${word}: ${inUnits(overall.reason)}.` : `${word}.`, look };
 }
+
+/** `streams.a.latency_ns.p99 is 4459, not < 1us` with the value in its unit. */
+const inUnits = (reason: string): string =>
+  reason.replace(/^(\S+) is (-?\d[\d.]*(?:e[-+]?\d+)?), not /, (_, path, value) => `${path} is ${measured(path, Number(value))}, not `);
 
 /** One line of a page's head, with a sign. */
 export function Note({ words }: { words: { text: string; look: Look } }) {
@@ -79,8 +83,47 @@ const CRITERIA: Record<string, [string, Look]> = {
   cannot_judge: ["can't be judged", "warn"],
 };
 
-/** The band on top of an ended run: passed, failed or can't be judged, with one cause and one remedy, and the criteria. */
-/** `passed`: the word for it where nothing was judged. */
+/** Pass criteria that are listed; the others unfold. A condition on a stream with copies is one for each of them. */
+const CRITERIA_MAX = 8;
+
+/** Pass criteria, those that are not met first. */
+function Criteria({ criteria }: { criteria: CriterionResult[] }) {
+  if (!criteria.length) return null;
+  const order = ["not_met", "cannot_judge"];
+  const rank = (one: CriterionResult) => (order.includes(one.outcome) ? order.indexOf(one.outcome) : order.length);
+  const all = [...criteria].sort((a, b) => rank(a) - rank(b)).map((one) => {
+    const [word, colour] = CRITERIA[one.outcome] ?? [one.outcome, "warn"];
+    return (
+      <li key={`${one.path} ${one.bound}`}>
+        {SIGNS[colour]} <code>{one.path} {one.bound}</code>: {word}
+        {one.value == null ? ", not measured" : `, ${measured(one.path, one.value)}`}
+      </li>
+    );
+  });
+  const [first, others] = [all.slice(0, CRITERIA_MAX), all.slice(CRITERIA_MAX)];
+  const counted = Object.entries(CRITERIA).flatMap(([outcome, [word]]) => {
+    const number = criteria.filter((one) => one.outcome === outcome).length;
+    return number ? [`${count(number)} ${word}`] : [];
+  });
+  return (
+    <>
+      <ul aria-label="Pass criteria">{first}</ul>
+      {others.length > 0 && (
+        <details>
+          <summary>
+            {count(criteria.length)} criteria in all: {counted.join(", ")}
+          </summary>
+          <ul aria-label="Other pass criteria">{others}</ul>
+        </details>
+      )}
+    </>
+  );
+}
+
+/**
+ * The band on top of an ended run: passed, failed or can't be judged, with one cause and one remedy, and the criteria.
+ * `passed`: the word for it where nothing was judged.
+ */
 export function OutcomeBand({ overall, criteria, passed }: { overall: OverallResult; criteria: CriterionResult[]; passed?: string }) {
   const words = overallWords(overall);
   const [text, look] = [overall.outcome === "passed" && passed ? `${passed}.` : words.text, words.look];
@@ -92,19 +135,7 @@ export function OutcomeBand({ overall, criteria, passed }: { overall: OverallRes
         </strong>
       </p>
       {overall.remedy && <p>To judge it: {overall.remedy}.</p>}
-      {criteria.length > 0 && (
-        <ul aria-label="Pass criteria">
-          {criteria.map((one) => {
-            const [word, colour] = CRITERIA[one.outcome] ?? [one.outcome, "warn"];
-            return (
-              <li key={`${one.path} ${one.bound}`}>
-                {SIGNS[colour]} <code>{one.path} {one.bound}</code>: {word}
-                {one.value == null ? ", not measured" : `, ${measured(one.path, one.value)}`}
-              </li>
-            );
-          })}
-        </ul>
-      )}
+      <Criteria criteria={criteria} />
     </section>
   );
 }

@@ -1,75 +1,239 @@
 /** Control protocols of a run's hosts: their state while it runs, and at the end in its result. */
 
 import type { ComponentChildren } from "preact";
-import { count, duration, NONE, several } from "./format";
+import { count, duration, NONE, several, time } from "./format";
 import { Announcement, Panel } from "./parts";
 import { usePoll } from "./poll";
 import { type Row, Table } from "./tables";
-import type { BgpPeerState, DhcpClientState, Dhcpv6ClientState, GroupState, IsisRouterState, LacpPortState, LldpNeighbourResult, OspfRouterState, PortResult, PppoeClientState, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
+import type { LldpNeighbourResult, PortResult, ProtocolCounts, ProtocolStates, ResultDocument } from "./types";
 
 /** Rows of each kind that are shown; all are in the API's response without `limit`. */
 const SHOWN_MAX = 100;
 /** Polling interval, ms. */
 const EVERY_MS = 1_000;
 
+type Lists = Omit<ProtocolStates, "counts">;
+type Key = keyof Lists;
+type Cell = ComponentChildren;
+
+/** How the hosts of one protocol are listed: its columns and counts. A protocol is one of these, and nothing else. */
+interface Kind<T> {
+  caption: string;
+  /** Name of its rows, as the head of the first column. */
+  one: string;
+  total: keyof ProtocolCounts;
+  /** Those of them that are up, if all are to be. */
+  up?: keyof ProtocolCounts;
+  /** The counts in words. */
+  said: (counts: ProtocolCounts) => string;
+  /** A row's name, and a key that no other row has. */
+  name: (row: T) => string;
+  key: (row: T) => string;
+  columns: [string, (row: T) => Cell][];
+}
+
+/** A state in a word, with a sign. */
+const state = (up: boolean, word: string): Cell => (up ? <span class="good">✓ {word}</span> : <span class="warn">◔ {word}</span>);
+const since = (s: number | null | undefined) => (s == null ? NONE : duration(s));
+const bad = (n: number) => (n ? <span class="bad">✕ {count(n)}</span> : "0");
+const why = (reason: string | null | undefined) => (reason ? <span class="why">{reason}</span> : NONE);
+const known = (text: string | number | null | undefined) => text ?? NONE;
+const sum = (numbers: object) => Object.values(numbers).reduce<number>((all, n) => all + n, 0);
+const of = (n: number, all: number, noun: string) => `${count(n)} of ${several(all, noun)}`;
+const word = (text: string, isDown: boolean) => (isDown ? "taken down" : text.replaceAll("_", " "));
+/** A lease's duration: 2³² − 1 s is for ever (RFC 2131 section 3.3). */
+const lease = (s: number | null) => (s === 0xffffffff ? "ever" : since(s));
+
+const KINDS: { [K in Key]: Kind<Lists[K][number]> } = {
+  bgp: {
+    caption: "BGP sessions", one: "BGP peer", total: "bgp_peers", up: "bgp_established",
+    said: (n) => `${of(n.bgp_established, n.bgp_peers, "BGP session")} established`,
+    name: (peer) => peer.name || peer.remote,
+    key: (peer) => `${peer.port} ${peer.local} ${peer.remote}`,
+    columns: [
+      ["Speaker", (peer) => `${peer.local} on ${peer.port}`],
+      ["State", (peer) => state(peer.state === "established", word(peer.state, peer.is_down))],
+      ["Since", (peer) => since(peer.established_for_s)],
+      ["Advertised", (peer) => count(peer.advertised)],
+      ["Withdrawn", (peer) => count(peer.withdrawn)],
+      ["Received", (peer) => count(peer.received)],
+      ["Flaps", (peer) => bad(peer.flaps)],
+      ["Reason", (peer) => why(peer.reason)],
+    ],
+  },
+  ospf: {
+    caption: "OSPF routers", one: "OSPF router", total: "ospf_routers", up: "ospf_full",
+    said: (n) => `${of(n.ospf_full, n.ospf_routers, "OSPF router")} with a full adjacency`,
+    name: (router) => `${router.name || router.router_id}${router.version === 3 ? " (OSPFv3)" : ""}`,
+    key: (router) => `${router.port} ${router.version} ${router.instance} ${router.router_id}`,
+    columns: [
+      ["Host", (router) => `${router.local} on ${router.port}`],
+      ["Area", (router) => router.area],
+      ["State", (router) => state(router.state === "full", word(router.state, router.is_down))],
+      ["Since", (router) => since(router.full_for_s)],
+      ["Neighbour", (router) => known(router.neighbour)],
+      ["Advertised", (router) => count(router.advertised)],
+      ["Withdrawn", (router) => count(router.withdrawn)],
+      ["LSAs held", (router) => count(sum(router.database))],
+      ["Flaps", (router) => bad(router.flaps)],
+      ["Reason", (router) => why(router.reason)],
+    ],
+  },
+  isis: {
+    caption: "IS-IS routers", one: "IS-IS router", total: "isis_routers", up: "isis_up",
+    said: (n) => `${of(n.isis_up, n.isis_routers, "IS-IS router")} with adjacencies`,
+    name: (router) => router.name || router.system_id,
+    key: (router) => `${router.port} ${router.system_id}`,
+    columns: [
+      ["Host", (router) => `${router.local} on ${router.port}`],
+      ["Area", (router) => router.area],
+      ["Level", (router) => router.level],
+      ["State", (router) => state(router.up_for_s != null, word(router.state, router.is_down))],
+      ["Since", (router) => since(router.up_for_s)],
+      ["Neighbour", (router) => known(router.neighbour ?? router.neighbour_id)],
+      ["Advertised", (router) => count(router.advertised)],
+      ["Withdrawn", (router) => count(router.withdrawn)],
+      ["LSPs held", (router) => count(router.database.level_1 + router.database.level_2)],
+      ["Flaps", (router) => bad(router.flaps)],
+      ["Reason", (router) => why(router.reason)],
+    ],
+  },
+  vrrp: {
+    caption: "Virtual routers", one: "Virtual router", total: "vrrp_routers",
+    said: (n) => `${of(n.vrrp_active, n.vrrp_routers, "virtual router")} Active`,
+    name: ({ router }) => router.name || `VRID ${router.vrid}`,
+    key: ({ port, router }) => `${port} ${router.host} ${router.vrid} ${router.addresses[0]}`,
+    columns: [
+      ["Host", ({ port, router }) => `${router.local} on ${port}`],
+      ["VRID", ({ router }) => router.vrid],
+      ["State", ({ router, is_down }) => (is_down ? state(false, "left") : router.state === "initialize" ? state(false, "initialize") : state(true, router.state))],
+      ["Addresses", ({ router }) => router.addresses.join(", ")],
+      ["Priority", ({ router }) => router.priority],
+      ["Other router", ({ router }) => (router.peer ? `${router.peer}, priority ${router.peer_priority ?? NONE}` : NONE)],
+      ["Became Active", ({ router }) => count(router.became_active)],
+      ["Latest takeover", ({ router }) => time(router.takeover_s == null ? null : router.takeover_s * 1e9)],
+      ["Advertisements", ({ router }) => `${count(router.tx_advertisements)} sent, ${count(router.rx_advertisements)} received`],
+    ],
+  },
+  dhcp: {
+    caption: "DHCP clients", one: "DHCP client", total: "dhcp_clients", up: "dhcp_leases",
+    said: (n) => `${of(n.dhcp_leases, n.dhcp_clients, "DHCP client")} with a lease`,
+    name: (client) => client.mac,
+    key: (client) => `${client.port} ${client.client}`,
+    columns: [
+      ["Port", (client) => client.port],
+      ["State", (client) => state(client.ip != null, client.ip ? "leased" : "no lease")],
+      ["Address", (client) => known(client.ip)],
+      ["Server", (client) => known(client.server)],
+      ["Lease since", (client) => since(client.leased_for_s)],
+      ["Lease of", (client) => lease(client.lease_s)],
+    ],
+  },
+  dhcpv6: {
+    caption: "DHCPv6 clients", one: "DHCPv6 client", total: "dhcpv6_clients", up: "dhcpv6_leases",
+    said: (n) => `${of(n.dhcpv6_leases, n.dhcpv6_clients, "DHCPv6 client")} with a lease`,
+    name: (client) => client.mac,
+    key: (client) => `${client.port} ${client.client}`,
+    columns: [
+      ["Port", (client) => client.port],
+      ["State", (client) => state(client.ip != null || client.prefix != null, client.ip != null || client.prefix != null ? "leased" : "no lease")],
+      ["Address", (client) => known(client.ip)],
+      ["Prefix", (client) => (client.prefix == null ? NONE : `${client.prefix}/${client.prefix_len}`)],
+      ["Server", (client) => known(client.server)],
+      ["Lease of", (client) => lease(client.valid_s)],
+    ],
+  },
+  pppoe: {
+    caption: "PPPoE clients", one: "PPPoE client", total: "pppoe_clients", up: "pppoe_sessions",
+    said: (n) => `${of(n.pppoe_sessions, n.pppoe_clients, "PPPoE client")} with a session`,
+    name: (client) => client.mac,
+    key: (client) => `${client.port} ${client.client}`,
+    columns: [
+      ["Port", (client) => client.port],
+      ["State", (client) => state(client.phase === "up", client.phase)],
+      ["Address", (client) => known(client.ip)],
+      ["Session", (client) => known(client.session)],
+      ["Access concentrator", (client) => known(client.ac)],
+      ["Up for", (client) => since(client.up_for_s)],
+      ["Lost", (client) => lost(client.lost)],
+      ["Last failure", (client) => known(client.failure)],
+    ],
+  },
+  lacp: {
+    caption: "LAG members", one: "LAG member", total: "lacp_ports", up: "lacp_distributing",
+    said: (n) => `${of(n.lacp_distributing, n.lacp_ports, "LAG member")} distributing`,
+    name: ({ port }) => port,
+    key: ({ port }) => port,
+    columns: [
+      ["Lag", ({ lacp }) => lacp.lag],
+      ["State", ({ lacp, is_down }) => state(lacp.state === "distributing", is_down ? "disabled" : lacp.state)],
+      ["Partner", ({ lacp }) => known(lacp.partner?.system)],
+      ["Its key", ({ lacp }) => known(lacp.partner?.key)],
+      ["Its port", ({ lacp }) => known(lacp.partner?.port)],
+      ["Flaps", ({ lacp }) => bad(lacp.flaps)],
+      ["Reason", ({ lacp }) => why(lacp.reason)],
+    ],
+  },
+  lldp: {
+    caption: "LLDP agents", one: "LLDP agents of", total: "lldp_ports",
+    said: (n) => several(n.lldp_neighbours, "LLDP neighbour"),
+    name: ({ port }) => port,
+    key: ({ port }) => port,
+    columns: [
+      ["State", ({ is_down }) => state(!is_down, is_down ? "disabled" : "enabled")],
+      ["Neighbours", ({ agents }) => count(agents.neighbours.length)],
+      ["Sent", ({ agents }) => count(agents.tx_frames)],
+      ["Received", ({ agents }) => count(agents.rx_frames)],
+    ],
+  },
+  groups: {
+    caption: "Multicast groups", one: "Multicast group", total: "groups",
+    said: (n) => `${several(n.groups, "multicast group")} joined`,
+    name: (group) => group.group,
+    key: (group) => `${group.port} ${group.group}`,
+    columns: [
+      ["Port", (group) => group.port],
+      ["Sources", ({ exclude, sources }) => (exclude ? (sources.length ? `all but ${sources.join(", ")}` : "all") : sources.join(", "))],
+      ["Since", (group) => duration(group.joined_for_s)],
+    ],
+  },
+};
+
+const KEYS = Object.keys(KINDS) as Key[];
+
 /** Protocols of an active run, polled if there are any. */
 export function LiveProtocols({ id }: { id: string }) {
   const path = `runs/${encodeURIComponent(id)}/protocols?limit=${SHOWN_MAX}`;
   const first = usePoll<ProtocolStates>(path, 0).value;
-  return first && any(first.counts) ? <Polled path={path} first={first} /> : null;
+  return first && KEYS.some((key) => first.counts[KINDS[key].total] > 0) ? <Polled path={path} first={first} /> : null;
 }
-
-const any = (counts: ProtocolCounts) =>
-  counts.bgp_peers + routers(counts) + clients(counts) + counts.lacp_ports + counts.lldp_ports + counts.groups > 0;
-const routers = (counts: ProtocolCounts) => counts.ospf_routers + counts.isis_routers;
-const clients = (counts: ProtocolCounts) => counts.dhcp_clients + counts.dhcpv6_clients + counts.pppoe_clients;
-const leases = (counts: ProtocolCounts) => counts.dhcp_leases + counts.dhcpv6_leases + counts.pppoe_sessions;
 
 function Polled({ path, first }: { path: string; first: ProtocolStates }) {
   const states = usePoll<ProtocolStates>(path, EVERY_MS).value ?? first;
   const { counts } = states;
-  const neighbours = states.lldp.flatMap(({ port, agents }) => agents.neighbours.map((row) => ({ port, row })));
-  const [off, left] = [states.lldp, states.lacp].map((ports) => ports.filter((port) => port.is_down).map((port) => port.port));
-  const said = [
-    counts.bgp_peers > 0 && `${count(counts.bgp_established)} of ${several(counts.bgp_peers, "BGP session")} established`,
-    counts.ospf_routers > 0 && `${count(counts.ospf_full)} of ${several(counts.ospf_routers, "OSPF router")} with a full adjacency`,
-    counts.isis_routers > 0 && `${count(counts.isis_up)} of ${several(counts.isis_routers, "IS-IS router")} with adjacencies`,
-    counts.dhcp_clients > 0 && `${count(counts.dhcp_leases)} of ${several(counts.dhcp_clients, "DHCP client")} with a lease`,
-    counts.dhcpv6_clients > 0 && `${count(counts.dhcpv6_leases)} of ${several(counts.dhcpv6_clients, "DHCPv6 client")} with a lease`,
-    counts.pppoe_clients > 0 && `${count(counts.pppoe_sessions)} of ${several(counts.pppoe_clients, "PPPoE client")} with a session`,
-    counts.lacp_ports > 0 && `${count(counts.lacp_distributing)} of ${several(counts.lacp_ports, "LAG member")} distributing`,
-    counts.lldp_ports > 0 && several(counts.lldp_neighbours, "LLDP neighbour"),
-    counts.groups > 0 && `${several(counts.groups, "multicast group")} joined`,
-  ].filter(Boolean);
-  const distributes = counts.lacp_distributing === counts.lacp_ports;
-  const speaks = counts.bgp_established === counts.bgp_peers && counts.ospf_full + counts.isis_up === routers(counts);
-  const settled = speaks && leases(counts) === clients(counts) && distributes;
-  const all = counts.bgp_peers + routers(counts) + clients(counts) + counts.lacp_ports > 0;
+  const here = KEYS.filter((key) => counts[KINDS[key].total] > 0);
+  const judged = here.filter((key) => KINDS[key].up);
+  const settled = judged.every((key) => counts[KINDS[key].up!] === counts[KINDS[key].total]);
+  const neighbours = states.lldp.flatMap(({ port, agents }) => agents.neighbours.map((row) => neighbour(port, row)));
+  const off = (name: string, ports: { port: string; is_down: boolean }[]) => {
+    const those = ports.filter((port) => port.is_down).map((port) => port.port);
+    return those.length > 0 && <p class="muted">{name} is disabled on {those.join(", ")}.</p>;
+  };
   return (
     <Panel title="Protocols">
-      <p>{said.join(" · ")}.</p>
-      {all && <Announcement text={settled ? "All sessions, leases and LAGs are up." : "Not all sessions, leases and LAGs are up."} />}
-      {off.length > 0 && <p class="muted">LLDP is disabled on {off.join(", ")}.</p>}
-      {left.length > 0 && <p class="muted">LACP is disabled on {left.join(", ")}.</p>}
-      <Listed caption="BGP sessions" of={counts.bgp_peers} rows={states.bgp.map(peer)}
-        heads={["BGP peer", "Speaker", "State", "Since", "Advertised", "Withdrawn", "Received", "Flaps", "Reason"]} />
-      <Listed caption="OSPF routers" of={counts.ospf_routers} rows={states.ospf.map(router)}
-        heads={["OSPF router", "Host", "Area", "State", "Since", "Neighbour", "Advertised", "Withdrawn", "LSAs held", "Flaps", "Reason"]} />
-      <Listed caption="IS-IS routers" of={counts.isis_routers} rows={states.isis.map(isisRouter)}
-        heads={["IS-IS router", "Host", "Area", "Level", "State", "Since", "Neighbour", "Advertised", "Withdrawn", "LSPs held", "Flaps", "Reason"]} />
-      <Listed caption="DHCP clients" of={counts.dhcp_clients} rows={states.dhcp.map(client)}
-        heads={["DHCP client", "Port", "State", "Address", "Server", "Lease since", "Lease of"]} />
-      <Listed caption="DHCPv6 clients" of={counts.dhcpv6_clients} rows={states.dhcpv6.map(client6)}
-        heads={["DHCPv6 client", "Port", "State", "Address", "Prefix", "Server", "Lease of"]} />
-      <Listed caption="PPPoE clients" of={counts.pppoe_clients} rows={states.pppoe.map(subscriber)}
-        heads={["PPPoE client", "Port", "State", "Address", "Session", "Access concentrator", "Up for", "Lost", "Last failure"]} />
-      <Listed caption="LAG members" of={counts.lacp_ports} rows={states.lacp.map(lagPort)}
-        heads={["LAG member", "Lag", "State", "Partner", "Its key", "Its port", "Flaps", "Reason"]} />
-      <Listed caption="LLDP neighbours" of={counts.lldp_neighbours} rows={neighbours.map(({ port, row }) => neighbour(port, row))}
-        heads={["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last received"]} />
-      <Listed caption="Multicast groups" of={counts.groups} rows={states.groups.map(group)} heads={["Multicast group", "Port", "Sources", "Since"]} />
+      <p>{here.map((key) => KINDS[key].said(counts)).join(" · ")}.</p>
+      {judged.length > 0 && <Announcement text={settled ? "All sessions, leases and LAGs are up." : "Not all sessions, leases and LAGs are up."} />}
+      {off("LLDP", states.lldp)}
+      {off("LACP", states.lacp)}
+      {here.map((key) => <States key={key} kind={KINDS[key] as Kind<unknown>} rows={states[key]} of={counts[KINDS[key].total]} />)}
+      <Neighbours caption="LLDP neighbours" of={counts.lldp_neighbours} rows={neighbours} />
     </Panel>
   );
+}
+
+function States<T>({ kind, rows, of }: { kind: Kind<T>; rows: T[]; of: number }) {
+  const table = rows.map((row) => ({ key: kind.key(row), name: kind.name(row), cells: kind.columns.map(([, cell]) => cell(row)) }));
+  return <Listed caption={kind.caption} of={of} rows={table} heads={[kind.one, ...kind.columns.map(([head]) => head)]} />;
 }
 
 function Listed({ caption, heads, rows, of }: { caption: string; heads: string[]; rows: Row[]; of: number }) {
@@ -82,68 +246,8 @@ function Listed({ caption, heads, rows, of }: { caption: string; heads: string[]
   );
 }
 
-/** A state in a word, with a sign. */
-const state = (up: boolean, word: string): ComponentChildren => (up ? <span class="good">✓ {word}</span> : <span class="warn">◔ {word}</span>);
-const since = (s: number | null | undefined) => (s == null ? NONE : duration(s));
-
-function peer(peer: BgpPeerState): Row {
-  const word = peer.is_down ? "taken down" : peer.state.replace("_", " ");
-  return {
-    key: `${peer.port} ${peer.local} ${peer.remote}`,
-    name: peer.name || peer.remote,
-    cells: [
-      `${peer.local} on ${peer.port}`, state(peer.state === "established", word), since(peer.established_for_s), count(peer.advertised), count(peer.withdrawn),
-      count(peer.received), peer.flaps ? <span class="bad">✕ {count(peer.flaps)}</span> : "0", peer.reason ? <span class="why">{peer.reason}</span> : NONE,
-    ],
-  };
-}
-
-function router(router: OspfRouterState): Row {
-  const word = router.is_down ? "taken down" : router.state.replace("_", " ");
-  const held = Object.values(router.database).reduce((sum, n) => sum + n, 0);
-  return {
-    key: `${router.port} ${router.version} ${router.router_id}`,
-    name: `${router.name || router.router_id}${router.version === 3 ? " (OSPFv3)" : ""}`,
-    cells: [
-      `${router.local} on ${router.port}`, router.area, state(router.state === "full", word), since(router.full_for_s), router.neighbour ?? NONE, count(router.advertised),
-      count(router.withdrawn), count(held), router.flaps ? <span class="bad">✕ {count(router.flaps)}</span> : "0", router.reason ? <span class="why">{router.reason}</span> : NONE,
-    ],
-  };
-}
-
-function isisRouter(router: IsisRouterState): Row {
-  const held = router.database.level_1 + router.database.level_2;
-  return {
-    key: `${router.port} ${router.system_id}`,
-    name: router.name || router.system_id,
-    cells: [
-      `${router.local} on ${router.port}`, router.area, router.level, state(router.up_for_s != null, router.is_down ? "taken down" : router.state), since(router.up_for_s),
-      router.neighbour ?? router.neighbour_id ?? NONE, count(router.advertised), count(router.withdrawn), count(held),
-      router.flaps ? <span class="bad">✕ {count(router.flaps)}</span> : "0", router.reason ? <span class="why">{router.reason}</span> : NONE,
-    ],
-  };
-}
-
-function client(client: DhcpClientState): Row {
-  const lease = client.lease_s === 0xffffffff ? "ever" : since(client.lease_s);
-  const cells = [client.port, state(client.ip != null, client.ip ? "leased" : "no lease"), client.ip ?? NONE, client.server ?? NONE, since(client.leased_for_s), lease];
-  return { key: `${client.port} ${client.client}`, name: client.mac, cells };
-}
-
-function client6(client: Dhcpv6ClientState): Row {
-  const leased = client.ip != null || client.prefix != null;
-  const lease = client.valid_s === 0xffffffff ? "ever" : since(client.valid_s);
-  const prefix = client.prefix == null ? NONE : `${client.prefix}/${client.prefix_len}`;
-  const cells = [client.port, state(leased, leased ? "leased" : "no lease"), client.ip ?? NONE, prefix, client.server ?? NONE, lease];
-  return { key: `${client.port} ${client.client}`, name: client.mac, cells };
-}
-
-function subscriber(client: PppoeClientState): Row {
-  const cells = [
-    client.port, state(client.phase === "up", client.phase), client.ip ?? NONE, client.session ?? NONE, client.ac ?? NONE, since(client.up_for_s),
-    lost(client.lost), client.failure ?? NONE,
-  ];
-  return { key: `${client.port} ${client.client}`, name: client.mac, cells };
+function Neighbours({ caption, of, rows }: { caption: string; of: number; rows: Row[] }) {
+  return <Listed caption={caption} of={of} rows={rows} heads={["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last received"]} />;
 }
 
 function neighbour(port: string, row: LldpNeighbourResult): Row {
@@ -151,84 +255,80 @@ function neighbour(port: string, row: LldpNeighbourResult): Row {
   return { key: `${port} ${row.chassis_id} ${row.port_id}`, name: row.system_name ?? row.mac, cells };
 }
 
-function lagPort({ port, is_down, lacp }: LacpPortState): Row {
-  const { partner } = lacp;
-  const word = is_down ? "disabled" : lacp.state;
-  const cells = [
-    lacp.lag, state(lacp.state === "distributing", word), partner?.system ?? NONE, partner?.key ?? NONE, partner?.port ?? NONE,
-    lacp.flaps ? <span class="bad">✕ {count(lacp.flaps)}</span> : "0", lacp.reason ? <span class="why">{lacp.reason}</span> : NONE,
-  ];
-  return { key: port, name: port, cells };
-}
+const lost = (n: number) => (n ? <span class="bad">✕ {count(n)}</span> : "none");
 
-function group(group: GroupState): Row {
-  const sources = group.exclude ? (group.sources.length ? `all but ${group.sources.join(", ")}` : "all") : group.sources.join(", ");
-  return { key: `${group.port} ${group.group}`, name: group.group, cells: [group.port, sources, duration(group.joined_for_s)] };
-}
+/** A protocol of a port in a result: at the end, before traffic, sent, received, lost. */
+type Outcome = [string, string, string, string, Cell];
+
+/** The protocols of ports, in the order in which they are listed. */
+const OUTCOMES: { [K in keyof PortResult]?: [string, (end: NonNullable<PortResult[K]>) => Outcome] } = {
+  lacp: ["LACP", (lacp) => {
+    const [sent, received] = [lacp.tx_lacpdus, lacp.rx_lacpdus].map((n) => several(n, "LACPDU"));
+    const after = lacp.distributing_after_s == null ? NONE : `distributing after ${duration(lacp.distributing_after_s)}`;
+    return [lacp.state, after, sent!, received!, lost(lacp.flaps)];
+  }],
+  bgp: ["BGP", (bgp) => [
+    of(bgp.established_at_end, bgp.peers, "session"), of(bgp.established, bgp.peers, "session"), `${count(bgp.advertised)} routes`,
+    `${count(bgp.received_ipv4 + bgp.received_ipv6)} routes`, lost(bgp.flaps),
+  ]],
+  ospf: ["OSPF", (ospf) => [
+    `${of(ospf.full_at_end, ospf.routers, "router")} full`, `${of(ospf.full, ospf.routers, "router")} full`, `${count(ospf.advertised)} routes`,
+    several(sum(ospf.database), "LSA"), lost(ospf.flaps),
+  ]],
+  isis: ["IS-IS", (isis) => [
+    `${of(isis.up_at_end, isis.routers, "router")} up`, `${of(isis.up, isis.routers, "router")} up`, `${count(isis.advertised)} routes`,
+    several(isis.database.level_1 + isis.database.level_2, "LSP"), lost(isis.flaps),
+  ]],
+  vrrp: ["VRRP", (vrrp) => [
+    `${of(vrrp.active_at_end, vrrp.routers, "router")} Active`, NONE, several(vrrp.tx_advertisements, "advertisement"),
+    several(vrrp.rx_advertisements, "advertisement"), vrrp.became_backup ? `${count(vrrp.became_backup)} became Backup` : "none",
+  ]],
+  dhcp: ["DHCP", (dhcp) => [
+    of(dhcp.holding, dhcp.clients, "lease"), of(dhcp.bound, dhcp.clients, "lease"), several(dhcp.discovers + dhcp.requests + dhcp.releases, "message"),
+    several(dhcp.offers + dhcp.acks + dhcp.naks, "message"), lost(dhcp.lost),
+  ]],
+  dhcpv6: ["DHCPv6", (dhcp) => [
+    of(dhcp.holding, dhcp.clients, "lease"), of(dhcp.bound, dhcp.clients, "lease"),
+    several(dhcp.solicits + dhcp.requests + dhcp.renews + dhcp.rebinds + dhcp.releases + dhcp.declines, "message"),
+    several(dhcp.advertises + dhcp.replies, "message"), lost(dhcp.lost),
+  ]],
+  pppoe: ["PPPoE", (pppoe) => [
+    of(pppoe.holding, pppoe.clients, "session"), of(pppoe.up, pppoe.clients, "session"), several(pppoe.padis + pppoe.padrs + pppoe.padts_sent, "packet"),
+    several(pppoe.pados + pppoe.padss + pppoe.padts_received, "packet"), lost(pppoe.lost),
+  ]],
+  lldp: ["LLDP", (lldp) => [
+    several(lldp.known, "neighbour"), NONE, several(lldp.tx_frames, "LLDPDU"), several(lldp.rx_frames, "LLDPDU"), lost(lldp.aged_out),
+  ]],
+  multicast: ["IGMP, MLD", (groups) => [
+    `${several(groups.joined, "group")} joined, ${count(groups.left)} left`, NONE, several(groups.reports, "report"),
+    groups.queries === 1 ? "1 query" : `${count(groups.queries)} queries`, NONE,
+  ]],
+};
 
 /** Protocols at the end of a run. */
 export function ProtocolResults({ result }: { result: ResultDocument }) {
   const ports = Object.entries(result.ports);
-  const rows = ports.flatMap(([port, of]) => outcomes(port, of));
-  const neighbours = ports.flatMap(([port, of]) => (of.lldp?.neighbours ?? []).map((row) => neighbour(port, row)));
-  if (!rows.length) return null;
+  const rows = ports.flatMap(([port, end]) => outcomes(port, end));
+  const neighbours = ports.flatMap(([port, end]) => (end.lldp?.neighbours ?? []).map((row) => neighbour(port, row)));
+  const routers = ports.flatMap(([port, end]) => (end.vrrp?.virtual_routers ?? []).map((router) => ({ port, is_down: false, router })));
+  const programs = (result.protocols ?? []).map((one) => ({
+    name: one.name, cells: [one.up_after_s == null ? NONE : duration(one.up_after_s), one.ended ? <span class="bad">✕ {one.ended}</span> : "ran to the end", one.logs.join(", ")],
+  }));
+  if (!rows.length && !programs.length) return null;
   return (
     <Panel title="Protocols">
-      <Table caption="Protocols of the ports" heads={["Protocol", "At the end", "Before traffic", "Sent", "Received", "Lost"]} rows={rows} />
-      <Listed caption="LLDP neighbours at the end" of={neighbours.length} rows={neighbours.slice(0, SHOWN_MAX)}
-        heads={["LLDP neighbour", "Port", "Chassis", "Its port", "Since", "Last received"]} />
+      {rows.length > 0 && <Table caption="Protocols of the ports" heads={["Protocol", "At the end", "Before traffic", "Sent", "Received", "Lost"]} rows={rows} />}
+      <States kind={KINDS.vrrp} of={routers.length} rows={routers.slice(0, SHOWN_MAX)} />
+      <Neighbours caption="LLDP neighbours at the end" of={neighbours.length} rows={neighbours.slice(0, SHOWN_MAX)} />
+      {programs.length > 0 && <Table caption="Programs that ran control protocols" heads={["Program", "Up after", "End", "Log files"]} rows={programs} />}
     </Panel>
   );
 }
 
-const lost = (n: number) => (n ? <span class="bad">✕ {count(n)}</span> : "none");
-
-function outcomes(port: string, { bgp, dhcp, dhcpv6, isis, lacp, lldp, multicast, ospf, pppoe }: PortResult): Row[] {
-  const rows: Row[] = [];
-  if (lacp) {
-    const [sent, received] = [lacp.tx_lacpdus, lacp.rx_lacpdus].map((n) => several(n, "LACPDU"));
-    const after = lacp.distributing_after_s == null ? NONE : `distributing after ${duration(lacp.distributing_after_s)}`;
-    rows.push({ name: `${port}: LACP`, cells: [lacp.state, after, sent, received, lost(lacp.flaps)] });
-  }
-  if (bgp) {
-    const [end, begin] = [bgp.established_at_end, bgp.established].map((n) => `${count(n)} of ${several(bgp.peers, "session")}`);
-    const received = count(bgp.received_ipv4 + bgp.received_ipv6);
-    rows.push({ name: `${port}: BGP`, cells: [end, begin, `${count(bgp.advertised)} routes`, `${received} routes`, lost(bgp.flaps)] });
-  }
-  if (ospf) {
-    const [end, begin] = [ospf.full_at_end, ospf.full].map((n) => `${count(n)} of ${several(ospf.routers, "router")} full`);
-    const received = Object.values(ospf.database).reduce((sum, n) => sum + n, 0);
-    rows.push({ name: `${port}: OSPF`, cells: [end, begin, `${count(ospf.advertised)} routes`, several(received, "LSA"), lost(ospf.flaps)] });
-  }
-  if (isis) {
-    const [end, begin] = [isis.up_at_end, isis.up].map((n) => `${count(n)} of ${several(isis.routers, "router")} up`);
-    const received = several(isis.database.level_1 + isis.database.level_2, "LSP");
-    rows.push({ name: `${port}: IS-IS`, cells: [end, begin, `${count(isis.advertised)} routes`, received, lost(isis.flaps)] });
-  }
-  if (dhcp) {
-    const [end, begin] = [dhcp.holding, dhcp.bound].map((n) => `${count(n)} of ${several(dhcp.clients, "lease")}`);
-    const received = dhcp.offers + dhcp.acks + dhcp.naks;
-    const sent = dhcp.discovers + dhcp.requests + dhcp.releases;
-    rows.push({ name: `${port}: DHCP`, cells: [end, begin, several(sent, "message"), several(received, "message"), lost(dhcp.lost)] });
-  }
-  if (dhcpv6) {
-    const [end, begin] = [dhcpv6.holding, dhcpv6.bound].map((n) => `${count(n)} of ${several(dhcpv6.clients, "lease")}`);
-    const received = dhcpv6.advertises + dhcpv6.replies;
-    const sent = dhcpv6.solicits + dhcpv6.requests + dhcpv6.renews + dhcpv6.rebinds + dhcpv6.releases + dhcpv6.declines;
-    rows.push({ name: `${port}: DHCPv6`, cells: [end, begin, several(sent, "message"), several(received, "message"), lost(dhcpv6.lost)] });
-  }
-  if (pppoe) {
-    const [end, begin] = [pppoe.holding, pppoe.up].map((n) => `${count(n)} of ${several(pppoe.clients, "session")}`);
-    const [sent, received] = [pppoe.padis + pppoe.padrs + pppoe.padts_sent, pppoe.pados + pppoe.padss + pppoe.padts_received];
-    rows.push({ name: `${port}: PPPoE`, cells: [end, begin, several(sent, "packet"), several(received, "packet"), lost(pppoe.lost)] });
-  }
-  if (lldp) {
-    const [sent, received] = [lldp.tx_frames, lldp.rx_frames].map((n) => several(n, "LLDPDU"));
-    rows.push({ name: `${port}: LLDP`, cells: [several(lldp.known, "neighbour"), NONE, sent, received, lost(lldp.aged_out)] });
-  }
-  if (multicast) {
-    const cells = [`${several(multicast.joined, "group")} joined, ${count(multicast.left)} left`, NONE, several(multicast.reports, "report")];
-    rows.push({ name: `${port}: IGMP, MLD`, cells: [...cells, multicast.queries === 1 ? "1 query" : `${count(multicast.queries)} queries`, NONE] });
-  }
-  return rows;
+function outcomes(port: string, end: PortResult): Row[] {
+  return Object.entries(OUTCOMES).flatMap(([key, outcome]) => {
+    const [name, cells] = outcome as [string, (end: unknown) => Outcome];
+    const found = end[key as keyof PortResult];
+    return found ? [{ name: `${port}: ${name}`, cells: cells(found) }] : [];
+  });
 }

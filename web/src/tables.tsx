@@ -1,7 +1,7 @@
 /** Ports, sessions and workers of a run, live or from its result. */
 
-import { bps, bpsL1, count, perSecond, pps, ratio, several, time } from "./format";
-import type { Live, Names, ResultDocument } from "./types";
+import { bps, bpsL1, count, NONE, perSecond, pps, ratio, several, time } from "./format";
+import type { AgentResult, Live, Names, ResultDocument } from "./types";
 
 type Figure = number | null | undefined;
 
@@ -116,8 +116,9 @@ function SessionTimes({ names, result }: { names: string[]; result: ResultDocume
   return rows.length ? <Table caption="Times of sessions" heads={["Time to", "p50", "p90", "p95", "p99", "Max"]} rows={rows} /> : null;
 }
 
-/** Streams that are shown; all are in the result. */
+/** Streams that are shown; all are in the result. More than the first few unfold. */
 const STREAMS_MAX = 100;
+const UNFOLDED_MAX = 12;
 
 /** Pacing of packets sent and received, and variation of their delay. */
 export function Variation({ names, result }: { names: Names; result: ResultDocument }) {
@@ -136,11 +137,14 @@ export function Variation({ names, result }: { names: Names; result: ResultDocum
     "Stream", "Latency, mean", "Std. deviation", "Jitter, RFC 3550", "Jitter, RFC 4689", "Between arrivals", "Its std. deviation",
     "Gap error, 99%", "Back to back", "Latest departure",
   ];
+  const caption = "Delay variation, time between arrivals and pacing of the streams";
+  if (rows.length <= UNFOLDED_MAX) return <Table caption={caption} heads={heads} rows={rows} />;
   return (
-    <>
-      <Table caption="Delay variation, time between arrivals and pacing of the streams" heads={heads} rows={rows} />
+    <details>
+      <summary>{left > 0 ? `The first ${count(rows.length)} of ${several(names.streams.length, "stream")}` : several(rows.length, "stream")}</summary>
+      <Table caption={caption} heads={heads} rows={rows} />
       {left > 0 && <p class="muted">{several(left, "more stream")} in the result document.</p>}
-    </>
+    </details>
   );
 }
 
@@ -170,3 +174,20 @@ export function Workers({ live, result }: Omit<Of, "names">) {
     />
   );
 }
+
+const CLOCKS: Record<string, string> = { shared: "the controller's own", exchange: "compared by messages" };
+
+/** Machines of a run on several: how their clocks were compared, and how far they can be trusted. */
+export function Agents({ agents }: { agents: AgentResult[] }) {
+  const rows = agents.map((agent) => ({
+    name: agent.name,
+    cells: [
+      agent.version, agent.ports.join(", "), count(agent.workers), CLOCKS[agent.clock] ?? agent.clock, signed(agent.offset_ns), `± ${time(agent.uncertainty_ns)}`,
+      agent.drift_ppb == null ? NONE : `${agent.drift_ppb.toPrecision(3)} ppb`, agent.start_error_ns == null ? NONE : began(agent.start_error_ns),
+    ],
+  }));
+  return <Table caption="Machines of the run" heads={["Agent", "Version", "Ports", "Workers", "Clock", "Offset", "Uncertainty", "Drift", "Began"]} rows={rows} />;
+}
+
+const signed = (ns: number) => `${ns < 0 ? "−" : ""}${time(Math.abs(ns))}`;
+const began = (ns: number) => (ns === 0 ? "in time" : `${time(Math.abs(ns))} ${ns < 0 ? "early" : "late"}`);

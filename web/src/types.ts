@@ -40,6 +40,68 @@ export interface AddressRow {
   failed_by: number[] | null;
 }
 
+/** One of several machines of a run. */
+export interface AgentResult {
+  /** Name of the agent; `controller` for the machine of the controller. */
+  name: string;
+  /** Version of its program. */
+  version: string;
+  /** Its ports, by the profile's names. */
+  ports: string[];
+  /** Number of its workers. */
+  workers: number;
+  /** How its clock was compared with the controller's: `shared`, if both are one; `exchange`, by times of messages there and back; `kernel`, by the time daemons of both machines, if these state a smaller error. */
+  clock: string;
+  /** Its clock minus the controller's before the run, ns. */
+  offset_ns: number;
+  /** Uncertainty of the offset during the run, ns: half the shortest round trip of messages, or the largest errors that both kernels state, and the drift. */
+  uncertainty_ns: number;
+  /** Drift of its clock against the controller's during the run, parts per 10⁹; absent if they are one. */
+  drift_ppb?: number | null;
+  /** When its workers began to send, minus the common start, ns. */
+  start_error_ns?: number | null;
+}
+
+/** A class by itself. */
+export interface Alone {
+  /** Load sent under overload, bits/s of frames with FCS. */
+  offered_bps: number;
+  /** False: the tester was the limit or disturbed, so nothing is known. */
+  judged: boolean;
+  /** Treatment by the device. */
+  treatment: Treatment | null;
+  /** Rate that passes, bits/s of frames with FCS; where everything passes, the load. */
+  rate_bps: number | null;
+  /** Its error either way. */
+  rate_error_bps: number | null;
+  /** Bytes that pass in addition. */
+  bucket_bytes: number | null;
+  /** Their error either way. */
+  bucket_error_bytes: number | null;
+  /** Bytes that wait at most; of a shaper. */
+  queue_bytes: number | null;
+  /** Whether frames were lost, so that the queue was full. */
+  queue_is_full: boolean;
+  /** The longest wait, but for the slowest thousandth, ns; of a shaper. */
+  wait_ns: number | null;
+  /** Shortest latency at a low load, ns. */
+  idle_ns: number | null;
+  /** Share of frames lost under overload. */
+  loss_ratio: number | null;
+}
+
+/** Alternative services: HTTP/3 where servers announce it. */
+export interface AltSvcResult {
+  /** Responses that announced HTTP/3. */
+  announced: number;
+  /** Responses that withdrew all alternatives. */
+  cleared: number;
+  /** Sessions opened by HTTP/3 because it was announced. */
+  opened: number;
+  /** Times that HTTP/3 was given up, for five minutes, because it could not be reached. */
+  broken: number;
+}
+
 /** The rules behind mappings that exist at the same time. */
 export interface Analysis {
   /** Mappings looked at. */
@@ -290,6 +352,8 @@ export interface BackToBackRow {
   line_rate_pps: number;
   /** Longest bursts without loss, frames: mean, standard deviation, smallest, largest over the searches. */
   burst_frames: Spread | null;
+  /** Longest of the shortest bursts with loss, frames: no search found a longer one without loss, nor one shorter than `burst_frames.min` with it. Absent where nothing was lost. */
+  lost_from_frames?: number | null;
   /** Mean burst ÷ line rate, s. */
   implied_buffer_s: number | null;
   /** The implied buffer time less what left the buffer meanwhile, s. */
@@ -339,6 +403,18 @@ export interface BalancerRow {
   changes?: ChangeFound[];
   /** Parts that can't be judged: the tester was disturbed, or the limit. */
   unjudged?: string[];
+}
+
+/** A class at a low load beside all others, which overload the device. */
+export interface Beside {
+  /** False: the tester was the limit or disturbed, so nothing is known. */
+  judged: boolean;
+  /** Share of its frames that were lost. */
+  loss_ratio: number | null;
+  /** Mean latency, ns. */
+  latency_mean_ns: number | null;
+  /** 99th percentile of the latency, ns. */
+  latency_p99_ns: number | null;
 }
 
 /** A BGP peer of a speaker behind a port. */
@@ -505,6 +581,45 @@ export interface Block {
   first: number;
   /** Highest port seen. */
   last: number;
+}
+
+/** Treatment of frames to an idle port while another port is congested. */
+export type Blocking = "absent" | "head_of_line" | "shared_buffer" | "no_loss";
+
+/** Longest burst that several ports can send to one at once. */
+export interface BurstFound {
+  /** Ports that send to each receiver. */
+  senders: number;
+  /** Ports that receive at once. */
+  receivers: number;
+  /** Frames of a sender in the longest burst without loss; absent: none. */
+  burst_frames: number | null;
+  /** Frames of a sender in the shortest burst with loss. */
+  failed_frames: number | null;
+  /** Frames that the device held at the end of the longest burst without loss, of all receivers. */
+  held_frames: number | null;
+  /** The same in bytes with FCS. */
+  held_bytes: number | null;
+  /** Bytes it would have had to hold in the shortest burst with loss. */
+  failed_bytes: number | null;
+  /** Limit of the burst from above. */
+  limit: Limit;
+  /** Largest latency in the longest burst without loss, ns. */
+  latency_max_ns: number | null;
+  /** Frames waited for less than half of the time that the port takes at its line rate to send what it would have held: its speed is only declared. */
+  beyond_line: boolean;
+}
+
+/** The longest burst without loss. */
+export interface BurstSize {
+  /** Its frames; absent: none. */
+  frames: number | null;
+  /** The same in bytes with FCS. */
+  bytes: number | null;
+  /** Bytes of the shortest burst with loss. */
+  failed_bytes: number | null;
+  /** Limit of the burst from above. */
+  limit: Limit;
 }
 
 /** A campaign. */
@@ -730,6 +845,40 @@ export interface ComparisonRow {
   unit: string;
   /** A cell for each campaign; `None` if it has no such finding. */
   cells: (ComparisonCell | null)[];
+}
+
+/** Compressed messages of one side. */
+export interface CompressionResult {
+  /** Connections on which both ends agreed to compress. */
+  connections: number;
+  /** Connections whose server did not agree. Clients only. */
+  declined: number;
+  /** Compressed messages sent. */
+  messages_sent: number;
+  /** Compressed messages received completely. */
+  messages_received: number;
+  /** Bytes of the compressed messages sent, before compression. */
+  bytes_sent: number;
+  /** Bytes of the compressed messages received, after decompression. */
+  bytes_received: number;
+  /** Bytes of the compressed messages sent, as they were sent, without frame headers. */
+  compressed_bytes_sent: number;
+  /** Bytes of the compressed messages received, as they were received, without frame headers. */
+  compressed_bytes_received: number;
+}
+
+/** Head-of-line blocking. */
+export interface CongestionFound {
+  /** False: the tester was the limit or disturbed, so nothing is known. */
+  judged: boolean;
+  /** The port that was to be congested took more than its line rate: its speed is only declared. */
+  beyond_line: boolean;
+  /** Finding; absent: none. */
+  blocking: Blocking | null;
+  /** Mean latency of frames to the idle port by themselves, ns. */
+  alone_ns: number | null;
+  /** To the idle port, and from both senders to the congested one. */
+  flows: FlowFound[];
 }
 
 /** Convergence at one frame length. Times count from the withdrawal, s. */
@@ -1084,7 +1233,7 @@ export interface Finding {
   frame_bytes: number | null;
   /** `throughput`, `ndr`, `pdr 0.5%`, `latency_p99`, `back_to_back`, `connections_per_s` … */
   goal: string;
-  /** `pps`, `bps`, `ns`, `s`, `frames`, `sessions`, `ratio`, `/s`, or empty. */
+  /** `pps`, `bps`, `ns`, `s`, `frames`, `bytes`, `sessions`, `ratio`, `/s`, or empty. */
   unit: string;
   /** The value. If absent, `note` gives the reason. */
   value: number | null;
@@ -1109,7 +1258,23 @@ export interface Finding {
 }
 
 /** Findings by method: a row for each frame length, mix, application or goal. */
-export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "multicast"; rows: MulticastRow[]; } | {  type: "leases"; rows: LeaseRow[]; } | {  type: "routes"; rows: RouteRow[]; } | {  type: "balancer"; rows: BalancerRow[]; } | {  type: "nat"; rows: NatRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
+export type Findings = {  type: "mlr"; rows: MlrRow[]; } | {  type: "throughput"; rows: ThroughputRow[]; } | {  type: "latency"; rows: LatencyRow[]; } | {  type: "frame_loss"; rows: LossRow[]; } | {  type: "back_to_back"; rows: BackToBackRow[]; } | {  type: "recovery"; rows: RecoveryRow[]; } | {  type: "reset"; rows: ResetRow[]; } | {  type: "convergence"; rows: ConvergenceRow[]; } | {  type: "mrr"; rows: MrrRow[]; } | {  type: "sweep"; rows: SweepRow[]; } | {  type: "soak"; rows: SoakRow[]; } | {  type: "addresses"; rows: AddressRow[]; } | {  type: "switch"; rows: SwitchRow[]; } | {  type: "multicast"; rows: MulticastRow[]; } | {  type: "leases"; rows: LeaseRow[]; } | {  type: "routes"; rows: RouteRow[]; } | {  type: "balancer"; rows: BalancerRow[]; } | {  type: "nat"; rows: NatRow[]; } | {  type: "service_activation"; rows: ServiceRow[]; } | {  type: "traffic"; rows: TrafficRow[]; } | {  type: "self_test"; rows: SelfTestRow[]; } | {  type: "sessions"; rows: SessionRow[]; } | {  type: "mix"; rows: MixRow[]; } | {  type: "session_latency"; rows: SessionLatencyRow[]; } | {  type: "tcp"; rows: TcpRow[]; };
+
+/** Frames from one port to another. */
+export interface FlowFound {
+  /** `a to c`. */
+  flow: string;
+  /** Frames sent. */
+  sent: number;
+  /** Frames received. */
+  received: number;
+  /** Lost ÷ sent. */
+  loss_ratio: number;
+  /** Mean latency, ns. */
+  latency_mean_ns: number | null;
+  /** Largest latency, ns. */
+  latency_max_ns: number | null;
+}
 
 /** A load, in the units that reports use. */
 export interface FoundRate {
@@ -1234,7 +1399,7 @@ export interface GroupOutcome {
   reordered: number;
   /** Frames received at a wrong port. */
   wrong_port: number;
-  /** Frames that the DUT flooded to the monitor port because it did not know their address (RFC 2889). */
+  /** Frames that came to other ports because the DUT did not know their address (RFC 2889). */
   flooded: number;
   /** Latency, ns. */
   latency_ns?: LatencySummary | null;
@@ -1356,6 +1521,8 @@ export interface IntervalDocument {
   draining: boolean;
   /** Disturbances of the tester in this interval: a stalled worker, packets sent back to back. */
   disturbances?: string[];
+  /** Machines of a run on several whose counts of this time are in the next interval. */
+  late?: string[];
   /** Ports by name. */
   ports: Record<string, PortResult>;
   /** Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost. */
@@ -1981,6 +2148,24 @@ export interface LldpTlvResult {
   value: string;
 }
 
+/** Several ports that send to one, for a whole trial. */
+export interface LoadFound {
+  /** Ports that send at line rate. */
+  senders: number;
+  /** False: the tester was the limit or disturbed, so nothing is known. */
+  judged: boolean;
+  /** Share of all frames that were lost. */
+  loss_ratio: number | null;
+  /** Jain's index of what was received of each sender; 1: equal. */
+  fairness: number | null;
+  /** Frames received per second. */
+  received_pps: number | null;
+  /** The port took more than its line rate: its speed is only declared. */
+  beyond_line: boolean;
+  /** By sender. */
+  flows: FlowFound[];
+}
+
 /** A point of the curve. */
 export interface LossPoint {
   /** Offered load, percent of the line rate: the abscissa, 0 to 100. */
@@ -2382,12 +2567,14 @@ export interface NewProtocolChange {
   action: ProtocolAction;
   /** Name of the port in the profile. Default: every port with a protocol that the action applies to. */
   port?: string | null;
-  /** BGP peers, OSPF and IS-IS routers: their names in the profile, or addresses of their hosts. Default: all. */
+  /** BGP peers, OSPF, IS-IS and virtual routers: their names in the profile, or addresses of their hosts. Default: all. */
   peers?: string[];
   /** Names of routes in the profile. Default: all of the peers. */
   routes?: string[];
   /** Time after which sessions may come up again after a restart, s. Default: `retry` of the peer. */
   delay_s?: number | null;
+  /** New priority of virtual routers. */
+  priority?: number | null;
 }
 
 /** A rate change. Either `rate` or `scale`. */
@@ -2697,6 +2884,16 @@ export interface OverallResult {
   runs?: number | null;
 }
 
+/** Frames longer than the device is to forward. */
+export interface OversizeFound {
+  /** The frames. */
+  frames: Frames;
+  /** Frames sent. */
+  sent: number;
+  /** Frames that arrived; absent: the tester was the limit or disturbed. */
+  received: number | null;
+}
+
 /** Departures compared with the schedule, ns. The error of a gap is its difference from the scheduled gap. */
 export interface PacingResult {
   /** Median error of a gap. */
@@ -2986,7 +3183,7 @@ export interface PortResult {
   kernel_rx?: KernelRxResult | null;
   /** Arrival times by the kernel or the network card. Only of ports with `timestamps: kernel` or `hardware`. */
   stamps?: StampsResult | null;
-  /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, multicast group members, LLDP agents, LAG members, BGP speakers, OSPF and IS-IS routers sent while traffic ran. */
+  /** ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, multicast group members, LLDP agents, LAG members, BGP speakers, OSPF, IS-IS and virtual routers sent while traffic ran. */
   tx_answers: number;
   /** Frames passed to the network namespace of the port's hosts. Absent if they have none. */
   rx_punted?: number | null;
@@ -3022,6 +3219,8 @@ export interface PortResult {
   ospf?: OspfResult | null;
   /** IS-IS routers of the port. Absent if it has none. */
   isis?: IsisResult | null;
+  /** Virtual routers of the port. Absent if it has none. */
+  vrrp?: VrrpResult | null;
   /** Neighbours that changed their MAC address while traffic ran, the first 64 of all ports. Frames use the new address immediately, unless the profile specifies the MAC address. */
   neighbour_moves?: NeighbourMoveResult[];
   /** Departures of all paced streams compared with the schedule. */
@@ -3193,7 +3392,7 @@ export interface ProfileKind {
 }
 
 /** Action on the protocols of a run's hosts. */
-export type ProtocolAction = "advertise" | "withdraw" | "up" | "down" | "restart" | "renew" | "release" | "enable" | "disable";
+export type ProtocolAction = "advertise" | "withdraw" | "up" | "down" | "restart" | "renew" | "release" | "enable" | "disable" | "priority";
 
 /** Outcome of a protocol change. */
 export interface ProtocolChange {
@@ -3237,6 +3436,10 @@ export interface ProtocolCounts {
   lacp_distributing: number;
   /** Multicast groups that are joined. */
   groups: number;
+  /** Virtual routers. */
+  vrrp_routers: number;
+  /** Virtual routers that are Active. */
+  vrrp_active: number;
 }
 
 /** A program that ran control protocols behind a port. */
@@ -3275,6 +3478,8 @@ export interface ProtocolStates {
   lacp: LacpPortState[];
   /** Multicast groups that hosts are members of, by port and address. */
   groups: GroupState[];
+  /** Virtual routers, by port and in the order of the profile. */
+  vrrp: VrrpRouterState[];
 }
 
 /** QUIC of one side. Packets and datagrams count once their session has ended. */
@@ -3295,6 +3500,26 @@ export interface QuicResult {
   datagrams_received: number;
   /** Times a congestion window was reduced. */
   congestion_events: number;
+  /** Times a client's address or port changed and its connection continued: of clients, how often they changed it; of servers, how often they followed. */
+  migrated: number;
+  /** Connections with early data (0-RTT) that the server accepted. */
+  early_data_accepted: number;
+  /** Connections whose early data the server rejected: it was sent again after the handshake. Clients only. */
+  early_data_rejected: number;
+  /** Requests in early data: of clients, sent; of servers, received before the handshake was done. */
+  early_requests: number;
+  /** Early requests that the server refused by status 425, which were sent again after the handshake. Clients only. */
+  too_early: number;
+  /** Updates of the keys, by either end. */
+  key_updates: number;
+  /** Datagrams sent with ECT(0). */
+  ecn_sent: number;
+  /** Datagrams received with ECT(0) or ECT(1). */
+  ecn_ect: number;
+  /** Datagrams received with CE: a device on the path had congestion. */
+  ecn_ce: number;
+  /** Connections whose path, or other end, was found not to support congestion marks. */
+  ecn_failed: number;
 }
 
 /** A rate change during a trial. */
@@ -3305,6 +3530,34 @@ export interface RateChange {
   stream?: string | null;
   /** The new rate: `2Mpps`, or `50% of the profile's rate`. */
   to: string;
+}
+
+/** Highest rate of a pattern of traffic. Rates are of all flows together; a broadcast counts once. */
+export interface RateFound {
+  /** `full_mesh`, `one_to_many`, `many_to_one`, `halves`, `broadcast`. */
+  traffic: string;
+  /** The same in words. */
+  words: string;
+  /** The highest load without loss, share of the line rate; absent: none. */
+  share: number | null;
+  /** The same, frames/s. */
+  rate_pps: number | null;
+  /** The lowest rate at which frames were lost, frames/s. */
+  failed_pps: number | null;
+  /** The line rate, frames/s. */
+  line_pps: number;
+  /** Limit of the rate from above. */
+  limit: Limit;
+  /** The search ends when its bounds are this share of the line rate apart. */
+  resolution: number;
+  /** Share of frames lost at the line rate. */
+  loss_at_line: number | null;
+  /** Most frames that arrived per second, at any load tried. */
+  forwarding_pps: number | null;
+  /** Most frames of a trial that came to other ports too. */
+  flooded: number;
+  /** Latency at the highest load without loss. Quantiles are the largest of any flow. */
+  latency_ns: LatencySummary | null;
 }
 
 /** Recovery at one frame length. */
@@ -3325,8 +3578,8 @@ export interface RecoveryRow {
 
 /** Streams to remove from a run. */
 export interface RemovedStreams {
-  /** Names of streams; the name of a stream with copies means all of them. Default: all streams there are. */
-  streams?: string[];
+  /** Names of streams, at least one; the name of a stream with copies means all of them. Default: all streams there are. */
+  streams?: string[] | null;
   /** Time of removal, s since traffic started. Default: immediately. */
   when_s?: number | null;
 }
@@ -3437,6 +3690,8 @@ export interface ResultDocument {
   sessions?: Record<string, SessionResult>;
   /** Workers, one for each core. */
   workers: WorkerResult[];
+  /** Machines of a run on several, in the order of their workers; absent in a run on one. */
+  agents?: AgentResult[];
 }
 
 /** Rights of a caller. */
@@ -3592,6 +3847,10 @@ export interface Service {
   ebs: number | null;
   /** Frame length or mix; absent: the stream's own. */
   frames: Frames | null;
+  /** Name of the stream of its yellow frames, whose packets have another DSCP or PCP, or the DEI bit; absent: it has no colours, and the device chooses itself what exceeds the CIR. */
+  yellow?: string | null;
+  /** Coupling flag (MEF 10.3): whether yellow frames may use what is left of the CIR. */
+  coupling?: boolean;
   /** Whether the device polices: passes no more than CIR + EIR. */
   policing: boolean;
   /** Highest frame loss ratio. */
@@ -3616,9 +3875,9 @@ export interface ServiceRow {
 
 /** A service at one load. */
 export interface ServiceStep {
-  /** `25% of CIR`, `CIR + EIR`, `policing`, `CBS`, `CBS + EBS`, `performance`. */
+  /** `25% of CIR`, `CIR + EIR`, `policing`, `CBS`, `CBS + EBS`, `performance`; with colours also `policing of yellow`, `coupling`. */
   step: string;
-  /** Requested load, bits/s of frames with FCS. */
+  /** Requested load, bits/s of frames with FCS; with colours, this and what follows are of green frames. */
   asked_bps: number;
   /** Load sent. */
   offered_bps: number;
@@ -3630,6 +3889,8 @@ export interface ServiceStep {
   ftd_ns: number | null;
   /** Delay variation, ns. */
   fdv_ns: number | null;
+  /** Yellow frames, in steps that send some. */
+  yellow?: YellowStep | null;
   /** Behaviour of the device once it dropped frames, in the policing step. */
   policed?: Policed | null;
   /** Share of available seconds; of the performance test. */
@@ -3710,7 +3971,7 @@ export interface SessionResult {
   unopened?: number | null;
   /** Sessions due but not opened because `concurrent` were open. Absent for servers. */
   withheld?: number | null;
-  /** Requests due but not sent because every session waited for a response; negative in an interval that caught up with an earlier one. Only where requests are sent late (`late_requests: send`). */
+  /** Requests due but not sent because no session was free for them: with `late_requests: send` those that still wait, negative in an interval that caught up with an earlier one; otherwise those left out, found when a session was free again, or at the end. Only with `request_rate`. */
   unsent_requests?: number | null;
   /** Sessions that clients began to open, or that servers received a request for. */
   attempted: number;
@@ -3872,6 +4133,8 @@ export interface SideDetails {
   http3?: Http3Result | null;
   /** QUIC. Absent if no session uses it. */
   quic?: QuicResult | null;
+  /** Alternative services (RFC 7838). Absent unless clients go to them. */
+  alt_svc?: AltSvcResult | null;
   /** WebSocket. Absent without upgrades. */
   websocket?: WebsocketResult | null;
   /** gRPC. Absent without calls. */
@@ -4097,6 +4360,10 @@ export interface StreamResult {
   damage?: DamageResult | null;
   /** One-way delay. */
   latency_ns?: LatencyResult | null;
+  /** Uncertainty of `latency_ns` if sender and receiver have clocks of two processes: each value is that close to the true one, and below it only the sum of both is a bound. Absent in a run on one machine. */
+  latency_uncertainty_ns?: number | null;
+  /** How the clocks of its sender and its receiver were compared: `shared`, if both are one; `exchange`, by times of messages there and back; `kernel`, by their time daemons; `packets`, by the shortest delays of test packets both ways, by which `latency_ns` is corrected. Absent in a run on one machine. */
+  latency_clock?: string | null;
   /** Variation of the delay from packet to packet. */
   jitter_ns?: JitterResult | null;
   /** Time between arrivals. */
@@ -4177,6 +4444,22 @@ export interface SweepRow {
   loss_free: number | null;
   /** The lowest load with loss, share of the line rate. */
   first_loss: number | null;
+}
+
+/** Findings of a switch at one frame length. */
+export interface SwitchRow {
+  /** The frames. */
+  frames: Frames;
+  /** By pattern of traffic, and of broadcasts. */
+  rates: RateFound[];
+  /** By number of senders, and of two senders each to several ports at once. */
+  bursts: BurstFound[];
+  /** By number of senders. */
+  loads: LoadFound[];
+  /** Head-of-line blocking. */
+  congestion: CongestionFound | null;
+  /** Frames that are too long. */
+  oversize: OversizeFound | null;
 }
 
 /** The metrics of RFC 6349 section 2.3 and 4.1. */
@@ -4289,6 +4572,20 @@ export interface TlsResult {
   handshakes: number;
 }
 
+/** A class among all, each with the same part of the overload. */
+export interface Together {
+  /** Load sent, bits/s of frames with FCS. */
+  offered_bps: number;
+  /** False: the tester was the limit or disturbed, so nothing is known. */
+  judged: boolean;
+  /** Received, bits/s of frames with FCS. */
+  received_bps: number | null;
+  /** Share in what was received of all. */
+  share: number | null;
+  /** Share of its frames that were lost. */
+  loss_ratio: number | null;
+}
+
 /** Counts since the start of a running trial. */
 export interface TotalDocument {
   /** Ports by name. */
@@ -4300,6 +4597,25 @@ export interface TotalDocument {
   /** Sessions by name of the entry under `sessions` of the profile. */
   sessions?: Record<string, SessionResult>;
 }
+
+/** Findings of a class. */
+export interface TrafficRow {
+  /** The class: a stream. */
+  class: string;
+  /** Its frames. */
+  frames: Frames;
+  /** By itself. */
+  alone: Alone | null;
+  /** The longest burst. */
+  burst: BurstSize | null;
+  /** Among all. */
+  together: Together | null;
+  /** Beside the others. */
+  beside: Beside | null;
+}
+
+/** Treatment of a class that is sent above its limit. */
+export type Treatment = "unlimited" | "policer" | "shaper";
 
 /** A straight line through the intervals. */
 export interface Trend {
@@ -4387,6 +4703,104 @@ export interface Version {
   dpdk: string | null;
 }
 
+/** A change of a virtual router's state. */
+export interface VrrpChangeResult {
+  /** When, s since traffic started; negative before. Absent while traffic has not started. */
+  at_s?: number | null;
+  /** New state. */
+  state: string;
+  /** Why: `startup`; `timeout` (no advertisement for the Active_Down interval); `resigned` (the Active router advertised priority 0); `preempting` (the Active router had a lower priority); `preempted` (another router had a higher one); `left` (by its time, a command, or the end). */
+  reason: string;
+  /** To Active: time since the last advertisement of another router. Absent if there was none. */
+  takeover_s?: number | null;
+}
+
+/** Virtual routers of a port (VRRP, RFC 9568). */
+export interface VrrpResult {
+  /** Virtual routers. */
+  routers: number;
+  /** Virtual routers that were Active when traffic ended; before that, that are Active. */
+  active_at_end: number;
+  /** Times that virtual routers became Active. */
+  became_active: number;
+  /** Times that Active virtual routers became Backup. */
+  became_backup: number;
+  /** Longest takeover: time from the last advertisement of another router to becoming Active. Absent if there was none. */
+  takeover_max_s?: number | null;
+  /** Advertisements sent. */
+  tx_advertisements: number;
+  /** Valid advertisements received. */
+  rx_advertisements: number;
+  /** Advertisements discarded, by reason: 'ttl' (not 255), 'version', 'type', 'length', 'checksum', 'authentication' and 'interval' (VRRPv2), 'owner' (the virtual router here owns the addresses), 'own' (from the host's own address). */
+  rx_invalid?: Record<string, number>;
+  /** Advertisements received with VRIDs that no host of the port has. */
+  rx_unknown_vrid: number;
+  /** Virtual routers that commands changed, counted by command. */
+  commands: number;
+  /** Each of them, in the order of the profile. */
+  virtual_routers: VrrpRouterResult[];
+}
+
+/** A virtual router, now; in a result, when traffic had ended. */
+export interface VrrpRouterResult {
+  /** Name of the virtual router in the profile; empty without one. */
+  name: string;
+  /** Name of its host. */
+  host: string;
+  /** Virtual router identifier. */
+  vrid: number;
+  /** Version of the protocol. */
+  version: number;
+  /** Address of the host, the source of advertisements. */
+  local: string;
+  /** Virtual addresses. */
+  addresses: string[];
+  /** Virtual MAC address. */
+  mac: string;
+  /** State: `initialize`, `backup` or `active`. */
+  state: string;
+  /** Priority. */
+  priority: number;
+  /** Address of the other router that advertised last. Absent if none did. */
+  peer?: string | null;
+  /** Priority of that router; 0 if it left. */
+  peer_priority?: number | null;
+  /** Times it became Active. */
+  became_active: number;
+  /** Times it became Backup after it had been Active. */
+  became_backup: number;
+  /** Latest takeover: time from the last advertisement of another router to its own first one as Active. Absent if there was none. */
+  takeover_s?: number | null;
+  /** Latest handover: time from its last advertisement as Active before it left to the first one of another router. Absent if there was none. */
+  handover_s?: number | null;
+  /** Advertisements sent. */
+  tx_advertisements: number;
+  /** Those of them with priority 0. */
+  tx_priority_zero: number;
+  /** Valid advertisements received. */
+  rx_advertisements: number;
+  /** Those of them with priority 0. */
+  rx_priority_zero: number;
+  /** Those of them with other virtual addresses or another interval than here. */
+  rx_differing: number;
+  /** Advertisements discarded, by reason. */
+  rx_invalid?: Record<string, number>;
+  /** Replies to ARP, neighbour discovery and echo for the virtual addresses. */
+  tx_replies: number;
+  /** Latest changes of its state, the oldest first; at most 16. */
+  changes: VrrpChangeResult[];
+}
+
+/** A virtual router of a port. */
+export interface VrrpRouterState {
+  /** Name of the port in the profile. */
+  port: string;
+  /** Whether it has left, by its time or a command. */
+  is_down: boolean;
+  /** Current state. */
+  router: VrrpRouterResult;
+}
+
 /** WebSocket of one side. */
 export interface WebsocketResult {
   /** Connections upgraded. */
@@ -4411,6 +4825,8 @@ export interface WebsocketResult {
   closes?: Record<string, number>;
   /** Upgrades that servers refused, by HTTP status. Clients only. */
   refused?: Record<string, number>;
+  /** Compression of messages (RFC 7692). Absent where none was offered or agreed to. */
+  compression?: CompressionResult | null;
 }
 
 /** The caller. */
@@ -4451,4 +4867,16 @@ export interface WorkerResult {
   slept_s?: number | null;
   /** Longest delay of a wake-up from sleep, ns; absent if it never slept. */
   overslept_max_ns?: number | null;
+}
+
+/** Yellow frames of a step. */
+export interface YellowStep {
+  /** Requested load, bits/s of frames with FCS. */
+  asked_bps: number;
+  /** Load sent. */
+  offered_bps: number;
+  /** Received. */
+  received_bps: number;
+  /** Frame loss ratio; nothing is guaranteed. */
+  flr: number;
 }

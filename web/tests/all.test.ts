@@ -7,3 +7,5 @@ import "./fields.test";
 import "./format.test";
 import "./history.test";
 import "./order.test";
+import "./place.test";
+import "./schema.test";

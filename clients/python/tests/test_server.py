@@ -143,6 +143,8 @@ def test_streams_join_and_leave_a_run(eagre_client):
         with pytest.raises(eagre.Problem, match="'b' already"):
             run.add_streams(more)
         time.sleep(0.5)
+        with pytest.raises(eagre.Problem, match="at least one name"):
+            run.remove_streams([])
         run.remove_streams(["b"])
         time.sleep(0.2)
     rows = run.result().typed.streams

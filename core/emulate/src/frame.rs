@@ -13,9 +13,9 @@ pub type Mac = [u8; 6];
 
 pub(crate) const BROADCAST: Mac = [0xff; 6];
 const TAG: usize = 4;
-const TYPE_IPV4: u16 = 0x0800;
-const TYPE_IPV6: u16 = 0x86dd;
-const TYPE_ARP: u16 = 0x0806;
+pub(crate) const TYPE_IPV4: u16 = 0x0800;
+pub(crate) const TYPE_IPV6: u16 = 0x86dd;
+pub(crate) const TYPE_ARP: u16 = 0x0806;
 const TYPE_LLDP: u16 = 0x88cc;
 const TYPE_SLOW: u16 = 0x8809;
 /// RFC 2516 section 4.
@@ -38,7 +38,7 @@ pub(crate) const ICMPV6: u8 = 58;
 const HOP_BY_HOP: u8 = 0;
 /// Beginning of ARP for IPv4 on Ethernet (RFC 826), its operations, and its bytes.
 const ARP_ETHERNET: [u8; 6] = [0, 1, 0x08, 0, 6, 4];
-const ARP_REQUEST: u16 = 1;
+pub(crate) const ARP_REQUEST: u16 = 1;
 pub(crate) const ARP_REPLY: u16 = 2;
 const ARP: usize = 28;
 /// Router alert (RFC 2113): routers look at such a packet.
@@ -59,8 +59,8 @@ const ALL_ROUTERS: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 2);
 /// Types of neighbour discovery (RFC 4861 section 4), whose hop limit shows that no router was in between.
 const ROUTER_SOLICIT: u8 = 133;
 const ROUTER_ADVERT: u8 = 134;
-const NEIGHBOUR_SOLICIT: u8 = 135;
-const NEIGHBOUR_ADVERT: u8 = 136;
+pub(crate) const NEIGHBOUR_SOLICIT: u8 = 135;
+pub(crate) const NEIGHBOUR_ADVERT: u8 = 136;
 /// Bytes of a router's advertisement without options.
 const ROUTER: usize = 16;
 /// Bytes of a solicitation or advertisement of a neighbour without options.
@@ -77,7 +77,7 @@ pub(crate) struct Link<'v> {
 }
 
 impl Link<'_> {
-    fn header(&self, kind: u16, capacity: usize) -> Vec<u8> {
+    pub(crate) fn header(&self, kind: u16, capacity: usize) -> Vec<u8> {
         let mut frame = Vec::with_capacity(ETHERTYPE_AT + 2 + TAG * self.vlans.len() + capacity);
         frame.extend(self.to);
         frame.extend(self.from);
@@ -191,7 +191,7 @@ impl Link<'_> {
     }
 
     /// A message of neighbour discovery. Its checksum is filled in.
-    fn discovery(&self, own: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> Vec<u8> {
+    pub(crate) fn discovery(&self, own: Ipv6Addr, to: Ipv6Addr, message: &[u8]) -> Vec<u8> {
         let len = message.len() as u16;
         let mut frame = self.header(TYPE_IPV6, IPV6 + message.len());
         put_ipv6(&mut frame, (own, to), (ICMPV6, ND_HOP_LIMIT), len);
@@ -263,13 +263,18 @@ pub fn link_local(mac: Mac) -> Ipv6Addr {
 }
 
 /// The hardware address of a group (RFC 2464 section 7).
-fn group_mac(group: Ipv6Addr) -> Mac {
+pub(crate) fn group_mac(group: Ipv6Addr) -> Mac {
     let [.., a, b, c, d] = group.octets();
     [0x33, 0x33, a, b, c, d]
 }
 
 /// An IPv6 header for `len` bytes after it; `(protocol, hop limit)`.
-fn put_ipv6(frame: &mut Vec<u8>, (from, to): (Ipv6Addr, Ipv6Addr), (protocol, hops): (u8, u8), len: u16) {
+pub(crate) fn put_ipv6(
+    frame: &mut Vec<u8>,
+    (from, to): (Ipv6Addr, Ipv6Addr),
+    (protocol, hops): (u8, u8),
+    len: u16,
+) {
     frame.extend([0x60, 0, 0, 0]);
     frame.extend(len.to_be_bytes());
     frame.extend([protocol, hops]);
@@ -278,7 +283,7 @@ fn put_ipv6(frame: &mut Vec<u8>, (from, to): (Ipv6Addr, Ipv6Addr), (protocol, ho
 }
 
 /// An IPv4 header for `len` bytes after it; `(protocol, ttl, tos)`.
-fn put_ipv4(
+pub(crate) fn put_ipv4(
     frame: &mut Vec<u8>,
     (from, to): (Ipv4Addr, Ipv4Addr),
     (protocol, ttl, tos): (u8, u8, u8),

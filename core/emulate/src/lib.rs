@@ -22,6 +22,7 @@ pub mod lldp;
 pub mod pppoe;
 mod router;
 mod timing;
+pub mod vrrp;
 
 pub use frame::{Mac, is_slow, link_local, may_concern};
 pub use router::RouterFinder;

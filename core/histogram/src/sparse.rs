@@ -1,17 +1,50 @@
 //! Histograms that take little memory: of sums over many streams, each of which uses few of the buckets.
 
 use crate::Scale;
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// A histogram that keeps only the buckets from the lowest to the highest in use. It grows as it is added to, so it is for
 /// sums, not for a worker's loop.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written", into = "Written")]
 pub struct SparseHistogram {
     scale: Scale,
     /// Bucket of the first count.
     first: usize,
     counts: Vec<u64>,
     total: u64,
+}
+
+/// A histogram as it is written: all counts from the first bucket in use on.
+#[derive(Serialize, Deserialize)]
+struct Written {
+    /// Digits of the scale.
+    bits: u32,
+    first: usize,
+    counts: Vec<u64>,
+}
+
+impl From<SparseHistogram> for Written {
+    fn from(histogram: SparseHistogram) -> Self {
+        Self { bits: histogram.scale.bits, first: histogram.first, counts: histogram.counts }
+    }
+}
+
+impl TryFrom<Written> for SparseHistogram {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<Self, Self::Error> {
+        let scales = [Scale::FINE, Scale::MEDIUM, Scale::COARSE];
+        let scale = scales.into_iter().find(|scale| scale.bits == written.bits).ok_or("unknown scale")?;
+        let end = written.first.checked_add(written.counts.len()).ok_or("bucket out of range")?;
+        if end > scale.buckets() {
+            return Err("bucket out of range");
+        }
+        let total =
+            written.counts.iter().try_fold(0u64, |sum, n| sum.checked_add(*n)).ok_or("count too large")?;
+        Ok(Self { scale, first: written.first, counts: written.counts, total })
+    }
 }
 
 impl SparseHistogram {
@@ -68,6 +101,16 @@ impl SparseHistogram {
         self.scale
     }
 
+    /// Buckets with values, the lowest first: lowest value, highest value, and how many there are.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let counted = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        counted.map(|(index, count)| {
+            let bucket = self.first + index;
+            let lowest = bucket.checked_sub(1).map_or(0, |below| self.scale.highest(below) + 1);
+            (lowest, self.scale.highest(bucket), *count)
+        })
+    }
+
     /// Values counted.
     pub fn total(&self) -> u64 {
         self.total
@@ -107,6 +150,20 @@ mod tests {
         assert_eq!((sum.quantile(1.0), sum.total()), (None, 0));
     }
 
+    #[test]
+    fn a_damaged_one_is_refused() {
+        let read = |text: &str| serde_json::from_str::<SparseHistogram>(text);
+        assert_eq!(read(r#"{"bits": 6, "first": 2, "counts": [1, 2]}"#).unwrap().total(), 3);
+        for wrong in [
+            r#"{"bits": 7, "first": 2, "counts": [1]}"#,
+            r#"{"bits": 6, "first": 1023, "counts": [1, 1]}"#,
+            r#"{"bits": 6, "first": 18446744073709551615, "counts": [1]}"#,
+            r#"{"bits": 6, "first": 0, "counts": [18446744073709551615, 1]}"#,
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
     proptest! {
         /// For any values added in any order, it equals a histogram with all buckets.
         #[test]
@@ -119,10 +176,16 @@ mod tests {
                 add(&mut added, values);
                 let mut part = SparseHistogram::new(Scale::COARSE);
                 add(&mut part, values);
+                // As another machine's, which has been written and read.
+                let part: SparseHistogram = serde_json::from_str(&serde_json::to_string(&part).unwrap()).unwrap();
                 merged.merge(&part);
             }
             prop_assert_eq!(&added, &merged);
             prop_assert_eq!(added.total(), all.total());
+            prop_assert_eq!(added.buckets().map(|(_, _, count)| count).sum::<u64>(), all.total());
+            for value in parts.iter().flatten() {
+                prop_assert!(added.buckets().any(|(lowest, highest, _)| (lowest..=highest).contains(value)));
+            }
             for q in [0.0, 0.1, 0.5, 0.99, 1.0] {
                 prop_assert_eq!(added.quantile(q), all.quantile(q));
             }

@@ -36,11 +36,13 @@ pub struct Announced {
     pub window: u32,
     /// Bytes the connection may send ahead, likewise.
     pub connection_window: u32,
+    /// Whether a server takes extended CONNECT (RFC 8441); without meaning for clients.
+    pub connect: bool,
 }
 
 impl Default for Announced {
     fn default() -> Self {
-        Self { streams: 256, window: 1 << 20, connection_window: 16 << 20 }
+        Self { streams: 256, window: 1 << 20, connection_window: 16 << 20, connect: false }
     }
 }
 
@@ -102,6 +104,7 @@ struct Peer {
     frame: u32,
     streams: u32,
     list: u32,
+    connect: bool,
 }
 
 /// A stream.
@@ -172,6 +175,8 @@ pub struct Connection<T> {
     peer: Peer,
     send: i64,
     receive: i64,
+    /// The peer's windows are not opened further for now.
+    withholds: bool,
     /// Bytes of the client's preface that are to come.
     preface: usize,
     /// The peer's first SETTINGS came.
@@ -204,6 +209,10 @@ impl<T: Default> Connection<T> {
             }
             Role::Server => settings.push((setting::MAX_CONCURRENT_STREAMS, announced.streams)),
         }
+        let connects = role == Role::Server && announced.connect;
+        if connects {
+            settings.push((setting::ENABLE_CONNECT_PROTOCOL, 1));
+        }
         let mut bytes = Vec::new();
         for (id, value) in &settings {
             bytes.extend_from_slice(&id.to_be_bytes());
@@ -215,6 +224,10 @@ impl<T: Default> Connection<T> {
         if more > 0 {
             out.push(&head(frame::WINDOW_UPDATE, 0, 0, 4));
             out.push(&(more as u32).to_be_bytes());
+        }
+        let mut own = Head::default();
+        if connects {
+            own.take_protocol();
         }
         Self {
             role,
@@ -232,10 +245,17 @@ impl<T: Default> Connection<T> {
             block_stream: 0,
             block_end: false,
             block_frames: 0,
-            head: Head::default(),
-            peer: Peer { window: WINDOW, frame: limits::FRAME, streams: u32::MAX, list: u32::MAX },
+            head: own,
+            peer: Peer {
+                window: WINDOW,
+                frame: limits::FRAME,
+                streams: u32::MAX,
+                list: u32::MAX,
+                connect: false,
+            },
             send: WINDOW,
             receive: WINDOW + more.max(0),
+            withholds: false,
             preface: if role == Role::Server { frame::PREFACE.len() } else { 0 },
             settled: false,
             failed: false,
@@ -452,15 +472,12 @@ impl<T: Default> Connection<T> {
         let done = reading.left == 0;
         self.reading = (!done).then_some(reading);
         let id = reading.stream;
-        if done && self.receive < i64::from(self.announced.connection_window) / 2 {
-            let more = i64::from(self.announced.connection_window).max(WINDOW) - self.receive;
-            self.receive += more;
-            self.write(frame::WINDOW_UPDATE, 0, 0, &(more as u32).to_be_bytes());
+        if done && !self.withholds {
+            self.grant();
         }
         if !known {
             return Ok(None);
         }
-        let window = i64::from(self.announced.window);
         let Some(stream) = self.streams.get_mut(id) else { return Ok(None) };
         stream.got += len as u64;
         stream.remote_ended = ends;
@@ -476,12 +493,41 @@ impl<T: Default> Connection<T> {
                 "a body that is not as long as its content-length",
             ));
         }
-        if done && !ends && stream.receive < window / 2 {
-            let more = window - stream.receive;
-            stream.receive += more;
-            self.write(frame::WINDOW_UPDATE, 0, id, &(more as u32).to_be_bytes());
+        if done && !ends && !self.withholds {
+            self.grant_stream(id);
         }
         Ok(Some(Event::Data { stream: id, bytes, end: ends }))
+    }
+
+    /// Lets the peer send more on all streams together, if it may send little.
+    fn grant(&mut self) {
+        if self.receive < i64::from(self.announced.connection_window) / 2 {
+            let more = i64::from(self.announced.connection_window).max(WINDOW) - self.receive;
+            self.receive += more;
+            self.write(frame::WINDOW_UPDATE, 0, 0, &(more as u32).to_be_bytes());
+        }
+    }
+
+    /// The same on one stream.
+    fn grant_stream(&mut self, id: u32) {
+        let window = i64::from(self.announced.window);
+        let Some(stream) = self.streams.get_mut(id).filter(|stream| stream.receive < window / 2) else {
+            return;
+        };
+        let more = window - stream.receive;
+        stream.receive += more;
+        self.write(frame::WINDOW_UPDATE, 0, id, &(more as u32).to_be_bytes());
+    }
+
+    /// Stops letting the peer of a connection with one stream send more than its windows allow already, or resumes. Frames
+    /// without data are read all the same: among them are those that open the windows of this end.
+    pub fn withhold(&mut self, id: u32, on: bool) {
+        if std::mem::replace(&mut self.withholds, on) && !on {
+            self.grant();
+            if self.streams.get(id).is_some_and(|stream| !stream.remote_ended) {
+                self.grant_stream(id);
+            }
+        }
     }
 
     /// A whole frame that is not DATA.
@@ -755,6 +801,11 @@ impl<T: Default> Connection<T> {
                 }
                 setting::MAX_FRAME_SIZE => self.peer.frame = value,
                 setting::MAX_HEADER_LIST_SIZE => self.peer.list = value,
+                // RFC 8441 section 3.
+                setting::ENABLE_CONNECT_PROTOCOL if value > 1 || value == 0 && self.peer.connect => {
+                    return Err(Fault::protocol("a value of ENABLE_CONNECT_PROTOCOL that may not be"));
+                }
+                setting::ENABLE_CONNECT_PROTOCOL => self.peer.connect = value == 1,
                 _ => {}
             }
         }
@@ -1062,6 +1113,11 @@ impl<T: Default> Connection<T> {
     /// Maximum number of concurrent requests that the peer accepts, if announced.
     pub fn peer_streams(&self) -> Option<u32> {
         (self.peer.streams != u32::MAX).then_some(self.peer.streams)
+    }
+
+    /// Whether the peer takes extended CONNECT (RFC 8441 section 3).
+    pub fn peer_connects(&self) -> bool {
+        self.peer.connect
     }
 
     /// Size of a header list that the peer takes (RFC 7541 section 4.1).

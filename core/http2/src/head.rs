@@ -12,6 +12,8 @@ pub struct Head {
     pub method: Vec<u8>,
     /// `:path` of a request.
     pub path: Vec<u8>,
+    /// `:protocol` of an extended CONNECT, where it is taken ([`Head::take_protocol`]); empty if there is none (RFC 8441 section 4).
+    pub protocol: Vec<u8>,
     /// `:status` of a response; 0 if there is none.
     pub status: u16,
     /// `content-length`.
@@ -24,11 +26,14 @@ pub struct Head {
     wanted: &'static [&'static str],
     found: Vec<(u8, u16, u16)>,
     values: Vec<u8>,
+    takes_protocol: bool,
     is_response: bool,
     is_trailer: bool,
     has: u8,
     regular: bool,
     wrong: Option<&'static str>,
+    /// The header block it was read from, if the same bytes always mean the same; empty otherwise.
+    source: Vec<u8>,
 }
 
 const METHOD: u8 = 1;
@@ -36,6 +41,7 @@ const SCHEME: u8 = 2;
 const PATH: u8 = 4;
 const AUTHORITY: u8 = 8;
 const STATUS: u8 = 16;
+const PROTOCOL: u8 = 32;
 
 impl Head {
     /// Resets it: the fields of a response or of a request follow, or trailers.
@@ -43,17 +49,39 @@ impl Head {
         self.method.clear();
         self.path.clear();
         self.path.shrink_to(KEPT);
+        self.protocol.clear();
         (self.status, self.length, self.waits, self.is_too_large) = (0, None, false, false);
         self.found.clear();
         self.values.clear();
         self.values.shrink_to(KEPT);
+        self.source.clear();
         (self.is_response, self.is_trailer, self.has, self.regular, self.wrong) =
             (is_response, is_trailer, 0, false, None);
+    }
+
+    /// Remembers the header block it was read from, which means the same next time: one without a dynamic table. Long ones and heads
+    /// that break a rule are not remembered.
+    pub fn remember(&mut self, block: &[u8]) {
+        if block.len() <= KEPT && self.wrong.is_none() && !self.is_too_large {
+            self.source.extend_from_slice(block);
+        }
+    }
+
+    /// Whether it was read from this header block, so that its content is already here.
+    #[inline]
+    pub fn is_from(&self, block: &[u8]) -> bool {
+        !self.source.is_empty() && self.source == block
+    }
+
+    /// Takes requests of extended CONNECT from the next head on.
+    pub fn take_protocol(&mut self) {
+        self.takes_protocol = true;
     }
 
     /// Keeps the values of fields of these names, in lower case, from the next head on.
     pub fn keep(&mut self, names: &'static [&'static str]) {
         self.wanted = names;
+        self.source.clear();
     }
 
     /// The value of a field whose name was given to [`Head::keep`]; the first if it came several times.
@@ -101,6 +129,7 @@ impl Head {
             b"scheme" => (SCHEME, !self.is_response),
             b"path" => (PATH, !self.is_response),
             b"authority" => (AUTHORITY, !self.is_response),
+            b"protocol" if self.takes_protocol => (PROTOCOL, !self.is_response),
             _ => return Err("an unknown pseudo-header field"),
         };
         if !takes {
@@ -113,6 +142,7 @@ impl Head {
         match which {
             METHOD => self.method.extend_from_slice(value),
             PATH => self.path.extend_from_slice(value),
+            PROTOCOL => self.protocol.extend_from_slice(value),
             STATUS => {
                 let [a @ b'1'..=b'9', b @ b'0'..=b'9', c @ b'0'..=b'9'] = *value else {
                     return Err("a :status that is none");
@@ -162,6 +192,13 @@ impl Head {
             (true, _) => None,
             (false, true) => missing(STATUS).then_some("no :status"),
             // RFC 9113 sections 8.3.1 and 8.5.
+            // RFC 8441 section 4.
+            (false, false) if self.has & PROTOCOL != 0 && self.method != b"CONNECT" => {
+                Some("a :protocol without CONNECT")
+            }
+            (false, false) if self.has & PROTOCOL != 0 && missing(AUTHORITY | SCHEME | PATH) => {
+                Some("an extended CONNECT without :authority, :scheme or :path")
+            }
             (false, false) if self.method == b"CONNECT" => missing(AUTHORITY).then_some("no :authority"),
             (false, false) if missing(METHOD | SCHEME | PATH) => Some("no :method, :scheme or :path"),
             (false, false) => self.path.is_empty().then_some("an empty :path"),

@@ -566,3 +566,51 @@ fn padding_and_priorities_are_passed_over() {
     }
     assert_eq!(server.seen, ["1 GET0 false", "1 1 false", "1 1 true"]);
 }
+
+/// RFC 8441: a server that announces extended CONNECT takes it, if it is whole; another one does not.
+#[test]
+fn extended_connect_is_taken_where_it_is_announced() {
+    for connect in [true, false] {
+        let announced = Announced { connect, ..Announced::default() };
+        let mut client = Connection::<()>::new(Role::Client, &Announced::default());
+        let mut server = Connection::<()>::new(Role::Server, &announced);
+        let mut said = vec![0; server.asked() as usize];
+        server.fill(0, &mut said, |_, _, _| {});
+        let mut input = &said[..];
+        while client.read(0, &mut input).unwrap().is_some() {}
+        assert_eq!(client.peer_connects(), connect);
+        let all: [(&str, &[u8]); 5] = [
+            (":method", b"CONNECT"),
+            (":protocol", b"websocket"),
+            (":scheme", b"http"),
+            (":path", b"/a"),
+            (":authority", b"h"),
+        ];
+        for left_out in 0..=all.len() {
+            let mut block = Vec::new();
+            for (_, (name, value)) in all.iter().enumerate().filter(|(number, _)| *number != left_out) {
+                client.encoder().put_value(&Fields::named(name), value, &mut block);
+            }
+            let id = client.open((), false);
+            client.send_head(id, &block, false, 0);
+        }
+        let mut said = vec![0; client.asked() as usize];
+        client.fill(0, &mut said, |_, _, _| {});
+        let (mut input, mut heads, mut broken) = (&said[..], Vec::new(), 0);
+        while let Some(event) = server.read(0, &mut input).unwrap() {
+            match event {
+                Event::Head { .. } => {
+                    heads.push((server.head().protocol.clone(), server.head().path.clone()))
+                }
+                Event::Broken { .. } => broken += 1,
+                _ => {}
+            }
+        }
+        let plain = (Vec::new(), b"/a".to_vec());
+        let whole = (b"websocket".to_vec(), b"/a".to_vec());
+        let expected = if connect { vec![plain, whole] } else { vec![plain] };
+        assert_eq!((heads, broken), (expected, if connect { 4 } else { 5 }));
+        let wrong = |value: u8| [&[0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 8, 0, 0, 0][..], &[value]].concat();
+        assert!(client.read(0, &mut &wrong(2)[..]).is_err());
+    }
+}

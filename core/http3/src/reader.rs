@@ -214,6 +214,10 @@ impl Reader {
     fn section(&mut self, block: Option<&[u8]>, head: &mut Head) -> Result<Piece<'static>, Fault> {
         let is_response = self.role == Role::Client;
         let is_trailer = self.step == Step::Body;
+        if !is_trailer && block.is_some_and(|block| head.is_from(block)) {
+            // As often: each request of a connection as the one before it.
+            return Ok(self.begun(head));
+        }
         head.begin(is_response, is_trailer);
         let mut scratch = std::mem::take(&mut self.held);
         scratch.clear();
@@ -240,13 +244,22 @@ impl Reader {
         {
             return Err(Fault::stream(Code::MESSAGE_ERROR, why));
         }
+        if let Some(block) = block {
+            head.remember(block);
+        }
+        Ok(self.begun(head))
+    }
+
+    /// The head of a message is there.
+    fn begun(&mut self, head: &Head) -> Piece<'static> {
+        let is_response = self.role == Role::Client;
         // One before the response proper (RFC 9110 section 15.2).
         if !(is_response && (100..200).contains(&head.status)) {
             self.step = Step::Body;
             self.bodiless |= is_response && matches!(head.status, 204 | 304);
             self.length = head.length.filter(|_| !self.bodiless && !head.is_too_large);
         }
-        Ok(Piece::Head)
+        Piece::Head
     }
 
     /// The stream's sender has finished it: checks that its data are complete.

@@ -243,3 +243,39 @@ proptest! {
         prop_assert_eq!(said, fields);
     }
 }
+
+/// Heads that repeat are known by their bytes; whatever comes between them, each has its own content.
+#[test]
+fn a_head_that_repeats_means_the_same() {
+    let other = [(":method", "HEAD"), (":scheme", "https"), (":authority", "a.test"), (":path", "/y")];
+    let broken = [(":method", "GET"), (":path", "/x")];
+    let trailers = [&head(&GET)[..], &head(&[("x", "y")])].concat();
+    let (gets, others) = (head(&GET), head(&other));
+    let mut one = Head::default();
+    for (bytes, path) in [
+        (&gets, Some("/x")),
+        (&gets, Some("/x")),
+        (&others, Some("/y")),
+        (&gets, Some("/x")),
+        (&trailers, Some("")),
+        (&gets, Some("/x")),
+        (&head(&broken), None),
+        (&head(&broken), None),
+        (&gets, Some("/x")),
+    ] {
+        let (mut reader, mut input) = (Reader::new(Role::Server), &bytes[..]);
+        let mut failed = false;
+        while !input.is_empty() && !failed {
+            failed = reader.read(&mut input, &mut one).is_err();
+        }
+        assert_eq!((!failed).then_some(&one.path[..]), path.map(str::as_bytes));
+    }
+    // A length counts for each response anew.
+    let response = [head(&[(":status", "200"), ("content-length", "1")]), framed(0, b"a")].concat();
+    let mut one = Head::default();
+    for _ in 0..3 {
+        let (mut reader, mut input) = (Reader::new(Role::Client), &response[..]);
+        while reader.read(&mut input, &mut one).unwrap().is_some() {}
+        assert_eq!((reader.finish(), one.length), (Ok(()), Some(1)));
+    }
+}

@@ -1,7 +1,9 @@
 //! Sums from which the reported figures follow. All of them add up exactly, in any order.
 
+use serde::{Deserialize, Serialize};
+
 /// Count, extremes and moments of a quantity in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moments {
     /// Number of values.
     pub samples: u64,
@@ -52,7 +54,7 @@ impl Moments {
 }
 
 /// Count, maximum and sum of a quantity in nanoseconds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct DelayVariation {
     /// Number of values.
     pub samples: u64,
@@ -76,7 +78,7 @@ impl DelayVariation {
 }
 
 /// Counts of one stream's arrivals, except for the latency histogram.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Packets received for the first time.
     pub received: u64,
@@ -290,6 +292,7 @@ pub(crate) struct Rare {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn moments_of_a_known_series() {
@@ -298,5 +301,27 @@ mod tests {
         [2, 4, 4, 4, 5, 5, 7, 9].iter().for_each(|v| compact.add(*v));
         let m = compact.moments(8);
         assert_eq!((m.samples, m.min, m.max, m.mean(), m.stddev()), (8, 2, 9, Some(5.0), Some(2.0)));
+    }
+
+    proptest! {
+        /// Whichever machine took a value: merged sums equal the sums over all values, and so does what follows, to the last bit.
+        #[test]
+        fn machines_add_up_to_one(parts in proptest::collection::vec(proptest::collection::vec(0..u64::MAX >> 8, 0..20), 1..6)) {
+            let mut all = Counts::default();
+            let mut merged = Counts::default();
+            for values in parts.iter().rev() {
+                let mut part = Counts::default();
+                for counts in [&mut part, &mut all] {
+                    for value in values {
+                        counts.latency.add(*value, 1);
+                        counts.interarrival.add(*value / 3, 2);
+                    }
+                }
+                merged.merge(&part);
+            }
+            prop_assert_eq!(merged, all);
+            let bits = |moments: &Moments| [moments.mean(), moments.stddev()].map(|value| value.map(f64::to_bits));
+            prop_assert_eq!(bits(&merged.latency), bits(&all.latency));
+        }
     }
 }

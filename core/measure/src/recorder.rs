@@ -306,6 +306,10 @@ struct Excess {
 impl Excess {
     /// Remainder after this number of packets: each takes a sixteenth.
     fn at(self, seen: u64) -> f64 {
+        // Most packets that a pause touched follow another one.
+        if seen == self.seen {
+            return self.jitter_16;
+        }
         let since = i32::try_from(seen.saturating_sub(self.seen)).unwrap_or(i32::MAX);
         self.jitter_16 * (15.0f64 / 16.0).powi(since)
     }

@@ -128,6 +128,10 @@ pub struct BackToBackRow {
     /// Longest bursts without loss, frames: mean, standard deviation, smallest, largest over the searches.
     #[serde(rename = "burst_frames")]
     pub burst: Option<Spread>,
+    /// Longest of the shortest bursts with loss, frames: no search found a longer one without loss, nor one shorter than `burst_frames.min`
+    /// with it. Absent where nothing was lost.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub lost_from_frames: Option<u64>,
     /// Mean burst ÷ line rate, s.
     pub implied_buffer_s: Option<f64>,
     /// The implied buffer time less what left the buffer meanwhile, s.
@@ -150,7 +154,11 @@ pub struct BackToBackRow {
 
 impl Row for BackToBackRow {
     fn findings(&self) -> Vec<Finding> {
-        let burst = Finding::at(&self.frames, "back_to_back", "frames").repeats(self.burst.as_ref());
+        let burst = Finding {
+            lower: self.burst.filter(|_| self.lost_from_frames.is_some()).map(|burst| burst.min),
+            upper: self.lost_from_frames.map(|frames| frames as f64),
+            ..Finding::at(&self.frames, "back_to_back", "frames").repeats(self.burst.as_ref())
+        };
         let note = self.skipped.clone().or_else(|| self.left_out());
         let buffer = |seconds: f64| Finding::at(&self.frames, "buffer_time", "s").value(seconds);
         [burst.note(note)].into_iter().chain(self.corrected_buffer_s.map(buffer)).collect()
@@ -193,6 +201,8 @@ struct Bursts {
     /// Trials can't be judged: nothing more is searched.
     given_up: bool,
     found: Vec<(u64, Limit)>,
+    /// The shortest burst with loss, by the DUT, of each search that found one.
+    lost_from: Vec<u64>,
     skipped: Option<String>,
     throughput_limit: Option<Limit>,
 }
@@ -210,6 +220,7 @@ impl Bursts {
             verifying: 0,
             given_up: false,
             found: Vec::new(),
+            lost_from: Vec::new(),
             skipped: None,
             throughput_limit: None,
         }
@@ -218,6 +229,7 @@ impl Bursts {
     /// Records the search's result and starts the next search.
     fn conclude(&mut self) {
         self.found.push((self.search.passed().unwrap_or(0), self.search.limit()));
+        self.lost_from.extend(self.search.failed_by_dut());
         let max = self.line.packets_in(self.config.burst_max);
         self.search = Bisect::new(1, max, self.config.resolution_frames);
     }
@@ -237,6 +249,7 @@ impl Bursts {
             throughput_pps: throughput,
             line_rate_pps: line,
             burst,
+            lost_from_frames: self.lost_from.iter().max().copied().filter(|_| burst.is_some()),
             implied_buffer_s: implied,
             corrected_buffer_s: corrected,
             corrected_buffer_frames: corrected.map(|seconds| seconds * line),
@@ -254,13 +267,16 @@ impl Bursts {
         match (&row.burst, &row.skipped) {
             (_, Some(why)) => format!("{what}: {why}"),
             (Some(burst), _) => format!(
-                "{what}: {} frames on average over {} searches (smallest {}, largest {}, standard deviation {:.1}); \
+                "{what}: {} frames on average over {} searches (smallest {}, largest {}, standard deviation {:.1}){}; \
                  corrected buffer time {:.3} ms{}.",
                 grouped(burst.mean as u64),
                 burst.samples,
                 grouped(burst.min as u64),
                 grouped(burst.max as u64),
                 burst.stddev,
+                row.lost_from_frames
+                    .filter(|lost| *lost > burst.max as u64 + 1)
+                    .map_or_else(String::new, |lost| format!(", fewer than {}", grouped(lost))),
                 row.corrected_buffer_s.unwrap_or(0.0) * 1e3,
                 row.left_out().map_or_else(String::new, |said| format!("; {said}"))
             ),

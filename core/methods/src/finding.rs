@@ -20,7 +20,7 @@ pub struct Finding {
     pub frame_bytes: Option<u32>,
     /// `throughput`, `ndr`, `pdr 0.5%`, `latency_p99`, `back_to_back`, `connections_per_s` …
     pub goal: String,
-    /// `pps`, `bps`, `ns`, `s`, `frames`, `sessions`, `ratio`, `/s`, or empty.
+    /// `pps`, `bps`, `ns`, `s`, `frames`, `bytes`, `sessions`, `ratio`, `/s`, or empty.
     pub unit: String,
     /// The value. If absent, `note` gives the reason.
     pub value: Option<f64>,

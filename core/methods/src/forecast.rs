@@ -6,6 +6,7 @@ use crate::outcome::{
     GroupChange, LeaseOutcome, MixEntry, MixOutcome, Outage, PathOutcome, Recovery, RouteOutcome,
     ServiceOutcome, SessionOutcome, StreamConvergence, TcpOutcome, TrialOutcome,
 };
+use crate::switch::FlowLoad;
 use crate::trial::{Objective, ServiceLoad, TrialKind, TrialRequest};
 use std::collections::BTreeMap;
 
@@ -140,6 +141,10 @@ fn subject(request: &TrialRequest) -> String {
     match &request.kind {
         TrialKind::Burst { .. } => format!("burst {}", request.frames),
         TrialKind::Addresses { .. } => "addresses".into(),
+        TrialKind::Flows { flows } => {
+            let of = |flow: &FlowLoad| (flow.from, flow.to, flow.frames.is_some());
+            format!("flows {} {:?}", request.frames, flows.iter().map(of).collect::<Vec<_>>())
+        }
         TrialKind::Sessions(load) => format!("{:?} {:?}", load.objective, load.app),
         TrialKind::Mix(_) => "mix".into(),
         TrialKind::Leases { alone, .. } => format!("leases {alone}"),

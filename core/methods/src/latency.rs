@@ -13,7 +13,7 @@ use crate::testbed::{Frames, Testbed};
 use crate::text::{AsNanos, AsText, percent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use units::{Nanos, Pps};
+use units::{Nanos, Pps, quantity};
 
 /// Settings of the latency measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -407,8 +407,10 @@ impl Procedure for Latency {
             let (frames, share, load) = (&row.frames, percent(row.share_of_rate), &row.load);
             match &row.mean {
                 Some(mean) => format!(
-                    "Latency at {frames}, {share} of {noun} ({load}): mean {:.0} ns over {} trials.",
-                    mean.mean, row.trials
+                    "Latency at {frames}, {share} of {noun} ({load}): mean {} over {} trial{}.",
+                    quantity(mean.mean, "ns"),
+                    row.trials,
+                    if row.trials == 1 { "" } else { "s" }
                 ),
                 None if row.limited > 0 => format!(
                     "Latency at {frames}, {share} of {noun} ({load}): can't be judged here; in all {} trials the tester was the \

@@ -6,11 +6,12 @@
 //! - RFC 2544 throughput, latency, frame loss rate, system recovery, reset; RFC 9004 back-to-back frames
 //! - MLRsearch (several goals at once), MRR, soak, load sweep
 //! - RFC 7747 convergence: from one path to another
-//! - RFC 2889 address caching capacity and learning rate
+//! - RFC 2889 address caching capacity and learning rate; RFC 2889 and RFC 8239 meshed throughput, incast, buffer, head-of-line
+//!   blocking, broadcasts of a switch
 //! - RFC 3918 group join and leave delay, group capacity
 //! - DHCP set-up rate
 //! - Route capacity
-//! - ITU-T Y.1564 service activation
+//! - ITU-T Y.1564 service activation; RFC 7640 policers, shapers, queues and schedulers
 //! - RFC 9693 stateful NATxy gateways
 //! - RFC 9411 session methods, a mix of applications, a load of sessions in steps, RFC 6349 TCP throughput, the tester alone
 //!
@@ -78,10 +79,12 @@ mod signed_rank;
 mod soak;
 mod suite;
 mod sweep;
+mod switch;
 mod tcp;
 mod testbed;
 mod text;
 mod throughput;
+mod traffic;
 mod trial;
 mod y1564;
 
@@ -119,12 +122,17 @@ pub use signed_rank::{Bounds, bounds};
 pub use soak::{SoakInterval, Trend};
 pub use suite::{SUITES, Suite, session_series};
 pub use sweep::SweepPoint;
+pub use switch::{
+    Blocking, BurstFound, CongestionFound, FlowFound, FlowLoad, LoadFound, OversizeFound, Pattern, RateFound,
+    SwitchTest,
+};
 pub use tcp::{TcpFigures, TcpRun};
 pub use testbed::{
     Around, Attributes, Frames, Group, MIXES, Modifier, OfferedLoad, RFC2544_BYTES, RFC5180_JUMBO_BYTES,
     Testbed, Timing,
 };
+pub use traffic::{Alone, Beside, BurstSize, Together, TrafficTest, Treatment};
 pub use trial::{
     Application, MixLoad, Objective, Phase, Phases, ServiceLoad, SessionLoad, TrialKind, TrialRequest,
 };
-pub use y1564::{Service, ServiceStep, availability};
+pub use y1564::{Service, ServiceStep, YellowStep, availability};

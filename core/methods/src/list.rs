@@ -98,12 +98,14 @@ methods! {
     "Loss and latency over load." sweep::Sweep(SweepConfig, SweepRow);
     "A load held for long." soak::Soak(SoakConfig, SoakRow);
     "RFC 2889 sections 5.7 and 5.8." addresses::Addresses(AddressConfig, AddressRow);
+    "RFC 2889 sections 5.1 to 5.6, 5.9 and 5.10, RFC 8239 sections 3 to 6." switch::Switch(SwitchConfig, SwitchRow);
     "RFC 3918." multicast::Multicast(MulticastConfig, MulticastRow);
     "DHCP set-up rate." leases::Leases(LeaseConfig, LeaseRow);
     "Route capacity." routes::Routes(RouteConfig, RouteRow);
     "Load balancers." balancer::Balancer(BalancerConfig, BalancerRow);
     "RFC 9693." natxy::Nat(NatConfig, NatRow);
     "ITU-T Y.1564." y1564::ServiceActivation(ServiceConfig, ServiceRow);
+    "RFC 7640 sections 6.1 to 6.3." traffic::Traffic(TrafficConfig, TrafficRow);
     "The tester alone." self_test::SelfTest(SelfTestConfig, SelfTestRow);
     "RFC 9411 sections 7.2, 7.3 and 7.5, and a load of sessions in steps." sessions::Sessions(SessionConfig, SessionRow);
     "RFC 9411 section 7.1: a mix of applications." mix::Mix(MixConfig, MixRow);

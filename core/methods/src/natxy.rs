@@ -498,7 +498,10 @@ impl NatBehavior {
 
     fn sentences(&self) -> Vec<String> {
         let Some(found) = &self.mapping else {
-            return vec!["Behavior: not known; nothing from inside arrived.".into()];
+            return vec![
+                "Behavior: not known; no connection from inside was validated: its packets did not arrive, or its mapping had ended before."
+                    .into(),
+            ];
         };
         let part = |share: &Share| format!("{} of {}", grouped(share.count), grouped(share.of));
         let mut all = Vec::new();

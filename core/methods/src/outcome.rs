@@ -140,7 +140,7 @@ pub struct GroupOutcome {
     pub reordered: u64,
     /// Frames received at a wrong port.
     pub wrong_port: u64,
-    /// Frames that the DUT flooded to the monitor port because it did not know their address (RFC 2889).
+    /// Frames that came to other ports because the DUT did not know their address (RFC 2889).
     pub flooded: u64,
     /// Latency, ns.
     #[serde(rename = "latency_ns", skip_serializing_if = "Option::is_none")]
@@ -535,13 +535,17 @@ impl GroupOutcome {
 impl TrialOutcome {
     /// Outcome of a tester that sent the whole requested load: `received(group, sent)` packets came back.
     pub fn forwarded(request: &TrialRequest, received: impl Fn(usize, u64) -> u64) -> Self {
-        let group = |(i, load): (usize, &crate::OfferedLoad)| {
+        let flows = match &request.kind {
+            TrialKind::Flows { flows } => flows.iter().map(|flow| (flow.name(), flow.rate)).collect(),
+            _ => request.offered.iter().map(|load| (load.group.clone(), load.rate)).collect::<Vec<_>>(),
+        };
+        let group = |(i, (name, rate)): (usize, (String, Pps))| {
             let sent = request.frames_due(i);
             let received = received(i, sent);
             GroupOutcome {
-                group: load.group.clone(),
-                requested: load.rate,
-                achieved: load.rate,
+                group: name,
+                requested: rate,
+                achieved: rate,
                 sent,
                 received,
                 lost: sent.saturating_sub(received),
@@ -550,7 +554,7 @@ impl TrialOutcome {
         };
         Self {
             duration: request.duration,
-            groups: request.offered.iter().enumerate().map(group).collect(),
+            groups: flows.into_iter().enumerate().map(group).collect(),
             valid: true,
             ..Self::default()
         }

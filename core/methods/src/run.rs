@@ -82,7 +82,10 @@ impl<P: Procedure> Run<P> {
         // A device that falls silent in the last trial is probed, too.
         let suspect = match &self.shelved {
             _ if !self.health.wants_probe() => None,
-            Some(draft) => draft.rate.map(|_| &draft.frames),
+            Some(draft) => {
+                let has_frames = draft.rate.is_some() || matches!(draft.kind, TrialKind::Flows { .. });
+                has_frames.then_some(&draft.frames)
+            }
             None => self.frames.as_ref(),
         };
         let draft = match suspect {

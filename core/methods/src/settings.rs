@@ -49,6 +49,9 @@ pub enum Requirement {
     Reset(String),
     /// Ports that teach and watch addresses (RFC 2889 section 5.7).
     AddressPorts,
+    /// At least this number of ports of a switch, of one speed and in one network, each of which sends a stream (RFC 2889, RFC
+    /// 8239).
+    SwitchPorts(usize),
     /// Streams that can take a second path when the routes of the first are withdrawn (RFC 7747).
     TwoPaths,
     /// A stream to a multicast group that its receiver joins (RFC 3918).
@@ -70,12 +73,16 @@ pub enum Requirement {
     Routes,
     /// A stream that can be sent by itself.
     Stream {
+        /// The setting that names it.
+        setting: &'static str,
         /// Its name.
         name: String,
         /// Frames to use instead of the profile's.
         frames: Option<Frames>,
         /// Bytes of a burst that hold at least one of its frames.
         burst_bytes: Option<u64>,
+        /// Bit/s that it is sent with at the most, which its port's line must be able to carry.
+        most_bps: Option<u64>,
     },
 }
 

@@ -3,6 +3,7 @@
 use crate::balancer::{BalancerLoad, BalancerTask};
 use crate::natxy::NatTask;
 use crate::settings::ConfigError;
+use crate::switch::FlowLoad;
 use crate::testbed::{Around, Attributes, Frames, OfferedLoad};
 use crate::text::{AsNanos, AsText};
 use schemars::JsonSchema;
@@ -124,6 +125,11 @@ pub enum TrialKind {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         everywhere: bool,
     },
+    /// Frames between ports of a switch, which begin together (RFC 2889, RFC 8239). Outcome: `groups`, one for each flow.
+    Flows {
+        /// The flows.
+        flows: Vec<FlowLoad>,
+    },
     /// Streams of the profile, each at its own rate (ITU-T Y.1564). Outcome: `groups`, `services`.
     Services {
         /// Loads to send.
@@ -194,6 +200,9 @@ impl TrialKind {
 pub struct ServiceLoad {
     /// The stream.
     pub stream: String,
+    /// The service whose yellow frames these are; absent: the stream's own name is the service's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub yellow_of: Option<String>,
     /// Bits per second of frames with FCS.
     pub rate_bps: u64,
     /// Bytes of frames with FCS that are sent back to back, at the mean rate; absent: evenly spaced.
@@ -353,6 +362,7 @@ impl TrialRequest {
             TrialKind::Mix(load) => load.multiplier,
             TrialKind::Services { loads } => loads.iter().map(|load| load.rate_bps as f64).sum(),
             TrialKind::Tcp { window_bytes, .. } => *window_bytes as f64,
+            TrialKind::Flows { flows } => flows.iter().map(|flow| flow.due(self.duration) as f64).sum(),
             _ => self.offered.first().map_or(0.0, |load| load.share),
         }
     }
@@ -391,8 +401,9 @@ impl TrialRequest {
 
     /// Frames of group `i` that are due.
     pub fn frames_due(&self, i: usize) -> u64 {
-        match self.kind {
-            TrialKind::Burst { frames } => frames,
+        match &self.kind {
+            TrialKind::Burst { frames } => *frames,
+            TrialKind::Flows { flows } => flows.get(i).map_or(0, |flow| flow.due(self.duration)),
             _ => self.offered.get(i).map_or(0, |load| load.rate.packets_in(self.duration)),
         }
     }

@@ -4,13 +4,18 @@
 //! in steps up to the CIR, at CIR + EIR, above that where the device polices, and in bursts of the agreed sizes (CBS, EBS). The
 //! performance test then runs all at once at their CIR for long. Information rates are of frames with FCS (layer 2).
 //!
-//! Not here: colours of frames. The device sees none, so what exceeds the CIR may be lost.
+//! A service whose frames have colours ([`Service::yellow`]) has two streams: green frames are the committed ones, yellow ones the
+//! excess. The yellow ones must not cost a green one.
+//!
+//! Invariant: in each step, the load of a service's green frames does not depend on that of its yellow ones.
+
+mod colours;
 
 use crate::draft::{Draft, Procedure, Seen, Stage};
 use crate::finding::{Finding, GoalMeaning};
 use crate::list::Findings;
 use crate::method::Method;
-use crate::outcome::{GroupOutcome, Policed, ServiceOutcome};
+use crate::outcome::Policed;
 use crate::run::Run;
 use crate::settings::{About, ConfigError, Requirement, Row, Settings};
 use crate::testbed::{Frames, Testbed};
@@ -18,7 +23,10 @@ use crate::text::{AsText, AsTextOrNone, percent};
 use crate::trial::{ServiceLoad, TrialKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use units::{BitRate, Layer, Nanos, quantity};
+
+pub use colours::YellowStep;
 
 /// Seconds in a row with severe loss that make a service unavailable, and without that make it available again (Y.1563).
 const IN_A_ROW: usize = 10;
@@ -46,6 +54,13 @@ pub struct Service {
     pub ebs: Option<u64>,
     /// Frame length or mix; absent: the stream's own.
     pub frames: Option<Frames>,
+    /// Name of the stream of its yellow frames, whose packets have another DSCP or PCP, or the DEI bit; absent: it has no colours, and
+    /// the device chooses itself what exceeds the CIR.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub yellow: Option<String>,
+    /// Coupling flag (MEF 10.3): whether yellow frames may use what is left of the CIR.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub coupling: bool,
     /// Whether the device polices: passes no more than CIR + EIR.
     pub policing: bool,
     /// Highest frame loss ratio.
@@ -69,6 +84,8 @@ impl Default for Service {
             cbs: None,
             ebs: None,
             frames: None,
+            yellow: None,
+            coupling: false,
             policing: false,
             flr_max: 0.001,
             ftd_max: Nanos::from_millis(25),
@@ -145,6 +162,12 @@ impl Service {
             }
             () if self.cbs == Some(0) || self.ebs == Some(0) => "cbs and ebs must be above 0",
             () if self.ebs.is_some() && (self.cbs.is_none() || self.eir.is_none()) => "ebs needs cbs and eir",
+            () if self.yellow.is_some() && self.eir.is_none() => {
+                "yellow needs eir: yellow frames are its excess"
+            }
+            () if self.coupling && self.yellow.is_none() => {
+                "coupling needs yellow: it is about frames of two colours"
+            }
             () if ![self.flr_max, self.availability_min].iter().all(|ratio| (0.0..=1.0).contains(ratio)) => {
                 "flr_max and availability_min must be from 0 to 1"
             }
@@ -238,9 +261,10 @@ impl Settings for ServiceConfig {
         if self.services.is_empty() {
             return bad("services", "needs a service");
         }
-        for (index, service) in self.services.iter().enumerate() {
-            if self.services[..index].iter().any(|other| other.name == service.name) {
-                return Err(ConfigError::new("services", format!("'{}' is listed twice", service.name)));
+        let mut streams = BTreeSet::new();
+        for service in &self.services {
+            if let Some(twice) = service.streams().find(|stream| !streams.insert(*stream)) {
+                return Err(ConfigError::new("services", format!("'{twice}' is listed twice")));
             }
             service.check().map_err(|reason| ConfigError::new("services", reason))?;
         }
@@ -250,9 +274,10 @@ impl Settings for ServiceConfig {
         if self.step == Nanos::ZERO {
             return bad("step", "must be longer than 0");
         }
+        let seconds = self.step.as_secs_f64();
         let toothless = |service: &&Service| {
-            let most = service.most_bps(self.margin, self.step.as_secs_f64());
-            service.policing && service.overshoot_bps() as f64 <= most
+            let is_too_little = service.overshoot_bps() as f64 <= service.most_bps(self.margin, seconds);
+            service.policing && (is_too_little || service.is_yellow_too_little(self.margin, seconds))
         };
         if let Some(service) = self.services.iter().find(toothless) {
             let name = &service.name;
@@ -286,12 +311,14 @@ impl Settings for ServiceConfig {
     }
 
     fn requirements(&self) -> Vec<Requirement> {
-        let of = |service: &Service| Requirement::Stream {
-            name: service.name.clone(),
+        let of = |service: &Service, stream: &str| Requirement::Stream {
+            setting: "services",
+            name: stream.to_owned(),
             frames: service.frames.clone(),
-            burst_bytes: service.cbs,
+            burst_bytes: if stream == service.name { service.cbs } else { service.ebs },
+            most_bps: (stream == service.name).then_some(service.cir.bps),
         };
-        self.services.iter().map(of).collect()
+        self.services.iter().flat_map(|service| service.streams().map(|stream| of(service, stream))).collect()
     }
 
     fn sizes(&self) -> Vec<Frames> {
@@ -302,9 +329,9 @@ impl Settings for ServiceConfig {
 /// A service at one load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServiceStep {
-    /// `25% of CIR`, `CIR + EIR`, `policing`, `CBS`, `CBS + EBS`, `performance`.
+    /// `25% of CIR`, `CIR + EIR`, `policing`, `CBS`, `CBS + EBS`, `performance`; with colours also `policing of yellow`, `coupling`.
     pub step: String,
-    /// Requested load, bits/s of frames with FCS.
+    /// Requested load, bits/s of frames with FCS; with colours, this and what follows are of green frames.
     pub asked_bps: u64,
     /// Load sent.
     pub offered_bps: f64,
@@ -316,6 +343,9 @@ pub struct ServiceStep {
     pub ftd_ns: Option<f64>,
     /// Delay variation, ns.
     pub fdv_ns: Option<f64>,
+    /// Yellow frames, in steps that send some.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub yellow: Option<YellowStep>,
     /// Behaviour of the device once it dropped frames, in the policing step.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub policed: Option<Policed>,
@@ -429,6 +459,10 @@ enum Ask {
     Excess,
     /// More than that: no more than CIR + EIR passes.
     Policing,
+    /// Green frames at the CIR, yellow ones above the EIR: all green ones pass, and no more than CIR + EIR.
+    PolicingYellow,
+    /// Yellow frames alone: what they may use of the CIR.
+    Coupling,
     /// Bursts of the CBS: all criteria.
     Bursts,
     /// Bursts of CBS + EBS: the CBS at least passes.
@@ -443,20 +477,26 @@ impl Ask {
             Self::Committed(share) => format!("{share}% of CIR"),
             Self::Excess => "CIR + EIR".into(),
             Self::Policing => "policing".into(),
+            Self::PolicingYellow => "policing of yellow".into(),
+            Self::Coupling => "coupling".into(),
             Self::Bursts => "CBS".into(),
             Self::ExcessBursts => "CBS + EBS".into(),
             Self::Performance => PERFORMANCE.into(),
         }
     }
 
+    /// Load of the service's stream, which is that of green frames where it has colours.
     fn bps(self, service: &Service) -> u64 {
         match self {
             Self::Committed(share) => (u128::from(service.cir.bps) * u128::from(share) / 100) as u64,
+            Self::Excess if service.yellow.is_some() => service.cir.bps,
             Self::Excess => service.cir.bps + service.eir_bps(),
             Self::Policing => service.overshoot_bps(),
             Self::Bursts => (service.cir.bps as f64 * BURSTS_SHARE) as u64,
+            Self::ExcessBursts if service.yellow.is_some() => Self::Bursts.bps(service),
             Self::ExcessBursts => service.excess_bursts_bps(),
-            Self::Performance => service.cir.bps,
+            Self::Coupling => 0,
+            Self::PolicingYellow | Self::Performance => service.cir.bps,
         }
     }
 
@@ -464,6 +504,7 @@ impl Ask {
     fn burst_bytes(self, service: &Service) -> Option<u64> {
         match self {
             Self::Bursts => service.cbs,
+            Self::ExcessBursts if service.yellow.is_some() => service.cbs,
             Self::ExcessBursts => Some(service.bucket_bytes()),
             _ => None,
         }
@@ -472,6 +513,8 @@ impl Ask {
     /// Bits per second that must pass of what exceeds the CIR; `None` where all must.
     fn least_bps(self, service: &Service, step: &ServiceStep) -> Option<(f64, &'static str)> {
         match self {
+            // Green frames are the committed ones.
+            Self::Excess | Self::ExcessBursts if service.yellow.is_some() => None,
             Self::Excess | Self::Policing => Some((step.offered_bps.min(service.cir.bps as f64), "CIR")),
             Self::ExcessBursts => {
                 let share = service.cbs.unwrap_or(0) as f64 / service.bucket_bytes().max(1) as f64;
@@ -483,7 +526,13 @@ impl Ask {
 
     /// Requirements that a service does not meet, in a step of this number of seconds.
     fn unmet(self, service: &Service, step: &ServiceStep, margin: f64, seconds: f64) -> Vec<String> {
-        let mut unmet = Vec::new();
+        let mut unmet = step.yellow.as_ref().map_or(Vec::new(), |yellow| {
+            let received_bps = step.received_bps;
+            colours::unmet(self, service, yellow, received_bps, margin, seconds)
+        });
+        if self == Self::Coupling {
+            return unmet;
+        }
         let rate = |bps: f64| quantity(bps, "bps");
         let time = |ns: f64| quantity(ns, "ns");
         let most_time = |most: Nanos| time(most.0 as f64);
@@ -544,6 +593,8 @@ impl Activation {
         for (index, service) in config.services.iter().enumerate().rev() {
             left.extend(service.ebs.map(|_| (Some(index), Ask::ExcessBursts)));
             left.extend(service.cbs.map(|_| (Some(index), Ask::Bursts)));
+            let in_colours = [Ask::Coupling, Ask::PolicingYellow].map(|ask| (Some(index), ask));
+            left.extend(in_colours.into_iter().filter(|_| service.policing && service.yellow.is_some()));
             left.extend(service.policing.then_some((Some(index), Ask::Policing)));
             left.extend(service.eir.map(|_| (Some(index), Ask::Excess)));
             left.extend(config.steps_percent.iter().rev().map(|share| (Some(index), Ask::Committed(*share))));
@@ -553,39 +604,51 @@ impl Activation {
         Self { config: config.clone(), left, running: None, rows: config.services.iter().map(row).collect() }
     }
 
-    fn step(
-        &self,
-        ask: Ask,
-        service: &Service,
-        outcome: &ServiceOutcome,
-        group: &GroupOutcome,
-        seen: &Seen<'_>,
-    ) -> ServiceStep {
-        let latency = group.latency.as_ref();
-        let mut step = ServiceStep {
-            step: ask.name(),
-            asked_bps: ask.bps(service),
+    /// A step of a service; `None` if none of its streams was in the trial.
+    fn step(&self, ask: Ask, service: &Service, seen: &Seen<'_>) -> Option<ServiceStep> {
+        let all = || seen.outcome.services.iter().zip(&seen.outcome.groups);
+        let of = |stream: &str| all().find(|(outcome, _)| outcome.stream == stream);
+        let yellow = service.yellow.as_deref().and_then(of).map(|(outcome, group)| YellowStep {
+            asked_bps: ask.yellow_bps(service),
             offered_bps: outcome.offered_bps,
             received_bps: outcome.received_bps,
             flr: group.loss_ratio(),
+        });
+        let green = of(&service.name);
+        if green.is_none() && yellow.is_none() {
+            return None;
+        }
+        let outcome = green.map(|(outcome, _)| outcome);
+        let latency = green.and_then(|(_, group)| group.latency.as_ref());
+        let mut step = ServiceStep {
+            step: ask.name(),
+            asked_bps: ask.bps(service),
+            offered_bps: outcome.map_or(0.0, |outcome| outcome.offered_bps),
+            received_bps: outcome.map_or(0.0, |outcome| outcome.received_bps),
+            flr: green.map_or(0.0, |(_, group)| group.loss_ratio()),
             ftd_ns: latency.map(|latency| latency.mean),
             fdv_ns: latency.map(crate::LatencySummary::pdv),
-            policed: outcome.policed.filter(|_| ask == Ask::Policing),
-            availability: outcome.availability.filter(|_| ask == Ask::Performance),
+            yellow,
+            policed: outcome.and_then(|outcome| outcome.policed).filter(|_| ask == Ask::Policing),
+            availability: outcome
+                .and_then(|outcome| outcome.availability)
+                .filter(|_| ask == Ask::Performance),
             passed: None,
             because: Vec::new(),
         };
         let unmet = ask.unmet(service, &step, self.config.margin, seen.outcome.duration.as_secs_f64());
         // What a service passed it passed, whatever disturbed the tester, unless a pause makes it easier.
         let verdict = match ask {
-            Ask::Policing | Ask::Bursts | Ask::ExcessBursts => seen.verdict_if_valid(unmet.is_empty()),
+            Ask::Policing | Ask::PolicingYellow | Ask::Coupling | Ask::Bursts | Ask::ExcessBursts => {
+                seen.verdict_if_valid(unmet.is_empty())
+            }
             _ => seen.verdict_if(unmet.is_empty()),
         };
         if verdict.is_known() {
             step.passed = Some(unmet.is_empty());
             step.because = unmet;
         }
-        step
+        Some(step)
     }
 }
 
@@ -598,13 +661,8 @@ impl Stage for Activation {
             Some(index) => vec![&services[index]],
             None => services.iter().collect(),
         };
-        let load = |service: &&Service| ServiceLoad {
-            stream: service.name.clone(),
-            rate_bps: ask.bps(service),
-            burst_bytes: ask.burst_bytes(service),
-            frames: service.frames.clone(),
-        };
-        let kind = TrialKind::Services { loads: chosen.iter().map(load).collect() };
+        let kind =
+            TrialKind::Services { loads: chosen.iter().flat_map(|service| ask.loads(service)).collect() };
         let (name, length) = match which {
             Some(index) => (services[index].name.as_str(), self.config.step),
             None => ("all services", self.config.performance),
@@ -614,12 +672,10 @@ impl Stage for Activation {
 
     fn take(&mut self, _: &Draft, seen: &Seen<'_>) {
         let Some((_, ask)) = self.running.take() else { return };
-        for (outcome, group) in seen.outcome.services.iter().zip(&seen.outcome.groups) {
-            let Some(at) = self.rows.iter().position(|row| row.service.name == outcome.stream) else {
-                continue;
-            };
-            let step = self.step(ask, &self.rows[at].service, outcome, group, seen);
-            let row = &mut self.rows[at];
+        let steps = |row: &ServiceRow| self.step(ask, &row.service, seen);
+        let steps: Vec<Option<ServiceStep>> = self.rows.iter().map(steps).collect();
+        for (row, step) in self.rows.iter_mut().zip(steps) {
+            let Some(step) = step else { continue };
             row.steps.push(step);
             let all: Vec<Option<bool>> = row.steps.iter().map(|step| step.passed).collect();
             row.passed = match () {
@@ -632,11 +688,7 @@ impl Stage for Activation {
 
     fn decides(&self, _: &Draft, seen: &Seen<'_>) -> bool {
         let Some((_, ask)) = &self.running else { return false };
-        let both = seen.outcome.services.iter().zip(&seen.outcome.groups);
-        let mut steps = both.filter_map(|(outcome, group)| {
-            let row = self.rows.iter().find(|row| row.service.name == outcome.stream)?;
-            Some(self.step(*ask, &row.service, outcome, group, seen))
-        });
+        let mut steps = self.rows.iter().filter_map(|row| self.step(*ask, &row.service, seen));
         steps.all(|step| step.passed.is_some())
     }
 }
@@ -665,8 +717,11 @@ impl Procedure for Activation {
 
 /// Label of trials of services: the service, or all of them.
 pub(crate) fn frame(loads: &[ServiceLoad]) -> String {
-    match loads {
-        [one] => one.stream.clone(),
+    let of = |load: &ServiceLoad| load.yellow_of.clone().unwrap_or_else(|| load.stream.clone());
+    let services: BTreeSet<String> = loads.iter().map(of).collect();
+    let mut services = services.into_iter();
+    match (services.next(), services.next()) {
+        (Some(one), None) => one,
         _ => "all services".into(),
     }
 }
@@ -689,12 +744,12 @@ pub fn availability(is_severe: &[bool]) -> Option<f64> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::outcome::{LatencySummary, TrialOutcome};
+    use crate::outcome::{GroupOutcome, LatencySummary, ServiceOutcome, TrialOutcome};
     use crate::{MethodConfig, TrialRequest};
 
-    fn mbps(number: u64) -> BitRate {
+    pub(super) fn mbps(number: u64) -> BitRate {
         BitRate { bps: number * 1_000_000, layer: Layer::L2 }
     }
 
@@ -711,11 +766,39 @@ mod tests {
     }
 
     fn device(request: &TrialRequest, most: &impl Fn(&str) -> f64, delay: Nanos) -> TrialOutcome {
+        let pass = |load: &ServiceLoad| (most(&load.stream) / load.rate_bps as f64).min(1.0);
+        passing(request, pass, delay)
+    }
+
+    /// The steps of a service with colours on a device that passes as much of green and yellow frames as `rule` lets it, bits/s.
+    pub(super) fn verdicts(service: Service, rule: fn(f64, f64) -> (f64, f64)) -> Vec<ServiceStep> {
+        let config = ServiceConfig { services: vec![service], ..ServiceConfig::default() };
+        let mut method =
+            MethodConfig::ServiceActivation(config).build(&Testbed::one_way(1_000_000_000)).unwrap();
+        while let Some(request) = method.next_trial().trial() {
+            let TrialKind::Services { loads } = &request.kind else { panic!() };
+            let sum = |is_yellow: bool| {
+                let of = loads.iter().filter(|load| load.yellow_of.is_some() == is_yellow);
+                of.map(|load| load.rate_bps as f64).sum::<f64>()
+            };
+            let (green, yellow) = (sum(false), sum(true));
+            let (green_passes, yellow_passes) = rule(green, yellow);
+            let pass = |load: &ServiceLoad| {
+                if load.yellow_of.is_some() { yellow_passes / yellow } else { green_passes / green }
+            };
+            method.record(&passing(&request, pass, Nanos::from_millis(1)));
+        }
+        let Findings::ServiceActivation(rows) = method.result().findings else { panic!() };
+        rows.into_iter().flat_map(|row| row.steps).collect()
+    }
+
+    /// Passes a share of each load.
+    fn passing(request: &TrialRequest, pass: impl Fn(&ServiceLoad) -> f64, delay: Nanos) -> TrialOutcome {
         let TrialKind::Services { loads } = &request.kind else { panic!() };
         let mut outcome = TrialOutcome { valid: true, duration: request.duration, ..TrialOutcome::default() };
         for load in loads {
             let (offered, frames) = (load.rate_bps as f64, load.rate_bps / 1_000);
-            let passed = (most(&load.stream) / offered).min(1.0);
+            let passed = pass(load);
             let received = (frames as f64 * passed) as u64;
             let ns = delay.0 as f64;
             let latency = LatencySummary {
@@ -824,6 +907,7 @@ mod tests {
             flr: 0.05,
             ftd_ns: None,
             fdv_ns: None,
+            yellow: None,
             policed: Some(policed),
             availability: None,
             passed: None,

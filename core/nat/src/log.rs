@@ -1,9 +1,10 @@
 //! A translator's own record of its mappings, and what it lacks.
 //!
 //! Records are read from the lines of `conntrack -E -o timestamp`, or from lines that a [`Pattern`] takes apart. Lines that are neither are
-//! counted and left out: a log has others, too.
+//! counted and left out: a log has others, too. A record may be of a whole block of ports that a subscriber got (RFC 6888
+//! section 4, RFC 7422).
 //!
-//! Not here: records of port blocks (RFC 7422), which have no single mappings, and files.
+//! Not here: files; records of released blocks.
 
 use crate::{Endpoint, Mapping, Protocol};
 use schemars::JsonSchema;
@@ -22,16 +23,31 @@ const FIELDS_MAX: usize = 64;
 pub struct Record {
     /// Its protocol.
     pub protocol: Option<Protocol>,
-    /// The inside endpoint.
+    /// The inside endpoint; of a block of ports with port 0.
     pub inside: Endpoint,
     /// The remote endpoint.
     pub to: Option<Endpoint>,
-    /// The outside endpoint.
+    /// The outside endpoint; of a block with its first port.
     pub outside: Endpoint,
+    /// The last port of a block.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_port: Option<u16>,
     /// When, ns since 1970-01-01 UTC.
     pub at_ns: Option<u64>,
     /// Its line in the log, from 1.
     pub line: u64,
+}
+
+impl Record {
+    /// Whether a mapping's outside endpoint is the record's, or in its block.
+    fn covers(&self, outside: Endpoint) -> bool {
+        match self.last_port {
+            None => self.outside == outside,
+            Some(last) => {
+                self.outside.address == outside.address && (self.outside.port..=last).contains(&outside.port)
+            }
+        }
+    }
 }
 
 /// Format of lines.
@@ -98,6 +114,7 @@ fn conntrack(line: &str, number: u64) -> Option<Record> {
         inside: endpoint(0, 0)?,
         to: Some(endpoint(0, 1)?),
         outside: endpoint(1, 1)?,
+        last_port: None,
         at_ns,
         line: number,
     })
@@ -125,9 +142,12 @@ enum Field {
     OutsidePort,
     Remote,
     RemotePort,
+    FirstPort,
+    LastPort,
+    BlockSize,
 }
 
-const FIELDS: [(&str, Field); 9] = [
+const FIELDS: [(&str, Field); 12] = [
     ("*", Field::Any),
     ("time", Field::Time),
     ("protocol", Field::Protocol),
@@ -137,7 +157,14 @@ const FIELDS: [(&str, Field); 9] = [
     ("outside_port", Field::OutsidePort),
     ("remote", Field::Remote),
     ("remote_port", Field::RemotePort),
+    ("first_port", Field::FirstPort),
+    ("last_port", Field::LastPort),
+    ("block_size", Field::BlockSize),
 ];
+
+/// Fields that a record of a mapping, and one of a block of ports, can't do without.
+const MAPPING: [&str; 4] = ["inside", "inside_port", "outside", "outside_port"];
+const BLOCK: [&str; 3] = ["inside", "outside", "first_port"];
 
 /// Text with fields in braces: `{*}created {inside}:{inside_port} -> {outside}:{outside_port}`. A field ends where the text behind it
 /// begins; the line may be longer than the pattern.
@@ -177,12 +204,23 @@ impl std::str::FromStr for Pattern {
         if fields.len() > FIELDS_MAX {
             return Err(LogError(format!("it has more than {FIELDS_MAX} fields")));
         }
-        for (name, needed) in &FIELDS[3..7] {
-            if !fields.iter().any(|(field, _)| field == needed) {
-                return Err(LogError(format!(
-                    "'{{{name}}}' is missing: a mapping is known by its two endpoints"
-                )));
-            }
+        let has = |name: &str| {
+            FIELDS
+                .iter()
+                .any(|(known, field)| *known == name && fields.iter().any(|(other, _)| other == field))
+        };
+        let is_block = has("first_port");
+        let needed: &[&str] = if is_block { &BLOCK } else { &MAPPING };
+        if let Some(name) = needed.iter().find(|name| !has(name)) {
+            let known = if is_block {
+                "a block of ports is known by its owner and its ports"
+            } else {
+                "a mapping is known by its two endpoints"
+            };
+            return Err(LogError(format!("'{{{name}}}' is missing: {known}")));
+        }
+        if is_block && has("last_port") == has("block_size") {
+            return Err(LogError("a block has either '{last_port}' or '{block_size}'".to_owned()));
         }
         Ok(Self { begin, fields })
     }
@@ -214,12 +252,31 @@ impl Pattern {
             Some(name) => Some(Protocol::of_name(name.trim())?),
             None => None,
         };
+        let at_ns = values.get(&Field::Time).and_then(|text| seconds(text.trim()));
+        if let Some(first) = port(Field::FirstPort) {
+            let first = first.ok()?;
+            let last = match port(Field::LastPort) {
+                Some(last) => last.ok()?,
+                None => first.checked_add(port(Field::BlockSize)?.ok()?.checked_sub(1)?)?,
+            };
+            let (inside, outside) = (address(Field::Inside)?.ok()?, address(Field::Outside)?.ok()?);
+            return (first <= last).then_some(Record {
+                protocol,
+                inside: Endpoint { address: inside, port: 0 },
+                to,
+                outside: Endpoint { address: outside, port: first },
+                last_port: Some(last),
+                at_ns,
+                line: number,
+            });
+        }
         Some(Record {
             protocol,
             inside: endpoint(Field::Inside, Field::InsidePort)?,
             to,
             outside: endpoint(Field::Outside, Field::OutsidePort)?,
-            at_ns: values.get(&Field::Time).and_then(|text| seconds(text.trim())),
+            last_port: None,
+            at_ns,
             line: number,
         })
     }
@@ -288,13 +345,18 @@ pub fn compare(mappings: &[Mapping], records: &[Record], late_ns: u64) -> Compar
             !used[**number]
                 && record.protocol.is_none_or(|protocol| protocol == mapping.protocol)
                 && record.to.is_none_or(|to| to == mapping.to || to == mapping.remote)
-                && record.at_ns.is_none_or(|at| (from..until).contains(&at))
+                // A block is assigned once, long before most of its mappings.
+                && (record.last_port.is_some() || record.at_ns.is_none_or(|at| (from..until).contains(&at)))
         };
-        let mut candidates = of.get(&mapping.inside).into_iter().flatten().filter(fits);
-        let first = candidates.next();
-        // Without the other end in it, one record is of all connections of its inside endpoint.
-        let right =
-            first.into_iter().chain(candidates).find(|number| records[**number].outside == mapping.outside);
+        let block = Endpoint { address: mapping.inside.address, port: 0 };
+        let own = of.get(&mapping.inside).into_iter().chain(of.get(&block));
+        let candidates: Vec<&usize> = own.flatten().filter(fits).collect();
+        let first = candidates.first().copied();
+        // Without the other end in it, one record is of all connections of its inside endpoint, or of the whole block.
+        let right = candidates
+            .into_iter()
+            .filter(|number| records[**number].covers(mapping.outside))
+            .min_by_key(|number| records[**number].last_port.and(records[**number].at_ns));
         let Some(number) = right.or(first).copied() else {
             found.missing.push(*mapping);
             continue;
@@ -308,7 +370,8 @@ pub fn compare(mappings: &[Mapping], records: &[Record], late_ns: u64) -> Compar
             () => found.matched += 1,
         }
     }
-    let made: HashSet<Endpoint> = mappings.iter().map(|mapping| mapping.inside).collect();
+    let mut made: HashSet<Endpoint> = mappings.iter().map(|mapping| mapping.inside).collect();
+    made.extend(mappings.iter().map(|mapping| Endpoint { address: mapping.inside.address, port: 0 }));
     let is_extra = |(number, record): (usize, &Record)| {
         let is_known = if record.to.is_some() { used[number] } else { made.contains(&record.inside) };
         (!is_known).then_some(*record)
@@ -462,5 +525,58 @@ mod tests {
         let record = LogFormat::Pattern(pattern).read("10.0.0.2 1024 10.0.1.1 11024", 1).unwrap();
         let found = compare(&[there, other], &[record], 0);
         assert!(found.is_complete() && found.matched == 2 && found.extra.is_empty());
+    }
+
+    #[test]
+    fn a_block_of_ports_has_all_its_mappings() {
+        let read = |pattern: &str, line: &str| LogFormat::Pattern(pattern.parse().unwrap()).read(line, 1);
+        let by_size = read(
+            "{time} PBA {inside} {outside} {first_port}+{block_size}",
+            "50 PBA 10.0.0.2 10.0.1.1 11024+2",
+        );
+        let by_last = read(
+            "{time} PBA {inside} {outside} {first_port}-{last_port}",
+            "50 PBA 10.0.0.2 10.0.1.1 11024-11025",
+        );
+        assert!(by_size.is_some() && by_size == by_last);
+        let block = by_size.unwrap();
+        assert_eq!((block.inside.port, block.outside.port, block.last_port), (0, 11_024, Some(11_025)));
+        // Two of the three are in it; the third comes from no block of this subscriber.
+        let all = [mapping(1024, 100), mapping(1025, 200), mapping(1026, 100)];
+        let found = compare(&all, &[block], 0);
+        assert_eq!((found.matched, found.wrong.len(), found.missing.len()), (2, 1, 0));
+        assert_eq!((found.wrong[0].mapping, found.extra.len()), (all[2], 0));
+        // A second block has it, but was logged late; another subscriber's is extra.
+        let second = Record {
+            outside: all[2].outside,
+            last_port: Some(20_000),
+            at_ns: Some(103_000_000_000),
+            ..block
+        };
+        let other = Record { inside: Endpoint::new([10, 0, 0, 3], 0), ..block };
+        let found = compare(&all, &[block, second, other], 1_000_000_000);
+        assert_eq!((found.matched, found.late.len(), found.late[0].mapping), (2, 1, all[2]));
+        assert_eq!((found.extra, found.wrong.len()), (vec![other], 0));
+        assert_eq!(compare(&all, &[other], 0).missing, {
+            let mut by_time = all.to_vec();
+            by_time.sort_by_key(|mapping| mapping.sent_ns);
+            by_time
+        });
+    }
+
+    #[test]
+    fn blocks_that_are_none_are_no_records() {
+        let pattern: Pattern = "{inside} {outside} {first_port}+{block_size}".parse().unwrap();
+        let format = LogFormat::Pattern(pattern);
+        for line in ["10.0.0.2 10.0.1.1 11024+0", "10.0.0.2 10.0.1.1 65535+2", "10.0.0.2 10.0.1.1 x+1"] {
+            assert_eq!(format.read(line, 1), None, "{line}");
+        }
+        for (pattern, why) in [
+            ("{inside} {outside} {first_port}", "either '{last_port}' or '{block_size}'"),
+            ("{inside} {outside} {first_port} {last_port} {block_size}", "either"),
+            ("{inside} {first_port} {last_port}", "'{outside}' is missing: a block"),
+        ] {
+            assert!(pattern.parse::<Pattern>().unwrap_err().to_string().contains(why), "{pattern}");
+        }
     }
 }

@@ -21,7 +21,7 @@ impl StreamPlan {
         let mut trace = Trace::clone(replay);
         let fitted = trace.fit(longest.saturating_sub(FCS_BYTES) as usize, how)?;
         if trace.packets.is_empty() {
-            return Err(ReplayError::Empty);
+            return Err(ReplayError::Empty { damage: None });
         }
         let before = replay.packets.len() as u64;
         self.count = self.count.map(|count| {

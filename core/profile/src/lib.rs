@@ -79,12 +79,32 @@ pub fn load_with(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<
     })
 }
 
+/// The plan of a profile that a program made, or everything that is wrong with it. Errors have paths, and no lines. The hash of the
+/// profile is that of its JSON.
+pub fn resolve_document(
+    document: &Document,
+    overrides: &Overrides,
+    files: Files<'_>,
+) -> Result<Plan, Vec<ProfileError>> {
+    let value = document.to_value();
+    plan_of(&yaml::Node::from(&value), sha256(&value.to_string()), overrides, files)
+}
+
 fn plan(text: &str, overrides: &Overrides, files: Files<'_>) -> Result<Plan, Vec<ProfileError>> {
     let tree = yaml::parse(text).map_err(|error| vec![error])?;
-    let (value, mut reading) = read::read(&tree, schema());
+    plan_of(&tree, sha256(text), overrides, files)
+}
+
+fn plan_of(
+    tree: &yaml::Node,
+    sha256: String,
+    overrides: &Overrides,
+    files: Files<'_>,
+) -> Result<Plan, Vec<ProfileError>> {
+    let (value, mut reading) = read::read(tree, schema());
     let Some(value) = value else { return Err(reading.errors) };
     match serde_json::from_value::<Document>(value) {
-        Ok(document) => resolve::resolve(&document, reading, sha256(text), overrides, files),
+        Ok(document) => resolve::resolve(&document, reading, sha256, overrides, files),
         Err(error) => {
             // The reader lets nothing pass that does not deserialise: if this is ever seen, schema and structs disagree.
             let reason = format!("internal error, please report it: {error}");

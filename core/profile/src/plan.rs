@@ -7,6 +7,7 @@ use emulate::dhcp6::Dhcp6Config;
 use emulate::lacp::LacpConfig;
 use emulate::lldp::Advert;
 use emulate::pppoe::PppoeConfig;
+use emulate::vrrp::VrrpConfig;
 use field::{Choice, Vary};
 use isis::RouterConfig as IsisRouterConfig;
 use ospf::RouterConfig;
@@ -138,7 +139,7 @@ impl Plan {
 }
 
 /// A port and the hosts emulated behind it.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct PortPlan {
     /// The port's name in the profile.
     pub name: String,
@@ -176,6 +177,8 @@ pub struct PortPlan {
     pub ospf: Option<OspfPlan>,
     /// IS-IS routers among its hosts.
     pub isis: Option<IsisPlan>,
+    /// Virtual routers among its hosts.
+    pub vrrp: Option<VrrpPlan>,
     /// Maximum rate of the port, packets or bits per second, regardless of the streams' rates. Set by the owner of the
     /// port; no profile has it.
     pub rate_max: Option<Load>,
@@ -334,6 +337,15 @@ pub struct IsisPlan {
     pub settle: Nanos,
     /// Seed of what is random.
     pub seed: u64,
+}
+
+/// Virtual routers of a port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VrrpPlan {
+    /// The routers; their hosts are the port's.
+    pub routers: Vec<VrrpConfig>,
+    /// Maximum time until all are elected.
+    pub timeout: Nanos,
 }
 
 /// Groups that are joined together.
@@ -547,9 +559,10 @@ impl Address {
 }
 
 /// Where checksums are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ChecksumBy {
     /// The tester: right on every port.
+    #[default]
     Software,
     /// The port; an error if it can't.
     Offload,
@@ -968,6 +981,25 @@ pub struct SimPlan {
     pub link: LinkPlan,
     /// The device between the links; `None` is a wire.
     pub router: Option<RouterPlan>,
+    /// A switch between the links.
+    pub switch: Option<SwitchPlan>,
+}
+
+/// A model switch. Lengths are of frames with FCS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SwitchPlan {
+    /// Bytes of frames that wait in all queues together, at most.
+    pub buffer: u64,
+    /// Bytes of frames that wait in a queue, at most.
+    pub queue: u64,
+    /// Whether a queue is of a port that frames come by, not of one that they leave by.
+    pub queues_are_inputs: bool,
+    /// Whether frames begin to leave after their first 64 bytes.
+    pub cut_through: bool,
+    /// Forwarding delay with empty queues.
+    pub latency: Nanos,
+    /// Addresses in the table.
+    pub addresses: usize,
 }
 
 /// A simulated link, each direction alike.

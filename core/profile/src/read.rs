@@ -7,12 +7,15 @@
 //! Invariant: if there are no errors, the JSON deserialises into the document.
 
 use crate::document::packet::field_of_format;
-use crate::document::quantity;
+use crate::document::{quantity, referred};
 use crate::error::{Position, ProfileError};
 use crate::yaml::{Member, Node, Value};
 use serde_json::{Map, Value as Json};
 use spelling::unknown;
 use std::collections::{HashMap, HashSet};
+
+/// Most keys of a mapping that an error about another value names.
+const KEYS_NAMED: usize = 6;
 
 /// Result of reading.
 #[derive(Default)]
@@ -131,7 +134,13 @@ impl<'a> Reader<'a> {
                 return self.fail(node, path, reason);
             }
             if !allows(schema, type_of(node)) {
-                return self.fail(node, path, needs_quotes(node, &text));
+                // Quotes do not make a whole number of it.
+                let is_number = matches!(node.value, Value::Number(..)) && allows(schema, "integer");
+                let reason = match is_number {
+                    true => format!("'{text}' is not {}", self.expected(schema)),
+                    false => needs_quotes(node, &text),
+                };
+                return self.fail(node, path, reason);
             }
             if quantity::is_numeric(format) {
                 return Some(Json::String(text));
@@ -158,14 +167,17 @@ impl<'a> Reader<'a> {
 
     /// Follows `$ref`.
     fn resolve(&self, schema: &'a Json) -> &'a Json {
-        match schema.get("$ref").and_then(Json::as_str).and_then(|r| r.strip_prefix('#')) {
-            Some(pointer) => self.root.pointer(pointer).unwrap_or(schema),
-            None => schema,
-        }
+        referred(self.root, schema).unwrap_or(schema)
     }
 
     /// Of several shapes reads the one that is of the node's type: in our schema there is at most one.
-    fn read_branch(&mut self, node: &Node, schema: &Json, branches: &'a [Json], path: &str) -> Option<Json> {
+    fn read_branch(
+        &mut self,
+        node: &Node,
+        schema: &'a Json,
+        branches: &'a [Json],
+        path: &str,
+    ) -> Option<Json> {
         let kind = type_of(node);
         let mut resolved: Vec<&'a Json> = Vec::new();
         for branch in branches.iter().map(|branch| self.resolve(branch)) {
@@ -310,7 +322,7 @@ impl<'a> Reader<'a> {
         None
     }
 
-    fn mismatch(&self, node: &Node, schema: &Json) -> String {
+    fn mismatch(&self, node: &Node, schema: &'a Json) -> String {
         let expected = self.expected(schema);
         match &node.value {
             Value::Null => format!("no value; expected {expected}"),
@@ -318,15 +330,32 @@ impl<'a> Reader<'a> {
             Value::Map(_) => format!("expected {expected}, found a mapping"),
             // A word nobody should read in a log.
             _ if schema.get("x-secret").is_some() => format!("the value is not {expected}"),
-            _ => format!("'{}' is not {expected}", scalar_text(node).unwrap_or_default()),
+            _ => {
+                let text = scalar_text(node).unwrap_or_default();
+                match self.takes_any_text(schema) {
+                    true => needs_quotes(node, &text),
+                    false => format!("'{text}' is not {expected}"),
+                }
+            }
+        }
+    }
+
+    /// Whether any text fits, so that a number or a truth value lacks only quotes.
+    fn takes_any_text(&self, schema: &'a Json) -> bool {
+        let schema = self.resolve(schema);
+        let is_free = |schema: &Json| {
+            allows(schema, "string")
+                && ["const", "enum", "format", "x-noun"].iter().all(|key| schema.get(key).is_none())
+        };
+        match schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Json::as_array) {
+            Some(branches) => branches.iter().any(|branch| is_free(self.resolve(branch))),
+            None => is_free(schema),
         }
     }
 
     /// Description of the values that fit `schema`.
     fn expected(&self, schema: &Json) -> String {
-        if let Some(pointer) = schema.get("$ref").and_then(Json::as_str).and_then(|r| r.strip_prefix('#'))
-            && let Some(schema) = self.root.pointer(pointer)
-        {
+        if let Some(schema) = referred(self.root, schema) {
             return self.expected(schema);
         }
         if let Some(branches) = schema.get("anyOf").or_else(|| schema.get("oneOf")).and_then(Json::as_array) {
@@ -345,10 +374,11 @@ impl<'a> Reader<'a> {
             (Some("object"), Some(key)) if schema["properties"].as_object().is_some_and(|p| p.len() == 1) => {
                 format!("a mapping with the key '{key}'")
             }
-            (Some("object"), _) => "a mapping".to_owned(),
+            (Some("object"), _) => mapping(schema),
             (Some("array"), _) => "a list".to_owned(),
             (Some("boolean"), _) => "true or false".to_owned(),
             (Some("integer"), _) => whole_number(schema),
+            (Some("string"), _) if schema.get("enum").is_some() => words(schema),
             _ => noun.map_or_else(|| "a text".to_owned(), |noun| format!("the name of a {noun}")),
         }
     }
@@ -447,6 +477,22 @@ fn range(schema: &Json) -> (i128, i128) {
     let number = |limit: &Json| limit.as_u64().map(i128::from).or(limit.as_i64().map(i128::from));
     let limit = |key: &str| schema.get(key).and_then(number);
     (limit("minimum").unwrap_or(least), limit("maximum").unwrap_or(most))
+}
+
+/// The words of an enum.
+fn words(schema: &Json) -> String {
+    let words: Vec<&str> = schema["enum"].as_array().into_iter().flatten().filter_map(Json::as_str).collect();
+    format!("one of {}", words.join(", "))
+}
+
+/// A mapping by its keys, if it has few.
+fn mapping(schema: &Json) -> String {
+    let keys: Vec<&str> =
+        schema["properties"].as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect();
+    match keys.len() {
+        1..=KEYS_NAMED => format!("a mapping with {}", keys.join(", ")),
+        _ => "a mapping".to_owned(),
+    }
 }
 
 fn whole_number(schema: &Json) -> String {

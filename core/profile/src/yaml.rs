@@ -52,6 +52,27 @@ impl Node {
     }
 }
 
+/// Values that a program made have no places.
+impl From<&serde_json::Value> for Node {
+    fn from(value: &serde_json::Value) -> Self {
+        use serde_json::Value as Json;
+        let member = |(key, value): (&String, &Json)| Member {
+            key: key.clone(),
+            at: Position::START,
+            value: Self::from(value),
+        };
+        let value = match value {
+            Json::Null => Value::Null,
+            Json::Bool(value) => Value::Bool(*value),
+            Json::Number(number) => Value::Number(number.clone(), number.to_string()),
+            Json::String(text) => Value::Text(text.clone()),
+            Json::Array(items) => Value::List(items.iter().map(Self::from).collect()),
+            Json::Object(members) => Value::Map(members.iter().map(member).collect()),
+        };
+        Self { at: Position::START, value }
+    }
+}
+
 /// Reads the one document in `text`; an empty document is [`Value::Null`].
 pub(crate) fn parse(text: &str) -> Result<Node, ProfileError> {
     let mut builder = Builder::default();

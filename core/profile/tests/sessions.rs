@@ -187,7 +187,7 @@ fn an_end_wins_over_the_entry() {
          tcp: {mss: 1200, window: 64KB, window_scaling: false, timestamps: false, timestamp_step: 50ms, isn: 7, sack: false, rack: false, ecn: true, initial_window: 2, \
          congestion: newreno, no_delay: false, ack_delay: 0s, rto_initial: 300ms, rto_min: 100ms, rto_max: 9s, \
          syn_retries: 1, syn_ack_retries: 2, data_retries: 3, fin_timeout: 4s, time_wait: 5s, keep_alive: 6s, \
-         close_by: reset}, ip: {ttl: 9, tos: 8}, udp: {idle_timeout: 1s}",
+         close_by: reset, express: false}, ip: {ttl: 9, tos: 8}, udp: {idle_timeout: 1s}",
     );
     let (client, server) = (plan.session.client.unwrap(), plan.session.server.unwrap());
     assert_eq!(
@@ -225,6 +225,7 @@ fn an_end_wins_over_the_entry() {
             time_wait: TimeWait::Skip,
             keep_alive: Some(Nanos::from_secs(6)),
             close_by_reset: true,
+            express: false,
         }
     );
 }
@@ -523,6 +524,61 @@ fn every_status_of_grpc_has_its_code() {
         let plan = entry(&text).session;
         let AppPlan::Grpc(plan) = &plan.mix.members[0].app else { panic!() };
         assert_eq!(plan.status, Some(status));
+    }
+}
+
+/// Everything that DNS over QUIC needs follows from the transport; its options are the entry's.
+#[test]
+fn dns_goes_over_quic_if_told() {
+    let ends = "client: {port: west}, server: {port: east}, open: max, transport: quic";
+    let plan = entry(&format!("{ends}, app: {{dns: {{names: a.test}}}}")).session;
+    let tls = plan.tls.as_ref().unwrap();
+    assert!(plan.is_quic() && tls.tls13 && !tls.tls12 && tls.alpn == ["doq"], "{tls:?}");
+    assert_eq!(
+        (plan.servers.ports.clone(), plan.quic.retry, plan.quic.early_data),
+        (853..=853, false, false)
+    );
+    let options =
+        "quic: {retry: true, early_data: true, key_update: 9, migrate: {every: 1s}}, tls: {resumption: 5}";
+    let app = "app: {dns: {names: a.test, streams_per_connection: 7, padding: true}}";
+    let plan = entry(&format!("{ends}, {options}, {app}")).session;
+    let client = plan.quic.client;
+    assert!(plan.quic.retry && plan.quic.early_data && client.early_data && !client.migrate.unwrap().knows);
+    assert_eq!((client.key_update, plan.tls.as_ref().unwrap().client.resumption), (Some(9), Some(5)));
+    let AppPlan::Dns(dns) = &plan.mix.members[0].app else { panic!() };
+    assert_eq!((dns.streams, dns.padding, dns.tcp_fallback), (7, true, false));
+    let example = include_str!("../../../examples/dns-over-quic.yaml");
+    assert!(load(example).unwrap().sessions.iter().all(|entry| entry.session.is_quic()));
+}
+
+#[test]
+fn what_quic_lacks_is_refused() {
+    let ends = "client: {port: west}, server: {port: east}, open: max";
+    let dns = "app: {dns: {names: a.test}}";
+    for (rest, place, reason) in [
+        (format!("transport: quic, tls: false, {dns}"), "tls", "QUIC is always encrypted"),
+        (format!("transport: quic, tls: {{versions: 1.2}}, {dns}"), "tls.versions", "QUIC needs TLS 1.3"),
+        (format!("transport: udp, quic: {{retry: true}}, {dns}"), "quic", "do not go over QUIC"),
+        (format!("transport: quic, quic: {{early_data: true}}, {dns}"), "quic.early_data", "resumed session"),
+        ("transport: quic, app: {dns: {names: a.test, retries: 1}}".to_owned(), "retries", "UDP only"),
+        (
+            "transport: tcp, app: {dns: {names: a.test, streams_per_connection: 2}}".to_owned(),
+            "streams_per_connection",
+            "QUIC only",
+        ),
+        ("app: {dns: {names: a.test, padding: true}}".to_owned(), "padding", "hides the lengths"),
+        (
+            "transport: quic, app: {dns: {names: a.test, padding: true, edns: 512B}}".to_owned(),
+            "edns",
+            "is an option of EDNS",
+        ),
+        ("transport: quic, app: websocket".to_owned(), "transport", "does not go over QUIC"),
+    ] {
+        let text = format!("seed: 1\n{PORTS}sessions:\n  - {{name: s, {ends}, {rest}}}\n");
+        let errors = load(&text).err().unwrap_or_else(|| panic!("{rest} loads"));
+        let fits =
+            |error: &profile::ProfileError| error.path.ends_with(place) && error.reason.contains(reason);
+        assert!(errors.iter().any(fits), "{rest}: {errors:#?}");
     }
 }
 

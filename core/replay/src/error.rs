@@ -7,8 +7,11 @@ use pcap::NoFrame;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
     /// There is nothing to send.
-    #[error("the capture has no packets")]
-    Empty,
+    #[error("the capture has no packets{}", .damage.as_ref().map(|damage| format!(": {damage}")).unwrap_or_default())]
+    Empty {
+        /// Where the file is damaged, if it is.
+        damage: Option<String>,
+    },
     /// No packet is one that can be sent.
     #[error("no packet can be sent: {}", left_out(.report).join("; "))]
     NothingLeft {

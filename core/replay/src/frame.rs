@@ -118,7 +118,7 @@ impl Frames {
     /// The frames of a capture. Fails if none is left, or if one refuses the capture.
     pub fn new(capture: &Capture, options: &CaptureOptions) -> Result<Self, ReplayError> {
         if capture.records.is_empty() {
-            return Err(ReplayError::Empty);
+            return Err(ReplayError::Empty { damage: capture.warnings.first().cloned() });
         }
         let mut frames =
             Self { all: Vec::with_capacity(capture.records.len()), report: CaptureReport::default() };

@@ -88,6 +88,8 @@ fn a_bare_ip_packet_gets_an_ethernet_header() {
 fn what_cannot_be_sent_is_left_out_and_counted_or_refuses_the_capture() {
     let error = |capture: &Capture| Trace::new(capture).unwrap_err().to_string();
     assert_eq!(error(&Capture::default()), "the capture has no packets");
+    let damaged = Capture { warnings: vec!["record 1 is cut short".to_owned()], ..Capture::default() };
+    assert_eq!(error(&damaged), "the capture has no packets: record 1 is cut short");
     let mut mixed = capture([vec![1; 60], vec![1; 13], vec![1; 16_381]]);
     mixed.interfaces.push(interface(105));
     mixed.records.push(record(0, 1, vec![1; 60]));

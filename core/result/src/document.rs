@@ -1,9 +1,9 @@
 //! The documents themselves.
 
 use crate::{
-    AchievedResult, CaptureResult, ClockResult, CriterionResult, LatencyResult, MachineResult, Named,
-    OverallResult, PortResult, ProtocolResult, RateChange, SessionResult, SimResult, StreamResult, Verdict,
-    WorkerResult,
+    AchievedResult, AgentResult, CaptureResult, ClockResult, CriterionResult, LatencyResult, MachineResult,
+    Named, OverallResult, PortResult, ProtocolResult, RateChange, SessionResult, SimResult, StreamResult,
+    Verdict, WorkerResult,
 };
 use std::borrow::Cow;
 
@@ -77,6 +77,9 @@ part! {
         sessions: Named<SessionResult> = PART.by(&[Key::Sessions]);
         /// Workers, one for each core.
         workers: Vec<WorkerResult> = PART;
+        /// Machines of a run on several, in the order of their workers; absent in a run on one.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        agents: Vec<AgentResult> = PART;
     }
 }
 
@@ -103,6 +106,9 @@ part! {
         /// Disturbances of the tester in this interval: a stalled worker, packets sent back to back.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         disturbances: Vec<String> = TEXT;
+        /// Machines of a run on several whose counts of this time are in the next interval.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        late: Vec<String> = TEXT;
         /// Ports by name.
         ports: Named<PortResult> = PART.by(&[Key::Port]);
         /// Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost.

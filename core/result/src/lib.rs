@@ -15,7 +15,9 @@
 
 #[macro_use]
 mod numbers;
+mod commands;
 mod document;
+pub mod merge;
 mod overall;
 mod port;
 mod session;
@@ -23,7 +25,9 @@ mod standing;
 mod states;
 mod stream;
 mod trial;
+mod vrrp;
 
+pub use commands::{NewProtocolChange, ProtocolAction};
 pub use document::{IntervalDocument, ResultDocument, TotalDocument};
 pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Series, Unit, fields};
 pub use overall::Overall;
@@ -33,8 +37,9 @@ pub use port::{
     OspfLsaCounts, OspfResult, PortResult, PppoeResult, StampsResult,
 };
 pub use session::{
-    DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES, Http2Result, Http3Result, PartResult, PhaseResult,
-    QuicResult, SessionResult, SideDetails, SideResult, TlsResult, WebsocketResult,
+    AltSvcResult, CompressionResult, DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES, Http2Result,
+    Http3Result, PartResult, PhaseResult, QuicResult, SessionResult, SideDetails, SideResult, TlsResult,
+    WebsocketResult,
 };
 pub use standing::{Doubt, Standing};
 pub use states::{
@@ -47,10 +52,11 @@ pub use stream::{
     OutagesResult, PacingResult, PathResult, ReplayResult, SpreadResult, StreamResult, UndisturbedResult,
 };
 pub use trial::{
-    AchievedPart, AchievedResult, CaptureResult, ClockResult, CoreMove, CriterionResult, HoldsResult,
-    MachineResult, Meaning, Outcome, OverallResult, ProcessUsage, ProtocolResult, RateChange, SimResult,
-    Verdict, WorkerResult,
+    AchievedPart, AchievedResult, AgentResult, CaptureResult, ClockResult, CoreMove, CriterionResult,
+    HoldsResult, MachineResult, Meaning, Outcome, OverallResult, ProcessUsage, ProtocolResult, RateChange,
+    SimResult, Verdict, WorkerResult,
 };
+pub use vrrp::{VrrpChangeResult, VrrpResult, VrrpRouterResult, VrrpRouterState};
 
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;

@@ -1,6 +1,8 @@
 //! Outcome of a run: one decision for exit codes, summaries, reports, machine verdicts and the dashboard.
 
-use crate::{CriterionResult, Outcome, OverallResult, ResultDocument};
+use crate::{
+    AchievedPart, AchievedResult, CriterionResult, Outcome, OverallResult, ResultDocument, Standing,
+};
 
 /// Outcome of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,11 +53,14 @@ impl ResultDocument {
             return OverallResult::new(Overall::Failed, Some(not_met_because(first, not_met.len())), None);
         }
         if let Some(achieved) = self.achieved.as_ref().filter(|achieved| !achieved.success) {
-            let (outcome, remedy) = match self.is_withheld() {
-                true => (Overall::CannotJudge, Some(LOWER)),
-                false => (Overall::Failed, None),
-            };
-            return OverallResult::new(outcome, Some(achieved.summary.clone()), remedy);
+            if self.is_withheld() {
+                let reason = Some(achieved.summary.clone());
+                return OverallResult::new(Overall::CannotJudge, reason, Some(LOWER));
+            }
+            if let Some(fault) = self.fault_behind(achieved) {
+                return OverallResult::new(Overall::CannotJudge, Some(fault.clone()), None);
+            }
+            return OverallResult::new(Overall::Failed, Some(achieved.summary.clone()), None);
         }
         if let Some(first) = self.verdict.lacks.first() {
             return OverallResult::new(Overall::Failed, Some(first.clone()), None);
@@ -95,6 +100,44 @@ impl ResultDocument {
         let streams = self.streams.iter().filter(|(_, stream)| stream.lost.is_some());
         let streams = streams.map(|(name, _)| format!("streams.{name}.lost"));
         streams.chain(self.sessions.keys().map(|name| format!("sessions.{name}.failed_ratio"))).collect()
+    }
+
+    /// A fault that no disturbance explains, such as an interface of the tester that was deleted, and that may be why less than half
+    /// succeeded: without what it may have cost, half did.
+    fn fault_behind(&self, achieved: &AchievedResult) -> Option<&String> {
+        let fault = self.verdict.faults.first()?;
+        // What of a number of losses the tester may have caused.
+        let own = |path: String, all: f64, most: &dyn Fn(Option<f64>, Option<f64>) -> f64| match self
+            .standing(&path)
+        {
+            Standing::Holds { .. } => 0.0,
+            Standing::Bounds { lower, upper, .. } => most(lower, upper).clamp(0.0, all),
+            Standing::CannotJudge(_) => all,
+        };
+        let streams = self.streams.iter().filter_map(|(name, stream)| Some((name, stream.lost? as f64)));
+        let packets: f64 = streams
+            .map(|(name, lost)| {
+                own(format!("streams.{name}.lost"), lost, &|lower, _| lost - lower.unwrap_or(0.0))
+            })
+            .sum();
+        let entries = self.sessions.iter().map(|(name, entry)| {
+            (name, entry.seen.attempted as f64 - entry.seen.completed as f64, entry.seen.completed as f64)
+        });
+        let sessions: f64 = entries
+            .map(|(name, missing, done)| {
+                let path = format!("sessions.{name}.completed");
+                own(path, missing, &|_, upper| upper.map_or(missing, |upper| upper - done))
+            })
+            .sum();
+        let may_be_enough = |part: &Option<AchievedPart>, own: f64| {
+            part.as_ref().is_none_or(|part| {
+                let ended = part.asked.saturating_sub(part.unfinished) as f64;
+                2.0 * (part.succeeded as f64 + own) >= ended
+            })
+        };
+        let is_open =
+            may_be_enough(&achieved.packets, packets) && may_be_enough(&achieved.sessions, sessions);
+        Some(fault).filter(|_| is_open && packets + sessions > 0.0)
     }
 
     /// Whether most of what was sent and opened succeeded, and the tester could not send and open the rest.
@@ -202,6 +245,26 @@ mod tests {
         assert_eq!(with(100, 3, 97), Overall::CannotJudge);
         assert_eq!(with(100, 3, 90), Overall::Failed, "3 of 10");
         assert_eq!(with(100, 3, 0), Overall::Failed);
+    }
+
+    #[test]
+    fn losses_that_a_fault_of_the_tester_explains_are_no_failure_of_the_device() {
+        let fault = "port p: veth0 was deleted".to_owned();
+        let with = |lower: f64, faults: Vec<String>| {
+            let part = AchievedPart { asked: 100, succeeded: 40, ..AchievedPart::default() };
+            let achieved = AchievedResult { packets: Some(part), ..AchievedResult::default() };
+            let stream = StreamResult { tx: 100, rx: Some(40), lost: Some(60), ..StreamResult::default() };
+            let mut document = ResultDocument { achieved: Some(achieved), ..disturbed(false) };
+            document.streams.insert("a".to_owned(), stream);
+            document.verdict.faults = faults;
+            let entry = document.verdict.holds.get_mut("streams.a.lost").unwrap();
+            (entry.lower, entry.upper) = (Some(lower), Some(60.0));
+            document.decide()
+        };
+        let explained = with(50.0, vec![fault.clone()]);
+        assert_eq!((explained.overall(), explained.reason), (Overall::CannotJudge, Some(fault.clone())));
+        assert_eq!(with(51.0, vec![fault]).overall(), Overall::Failed, "at least 51 are the device's");
+        assert_eq!(with(0.0, Vec::new()).overall(), Overall::Failed, "a disturbance alone explains no half");
     }
 
     #[test]

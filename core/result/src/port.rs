@@ -1,6 +1,6 @@
 //! Ports.
 
-use crate::{Counters, LatencyResult, PacingResult};
+use crate::{Counters, LatencyResult, PacingResult, VrrpResult};
 
 part! {
     /// One port.
@@ -38,7 +38,7 @@ part! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stamps: Option<StampsResult> = PART;
         /// ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, multicast group members, LLDP
-        /// agents, LAG members, BGP speakers, OSPF and IS-IS routers sent while traffic ran.
+        /// agents, LAG members, BGP speakers, OSPF, IS-IS and virtual routers sent while traffic ran.
         tx_answers: u64 = COUNT;
         /// Frames passed to the network namespace of the port's hosts. Absent if they have none.
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -91,6 +91,9 @@ part! {
         /// IS-IS routers of the port. Absent if it has none.
         #[serde(skip_serializing_if = "Option::is_none")]
         isis: Option<IsisResult> = PART;
+        /// Virtual routers of the port. Absent if it has none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        vrrp: Option<VrrpResult> = PART;
         /// Neighbours that changed their MAC address while traffic ran, the first 64 of all ports. Frames use the new
         /// address immediately, unless the profile specifies the MAC address.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]

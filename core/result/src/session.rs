@@ -12,8 +12,9 @@ pub const DNS_CODES: [&str; 16] = [
     "notauth", "notzone", "11", "12", "13", "14", "15",
 ];
 
-/// Further keys of `dns`: truncated responses (RFC 2181 section 9), repeated queries, and queries repeated over TCP.
-pub const DNS_EXTRA: [&str; 3] = ["truncated", "retries", "over_tcp"];
+/// Further keys of `dns`: truncated responses (RFC 2181 section 9), repeated queries, queries repeated over TCP, and queries over QUIC that
+/// clients gave up.
+pub const DNS_EXTRA: [&str; 4] = ["truncated", "retries", "over_tcp", "cancelled"];
 
 part! {
     /// One entry under `sessions`: counts of its clients, or of its servers if the clients are external.
@@ -28,8 +29,9 @@ part! {
         /// Sessions due but not opened because `concurrent` were open. Absent for servers.
         #[serde(skip_serializing_if = "Option::is_none")]
         withheld: Option<u64> = COUNT.clients();
-        /// Requests due but not sent because every session waited for a response; negative in an interval that caught up with an
-        /// earlier one. Only where requests are sent late (`late_requests: send`).
+        /// Requests due but not sent because no session was free for them: with `late_requests: send` those that still wait,
+        /// negative in an interval that caught up with an earlier one; otherwise those left out, found when a session was free
+        /// again, or at the end. Only with `request_rate`.
         #[serde(skip_serializing_if = "Option::is_none")]
         unsent_requests: Option<i64> = COUNT.clients();
         /// Counts of that side.
@@ -160,6 +162,9 @@ part! {
         /// QUIC. Absent if no session uses it.
         #[serde(skip_serializing_if = "Option::is_none")]
         quic: Option<QuicResult> = PART;
+        /// Alternative services (RFC 7838). Absent unless clients go to them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        alt_svc: Option<AltSvcResult> = PART.clients();
         /// WebSocket. Absent without upgrades.
         #[serde(skip_serializing_if = "Option::is_none")]
         websocket: Option<WebsocketResult> = PART;
@@ -273,6 +278,41 @@ part! {
         datagrams_received: u64 = COUNT;
         /// Times a congestion window was reduced.
         congestion_events: u64 = COUNT;
+        /// Times a client's address or port changed and its connection continued: of clients, how often they changed it; of servers, how
+        /// often they followed.
+        migrated: u64 = COUNT;
+        /// Connections with early data (0-RTT) that the server accepted.
+        early_data_accepted: u64 = COUNT;
+        /// Connections whose early data the server rejected: it was sent again after the handshake. Clients only.
+        early_data_rejected: u64 = COUNT;
+        /// Requests in early data: of clients, sent; of servers, received before the handshake was done.
+        early_requests: u64 = COUNT;
+        /// Early requests that the server refused by status 425, which were sent again after the handshake. Clients only.
+        too_early: u64 = COUNT;
+        /// Updates of the keys, by either end.
+        key_updates: u64 = COUNT;
+        /// Datagrams sent with ECT(0).
+        ecn_sent: u64 = COUNT;
+        /// Datagrams received with ECT(0) or ECT(1).
+        ecn_ect: u64 = COUNT;
+        /// Datagrams received with CE: a device on the path had congestion.
+        ecn_ce: u64 = COUNT;
+        /// Connections whose path, or other end, was found not to support congestion marks.
+        ecn_failed: u64 = COUNT;
+    }
+}
+
+part! {
+    /// Alternative services: HTTP/3 where servers announce it.
+    pub struct AltSvcResult {
+        /// Responses that announced HTTP/3.
+        announced: u64 = COUNT;
+        /// Responses that withdrew all alternatives.
+        cleared: u64 = COUNT;
+        /// Sessions opened by HTTP/3 because it was announced.
+        opened: u64 = COUNT;
+        /// Times that HTTP/3 was given up, for five minutes, because it could not be reached.
+        broken: u64 = COUNT;
     }
 }
 
@@ -305,6 +345,31 @@ part! {
         /// Upgrades that servers refused, by HTTP status. Clients only.
         #[serde(skip_serializing_if = "Counters::is_empty")]
         refused: Counters = COUNT.by(&[Key::HttpStatus]).clients();
+        /// Compression of messages (RFC 7692). Absent where none was offered or agreed to.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        compression: Option<CompressionResult> = PART;
+    }
+}
+
+part! {
+    /// Compressed messages of one side.
+    pub struct CompressionResult {
+        /// Connections on which both ends agreed to compress.
+        connections: u64 = COUNT;
+        /// Connections whose server did not agree. Clients only.
+        declined: u64 = COUNT.clients();
+        /// Compressed messages sent.
+        messages_sent: u64 = COUNT;
+        /// Compressed messages received completely.
+        messages_received: u64 = COUNT;
+        /// Bytes of the compressed messages sent, before compression.
+        bytes_sent: u64 = BYTES;
+        /// Bytes of the compressed messages received, after decompression.
+        bytes_received: u64 = BYTES;
+        /// Bytes of the compressed messages sent, as they were sent, without frame headers.
+        compressed_bytes_sent: u64 = BYTES;
+        /// Bytes of the compressed messages received, as they were received, without frame headers.
+        compressed_bytes_received: u64 = BYTES;
     }
 }
 

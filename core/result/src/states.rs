@@ -2,7 +2,7 @@
 //!
 //! Not here: their counts since the start, which are part of the totals (`port`).
 
-use crate::{IsisLevelCounts, LacpResult, LldpResult, OspfLsaCounts};
+use crate::{IsisLevelCounts, LacpResult, LldpResult, OspfLsaCounts, VrrpRouterState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,9 @@ pub struct ProtocolStates {
     /// Multicast groups that hosts are members of, by port and address.
     #[serde(default)]
     pub groups: Vec<GroupState>,
+    /// Virtual routers, by port and in the order of the profile.
+    #[serde(default)]
+    pub vrrp: Vec<VrrpRouterState>,
 }
 
 /// Number of each kind on all ports.
@@ -86,6 +89,12 @@ pub struct ProtocolCounts {
     pub lacp_distributing: u64,
     /// Multicast groups that are joined.
     pub groups: u64,
+    /// Virtual routers.
+    #[serde(default)]
+    pub vrrp_routers: u64,
+    /// Virtual routers that are Active.
+    #[serde(default)]
+    pub vrrp_active: u64,
 }
 
 /// LLDP agents of a port, and whom they know.

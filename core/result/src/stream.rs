@@ -69,6 +69,15 @@ part! {
         /// One-way delay.
         #[serde(skip_serializing_if = "Option::is_none")]
         latency_ns: Option<LatencyResult> = PART.measured().gauge("stream_latency_seconds");
+        /// Uncertainty of `latency_ns` if sender and receiver have clocks of two processes: each value is that close to the
+        /// true one, and below it only the sum of both is a bound. Absent in a run on one machine.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        latency_uncertainty_ns: Option<u64> = NANOS.measured();
+        /// How the clocks of its sender and its receiver were compared: `shared`, if both are one; `exchange`, by times of messages
+        /// there and back; `kernel`, by their time daemons; `packets`, by the shortest delays of test packets both ways, by
+        /// which `latency_ns` is corrected. Absent in a run on one machine.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        latency_clock: Option<Cow<'static, str>> = TEXT;
         /// Variation of the delay from packet to packet.
         #[serde(skip_serializing_if = "Option::is_none")]
         jitter_ns: Option<JitterResult> = PART.measured();

@@ -26,6 +26,34 @@ part! {
 }
 
 part! {
+    /// One of several machines of a run.
+    pub struct AgentResult {
+        /// Name of the agent; `controller` for the machine of the controller.
+        name: String = TEXT;
+        /// Version of its program.
+        version: String = TEXT;
+        /// Its ports, by the profile's names.
+        ports: Vec<String> = TEXT;
+        /// Number of its workers.
+        workers: u64 = COUNT;
+        /// How its clock was compared with the controller's: `shared`, if both are one; `exchange`, by times of messages
+        /// there and back; `kernel`, by the time daemons of both machines, if these state a smaller error.
+        clock: Cow<'static, str> = TEXT;
+        /// Its clock minus the controller's before the run, ns.
+        offset_ns: i64 = NANOS;
+        /// Uncertainty of the offset during the run, ns: half the shortest round trip of messages, or the largest errors that
+        /// both kernels state, and the drift.
+        uncertainty_ns: u64 = NANOS;
+        /// Drift of its clock against the controller's during the run, parts per 10⁹; absent if they are one.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        drift_ppb: Option<f64> = COUNT;
+        /// When its workers began to send, minus the common start, ns.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        start_error_ns: Option<i64> = NANOS;
+    }
+}
+
+part! {
     /// Counts of simulated links and the simulated device, as opposed to measurements.
     pub struct SimResult {
         /// Frames lost on links.

@@ -7,8 +7,8 @@
 
 use session::plan::{
     AddressRange, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, HttpVersion,
-    LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin, SelectionOrder, SessionPlan, SideHost,
-    SidePlan, Size,
+    LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, QuicPlan, SelectionOrder,
+    SessionPlan, SideHost, SidePlan, Size,
 };
 use session::{Apps, Clients, groups};
 use std::hint::black_box;
@@ -43,6 +43,8 @@ fn http(bytes: u64, requests: u32) -> AppPlan {
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: false,
+        quic: QuicPlan::default(),
+        alt_svc: false,
         server: Arc::new(HttpServer::sized(Size::Fixed(0))),
     }))
 }
@@ -55,7 +57,7 @@ fn plan(app: AppPlan) -> SessionPlan {
         ttl: 64,
         tos: 0,
         tcp: TcpOptions::default(),
-        udp: UdpOptions { idle_timeout: None },
+        udp: UdpOptions { idle_timeout: None, ecn: false, refused_after: Nanos::ZERO },
         tunnel: None,
         pppoe: None,
     };
@@ -78,6 +80,7 @@ fn plan(app: AppPlan) -> SessionPlan {
         mix: Mix::one(app),
         tunnel: None,
         tls: None,
+        quic: QuicOptions::default(),
         load: LoadPlan::at(OpenRate::Constant(Pps::new(1_000_000))),
         patience: Patience::default(),
         verify: false,
@@ -167,7 +170,7 @@ fn places() {
         for tick in 0..SESSIONS {
             let opening = clients.poll(Nanos(tick * 1_000), &apps, u64::MAX, false);
             for number in opening.numbers() {
-                black_box(clients.place(number, |_| true));
+                black_box(clients.place(number, None, |_| true));
             }
         }
         best = best.min(begin.elapsed().as_nanos() as f64 / SESSIONS as f64);

@@ -7,8 +7,9 @@ use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow};
 use crate::grpc;
 use crate::http;
-use crate::plan::{AppPlan, Carrier, Side};
+use crate::plan::{AppPlan, Carrier, QuicPlan, Side};
 use crate::program::Machine;
+use crate::quic::link;
 use crate::websocket;
 use tcp::End;
 use units::Nanos;
@@ -22,6 +23,8 @@ pub(crate) enum AnyApp {
     HttpServer(Box<http::Server>),
     DnsClient(Box<dns::Client>),
     DnsServer(Box<dns::Server>),
+    DoqClient(Box<dns::QuicClient>),
+    DoqServer(Box<dns::QuicServer>),
     WebsocketClient(Box<websocket::Client>),
     WebsocketServer(Box<websocket::Server>),
     GrpcClient(Box<grpc::Client>),
@@ -38,6 +41,8 @@ macro_rules! each {
             AnyApp::HttpServer($app) => $do,
             AnyApp::DnsClient($app) => $do,
             AnyApp::DnsServer($app) => $do,
+            AnyApp::DoqClient($app) => $do,
+            AnyApp::DoqServer($app) => $do,
             AnyApp::WebsocketClient($app) => $do,
             AnyApp::WebsocketServer($app) => $do,
             AnyApp::GrpcClient($app) => $do,
@@ -47,7 +52,8 @@ macro_rules! each {
 }
 
 impl AnyApp {
-    pub(crate) fn new(plan: &AppPlan, side: Side, carrier: Carrier) -> Self {
+    /// `quic`: how sessions use it, if they do.
+    pub(crate) fn new(plan: &AppPlan, side: Side, carrier: Carrier, quic: Option<QuicPlan>) -> Self {
         match (plan, side) {
             (AppPlan::Program { client, .. } | AppPlan::Echo { client }, Side::Client) => {
                 Self::Program(Machine::new(client))
@@ -56,10 +62,14 @@ impl AnyApp {
             (AppPlan::Echo { .. }, Side::Server) => Self::Echo(Echo),
             (AppPlan::Http(plan), Side::Client) => Self::HttpClient(http::Client::new(plan.clone()).into()),
             (AppPlan::Http(plan), Side::Server) => Self::HttpServer(http::Server::new(plan.clone()).into()),
-            (AppPlan::Dns(plan), Side::Client) => {
-                Self::DnsClient(dns::Client::new(plan.clone(), carrier == Carrier::Tcp).into())
-            }
-            (AppPlan::Dns(plan), Side::Server) => Self::DnsServer(dns::Server::new(plan.clone()).into()),
+            (AppPlan::Dns(plan), Side::Client) => match quic {
+                Some(quic) => Self::DoqClient(dns::QuicClient::new(plan.clone(), quic.early_data).into()),
+                None => Self::DnsClient(dns::Client::new(plan.clone(), carrier == Carrier::Tcp).into()),
+            },
+            (AppPlan::Dns(plan), Side::Server) => match quic {
+                Some(_) => Self::DoqServer(dns::QuicServer::new(plan.clone()).into()),
+                None => Self::DnsServer(dns::Server::new(plan.clone()).into()),
+            },
             (AppPlan::Websocket(plan), Side::Client) => {
                 Self::WebsocketClient(websocket::Client::new(plan.clone()).into())
             }
@@ -109,11 +119,13 @@ impl AnyApp {
             Self::Program(app) => app.awaits_reply(flow),
             Self::HttpClient(_) => http::Client::awaits_reply(flow),
             Self::DnsClient(_) => dns::Client::awaits_reply(flow),
+            Self::DoqClient(_) => dns::QuicClient::awaits_reply(flow),
             Self::WebsocketClient(_) => websocket::Client::awaits_reply(flow),
             Self::GrpcClient(_) => grpc::Client::awaits_reply(flow),
             Self::Echo(_)
             | Self::HttpServer(_)
             | Self::DnsServer(_)
+            | Self::DoqServer(_)
             | Self::WebsocketServer(_)
             | Self::GrpcServer(_) => false,
         };
@@ -122,23 +134,35 @@ impl AnyApp {
 
     /// Whether a session of QUIC shakes hands, or has not begun to.
     pub(crate) fn is_opening(flow: &Flow) -> bool {
-        http::h3::is_opening(flow)
+        link::is_opening(flow)
     }
 
     /// Carries out the requests of a session over QUIC to its carrier, and sends its connection's output.
     #[inline]
     pub(crate) fn settle(ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        http::h3::settle(ctx, flow);
+        link::settle(ctx, flow);
     }
 
     /// Counts what a connection of QUIC has counted whose flow ends before it does.
     pub(crate) fn note_lost(extras: &Extras, flow: &Flow, counts: &mut Counts) {
-        http::h3::note_lost(extras, flow, counts);
+        link::note_lost(extras, flow, counts);
+    }
+
+    /// See [`crate::Apps::left_behind`].
+    pub(crate) fn left_behind() -> Flow {
+        let mut flow = Flow::default();
+        flow.state = link::state::PATH;
+        flow
+    }
+
+    /// The flow of a session over QUIC has another port.
+    pub(crate) fn moved(ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        link::moved(ctx, flow);
     }
 
     /// The session is over, and its flow continues without it.
     pub(crate) fn set_gone(flow: &mut Flow) {
-        flow.state = http::h3::state::GONE;
+        flow.state = link::state::GONE;
     }
 
     /// Whether both sides take turns, so that a short segment may be what a peer with Nagle's algorithm waits to have acknowledged.
@@ -171,7 +195,9 @@ impl AnyApp {
     pub(crate) fn is_gone(&self, flow: &Flow) -> bool {
         match self {
             Self::DnsClient(_) => dns::Client::is_gone(flow),
-            Self::HttpClient(_) | Self::HttpServer(_) => http::h3::is_gone(flow),
+            Self::HttpClient(_) | Self::HttpServer(_) | Self::DoqClient(_) | Self::DoqServer(_) => {
+                link::is_gone(flow)
+            }
             _ => false,
         }
     }
@@ -191,6 +217,11 @@ impl AnyApp {
             }
     }
 
+    /// Whether a client of HTTP has ended with all responses.
+    pub(crate) fn is_answered(&self, flow: &Flow) -> bool {
+        matches!(self, Self::HttpClient(_)) && flow.has(Flag::Done) && flow.waiting == 0
+    }
+
     /// Whether nothing was missing when a flow ended.
     #[inline]
     pub(crate) fn is_complete(&self, flow: &Flow, extras: &Extras, side: Side, end: End) -> bool {
@@ -201,6 +232,8 @@ impl AnyApp {
             Self::HttpServer(_) => http::Server::is_complete(flow, end),
             Self::DnsClient(_) => dns::Client::is_complete(flow, end),
             Self::DnsServer(_) => dns::Server::is_complete(flow, end),
+            Self::DoqClient(_) => dns::QuicClient::is_complete(flow, end),
+            Self::DoqServer(_) => dns::QuicServer::is_complete(flow, end),
             Self::WebsocketClient(_) => websocket::Client::is_complete(flow),
             Self::WebsocketServer(_) => websocket::Server::is_complete(flow, extras, end),
             Self::GrpcClient(_) => grpc::Client::is_complete(flow),

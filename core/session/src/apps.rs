@@ -9,8 +9,10 @@ use crate::app::AnyApp;
 use crate::counts::{Counts, Reason};
 use crate::extra::Extras;
 use crate::flow::{Common, Ctx, Flag, Flow, Pacers, failure, instant_near};
+use crate::http::Alternative;
 use crate::pace::Pacer;
-use crate::plan::{AtEnd, Carrier, SessionPlan, Side};
+use crate::plan::{AppPlan, AtEnd, Carrier, QuicPlan, SessionPlan, Side};
+use crate::program::{Place, Straight};
 use crate::quic::QuicSide;
 use crate::scale::Scale;
 use crate::secure::{Layer, SecureSide};
@@ -77,6 +79,8 @@ pub struct Move {
     pub group: GroupId,
     /// Carrier of the other flow.
     pub to: Carrier,
+    /// The session stays on its flow, which exchanges addresses with the other one: a connection of QUIC that takes another port.
+    pub stays: bool,
 }
 
 /// A group at work.
@@ -84,12 +88,16 @@ struct Group {
     key: GroupKey,
     common: Common,
     app: AnyApp,
+    /// Its program written out, if it can be and its flows are plain: no encryption, tunnel, rate or time.
+    straight: Option<Straight>,
     counts: Counts,
     at_end: AtEnd,
     secure: Option<Box<dyn SecureSide>>,
     quic: Option<Box<dyn QuicSide>>,
     /// Tunnel that clients request first.
     tunnel: Option<Tunnel>,
+    /// Whether clients come here because their servers announced it.
+    is_alternative: bool,
     /// Sessions there are.
     active: u64,
     /// Bytes of applications before counts were swapped last.
@@ -146,6 +154,7 @@ impl Apps {
                 requests: if plan.load.late { requests.map(Pacer::keeping) } else { requests },
                 closes: plan.load.close_rate.map(pacer),
                 left: plan.load.request_count.map(share),
+                alternative: Alternative::default(),
             }
         };
         Self {
@@ -173,8 +182,16 @@ impl Apps {
     #[inline]
     pub fn start(&mut self, now: Nanos, group: GroupId, number: u64) -> Flow {
         let mut flow = Flow::new(number, now);
-        self.groups[usize::from(group.0)].begin(&mut flow);
+        let group = &mut self.groups[usize::from(group.0)];
+        group.counts.alt_svc.opened += u64::from(group.is_alternative);
+        group.begin(&mut flow);
         flow
+    }
+
+    /// The port at which the servers of an entry have announced HTTP/3 to its clients, if they are to go there.
+    #[inline]
+    pub fn alternative(&self, session: usize, now: Nanos) -> Option<u16> {
+        self.pacers[session].alternative.port(now)
     }
 
     /// Undoes the start of the last session, which is restarted elsewhere immediately: as if it had not been counted.
@@ -182,6 +199,7 @@ impl Apps {
     pub fn take_back(&mut self, group: GroupId) {
         let group = &mut self.groups[usize::from(group.0)];
         group.counts.attempted -= 1;
+        group.counts.alt_svc.opened -= u64::from(group.is_alternative);
         group.active -= 1;
     }
 
@@ -208,6 +226,16 @@ impl Apps {
         Some(next)
     }
 
+    /// The initial state of a flow that has the addresses which a session's flow leaves, to take in what still comes there.
+    pub fn left_behind() -> Flow {
+        AnyApp::left_behind()
+    }
+
+    /// A session's flow has exchanged its addresses with another one: must be called within the stack's `with`.
+    pub fn moved(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io) {
+        self.tell(now, flow, io, |_, _, ctx, flow| AnyApp::moved(ctx, flow));
+    }
+
     /// Scales the rate at which an entry's clients send requests and close sessions, relative to the plan, from `at`
     /// on. Returns whether sessions that wait for a turn must request another ([`Apps::ask_again`]).
     pub fn scale(&mut self, session: usize, at: Nanos, scale: Scale) -> bool {
@@ -215,11 +243,12 @@ impl Apps {
         requests.iter_mut().chain(closes).map(|pacer| pacer.scale(at, scale)).count() > 0
     }
 
-    /// Requests of an entry's clients that were due before `now` and wait for a session that can send them. Only where they are
-    /// sent late ([`LoadPlan::late`](crate::plan::LoadPlan::late)).
-    pub fn late_requests(&self, session: usize, now: Nanos) -> u64 {
+    /// Requests of an entry's clients that were due before `now` and not sent: no session was free. Where they are sent late
+    /// ([`LoadPlan::late`](crate::plan::LoadPlan::late)) they still wait for one; elsewhere they are left out.
+    pub fn unsent_requests(&self, session: usize, now: Nanos) -> u64 {
         let Pacers { requests, left, .. } = &self.pacers[session];
-        requests.as_ref().map_or(0, |pacer| pacer.kept(now)).min(left.unwrap_or(u64::MAX))
+        let Some(pacer) = requests else { return 0 };
+        if pacer.keeps() { pacer.kept(now).min(left.unwrap_or(u64::MAX)) } else { pacer.expired() }
     }
 
     /// Whether a group's clients have sent all requests that their entry is to send.
@@ -250,6 +279,14 @@ impl Apps {
             (*at_end, if is_client { common.patience.response } else { common.patience.idle })
         };
         flow.set(Flag::Stopping);
+        let group = &self.groups[usize::from(io.group().0)];
+        let pacers = &mut self.pacers[group.key.session];
+        if let Some(pacer) = &mut pacers.requests
+            && group.common.side == Side::Client
+            && pacers.left != Some(0)
+        {
+            pacer.expire(now);
+        }
         let waits = self.awaits_first_word(flow, io.group());
         self.tell(now, flow, io, |app, tls, ctx, flow| {
             // From here on it says whether anything came after the end.
@@ -392,6 +429,8 @@ impl Apps {
         let Group { key, common, app, counts, quic, .. } = &mut self.groups[usize::from(io.group().0)];
         let mut ctx = Ctx {
             now,
+            number: io.flow().0,
+            ecn: io.ecn(),
             common,
             counts,
             pacers: &mut self.pacers[key.session],
@@ -415,7 +454,10 @@ impl Apps {
         let ask = std::mem::take(&mut ctx.ask);
         ask.hand_to(io);
         if let Some(to) = ask.go_on {
-            self.moves.push(Move { from: io.flow(), group: io.group(), to });
+            self.moves.push(Move { from: io.flow(), group: io.group(), to, stays: false });
+        }
+        if ask.moves {
+            self.moves.push(Move { from: io.flow(), group: io.group(), to: Carrier::Udp, stays: true });
         }
         if ask.begun {
             self.groups[usize::from(io.group().0)].begin(flow);
@@ -435,28 +477,47 @@ impl Group {
             None => (None, None),
         };
         let is_client = key.side == Side::Client;
-        let app = AnyApp::new(&plan.mix.members[key.member].app, key.side, plan.carrier);
+        let member = &plan.mix.members[key.member];
+        let carrier = plan.carrier_of(key.member);
+        let options = if is_client && quic.is_some() { quic_plan(plan, key) } else { QuicPlan::default() };
+        let app = AnyApp::new(&member.app, key.side, carrier, quic.is_some().then_some(options));
         let common = Common {
             takes_turns: quic.is_none() && app.takes_turns(),
             side: key.side,
-            carrier: plan.carrier,
+            carrier,
             patience: plan.patience,
             up: plan.load.up.filter(|_| is_client),
             verify: plan.verify,
             secured: secure.is_some(),
             quic: quic.is_some(),
+            migrate: options.migrate,
+            key_update: options.key_update,
             paced: is_client && (plan.load.request_rate.is_some() || plan.load.request_count.is_some()),
             late: is_client && plan.load.late && plan.load.request_rate.is_some(),
+            follows: is_client && matches!(&member.app, AppPlan::Http(http) if http.alt_svc),
+        };
+        let played = if is_client { &plan.client } else { &plan.server };
+        let may_be_straight = played.as_ref().is_some_and(|played| played.tcp.express)
+            && plan.carrier == Carrier::Tcp
+            && plan.tunnel.is_none()
+            && plan.load.close_rate.is_none()
+            && !(common.verify || common.secured || common.quic || common.paced || common.late)
+            && common.up.is_none();
+        let straight = match &app {
+            AnyApp::Program(machine) if may_be_straight => Straight::of(machine),
+            _ => None,
         };
         Self {
             key,
             common,
             app,
+            straight,
             counts: Counts::default(),
             at_end: plan.load.at_end,
             secure,
             quic,
             tunnel: plan.tunnel.as_deref().filter(|_| is_client).map(Tunnel::new),
+            is_alternative: is_client && member.is_alternative,
             active: 0,
             bytes: 0,
             accepted: 0,
@@ -472,6 +533,14 @@ impl Group {
         self.counts.attempted += 1;
         self.active += 1;
         self.counts.active_max = self.counts.active_max.max(self.active);
+    }
+}
+
+/// How the clients of a group use QUIC.
+fn quic_plan(plan: &SessionPlan, key: GroupKey) -> QuicPlan {
+    match &plan.mix.members[key.member].app {
+        AppPlan::Http(http) => http.quic,
+        _ => plan.quic.client,
     }
 }
 
@@ -510,6 +579,8 @@ impl Apps {
         let place = self.extras.place(flow);
         let mut ctx = Ctx {
             now,
+            number: io.flow().0,
+            ecn: io.ecn(),
             common,
             counts,
             pacers,
@@ -585,12 +656,17 @@ impl Apps {
             group.begin(flow);
         }
         group.active -= 1;
-        if group.common.late
-            && flow.has(Flag::Turn)
-            && let Some(pacer) = &mut self.pacers[group.key.session].requests
-            && let Some(due) = self.extras.find(flow).and_then(|extra| extra.dues.back())
+        let Pacers { requests, closes, .. } = &mut self.pacers[group.key.session];
+        if flow.has(Flag::Turn)
+            && let Some(pacer) = requests
         {
-            pacer.give_back(instant_near(*due, now));
+            let due = self.extras.find(flow).and_then(|extra| extra.dues.back());
+            match due.filter(|_| group.common.late) {
+                Some(due) => pacer.give_back(instant_near(*due, now)),
+                // It may be a turn to close, and after the end none is missed.
+                None if group.common.late || closes.is_some() || flow.has(Flag::Stopping) => {}
+                None => pacer.lose(),
+            }
         }
         let tls = match group.common.secured {
             true => flow.extra().and_then(|place| self.secured.get_mut(place)?.take()),
@@ -600,12 +676,20 @@ impl Apps {
         let end = match (end, tls) {
             (End::Reset, Some(tls)) if tls.is_delivered() => End::ResetAcknowledged,
             (End::Reset, _) if group.app.has_all(flow) => End::ResetAcknowledged,
+            // Nor need a server close because its client has.
+            (End::IdleTimeout, _) if group.app.is_answered(flow) => End::Closed,
             (end, _) => end,
         };
         let complete = group.app.is_complete(flow, &self.extras, group.common.side, end);
         let udp = group.common.carrier == Carrier::Udp && !group.app.is_by_tcp(flow);
         match failure(flow, end, complete, udp) {
-            Some(reason) => group.counts.fail(reason),
+            Some(reason) => {
+                group.counts.fail(reason);
+                if group.is_alternative {
+                    let alternative = &mut self.pacers[group.key.session].alternative;
+                    alternative.failed(now, reason, &mut group.counts.alt_svc);
+                }
+            }
             None => {
                 group.counts.completed += 1;
                 group.counts.stopped += u64::from(flow.has(Flag::Stopped));
@@ -647,6 +731,12 @@ impl App for Apps {
             }
         }
         group.counts.established += 1;
+        if let Some(straight) = &group.straight {
+            let mut place = Place { now, common: &group.common, counts: &mut group.counts, io };
+            if straight.opened(&mut place, flow) {
+                return;
+            }
+        }
         if group.tunnel.is_some() {
             return self.ask_for_tunnel(now, flow, io);
         }
@@ -655,6 +745,12 @@ impl App for Apps {
 
     #[inline]
     fn received(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io, data: &[u8]) {
+        let Group { straight, common, counts, .. } = &mut self.groups[usize::from(io.group().0)];
+        if let Some(straight) = straight
+            && straight.received(&mut Place { now, common, counts, io }, flow, data.len())
+        {
+            return;
+        }
         if self.is_tunnelling(flow, io.group()) {
             return self.tunnel_said(now, flow, io, data);
         }
@@ -691,6 +787,12 @@ impl App for Apps {
 
     #[inline]
     fn acknowledged(&mut self, now: Nanos, flow: &mut Flow, io: &mut Io, offset: u64) {
+        let Group { straight, common, counts, .. } = &mut self.groups[usize::from(io.group().0)];
+        if let Some(straight) = straight
+            && straight.acknowledged(common, counts, flow, offset)
+        {
+            return;
+        }
         let before = self.before_tunnel(flow, io.group());
         if before > 0 && (offset < before || self.is_tunnelling(flow, io.group())) {
             return;
@@ -721,8 +823,17 @@ impl App for Apps {
     }
 
     #[inline]
-    fn closed(&mut self, now: Nanos, flow: &mut Flow, _: FlowId, group: GroupId, end: End) {
+    fn closed(&mut self, now: Nanos, flow: &mut Flow, id: FlowId, group: GroupId, end: End) {
         let own = &mut self.groups[usize::from(group.0)];
+        if own.straight.is_some() && Straight::is_completed(flow, end) {
+            own.active -= 1;
+            own.counts.completed += 1;
+            own.counts.stopped += u64::from(flow.has(Flag::Stopped));
+            return;
+        }
+        if let Some(quic) = &mut own.quic {
+            quic.closed(id.0);
+        }
         if !own.app.is_gone(flow) {
             if own.common.quic {
                 AnyApp::note_lost(&self.extras, flow, &mut own.counts);
@@ -738,6 +849,11 @@ impl App for Apps {
 
     #[inline]
     fn fill(&mut self, flow: &Flow, group: GroupId, offset: u64, out: &mut [u8]) {
+        if let Some(straight) = &self.groups[usize::from(group.0)].straight
+            && straight.fill(flow, offset, out)
+        {
+            return;
+        }
         let before = self.before_tunnel(flow, group);
         let group = &self.groups[usize::from(group.0)];
         let asked = match &group.tunnel {

@@ -20,6 +20,8 @@ pub struct Clients {
     turns: Turns,
     /// For each application of the mix: the group of its first host, followed by the groups of the other hosts.
     members: Vec<(GroupId, Pool)>,
+    /// That of an application that clients take where it is announced; it goes to the pairs of the first.
+    alternative: Option<GroupId>,
     hosts: u16,
     /// Of this worker's applications, sent and received.
     bytes: Option<u64>,
@@ -48,11 +50,16 @@ impl Clients {
             let ports = member.server_ports.as_ref();
             Some((GroupId(place as u16), Pool::new(&plan.clients, &plan.servers, ports, plan.order)))
         };
-        let weights: Vec<u32> = plan.mix.members.iter().map(|member| member.weight).collect();
+        let all = &plan.mix.members;
+        let own = all.iter().filter(|member| !member.is_alternative).count();
+        let weights: Vec<u32> = all[..own].iter().map(|member| member.weight).collect();
+        let mut members = all.iter().enumerate().map(member).collect::<Option<Vec<_>>>()?;
+        let alternative = members.drain(own..).next().map(|(group, _)| group);
         Some(Self {
             opener: Opener::new(&plan.load, worker as u64, workers as u64),
             turns: Turns::new(&weights, plan.mix.order),
-            members: plan.mix.members.iter().enumerate().map(member).collect::<Option<_>>()?,
+            members,
+            alternative,
             hosts,
             bytes: plan.load.bytes.map(|bytes| bytes.div_ceil(workers as u64)),
             ports: plan.clients.ports.clone(),
@@ -79,7 +86,10 @@ impl Clients {
         {
             self.opener.stop_at(now);
         }
-        if self.groups().next().is_some_and(|group| apps.has_asked_all(group)) {
+        if self.has_asked_all(apps) {
+            if active > 0 && !self.opener.has_rate() {
+                return self.opener.none();
+            }
             self.opener.stop_at(now);
         }
         let opening = self.opener.poll(now, active, most);
@@ -87,20 +97,49 @@ impl Clients {
         opening
     }
 
-    /// Which group session `number` belongs to, and where it goes: the next free pair for which `owned` holds.
-    pub fn place(&mut self, number: u64, owned: impl FnMut(&Tuple) -> bool) -> (GroupId, Option<Tuple>) {
+    /// Which group session `number` belongs to, and where it goes: the next free pair for which `owned` holds. With `alternative`
+    /// ([`Apps::alternative`]) it goes to this port of the server, by HTTP/3.
+    pub fn place(
+        &mut self,
+        number: u64,
+        alternative: Option<u16>,
+        mut owned: impl FnMut(&Tuple) -> bool,
+    ) -> (GroupId, Option<Tuple>) {
         let (first, pool) = &mut self.members[self.turns.pick(number)];
-        let tuple = pool.next(owned).map(|(_, tuple)| tuple);
-        (GroupId(first.0 + tuple.map_or(0, |tuple| tuple.host as u16)), tuple)
+        let other = alternative.zip(self.alternative);
+        let moved = |mut tuple: Tuple| {
+            if let Some((port, _)) = other {
+                tuple.server.set_port(port);
+            }
+            tuple
+        };
+        let first = other.map_or(first.0, |(_, group)| group.0);
+        let tuple = pool.next(|tuple| owned(&moved(*tuple))).map(|(_, tuple)| moved(tuple));
+        (GroupId(first + tuple.map_or(0, |tuple| tuple.host as u16)), tuple)
     }
 
     fn groups(&self) -> impl Iterator<Item = GroupId> + '_ {
-        self.members.iter().flat_map(|(first, _)| (0..self.hosts).map(|host| GroupId(first.0 + host)))
+        let firsts = self.members.iter().map(|(first, _)| *first).chain(self.alternative);
+        firsts.flat_map(|first| (0..self.hosts).map(move |host| GroupId(first.0 + host)))
     }
 
     /// Ports of clients from `first` on, each once.
     pub fn ports_from(&self, first: u16) -> impl Iterator<Item = u16> + use<> {
         (first..=*self.ports.end()).chain(*self.ports.start()..first)
+    }
+
+    /// All client ports, from the one on that is half of them further than `port`.
+    pub fn ports_beyond(&self, port: u16) -> impl Iterator<Item = u16> + use<> {
+        let (first, last) = (*self.ports.start(), *self.ports.end());
+        let all = u32::from(last.saturating_sub(first)) + 1;
+        let beyond = (u32::from(port.saturating_sub(first)) + all / 2) % all;
+        self.ports_from(first.saturating_add(beyond as u16))
+    }
+
+    /// Whether all requests of the entry are sent. One that a server has not processed is to be sent again, so that this
+    /// is final only once no session is left.
+    fn has_asked_all(&self, apps: &Apps) -> bool {
+        self.groups().next().is_some_and(|group| apps.has_asked_all(group))
     }
 
     /// Sessions there are now.
@@ -110,7 +149,9 @@ impl Clients {
 
     /// When [`Clients::poll`] has something to open next, as far as time alone decides.
     pub fn deadline(&self, apps: &Apps) -> Nanos {
-        self.opener.deadline(self.active(apps))
+        let active = self.active(apps);
+        let waits = active > 0 && !self.opener.has_rate() && self.has_asked_all(apps);
+        if waits { Nanos::MAX } else { self.opener.deadline(active) }
     }
 
     /// Scales the rate of opening relative to the plan, from `at` since the start of traffic on.

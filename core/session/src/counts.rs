@@ -30,6 +30,8 @@ pub enum Reason {
     ClosedEarly,
     /// The response is none, or not one that fits.
     BadResponse,
+    /// HTTP/1.1: a response came before its request, or without one.
+    UnaskedResponse,
     /// The request is none.
     BadRequest,
     /// Other bytes came than were expected.
@@ -54,7 +56,7 @@ pub enum Reason {
     NoHttp2,
     /// HTTP/2: what the other end sent is none, or none this side takes.
     Http2Protocol,
-    /// HTTP/2 and HTTP/3: the other end reset a request.
+    /// HTTP/2, HTTP/3 and DNS over QUIC: the other end reset a request.
     StreamReset,
     /// HTTP/2: the other end announced that it closes the connection because of an error.
     GoAway,
@@ -62,6 +64,10 @@ pub enum Reason {
     NoHttp3,
     /// HTTP/3: what the other end sent is none, or none this side takes.
     Http3Protocol,
+    /// The other end does not support DNS over QUIC, or QUIC of this version, or did not agree to it.
+    NoDoq,
+    /// DNS over QUIC: the other end broke one of its rules.
+    DoqProtocol,
     /// QUIC: what the other end sent is none, or none this side takes.
     QuicProtocol,
     /// QUIC: the other end closed the connection because of an error.
@@ -82,7 +88,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, in order.
-    pub const ALL: [Self; 33] = [
+    pub const ALL: [Self; 36] = [
         Self::SetupTimeout,
         Self::ResponseTimeout,
         Self::Timeout,
@@ -92,6 +98,7 @@ impl Reason {
         Self::Unreachable,
         Self::ClosedEarly,
         Self::BadResponse,
+        Self::UnaskedResponse,
         Self::BadRequest,
         Self::WrongContent,
         Self::Http4xx,
@@ -108,6 +115,8 @@ impl Reason {
         Self::GoAway,
         Self::NoHttp3,
         Self::Http3Protocol,
+        Self::NoDoq,
+        Self::DoqProtocol,
         Self::QuicProtocol,
         Self::QuicClosed,
         Self::WebsocketProtocol,
@@ -130,6 +139,7 @@ impl Reason {
             Self::Unreachable => "unreachable",
             Self::ClosedEarly => "closed_early",
             Self::BadResponse => "bad_response",
+            Self::UnaskedResponse => "unasked_response",
             Self::BadRequest => "bad_request",
             Self::WrongContent => "wrong_content",
             Self::Http4xx => "http_4xx",
@@ -146,6 +156,8 @@ impl Reason {
             Self::GoAway => "goaway",
             Self::NoHttp3 => "no_http3",
             Self::Http3Protocol => "http3_protocol",
+            Self::NoDoq => "no_doq",
+            Self::DoqProtocol => "doq_protocol",
             Self::QuicProtocol => "quic_protocol",
             Self::QuicClosed => "quic_closed",
             Self::WebsocketProtocol => "websocket_protocol",
@@ -217,12 +229,16 @@ pub struct Counts {
     pub dns_retries: u64,
     /// Queries repeated over TCP because the response was truncated.
     pub dns_over_tcp: u64,
+    /// Over QUIC: queries that clients gave up. Servers only.
+    pub dns_cancelled: u64,
     /// HTTP/2.
     pub http2: Http2Counts,
     /// HTTP/3.
     pub http3: Http3Counts,
     /// QUIC.
     pub quic: QuicCounts,
+    /// Alternative services. Clients only.
+    pub alt_svc: AltSvcCounts,
     /// WebSocket.
     pub websocket: WebsocketCounts,
     /// From a client's request for the upgrade to WebSocket to its response.
@@ -331,6 +347,26 @@ pub struct QuicCounts {
     pub datagrams_received: u64,
     /// Times a congestion window was reduced.
     pub congestion_events: u64,
+    /// Times a client's address or port changed and its connection continued.
+    pub migrated: u64,
+    /// Connections whose early data the server accepted.
+    pub early_data_accepted: u64,
+    /// Connections whose early data the server rejected. Clients only.
+    pub early_data_rejected: u64,
+    /// Requests in early data.
+    pub early_requests: u64,
+    /// Early requests refused by status 425. Clients only.
+    pub too_early: u64,
+    /// Updates of the keys.
+    pub key_updates: u64,
+    /// Datagrams sent with ECT(0).
+    pub ecn_sent: u64,
+    /// Datagrams received with ECT(0) or ECT(1).
+    pub ecn_ect: u64,
+    /// Datagrams received with CE: a device on the path had congestion.
+    pub ecn_ce: u64,
+    /// Connections whose path, or other end, was found not to support congestion marks.
+    pub ecn_failed: u64,
 }
 
 impl QuicCounts {
@@ -343,6 +379,38 @@ impl QuicCounts {
         self.packets_lost += other.packets_lost;
         self.datagrams_received += other.datagrams_received;
         self.congestion_events += other.congestion_events;
+        self.migrated += other.migrated;
+        self.early_data_accepted += other.early_data_accepted;
+        self.early_data_rejected += other.early_data_rejected;
+        self.early_requests += other.early_requests;
+        self.too_early += other.too_early;
+        self.key_updates += other.key_updates;
+        self.ecn_sent += other.ecn_sent;
+        self.ecn_ect += other.ecn_ect;
+        self.ecn_ce += other.ecn_ce;
+        self.ecn_failed += other.ecn_failed;
+    }
+}
+
+/// Counts of alternative services (RFC 7838).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AltSvcCounts {
+    /// Responses that announced HTTP/3.
+    pub announced: u64,
+    /// Responses that withdrew all alternatives.
+    pub cleared: u64,
+    /// Sessions opened by HTTP/3 because it was announced.
+    pub opened: u64,
+    /// Times that HTTP/3 was given up because it could not be reached.
+    pub broken: u64,
+}
+
+impl AltSvcCounts {
+    fn merge(&mut self, other: &Self) {
+        self.announced += other.announced;
+        self.cleared += other.cleared;
+        self.opened += other.opened;
+        self.broken += other.broken;
     }
 }
 
@@ -369,6 +437,42 @@ pub struct WebsocketCounts {
     pub closes: BTreeMap<u16, u64>,
     /// Upgrades refused, by status. Clients only.
     pub refused: BTreeMap<u16, u64>,
+    /// Compression of messages.
+    pub compression: CompressionCounts,
+}
+
+/// Counts of compressed messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CompressionCounts {
+    /// Connections with compression.
+    pub connections: u64,
+    /// Connections without, though clients offered it.
+    pub declined: u64,
+    /// Compressed messages sent.
+    pub messages_sent: u64,
+    /// Compressed messages received whole.
+    pub messages_received: u64,
+    /// Bytes of the compressed messages sent, before they were compressed.
+    pub bytes_sent: u64,
+    /// Bytes of the compressed messages received, decompressed.
+    pub bytes_received: u64,
+    /// Bytes they were sent in, without frames.
+    pub compressed_bytes_sent: u64,
+    /// Bytes they came in.
+    pub compressed_bytes_received: u64,
+}
+
+impl CompressionCounts {
+    fn merge(&mut self, other: &Self) {
+        self.connections += other.connections;
+        self.declined += other.declined;
+        self.messages_sent += other.messages_sent;
+        self.messages_received += other.messages_received;
+        self.bytes_sent += other.bytes_sent;
+        self.bytes_received += other.bytes_received;
+        self.compressed_bytes_sent += other.compressed_bytes_sent;
+        self.compressed_bytes_received += other.compressed_bytes_received;
+    }
 }
 
 impl WebsocketCounts {
@@ -381,6 +485,7 @@ impl WebsocketCounts {
         self.pings_sent += other.pings_sent;
         self.pings_received += other.pings_received;
         self.pongs_received += other.pongs_received;
+        self.compression.merge(&other.compression);
         for (mine, theirs) in [(&mut self.closes, &other.closes), (&mut self.refused, &other.refused)] {
             theirs.iter().for_each(|(code, count)| *mine.entry(*code).or_default() += count);
         }
@@ -489,8 +594,12 @@ impl Counts {
     /// Says more about a failure.
     #[cold]
     pub(crate) fn detail(&mut self, text: &str) {
+        self.add_detail(text, 1);
+    }
+
+    fn add_detail(&mut self, text: &str, count: u64) {
         let known = self.details.contains_key(text) || self.details.len() < DETAILS_MAX;
-        *self.details.entry(if known { text } else { "other" }.to_owned()).or_default() += 1;
+        *self.details.entry(if known { text } else { "other" }.to_owned()).or_default() += count;
     }
 
     /// Adds the counts of another worker, or of a later interval.
@@ -517,9 +626,11 @@ impl Counts {
         self.dns_truncated += other.dns_truncated;
         self.dns_retries += other.dns_retries;
         self.dns_over_tcp += other.dns_over_tcp;
+        self.dns_cancelled += other.dns_cancelled;
         self.http2.merge(&other.http2);
         self.http3.merge(&other.http3);
         self.quic.merge(&other.quic);
+        self.alt_svc.merge(&other.alt_svc);
         self.websocket.merge(&other.websocket);
         self.websocket_upgrade.merge(&other.websocket_upgrade);
         self.grpc.merge(&other.grpc);
@@ -528,7 +639,7 @@ impl Counts {
             *self.tls.entry(*agreed).or_default() += count;
         }
         for (text, count) in &other.details {
-            *self.details.entry(text.clone()).or_default() += count;
+            self.add_detail(text, *count);
         }
         self.setup.merge(&other.setup);
         self.handshake.merge(&other.handshake);
@@ -564,12 +675,14 @@ impl Counts {
             &mut self.dns_truncated,
             &mut self.dns_retries,
             &mut self.dns_over_tcp,
+            &mut self.dns_cancelled,
         ];
         numbers.into_iter().for_each(|number| *number = 0);
         self.kept_s = None;
         self.http2 = Http2Counts::default();
         self.http3 = Http3Counts::default();
         self.quic = QuicCounts::default();
+        self.alt_svc = AltSvcCounts::default();
         self.websocket = WebsocketCounts::default();
         self.websocket_upgrade.clear();
         self.grpc = GrpcCounts::default();
@@ -642,6 +755,7 @@ mod tests {
             dns_truncated: 1,
             dns_retries: 1,
             dns_over_tcp: 1,
+            dns_cancelled: 1,
             http2: Http2Counts { streams: 1, peer_streams: Some(1), ..Http2Counts::default() },
             http3: Http3Counts { streams: 1, ..Http3Counts::default() },
             quic: QuicCounts { connections: 1, ..QuicCounts::default() },
@@ -660,6 +774,14 @@ mod tests {
         assert_eq!(
             (counts.details.len(), counts.details["other"]),
             (DETAILS_MAX + 1, 1_000 - DETAILS_MAX as u64)
+        );
+        let mut others = Counts::default();
+        (1_000..2_000).for_each(|n| others.detail(&n.to_string()));
+        counts.merge(&others);
+        assert_eq!(
+            (counts.details.len(), counts.details.values().sum::<u64>()),
+            (DETAILS_MAX + 1, 2_000),
+            "intervals and workers add up within the same bound"
         );
     }
 }

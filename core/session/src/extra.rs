@@ -8,7 +8,7 @@
 use crate::flow::{EXTRA, Flag, Flow};
 use crate::grpc;
 use crate::http::h2::Link;
-use crate::http::h3;
+use crate::quic::link;
 use crate::websocket;
 use std::collections::VecDeque;
 use units::Nanos;
@@ -39,18 +39,20 @@ pub(crate) struct Extra {
     pub echo_base: u64,
     /// Answers made for one request, that are not acknowledged.
     pub made: VecDeque<Made>,
-    /// The name of a flow that was sent a Retry of QUIC.
-    pub name: u64,
+    /// End of a flow that only carries datagrams of a QUIC connection on another flow.
+    pub kept_until: Nanos,
     /// Datagrams that can't be used yet.
     pub datagrams: VecDeque<Vec<u8>>,
     /// When the loop for a time began that it is in.
     pub began: Nanos,
     /// The connection of HTTP/2.
     pub link: Option<Box<Link>>,
-    /// The connection of HTTP/3.
-    pub quic: Option<Box<h3::Link>>,
+    /// The connection of QUIC.
+    pub quic: Option<Box<link::Link>>,
     /// The connection of WebSocket.
     pub websocket: Option<Box<websocket::Link>>,
+    /// The stream of HTTP/2 that it goes over.
+    pub stream: Option<Box<websocket::Stream>>,
     /// The connection of gRPC.
     pub grpc: Option<Box<grpc::Link>>,
 }
@@ -154,6 +156,7 @@ impl Extras {
         extra.link = None;
         extra.quic = None;
         extra.websocket = None;
+        extra.stream = None;
         extra.grpc = None;
         if extra.input.capacity() > KEEP_MAX {
             let long = std::mem::take(&mut extra.input);

@@ -2,11 +2,12 @@
 
 use crate::counts::{Counts, Reason};
 use crate::extra::Extras;
+use crate::http::Alternative;
 use crate::pace::Pacer;
-use crate::plan::{Carrier, Patience, Side};
+use crate::plan::{Carrier, Migrate, Patience, Side};
 use crate::quic::QuicSide;
 use crate::vary::Delay;
-use tcp::{End, Io};
+use tcp::{End, FlowId, Io};
 use units::Nanos;
 
 /// Datagrams that wait in a flow at most.
@@ -119,6 +120,12 @@ impl Flow {
     #[inline]
     pub(crate) fn has(&self, flag: Flag) -> bool {
         self.flags & flag as u16 != 0
+    }
+
+    /// Whether one of several flags is set.
+    #[inline(always)]
+    pub(crate) fn has_any(&self, flags: u16) -> bool {
+        self.flags & flags != 0
     }
 
     #[inline]
@@ -243,10 +250,28 @@ pub(crate) struct Common {
     pub takes_turns: bool,
     /// Sessions go over QUIC.
     pub quic: bool,
+    /// Interval at which clients of QUIC take another port.
+    pub migrate: Option<Migrate>,
+    /// After how many packets they update their keys.
+    pub key_update: Option<u64>,
     /// Whether there is a rate of requests to keep, or a number of them.
     pub paced: bool,
     /// Whether requests whose turn has passed are sent late, and their times counted from when they were due, too.
     pub late: bool,
+    /// Whether clients go where their servers announce to be reached by HTTP/3, too.
+    pub follows: bool,
+}
+
+impl Common {
+    #[inline(always)]
+    pub(crate) fn is_client(&self) -> bool {
+        self.side == Side::Client
+    }
+
+    /// When a client of QUIC takes another port, as seen from `now`.
+    pub(crate) fn moves(&self, now: Nanos) -> Option<Nanos> {
+        self.migrate.map(|migrate| now.saturating_add(migrate.every))
+    }
 }
 
 /// Requests of an application: [`Io`], as a layer can see it.
@@ -269,6 +294,13 @@ pub(crate) struct Ask {
     pub begun: bool,
     /// The session is over, and its flow continues without it.
     pub over: bool,
+    /// Number of another flow to be woken, and of one to exchange addresses with.
+    pub rouse: Option<u32>,
+    pub exchange: Option<u32>,
+    /// The flow is to have another port.
+    pub moves: bool,
+    /// Whether datagrams are marked from now on.
+    pub marks: Option<bool>,
 }
 
 impl Ask {
@@ -299,6 +331,15 @@ impl Ask {
         if self.acknowledge {
             io.acknowledge();
         }
+        if let Some(on) = self.marks {
+            io.mark(on);
+        }
+        if let Some(other) = self.exchange {
+            io.exchange_with(FlowId(other));
+        }
+        if let Some(other) = self.rouse {
+            io.rouse(FlowId(other));
+        }
     }
 }
 
@@ -309,11 +350,17 @@ pub(crate) struct Pacers {
     pub closes: Option<Pacer>,
     /// Requests left to send; `None` is without end.
     pub left: Option<u64>,
+    /// Another way to their servers.
+    pub alternative: Alternative,
 }
 
 /// Context of an application while it handles an event.
 pub(crate) struct Ctx<'a> {
     pub now: Nanos,
+    /// The flow's number in its stack.
+    pub number: u32,
+    /// The congestion mark of the datagram that is received.
+    pub ecn: u8,
     pub common: &'a Common,
     pub counts: &'a mut Counts,
     pub pacers: &'a mut Pacers,

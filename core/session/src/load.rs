@@ -132,10 +132,9 @@ impl Opener {
     /// They count as opened. No more than `most` are returned at a time; the others stay due.
     pub fn poll(&mut self, now: Nanos, active: u64, most: u64) -> Opening {
         let left = self.count.map_or(u64::MAX, |all| all - self.opened.min(all));
-        let none = Opening { first: 0, step: self.workers, count: 0 };
         self.asked = now;
         if self.stopped || left == 0 {
-            return none;
+            return self.none();
         }
         if matches!(self.rate, Rate::Max) {
             let open = now >= self.start_delay && now.since(self.start_delay) < self.time;
@@ -145,7 +144,7 @@ impl Opener {
         }
         // Asked far more often than there is something to open.
         if now < self.next {
-            return none;
+            return self.none();
         }
         let free = self.free(now, active);
         let turns = self.due(now).saturating_sub(self.turns).min(left).min(most);
@@ -160,6 +159,11 @@ impl Opener {
         self.turns += turns - count;
         self.next = self.next_turn();
         opening
+    }
+
+    /// Nothing to open.
+    pub fn none(&self) -> Opening {
+        Opening { first: 0, step: self.workers, count: 0 }
     }
 
     /// Whether there is a rate.

@@ -24,6 +24,8 @@ pub(crate) struct Pacer {
     begun: bool,
     /// Assigned turns that could not be used.
     returned: VecDeque<Nanos>,
+    /// Turns that expired since the first request.
+    expired: u64,
 }
 
 impl Pacer {
@@ -36,6 +38,7 @@ impl Pacer {
             keeps: false,
             begun: false,
             returned: VecDeque::new(),
+            expired: 0,
         }
     }
 
@@ -51,6 +54,28 @@ impl Pacer {
         }
         let returned = self.returned.iter().filter(|at| **at <= now).count() as u64;
         returned + self.first_at(self.warp.own(now)).saturating_sub(self.next).div_ceil(self.workers)
+    }
+
+    /// Whether unused turns are kept.
+    pub(crate) fn keeps(&self) -> bool {
+        self.keeps
+    }
+
+    /// Turns that expired without a taker, as far as they were found since the first request.
+    pub(crate) fn expired(&self) -> u64 {
+        self.expired
+    }
+
+    /// Lets turns before `now` expire, unless they are kept.
+    pub(crate) fn expire(&mut self, now: Nanos) {
+        if self.begun && !self.keeps && self.rate != Pps::ZERO {
+            self.expired += self.skip_to(self.warp.own(now));
+        }
+    }
+
+    /// An assigned turn was not used, and is not kept.
+    pub(crate) fn lose(&mut self) {
+        self.expired += 1;
     }
 
     /// Keeps an assigned turn that could not be used.
@@ -71,12 +96,11 @@ impl Pacer {
         self.warp.is_still()
     }
 
-    /// Goes on to the first turn that is not before its own time `own`.
-    fn skip_to(&mut self, own: Nanos) {
-        let first = self.first_at(own);
-        if self.next < first {
-            self.next += (first - self.next).div_ceil(self.workers) * self.workers;
-        }
+    /// Goes on to the first turn that is not before its own time `own`; returns how many it passes over.
+    fn skip_to(&mut self, own: Nanos) -> u64 {
+        let passed = self.first_at(own).saturating_sub(self.next).div_ceil(self.workers);
+        self.next += passed * self.workers;
+        passed
     }
 
     /// The first turn, of any worker, that is not before the pacer's own time `own`.
@@ -101,7 +125,8 @@ impl Pacer {
         }
         let is_first = !std::mem::replace(&mut self.begun, true);
         if is_first || !self.keeps {
-            self.skip_to(self.warp.own(now));
+            let passed = self.skip_to(self.warp.own(now));
+            self.expired += if is_first { 0 } else { passed };
         }
         let at = (u128::from(self.next) * SCALE).div_ceil(u128::from(self.rate.micro()));
         let at = self.warp.when(Nanos(at.min(u128::from(u64::MAX)) as u64));
@@ -128,6 +153,23 @@ mod tests {
         assert_eq!(pacer.next(Nanos::from_secs(10)), Nanos::from_secs(10));
         assert_eq!(pacer.next(Nanos::from_secs(10)).0, 10_333_333_334);
         assert_eq!(Pacer::new(Pps::ZERO, 0, 1).next(Nanos::ZERO), Nanos::MAX);
+    }
+
+    #[test]
+    fn turns_without_a_taker_are_counted() {
+        let ms = Nanos::from_millis;
+        let mut pacer = Pacer::new(Pps::new(100), 0, 1);
+        pacer.expire(ms(500));
+        assert_eq!((pacer.next(ms(1_000)), pacer.expired()), (ms(1_000), 0), "none before the first");
+        // Due at 1,010, 1,020 and 1,030 ms, while nobody was free.
+        assert_eq!((pacer.next(ms(1_035)), pacer.expired()), (ms(1_040), 3));
+        pacer.expire(ms(1_065));
+        assert_eq!(pacer.expired(), 5);
+        // A change of the rate takes turns away that nobody has missed yet.
+        pacer.scale(ms(2_000), Scale::new(1, 2));
+        assert_eq!((pacer.next(ms(2_000)).0 > 0, pacer.expired()), (true, 5));
+        pacer.lose();
+        assert_eq!(pacer.expired(), 6);
     }
 
     #[test]

@@ -9,15 +9,15 @@
 pub use crate::dns::{DnsAnswer, DnsPlan, DnsQuery, DnsRule};
 pub use crate::grpc::{GrpcExpect, GrpcKind, GrpcPlan, GrpcServer};
 pub use crate::http::{
-    HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, HttpVersion, Method,
-    RequestBody,
+    EarlyData, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, HttpVersion,
+    Method, Migrate, QuicPlan, RequestBody,
 };
 pub use crate::program::{Expect, Op, Program, TIMED_MAX};
 pub use crate::tunnel::TunnelPlan;
 pub use crate::vary::{By, Content, Delay, PairOrder, Part, SelectionOrder, Size, Values, Weighted};
-pub use crate::websocket::{WebsocketExpect, WebsocketPlan};
+pub use crate::websocket::{WebsocketCompression, WebsocketExpect, WebsocketPlan};
 pub use ::grpc::Status as GrpcStatus;
-pub use websocket::Kind as WebsocketKind;
+pub use websocket::{Deflate, Kind as WebsocketKind};
 
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
@@ -77,6 +77,8 @@ pub struct SessionPlan {
     pub tunnel: Option<Arc<TunnelPlan>>,
     /// Encryption around every application; `None` is in the clear. Over UDP it is that of QUIC.
     pub tls: Option<Arc<TlsPlan>>,
+    /// How applications use QUIC, except HTTP/3, whose plan has its settings.
+    pub quic: QuicOptions,
     /// When sessions are opened and closed; without meaning if the clients are someone else's.
     pub load: LoadPlan,
     /// Time limits.
@@ -89,10 +91,31 @@ pub struct SessionPlan {
 }
 
 impl SessionPlan {
-    /// Whether its sessions are connections of QUIC.
+    /// Whether its sessions are connections of QUIC, all of them.
     pub fn is_quic(&self) -> bool {
         self.carrier == Carrier::Udp && self.tls.is_some()
     }
+
+    /// Carrier of an application of its mix.
+    pub fn carrier_of(&self, member: usize) -> Carrier {
+        if self.mix.members[member].is_alternative { Carrier::Udp } else { self.carrier }
+    }
+
+    /// Whether the sessions of an application of its mix are connections of QUIC.
+    pub fn is_quic_of(&self, member: usize) -> bool {
+        self.carrier_of(member) == Carrier::Udp && self.tls.is_some()
+    }
+}
+
+/// How an entry uses QUIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicOptions {
+    /// Clients.
+    pub client: QuicPlan,
+    /// Whether servers have clients prove their address first, by a Retry packet.
+    pub retry: bool,
+    /// Whether servers accept early data.
+    pub early_data: bool,
 }
 
 /// One end of a session, played here.
@@ -215,7 +238,8 @@ pub struct Mix {
 impl Mix {
     /// One application.
     pub fn one(app: AppPlan) -> Self {
-        let member = Member { name: String::new(), weight: 1, app, server_ports: None };
+        let member =
+            Member { name: String::new(), weight: 1, app, server_ports: None, is_alternative: false };
         Self { members: vec![member], order: SelectionOrder::Sequential }
     }
 }
@@ -232,6 +256,9 @@ pub struct Member {
     /// The servers' ports for this application alone. An emulated server distinguishes the members of a mix by their
     /// ports: no two may share one, and only one may go without.
     pub server_ports: Option<RangeInclusive<u16>>,
+    /// It is HTTP/3 at the same servers as the application before it, for clients that find it announced there (RFC 7838). It goes over
+    /// QUIC, and takes no turn in the mix.
+    pub is_alternative: bool,
 }
 
 /// An application, both of its ends.

@@ -6,6 +6,8 @@
 //! Invariants: a connection's datagrams leave in the order in which they were made; they are kept until the stack has
 //! sent them. For any request of an application to the carrier, the connection closes first ([`Carried::settle`]).
 
+pub(crate) mod link;
+
 use crate::counts::{QuicCounts, Reason};
 use crate::echo;
 use crate::flow::{Ctx, Flag, Flow};
@@ -87,12 +89,18 @@ pub struct QuicStats {
     pub congestion_events: u64,
     /// Smoothed round-trip time.
     pub rtt: Nanos,
+    /// Updates of the keys, by either end.
+    pub key_updates: u64,
+    /// Datagrams sent with ECT(0).
+    pub ecn_sent: u64,
+    /// The path, or the other end, was found not to support congestion marks.
+    pub ecn_failed: bool,
 }
 
 /// One connection. Datagrams in, datagrams out; no socket, no waiting. Streams are named by their identifiers (RFC 9000 section 2.1).
 pub trait Quic: Send {
-    /// Takes a datagram.
-    fn receive(&mut self, now: Nanos, datagram: &[u8]);
+    /// Takes a datagram, with its ECN bits.
+    fn receive(&mut self, now: Nanos, datagram: &[u8], ecn: u8);
 
     /// The next event since the last call.
     fn poll(&mut self) -> Option<QuicEvent>;
@@ -122,14 +130,40 @@ pub trait Quic: Send {
     /// Appends some datagrams that are to be sent now to `out`, and their lengths to `lengths`. Returns whether there were any.
     fn transmit(&mut self, now: Nanos, out: &mut Vec<u8>, lengths: &mut Vec<u64>) -> bool;
 
+    /// Whether its datagrams are to carry ECT(0): it uses congestion marks, and the path has not removed them so far (RFC 9000 section
+    /// 13.4.2).
+    fn marks(&self) -> bool;
+
     /// When it is to be woken.
     fn timeout(&mut self) -> Option<Nanos>;
 
     /// It may be time for something.
     fn wake(&mut self, now: Nanos);
 
+    /// Whether there are keys of early data: at a client, to send before the handshake is done; at a server, because it accepts what
+    /// came before.
+    fn has_early_keys(&self) -> bool;
+
+    /// Whether the server has accepted early data, once the handshake is done. Rejected data is lost, and all streams with it:
+    /// they begin anew.
+    fn is_early_accepted(&self) -> bool;
+
+    /// Updates a client's keys, if the handshake is confirmed and the last update is complete.
+    fn update_keys(&mut self);
+
     /// Negotiated parameters, once the handshake is done.
     fn agreed(&self) -> Option<Agreed>;
+
+    /// The number of the flow over whose path the connection continues, if the other end has moved there since the last call: the
+    /// connection's flow must exchange addresses with it.
+    fn moved_to(&mut self) -> Option<u32>;
+
+    /// The number of another flow to be woken: something has come for its connection, or waits for it to be sent
+    /// ([`QuicSide::off_path`]).
+    fn rouses(&mut self) -> Option<u32>;
+
+    /// This end sends from another address or port from now on. `knows`: it does so itself; otherwise a NAT does, and it can't know.
+    fn moved(&mut self, knows: bool);
 
     /// Its counters.
     fn stats(&self) -> QuicStats;
@@ -140,11 +174,18 @@ pub trait Quic: Send {
 
 /// Makes the connections of one side of one session entry.
 pub trait QuicSide: Send {
-    /// A client's. `number` counts the side's flows: what varies from flow to flow (the server name) follows it.
-    fn connect(&mut self, now: Nanos, number: u64) -> Result<Box<dyn Quic>, SecureError>;
+    /// A client's. `number` counts the side's flows: what varies from flow to flow (the server name) follows it. `flow` is the
+    /// flow's number in its stack.
+    fn connect(&mut self, now: Nanos, number: u64, flow: u32) -> Result<Box<dyn Quic>, SecureError>;
 
-    /// Handles a datagram on a flow without a connection. `name`: that of the flow, if it was sent a Retry.
-    fn accept(&mut self, now: Nanos, name: Option<u64>, datagram: &[u8]) -> QuicAccepted;
+    /// Handles a datagram on a flow without a connection, with its ECN bits.
+    fn accept(&mut self, now: Nanos, flow: u32, datagram: &[u8], ecn: u8) -> QuicAccepted;
+
+    /// Takes the datagrams that a flow is to send for a connection whose path leads over another flow.
+    fn off_path(&mut self, flow: u32) -> Vec<Vec<u8>>;
+
+    /// A flow is over.
+    fn closed(&mut self, flow: u32);
 }
 
 /// Result of the first datagram of a flow.
@@ -153,8 +194,10 @@ pub enum QuicAccepted {
     Connection(Box<dyn Quic>),
     /// None, but this reply must be sent.
     Reply(Vec<u8>),
-    /// None before the client proves its address: this Retry must be sent, and the flow has this name.
-    Retry(Vec<u8>, u64),
+    /// None before the client proves its address: this Retry must be sent.
+    Retry(Vec<u8>),
+    /// It is of the connection of this flow, which must be woken: its client has moved, or tries to.
+    Of(u32),
     /// None.
     Nothing,
 }
@@ -164,7 +207,8 @@ impl std::fmt::Debug for QuicAccepted {
         f.write_str(match self {
             Self::Connection(_) => "Connection",
             Self::Reply(_) => "Reply",
-            Self::Retry(..) => "Retry",
+            Self::Retry(_) => "Retry",
+            Self::Of(_) => "Of",
             Self::Nothing => "Nothing",
         })
     }
@@ -187,6 +231,12 @@ pub(crate) struct Carried {
     since: Nanos,
     /// Of the first packet that has one: the version.
     seen: bool,
+    /// When a client takes another port.
+    moves: Option<Nanos>,
+    /// Something was received since it last did, or since the handshake.
+    heard: bool,
+    /// Packets sent when a client last updated its keys.
+    renewed: u64,
 }
 
 impl Carried {
@@ -202,6 +252,9 @@ impl Carried {
             over: false,
             since: now,
             seen: false,
+            moves: None,
+            heard: false,
+            renewed: 0,
         }
     }
 
@@ -211,7 +264,9 @@ impl Carried {
         if !self.seen {
             self.look(ctx, datagram);
         }
-        self.quic.receive(ctx.now, datagram);
+        note_mark(ctx);
+        self.heard = true;
+        self.quic.receive(ctx.now, datagram, ctx.ecn);
     }
 
     /// Detects packets that a server sends before the handshake (RFC 9000 sections 17.2.1 and 17.2.5).
@@ -231,6 +286,7 @@ impl Carried {
     /// The handshake is done.
     pub(crate) fn connected(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         self.seen = true;
+        (self.moves, self.heard) = (ctx.common.moves(ctx.now), false);
         let took = ctx.now.since(self.since);
         ctx.counts.established += 1;
         ctx.counts.handshake.record(took.0);
@@ -276,6 +332,7 @@ impl Carried {
     /// stack has sent so far. Returns whether the session is over with it.
     #[inline]
     pub(crate) fn settle(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) -> bool {
+        self.move_on(ctx);
         let ask = &mut ctx.ask;
         if let Some(at) = ask.wake.take() {
             self.wake = (at != Nanos::MAX).then_some(at);
@@ -287,6 +344,7 @@ impl Carried {
             self.closed = true;
             self.quic.close(ctx.now, self.code);
         }
+        self.renew(ctx);
         if self.closed && !self.over {
             (self.over, ends) = (true, true);
             self.wake = None;
@@ -294,14 +352,49 @@ impl Carried {
             ctx.counts.quic.add(&self.quic.stats());
         }
         self.flush(ctx);
+        ctx.ask.rouse = self.quic.rouses();
+        ctx.ask.marks = Some(self.quic.marks());
         if self.over && self.quic.is_drained() {
             ctx.ask.close = true;
             return ends;
         }
         let waits = self.ahead() >= AHEAD_MAX;
         let again = waits.then(|| ctx.now.saturating_add(LOOK_AGAIN));
-        ctx.ask.wake = [self.wake, self.quic.timeout(), again].into_iter().flatten().min();
+        ctx.ask.wake = [self.wake, self.quic.timeout(), again, self.moves].into_iter().flatten().min();
         ends
+    }
+
+    /// Follows the other end to another path, or has this one take another port.
+    #[inline]
+    fn move_on(&mut self, ctx: &mut Ctx<'_>) {
+        ctx.ask.exchange = self.quic.moved_to();
+        ctx.counts.quic.migrated += u64::from(ctx.ask.exchange.is_some());
+        if self.moves.is_some_and(|at| at <= ctx.now) {
+            self.moves = if self.closed { None } else { ctx.common.moves(ctx.now) };
+            // A client that migrates has one path at a time that is not validated: each takes another connection identifier of
+            // both ends. And it does so only once the handshake is confirmed (RFC 9000 section 9).
+            let waits = !self.heard && ctx.common.migrate.is_some_and(|migrate| migrate.knows);
+            ctx.ask.moves = self.moves.is_some() && !waits;
+            self.heard &= !ctx.ask.moves;
+        }
+    }
+
+    /// Updates a client's keys after a number of packets.
+    #[inline]
+    fn renew(&mut self, ctx: &Ctx<'_>) {
+        let Some(packets) = ctx.common.key_update.filter(|_| self.seen && !self.closed) else { return };
+        let sent = self.quic.stats().packets_sent;
+        if sent.saturating_sub(self.renewed) >= packets {
+            self.renewed = sent;
+            self.quic.update_keys();
+        }
+    }
+
+    /// The client has another port.
+    #[cold]
+    pub(crate) fn moved(&mut self, ctx: &mut Ctx<'_>, knows: bool) {
+        ctx.counts.quic.migrated += 1;
+        self.quic.moved(knows);
     }
 
     /// Bytes that wait for the stack.
@@ -332,12 +425,20 @@ impl Carried {
     }
 }
 
+/// Counts the congestion mark of a datagram (RFC 3168 section 5).
+#[inline]
+pub(crate) fn note_mark(ctx: &mut Ctx<'_>) {
+    ctx.counts.quic.ecn_ect += u64::from(matches!(ctx.ecn, 1 | 2));
+    ctx.counts.quic.ecn_ce += u64::from(ctx.ecn == 3);
+}
+
 /// Reason of the failure of a session whose connection was lost, with details; `None` if the other end closed it
-/// properly (`good`: the code for that).
+/// properly (`good`: the code for that). `nothing_common`: the reason if the ends have no protocol in common.
 pub(crate) fn failure(
     end: &QuicEnd,
     is_open: bool,
     good: u64,
+    nothing_common: Reason,
     name: impl Fn(u64) -> String,
 ) -> Option<(Reason, String)> {
     Some(match end {
@@ -350,7 +451,7 @@ pub(crate) fn failure(
         QuicEnd::Tls(SecureError::AlertReceived(name)) => (Reason::TlsAlert, (*name).to_owned()),
         QuicEnd::Tls(SecureError::Certificate(why)) => (Reason::TlsCertificate, why.clone()),
         QuicEnd::Tls(SecureError::Protocol(why)) => (Reason::TlsProtocol, why.clone()),
-        QuicEnd::NothingCommon(why) => (Reason::NoHttp3, (*why).to_owned()),
+        QuicEnd::NothingCommon(why) => (nothing_common, (*why).to_owned()),
         QuicEnd::Reset => {
             (Reason::Reset, "stateless reset: the other end has lost the connection".to_owned())
         }
@@ -368,5 +469,8 @@ impl QuicCounts {
         self.packets_lost += stats.packets_lost;
         self.datagrams_received += stats.datagrams_received;
         self.congestion_events += stats.congestion_events;
+        self.key_updates += stats.key_updates;
+        self.ecn_sent += stats.ecn_sent;
+        self.ecn_failed += u64::from(stats.ecn_failed);
     }
 }

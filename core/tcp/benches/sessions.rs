@@ -1,6 +1,6 @@
 //! Throughput of a stack on one core: two of them joined by frames in memory, without ports and without an engine.
 //!
-//! `cargo bench -p tcp --bench sessions [-- sessions | bulk | lookup | memory]`. Both ends run on the same core, so a
+//! `cargo bench -p tcp --bench sessions [-- sessions | bulk | lookup | memory | few | answers | resets [long]]`. Both ends run on the same core, so a
 //! session is opened, used and closed twice in the time it takes. The stacks live in virtual time: nothing waits. The
 //! figure is processor time, the best of some rounds, because the machine is shared.
 
@@ -24,6 +24,8 @@ const MAC: [u8; 6] = [2, 0, 0, 0, 0, 1];
 
 fn main() {
     let wanted: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
+    // `long` beside a mode: without the express lane, to compare.
+    let express = !wanted.iter().any(|word| word == "long");
     let is_wanted = |what: &str| wanted.is_empty() || wanted.iter().any(|word| word == what);
     if is_wanted("sessions") {
         for (concurrent, time_wait) in [
@@ -37,8 +39,20 @@ fn main() {
     }
     if wanted.iter().any(|word| word == "few") {
         // For instruments that slow everything down.
-        let mut pair =
-            Pair::new(64, TcpOptions { time_wait: TimeWait::Skip, ..TcpOptions::default() }, 100, 100);
+        let usual = TcpOptions { time_wait: TimeWait::Skip, express, ..TcpOptions::default() };
+        run_sessions(&mut Pair::new(64, usual.clone(), 100, 100), 64, &mut 0, 20_000);
+    }
+    if wanted.iter().any(|word| word == "answers") {
+        // The same with answers of several segments.
+        let usual = TcpOptions { time_wait: TimeWait::Skip, express, ..TcpOptions::default() };
+        run_sessions(&mut Pair::new(64, usual, 100, 8_192), 64, &mut 0, 5_000);
+    }
+    if wanted.iter().any(|word| word == "resets") {
+        // The same for sessions that are as short as they can be.
+        let usual = TcpOptions { time_wait: TimeWait::Skip, express, ..TcpOptions::default() };
+        let bare = TcpOptions { close_by_reset: true, timestamps: false, sack: false, ..usual };
+        let mut pair = Pair::new(64, bare, 64, 64);
+        (pair.client_app.clients_close, pair.server_app.clients_close) = (true, true);
         run_sessions(&mut pair, 64, &mut 0, 20_000);
     }
     if is_wanted("bulk") {
@@ -100,10 +114,11 @@ impl Sink for Wire {
     }
 }
 
-/// Clients send requests, servers respond and close.
+/// Clients send requests, servers respond and close, or clients do.
 #[derive(Default)]
 struct Asker {
     is_server: bool,
+    clients_close: bool,
     request: u64,
     response: u64,
     is_idle: bool,
@@ -127,6 +142,10 @@ impl App for Asker {
         self.received += data.len() as u64;
         if self.is_server && !self.is_idle && flow[0] == self.request {
             io.send(self.response);
+        }
+        let is_closed_here = self.is_server != self.clients_close;
+        let whole = if self.is_server { self.request } else { self.response };
+        if is_closed_here && !self.is_idle && flow[0] == whole {
             io.close();
         }
     }
@@ -152,7 +171,7 @@ impl App for Asker {
 fn config(tcp: TcpOptions) -> GroupConfig {
     GroupConfig {
         tcp,
-        udp: UdpOptions { idle_timeout: None },
+        udp: UdpOptions { idle_timeout: None, ecn: false, refused_after: Nanos::ZERO },
         own_mac: MAC,
         hop_mac: Some(MAC),
         ..GroupConfig::default()

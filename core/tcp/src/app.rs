@@ -37,55 +37,110 @@ pub enum End {
 /// Requests of an application while it handles an event. Collected, and carried out once it returns.
 #[derive(Debug)]
 pub struct Io {
-    pub(crate) flow: FlowId,
-    pub(crate) group: GroupId,
-    pub(crate) send: u64,
-    pub(crate) close: bool,
-    pub(crate) abort: bool,
-    pub(crate) reset: bool,
-    /// `Some(Nanos::MAX)` is no wake-up any more.
-    pub(crate) wake: Option<Nanos>,
-    pub(crate) read: Option<bool>,
-    pub(crate) acknowledge: bool,
-    /// Lengths of datagrams, on UDP flows alone.
-    pub(crate) datagrams: Option<Vec<u64>>,
-    /// Bytes of the datagrams that a UDP flow has sent.
-    pub(crate) sent: u64,
+    flow: FlowId,
+    group: GroupId,
+    pub(crate) requests: Requests,
+    /// On UDP flows alone.
+    datagrams: Option<Box<Datagrams>>,
+}
+
+/// Requests that flows of every kind have.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Requests {
+    /// Bytes.
+    pub send: u64,
+    /// With [`Requests::WAKE`]; [`Nanos::MAX`] is no wake-up any more.
+    wake_at: Nanos,
+    bits: u8,
+}
+
+impl Requests {
+    pub(crate) const CLOSE: u8 = 1;
+    pub(crate) const ABORT: u8 = 2;
+    pub(crate) const RESET: u8 = 4;
+    pub(crate) const ACKNOWLEDGE: u8 = 8;
+    pub(crate) const PAUSE: u8 = 16;
+    pub(crate) const RESUME: u8 = 32;
+    const WAKE: u8 = 64;
+    /// Seldom requested.
+    const UNUSUAL: u8 = Self::ABORT | Self::RESET | Self::ACKNOWLEDGE | Self::PAUSE | Self::RESUME;
+
+    const NONE: Self = Self { send: 0, wake_at: Nanos::ZERO, bits: 0 };
+
+    /// Whether one of these is there.
+    #[inline(always)]
+    pub(crate) fn has(self, bits: u8) -> bool {
+        self.bits & bits != 0
+    }
+
+    /// The wake-up; `Some(Nanos::MAX)` is none any more.
+    #[inline(always)]
+    pub(crate) fn wake(self) -> Option<Nanos> {
+        self.has(Self::WAKE).then_some(self.wake_at)
+    }
+
+    /// Whether there is none.
+    #[inline(always)]
+    pub(crate) fn is_empty(self) -> bool {
+        self.send == 0 && self.bits == 0
+    }
+
+    /// Whether there is none but to send, to close and to be woken.
+    #[inline(always)]
+    pub(crate) fn is_simple(self) -> bool {
+        !self.has(Self::UNUSUAL)
+    }
+}
+
+/// Requests of UDP flows alone, and their knowledge.
+#[derive(Debug, Default)]
+pub(crate) struct Datagrams {
+    /// Lengths of those to be sent.
+    pub lengths: Vec<u64>,
+    /// Bytes of the ones sent.
+    pub sent: u64,
+    /// The congestion mark of the one that was received.
+    pub ecn: u8,
+    /// Whether they are marked from now on.
+    pub marks: Option<bool>,
+    /// Flow that is to be woken.
+    pub rouse: Option<FlowId>,
+    /// Flow with which this one exchanges addresses.
+    pub exchange: Option<FlowId>,
 }
 
 impl Io {
     /// For a flow with an event.
+    #[inline(always)]
     pub fn new(flow: FlowId, group: GroupId) -> Self {
-        Self {
-            flow,
-            group,
-            send: 0,
-            close: false,
-            abort: false,
-            reset: false,
-            wake: None,
-            read: None,
-            acknowledge: false,
-            datagrams: None,
-            sent: 0,
-        }
+        Self { flow, group, requests: Requests::NONE, datagrams: None }
     }
 
     /// For a UDP flow; `lengths` is an empty list with room.
     pub fn for_datagrams(flow: FlowId, group: GroupId, lengths: Vec<u64>) -> Self {
-        Self { datagrams: Some(lengths), ..Self::new(flow, group) }
+        Self::for_udp(flow, group, Box::new(Datagrams { lengths, ..Datagrams::default() }))
     }
 
-    /// Whether there is no request, apart from datagrams.
+    /// For a UDP flow.
+    pub(crate) fn for_udp(flow: FlowId, group: GroupId, datagrams: Box<Datagrams>) -> Self {
+        Self { datagrams: Some(datagrams), ..Self::new(flow, group) }
+    }
+
+    /// Takes the requests of UDP flows alone.
+    pub(crate) fn take_datagrams(&mut self) -> Box<Datagrams> {
+        self.datagrams.take().unwrap_or_default()
+    }
+
+    /// The two ECN bits of the datagram that is received.
+    pub(crate) fn set_ecn(&mut self, ecn: u8) {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.ecn = ecn;
+        }
+    }
+
     #[inline(always)]
-    pub(crate) fn is_untouched(&self) -> bool {
-        self.send == 0
-            && !self.close
-            && !self.abort
-            && !self.reset
-            && self.wake.is_none()
-            && self.read.is_none()
-            && !self.acknowledge
+    fn request(&mut self, bits: u8) {
+        self.requests.bits |= bits;
     }
 
     /// Whether it is a UDP flow.
@@ -95,15 +150,18 @@ impl Io {
     }
 
     /// The same, for a flow that has sent this number of bytes in datagrams.
-    pub fn having_sent(self, bytes: u64) -> Self {
-        Self { sent: bytes, ..self }
+    pub fn having_sent(mut self, bytes: u64) -> Self {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.sent = bytes;
+        }
+        self
     }
 
     /// Bytes of the datagrams that a UDP flow has sent so far: the offset of the next one. Earlier bytes are not
     /// requested again.
     #[inline]
     pub fn sent(&self) -> u64 {
-        self.sent
+        self.datagrams.as_ref().map_or(0, |datagrams| datagrams.sent)
     }
 
     /// Which flow it is.
@@ -119,86 +177,125 @@ impl Io {
     /// Sends `bytes` more: after all bytes passed before. They are fetched by [`App::fill`]. On UDP: one datagram, each
     /// time.
     pub fn send(&mut self, bytes: u64) {
-        self.send += bytes;
-        if let Some(lengths) = &mut self.datagrams {
-            lengths.push(bytes);
+        self.requests.send += bytes;
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.lengths.push(bytes);
         }
     }
 
     /// Sends a FIN after the last byte. Incoming data are still delivered. UDP flows end immediately.
     pub fn close(&mut self) {
-        self.close = true;
+        self.request(Requests::CLOSE);
     }
 
     /// Sends a reset and ends the flow: [`App::closed`] follows with [`End::Aborted`].
     pub fn abort(&mut self) {
-        self.abort = true;
+        self.request(Requests::ABORT);
     }
 
     /// Sends a reset after what was sent before, as far as the peer's window takes that, and ends the flow:
     /// [`App::closed`] follows with [`End::Aborted`].
     pub fn reset(&mut self) {
-        self.reset = true;
+        self.request(Requests::RESET);
     }
 
     /// Requests [`App::woke`] at `at` or soon after; one wake-up is kept for each flow, the last one requested.
     pub fn wake_at(&mut self, at: Nanos) {
-        self.wake = Some(at);
+        self.requests.wake_at = at;
+        self.request(Requests::WAKE);
     }
 
     /// Takes the wake-up back.
     pub fn let_sleep(&mut self) {
-        self.wake = Some(Nanos::MAX);
+        self.wake_at(Nanos::MAX);
     }
 
     /// Reads no more until [`Io::resume`]: what comes in is kept, and the window shrinks to nothing.
     pub fn pause(&mut self) {
-        self.read = Some(false);
+        self.requests.bits = self.requests.bits & !Requests::RESUME | Requests::PAUSE;
     }
 
     /// Reads on.
     pub fn resume(&mut self) {
-        self.read = Some(true);
+        self.requests.bits = self.requests.bits & !Requests::PAUSE | Requests::RESUME;
     }
 
     /// Acknowledges what has come at once, unless data goes with it, instead of after [`TcpOptions::ack_delay`](crate::TcpOptions::ack_delay).
     pub fn acknowledge(&mut self) {
-        self.acknowledge = true;
+        self.request(Requests::ACKNOWLEDGE);
+    }
+
+    /// The two ECN bits of the datagram that is received (RFC 3168 section 5).
+    #[inline]
+    pub fn ecn(&self) -> u8 {
+        self.datagrams.as_ref().map_or(0, |datagrams| datagrams.ecn)
+    }
+
+    /// Whether the datagrams that a UDP flow has not sent yet leave with ECT(0): it understands congestion marks.
+    pub fn mark(&mut self, on: bool) {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.marks = Some(on);
+        }
+    }
+
+    /// Has another UDP flow of the group woken ([`App::woke`]) as soon as this call returns; its own wake-up stays as it is.
+    pub fn rouse(&mut self, other: FlowId) {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.rouse = Some(other);
+        }
+    }
+
+    /// Exchanges addresses and ports between this UDP flow and another one of the group, before anything else is
+    /// sent on either; see [`Stack::exchange`](crate::Stack::exchange).
+    pub fn exchange_with(&mut self, other: FlowId) {
+        if let Some(datagrams) = &mut self.datagrams {
+            datagrams.exchange = Some(other);
+        }
+    }
+
+    /// The flow to be woken by this call.
+    pub fn asked_to_rouse(&self) -> Option<FlowId> {
+        self.datagrams.as_ref().and_then(|datagrams| datagrams.rouse)
+    }
+
+    /// The flow to exchange addresses with by this call.
+    pub fn asked_to_exchange(&self) -> Option<FlowId> {
+        self.datagrams.as_ref().and_then(|datagrams| datagrams.exchange)
     }
 
     /// Bytes passed in this call so far: for tests of applications.
     pub fn asked(&self) -> u64 {
-        self.send
+        self.requests.send
     }
 
     /// Lengths of the datagrams passed in this call.
     pub fn datagrams_asked(&self) -> &[u64] {
-        self.datagrams.as_deref().unwrap_or_default()
+        self.datagrams.as_ref().map_or(&[], |datagrams| &datagrams.lengths)
     }
 
     /// Whether closing was requested in this call.
     pub fn asked_to_close(&self) -> bool {
-        self.close
+        self.requests.has(Requests::CLOSE)
     }
 
     /// Whether aborting was requested in this call.
     pub fn asked_to_abort(&self) -> bool {
-        self.abort
+        self.requests.has(Requests::ABORT)
     }
 
     /// Whether a reset after the data was requested in this call.
     pub fn asked_to_reset(&self) -> bool {
-        self.reset
+        self.requests.has(Requests::RESET)
     }
 
     /// Whether an immediate acknowledgement was requested in this call.
     pub fn asked_to_acknowledge(&self) -> bool {
-        self.acknowledge
+        self.requests.has(Requests::ACKNOWLEDGE)
     }
 
     /// The wake-up requested in this call.
     pub fn asked_to_wake(&self) -> Option<Nanos> {
-        self.wake
+        self.requests.wake()
     }
 }
 

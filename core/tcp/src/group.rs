@@ -3,6 +3,7 @@
 use crate::counts::TcpCounts;
 use crate::frame::{self, Addresses, IPV4, IPV6, Tags};
 use crate::frame_counts::StackCounts;
+use crate::lane::Lane;
 use crate::options::{TcpOptions, UdpOptions};
 use crate::template::Template;
 use std::net::IpAddr;
@@ -92,7 +93,7 @@ impl Default for GroupConfig {
     fn default() -> Self {
         Self {
             tcp: TcpOptions::default(),
-            udp: UdpOptions { idle_timeout: None },
+            udp: UdpOptions { idle_timeout: None, ecn: false, refused_after: units::Nanos::ZERO },
             ttl: 64,
             tos: 0,
             vlans: Vlans::NONE,
@@ -165,6 +166,8 @@ pub(crate) struct Group {
     /// Number of its hop among the hardware addresses known; `None`: each flow has its own.
     pub hop: Option<u16>,
     pub template: Template,
+    /// Of the express lane, if its frames can take it.
+    pub lane: Option<Lane>,
     /// Bytes to leave before its frames, for outer headers.
     pub before: usize,
     pub config: GroupConfig,
@@ -188,6 +191,7 @@ impl Group {
             hop,
             before: tunnel.map_or(0, |tunnel| tunnel.outer.before()),
             template: Template::new(&config),
+            lane: Lane::new(&config),
             config,
             tcp: TcpCounts::default(),
             stack: StackCounts::default(),
@@ -203,6 +207,15 @@ impl Group {
         self.stack.frames_in += 1;
         self.stack.frame_bytes_in += bytes.len() as u64;
         true
+    }
+
+    /// Counts a frame of the express lane whose packet ends at `end`.
+    #[inline(always)]
+    pub(crate) fn count_plain(&mut self, bytes: &[u8], end: u16, is_told: bool) {
+        self.stack.unfinished_checksum += u64::from(is_told);
+        self.stack.frames_in += 1;
+        self.stack.frame_bytes_in += bytes.len() as u64;
+        self.tcp.packet_max = self.tcp.packet_max.max(u64::from(end) - frame::ETHERNET as u64);
     }
 
     /// Whether the checksum of a segment or datagram is good; counts a wrong one, and an unfinished one, as reported by

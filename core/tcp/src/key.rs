@@ -4,6 +4,10 @@
 
 use crate::frame::{self, Addresses, Inside, Packet, Tags};
 use std::net::{IpAddr, SocketAddr};
+use std::ops::RangeInclusive;
+
+/// Bytes of a UDP header (RFC 768).
+const UDP_HEADER: usize = 8;
 
 /// A transport protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -80,6 +84,15 @@ impl Keys {
         hash ^ hash >> 32
     }
 
+    /// The same of a TCP flow over IPv4 without VLANs and tunnels: both addresses, its own one in the upper half, and both ports.
+    #[inline(always)]
+    pub(crate) fn hash_plain(&self, both: u64, ports: u32) -> u64 {
+        let Self(secrets) = self;
+        let hash =
+            multiply(both ^ secrets[0], u64::from(ports) ^ secrets[1]).wrapping_mul(random::FACTORS[0]);
+        hash ^ hash >> 32
+    }
+
     /// The initial sequence number of a flow at `now`, ns: a clock of about 4 µs and a hash (RFC 6528 section 3).
     pub(crate) fn initial_sequence(&self, hash: u64, now: u64) -> u32 {
         let Self(secrets) = self;
@@ -124,6 +137,49 @@ pub fn flow_owner(bytes: &[u8], workers: usize) -> Option<usize> {
     owner_of_packet(&frame::read(bytes).ok()?, bytes, workers)
 }
 
+/// Addresses and ports whose datagrams lead to a worker by themselves: connection identifiers of QUIC begin with its number.
+#[derive(Debug, Clone)]
+pub struct Numbered {
+    /// The addresses.
+    pub addresses: RangeInclusive<IpAddr>,
+    /// The UDP ports.
+    pub ports: RangeInclusive<u16>,
+}
+
+/// The worker in the connection identifier of a frame to one of `places`: that of a packet with a short header (RFC 9000
+/// section 17.3.1). `None`: its flow decides.
+pub fn numbered_owner(bytes: &[u8], places: &[Numbered], workers: usize) -> Option<usize> {
+    if places.is_empty() {
+        return None;
+    }
+    owner_by_number(&frame::read(bytes).ok()?, bytes, places, workers)
+}
+
+/// The same of a frame that was in a tunnel.
+pub fn numbered_owner_inside(inside: &Inside<'_>, places: &[Numbered], workers: usize) -> Option<usize> {
+    if places.is_empty() {
+        return None;
+    }
+    owner_by_number(&frame::read_inside(inside).ok()?, inside.frame, places, workers)
+}
+
+fn owner_by_number(packet: &Packet, bytes: &[u8], places: &[Numbered], workers: usize) -> Option<usize> {
+    let transport = packet.transport(bytes);
+    if packet.protocol != frame::UDP || packet.is_fragment {
+        return None;
+    }
+    let [first, number, ..] = *transport.get(UDP_HEADER..)? else { return None };
+    let to: IpAddr = match packet.addresses {
+        Addresses::V4 { to, .. } => std::net::Ipv4Addr::from(to).into(),
+        Addresses::V6 { to, .. } => std::net::Ipv6Addr::from(to).into(),
+    };
+    let port = frame::u32_at(transport, 0)? as u16;
+    let is_there = places.iter().any(|place| place.addresses.contains(&to) && place.ports.contains(&port));
+    let worker = usize::from(number);
+    // The bit after the header form may be anything (RFC 9287).
+    (is_there && first & 0x80 == 0 && worker < workers).then_some(worker)
+}
+
 /// The same of a frame that was in a tunnel.
 pub fn flow_owner_inside(inside: &Inside<'_>, workers: usize) -> Option<usize> {
     owner_of_packet(&frame::read_inside(inside).ok()?, inside.frame, workers)
@@ -164,6 +220,30 @@ mod tests {
             counts[owner(client, "10.9.0.1:80".parse().unwrap(), 4)] += 1;
         }
         assert!(counts.iter().all(|count| (900..1_100).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn connection_identifiers_lead_to_their_worker() {
+        let frame = |port: u128, payload: [u8; 3]| {
+            let mut headers: Vec<wire::Header> = ["ethernet", "ipv4", "udp"]
+                .iter()
+                .filter_map(|name| wire::protocol(name).map(wire::Header::new))
+                .collect();
+            let place = |header: &wire::Header, name| header.protocol.field(name).expect("a field");
+            let (dst, to) = (place(&headers[2], "dst"), place(&headers[1], "dst"));
+            headers[2].put(dst, port);
+            headers[1].put(to, 0x0a00_0007);
+            let spec = wire::PacketSpec { headers, payload: payload.to_vec(), ..Default::default() };
+            spec.build_unpadded().expect("a datagram").bytes
+        };
+        let ip = IpAddr::from([10, 0, 0, 7]);
+        let places = [Numbered { addresses: ip..=ip, ports: 443..=444 }];
+        let owner = |port, payload| numbered_owner(&frame(port, payload), &places, 3);
+        assert_eq!([owner(443, [0x40, 2, 9]), owner(444, [0x7f, 0, 9])], [Some(2), Some(0)]);
+        assert_eq!(owner(443, [0x01, 2, 9]), Some(2), "a QUIC bit that is not set");
+        // A number of no worker, a long header, another port.
+        assert_eq!([owner(443, [0x40, 3, 9]), owner(443, [0xc0, 2, 9]), owner(80, [0x40, 2, 9])], [None; 3]);
+        assert_eq!(numbered_owner(&frame(443, [0x40, 2, 9]), &[], 3), None);
     }
 
     /// Neighbouring ports and addresses, as testers use them, must not fall into the same buckets.

@@ -19,6 +19,7 @@ mod frame_counts;
 mod group;
 mod icmp;
 mod key;
+mod lane;
 mod names;
 mod options;
 mod segment;
@@ -35,7 +36,9 @@ pub use endpoint::{Endpoint, Env, Events, Outgoing, State, Tick};
 pub use frame::Inside;
 pub use frame_counts::StackCounts;
 pub use group::{Gateway, GroupConfig, GroupTunnel, OwnMacs, UnfinishedChecksums, datagram_max};
-pub use key::{Transport, flow_owner, flow_owner_inside, owner};
+pub use key::{
+    Numbered, Transport, flow_owner, flow_owner_inside, numbered_owner, numbered_owner_inside, owner,
+};
 pub use options::{ACK_DELAY_MAX, Congestion, TcpOptions, TimeWait, UdpOptions};
 pub use segment::{Flags, Malformed, SackBlocks, Segment, SegmentHeader, Timestamps};
 pub use stack::{BURST, ConnectError, HopMove, LeftChecksum, Sink, Stack};

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a thing has one number until it is forgotten.
 
-use crate::table::Table;
+use crate::table::{NONE, Table};
 
 /// Things by number and back.
 #[derive(Debug)]
@@ -12,16 +12,22 @@ pub(crate) struct Names<T> {
     free: Vec<u32>,
     table: Table,
     key: u64,
+    /// The number found last, or [`NONE`]: most searches are for the same thing again.
+    last: u32,
 }
 
 impl<T: Copy + PartialEq + Into<Wide>> Names<T> {
     pub(crate) fn new(key: u64) -> Self {
-        Self { things: Vec::new(), free: Vec::new(), table: Table::new(0), key }
+        Self { things: Vec::new(), free: Vec::new(), table: Table::new(0), key, last: NONE }
     }
 
     /// The number of `thing`, which gets one if it has none; `None` if there are `max` already.
     pub(crate) fn number(&mut self, thing: T, max: usize) -> Option<u32> {
+        if self.things.get(self.last as usize) == Some(&thing) {
+            return Some(self.last);
+        }
         if let Some(number) = self.find(thing) {
+            self.last = number;
             return Some(number);
         }
         let number = match self.free.pop() {
@@ -42,6 +48,7 @@ impl<T: Copy + PartialEq + Into<Wide>> Names<T> {
 
     /// Forgets things whose numbers are not `used`; returns how many numbers are free.
     pub(crate) fn keep_only(&mut self, used: impl Fn(u32) -> bool) -> usize {
+        self.last = NONE;
         for number in (0..self.things.len() as u32).filter(|number| !used(*number)) {
             // What was forgotten before is not in the table any more.
             if self.table.remove(hash(self.key, self.things[number as usize]), number) {

@@ -75,6 +75,9 @@ pub struct TcpOptions {
     pub keep_alive: Option<Nanos>,
     /// Whether the first flow's side closes by reset in place of a FIN.
     pub close_by_reset: bool,
+    /// Whether segments that need nothing out of the ordinary take the express lane, which changes nothing but the time
+    /// they take.
+    pub express: bool,
 }
 
 impl Default for TcpOptions {
@@ -103,6 +106,7 @@ impl Default for TcpOptions {
             time_wait: TimeWait::For(Nanos::from_secs(1)),
             keep_alive: None,
             close_by_reset: false,
+            express: true,
         }
     }
 }
@@ -112,4 +116,9 @@ impl Default for TcpOptions {
 pub struct UdpOptions {
     /// Silence after which a flow ends; `None` never.
     pub idle_timeout: Option<Nanos>,
+    /// Whether connections of QUIC use congestion marks (RFC 9000 section 13.4).
+    pub ecn: bool,
+    /// Time that a flow which has received datagrams waits for another one after "port unreachable" (ICMP) before it is
+    /// refused. The other end of a connection of QUIC may have another port by now, from which nothing has come yet.
+    pub refused_after: Nanos,
 }

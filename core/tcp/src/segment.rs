@@ -247,7 +247,7 @@ fn write_timestamps(times: Timestamps, sack_permitted: bool, out: &mut [u8; 12])
 }
 
 /// More than this counts as this (RFC 7323 section 2.3).
-const SCALE_MAX: u8 = 14;
+pub(crate) const SCALE_MAX: u8 = 14;
 
 /// Option kinds, as registered.
 mod kind {

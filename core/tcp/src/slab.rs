@@ -5,12 +5,10 @@
 
 use std::ops::{Index, IndexMut};
 
-/// Slots of a page: large enough that the allocator's overhead per page does not matter.
-const PAGE: usize = 1 << PAGE_BITS;
-const PAGE_BITS: u32 = 14;
-
 /// A slot with room for a number while it is free.
 pub(crate) trait Linked {
+    /// One that was never used.
+    fn unused() -> Self;
     /// The number that [`Linked::set_link`] left.
     fn link(&self) -> u32;
     fn set_link(&mut self, link: u32);
@@ -19,22 +17,26 @@ pub(crate) trait Linked {
 /// No number.
 const NONE: u32 = u32::MAX;
 
-/// Slots, numbered from zero.
+/// Slots, numbered from zero, in pages of `PAGE`, a power of two: large enough that the allocator's overhead does not matter, and few
+/// enough that a page is filled at once.
 #[derive(Debug)]
-pub(crate) struct Slab<T> {
-    pages: Vec<Vec<T>>,
+pub(crate) struct Slab<T, const PAGE: usize> {
+    pages: Vec<Box<[T; PAGE]>>,
+    /// Numbers ever used: all are below.
+    end: u32,
     /// The number given back last, which is used first: it is in the caches. It leads to the one before.
     free: u32,
 }
 
-impl<T: Linked> Slab<T> {
+impl<T: Linked, const PAGE: usize> Slab<T, PAGE> {
     pub(crate) fn new() -> Self {
-        Self { pages: Vec::new(), free: NONE }
+        const { assert!(PAGE.is_power_of_two()) };
+        Self { pages: Vec::new(), end: 0, free: NONE }
     }
 
     /// Numbers ever used: all are below.
     pub(crate) fn end(&self) -> u32 {
-        self.pages.last().map_or(0, |page| ((self.pages.len() - 1) * PAGE + page.len()) as u32)
+        self.end
     }
 
     /// A number that is free, with what was left there.
@@ -50,14 +52,16 @@ impl<T: Linked> Slab<T> {
 
     /// Puts `slot` after all others; `None` if there are 2^32 - 1 of them.
     pub(crate) fn push(&mut self, slot: T) -> Option<u32> {
-        let index = self.end();
+        let index = self.end;
         if index == u32::MAX {
             return None;
         }
-        if self.pages.last().is_none_or(|page| page.len() == PAGE) {
-            self.pages.push(Vec::with_capacity(PAGE));
+        if index as usize == self.pages.len() * PAGE {
+            let page: Vec<T> = std::iter::repeat_with(T::unused).take(PAGE).collect();
+            self.pages.push(page.into_boxed_slice().try_into().ok()?);
         }
-        self.pages.last_mut()?.push(slot);
+        self[index] = slot;
+        self.end += 1;
         Some(index)
     }
 
@@ -77,19 +81,19 @@ impl<T: Linked> Slab<T> {
     }
 }
 
-impl<T> Index<u32> for Slab<T> {
+impl<T, const PAGE: usize> Index<u32> for Slab<T, PAGE> {
     type Output = T;
 
     #[inline(always)]
     fn index(&self, index: u32) -> &T {
-        &self.pages[index as usize >> PAGE_BITS][index as usize & (PAGE - 1)]
+        &self.pages[index as usize / PAGE][index as usize % PAGE]
     }
 }
 
-impl<T> IndexMut<u32> for Slab<T> {
+impl<T, const PAGE: usize> IndexMut<u32> for Slab<T, PAGE> {
     #[inline(always)]
     fn index_mut(&mut self, index: u32) -> &mut T {
-        &mut self.pages[index as usize >> PAGE_BITS][index as usize & (PAGE - 1)]
+        &mut self.pages[index as usize / PAGE][index as usize % PAGE]
     }
 }
 
@@ -98,6 +102,10 @@ mod tests {
     use super::*;
 
     impl Linked for u32 {
+        fn unused() -> Self {
+            0
+        }
+
         fn link(&self) -> u32 {
             *self
         }
@@ -109,7 +117,8 @@ mod tests {
 
     #[test]
     fn numbers_are_used_again_and_pages_stay() {
-        let mut slab = Slab::new();
+        const PAGE: usize = 16;
+        let mut slab = Slab::<u32, PAGE>::new();
         let count = 2 * PAGE as u32 + 5;
         for n in 0..count {
             assert_eq!(slab.push(n), Some(n));

@@ -8,8 +8,10 @@
 //!
 //! Invariants: a flow in the table has a slot that is not free, and every such slot is in the table, but for UDP flows that
 //! close and whose successor is there already; a flow that owes
-//! something is in the queue; no flow's entry in the wheel fires later than its earliest deadline.
+//! something is in the queue; no flow's entry in the wheel fires later than its earliest deadline. A flow that ends leaves its entry to
+//! its slot: the next flow there need not make one.
 
+mod express;
 mod hops;
 mod inward;
 mod limits;
@@ -18,7 +20,7 @@ pub(crate) mod places;
 mod slot;
 mod udp;
 
-use crate::app::{App, End, FlowId, GroupId, Io};
+use crate::app::{App, Datagrams, End, FlowId, GroupId, Io, Requests};
 use crate::box_pool::BoxPool;
 use crate::counts::TcpCounts;
 use crate::endpoint::{Endpoint, Env, Events, State};
@@ -31,12 +33,13 @@ use crate::names::Names;
 use crate::slab::Slab;
 use crate::table::{NONE, Table};
 use crate::wheel::{self, Wheel, WheelPosition};
+use express::{LastWord, PlainInward};
 pub use hops::HopMove;
 use inward::Inward;
 use limits::{HOPS_MAX, Strangers};
 use outward::{LongDatagram, Reply, Stalled};
 use places::Places;
-use slot::{DETACHED, FlowKind, IS_V6, QUEUED, RESETS, Slot, TOLD, WAKE};
+use slot::{DETACHED, ECT, FlowKind, IS_V6, QUEUED, RESETS, Slot, TOLD, WAKE};
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
@@ -45,6 +48,8 @@ use units::Nanos;
 
 /// Frames of the longest burst.
 pub const BURST: usize = 64;
+/// Slots that are allocated at once.
+const PAGE: usize = 512;
 /// Timers worked off in one turn: more wait for the next one, so that frames are not kept waiting.
 const TIMERS_AT_ONCE: usize = 1_024;
 /// Furthest wake-up, ticks: 2^31 of them, 39 hours.
@@ -108,7 +113,7 @@ pub struct LeftChecksum {
 /// The hosts behind one port as one worker sees them.
 #[derive(Debug)]
 pub struct Stack<A: App> {
-    slots: Slab<Slot<A::Flow>>,
+    slots: Slab<Slot<A::Flow>, PAGE>,
     table: Table,
     wheel: Wheel,
     busy: BoxPool,
@@ -122,6 +127,8 @@ pub struct Stack<A: App> {
     queue: VecDeque<u32>,
     /// Queued replies to segments without a receiver, and the last segments of flows.
     replies: VecDeque<Reply>,
+    /// Last segments of flows that the express lane sends. Of the two queues one is empty.
+    last_words: VecDeque<LastWord>,
     /// A segment there was no room for.
     stalled: Option<Stalled>,
     /// A datagram that leaves in fragments.
@@ -129,10 +136,13 @@ pub struct Stack<A: App> {
     /// Identification of its fragments (RFC 791 section 3.2).
     fragment_id: u32,
     backlogs: Backlogs,
-    /// Buffer for datagrams that applications send on UDP flows, kept for reuse.
-    lengths: Vec<u64>,
+    /// Requests of UDP flows, kept to be used again.
+    datagrams: Option<Box<Datagrams>>,
     /// A burst being taken in, kept to be used again.
     burst: Vec<Inward>,
+    /// The same of the express lane, and whether a group takes it.
+    plain_burst: Vec<PlainInward>,
+    has_lane: bool,
     /// The slot a segment came for last, and the hash of its key; [`NONE`](crate::table::NONE) once another flow is there.
     taken: (u32, u64),
 }
@@ -197,8 +207,11 @@ impl<A: App> Stack<A> {
             let hop = config.hop_mac.and_then(|mac| hops.number(mac, HOPS_MAX));
             Group::new(config, hop.map(|hop| hop as u16))
         };
+        let groups: Vec<Group> = groups.into_iter().map(group).collect();
         Self {
-            groups: groups.into_iter().map(group).collect(),
+            has_lane: groups.iter().any(|group| group.lane.is_some()),
+            plain_burst: Vec::with_capacity(BURST),
+            groups,
             slots: Slab::new(),
             table: Table::new(expected_flows),
             wheel: Wheel::new(),
@@ -210,11 +223,12 @@ impl<A: App> Stack<A> {
             keys: Keys::new(seed),
             queue: VecDeque::new(),
             replies: VecDeque::new(),
+            last_words: VecDeque::new(),
             stalled: None,
             long: None,
             fragment_id: random::word(seed, 3) as u32,
             backlogs: Backlogs::default(),
-            lengths: Vec::new(),
+            datagrams: None,
             burst: Vec::with_capacity(BURST),
             taken: (NONE, 0),
         }
@@ -309,7 +323,7 @@ impl<A: App> Stack<A> {
             let slot = &mut self.slots[id.0];
             let mut io = Io::new(id, GroupId(slot.group));
             f(app, &mut slot.flow, &mut io);
-            self.settle(now, app, id.0, io);
+            self.settle(now, app, id.0, io.requests);
         }
         true
     }
@@ -436,7 +450,7 @@ impl<A: App> Stack<A> {
         (slot.local, slot.remote, slot.ports) = (local, remote, key.ports);
         (slot.group, slot.hop) = (group.0, hop);
         slot.set(IS_V6, matches!(key.addresses, Addresses::V6 { .. }));
-        slot.set(WAKE, false);
+        slot.set(WAKE | ECT, false);
         let (slots, addresses, groups, keys) = (&self.slots, &self.addresses, &self.groups, &self.keys);
         self.table.insert(hash, index, |other| keys.hash(&key_of(&slots[other], addresses, groups)));
         Some(index)
@@ -445,8 +459,8 @@ impl<A: App> Stack<A> {
     /// Carries out requests on a TCP flow, which may trigger further requests of the application. Returns whether the
     /// flow still exists.
     #[inline]
-    fn settle(&mut self, now: Nanos, app: &mut A, index: u32, io: Io) -> bool {
-        if !io.is_untouched() && !self.carry_out(now, app, index, io) {
+    fn settle(&mut self, now: Nanos, app: &mut A, index: u32, io: Requests) -> bool {
+        if !io.is_empty() && !self.carry_out(now, app, index, io) {
             return false;
         }
         let slot = &mut self.slots[index];
@@ -455,7 +469,7 @@ impl<A: App> Stack<A> {
             return false;
         }
         if slot.is_in_time_wait() && !slot.holds(&self.busy) {
-            self.tell_closed(now, app, index, End::Closed);
+            tell_closed(now, app, index, slot, End::Closed);
         } else if slot.owes_segment() && !slot.has(WAKE) {
             enqueue(&mut self.queue, index, slot);
             return true;
@@ -464,26 +478,13 @@ impl<A: App> Stack<A> {
         true
     }
 
-    /// Delivers a flow's end to the application, once: when it enters TIME-WAIT, or later if the application is paused
-    /// and has not received everything, or when it ends.
-    fn tell_closed(&mut self, now: Nanos, app: &mut A, index: u32, end: End) {
-        let slot = &mut self.slots[index];
-        if slot.has(TOLD) {
-            return;
-        }
-        slot.set(TOLD, true);
-        slot.set(WAKE, false);
-        app.closed(now, &mut slot.flow, FlowId(index), GroupId(slot.group), end);
-        slot.flow = A::Flow::default();
-    }
-
-    fn carry_out(&mut self, now: Nanos, app: &mut A, index: u32, mut io: Io) -> bool {
+    fn carry_out(&mut self, now: Nanos, app: &mut A, index: u32, mut io: Requests) -> bool {
         loop {
             let slot = &mut self.slots[index];
-            set_wake(slot, now, io.wake);
+            set_wake(slot, now, io);
             let mut env = env(now, &mut self.groups[usize::from(slot.group)], &mut self.busy, slot.is_v6());
             let FlowKind::Tcp(endpoint) = &mut slot.kind else { return false };
-            if io.abort {
+            if io.has(Requests::ABORT) {
                 endpoint.abort(&mut env);
                 self.end(now, app, index, End::Aborted);
                 return false;
@@ -491,34 +492,31 @@ impl<A: App> Stack<A> {
             if io.send > 0 {
                 endpoint.send(&mut env, io.send);
             }
-            if io.acknowledge {
+            if io.has(Requests::ACKNOWLEDGE) {
                 endpoint.acknowledge();
             }
-            if io.reset {
+            if io.has(Requests::RESET) {
                 slot.set(RESETS, true);
                 return true;
             }
-            if io.close
+            if io.has(Requests::CLOSE)
                 && let Some(end) = endpoint.close(&mut env)
             {
                 self.end(now, app, index, end);
                 return false;
             }
-            match io.read {
-                None => return true,
-                Some(false) => {
-                    endpoint.pause(&mut env);
-                    return true;
-                }
-                Some(true) => {
-                    let next = Io::new(io.flow, io.group);
-                    let mut events = AppEvents { now, app, flow: &mut slot.flow, io: next, acknowledged: 0 };
-                    endpoint.resume(&mut env, &mut events);
-                    io = events.io;
-                    if io.is_untouched() {
-                        return true;
-                    }
-                }
+            if io.has(Requests::PAUSE) {
+                endpoint.pause(&mut env);
+            }
+            if !io.has(Requests::RESUME) {
+                return true;
+            }
+            let next = Io::new(FlowId(index), GroupId(slot.group));
+            let mut events = AppEvents { now, app, flow: &mut slot.flow, io: next, acknowledged: 0 };
+            endpoint.resume(&mut env, &mut events);
+            io = events.io.requests;
+            if io.is_empty() {
+                return true;
             }
         }
     }
@@ -533,17 +531,21 @@ impl<A: App> Stack<A> {
     ) -> bool {
         let slot = &mut self.slots[index];
         let group = &mut self.groups[usize::from(slot.group)];
-        let lengths = std::mem::take(&mut self.lengths);
-        let mut io = Io::for_datagrams(FlowId(index), GroupId(slot.group), lengths);
+        let mut datagrams = self.datagrams.take().unwrap_or_default();
         if let FlowKind::Udp(udp) = &slot.kind {
-            io = io.having_sent(udp.offset());
+            datagrams.sent = udp.offset();
         }
+        let mut io = Io::for_udp(FlowId(index), GroupId(slot.group), datagrams);
         f(app, &mut slot.flow, &mut io);
-        let mut lengths = io.datagrams.take().unwrap_or_default();
-        set_wake(slot, now, io.wake);
+        let mut datagrams = io.take_datagrams();
+        let io = io.requests;
+        set_wake(slot, now, io);
+        if let Some(on) = datagrams.marks {
+            slot.set(ECT, on);
+        }
         let most = datagram_max(slot.is_v6());
         let FlowKind::Udp(udp) = &mut slot.kind else { return false };
-        for len in lengths.drain(..) {
+        for len in datagrams.lengths.drain(..) {
             if udp.closing {
                 break;
             }
@@ -552,9 +554,11 @@ impl<A: App> Stack<A> {
                 None => group.stack.datagrams_too_long += 1,
             }
         }
-        self.lengths = lengths;
-        udp.closing |= io.close;
-        let end = if io.abort || io.reset {
+        let (rouse, exchange) = (datagrams.rouse, datagrams.exchange);
+        *datagrams = Datagrams { lengths: std::mem::take(&mut datagrams.lengths), ..Datagrams::default() };
+        self.datagrams = Some(datagrams);
+        udp.closing |= io.has(Requests::CLOSE);
+        let end = if io.has(Requests::ABORT | Requests::RESET) {
             Some(End::Aborted)
         } else {
             (udp.closing && udp.next().is_none()).then_some(End::Closed)
@@ -566,10 +570,72 @@ impl<A: App> Stack<A> {
             Some(end) => self.end(now, app, index, end),
             None => self.schedule(now, index),
         }
+        if exchange.is_some() || rouse.is_some() {
+            self.see_to_others(now, app, index, exchange, rouse);
+        }
         if let Some((key, hop)) = next {
             self.take_unread(now, app, &key, hop, unread);
         }
         end.is_none()
+    }
+
+    /// Carries out what a UDP flow requested for another one of its group.
+    #[cold]
+    fn see_to_others(
+        &mut self,
+        now: Nanos,
+        app: &mut A,
+        index: u32,
+        exchange: Option<FlowId>,
+        rouse: Option<FlowId>,
+    ) {
+        let group = GroupId(self.slots[index].group);
+        if let Some(other) = exchange {
+            self.exchange(FlowId(index), other);
+        }
+        if let Some(FlowId(other)) = rouse.filter(|other| self.is_udp(*other, group)) {
+            self.tell_udp(now, app, other, |app, flow, io| app.woke(now, flow, io));
+        }
+    }
+
+    /// Whether there is such a UDP flow in a group.
+    fn is_udp(&self, FlowId(index): FlowId, group: GroupId) -> bool {
+        index < self.slots.end()
+            && matches!(self.slots[index].kind, FlowKind::Udp(_))
+            && self.slots[index].group == group.0
+    }
+
+    /// Exchanges the addresses and ports of two UDP flows of a group: each sends and receives from now on where the other
+    /// one did. Returns whether they can be exchanged: one that closes may have no place any more.
+    pub fn exchange(&mut self, one: FlowId, other: FlowId) -> bool {
+        let group = self.slots.end().gt(&one.0).then(|| GroupId(self.slots[one.0].group));
+        let fits = |flow: FlowId| {
+            group.is_some_and(|group| self.is_udp(flow, group)) && !self.slots[flow.0].has(DETACHED)
+        };
+        if one == other || !fits(one) || !fits(other) {
+            return false;
+        }
+        let [(a, before), (b, after)] =
+            [one, other].map(|flow| (flow.0, self.keys.hash(&self.key_of(flow.0))));
+        if self.slots[a].is_v6() != self.slots[b].is_v6() {
+            return false;
+        }
+        self.table.remove(before, a);
+        self.table.remove(after, b);
+        let place = |slot: &Slot<A::Flow>| (slot.local, slot.remote, slot.ports, slot.hop);
+        let (of_a, of_b) = (place(&self.slots[a]), place(&self.slots[b]));
+        for (index, (local, remote, ports, hop), hash) in [(a, of_b, after), (b, of_a, before)] {
+            let slot = &mut self.slots[index];
+            (slot.local, slot.remote, slot.ports, slot.hop) = (local, remote, ports, hop);
+            if let FlowKind::Udp(udp) = &mut slot.kind {
+                // It was the other flow's port.
+                udp.is_refused = false;
+            }
+            let (slots, addresses, groups, keys) = (&self.slots, &self.addresses, &self.groups, &self.keys);
+            self.table.insert(hash, index, |other| keys.hash(&key_of(&slots[other], addresses, groups)));
+        }
+        self.taken.0 = NONE;
+        true
     }
 
     /// Datagrams that a flow of a listener left unread begin the next one.
@@ -643,19 +709,20 @@ impl<A: App> Stack<A> {
                 let mut env = env(now, group, &mut self.busy, is_v6);
                 let mut events = AppEvents { now, app, flow: &mut slot.flow, io, acknowledged: 0 };
                 let end = endpoint.on_timer(&mut env, &mut events);
-                let io = events.io;
+                let io = events.io.requests;
                 if let Some(end) = end {
                     self.end(now, app, index, end);
                     return;
                 }
-                if !io.is_untouched() && !self.carry_out(now, app, index, io) {
+                if !io.is_empty() && !self.carry_out(now, app, index, io) {
                     return;
                 }
             }
             FlowKind::Udp(udp)
                 if udp_deadline(udp, group).is_some_and(|deadline| until(now, deadline) <= 0) =>
             {
-                self.end(now, app, index, End::IdleTimeout);
+                let end = if udp.is_refused { End::Refused } else { End::IdleTimeout };
+                self.end(now, app, index, end);
                 return;
             }
             FlowKind::Free => return,
@@ -677,23 +744,23 @@ impl<A: App> Stack<A> {
         } else {
             let mut io = Io::new(FlowId(index), GroupId(slot.group));
             app.woke(now, &mut slot.flow, &mut io);
-            self.settle(now, app, index, io);
+            self.settle(now, app, index, io.requests);
         }
     }
 
     /// Removes a flow. Its last output (a reset, a last acknowledgement) is still sent.
     fn end(&mut self, now: Nanos, app: &mut A, index: u32, end: End) {
         self.take_last_words(now, index);
-        if !self.slots[index].has(DETACHED) {
+        let slot = &mut self.slots[index];
+        if !slot.has(DETACHED) {
             let hash = match self.taken {
                 (taken, hash) if taken == index => hash,
-                _ => self.keys.hash(&self.key_of(index)),
+                _ => self.keys.hash(&key_of(slot, &self.addresses, &self.groups)),
             };
             self.table.remove(hash, index);
         }
-        self.tell_closed(now, app, index, end);
-        let slot = &mut self.slots[index];
-        self.wheel.disarm(&mut slot.place);
+        tell_closed(now, app, index, slot, end);
+        // Its entry in the wheel stays: the slot's next flow has one then.
         slot.kind = FlowKind::Free;
         slot.set(TOLD | DETACHED | RESETS, false);
         self.slots.give_back(index);
@@ -726,6 +793,19 @@ impl<A: App> Stack<A> {
     }
 }
 
+/// Delivers a flow's end to the application, once: when it enters TIME-WAIT, or later if the application is paused and has not received
+/// everything, or when it ends.
+#[inline(always)]
+fn tell_closed<A: App>(now: Nanos, app: &mut A, index: u32, slot: &mut Slot<A::Flow>, end: End) {
+    if slot.has(TOLD) {
+        return;
+    }
+    slot.set(TOLD, true);
+    slot.set(WAKE, false);
+    app.closed(now, &mut slot.flow, FlowId(index), GroupId(slot.group), end);
+    slot.flow = A::Flow::default();
+}
+
 /// See [`Stack::schedule`].
 fn schedule<F>(
     now: Nanos,
@@ -745,6 +825,20 @@ fn schedule<F>(
         enqueue(queue, index, slot);
     }
     let earliest = match deadline {
+        Some(deadline) if slot.has(WAKE) && until(now, slot.wake) < until(now, deadline) => slot.wake,
+        Some(deadline) => deadline,
+        None if slot.has(WAKE) => slot.wake,
+        None => return,
+    };
+    wheel.arm(now, index, &mut slot.place, earliest);
+}
+
+/// See [`Stack::schedule`], of a TCP flow that owes nothing.
+#[inline(always)]
+fn schedule_idle<F>(now: Nanos, index: u32, slot: &mut Slot<F>, group: &Group, wheel: &mut Wheel) {
+    let FlowKind::Tcp(endpoint) = &slot.kind else { return };
+    debug_assert!(!endpoint.owes());
+    let earliest = match tcp_deadline(now, endpoint, group, slot.place) {
         Some(deadline) if slot.has(WAKE) && until(now, slot.wake) < until(now, deadline) => slot.wake,
         Some(deadline) => deadline,
         None if slot.has(WAKE) => slot.wake,
@@ -792,18 +886,21 @@ fn tcp_deadline(now: Nanos, endpoint: &Endpoint, group: &Group, place: WheelPosi
     Some(if until(now, deadline) < until(now, soon) { deadline } else { soon })
 }
 
-/// When a silent flow ends. One that is closing ends with its last datagram instead.
+/// When a silent flow, or one whose port is unreachable, ends. One that is closing ends with its last datagram instead.
 #[inline]
 fn udp_deadline(udp: &Udp, group: &Group) -> Option<u32> {
-    let timeout = group.config.udp.idle_timeout?;
-    let ticks = timeout.0.div_ceil(1 << wheel::TICK_BITS).min(FURTHEST_WAKE) as u32;
-    Some(udp.heard.wrapping_add(ticks))
+    let options = &group.config.udp;
+    let ticks = |time: Nanos| time.0.div_ceil(1 << wheel::TICK_BITS).min(FURTHEST_WAKE) as u32;
+    if udp.is_refused {
+        return Some(udp.refused.wrapping_add(ticks(options.refused_after)));
+    }
+    Some(udp.heard.wrapping_add(ticks(options.idle_timeout?)))
 }
 
 /// Records the application's wake-up: at a whole tick, not before the requested instant.
 #[inline]
-fn set_wake<F>(slot: &mut Slot<F>, now: Nanos, wake: Option<Nanos>) {
-    match wake {
+fn set_wake<F>(slot: &mut Slot<F>, now: Nanos, requests: Requests) {
+    match requests.wake() {
         None => {}
         Some(Nanos::MAX) => slot.set(WAKE, false),
         Some(at) => {

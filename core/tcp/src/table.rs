@@ -95,6 +95,7 @@ fn find_in(buckets: &[Bucket], hash: u64, mut is_it: impl FnMut(u32) -> bool) ->
     None
 }
 
+#[inline]
 fn insert_in(buckets: &mut [Bucket], hash: u64, slot: u32) {
     let (mut at, len) = (home(hash, buckets.len()), buckets.len());
     loop {
@@ -141,8 +142,17 @@ impl Table {
     }
 
     /// The slot with `hash` for which `is_it` holds.
+    #[inline(always)]
+    pub(crate) fn find(&self, hash: u64, is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+        let bucket = &self.buckets[home(hash, self.buckets.len())];
+        if bucket.lanes_with(tag(hash)) == 0 && bucket.passed == 0 && self.old.is_empty() {
+            return None;
+        }
+        self.find_any(hash, is_it)
+    }
+
     #[inline]
-    pub(crate) fn find(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
+    fn find_any(&self, hash: u64, mut is_it: impl FnMut(u32) -> bool) -> Option<u32> {
         if let Some((at, lane)) = find_in(&self.buckets, hash, &mut is_it) {
             return Some(self.buckets[at].slots[lane]);
         }
@@ -164,17 +174,23 @@ impl Table {
     }
 
     /// Adds `slot`, which must not be in the table. `hash_of` provides the hashes of other slots when it grows.
+    #[inline(always)]
     pub(crate) fn insert(&mut self, hash: u64, slot: u32, hash_of: impl Fn(u32) -> u64) {
+        if !self.old.is_empty() || self.len >= self.buckets.len() * LANES / 10 * 9 {
+            self.grow(hash_of);
+        }
+        insert_in(&mut self.buckets, hash, slot);
+        self.len += 1;
+    }
+
+    #[cold]
+    fn grow(&mut self, hash_of: impl Fn(u32) -> u64) {
         if self.old.is_empty() && self.len >= self.buckets.len() * LANES / 10 * 9 {
             let more = self.buckets.len() + self.buckets.len() / 2;
             self.old = std::mem::replace(&mut self.buckets, vec![Bucket::EMPTY; more]);
             self.moved = 0;
         }
-        if !self.old.is_empty() {
-            self.move_some(hash_of);
-        }
-        insert_in(&mut self.buckets, hash, slot);
-        self.len += 1;
+        self.move_some(hash_of);
     }
 
     fn move_some(&mut self, hash_of: impl Fn(u32) -> u64) {

@@ -18,6 +18,8 @@ const LEVELS: usize = 4;
 const BUCKETS: usize = 256;
 /// Entries of a block.
 const BLOCK: usize = 62;
+/// Blocks that are allocated at once.
+const PAGE: usize = 64;
 /// Entries a bucket may hold before stale ones are counted.
 const UNSWEPT: u32 = 2_048;
 const NIL: u32 = u32::MAX;
@@ -57,6 +59,10 @@ struct Block {
 }
 
 impl Linked for Block {
+    fn unused() -> Self {
+        Self { next: NIL, len: 0, entries: [0; BLOCK] }
+    }
+
     #[inline(always)]
     fn link(&self) -> u32 {
         self.next
@@ -88,7 +94,7 @@ pub(crate) struct Wheel {
     buckets: Vec<Bucket>,
     /// A bit for each bucket with entries.
     filled: [[u64; BUCKETS / 64]; LEVELS],
-    blocks: Slab<Block>,
+    blocks: Slab<Block, PAGE>,
     /// The entries being taken out, and the place they had.
     due: u32,
     due_place: WheelPosition,

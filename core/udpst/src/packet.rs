@@ -342,6 +342,11 @@ impl Activation {
     /// Of [`rate_row`](Self::rate_row).
     pub const SEARCH: u16 = u16::MAX;
 
+    /// Whether load is to be sent at the rate of one row, instead of the highest that the path carries.
+    pub fn is_at_one_rate(&self) -> bool {
+        self.rate_row != Self::SEARCH && self.modifiers & modifier::BEGINS == 0
+    }
+
     /// Values suggested by RFC 9097 and TR-471, for this number of seconds.
     pub fn usual(upwards: bool, seconds: u16) -> Self {
         Self {

@@ -1,6 +1,6 @@
 //! The search for the highest rate (ITU-T Y.1540 Annex B and TR-471 section 5.2.1: algorithm B).
 
-use crate::packet::{Activation, modifier};
+use crate::packet::Activation;
 use crate::rate::{Rate, Table};
 
 /// Rows that a rate falls by when congestion is certain, as a multiple of those it grows by.
@@ -46,8 +46,7 @@ impl Search {
     /// Takes the next row.
     pub fn hear(&mut self, heard: &Heard) {
         let asked = &self.asked;
-        let is_fixed = asked.rate_row != Activation::SEARCH && asked.modifiers & modifier::BEGINS == 0;
-        if is_fixed {
+        if asked.is_at_one_rate() {
             return;
         }
         let [lost, late, again] = heard.errors;

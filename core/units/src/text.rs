@@ -4,14 +4,14 @@
 
 /// A number with its unit: `1.488 Mpps`, `552.9 µs`, `16.65%`, `12,345`.
 ///
-/// Units are the units of results and findings: `pps`, `bps`, `ns`, `s`, `ratio`, `/s`, `frames`, `sessions`, or empty
+/// Units are the units of results and findings: `pps`, `bps`, `ns`, `s`, `ratio`, `/s`, `frames`, `sessions`, `bytes`, or empty
 /// for plain numbers.
 pub fn quantity(value: f64, unit: &str) -> String {
     match unit {
         "ns" => nanoseconds(value),
         "s" => nanoseconds(value * 1e9),
         "ratio" => percent(value),
-        "frames" | "sessions" | "" if value.abs() < 1e15 && value.fract() == 0.0 => {
+        "frames" | "sessions" | "bytes" | "" if value.abs() < 1e15 && value.fract() == 0.0 => {
             let count = whole(value);
             if unit.is_empty() { count } else { format!("{count} {unit}") }
         }

@@ -10,6 +10,8 @@ pub const CONTROL_MAX: usize = 125;
 
 const FIN: u8 = 0x80;
 const RESERVED: u8 = 0x70;
+/// The reserved bit of the first frame of a compressed message (RFC 7692 section 6).
+const COMPRESSED: u8 = 0x40;
 const MASKED: u8 = 0x80;
 const LEN_16: u8 = 126;
 const LEN_64: u8 = 127;
@@ -56,6 +58,8 @@ impl Opcode {
 pub struct Header {
     /// Whether it is the last fragment of its message.
     pub fin: bool,
+    /// Whether it begins a compressed message.
+    pub compressed: bool,
     /// Type of the frame.
     pub opcode: Opcode,
     /// The key its payload is masked with; servers have none.
@@ -65,16 +69,20 @@ pub struct Header {
 }
 
 impl Header {
-    /// Reads a header: it and its bytes; `None` if it is not whole.
+    /// Reads a header: it and its bytes; `None` if it is not whole. With `compression` messages may be compressed.
     ///
     /// # Errors
-    /// If it breaks a rule of RFC 6455 section 5.2 or 5.5, as soon as the bytes show it.
-    pub fn read(data: &[u8]) -> Result<Option<(Self, usize)>, Violation> {
+    /// If it breaks a rule of RFC 6455 section 5.2 or 5.5, or of RFC 7692 section 6.1, as soon as the bytes show it.
+    pub fn read(data: &[u8], compression: bool) -> Result<Option<(Self, usize)>, Violation> {
         let Some(first) = data.first() else { return Ok(None) };
-        if first & RESERVED != 0 {
+        if first & RESERVED & !if compression { COMPRESSED } else { 0 } != 0 {
             return Err(Violation::ReservedBits);
         }
         let opcode = Opcode::read(first & 0x0f).ok_or(Violation::UnknownOpcode)?;
+        let compressed = first & COMPRESSED != 0;
+        if compressed && !matches!(opcode, Opcode::Text | Opcode::Binary) {
+            return Err(Violation::ReservedBits);
+        }
         let fin = first & FIN != 0;
         if opcode.is_control() && !fin {
             return Err(Violation::FragmentedControl);
@@ -103,10 +111,10 @@ impl Header {
             return Err(Violation::LengthTooLarge);
         }
         if second & MASKED == 0 {
-            return Ok(Some((Self { fin, opcode, mask: None, len }, used)));
+            return Ok(Some((Self { fin, compressed, opcode, mask: None, len }, used)));
         }
         let Some(key) = data[used..].first_chunk::<4>() else { return Ok(None) };
-        Ok(Some((Self { fin, opcode, mask: Some(*key), len }, used + 4)))
+        Ok(Some((Self { fin, compressed, opcode, mask: Some(*key), len }, used + 4)))
     }
 
     /// Bytes of a header without its mask, for a payload of `len` bytes.
@@ -125,7 +133,8 @@ impl Header {
 
     /// Writes it in its shortest form; returns how many bytes that are.
     pub fn write(&self, out: &mut [u8; HEADER_MAX]) -> usize {
-        out[0] = if self.fin { FIN } else { 0 } | self.opcode as u8;
+        out[0] =
+            if self.fin { FIN } else { 0 } | if self.compressed { COMPRESSED } else { 0 } | self.opcode as u8;
         let used = Self::before_mask(self.len);
         out[1] = match used {
             2 => self.len as u8,
@@ -214,7 +223,7 @@ mod tests {
     /// Examples of RFC 6455 section 5.7.
     #[test]
     fn headers_of_the_rfc() {
-        let header = |fin, opcode, mask, len| Header { fin, opcode, mask, len };
+        let header = |fin, opcode, mask, len| Header { fin, compressed: false, opcode, mask, len };
         let key = [0x37, 0xfa, 0x21, 0x3d];
         for (bytes, expected) in [
             (&[0x81, 0x05][..], header(true, Opcode::Text, None, 5)),
@@ -226,10 +235,10 @@ mod tests {
             (&[0x82, 0x7e, 0x01, 0x00], header(true, Opcode::Binary, None, 256)),
             (&[0x82, 0x7f, 0, 0, 0, 0, 0, 1, 0, 0], header(true, Opcode::Binary, None, 65_536)),
         ] {
-            assert_eq!(Header::read(bytes), Ok(Some((expected, bytes.len()))));
+            assert_eq!(Header::read(bytes, true), Ok(Some((expected, bytes.len()))));
             assert_eq!(written(expected), bytes);
             for len in 0..bytes.len() {
-                assert_eq!(Header::read(&bytes[..len]), Ok(None), "{len} bytes of {bytes:?}");
+                assert_eq!(Header::read(&bytes[..len], true), Ok(None), "{len} bytes of {bytes:?}");
             }
         }
         let mut payload = [0x7f, 0x9f, 0x4d, 0x51, 0x58];
@@ -250,7 +259,11 @@ mod tests {
             (&[0x82, 0x7f, 0, 0, 0, 0, 0, 0, 0xff, 0xff], Violation::LongLength),
             (&[0x82, 0x7f, 0x80, 0, 0, 0, 0, 0, 0, 0], Violation::LengthTooLarge),
         ] {
-            assert_eq!(Header::read(bytes), Err(wrong), "{bytes:?}");
+            assert_eq!(Header::read(bytes, false), Err(wrong), "{bytes:?}");
+        }
+        // RFC 7692 section 6.1: of the three bits one has a meaning, and only in a message's first frame.
+        for bytes in [&[0xa1][..], &[0x91], &[0xc0], &[0xc9], &[0xe1]] {
+            assert_eq!(Header::read(bytes, true), Err(Violation::ReservedBits), "{bytes:?}");
         }
     }
 
@@ -269,15 +282,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(fin: bool, opcode in 0u8..16, mask: Option<[u8; 4]>, len in 0u64..1 << 63, small: bool, behind: Vec<u8>) {
+        fn what_is_written_is_read(fin: bool, compressed: bool, opcode in 0u8..16, mask: Option<[u8; 4]>, len in 0u64..1 << 63, small: bool, behind: Vec<u8>) {
             let Some(opcode) = Opcode::read(opcode) else { return Ok(()) };
             let control = opcode.is_control();
             let len = if control { len % 126 } else if small { len % 70_000 } else { len };
-            let header = Header { fin: fin || control, opcode, mask, len };
+            let compressed = compressed && matches!(opcode, Opcode::Text | Opcode::Binary);
+            let header = Header { fin: fin || control, compressed, opcode, mask, len };
             let bytes = written(header);
             prop_assert_eq!(bytes.len(), Header::size(len, mask.is_some()));
             let all = [&bytes[..], &behind].concat();
-            prop_assert_eq!(Header::read(&all), Ok(Some((header, bytes.len()))));
+            prop_assert_eq!(Header::read(&all, true), Ok(Some((header, bytes.len()))));
         }
 
         #[test]

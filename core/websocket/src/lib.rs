@@ -1,9 +1,10 @@
-//! WebSocket as bytes: keys of the opening handshake, frames and their masks, messages in fragments, close codes. Source: RFC 6455.
+//! WebSocket as bytes: keys of the opening handshake, frames and their masks, messages in fragments, their compression, close codes.
+//! Source: RFC 6455, RFC 7692.
 //!
 //! Sans-IO: [`Reader`] takes bytes and returns events, [`Header`] and [`Mask`] write frames. The times of sending belong to the
 //! connection (`session`), and so does the HTTP around the handshake.
 //!
-//! Not here: extensions. Nothing is compressed (RFC 7692), and a frame with a reserved bit breaks the rules.
+//! Not here: other extensions. A frame with a reserved bit that none gives a meaning breaks the rules.
 //!
 //! Separate because its rules hold for any connection, and are fuzzed alone.
 //!
@@ -11,11 +12,13 @@
 
 #![forbid(unsafe_code)]
 
+mod deflate;
 mod frame;
 mod handshake;
 mod reader;
 mod utf8;
 
+pub use deflate::{Deflate, Deflater, Inflater, WINDOW_MAX, WINDOW_MIN};
 pub use frame::{CONTROL_MAX, HEADER_MAX, Header, Mask, Opcode, close_code, write_close};
 pub use handshake::{KEY_LEN, accept, is_key, key};
 pub use reader::{Event, Kind, Reader, Step, Violation};
@@ -33,7 +36,7 @@ pub mod code {
     pub const NONE: u16 = 1005;
     /// The connection ended without a Close frame: never on the wire.
     pub const ABNORMAL: u16 = 1006;
-    /// A text is not UTF-8.
+    /// A text is not UTF-8, or a compressed message can't be decompressed.
     pub const NOT_UTF8: u16 = 1007;
     /// A message is too long.
     pub const TOO_LONG: u16 = 1009;

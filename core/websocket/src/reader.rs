@@ -27,7 +27,7 @@ impl Kind {
 /// Which rule the other end broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Violation {
-    /// A reserved bit is set, and no extension was agreed on.
+    /// A reserved bit is set to which no extension gives a meaning.
     ReservedBits,
     /// An opcode that means nothing.
     UnknownOpcode,
@@ -55,13 +55,15 @@ pub enum Violation {
     NotUtf8,
     /// A message longer than is taken.
     TooLong,
+    /// A compressed message that can't be decompressed.
+    NotDeflate,
 }
 
 impl Violation {
     /// Its close code (RFC 6455 section 7.4.1).
     pub fn code(self) -> u16 {
         match self {
-            Self::NotUtf8 => code::NOT_UTF8,
+            Self::NotUtf8 | Self::NotDeflate => code::NOT_UTF8,
             Self::TooLong => code::TOO_LONG,
             _ => code::PROTOCOL,
         }
@@ -84,6 +86,7 @@ impl Violation {
             Self::CloseCode => "an invalid close code",
             Self::NotUtf8 => "a text that is not UTF-8",
             Self::TooLong => "a message that is too long",
+            Self::NotDeflate => "a compressed message that can't be decompressed",
         }
     }
 }
@@ -91,8 +94,8 @@ impl Violation {
 /// Events of a reader.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Event {
-    /// A message begins.
-    Begin(Kind),
+    /// A message begins; whether it is compressed.
+    Begin(Kind, bool),
     /// The next bytes of a message: where they are, and what takes their mask off.
     Data(Range<usize>, Option<Mask>),
     /// The message is whole.
@@ -121,6 +124,8 @@ pub struct Reader {
     message: u64,
     /// Most bytes of a message.
     most: u64,
+    /// Most bytes of the frames of this message.
+    limit: u64,
     key: [u8; 4],
     /// Whether frames must be masked: frames of clients.
     masked: bool,
@@ -128,12 +133,19 @@ pub struct Reader {
     open: bool,
     /// The frame that is read is its last.
     last: bool,
+    /// Messages may be compressed.
+    compression: bool,
 }
 
 impl Reader {
     /// Reads what clients send, or with `from_server` what servers do: messages of at most `most` bytes.
     pub fn new(from_server: bool, most: u64) -> Self {
         Self { masked: !from_server, most, ..Self::default() }
+    }
+
+    /// From here on messages may be compressed. Their length is limited once more when they are decompressed.
+    pub fn allow_compression(&mut self) {
+        self.compression = true;
     }
 
     /// Whether it is between messages.
@@ -162,7 +174,7 @@ impl Reader {
                 (self.open, self.last, self.message) = (false, false, 0);
                 return step(0, Some(Event::End));
             }
-            let Some((header, len)) = Header::read(rest)? else { return step(0, None) };
+            let Some((header, len)) = Header::read(rest, self.compression)? else { return step(0, None) };
             self.check_mask(&header)?;
             if header.opcode.is_control() {
                 let end = len + header.len as usize;
@@ -196,11 +208,16 @@ impl Reader {
             (Opcode::Continuation, true) => None,
             (Opcode::Continuation, false) => return Err(Violation::NothingToContinue),
             (_, true) => return Err(Violation::Unfinished),
-            (Opcode::Text, false) => Some(Event::Begin(Kind::Text)),
-            (_, false) => Some(Event::Begin(Kind::Binary)),
+            (Opcode::Text, false) => Some(Event::Begin(Kind::Text, header.compressed)),
+            (_, false) => Some(Event::Begin(Kind::Binary, header.compressed)),
         };
+        if begun.is_some() {
+            // One that does not shrink grows by the headers of its blocks.
+            let grown = if header.compressed { self.most / 64 + 64 } else { 0 };
+            self.limit = self.most.saturating_add(grown);
+        }
         self.message = self.message.saturating_add(header.len);
-        if self.message > self.most {
+        if self.message > self.limit {
             return Err(Violation::TooLong);
         }
         (self.left, self.read, self.key) = (header.len, 0, header.mask.unwrap_or_default());
@@ -249,7 +266,7 @@ mod tests {
                 };
                 let done = step.event.is_none();
                 match step.event {
-                    Some(Event::Begin(kind)) => message = (kind, Vec::new()),
+                    Some(Event::Begin(kind, _)) => message = (kind, Vec::new()),
                     Some(Event::Data(range, mask)) => message.1.extend(unmasked(&kept, range, mask)),
                     Some(Event::End) => items.push(Item::Message(message.0, std::mem::take(&mut message.1))),
                     Some(Event::Control(opcode, range, mask)) => {
@@ -271,7 +288,8 @@ mod tests {
 
     fn frame(fin: bool, opcode: Opcode, key: Option<[u8; 4]>, payload: &[u8]) -> Vec<u8> {
         let mut out = [0; HEADER_MAX];
-        let len = Header { fin, opcode, mask: key, len: payload.len() as u64 }.write(&mut out);
+        let len =
+            Header { fin, compressed: false, opcode, mask: key, len: payload.len() as u64 }.write(&mut out);
         let mut body = payload.to_vec();
         if let Some(key) = key {
             Mask::new(key, 0).apply(&mut body);
@@ -327,7 +345,7 @@ mod tests {
 
     #[test]
     fn every_violation_has_a_code_that_may_be_sent() {
-        for wrong in [Violation::NotUtf8, Violation::TooLong, Violation::Masked] {
+        for wrong in [Violation::NotUtf8, Violation::TooLong, Violation::NotDeflate, Violation::Masked] {
             assert_eq!(crate::close_code(&wrong.code().to_be_bytes()), Ok(wrong.code()));
         }
     }

@@ -4,6 +4,7 @@
 //! rest is the frame.
 
 mod pppoe;
+mod vrrp;
 
 use ::emulate::dhcp::{DhcpClients, DhcpConfig, RelayInfo};
 use ::emulate::dhcp6::{Dhcp6Clients, Dhcp6Config};
@@ -57,6 +58,7 @@ pub fn check(data: &[u8]) {
     check_router(frame);
     check_slaac(frame);
     pppoe::check(*how, frame);
+    vrrp::check(*how, frame);
 }
 
 /// An agent that receives a frame knows one neighbour at most, for as long as its TTL, and continues to send.
@@ -329,6 +331,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         seeds.extend((!last.is_empty()).then(|| [&[steps], &last[..]].concat()));
     }
     seeds.extend(pppoe::seeds());
+    seeds.extend(vrrp::seeds());
     // A router with a prefix, and a neighbour.
     let icmp = |message: &[u8]| {
         let mut frame = vec![0x33, 0x33, 0, 0, 0, 1, 2, 0, 0, 0, 0, 9, 0x86, 0xdd, 0x60, 0, 0, 0, 0];

@@ -7,7 +7,8 @@
 use grpc::{Event, Reader, Status, deadline, decode, encode, timeout};
 use session::plan::{
     AppPlan, Carrier, Content, Delay, GrpcExpect, GrpcKind, GrpcPlan, GrpcServer, LoadPlan, Mix, OpenRate,
-    PairOrder, Patience, PoolPlan, PortBegin, SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
+    PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, SelectionOrder, SessionPlan, SideHost, SidePlan,
+    Size,
 };
 use session::{Apps, Counts, Flow};
 use std::sync::Arc;
@@ -124,7 +125,7 @@ fn plan(kind: GrpcKind) -> [SessionPlan; 1] {
         ttl: 64,
         tos: 0,
         tcp: TcpOptions::default(),
-        udp: UdpOptions { idle_timeout: None },
+        udp: UdpOptions { idle_timeout: None, ecn: false, refused_after: Nanos::ZERO },
         tunnel: None,
         pppoe: None,
     };
@@ -161,6 +162,7 @@ fn plan(kind: GrpcKind) -> [SessionPlan; 1] {
         mix: Mix::one(AppPlan::Grpc(Arc::new(grpc))),
         tunnel: None,
         tls: None,
+        quic: QuicOptions::default(),
         load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),
         patience: Patience::default(),
         verify: false,

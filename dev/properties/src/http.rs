@@ -6,8 +6,8 @@
 
 use session::plan::{
     AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, HttpVersion, LoadPlan, Mix,
-    OpenRate, PairOrder, Patience, PoolPlan, PortBegin, SelectionOrder, SessionPlan, SideHost, SidePlan,
-    Size,
+    OpenRate, PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, QuicPlan, SelectionOrder, SessionPlan,
+    SideHost, SidePlan, Size,
 };
 use session::{Apps, Counts, Flow, Reason};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ fn plan(requests: u32) -> [SessionPlan; 1] {
         ttl: 64,
         tos: 0,
         tcp: TcpOptions::default(),
-        udp: UdpOptions { idle_timeout: None },
+        udp: UdpOptions { idle_timeout: None, ecn: false, refused_after: Nanos::ZERO },
         tunnel: None,
         pppoe: None,
     };
@@ -54,6 +54,8 @@ fn plan(requests: u32) -> [SessionPlan; 1] {
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: false,
+        quic: QuicPlan::default(),
+        alt_svc: false,
         server: Arc::new(HttpServer::sized(Size::Fixed(3))),
     };
     [SessionPlan {
@@ -67,6 +69,7 @@ fn plan(requests: u32) -> [SessionPlan; 1] {
         mix: Mix::one(AppPlan::Http(Arc::new(http))),
         tunnel: None,
         tls: None,
+        quic: QuicOptions::default(),
         load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),
         patience: Patience::default(),
         verify: false,
@@ -98,6 +101,9 @@ fn counts(plans: &[SessionPlan], group: GroupId, bytes: &[u8], len: usize) -> Co
         assert_eq!(once, again);
     };
     tell(&mut apps, &mut flow, None, true);
+    // The first requests arrive, no later ones: what responds to these came too early.
+    let mut io = Io::new(FlowId(0), group);
+    apps.acknowledged(NOW, &mut flow, &mut io, 1 << 38);
     for piece in bytes.chunks(len) {
         tell(&mut apps, &mut flow, Some(piece), false);
     }

@@ -37,6 +37,15 @@ const RAW: u8 = 10;
 const REPORT: u8 = 11;
 const KINDS: u8 = 12;
 
+/// All addresses and ports, as if emulated servers of QUIC had them.
+pub(crate) fn everywhere() -> [tcp::Numbered; 2] {
+    let all = |first: std::net::IpAddr, last| tcp::Numbered { addresses: first..=last, ports: 0..=u16::MAX };
+    [
+        all(std::net::Ipv4Addr::UNSPECIFIED.into(), std::net::Ipv4Addr::BROADCAST.into()),
+        all(std::net::Ipv6Addr::UNSPECIFIED.into(), std::net::Ipv6Addr::from([u16::MAX; 8]).into()),
+    ]
+}
+
 /// Checks one input; panics if something does not hold.
 pub fn check(data: &[u8]) {
     let Some((options, mut rest)) = data.split_first() else { return };
@@ -172,7 +181,8 @@ impl Pair {
             keep_alive: bit(6).then_some(Nanos::from_secs(20)),
             ..TcpOptions::default()
         };
-        let udp = UdpOptions { idle_timeout: Some(Nanos::from_secs(5)) };
+        let udp =
+            UdpOptions { idle_timeout: Some(Nanos::from_secs(5)), ecn: false, refused_after: Nanos::ZERO };
         let vlans = if bit(7) { vec![5].into() } else { wire::Vlans::NONE };
         let config =
             GroupConfig { tcp, udp, vlans, own_mac: MAC, hop_mac: Some(MAC), ..GroupConfig::default() };
@@ -289,6 +299,7 @@ impl Pair {
         self.receive(usize::from(whom & 1), &[&frame]);
         for workers in [1, 3] {
             assert!(tcp::flow_owner(&frame, workers).is_none_or(|owner| owner < workers));
+            assert!(tcp::numbered_owner(&frame, &everywhere(), workers).is_none_or(|owner| owner < workers));
         }
     }
 

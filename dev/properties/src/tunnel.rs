@@ -50,6 +50,8 @@ fn look(decap: &Decap, frame: &[u8]) {
             assert!(inner.len() > ETHERNET && inner.len() < frame.len());
             let inside = Inside { frame: inner, is_bare, network, is_congested, is_unfinished: false };
             assert!(tcp::flow_owner_inside(&inside, 3).is_none_or(|owner| owner < 3));
+            let numbered = tcp::numbered_owner_inside(&inside, &crate::segment::everywhere(), 3);
+            assert!(numbered.is_none_or(|owner| owner < 3));
         }
         Arrived::Echo(answer) => assert!(answer.len() <= frame.len().max(60) + 2),
         Arrived::Foreign | Arrived::Unknown | Arrived::Malformed => {}

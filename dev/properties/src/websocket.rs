@@ -2,11 +2,15 @@
 //! pieces.
 //!
 //! The low bit of an input's first byte chooses the end, the next whether the upgrade has succeeded before, the next two the expected
-//! reaction to a message, the others the length of the pieces; the end receives the rest.
+//! reaction to a message (the fourth: an echo, with compression), the others the length of the pieces, and the highest whether it goes
+//! over HTTP/2; the end receives the rest.
 
+use http2::hpack::Fields;
+use http2::{Announced, Connection, Role};
 use session::plan::{
     AppPlan, Carrier, Content, Delay, LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin,
-    SelectionOrder, SessionPlan, SideHost, SidePlan, Size, WebsocketExpect, WebsocketKind, WebsocketPlan,
+    QuicOptions, SelectionOrder, SessionPlan, SideHost, SidePlan, Size, WebsocketCompression,
+    WebsocketExpect, WebsocketKind, WebsocketPlan,
 };
 use session::{Apps, Counts, Flow, Reason};
 use std::sync::Arc;
@@ -25,8 +29,14 @@ pub fn check(data: &[u8]) {
         let plan = plan(
             [WebsocketExpect::Echo, WebsocketExpect::Reply, WebsocketExpect::Nothing, WebsocketExpect::Echo]
                 [usize::from(how >> 2 & 3)],
+            how & 0x80 != 0,
+            how >> 2 & 3 == 3,
         );
-        let before = if how & 2 == 0 { Vec::new() } else { upgrade(&plan, group) };
+        let before = match (how & 2, how & 0x80) {
+            (0, _) => Vec::new(),
+            (_, 0) => upgrade(&plan, group),
+            _ => stream(group),
+        };
         let whole = counts(&plan, group, &before, bytes, bytes.len().max(1));
         let pieces = counts(&plan, group, &before, bytes, 1 + usize::from(how >> 4));
         assert_eq!(whole.failures, pieces.failures);
@@ -38,7 +48,7 @@ pub fn check(data: &[u8]) {
     }
 }
 
-fn plan(expect: WebsocketExpect) -> [SessionPlan; 1] {
+fn plan(expect: WebsocketExpect, http2: bool, compression: bool) -> [SessionPlan; 1] {
     let side = SidePlan {
         port: 0,
         hosts: vec![SideHost::default()],
@@ -46,7 +56,7 @@ fn plan(expect: WebsocketExpect) -> [SessionPlan; 1] {
         ttl: 64,
         tos: 0,
         tcp: TcpOptions::default(),
-        udp: UdpOptions { idle_timeout: None },
+        udp: UdpOptions { idle_timeout: None, ecn: false, refused_after: Nanos::ZERO },
         tunnel: None,
         pppoe: None,
     };
@@ -68,6 +78,8 @@ fn plan(expect: WebsocketExpect) -> [SessionPlan; 1] {
         ping: None,
         most: MOST,
         seed: 1,
+        http2,
+        compression: compression.then(WebsocketCompression::default),
     };
     [SessionPlan {
         name: String::new(),
@@ -80,6 +92,7 @@ fn plan(expect: WebsocketExpect) -> [SessionPlan; 1] {
         mix: Mix::one(AppPlan::Websocket(Arc::new(websocket))),
         tunnel: None,
         tls: None,
+        quic: QuicOptions::default(),
         load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),
         patience: Patience::default(),
         verify: false,
@@ -87,11 +100,36 @@ fn plan(expect: WebsocketExpect) -> [SessionPlan; 1] {
     }]
 }
 
+/// The other end's part of an extended CONNECT.
+fn stream(group: GroupId) -> Vec<u8> {
+    let role = if group == CLIENT { Role::Server } else { Role::Client };
+    let mut other = Connection::<()>::new(role, &Announced { connect: true, ..Announced::default() });
+    let fields: &[(&str, &[u8])] = match role {
+        Role::Server => &[(":status", b"200")],
+        Role::Client => &[
+            (":method", b"CONNECT"),
+            (":protocol", b"websocket"),
+            (":scheme", b"http"),
+            (":path", b"/"),
+            (":authority", b"h"),
+            ("sec-websocket-version", b"13"),
+        ],
+    };
+    let mut block = Vec::new();
+    for (name, value) in fields {
+        other.encoder().put_value(&Fields::named(name), value, &mut block);
+    }
+    other.send_head(1, &block, false, 0);
+    let mut bytes = vec![0; other.asked() as usize];
+    other.fill(0, &mut bytes, |_, _, _| {});
+    bytes
+}
+
 /// The other end's part of the upgrade.
 fn upgrade(plans: &[SessionPlan], group: GroupId) -> Vec<u8> {
     if group != CLIENT {
         return b"GET / HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n\
-            Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n"
             .to_vec();
     }
     // What the client asks, to answer it.
@@ -104,8 +142,11 @@ fn upgrade(plans: &[SessionPlan], group: GroupId) -> Vec<u8> {
     let name = b"Sec-WebSocket-Key: ";
     let at = asked.windows(name.len()).position(|window| window == name).expect("a key") + name.len();
     let accept = websocket::accept(&asked[at..at + websocket::KEY_LEN]);
+    let offers = asked.windows(10).any(|window| window == b"Extensions");
+    let extension = if offers { "Sec-WebSocket-Extensions: permessage-deflate\r\n" } else { "" };
     format!(
-        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+         Sec-WebSocket-Accept: {accept}\r\n{extension}\r\n"
     )
     .into_bytes()
 }
@@ -167,11 +208,17 @@ pub fn seeds() -> Vec<Vec<u8>> {
         seed(UP | reply, b"\x82\x01\xff\x81\x00\x8a\x00\x82\x05stuff\x88\x00"),
         seed(0x30 | UP | nothing, b"\x82\x7e\x00\x80\x88\x03\x03\xe9!"),
         seed(UP, b"\xc1\x00"),
+        seed(0x80 | UP, b"\0\0\x04\0\0\0\0\0\x01\x81\x02hi\0\0\x04\0\x01\0\0\0\x01\x88\x02\x03\xe8"),
+        seed(0x81 | UP, b"\0\0\x06\0\x01\0\0\0\x01\x88\x80\0\0\0\0"),
         seed(1, b"GET /a HTTP/1.1\r\nHost: h\r\nUpgrade: websocket\r\nConnection: x, upgrade\r\nSec-WebSocket-Protocol: a, chat\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n\x88\x80\0\0\0\0"),
         seed(1, b"POST / HTTP/1.1\r\nHost: h\r\n\r\n"),
         seed(0x11 | UP, b"\x81\x82\x01\x02\x03\x04ik\x01\x81\0\0\0\0h\x89\x81\0\0\0\0?\x80\x81\0\0\0\0i\x88\x82\0\0\0\0\x03\xe8"),
         seed(1 | UP | reply, b"\x82\x80\x01\x02\x03\x04\x8a\x80\0\0\0\0\x88\x80\0\0\0\0"),
         seed(1 | UP, b"\x81\x81\0\0\0\0\xff"),
         seed(1 | UP, b"\x82\x01x"),
+        seed(0x0c | UP, b"\xc1\x04\xca\xc8\x04\x00\xc1\x03\x42\x00\x00\x81\x02hi"),
+        seed(0x0d | UP, b"\xc1\x84\0\0\0\0\xca\xc8\x04\x00\x41\x81\0\0\0\0\x42\x80\x82\0\0\0\0\x00\x00"),
+        // Zeros without end.
+        seed(0x0d | UP, b"\xc2\x91\0\0\0\0\xed\xc1\x01\x0d\0\0\0\xc2\xa0\xf7\x4f\x6d\x0f\x07\xa0\0"),
     ]
 }

@@ -1,5 +1,6 @@
 //! The device between the links.
 
+use crate::switch::Switch;
 use neighbour::Host;
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
@@ -31,21 +32,12 @@ pub struct RouterPort {
     pub peers: HashMap<IpAddr, [u8; 6]>,
 }
 
-/// A switch that learns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SwitchModel {
-    /// Addresses its table holds; what comes when it is full is not learnt.
-    pub addresses: usize,
-    /// Time a frame spends in it.
-    pub latency: Nanos,
-}
-
 /// Fate of a frame.
 pub(crate) enum Forward {
     /// It leaves on a port at an instant.
     Out(usize, Nanos),
-    /// It leaves on every port but the one it came from.
-    Flood(Nanos),
+    /// Copies leave on other ports, each at an instant if there was room for it.
+    Flood(Vec<(usize, Option<Nanos>)>),
     /// It was for the router, which replies on the port it came from.
     Answer(Vec<u8>),
     /// There was no room.
@@ -63,36 +55,6 @@ pub(crate) enum Device {
     Router(Router),
     /// A model switch.
     Switch(Switch),
-}
-
-#[derive(Debug)]
-pub(crate) struct Switch {
-    model: SwitchModel,
-    /// Where each address was seen last.
-    table: HashMap<[u8; 6], usize>,
-}
-
-impl Switch {
-    pub(crate) fn new(model: SwitchModel) -> Self {
-        Self { model, table: HashMap::new() }
-    }
-
-    /// Takes a frame that came in on port `from` at `now`.
-    pub(crate) fn take(&mut self, from: usize, now: Nanos, frame: &[u8]) -> Forward {
-        let address = |at: usize| frame.get(at..at + 6).and_then(|bytes| <[u8; 6]>::try_from(bytes).ok());
-        let (Some(dst), Some(src)) = (address(0), address(6)) else { return Forward::NoRoute };
-        let is_group = |mac: &[u8; 6]| mac[0] & 1 == 1;
-        let has_room = self.table.len() < self.model.addresses || self.table.contains_key(&src);
-        if has_room && !is_group(&src) {
-            self.table.insert(src, from);
-        }
-        let leaves = now + self.model.latency;
-        match self.table.get(&dst).filter(|_| !is_group(&dst)) {
-            Some(to) if *to == from => Forward::NoRoute,
-            Some(to) => Forward::Out(*to, leaves),
-            None => Forward::Flood(leaves),
-        }
-    }
 }
 
 #[derive(Debug)]
@@ -236,21 +198,6 @@ mod tests {
         assert_eq!([serve(0), serve(0), serve(0), serve(0)], [Some(1_010), Some(2_010), Some(3_010), None]);
         assert_eq!([serve(1_000), serve(1_000)], [Some(4_010), None]);
         assert_eq!(serve(100_000), Some(101_010));
-    }
-
-    #[test]
-    fn a_switch_learns_until_its_table_is_full() {
-        let mut switch = Switch::new(SwitchModel { addresses: 2, latency: Nanos(5) });
-        let mut take = |from: usize, dst: u8, src: u8| {
-            let frame = [2, 0, 0, 0, 0, dst, 2, 0, 0, 0, 0, src];
-            match switch.take(from, Nanos(10), &frame) {
-                Forward::Out(to, at) => format!("{to} at {}", at.0),
-                Forward::Flood(at) => format!("all at {}", at.0),
-                _ => "none".to_owned(),
-            }
-        };
-        assert_eq!([take(0, 9, 1), take(1, 1, 2), take(1, 1, 3)], ["all at 15", "0 at 15", "0 at 15"]);
-        assert_eq!([take(0, 2, 1), take(0, 3, 1), take(1, 2, 2)], ["1 at 15", "all at 15", "none"]);
     }
 
     #[test]

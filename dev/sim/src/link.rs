@@ -39,7 +39,7 @@ impl LinkModel {
     }
 
     /// Time `bytes` (without FCS) take on the wire, in thousandths of a nanosecond.
-    fn picos(&self, bytes: usize) -> u64 {
+    pub(crate) fn picos(&self, bytes: usize) -> u64 {
         let bits = (bytes as u64 + 4 + u64::from(L1_OVERHEAD_BYTES)) * 8;
         (u128::from(bits) * 1_000_000_000_000 / u128::from(self.speed_bps.max(1))) as u64
     }

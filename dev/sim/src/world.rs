@@ -1,11 +1,12 @@
 //! Everything between the simulated ports.
 
 use crate::balancer::Balancer;
-use crate::device::{Device, Forward, Router, RouterModel, Switch, SwitchModel};
+use crate::device::{Device, Forward, Router, RouterModel};
 use crate::firewall::{Firewall, FirewallModel};
 use crate::link::{Flight, Link, LinkModel};
 use crate::nat::Nat;
 use crate::ports::{SimClock, SimPort};
+use crate::switch::{Switch, SwitchModel};
 use port::PortRequest;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -157,7 +158,8 @@ pub fn build_switched(
     switch: SwitchModel,
     request: PortRequest,
 ) -> (Vec<SimPort>, SimClock) {
-    join(topology, Device::Switch(Switch::new(switch)), Before::default(), request)
+    let links = topology.ports.iter().map(|(_, _, link)| *link).collect();
+    join(topology, Device::Switch(Switch::new(switch, links)), Before::default(), request)
 }
 
 fn join(
@@ -285,8 +287,7 @@ impl World {
     /// Carries what has reached the device through it, in order of arrival.
     fn pass_on(&mut self) {
         loop {
-            let first = (0..self.to_device.len()).min_by_key(|i| self.to_device[*i].next_arrival());
-            let Some(from) = first else { return };
+            let Some(from) = self.first_to_arrive() else { return };
             let Some(mut flight) = self.to_device[from].arrived(self.now) else { return };
             let at = flight.arrives;
             if !self.before.passes(from, at, &mut flight.bytes) {
@@ -300,9 +301,13 @@ impl World {
             };
             match forward {
                 Forward::Out(to, leaves) => self.to_port[to].send(leaves, flight, Vec::new),
-                Forward::Flood(leaves) => {
-                    let others = self.to_port.iter_mut().enumerate().filter(|(to, _)| *to != from);
-                    others.for_each(|(_, link)| link.send(leaves, flight.clone(), Vec::new));
+                Forward::Flood(copies) => {
+                    for (to, leaves) in copies {
+                        match leaves {
+                            Some(leaves) => self.to_port[to].send(leaves, flight.clone(), Vec::new),
+                            None => self.counts.dropped += 1,
+                        }
+                    }
                 }
                 Forward::Answer(bytes) => {
                     self.to_port[from].send(at, Flight { number: ANSWER, bytes, ..flight }, Vec::new);
@@ -311,6 +316,20 @@ impl World {
                 Forward::NoRoute => self.counts.no_route += 1,
             }
         }
+    }
+
+    /// The port whose frame gets to the device first. Of frames that arrive at one time, a switch takes one by chance.
+    fn first_to_arrive(&self) -> Option<usize> {
+        let is_switch = matches!(self.device, Device::Switch(_));
+        let order = |port: usize, at: Nanos| match is_switch {
+            true => random::word(random::key(at.0), port as u64),
+            false => port as u64,
+        };
+        let arrival = |port: &usize| {
+            let at = self.to_device[*port].next_arrival();
+            (at, order(*port, at))
+        };
+        (0..self.to_device.len()).min_by_key(arrival)
     }
 
     pub(crate) fn counts(&self) -> SimCounts {

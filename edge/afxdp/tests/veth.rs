@@ -447,8 +447,10 @@ fn an_interface_that_vanishes_ends_nothing_but_its_frames() {
         assert_eq!(rx.recv(&mut Burst::new()), 0);
         drop((tx, rx, near));
         ip(PAIR);
-        ip("link set v0 up");
-        ip("link set v1 up");
+        for end in ["v0", "v1"] {
+            ip(&format!("link set {end} addrgenmode none"));
+            ip(&format!("link set {end} up"));
+        }
         both_ways(REQUEST, PLAIN, 500, mixed);
     });
 }

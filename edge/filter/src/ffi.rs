@@ -3,11 +3,15 @@
 //! The library is opened with the first filter: the program is not linked to it. [`Pcap`] is made only as a whole, and once
 //! opened, the library stays open.
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+#[cfg(unix)]
+use std::ffi::{CStr, c_void};
+use std::ffi::{c_char, c_int, c_uint};
+#[cfg(unix)]
 use std::mem::transmute;
 use std::sync::OnceLock;
 
 /// The library's names: in Debian, and everywhere else.
+#[cfg(unix)]
 const NAMES: [&CStr; 2] = [c"libpcap.so.0.8", c"libpcap.so.1"];
 
 /// `DLT_EN10MB`.
@@ -69,6 +73,12 @@ impl Pcap {
         }
     }
 
+    #[cfg(not(unix))]
+    fn load() -> Result<Self, String> {
+        Err("this system opens no libraries".to_owned())
+    }
+
+    #[cfg(unix)]
     fn load() -> Result<Self, String> {
         let mut reasons = Vec::new();
         for name in NAMES {
@@ -85,6 +95,7 @@ impl Pcap {
 
     /// # Safety
     /// `library` is libpcap, and stays open.
+    #[cfg(unix)]
     unsafe fn of(library: *mut c_void) -> Result<Self, String> {
         let find = |name: &CStr| {
             // SAFETY: an open library and a string that ends with zero.
@@ -118,6 +129,7 @@ impl Pcap {
 }
 
 /// The linker's message about this thread's last failure.
+#[cfg(unix)]
 fn last_error() -> String {
     // SAFETY: returns null or a string of this thread's that is good until its next call to the linker; it is copied at once.
     let said = unsafe { libc::dlerror() };

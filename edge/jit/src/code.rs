@@ -5,46 +5,25 @@
 //! the sum of swapped words is the swapped sum (RFC 1071 section 2(B)).
 
 mod checksums;
+mod target;
 mod values;
+
+pub(crate) use target::{Target, host};
 
 use crate::JitError;
 use crate::block::{STATE_WORDS, variant};
+use crate::entry::{Entry, Run};
 use crate::shape::{Chunk, Piece, Shape};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{
     AbiParam, Function, InstBuilder, MemFlags, SigRef, Signature, Type, Value, types,
 };
-use cranelift_codegen::isa::{CallConv, OwnedTargetIsa};
+use cranelift_codegen::isa::CallConv;
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{Module, default_libcall_names};
 use port::FrameHead;
 use std::mem::offset_of;
-
-/// The compiled function. Writes a run of packets, number and sequence counting up; returns where it stopped: at the
-/// end of the heads, or before if a frame has not the right length.
-pub(crate) type Entry = unsafe extern "C" fn(run: *const Run) -> *const *mut FrameHead;
-
-/// Parameters of one call.
-#[repr(C)]
-pub(crate) struct Run {
-    /// The first frame's place; at least one is before `end`.
-    pub(crate) heads: *const *mut FrameHead,
-    pub(crate) end: *const *mut FrameHead,
-    pub(crate) state: *mut u64,
-    pub(crate) constants: *const u64,
-    pub(crate) variant: *const u64,
-    pub(crate) number: u64,
-    /// The signature's eight bytes after its check: the sequence number, which does not wrap in this run, and above it
-    /// the lower 32 bits of the time.
-    pub(crate) stamp: u64,
-    /// The signature's last two bytes.
-    pub(crate) tail: u64,
-    /// Sequence number, time and tail, added up: at most 34 bits.
-    pub(crate) stamp_sum: u64,
-    /// Factors of the signature's check ([`wire::signature::LaneMark::factors`]).
-    pub(crate) factors: [u64; 2],
-}
 
 /// Machine code and the memory it lies in.
 pub(crate) struct Code {
@@ -69,7 +48,7 @@ impl Drop for Code {
 }
 
 impl Code {
-    pub(crate) fn compile(isa: &OwnedTargetIsa, shape: &Shape) -> Result<Self, JitError> {
+    pub(crate) fn compile(isa: &Target, shape: &Shape) -> Result<Self, JitError> {
         let mut module = JITModule::new(JITBuilder::with_isa(isa.clone(), default_libcall_names()));
         let failed = |error: cranelift_module::ModuleError| JitError::Compile(error.to_string());
         let mut context = module.make_context();

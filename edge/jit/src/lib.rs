@@ -12,15 +12,18 @@
 #![allow(unsafe_code)]
 
 mod block;
+#[cfg(unix)]
 mod code;
+#[cfg(not(unix))]
+#[path = "no_code.rs"]
+mod code;
+mod entry;
 mod runner;
 mod shape;
 
 pub use runner::Runner;
 
-use code::Code;
-use cranelift_codegen::isa::OwnedTargetIsa;
-use cranelift_codegen::settings::{self, Configurable, SetError};
+use code::{Code, Target};
 use shape::Shape;
 use std::collections::HashMap;
 use std::fmt;
@@ -57,7 +60,7 @@ impl std::error::Error for JitError {}
 /// Compiles programs and keeps the code of each shape. One for a trial.
 pub struct Jit {
     /// `None`: interpret.
-    isa: Option<OwnedTargetIsa>,
+    isa: Option<Target>,
     codes: HashMap<Shape, Arc<Code>>,
 }
 
@@ -65,7 +68,7 @@ impl Jit {
     /// A compiler for this host. One that interprets if there is none, or if the system forbids running code that was
     /// not loaded from a file: see [`Jit::compiles`].
     pub fn new() -> Result<Self, JitError> {
-        let isa = host().map_err(JitError::Compile)?;
+        let isa = code::host().map_err(JitError::Compile)?;
         let isa = isa.filter(|isa| Code::compile(isa, &Shape::default()).is_ok());
         Ok(Self { isa, codes: HashMap::new() })
     }
@@ -95,25 +98,4 @@ impl Jit {
         self.codes.insert(shape.clone(), code.clone());
         Ok(Some(code))
     }
-}
-
-/// Target of the compiler; `None` if the compiler does not know this processor. The generated code requires 64 bits and
-/// little-endian byte order.
-fn host() -> Result<Option<OwnedTargetIsa>, String> {
-    let Ok(builder) = cranelift_native::builder() else { return Ok(None) };
-    if cfg!(any(target_endian = "big", not(target_pointer_width = "64"))) {
-        return Ok(None);
-    }
-    let flags = flags().map_err(|error| error.to_string())?;
-    builder.finish(flags).map(Some).map_err(|error| error.to_string())
-}
-
-fn flags() -> Result<settings::Flags, SetError> {
-    let mut flags = settings::builder();
-    flags.set("opt_level", "speed")?;
-    flags.set("is_pic", "false")?;
-    // Functions of this program may be further away than a short call reaches.
-    flags.set("use_colocated_libcalls", "false")?;
-    flags.set("enable_verifier", if cfg!(debug_assertions) { "true" } else { "false" })?;
-    Ok(settings::Flags::new(flags))
 }

@@ -1,7 +1,8 @@
 //! One stream's programs on one worker.
 
 use crate::block::{self, STATE_WORDS};
-use crate::code::{Code, Run};
+use crate::code::Code;
+use crate::entry::Run;
 use crate::shape::{Advance, Shape};
 use crate::{Jit, JitError};
 use field::{Inputs, Program};

@@ -33,6 +33,8 @@ pub struct TscClock {
     base_ns: u64,
     /// Nanoseconds per tick, fixed point with [`SCALE_BITS`]; zero: read the kernel's clock every time.
     scale: u64,
+    /// Added to each reading: for a clock that is compared with another machine's.
+    shift: i64,
     facts: ClockFacts,
 }
 
@@ -82,9 +84,9 @@ impl Clock for TscClock {
     #[inline]
     fn now(&self) -> Nanos {
         if self.scale == 0 {
-            return Nanos(monotonic_ns());
+            return Nanos(monotonic_ns().wrapping_add_signed(self.shift));
         }
-        Nanos(self.ns_at(ticks()))
+        Nanos(self.ns_at(ticks()).wrapping_add_signed(self.shift))
     }
 
     #[inline]
@@ -115,7 +117,22 @@ impl TscClock {
             uncertainty_ppm: 0.0,
             read_cost_ns: 0.0,
         };
-        Self { base_ticks: 0, base_ns: monotonic_ns(), scale: 0, facts }.with_read_cost()
+        Self { base_ticks: 0, base_ns: monotonic_ns(), scale: 0, shift: 0, facts }.with_read_cost()
+    }
+
+    /// The clock that is `by` ns ahead of this one.
+    #[must_use]
+    pub fn shifted(self, by: i64) -> Self {
+        Self { shift: self.shift.saturating_add(by), ..self }
+    }
+
+    /// The clock that runs faster by `ppb` parts per 10⁹ from now on, as the one of another machine may; for tests.
+    #[must_use]
+    pub fn drifting(self, ppb: i64) -> Self {
+        let by = i128::from(self.scale) * i128::from(ppb) / 1_000_000_000;
+        let scale = u64::try_from(i128::from(self.scale) + by).unwrap_or(self.scale);
+        let now = ticks();
+        Self { base_ns: self.ns_at(now), base_ticks: now, scale, ..self }
     }
 
     /// Facts about this clock.
@@ -187,7 +204,7 @@ impl TscClock {
             uncertainty_ppm: (start.window_ticks + end.window_ticks) as f64 / 2.0 / ticks as f64 * 1e6,
             read_cost_ns: 0.0,
         };
-        Self { base_ticks: end.ticks, base_ns: end.ns, scale, facts }.with_read_cost()
+        Self { base_ticks: end.ticks, base_ns: end.ns, scale, shift: 0, facts }.with_read_cost()
     }
 
     fn with_read_cost(mut self) -> Self {
@@ -341,6 +358,40 @@ pub fn kernel_ns(clock: KernelClock) -> Option<u64> {
     // SAFETY: `time` is a valid timespec for the kernel to fill; a number without a clock is refused.
     let code = unsafe { libc::clock_gettime(clock.0, &mut time) };
     (code == 0).then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
+/// The time of day beside CLOCK_MONOTONIC, while a daemon of NTP or PTP keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Synchronized {
+    /// CLOCK_MONOTONIC, ns.
+    pub monotonic_ns: u64,
+    /// CLOCK_REALTIME at the same instant, ns since 1970.
+    pub real_ns: u64,
+    /// Time between the two readings around it, ns: so much is the pair off at most.
+    pub window_ns: u64,
+    /// Bound on the error of the time of day, ns: `maxerror` of adjtimex(2), which grows between the daemon's updates.
+    pub error_max_ns: u64,
+}
+
+/// The kernel's state of synchronization, adjtimex(2); changes nothing. `None` if no daemon keeps the time.
+pub fn synchronized() -> Option<Synchronized> {
+    // SAFETY: a timex is integers, for which zeros are values; without modes the kernel only fills it.
+    let (state, timex) = unsafe {
+        let mut timex: libc::timex = std::mem::zeroed();
+        (libc::adjtimex(&mut timex), timex)
+    };
+    if !(0..libc::TIME_ERROR).contains(&state) || timex.status & libc::STA_UNSYNC != 0 {
+        return None;
+    }
+    let pair = || {
+        let before = monotonic_ns();
+        let real_ns = kernel_ns(KernelClock::REALTIME)?;
+        let window_ns = monotonic_ns().saturating_sub(before);
+        Some((window_ns, before + window_ns / 2, real_ns))
+    };
+    let (window_ns, monotonic_ns, real_ns) = (0..8).filter_map(|_| pair()).min()?;
+    let error_max_ns = u64::try_from(timex.maxerror).ok()?.saturating_mul(1_000);
+    Some(Synchronized { monotonic_ns, real_ns, window_ns, error_max_ns })
 }
 
 #[cfg(target_arch = "x86_64")]

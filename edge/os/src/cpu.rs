@@ -8,6 +8,8 @@ use std::io;
 use std::sync::OnceLock;
 use units::Nanos;
 
+pub use crate::usage::ThreadUsage;
+
 const SYS_CPU: &str = "/sys/devices/system/cpu";
 const SYS_NODE: &str = "/sys/devices/system/node";
 
@@ -92,6 +94,21 @@ pub fn worker_cores(n: usize, numa_hint: Option<u32>) -> Vec<usize> {
     choose(n, &candidates, &isolated, near.as_deref(), siblings)
 }
 
+/// Checks that this process may run workers on all of `cores`.
+///
+/// # Errors
+/// A sentence that names the first core that it may not use, and those it may.
+pub fn check_cores(cores: &[usize]) -> Result<(), String> {
+    let online = read_list(&format!("{SYS_CPU}/online")).unwrap_or_default();
+    usable(cores, &candidates(of_process(), &isolated(), &online))
+}
+
+fn usable(cores: &[usize], candidates: &[usize]) -> Result<(), String> {
+    let Some(odd) = cores.iter().find(|core| !candidates.contains(core)) else { return Ok(()) };
+    let names: Vec<String> = candidates.iter().map(usize::to_string).collect();
+    Err(format!("there is no core {odd} for this process; it may use {}", names.join(", ")))
+}
+
 /// Cores left for everything but the workers; all of them if the workers need all.
 pub fn control_cores(workers: &[usize]) -> Vec<usize> {
     let allowed = allowed();
@@ -170,17 +187,6 @@ pub fn process_time() -> Nanos {
     if rc == 0 { Nanos(time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64) } else { Nanos::ZERO }
 }
 
-/// Processor time of one thread of this process since it started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ThreadUsage {
-    /// Time on a core, ns.
-    pub run_ns: u64,
-    /// Time it could have run and had no core, ns: other work was in the way.
-    pub wait_ns: u64,
-    /// Times it was put on a core.
-    pub slices: u64,
-}
-
 impl ThreadUsage {
     /// Usage of the thread `tid` of this process so far. Source: `/proc/self/task/TID/schedstat`.
     pub fn read(tid: i32) -> io::Result<Self> {
@@ -188,15 +194,6 @@ impl ThreadUsage {
         let usage = Self::parse(&text).ok_or(io::ErrorKind::InvalidData)?;
         // schedstat lags by up to a timer tick, which a core without ticks may not see for a second.
         Ok(Self { run_ns: thread_clock_ns(tid).unwrap_or(usage.run_ns), ..usage })
-    }
-
-    /// Usage since `earlier`.
-    pub fn since(&self, earlier: &Self) -> Self {
-        Self {
-            run_ns: self.run_ns.saturating_sub(earlier.run_ns),
-            wait_ns: self.wait_ns.saturating_sub(earlier.wait_ns),
-            slices: self.slices.saturating_sub(earlier.slices),
-        }
     }
 
     fn parse(text: &str) -> Option<Self> {
@@ -293,6 +290,13 @@ mod tests {
 
     fn alone(core: usize) -> Vec<usize> {
         vec![core]
+    }
+
+    #[test]
+    fn cores_that_cannot_be_used_are_named() {
+        assert_eq!(usable(&[1, 2], &[0, 1, 2]), Ok(()));
+        let reason = "there is no core 9 for this process; it may use 0, 1";
+        assert_eq!(usable(&[1, 9], &[0, 1]), Err(reason.to_owned()));
     }
 
     #[test]

@@ -3,19 +3,73 @@
 //! A program that is refused, fails or is killed leaves the file that had the name before. Devices, pipes and other special
 //! files have no whole: they are written in place.
 //!
-//! Invariant: until [`Draft::publish`] or [`Draft::commit`], nothing under the name changes.
+//! Invariant: until [`Draft::publish`] or [`Draft::commit`], nothing under the name changes. A draft never replaces a file that
+//! this process reads ([`keep`]), nor one that another draft of it is to become.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Beginning and end of the names of drafts.
 const DRAFT: &str = ".eagre-";
 const DRAFT_END: &str = ".new";
 /// Suffix of the name that an earlier file has while a published draft is still written.
 const EARLIER: &str = ".old";
+
+/// Files that this process reads. Open, so that no other file gets their inode.
+static KEPT: Mutex<Vec<File>> = Mutex::new(Vec::new());
+/// Names that drafts of this process are to get.
+static TAKEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+/// Remembers a file that this process reads: no draft replaces it from now on. Only regular files count.
+pub fn keep(path: &Path) {
+    if let Ok(known) = fs::metadata(path)
+        && known.is_file()
+        && !is_kept(&known)
+        && let Ok(file) = File::open(path)
+    {
+        KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+    }
+}
+
+fn is_kept(known: &Metadata) -> bool {
+    let kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_it = |kept: Metadata| (kept.dev(), kept.ino()) == (known.dev(), known.ino());
+    kept.iter().filter_map(|file| file.metadata().ok()).any(is_it)
+}
+
+/// The name of a file, which no draft gets until this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct Name(PathBuf);
+
+impl Name {
+    /// Takes the name.
+    ///
+    /// # Errors
+    /// It is taken.
+    pub fn take(path: &Path) -> io::Result<Self> {
+        let path = whole(path);
+        match TAKEN.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone()) {
+            true => Ok(Self(path)),
+            false => Err(refused("is given for two outputs; give each its own file")),
+        }
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        TAKEN.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.0);
+    }
+}
+
+fn refused(reason: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidInput, reason)
+}
 
 /// A file in the making. Unbuffered. Dropped without [`commit`](Self::commit), it gives way to the earlier file; without one, a
 /// published draft stays.
@@ -25,6 +79,8 @@ pub struct Draft {
     place: Place,
     /// The name that the earlier file has until this one is whole, and its own name.
     earlier: Option<(PathBuf, PathBuf)>,
+    /// Kept from other drafts; none of what is written in place or replaced on purpose.
+    _name: Option<Name>,
 }
 
 #[derive(Debug)]
@@ -39,7 +95,8 @@ impl Draft {
     /// A new draft of `path`. Errors of writing are reported now.
     ///
     /// # Errors
-    /// The folder is missing, `path` is a folder, or one of the two is not writable.
+    /// The folder is missing, `path` is a folder, one of the two is not writable, this process reads the file, or another draft is to
+    /// become it.
     pub fn create(path: &Path) -> io::Result<Self> {
         Self::create_with_mode(path, 0o666)
     }
@@ -49,6 +106,24 @@ impl Draft {
     /// # Errors
     /// As for [`Draft::create`].
     pub fn create_with_mode(path: &Path, mode: u32) -> io::Result<Self> {
+        if path == Path::new("-") {
+            return Err(refused("is no file here; a file of that name is './-'"));
+        }
+        if fs::metadata(path).is_ok_and(|known| is_kept(&known)) {
+            return Err(refused("is read by this command, which would replace it; give another file"));
+        }
+        let mut draft = Self::replacing(path, mode)?;
+        if let Place::Beside { path, .. } = &draft.place {
+            draft._name = Some(Name::take(path)?);
+        }
+        Ok(draft)
+    }
+
+    /// A new draft of `path`, also if this process reads it: of the same content, or of what replaces it on purpose.
+    ///
+    /// # Errors
+    /// The folder is missing, `path` is a folder, or one of the two is not writable.
+    pub fn replacing(path: &Path, mode: u32) -> io::Result<Self> {
         // A link keeps pointing to the file that is replaced.
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let known = match fs::metadata(&target) {
@@ -65,14 +140,19 @@ impl Draft {
             own => own?,
         };
         if !known.is_file() || names_an_open_file(path) {
-            return Ok(Self { file: own, place: Place::Itself { is_regular: false }, earlier: None });
+            return Ok(Self {
+                file: own,
+                place: Place::Itself { is_regular: false },
+                earlier: None,
+                _name: None,
+            });
         }
         match Self::beside(&target, mode, Some(&known)) {
             // A folder that takes no new files.
             Err(error)
                 if matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem) =>
             {
-                Ok(Self { file: own, place: Place::Itself { is_regular: true }, earlier: None })
+                Ok(Self { file: own, place: Place::Itself { is_regular: true }, earlier: None, _name: None })
             }
             other => other,
         }
@@ -95,7 +175,7 @@ impl Draft {
                 file.set_permissions(known.permissions())?;
             }
             let place = Place::Beside { draft, path: path.to_owned() };
-            return Ok(Self { file, place, earlier: None });
+            return Ok(Self { file, place, earlier: None, _name: None });
         }
     }
 
@@ -172,12 +252,20 @@ impl Drop for Draft {
     }
 }
 
+/// A path by which two names of one file that may not be there yet are the same.
+fn whole(path: &Path) -> PathBuf {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    path.file_name().map_or(folder.clone(), |name| folder.join(name))
+}
+
 /// Whether a path stands for a file that a process has open, such as /dev/stdout.
 fn names_an_open_file(path: &Path) -> bool {
     path.starts_with("/dev") || path.starts_with("/proc")
 }
 
-/// Writes a whole file: readers see either the old or the new content, also after a power failure.
+/// Writes a whole file: readers see either the old or the new content, also after a power failure. It replaces a file that this
+/// process has read, too: a baseline, or a stored profile.
 ///
 /// # Errors
 /// As for [`Draft::create`], or it can't be written; then the old content stays.
@@ -190,7 +278,7 @@ pub fn replace(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
 /// # Errors
 /// As for [`replace`].
 pub fn replace_with_mode(path: &Path, mode: u32, content: impl AsRef<[u8]>) -> io::Result<()> {
-    let mut draft = Draft::create_with_mode(path, mode)?;
+    let mut draft = Draft::replacing(path, mode)?;
     draft.write_all(content.as_ref())?;
     let folder = draft.folder();
     if folder.is_some() {
@@ -324,6 +412,31 @@ mod tests {
         fs::write(folder.0.join(".eagre-0.new"), "").unwrap();
         remove_abandoned(&folder.0);
         assert_eq!(folder.names(), ["a"]);
+    }
+
+    #[test]
+    fn a_draft_replaces_no_file_that_is_read_and_no_other_draft() {
+        let folder = Folder::new("read");
+        let (read, link) = (folder.0.join("a"), folder.0.join("l"));
+        fs::write(&read, "profile").unwrap();
+        symlink("a", &link).unwrap();
+        keep(&link);
+        for path in [&read, &link, &folder.0.join("../").join(folder.0.file_name().unwrap()).join("a")] {
+            let error = Draft::create(path).unwrap_err();
+            assert!(error.to_string().contains("is read by this command"), "{error}");
+        }
+        assert_eq!(fs::read_to_string(&read).unwrap(), "profile");
+        replace(&read, "replaced on purpose").unwrap();
+        let first = Draft::create(&folder.0.join("out")).unwrap();
+        let second = Draft::create(&folder.0.join("./out")).unwrap_err();
+        assert!(second.to_string().contains("two outputs"), "{second}");
+        first.commit().unwrap();
+        Draft::create(&folder.0.join("out")).unwrap().commit().unwrap();
+        for _ in 0..2 {
+            // Devices take everything.
+            std::mem::forget(Draft::create(Path::new("/dev/null")).unwrap());
+        }
+        assert!(Draft::create(Path::new("-")).unwrap_err().to_string().contains("'./-'"));
     }
 
     #[test]

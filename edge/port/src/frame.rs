@@ -5,6 +5,7 @@
 //! the way of a packet.
 
 use std::ffi::c_void;
+#[cfg(target_pointer_width = "64")]
 use std::mem::offset_of;
 
 /// Bytes of a frame's head.
@@ -43,6 +44,8 @@ pub struct FrameHead {
     pub arrived_ns: u64,
 }
 
+// Drivers that share the layout are of 64-bit machines.
+#[cfg(target_pointer_width = "64")]
 const _: () = {
     assert!(size_of::<FrameHead>() == HEAD_BYTES);
     assert!(offset_of!(FrameHead, buf) == 0);

@@ -27,6 +27,7 @@ pub use frame::{
 pub use frame::{TX_FLAG_TCP_CHECKSUM, TX_FLAG_UDP_CHECKSUM, TxOffload};
 pub use name::PortName;
 
+#[cfg(unix)]
 use std::os::fd::BorrowedFd;
 use units::Nanos;
 
@@ -176,6 +177,7 @@ pub trait RxQueue: Send {
     }
 
     /// Descriptor that becomes readable when frames arrive, and stays so while some wait; `None` if there is none.
+    #[cfg(unix)]
     fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         None
     }

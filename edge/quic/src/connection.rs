@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
-    ConnectionError, ConnectionHandle, DatagramEvent, Dir, EndpointEvent, Event, ReadError, StreamEvent,
-    StreamId, TransportErrorCode, VarInt, WriteError,
+    ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, EndpointEvent, Event, ReadError,
+    StreamEvent, StreamId, TransportErrorCode, VarInt, WriteError,
 };
 use session::quic::{Quic, QuicEnd, QuicEvent, QuicRead, QuicStats};
 use session::secure::{Agreed, SecureError};
@@ -24,6 +24,11 @@ const NO_APPLICATION_PROTOCOL: u64 = 0x100 + 120;
 const ALERTS: std::ops::Range<u64> = 0x100..0x200;
 /// The server does not want the connection (RFC 9000 section 20.1).
 const CONNECTION_REFUSED: u64 = 2;
+/// Time without an end of the handshake after which a client with early data probes at first: three times the initial
+/// round-trip time (RFC 9002 section 6.2.2).
+const PROBE_AFTER: Nanos = Nanos::from_secs(1);
+/// Times that this time doubles.
+const PROBE_DOUBLINGS: u32 = 5;
 /// The application gave the connection up before the handshake was done.
 const APPLICATION_ERROR: u64 = 12;
 
@@ -31,7 +36,9 @@ const APPLICATION_ERROR: u64 = 12;
 pub(crate) struct Connection {
     hub: Arc<Hub>,
     clock: Clock,
+    /// Name of the path, and number of the flow.
     name: SocketAddr,
+    flow: u32,
     handle: ConnectionHandle,
     connection: quinn_proto::Connection,
     outcome: Shared,
@@ -39,17 +46,46 @@ pub(crate) struct Connection {
     events: VecDeque<QuicEvent>,
     /// The endpoint has forgotten it.
     drained: bool,
+    /// Another flow, for which something waits: a datagram of its connection, or one that it is to send.
+    rouses: Option<u32>,
+    /// When a client with early data probes, and how often it has.
+    probes: Option<(Nanos, u32)>,
+    /// Whether it uses congestion marks, and its last datagrams were to carry them.
+    uses_ecn: bool,
+    marks: bool,
+    marked: u64,
+}
+
+/// A congestion mark, as the library knows it.
+pub(crate) fn mark(ecn: u8) -> Option<EcnCodepoint> {
+    EcnCodepoint::from_bits(ecn)
 }
 
 impl Connection {
     pub(crate) fn new(
         hub: Arc<Hub>,
         clock: Clock,
-        name: SocketAddr,
+        (name, flow, uses_ecn): (SocketAddr, u32, bool),
         (handle, connection): (ConnectionHandle, quinn_proto::Connection),
         outcome: Shared,
     ) -> Self {
-        Self { hub, clock, name, handle, connection, outcome, events: VecDeque::new(), drained: false }
+        hub.paths().own(handle, flow);
+        Self {
+            hub,
+            clock,
+            name,
+            flow,
+            handle,
+            connection,
+            outcome,
+            events: VecDeque::new(),
+            drained: false,
+            rouses: None,
+            probes: None,
+            uses_ecn,
+            marks: uses_ecn,
+            marked: 0,
+        }
     }
 
     /// Lets the endpoint know what the connection wants of it: identifiers, and to be forgotten.
@@ -60,6 +96,25 @@ impl Connection {
             if let Some(back) = self.hub.endpoint().handle_event(self.handle, event) {
                 self.connection.handle_event(back);
             }
+        }
+    }
+
+    /// A client with early data probes as long as its handshake lasts. The library sets no timer for it once all of its Initial
+    /// packets are acknowledged, because its early data is not; so a server that may send nothing more before it has proved its
+    /// address would wait forever (RFC 9002 section 6.2.2.1).
+    pub(crate) fn probe_from(mut self, now: Nanos) -> Self {
+        self.probes = self.connection.has_0rtt().then(|| (now.saturating_add(PROBE_AFTER), 0));
+        self
+    }
+
+    fn probe(&mut self, now: Nanos) {
+        let Some((at, count)) = self.probes else { return };
+        if !self.connection.is_handshaking() {
+            self.probes = None;
+        } else if at <= now {
+            self.connection.ping();
+            let after = Nanos(PROBE_AFTER.0 << (count + 1).min(PROBE_DOUBLINGS));
+            self.probes = Some((now.saturating_add(after), count + 1));
         }
     }
 
@@ -79,7 +134,7 @@ impl Connection {
             },
             ConnectionError::ConnectionClosed(close) => match u64::from(close.error_code) {
                 NO_APPLICATION_PROTOCOL => {
-                    QuicEnd::NothingCommon("ALPN: the other end does not speak HTTP/3")
+                    QuicEnd::NothingCommon("ALPN: the other end supports none of the application protocols")
                 }
                 code if ALERTS.contains(&code) => {
                     let alert = rustls::AlertDescription::from((code & 0xff) as u8);
@@ -119,18 +174,26 @@ fn varint(code: u64) -> VarInt {
 
 impl Quic for Connection {
     #[inline]
-    fn receive(&mut self, now: Nanos, datagram: &[u8]) {
+    fn receive(&mut self, now: Nanos, datagram: &[u8], ecn: u8) {
         let at = self.clock.instant(now);
         let mut reply = Vec::new();
         let event =
-            self.hub.endpoint().handle(at, self.name, None, None, BytesMut::from(datagram), &mut reply);
+            self.hub.endpoint().handle(at, self.name, None, mark(ecn), BytesMut::from(datagram), &mut reply);
         match event {
             Some(DatagramEvent::ConnectionEvent(handle, event)) if handle == self.handle => {
                 self.connection.handle_event(event);
+                if self.connection.is_handshaking() {
+                    // A server that could send nothing more has a probe due: it comes before other data.
+                    self.connection.handle_timeout(at);
+                }
             }
             // A client that begins anew where an old connection has not ended.
             Some(DatagramEvent::NewConnection(incoming)) => self.hub.endpoint().ignore(incoming),
-            // One of another flow's connection, or of none.
+            // One of another flow's connection, whose client uses this one's addresses now.
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                self.rouses = self.hub.paths().post(handle, event);
+            }
+            // One of no connection.
             _ => {}
         }
         self.tend();
@@ -237,19 +300,76 @@ impl Quic for Connection {
             return false;
         };
         let segment = sent.segment_size.unwrap_or(sent.size).max(1);
+        if sent.destination != self.name {
+            // A path that is tried, or was left: over its own flow, if there still is one.
+            let mut paths = self.hub.paths();
+            if let Some(flow) = paths.flow(&sent.destination) {
+                paths.send_off(flow, out.chunks(segment).map(<[u8]>::to_vec));
+                self.rouses = Some(flow);
+            }
+            out.clear();
+            return true;
+        }
+        self.marks = self.uses_ecn && sent.ecn.is_some();
+        self.marked += if self.marks { sent.size.div_ceil(segment) as u64 } else { 0 };
         lengths.extend(out.chunks(segment).map(|datagram| datagram.len() as u64));
         true
     }
 
+    fn marks(&self) -> bool {
+        self.marks
+    }
+
     #[inline]
     fn timeout(&mut self) -> Option<Nanos> {
-        self.connection.poll_timeout().map(|at| self.clock.nanos(at))
+        let own = self.connection.poll_timeout().map(|at| self.clock.nanos(at));
+        own.into_iter().chain(self.probes.map(|(at, _)| at)).min()
     }
 
     #[inline]
     fn wake(&mut self, now: Nanos) {
+        let mail = self.hub.paths().mail(self.handle);
+        mail.into_iter().for_each(|event| self.connection.handle_event(event));
         self.connection.handle_timeout(self.clock.instant(now));
+        self.probe(now);
         self.tend();
+    }
+
+    fn moved_to(&mut self) -> Option<u32> {
+        let name = self.connection.remote_address();
+        if name == self.name {
+            return None;
+        }
+        let mut paths = self.hub.paths();
+        let other = paths.flow(&name)?;
+        self.name = name;
+        paths.exchange(self.flow, other);
+        Some(other)
+    }
+
+    fn rouses(&mut self) -> Option<u32> {
+        self.rouses.take()
+    }
+
+    fn moved(&mut self, knows: bool) {
+        if knows {
+            self.connection.local_address_changed();
+        }
+    }
+
+    fn has_early_keys(&self) -> bool {
+        self.connection.has_0rtt()
+    }
+
+    fn is_early_accepted(&self) -> bool {
+        self.connection.accepted_0rtt()
+    }
+
+    fn update_keys(&mut self) {
+        // Not before the handshake is confirmed, which its server does with HANDSHAKE_DONE (RFC 9001 sections 4.1.2 and 6.1).
+        if self.connection.stats().frame_rx.handshake_done > 0 {
+            self.connection.force_key_update();
+        }
     }
 
     fn agreed(&self) -> Option<Agreed> {
@@ -263,6 +383,9 @@ impl Quic for Connection {
             packets_lost: stats.path.lost_packets,
             datagrams_received: stats.udp_rx.datagrams,
             congestion_events: stats.path.congestion_events,
+            ecn_sent: self.marked,
+            ecn_failed: self.uses_ecn && !self.marks,
+            key_updates: self.outcome.lock().unwrap_or_else(PoisonError::into_inner).updates(),
             rtt: Nanos(stats.path.rtt.as_nanos().min(u128::from(u64::MAX)) as u64),
         }
     }
@@ -274,6 +397,7 @@ impl Quic for Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
+        self.hub.paths().disown(self.handle);
         if !self.drained {
             self.hub.endpoint().handle_event(self.handle, EndpointEvent::drained());
         }

@@ -35,6 +35,15 @@ pub(crate) const VERSION: u32 = 1;
 pub(crate) struct Outcome {
     pub(crate) agreed: Option<Agreed>,
     pub(crate) error: Option<SecureError>,
+    /// Keys of 1-RTT packets made after the first: the next ones are always there.
+    next_keys: u64,
+}
+
+impl Outcome {
+    /// Updates of the keys.
+    pub(crate) fn updates(&self) -> u64 {
+        self.next_keys.saturating_sub(1)
+    }
 }
 
 /// Shared by a connection and its handshake, which the library owns.
@@ -204,11 +213,15 @@ impl Session for Handshake {
     }
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        None
+        let keys = self.connection.zero_rtt_keys()?;
+        Some((Box::new(keys.header), Box::new(keys.packet)))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
-        None
+        match &self.connection {
+            Connection::Client(client) => Some(client.is_early_data_accepted()),
+            Connection::Server(_) => None,
+        }
     }
 
     fn is_handshaking(&self) -> bool {
@@ -253,6 +266,7 @@ impl Session for Handshake {
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
         let keys = self.next.as_mut()?.next_packet_keys();
+        self.outcome.lock().unwrap_or_else(PoisonError::into_inner).next_keys += 1;
         Some(KeyPair { local: Box::new(keys.local), remote: Box::new(keys.remote) })
     }
 

@@ -3,32 +3,36 @@
 //! Datagrams in, datagrams out. Not here: sockets, UDP, the content of streams. Source: RFC 9000, RFC 9001, RFC 9002.
 //!
 //! One endpoint makes all connections of a group of a worker. A flow is one pair of addresses and ports, which the
-//! stack distinguishes, so the endpoint need not know them: each flow has a name in place of the peer's address, and a
-//! connection that continues from another flow (a client that migrates) is not followed.
+//! stack distinguishes, so the endpoint need not know them: each flow has a name in place of the peer's address. A client
+//! that comes from another address or port comes on another flow: see [`paths`].
 //!
 //! It is an edge room because its handshakes draw randomness and read the wall clock, as `tls` does. Everything else –
 //! connection identifiers, skipped packet numbers, the order of transport parameters – follows from a seed, and the
-//! lengths of handshake messages do not depend on chance ([`identity`]). So in virtual time a seed gives the same
-//! packets, of the same lengths, at the same instants.
+//! lengths of handshake messages do not depend on chance there ([`Sides::steady`]). So in virtual time a seed gives the
+//! same packets, of the same lengths, at the same instants.
 
 #![forbid(unsafe_code)]
 
 mod connection;
 mod crypto;
-mod identity;
 mod ids;
+mod paths;
 mod side;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Instant;
 
+use rustls::server::ServerSessionMemoryCache;
 use session::plan::TlsPlan;
 use session::quic::QuicSide;
 use tls::TlsError;
 use units::Nanos;
 
 use crate::side::Side;
+
+/// Sessions that servers keep for early data at most; without it tickets hold all there is.
+const SESSIONS_MAX: usize = 1 << 16;
 
 /// Settings common to one side's connections.
 #[derive(Debug, Clone, Copy)]
@@ -43,6 +47,12 @@ pub struct Settings {
     pub seed: u64,
     /// Whether servers have clients prove their address first, by a Retry packet (RFC 9000 section 8.1.2).
     pub retry: bool,
+    /// Whether clients send early data, and servers accept it (RFC 9001 section 4.6).
+    pub early_data: bool,
+    /// Whether connections use congestion marks.
+    pub ecn: bool,
+    /// Number of the worker: the first byte of connection identifiers, which leads packets to it.
+    pub worker: u8,
 }
 
 /// Both sides of one entry's QUIC, for all workers of a run.
@@ -50,6 +60,8 @@ pub struct Sides {
     tls: tls::Sides,
     /// The instant zero of the workers' clock, as the library knows instants.
     zero: Instant,
+    /// Sessions that clients may resume with early data, once each: known to all workers of servers.
+    sessions: Arc<ServerSessionMemoryCache>,
 }
 
 impl fmt::Debug for Sides {
@@ -63,7 +75,14 @@ impl Sides {
     pub fn new(plan: &TlsPlan) -> Self {
         let plan = TlsPlan { tls12: false, tls13: true, ..plan.clone() };
         // Only differences to it matter: time itself comes from the workers' clock.
-        Self { tls: tls::Sides::new(Arc::new(plan)), zero: Instant::now() }
+        let sessions = ServerSessionMemoryCache::new(SESSIONS_MAX);
+        Self { tls: tls::Sides::new(Arc::new(plan)), zero: Instant::now(), sessions }
+    }
+
+    /// The same, for virtual time: see [`tls::Sides::steady`].
+    #[must_use]
+    pub fn steady(self) -> Self {
+        Self { tls: self.tls.steady(), ..self }
     }
 
     /// The clients of one worker.
@@ -73,7 +92,7 @@ impl Sides {
 
     /// The servers of one worker.
     pub fn server(&self, settings: Settings) -> Result<Box<dyn QuicSide>, TlsError> {
-        Ok(Box::new(Side::server(&self.tls.server_setup()?, settings, self.zero)?))
+        Ok(Box::new(Side::server(&self.tls.server_setup()?, settings, self.zero, &self.sessions)?))
     }
 }
 

@@ -1,6 +1,5 @@
 //! Factory of one side's connections: its endpoint, and their common configuration.
 
-use std::net::{Ipv6Addr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -10,16 +9,17 @@ use quinn_proto::{
     ClientConfig, ConnectionError, DatagramEvent, Endpoint, EndpointConfig, IdleTimeout, NoneTokenStore,
     ServerConfig, TransportConfig, ValidationTokenConfig, VarInt,
 };
+use rustls::server::{ProducesTickets, ServerSessionMemoryCache};
 use session::quic::{Quic, QuicAccepted, QuicSide, UNIDIRECTIONAL};
 use session::secure::SecureError;
 use tls::TlsError;
 use units::Nanos;
 
 use crate::Settings;
-use crate::connection::Connection;
+use crate::connection::{Connection, mark};
 use crate::crypto::{self, Clients, Servers, VERSION};
-use crate::identity::Steady;
 use crate::ids::Ids;
+use crate::paths::{self, Paths};
 
 /// Requests that a peer may have open at a time.
 const STREAMS: u32 = 1_024;
@@ -47,12 +47,41 @@ impl Clock {
     }
 }
 
-/// The endpoint that a side's connections share. One worker's own: its lock is never waited for.
-pub(crate) struct Hub(Mutex<Endpoint>);
+/// State that a side's connections share. One worker's own: its locks are never waited for.
+pub(crate) struct Hub {
+    endpoint: Mutex<Endpoint>,
+    paths: Mutex<Paths>,
+}
 
 impl Hub {
     pub(crate) fn endpoint(&self) -> MutexGuard<'_, Endpoint> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.endpoint.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn paths(&self) -> MutexGuard<'_, Paths> {
+        self.paths.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Tickets that hold nothing: sessions are kept.
+#[derive(Debug)]
+struct NoTickets;
+
+impl ProducesTickets for NoTickets {
+    fn enabled(&self) -> bool {
+        false
+    }
+
+    fn lifetime(&self) -> u32 {
+        0
+    }
+
+    fn encrypt(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
+    }
+
+    fn decrypt(&self, _: &[u8]) -> Option<Vec<u8>> {
+        None
     }
 }
 
@@ -60,8 +89,8 @@ impl Hub {
 pub(crate) struct Side {
     hub: Arc<Hub>,
     clock: Clock,
-    /// Flows so far: each has a name.
-    flows: u64,
+    /// Whether connections use congestion marks.
+    ecn: bool,
     role: Role,
 }
 
@@ -77,10 +106,11 @@ fn of_library(what: &str) -> TlsError {
 impl Side {
     pub(crate) fn client(setup: tls::Client, settings: Settings, zero: Instant) -> Result<Self, TlsError> {
         let initial = crypto::initial().ok_or_else(|| of_library("QUIC needs AES-128-GCM"))?;
-        let handshakes =
-            Arc::new(Clients { config: setup.config().clone(), initial, last: Mutex::default() });
+        let mut tls = (**setup.config()).clone();
+        tls.enable_early_data = settings.early_data;
+        let handshakes = Arc::new(Clients { config: Arc::new(tls), initial, last: Mutex::default() });
         let mut config = ClientConfig::new(handshakes.clone());
-        let first = Ids::new(settings.seed ^ 1);
+        let first = Ids::new(settings.seed ^ 1, (settings.seed >> 56) as u8);
         config
             .transport_config(Arc::new(transport(settings, false)?))
             .token_store(Arc::new(NoneTokenStore))
@@ -90,10 +120,20 @@ impl Side {
         Ok(Self::new(settings, None, zero, role))
     }
 
-    pub(crate) fn server(setup: &tls::Server, settings: Settings, zero: Instant) -> Result<Self, TlsError> {
+    pub(crate) fn server(
+        setup: &tls::Server,
+        settings: Settings,
+        zero: Instant,
+        sessions: &Arc<ServerSessionMemoryCache>,
+    ) -> Result<Self, TlsError> {
         let initial = crypto::initial().ok_or_else(|| of_library("QUIC needs AES-128-GCM"))?;
         let mut own = (**setup.config()).clone();
-        own.cert_resolver = Arc::new(Steady(own.cert_resolver.clone()));
+        if settings.early_data {
+            // Only a session that is kept here can be taken once (RFC 8446 section 8.1). QUIC limits early data itself.
+            own.ticketer = Arc::new(NoTickets);
+            own.session_storage = sessions.clone();
+            own.max_early_data_size = u32::MAX;
+        }
         let handshakes = Arc::new(Servers { config: Arc::new(own), initial, last: Mutex::default() });
         let salt = hkdf::Salt::new(hkdf::HKDF_SHA256, &[]);
         let key = salt.extract(&words(settings.seed, 2));
@@ -102,7 +142,7 @@ impl Side {
         tokens.sent(0);
         config
             .transport_config(Arc::new(transport(settings, true)?))
-            .migration(false)
+            .migration(true)
             .validation_token_config(tokens);
         Ok(Self::new(
             settings,
@@ -117,25 +157,13 @@ impl Side {
         let key = hmac::Key::new(hmac::HMAC_SHA256, &words(seed, 3));
         let mut config = EndpointConfig::new(Arc::new(key));
         config
-            .cid_generator(move || Box::new(Ids::new(seed)))
+            .cid_generator(move || Box::new(Ids::new(seed, settings.worker)))
             .supported_versions(vec![VERSION])
             .rng_seed(Some(words(seed, 4)));
         let endpoint = Endpoint::new(Arc::new(config), server, false, None);
-        Self { hub: Arc::new(Hub(Mutex::new(endpoint))), clock: Clock(zero), flows: 0, role }
+        let hub = Hub { endpoint: Mutex::new(endpoint), paths: Mutex::default() };
+        Self { hub: Arc::new(hub), clock: Clock(zero), ecn: settings.ecn, role }
     }
-
-    /// The number of the next flow.
-    fn flow(&mut self) -> u64 {
-        self.flows += 1;
-        self.flows
-    }
-}
-
-/// A name for a flow, in place of the other end's address.
-fn name(flow: u64) -> SocketAddr {
-    // Of the addresses that belong to nobody (RFC 4193).
-    let [a, b, c, d] = [48, 32, 16, 0].map(|shift| (flow >> shift) as u16);
-    SocketAddr::from((Ipv6Addr::new(0xfd00, 0, 0, 0, a, b, c, d), 1))
 }
 
 /// 32 bytes that follow from a seed.
@@ -176,8 +204,8 @@ fn transport(settings: Settings, is_server: bool) -> Result<TransportConfig, Tls
 }
 
 impl QuicSide for Side {
-    fn connect(&mut self, now: Nanos, number: u64) -> Result<Box<dyn Quic>, SecureError> {
-        let name = name(self.flow());
+    fn connect(&mut self, now: Nanos, number: u64, flow: u32) -> Result<Box<dyn Quic>, SecureError> {
+        let name = paths::of_server();
         let Role::Client { setup, config, handshakes } = &self.role else {
             return Err(SecureError::Protocol("a server does not connect".to_owned()));
         };
@@ -186,21 +214,22 @@ impl QuicSide for Side {
         let made = self.hub.endpoint().connect(at, (**config).clone(), name, &server.to_str());
         let (handle, connection) = made.map_err(|error| SecureError::Protocol(error.to_string()))?;
         let outcome = crypto::taken(&handshakes.last);
-        Ok(Box::new(Connection::new(self.hub.clone(), self.clock, name, (handle, connection), outcome)))
+        let path = (name, flow, self.ecn);
+        let made = Connection::new(self.hub.clone(), self.clock, path, (handle, connection), outcome);
+        Ok(Box::new(made.probe_from(now)))
     }
 
-    fn accept(&mut self, now: Nanos, flow: Option<u64>, datagram: &[u8]) -> QuicAccepted {
-        let flow = flow.unwrap_or_else(|| self.flow());
-        let name = name(flow);
-        let Role::Server { handshakes, retry } = &self.role else { return QuicAccepted::Nothing };
+    fn accept(&mut self, now: Nanos, flow: u32, datagram: &[u8], ecn: u8) -> QuicAccepted {
+        let (name, handshakes, retry) = match &self.role {
+            Role::Server { handshakes, retry } => (self.hub.paths().name(flow), Some(handshakes), *retry),
+            Role::Client { .. } => (paths::of_server(), None, false),
+        };
         let (at, mut reply) = (self.clock.instant(now), Vec::new());
         let mut endpoint = self.hub.endpoint();
-        match endpoint.handle(at, name, None, None, BytesMut::from(datagram), &mut reply) {
-            Some(DatagramEvent::NewConnection(incoming))
-                if *retry && !incoming.remote_address_validated() =>
-            {
+        match endpoint.handle(at, name, None, mark(ecn), BytesMut::from(datagram), &mut reply) {
+            Some(DatagramEvent::NewConnection(incoming)) if retry && !incoming.remote_address_validated() => {
                 match endpoint.retry(incoming, &mut reply) {
-                    Ok(_) => QuicAccepted::Retry(reply, flow),
+                    Ok(_) => QuicAccepted::Retry(reply),
                     Err(error) => {
                         endpoint.ignore(error.into_incoming());
                         QuicAccepted::Nothing
@@ -211,10 +240,14 @@ impl QuicSide for Side {
                 match endpoint.accept(incoming, at, &mut reply, None) {
                     Ok(made) => {
                         drop(endpoint);
-                        let outcome = crypto::taken(&handshakes.last);
+                        let outcome = handshakes.map(|own| crypto::taken(&own.last)).unwrap_or_default();
                         let hub = self.hub.clone();
                         QuicAccepted::Connection(Box::new(Connection::new(
-                            hub, self.clock, name, made, outcome,
+                            hub,
+                            self.clock,
+                            (name, flow, self.ecn),
+                            made,
+                            outcome,
                         )))
                     }
                     Err(error) => {
@@ -227,8 +260,18 @@ impl QuicSide for Side {
                 }
             }
             Some(DatagramEvent::Response(_)) => QuicAccepted::Reply(reply),
-            // One that belongs to another flow's connection: its client has moved, and is not followed.
-            Some(DatagramEvent::ConnectionEvent(..)) | None => QuicAccepted::Nothing,
+            Some(DatagramEvent::ConnectionEvent(handle, event)) => {
+                self.hub.paths().post(handle, event).map_or(QuicAccepted::Nothing, QuicAccepted::Of)
+            }
+            None => QuicAccepted::Nothing,
         }
+    }
+
+    fn off_path(&mut self, flow: u32) -> Vec<Vec<u8>> {
+        self.hub.paths().off(flow)
+    }
+
+    fn closed(&mut self, flow: u32) {
+        self.hub.paths().forget(flow);
     }
 }

@@ -27,8 +27,16 @@ fn plan(alpn: &str) -> TlsPlan {
     }
 }
 
-const SETTINGS: Settings =
-    Settings { mtu: 1_500, is_v6: false, idle_timeout: Some(Nanos::from_secs(5)), seed: 7, retry: false };
+const SETTINGS: Settings = Settings {
+    mtu: 1_500,
+    is_v6: false,
+    idle_timeout: Some(Nanos::from_secs(5)),
+    seed: 7,
+    retry: false,
+    early_data: false,
+    ecn: false,
+    worker: 0,
+};
 
 /// Two ends and what lies between them: every datagram takes a millisecond, and some are lost.
 struct World {
@@ -36,8 +44,7 @@ struct World {
     client: Box<dyn Quic>,
     servers: Box<dyn QuicSide>,
     server: Option<Box<dyn Quic>>,
-    /// The flow's name, once it was sent a Retry, and how often it was.
-    name: Option<u64>,
+    /// Retry packets it was sent.
     retries: usize,
     /// Datagrams in flight, to the server or to the client, with their arrival times.
     under_way: Vec<(Nanos, bool, Vec<u8>)>,
@@ -51,13 +58,12 @@ struct World {
 impl World {
     fn new(clients: &TlsPlan, servers: &TlsPlan, lost: fn(usize) -> bool) -> Self {
         let now = Nanos::from_secs(1);
-        let mut side = Sides::new(clients).client(SETTINGS).unwrap();
+        let mut side = Sides::new(clients).steady().client(SETTINGS).unwrap();
         Self {
             now,
-            client: side.connect(now, 0).unwrap(),
-            servers: Sides::new(servers).server(Settings { seed: 8, ..SETTINGS }).unwrap(),
+            client: side.connect(now, 0, 1).unwrap(),
+            servers: Sides::new(servers).steady().server(Settings { seed: 8, ..SETTINGS }).unwrap(),
             server: None,
-            name: None,
             retries: 0,
             under_way: Vec::new(),
             lost,
@@ -106,16 +112,16 @@ impl World {
         let due: Vec<_> = self.under_way.extract_if(.., |(at, ..)| *at <= next).collect();
         for (_, to_server, datagram) in due {
             match (to_server, &mut self.server) {
-                (false, _) => self.client.receive(self.now, &datagram),
-                (true, Some(server)) => server.receive(self.now, &datagram),
-                (true, None) => match self.servers.accept(self.now, self.name, &datagram) {
+                (false, _) => self.client.receive(self.now, &datagram, 0),
+                (true, Some(server)) => server.receive(self.now, &datagram, 0),
+                (true, None) => match self.servers.accept(self.now, 1, &datagram, 0) {
                     QuicAccepted::Connection(server) => self.server = Some(server),
                     QuicAccepted::Reply(reply) => self.under_way.push((self.now, false, reply)),
-                    QuicAccepted::Retry(reply, name) => {
-                        (self.name, self.retries) = (Some(name), self.retries + 1);
+                    QuicAccepted::Retry(reply) => {
+                        self.retries += 1;
                         self.under_way.push((self.now, false, reply));
                     }
-                    QuicAccepted::Nothing => {}
+                    QuicAccepted::Of(_) | QuicAccepted::Nothing => {}
                 },
             }
         }
@@ -189,7 +195,7 @@ fn a_retry_comes_before_the_connection() {
     }
     let mut servers = Sides::new(&plan("h3")).server(Settings { retry: true, ..SETTINGS }).unwrap();
     let mut client =
-        Sides::new(&plan("h3")).client(SETTINGS).unwrap().connect(Nanos::from_secs(1), 0).unwrap();
+        Sides::new(&plan("h3")).client(SETTINGS).unwrap().connect(Nanos::from_secs(1), 0, 1).unwrap();
     let now = Nanos::from_secs(1);
     let first = |client: &mut Box<dyn Quic>| {
         let (mut out, mut lengths) = (Vec::new(), Vec::new());
@@ -197,13 +203,13 @@ fn a_retry_comes_before_the_connection() {
         out[..lengths[0] as usize].to_vec()
     };
     let initial = first(&mut client);
-    let QuicAccepted::Retry(retry, name) = servers.accept(now, None, &initial) else { panic!("no Retry") };
+    let QuicAccepted::Retry(retry) = servers.accept(now, 1, &initial, 0) else { panic!("no Retry") };
     assert!(retry.len() < initial.len());
-    client.receive(now, &retry);
+    client.receive(now, &retry, 0);
     let initial = first(&mut client);
     // INVALID_TOKEN (RFC 9000 section 8.1.3) on another flow.
-    assert!(matches!(servers.accept(now, None, &initial), QuicAccepted::Reply(_)));
-    assert!(matches!(servers.accept(now, Some(name), &initial), QuicAccepted::Connection(_)));
+    assert!(matches!(servers.accept(now, 2, &initial, 0), QuicAccepted::Reply(_)));
+    assert!(matches!(servers.accept(now, 1, &initial, 0), QuicAccepted::Connection(_)));
 }
 
 #[test]
@@ -250,13 +256,181 @@ fn what_is_no_quic_begins_nothing() {
     version.push(0);
     let now = Nanos::from_secs(1);
     for bytes in [&[][..], &[0x40; 60][..9], &version, b"GET / HTTP/1.1\r\n\r\n"] {
-        assert!(matches!(servers.accept(now, None, bytes), QuicAccepted::Nothing), "{bytes:x?}");
+        assert!(matches!(servers.accept(now, 1, bytes, 0), QuicAccepted::Nothing), "{bytes:x?}");
     }
     // Version Negotiation, if the datagram is as long as a client's first must be (RFC 9000 section 6).
     version.resize(1_200, 0);
-    let QuicAccepted::Reply(reply) = servers.accept(now, None, &version) else { panic!("no reply") };
+    let QuicAccepted::Reply(reply) = servers.accept(now, 1, &version, 0) else { panic!("no reply") };
     assert_eq!((reply[0] & 0x80, &reply[1..5]), (0x80, &[0; 4][..]));
     // A packet of a connection that nobody knows: a stateless reset, shorter than it (RFC 9000 section 10.3).
-    let QuicAccepted::Reply(reply) = servers.accept(now, None, &[0x41; 60]) else { panic!("no reply") };
+    let QuicAccepted::Reply(reply) = servers.accept(now, 1, &[0x41; 60], 0) else { panic!("no reply") };
     assert!(reply.len() < 60);
+}
+
+/// All datagrams that an end sends now.
+fn sent(end: &mut dyn Quic, now: Nanos) -> Vec<Vec<u8>> {
+    let mut datagrams = Vec::new();
+    let (mut out, mut lengths) = (Vec::new(), Vec::new());
+    while end.transmit(now, &mut out, &mut lengths) {
+        let mut rest = &out[..];
+        for len in lengths.drain(..) {
+            let (datagram, more) = rest.split_at(len as usize);
+            datagrams.push(datagram.to_vec());
+            rest = more;
+        }
+        out.clear();
+    }
+    datagrams
+}
+
+/// A client comes on another flow: its connection's flow takes that one's addresses, and the path that was left is tried over the other
+/// one. A forged packet moves nothing.
+#[test]
+fn a_client_is_followed_to_another_flow() {
+    let mut world = transfer(|_| false);
+    let mut server = world.server.take().unwrap();
+    let stream = world.client.open(true).unwrap();
+    world.client.send(stream, &[1; 100]);
+    let now = world.now;
+    let mut datagrams = sent(&mut *world.client, now);
+    let mut forged = datagrams[0].clone();
+    *forged.last_mut().unwrap() ^= 1;
+    assert!(matches!(world.servers.accept(now, 3, &forged, 0), QuicAccepted::Of(1)));
+    server.wake(now);
+    assert_eq!(server.moved_to(), None);
+    for datagram in datagrams.drain(..) {
+        assert!(matches!(world.servers.accept(now, 2, &datagram, 0), QuicAccepted::Of(1)));
+    }
+    server.wake(now);
+    assert_eq!((server.moved_to(), server.moved_to()), (Some(2), None));
+    let on_path = sent(&mut *server, now);
+    assert!(!on_path.is_empty() && server.rouses() == Some(2));
+    let tries = world.servers.off_path(2);
+    assert!(!tries.is_empty() && tries.iter().all(|datagram| datagram.len() >= 1_200), "{tries:?}");
+    on_path.iter().for_each(|datagram| world.client.receive(now, datagram, 0));
+    // The response comes on the connection's flow, which has the new addresses.
+    let answers = sent(&mut *world.client, now);
+    answers.iter().for_each(|datagram| server.receive(now, datagram, 0));
+    assert_eq!(server.moved_to(), None);
+    world.servers.closed(1);
+    world.servers.closed(2);
+    drop(server);
+    assert!(!matches!(world.servers.accept(now, 4, &answers[0], 0), QuicAccepted::Of(_)));
+}
+
+/// The client of a side, and a server: a stream is sent before the handshake if it may be.
+fn early(side: &mut Box<dyn QuicSide>, servers: &Sides, number: u64) -> (World, Option<u64>) {
+    let mut world = World::new(&plan("h3"), &plan("h3"), |_| false);
+    world.client = side.connect(world.now, number, 1).unwrap();
+    world.servers = servers.server(Settings { seed: 8, early_data: true, ..SETTINGS }).unwrap();
+    let stream = world.client.has_early_keys().then(|| {
+        let stream = world.client.open(true).unwrap();
+        assert_eq!(world.client.send(stream, b"early"), Some(5));
+        stream
+    });
+    world.run(Nanos::from_secs(1));
+    assert_eq!(world.client_events.first(), Some(&QuicEvent::Connected));
+    (world, stream)
+}
+
+#[test]
+fn early_data_is_accepted_once_and_lost_with_a_stranger() {
+    let resumed = TlsPlan { client: TlsClient { resumption: Some(10), ..plan("h3").client }, ..plan("h3") };
+    let mut side = Sides::new(&resumed).client(Settings { early_data: true, ..SETTINGS }).unwrap();
+    let (known, stranger) = (Sides::new(&plan("h3")), Sides::new(&plan("h3")));
+    let (world, stream) = early(&mut side, &known, 0);
+    assert!(stream.is_none() && !world.client.is_early_accepted());
+    let (mut world, stream) = early(&mut side, &known, 1);
+    assert!(world.client.is_early_accepted());
+    let mut got = Vec::new();
+    let mut server = world.server.take().unwrap();
+    assert!(server.has_early_keys());
+    server.read(stream.unwrap(), &mut |some| got.extend_from_slice(some));
+    assert_eq!(got, b"early");
+    let (mut world, stream) = early(&mut side, &stranger, 2);
+    assert!(stream.is_some() && !world.client.is_early_accepted());
+    // All streams are gone, and begin anew.
+    assert_eq!(world.client.open(true), stream);
+    assert!(!world.server.unwrap().has_early_keys());
+}
+
+/// The server's first datagram is lost, and it may send no more: its client sends more, although all of its Initial packets are
+/// acknowledged.
+#[test]
+fn a_handshake_with_early_data_survives_a_lost_flight() {
+    let resumed = TlsPlan { client: TlsClient { resumption: Some(10), ..plan("h3").client }, ..plan("h3") };
+    let mut side = Sides::new(&resumed).client(Settings { early_data: true, ..SETTINGS }).unwrap();
+    let known = Sides::new(&plan("h3"));
+    early(&mut side, &known, 0);
+    let mut world = World::new(&plan("h3"), &plan("h3"), |number| number == 2);
+    world.client = side.connect(world.now, 1, 1).unwrap();
+    world.servers = known.server(Settings { seed: 8, early_data: true, ..SETTINGS }).unwrap();
+    let stream = world.client.open(true).unwrap();
+    world.client.send(stream, b"early");
+    while world.server.is_none() {
+        assert!(world.step(Nanos::from_secs(2)));
+    }
+    let server = world.server.as_mut().unwrap();
+    server.read(stream, &mut |_| {});
+    assert!(server.send(stream, &[1; 50_000]) > Some(40_000));
+    world.run(Nanos::from_secs(3));
+    assert!(!world.log[1].1, "the second datagram is the server's");
+    assert_eq!(world.client_events.first(), Some(&QuicEvent::Connected));
+    assert!(world.client.is_early_accepted());
+}
+
+#[test]
+fn keys_are_updated() {
+    let mut world = transfer(|_| false);
+    for updates in 1..4 {
+        world.client.update_keys();
+        let stream = world.client.open(true).unwrap();
+        world.client.send(stream, &[1; 100]);
+        world.run(Nanos::from_secs(1));
+        let ends = [world.client.stats(), world.server.as_ref().unwrap().stats()];
+        assert_eq!(ends.map(|stats| stats.key_updates), [updates; 2]);
+    }
+}
+
+/// Datagrams that were damaged, cut, or come on any flow: nothing breaks, and what comes whole afterwards is read.
+#[test]
+fn damaged_datagrams_on_any_flow_are_survived() {
+    let mut world = transfer(|_| false);
+    let mut server = world.server.take().unwrap();
+    let key = random::key(3);
+    let stream = world.client.open(true).unwrap();
+    for turn in 0..2_000u64 {
+        world.client.send(stream, &[turn as u8; 50]);
+        for (number, mut datagram) in sent(&mut *world.client, world.now).into_iter().enumerate() {
+            let word = random::word(key, turn << 8 | number as u64);
+            let at = (word >> 8) as usize % datagram.len();
+            match word & 3 {
+                0 => datagram[at] ^= 1 << (word >> 40 & 7),
+                1 => datagram.truncate(at),
+                2 => datagram[0] ^= (word >> 40) as u8,
+                _ => {}
+            }
+            match word >> 4 & 3 {
+                0 => server.receive(world.now, &datagram, 0),
+                flow => drop(world.servers.accept(world.now, 1 + flow as u32, &datagram, 0)),
+            }
+        }
+        server.wake(world.now);
+        server.read(stream, &mut |_| {});
+        while server.poll().is_some() {}
+        if let Some(flow) = server.moved_to() {
+            assert!((2..=4).contains(&flow));
+        }
+        for datagram in sent(&mut *server, world.now) {
+            world.client.receive(world.now, &datagram, 0);
+        }
+        if let Some(flow) = server.rouses() {
+            assert!(world.servers.off_path(flow).len() <= 8);
+        }
+        world.now += Nanos::from_millis(5);
+        world.client.wake(world.now);
+        while let Some(event) = world.client.poll() {
+            assert!(!matches!(event, QuicEvent::Lost(_)), "{event:?}");
+        }
+    }
 }

@@ -12,8 +12,9 @@ use session::secure::{Secure, SecureError, SecureSide};
 use units::Nanos;
 
 use crate::flow::{FailedFlow, Flow};
+use crate::steady::steady;
 use crate::store::Sessions;
-use crate::trust::AcceptAnyCertificate;
+use crate::trust::{AcceptAnyCertificate, AcceptTrusted};
 use crate::{TlsError, alpn, failure, identity, names};
 
 /// Makes the encryption of clients' flows.
@@ -37,26 +38,32 @@ enum ServerNames {
 }
 
 impl Client {
-    /// From a plan. `certificate` is the emulated server's, DER; called only if it is the trusted one.
+    /// From a plan. `certificate` is the emulated server's, DER; called only if it is the trusted one. For `is_steady` see
+    /// [`Sides::steady`](crate::Sides::steady).
     pub(crate) fn new(
         plan: &TlsPlan,
+        is_steady: bool,
         certificate: impl FnOnce() -> Result<Vec<u8>, TlsError>,
     ) -> Result<Self, TlsError> {
         let chosen = names::choose(plan)?;
-        let verified_by = |roots: RootCertStore| -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
-            let verifier =
+        let verified_by = |roots: RootCertStore, trusted| -> Result<Arc<dyn ServerCertVerifier>, TlsError> {
+            let library =
                 WebPkiServerVerifier::builder_with_provider(roots.into(), chosen.provider.clone()).build();
-            Ok(verifier.map_err(|error| TlsError::Library(error.to_string()))?)
+            let library = library.map_err(|error| TlsError::Library(error.to_string()))?;
+            Ok(Arc::new(AcceptTrusted::new(library, trusted)))
         };
         let verifier = match &plan.client.verify {
             TlsVerify::Off => {
                 Arc::new(AcceptAnyCertificate::new(chosen.provider.signature_verification_algorithms))
             }
-            TlsVerify::Roots(roots) => verified_by(identity::roots(roots, "the roots of servers")?)?,
+            TlsVerify::Roots(pem) => {
+                const WHAT: &str = "the roots of servers";
+                verified_by(identity::roots(pem, WHAT)?, identity::certificates(pem, WHAT)?)?
+            }
             TlsVerify::Generated if matches!(plan.server.identity, ServerIdentity::Given(_)) => {
                 return Err(TlsError::NothingGenerated);
             }
-            TlsVerify::Generated => verified_by(identity::root(certificate()?)?)?,
+            TlsVerify::Generated => verified_by(identity::root(certificate()?)?, Vec::new())?,
         };
         let builder = ClientConfig::builder_with_provider(chosen.provider.clone())
             .with_protocol_versions(&chosen.versions)?
@@ -66,6 +73,7 @@ impl Client {
             None => builder.with_no_client_auth(),
             Some(identity) => {
                 let identity = identity::given(identity, "the client's certificate", &chosen.provider)?;
+                let identity = if is_steady { steady(&identity) } else { identity };
                 builder.with_client_cert_resolver(Arc::new(SingleCertAndKey::from(identity)))
             }
         };

@@ -30,6 +30,9 @@ fn certificate_reason(error: &CertificateError) -> String {
         | E::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
             "unsupported signature algorithm".to_owned()
         }
+        E::Other(other) if other.0.downcast_ref() == Some(&webpki::Error::CaUsedAsEndEntity) => {
+            "an authority's, not a server's".to_owned()
+        }
         other => other.to_string(),
     }
 }

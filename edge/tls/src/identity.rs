@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use rcgen::{CertificateParams, DnType, KeyPair, RsaKeySize};
+use aws_lc_rs::digest::{SHA256, digest};
+use rcgen::{CertificateParams, DnType, KeyPair, RsaKeySize, SerialNumber};
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::{Error, PemObject};
@@ -67,7 +68,9 @@ fn generated(
     }
     let mut parameters = CertificateParams::new(names).map_err(fail)?;
     parameters.distinguished_name.push(DnType::CommonName, "eagre");
-    // Its signature is shorter at times, by lot; the packets of a handshake should have the same lengths in every run.
+    // Its number and its signature are shorter at times, by lot; the packets of a handshake should have the same lengths in
+    // every run.
+    parameters.serial_number = Some(serial_number(&key));
     let mut certificate = parameters.self_signed(&key).map_err(fail)?;
     for _ in 0..if kind == KeyKind::Rsa2048 { 0 } else { ALIKE } {
         let other = parameters.self_signed(&key).map_err(fail)?;
@@ -78,6 +81,16 @@ fn generated(
     let key = PrivateKeyDer::try_from(key.serialize_der())
         .map_err(|reason| TlsError::Library(reason.to_owned()))?;
     certified(vec![certificate.der().clone()], key, "the generated certificate", provider)
+}
+
+/// A number that follows from the key, always of the same length: neither its sign nor a leading zero changes it (RFC 5280
+/// section 4.1.2.2).
+fn serial_number(key: &KeyPair) -> SerialNumber {
+    let digest = digest(&SHA256, key.public_key_raw());
+    let mut number = digest.as_ref().to_vec();
+    number.truncate(16);
+    number[0] = number[0] & 0x7f | 0x40;
+    SerialNumber::from(number)
 }
 
 fn certified(
@@ -94,7 +107,7 @@ fn certified(
 }
 
 /// A chain of at least one certificate.
-fn certificates(pem: &[u8], what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(crate) fn certificates(pem: &[u8], what: &'static str) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let chain: Vec<_> = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<_, _>>()
         .map_err(|error| TlsError::Pem { what, reason: reason(&error) })?;

@@ -3,7 +3,8 @@
 //! Bytes in, bytes out. Not here: sockets, TCP, the content inside the encryption.
 //!
 //! It is an edge room because it draws randomness and reads the wall clock (certificates and tickets have an age). A
-//! run's TLS is therefore not reproducible byte for byte; which names and settings a flow has is.
+//! run's TLS is therefore not reproducible byte for byte; which names and settings a flow has is, and in virtual time the
+//! length of each message ([`Sides::steady`]).
 
 #![forbid(unsafe_code)]
 
@@ -14,6 +15,7 @@ mod identity;
 mod names;
 mod p521;
 mod server;
+mod steady;
 mod store;
 mod trust;
 
@@ -35,12 +37,19 @@ use session::secure::SecureSide;
 pub struct Sides {
     plan: Arc<TlsPlan>,
     server: Mutex<Option<Server>>,
+    is_steady: bool,
 }
 
 impl Sides {
     /// From a plan. Nothing is generated or checked before a side is requested.
     pub fn new(plan: Arc<TlsPlan>) -> Self {
-        Self { plan, server: Mutex::default() }
+        Self { plan, server: Mutex::default(), is_steady: false }
+    }
+
+    /// The same, with handshakes whose messages have the same lengths each time, as a run in virtual time needs them.
+    #[must_use]
+    pub fn steady(self) -> Self {
+        Self { is_steady: true, ..self }
     }
 
     /// The clients of one worker.
@@ -50,7 +59,7 @@ impl Sides {
 
     /// The same, not yet behind the seam: for a carrier that shakes hands itself.
     pub fn client_setup(&self) -> Result<Client, TlsError> {
-        Client::new(&self.plan, || self.certificate())
+        Client::new(&self.plan, self.is_steady, || self.certificate())
     }
 
     /// The servers of one worker.
@@ -68,7 +77,7 @@ impl Sides {
         let mut server = self.server.lock().unwrap_or_else(PoisonError::into_inner);
         match &*server {
             Some(server) => Ok(server.clone()),
-            None => Ok(server.insert(Server::new(&self.plan)?).clone()),
+            None => Ok(server.insert(Server::new(&self.plan, self.is_steady)?).clone()),
         }
     }
 }

@@ -93,7 +93,7 @@ pub(crate) fn number(version: ProtocolVersion) -> &'static str {
 
 /// An application protocol's name (IANA), if it is one that tests meet.
 pub fn of_protocol(name: &[u8]) -> &'static str {
-    const KNOWN: [&str; 7] = ["h2", "h3", "http/1.1", "http/1.0", "dot", "mqtt", "ftp"];
+    const KNOWN: [&str; 8] = ["h2", "h3", "http/1.1", "http/1.0", "dot", "doq", "mqtt", "ftp"];
     KNOWN.into_iter().find(|known| known.as_bytes() == name).unwrap_or("other")
 }
 

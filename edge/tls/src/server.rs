@@ -11,6 +11,7 @@ use session::secure::{Secure, SecureSide};
 use units::Nanos;
 
 use crate::flow::{FailedFlow, Flow};
+use crate::steady::steady;
 use crate::{TlsError, alpn, failure, identity, names};
 
 /// Makes the encryption of servers' flows. A clone shows the same certificate and takes the same tickets.
@@ -21,10 +22,11 @@ pub struct Server {
 }
 
 impl Server {
-    /// From a plan.
-    pub(crate) fn new(plan: &TlsPlan) -> Result<Self, TlsError> {
+    /// From a plan. For `is_steady` see [`Sides::steady`](crate::Sides::steady).
+    pub(crate) fn new(plan: &TlsPlan, is_steady: bool) -> Result<Self, TlsError> {
         let chosen = names::choose(plan)?;
         let identity = identity::of_server(&plan.server.identity, &chosen.provider)?;
+        let identity = if is_steady { steady(&identity) } else { identity };
         let builder = ServerConfig::builder_with_provider(chosen.provider.clone())
             .with_protocol_versions(&chosen.versions)?;
         let builder = match &plan.server.client_roots {

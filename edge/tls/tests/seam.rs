@@ -310,6 +310,31 @@ fn bad_certificates_are_called_by_their_fault() {
 }
 
 #[test]
+fn a_trusted_certificate_may_be_the_servers_own() {
+    let (own, other) = (Authority::of("own", &[NAME]), Authority::of("other", &[NAME]));
+    let old = Authority::changed("old", &[NAME], |it| it.not_after = rcgen::date_time_ymd(2020, 1, 1));
+    let elsewhere = Authority::of("elsewhere", &["x.test"]);
+    let between = |server: &Authority, trusted: &Authority, tls13| {
+        let mut plan = plan();
+        plan.tls13 = tls13;
+        plan.client.verify = TlsVerify::Roots(trusted.pem.clone());
+        plan.server.identity = ServerIdentity::Given(server.itself());
+        plan
+    };
+    for tls13 in [true, false] {
+        shaken(between(&own, &own, tls13));
+        for (server, trusted, reason) in [
+            (&own, &other, "an authority's, not a server's"),
+            (&old, &old, "expired"),
+            (&elsewhere, &elsewhere, "not valid for name"),
+        ] {
+            let found = trouble(between(server, trusted, tls13));
+            assert_eq!(found.first(), Some(&Trouble::Client(certificate(reason))), "{reason}");
+        }
+    }
+}
+
+#[test]
 fn clients_show_certificates_when_asked() {
     let authority = Authority::new("good");
     let other = Authority::new("other");

@@ -29,7 +29,7 @@ pub(crate) fn play(
 ) -> Result<CampaignEnd, Refusal> {
     let mut watcher = Watcher {
         outbox,
-        publisher: Publisher::new(cores.to_vec()),
+        publisher: Publisher::new(cores.to_vec(), None),
         names: Names::default(),
         part: String::new(),
         points: Vec::new(),
@@ -123,7 +123,7 @@ impl Observer for Watcher<'_> {
         }
         let later = self.outbox.full_cost() * 3;
         let (live, full) = self.publisher.documents(view, !self.outbox.has_full(), later);
-        self.outbox.snapshot(live, full);
+        self.outbox.snapshot(live, None, full);
     }
 
     fn ended(&mut self, request: &TrialRequest, outcome: &TrialOutcome) {

@@ -10,6 +10,8 @@ use std::process::{Child as OsChild, Command, Stdio};
 
 /// This program, also after its file was replaced.
 const PROGRAM: &str = "/proc/self/exe";
+/// Variable of the environment with credentials of a fleet, which processes of runs do not get.
+pub const JOIN_VARIABLE: &str = "EAGRE_JOIN";
 
 /// The process at the other end of a socket: on this machine, or behind a link to another.
 pub trait Process {
@@ -38,6 +40,7 @@ impl Child {
         let mut command = Command::new(PROGRAM);
         command.arg0("eagre").arg("agent").args(arguments);
         command.stdin(Stdio::from(OwnedFd::from(there))).stdout(Stdio::null());
+        command.env_remove(JOIN_VARIABLE);
         // Ctrl-C in a terminal is for the server, which stops its runs.
         command.process_group(0);
         let child = os::namespace::tie(&mut command).spawn()?;

@@ -1,6 +1,7 @@
 //! Commands to the trial of an agent, each with one reply: the engine's channel, between two processes.
 
-use crate::message::FromAgent;
+use crate::group::FromMember;
+use crate::message::{FromAgent, ToAgent};
 use crate::source::Source;
 use engine::{Command, PendingReply, Promise, promise};
 use std::sync::mpsc;
@@ -24,6 +25,8 @@ pub struct Requests {
 pub(crate) enum Inbox {
     Request(Request),
     Said(FromAgent),
+    /// Of one of the machines of a run.
+    Member(usize, Box<FromMember>),
     /// The agent has closed its end, and the reason if that is known.
     Closed(Option<String>),
 }
@@ -39,6 +42,10 @@ pub(crate) struct Request {
 pub(crate) enum Wanted {
     Command(Command),
     AddStreams(Box<Source>),
+    /// Send this message.
+    Say(Box<ToAgent>),
+    /// Kill the process, for this reason.
+    GiveUp(String),
 }
 
 /// Both ends of the way commands take.
@@ -61,6 +68,16 @@ impl Control {
     /// Ends the run.
     pub fn stop(&self) {
         drop(self.request(Command::Stop));
+    }
+
+    /// Sends a message.
+    pub(crate) fn say(&self, message: ToAgent) {
+        drop(self.want(Wanted::Say(Box::new(message))));
+    }
+
+    /// Kills the run's process.
+    pub(crate) fn give_up(&self, reason: &str) {
+        drop(self.want(Wanted::GiveUp(reason.to_owned())));
     }
 
     fn want(&self, wanted: Wanted) -> PendingReply {

@@ -5,9 +5,12 @@
 
 use crate::message::{Batch, FromAgent};
 use crate::outbox::Outbox;
+use crate::part::FromPart;
+use crate::share::Share;
 use crate::view::EVERY;
 use engine::View;
 use result::IntervalDocument;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use units::Nanos;
 
@@ -34,13 +37,15 @@ pub(crate) struct StoreState {
 /// Sends the intervals of a run.
 pub(crate) struct Intervals {
     lengths: Lengths,
+    /// Rows to send, of one of several machines.
+    share: Option<Arc<Share>>,
     sent: u64,
 }
 
 impl Intervals {
-    /// For a run with this number of streams.
-    pub(crate) fn new(streams: usize) -> Self {
-        Self { lengths: Lengths::new(streams), sent: 0 }
+    /// For a run with this number of streams. `share` has the rows to send; without it, these are all.
+    pub(crate) fn new(streams: usize, share: Option<Arc<Share>>) -> Self {
+        Self { lengths: Lengths::new(streams), share, sent: 0 }
     }
 
     /// Sends what was counted since this last returned true; `must` if nothing may be added to it.
@@ -53,15 +58,24 @@ impl Intervals {
         if !keeps && !is_wanted {
             return must;
         }
-        let interval = match view.stream_count() <= ROWS_OF_STREAMS_MAX {
+        let mut interval = match view.stream_count() <= ROWS_OF_STREAMS_MAX {
             true => view.document(),
             false => view.document_in_sum(),
         };
-        let batch = is_wanted.then(|| Box::new(batch(view, (!keeps).then(|| interval.clone()))));
+        let share = self.share.as_deref();
+        if let Some(share) = share {
+            share.of_interval(&mut interval);
+        }
+        let batch = is_wanted.then(|| Box::new(batch(view, (!keeps).then(|| interval.clone()), share)));
         if keeps {
             self.lengths.count(rows(&interval));
             self.sent += 1;
-            outbox.send(FromAgent::Interval(Box::new(interval)));
+            outbox.send(match view.raw() {
+                Some((raw, _)) => {
+                    FromAgent::Part(Box::new(FromPart::Interval(Box::new(interval), Box::new(raw))))
+                }
+                None => FromAgent::Interval(Box::new(interval)),
+            });
         }
         if let Some(batch) = batch {
             outbox.send(FromAgent::Batch(batch));
@@ -75,13 +89,17 @@ fn rows(interval: &IntervalDocument) -> usize {
     interval.streams.len() + interval.sessions.len() + interval.ports.len() + groups + 1
 }
 
-fn batch(view: &View<'_>, unfinished: Option<IntervalDocument>) -> Batch {
-    let total = match view.stream_count() <= STREAMS_SO_FAR_MAX {
+fn batch(view: &View<'_>, unfinished: Option<IntervalDocument>, share: Option<&Share>) -> Batch {
+    let mut total = match view.stream_count() <= STREAMS_SO_FAR_MAX {
         true => view.total(),
         false => view.total_without_streams(),
     };
+    if let Some(share) = share {
+        share.of_total(&mut total);
+    }
     let seconds = view.at().min(view.duration()).as_secs_f64();
-    Batch { at_s: view.at().as_secs_f64(), seconds, unfinished, total }
+    let raw = view.raw().map(Box::new);
+    Batch { at_s: view.at().as_secs_f64(), seconds, unfinished, total, raw }
 }
 
 /// Length of intervals.

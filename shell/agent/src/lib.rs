@@ -1,7 +1,7 @@
 //! A run or a campaign in a separate process: an **agent** owns ports and runs trials, for a server that stays apart from drivers.
 //!
 //! [`run`] is the server's end: it starts the agent (or, as [`run_on`], gets a socket to one on another machine), gives it an [`Order`], passes on the requests of a [`Control`], hands its snapshots to
-//! an [`Attendant`], and returns its end. [`serve`] is the agent's end. Between them is a socket with one message type in each
+//! an [`Attendant`], and returns its end. [`run_together`] does so with the agents of several machines, which have parts of one run. [`serve`] is the agent's end. Between them is a socket with one message type in each
 //! direction ([`ToAgent`], [`FromAgent`]), in frames of limited length.
 //!
 //! Not here: what a run is to clients, leases, the store; the server has those. An agent does one piece of
@@ -20,27 +20,34 @@
 
 mod campaign;
 mod child;
+mod clocks;
 mod control;
 mod duties;
 mod frame;
+mod group;
 mod intervals;
 mod lost;
 mod message;
 mod outbox;
+mod part;
 mod permit;
 mod process;
 mod serve;
+mod share;
 mod source;
 mod view;
 
-pub use child::{Child, Process};
+pub use child::{Child, JOIN_VARIABLE, Process};
+pub use clocks::{Comparison, KernelTime};
 pub use control::{Control, Requests, channel};
+pub use group::{Member, run_together};
 pub use lost::{Lost, OUT_OF_MEMORY};
 pub use message::{
     Batch, CampaignEnd, CampaignOrder, CampaignState, Clock, End, FromAgent, Full, Hello, Order, Refusal,
     RunEnd, RunOrder, ToAgent, TrialBegins, Work,
 };
-pub use permit::Permit;
+pub use part::{FromPart, PartOrder, Peers, PortCard, refuse_together};
+pub use permit::{Permit, WrongClock};
 pub use process::{Attendant, Line, run, run_on};
 pub use serve::serve;
 pub use source::{ReadFile, Seals, Source};

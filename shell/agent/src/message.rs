@@ -3,15 +3,18 @@
 //!
 //! Not here: how messages travel (`frame`). Documents of results and snapshots travel as they are.
 
+use crate::part::{FromPart, PartOrder, Peers};
 use crate::source::Source;
 use api::{Live, Names, Neighbour, Point, WorkerLoad};
 use campaign::Part;
 use engine::{
-    ArrivalsCommand, CaptureCommand, Command, CommandError, EngineError, PingCommand, PingReply,
-    ProtocolCommand, RateCommand, RemoveCommand, Reply, Speed,
+    ArrivalsCommand, CaptureCommand, Command, CommandError, EngineError, PingCommand, PingReply, RateCommand,
+    RawRow, RawTimes, RemoveCommand, Reply, Speed,
 };
 use methods::{Attributes, Timing};
-use result::{IntervalDocument, OverallResult, ProtocolStates, ResultDocument, TotalDocument};
+use result::{
+    IntervalDocument, NewProtocolChange, OverallResult, ProtocolStates, ResultDocument, TotalDocument,
+};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -19,7 +22,7 @@ use std::time::Duration;
 use units::{BitRate, Layer, Load, Nanos, Pps};
 
 /// Changes with every change of a message.
-const SEAM: u32 = 2;
+const SEAM: u32 = 3;
 
 /// Identity of an end. Both ends are one program in one version; another one is refused before it gets any data.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +67,8 @@ pub enum ToAgent {
     },
     /// Nobody awaits the reply of this number any more.
     Forget(u64),
+    /// Facts that all machines of a run know before they start.
+    Peers(Box<Peers>),
     /// The server lives.
     Renew,
     /// Send the next counts for the store.
@@ -79,6 +84,8 @@ pub enum FromAgent {
     Hello(Hello),
     /// The ports are open.
     Opened,
+    /// Of a part of a run on several machines.
+    Part(Box<FromPart>),
     /// Traffic is about to start, by this clock.
     Clock(Clock),
     /// Neighbours of a port did not reply, and the run continues without them.
@@ -146,6 +153,8 @@ pub struct RunOrder {
     pub quiet: Vec<String>,
     /// Whether intervals are stored.
     pub keeps: bool,
+    /// The agent's part, of a run on several machines.
+    pub part: Option<PartOrder>,
 }
 
 /// Parts of a campaign.
@@ -221,6 +230,10 @@ pub struct Full {
     pub workers: Vec<WorkerLoad>,
     /// Resolved neighbours.
     pub neighbours: Vec<Neighbour>,
+    /// Latencies of all streams since the start.
+    pub latency: RawRow,
+    /// Of one of several machines, sums of the interval and since the start.
+    pub raw: Option<Box<(RawTimes, RawTimes)>>,
 }
 
 /// Data for the store beside whole intervals.
@@ -234,6 +247,8 @@ pub struct Batch {
     pub unfinished: Option<IntervalDocument>,
     /// Counted since the start.
     pub total: TotalDocument,
+    /// Of one of several machines, sums since the last whole interval and since the start.
+    pub raw: Option<Box<(RawTimes, RawTimes)>>,
 }
 
 /// How a run ended.
@@ -241,6 +256,8 @@ pub struct Batch {
 pub struct RunEnd {
     /// The result.
     pub result: ResultDocument,
+    /// Of one of several machines, sums.
+    pub raw: Option<Box<RawTimes>>,
     /// Why the agent itself stopped the run, if it did.
     pub stopped: Option<String>,
 }
@@ -383,43 +400,6 @@ impl From<SpeedMessage> for Speed {
     }
 }
 
-/// Change of the control protocols of hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum ActionMessage {
-    Advertise,
-    Withdraw,
-    Up,
-    Down,
-    Restart,
-    Renew,
-    Release,
-    Enable,
-    Disable,
-}
-
-/// The same actions on both sides.
-macro_rules! actions {
-    ($($name:ident)*) => {
-        impl From<engine::ProtocolAction> for ActionMessage {
-            fn from(action: engine::ProtocolAction) -> Self {
-                match action {
-                    $(engine::ProtocolAction::$name => Self::$name,)*
-                }
-            }
-        }
-
-        impl From<ActionMessage> for engine::ProtocolAction {
-            fn from(action: ActionMessage) -> Self {
-                match action {
-                    $(ActionMessage::$name => Self::$name,)*
-                }
-            }
-        }
-    };
-}
-
-actions! { Advertise Withdraw Up Down Restart Renew Release Enable Disable }
-
 /// A command to a running trial, see `engine::Command`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub enum CommandMessage {
@@ -429,8 +409,10 @@ pub enum CommandMessage {
     CountArrivals { streams: Vec<String>, port: String, on: bool },
     SetCapture { port: String, on: bool },
     Ping(PingMessage),
-    Protocol(ProtocolMessage),
+    Protocol(NewProtocolChange),
     AskProtocols { routes: bool, limit: usize },
+    StartAt { ns: u64 },
+    OthersSent { sent: Vec<u64> },
     Stop,
 }
 
@@ -443,16 +425,6 @@ pub struct PingMessage {
     pub to: IpAddr,
     pub attempts: u16,
     pub timeout_ns: u64,
-}
-
-/// A change of protocols, see `engine::ProtocolCommand`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct ProtocolMessage {
-    pub action: ActionMessage,
-    pub port: Option<String>,
-    pub peers: Vec<String>,
-    pub routes: Vec<String>,
-    pub delay_ns: Option<u64>,
 }
 
 impl CommandMessage {
@@ -471,11 +443,10 @@ impl CommandMessage {
             Command::Ping(PingCommand { port, host, from, to, attempts, timeout }) => {
                 Self::Ping(PingMessage { port, host, from, to, attempts, timeout_ns: timeout.0 })
             }
-            Command::Protocol(ProtocolCommand { action, port, peers, routes, delay }) => {
-                let delay_ns = delay.map(|delay| delay.0);
-                Self::Protocol(ProtocolMessage { action: action.into(), port, peers, routes, delay_ns })
-            }
+            Command::Protocol(change) => Self::Protocol(change),
             Command::AskProtocols { routes, limit } => Self::AskProtocols { routes, limit },
+            Command::StartAt(at) => Self::StartAt { ns: at.0 },
+            Command::OthersSent(sent) => Self::OthersSent { sent },
             Command::Stop => Self::Stop,
         })
     }
@@ -495,11 +466,10 @@ impl CommandMessage {
             Self::Ping(PingMessage { port, host, from, to, attempts, timeout_ns }) => {
                 Command::Ping(PingCommand { port, host, from, to, attempts, timeout: Nanos(timeout_ns) })
             }
-            Self::Protocol(ProtocolMessage { action, port, peers, routes, delay_ns }) => {
-                let delay = delay_ns.map(Nanos);
-                Command::Protocol(ProtocolCommand { action: action.into(), port, peers, routes, delay })
-            }
+            Self::Protocol(change) => Command::Protocol(change),
             Self::AskProtocols { routes, limit } => Command::AskProtocols { routes, limit },
+            Self::StartAt { ns } => Command::StartAt(Nanos(ns)),
+            Self::OthersSent { sent } => Command::OthersSent(sent),
             Self::Stop => Command::Stop,
         })
     }
@@ -571,7 +541,7 @@ impl From<Unfulfilled> for CommandError {
 mod tests {
     use super::*;
     use crate::frame;
-    use engine::ProtocolAction;
+    use result::ProtocolAction;
 
     fn sent<T: Serialize + serde::de::DeserializeOwned>(message: &T) -> T {
         let (mut bytes, mut buffer) = (Vec::new(), Vec::new());
@@ -592,7 +562,8 @@ mod tests {
         };
         let protocol = |action| {
             let (peers, routes) = (vec!["a".to_owned()], vec!["b".to_owned()]);
-            Command::Protocol(ProtocolCommand { action, port: None, peers, routes, delay: Some(Nanos(7)) })
+            let change = NewProtocolChange { action, peers, routes, ..NewProtocolChange::default() };
+            Command::Protocol(NewProtocolChange { delay_s: Some(0.1), ..change })
         };
         let commands = [
             rate(Speed::Share(400_000)),
@@ -610,6 +581,8 @@ mod tests {
             protocol(ProtocolAction::Restart),
             protocol(ProtocolAction::Disable),
             Command::AskProtocols { routes: true, limit: usize::MAX },
+            Command::StartAt(Nanos(u64::MAX)),
+            Command::OthersSent(vec![0, u64::MAX]),
             Command::Stop,
         ];
         for command in commands {
@@ -651,7 +624,7 @@ mod tests {
         let mut document =
             ResultDocument { seed: u64::MAX, duration_s: 0.1 + 0.2, ..ResultDocument::default() };
         document.clock.uncertainty_ppm = Some(f64::MIN_POSITIVE);
-        let end = End::Run(Box::new(RunEnd { result: document.clone(), stopped: None }));
+        let end = End::Run(Box::new(RunEnd { result: document.clone(), raw: None, stopped: None }));
         let FromAgent::Ended(arrived) = sent(&FromAgent::Ended(Box::new(end))) else { panic!() };
         let End::Run(run) = *arrived else { panic!() };
         let arrived = run.result;

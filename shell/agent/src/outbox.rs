@@ -6,7 +6,9 @@
 use crate::BEAT_EVERY;
 use crate::frame;
 use crate::message::{FromAgent, Full};
+use crate::part::FromPart;
 use api::Live;
+use engine::RawRow;
 use std::collections::VecDeque;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +21,8 @@ use std::time::{Duration, Instant};
 struct Waiting {
     messages: VecDeque<FromAgent>,
     live: Option<Box<Live>>,
+    /// Sums of the live figures of one of several machines.
+    raw: Option<Box<RawRow>>,
     full: Option<Box<Full>>,
     /// Nothing comes any more.
     is_closed: bool,
@@ -70,8 +74,10 @@ impl Outbox {
     }
 
     /// Sends the newest snapshot instead of one that was not sent yet.
-    pub(crate) fn snapshot(&self, live: Live, full: Option<Full>) {
+    /// `raw` are its sums, of one of several machines.
+    pub(crate) fn snapshot(&self, live: Live, raw: Option<RawRow>, full: Option<Full>) {
         let mut waiting = self.shared.lock();
+        waiting.raw = raw.map(Box::new);
         waiting.live = Some(Box::new(live));
         if let Some(full) = full {
             waiting.full = Some(Box::new(full));
@@ -105,7 +111,7 @@ fn write(shared: &Shared, mut socket: UnixStream) -> std::io::Result<()> {
         let is_idle = |waiting: &mut Waiting| waiting.is_empty() && !waiting.is_closed;
         let waited = shared.changed.wait_timeout_while(waiting, BEAT_EVERY, is_idle);
         let (mut waiting, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let (live, full) = (waiting.live.take(), waiting.full.take());
+        let (live, raw, full) = (waiting.live.take(), waiting.raw.take(), waiting.full.take());
         let messages = std::mem::take(&mut waiting.messages);
         let is_closed = waiting.is_closed;
         drop(waiting);
@@ -125,7 +131,11 @@ fn write(shared: &Shared, mut socket: UnixStream) -> std::io::Result<()> {
         }
         // Readers are woken by live figures, and find the full ones there.
         if let Some(live) = live {
-            frame::write(&mut socket, &FromAgent::Live(live), &mut buffer)?;
+            let message = match raw {
+                Some(raw) => FromAgent::Part(Box::new(FromPart::Live(live, raw))),
+                None => FromAgent::Live(live),
+            };
+            frame::write(&mut socket, &message, &mut buffer)?;
         }
     }
 }
@@ -145,7 +155,7 @@ mod tests {
         let shared = Arc::new(Shared::default());
         let outbox = Outbox { shared: shared.clone() };
         for n in 0..5 {
-            outbox.snapshot(Live { at_s: f64::from(n), ..Live::default() }, None);
+            outbox.snapshot(Live { at_s: f64::from(n), ..Live::default() }, None, None);
             outbox.send(FromAgent::NeighboursSilent { port: n.to_string(), neighbours: Vec::new() });
         }
         assert!(!outbox.has_full());

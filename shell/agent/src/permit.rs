@@ -15,6 +15,30 @@ pub struct Permit {
     pub ports: Vec<String>,
     /// Cores for its workers, instead of the order's.
     pub cores: Vec<usize>,
+    /// How its clock is made wrong, for tests.
+    pub wrong_clock: WrongClock,
+}
+
+/// A clock that is as much ahead of this machine's, and faster, for tests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WrongClock {
+    /// Offset, ns.
+    pub offset_ns: i64,
+    /// Drift, parts per 10⁹.
+    pub drift_ppb: i64,
+}
+
+impl WrongClock {
+    /// Its error when CLOCK_MONOTONIC is `now`, ns.
+    pub fn error(self, now: u64) -> i64 {
+        let drift = i128::from(now) * i128::from(self.drift_ppb) / 1_000_000_000;
+        self.offset_ns.saturating_add(i64::try_from(drift).unwrap_or(0))
+    }
+
+    /// Whether it is right.
+    pub fn is_right(self) -> bool {
+        self == Self::default()
+    }
 }
 
 impl Permit {
@@ -34,7 +58,12 @@ impl Permit {
         if !plan.protocols.is_empty() {
             return Err(format!("protocols: agent '{agent}' starts no programs for others"));
         }
-        for port in &mut plan.ports {
+        let part = match work {
+            Work::Run(run) => run.part.as_ref(),
+            Work::Campaign(_) => None,
+        };
+        let is_own = |index: &usize| part.is_none_or(|part| part.here.contains(index));
+        for (_, port) in plan.ports.iter_mut().enumerate().filter(|(index, _)| is_own(index)) {
             let own = port.device.strip_prefix(agent.as_str()).and_then(|rest| rest.strip_prefix('/'));
             let Some(device) = own else {
                 return Err(format!("ports.{}: '{}' is no port of agent '{agent}'", port.name, port.device));
@@ -87,9 +116,13 @@ mod tests {
 
     #[test]
     fn an_agent_opens_its_own_ports_only() {
-        let permit =
-            Permit { agent: Some("a1".to_owned()), ports: vec!["ring:a".to_owned()], cores: vec![1] };
-        let work = Work::Run(RunOrder { attended: false, quiet: Vec::new(), keeps: false });
+        let permit = Permit {
+            agent: Some("a1".to_owned()),
+            ports: vec!["ring:a".to_owned()],
+            cores: vec![1],
+            ..Permit::default()
+        };
+        let work = Work::Run(RunOrder { attended: false, quiet: Vec::new(), keeps: false, part: None });
         let mut own = plan("a1/ring:a");
         permit.admit(&mut own, &work).unwrap();
         assert_eq!(own.ports[0].device, "ring:a");

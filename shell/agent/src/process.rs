@@ -7,9 +7,10 @@ use crate::lost::Lost;
 use crate::message::{
     Batch, Clock, CommandMessage, End, FromAgent, Full, Hello, Order, ToAgent, TrialBegins,
 };
+use crate::part::FromPart;
 use crate::{RENEW_EVERY, SILENCE_MAX};
 use api::{Live, Names, Point};
-use engine::{Command, CommandError, Promise};
+use engine::{Command, CommandError, Promise, Reply};
 use result::IntervalDocument;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -42,6 +43,8 @@ pub trait Attendant {
     fn full(&mut self, full: Full);
     /// Neighbours of a run's port did not reply.
     fn neighbours_silent(&mut self, _port: &str, _neighbours: &[IpAddr]) {}
+    /// A message of an agent with a part of a run.
+    fn part(&mut self, _said: FromPart) {}
     /// Traffic of a run is about to start. The line is for messages from the store.
     fn starts(&mut self, _clock: Clock, _line: &Line) {}
     /// A whole interval of a run for the store.
@@ -59,10 +62,15 @@ pub trait Attendant {
 /// Sends messages to an agent. Clones send to the same one.
 #[derive(Debug, Clone)]
 pub struct Line {
-    socket: Arc<Mutex<UnixStream>>,
+    sockets: Vec<Arc<Mutex<UnixStream>>>,
 }
 
 impl Line {
+    /// Sends to the agents of all these.
+    pub(crate) fn all<'a>(lines: impl Iterator<Item = &'a Self>) -> Self {
+        Self { sockets: lines.flat_map(|line| line.sockets.clone()).collect() }
+    }
+
     /// Asks for the next counts for the store.
     pub fn want_batch(&self) {
         self.say(&ToAgent::WantBatch);
@@ -75,8 +83,10 @@ impl Line {
 
     /// Sends a message. Failures are ignored here: a lost or stalled agent is detected elsewhere.
     fn say(&self, message: &ToAgent) {
-        let mut socket = self.socket.lock().unwrap_or_else(PoisonError::into_inner);
-        let _ = frame::write(&mut *socket, message, &mut Vec::new());
+        for socket in &self.sockets {
+            let mut socket = socket.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = frame::write(&mut *socket, message, &mut Vec::new());
+        }
     }
 }
 
@@ -149,7 +159,7 @@ impl Agent {
         let mut reading = here.try_clone()?;
         let agent = Self {
             process,
-            line: Line { socket: Arc::new(Mutex::new(here)) },
+            line: Line { sockets: vec![Arc::new(Mutex::new(here))] },
             awaited: BTreeMap::new(),
             number: 0,
             is_open: false,
@@ -186,6 +196,8 @@ impl Agent {
                     self.silent_for = Duration::ZERO;
                     self.take(said, attendant);
                 }
+                // Those are of a run on several machines.
+                Ok(Inbox::Member(..)) => {}
                 Ok(Inbox::Closed(reason)) => {
                     if let Some(reason) = reason {
                         self.kill(format!("the engine's process sent an invalid message: {reason}"));
@@ -208,6 +220,14 @@ impl Agent {
     fn forward(&mut self, Request { wanted, promise }: Request) {
         let command = match wanted {
             Wanted::AddStreams(source) => CommandMessage::AddStreams(source),
+            Wanted::Say(message) => {
+                self.line.say(&message);
+                return promise.keep(Ok(Reply::Done));
+            }
+            Wanted::GiveUp(reason) => {
+                self.kill(reason);
+                return promise.keep(Ok(Reply::Done));
+            }
             Wanted::Command(command) => {
                 if command == Command::Stop {
                     self.stopping = self.stopping.or_else(|| Some(Instant::now()));
@@ -237,6 +257,14 @@ impl Agent {
             FromAgent::Opened => {
                 self.is_open = true;
                 attendant.opened();
+            }
+            FromAgent::Part(said) => {
+                match &*said {
+                    FromPart::Opened(_) => self.is_open = true,
+                    FromPart::Live(live, _) => self.sends = !live.draining,
+                    _ => {}
+                }
+                attendant.part(*said);
             }
             FromAgent::Clock(clock) => attendant.starts(clock, &self.line),
             FromAgent::NeighboursSilent { port, neighbours } => {

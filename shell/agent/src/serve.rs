@@ -8,12 +8,14 @@ use crate::message::{
     CampaignEnd, CommandMessage, End, FromAgent, Hello, Order, Refusal, RunEnd, RunOrder, ToAgent, Work,
 };
 use crate::outbox::Outbox;
+use crate::part::{FromPart, PartOrder, Peers, PortCard, strip};
 use crate::permit::Permit;
+use crate::share::Share;
 use crate::source::{ReadFile, Source};
 use crate::view::{EVERY, Publisher};
 use engine::{
-    CaptureCommand, Command, CommandError, Commands, Control, NewStreams, PendingReply, Rig, RunOptions,
-    Session, TrialObserver, View, promise,
+    CaptureCommand, Command, CommandError, Commands, Control, NewStreams, PendingReply, RawTimes, Rig,
+    RunOptions, Session, TrialObserver, View, promise,
 };
 use os::TscClock;
 use profile::Plan;
@@ -22,10 +24,14 @@ use std::net::IpAddr;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 use units::Nanos;
 
+/// The same of a clock that is compared with another process's.
+const CALIBRATION_BETWEEN: Duration = Duration::from_millis(100);
+/// Interval at which a part that waits for the others looks whether it is to stop.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Duration of the clock's calibration.
 pub(crate) const CALIBRATION: Duration = Duration::from_millis(20);
 /// Added to the process's score for the case that memory runs out, so that the kernel ends a run rather than the server.
@@ -63,8 +69,10 @@ pub fn serve(
     }))?;
     let (outbox, writer) = Outbox::new(writing).map_err(failed)?;
     let (duties, duty) = channel();
+    let (peers, known_peers) = channel();
     let read: SharedReader = Arc::new(read);
-    let listener = Listener { control: control.clone(), duties, store: store.clone(), read: read.clone() };
+    let listener =
+        Listener { control: control.clone(), duties, store: store.clone(), read: read.clone(), peers };
     let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
     thread("eagre-listens").spawn(move || listener.listen(reading, buffer)).map_err(failed)?;
     let (replies, silence, lease) = (outbox.clone(), stopped.clone(), order.lease);
@@ -72,7 +80,8 @@ pub fn serve(
     thread("eagre-duties")
         .spawn(move || see_to(&duty, &steering, &replies, &silence, lease))
         .map_err(failed)?;
-    let ends = Ends { permit: &permit, control: &control, store: &store, outbox: &outbox };
+    let ends =
+        Ends { permit: &permit, control: &control, store: &store, outbox: &outbox, peers: known_peers };
     let end = match ends.play(&order, &*read, commands) {
         Ok(End::Run(end)) => End::Run(Box::new(RunEnd { stopped: stopped.reason(), ..*end })),
         Ok(End::Campaign(end)) => End::Campaign(Box::new(CampaignEnd { stopped: stopped.reason(), ..*end })),
@@ -107,6 +116,8 @@ struct Ends<'a> {
     control: &'a Control,
     store: &'a StoreState,
     outbox: &'a Outbox,
+    /// Facts that the machines of a run have of each other.
+    peers: Receiver<Peers>,
 }
 
 impl Ends<'_> {
@@ -117,8 +128,8 @@ impl Ends<'_> {
         self.permit.admit(&mut plan, &order.work).map_err(refused)?;
         match &order.work {
             Work::Run(run) => {
-                let result = self.run(run, plan, &order.cores, commands)?;
-                Ok(End::Run(Box::new(RunEnd { result, stopped: None })))
+                let (result, raw) = self.run(run, plan, &order.cores, commands)?;
+                Ok(End::Run(Box::new(RunEnd { result, raw: raw.map(Box::new), stopped: None })))
             }
             Work::Campaign(campaign) => {
                 let end = campaign::play(campaign, plan, &order.cores, &mut commands, self.outbox)?;
@@ -130,28 +141,70 @@ impl Ends<'_> {
     fn run(
         &self,
         order: &RunOrder,
-        plan: Plan,
+        mut plan: Plan,
         cores: &[usize],
         mut commands: Commands,
-    ) -> Result<ResultDocument, Refusal> {
+    ) -> Result<(ResultDocument, Option<RawTimes>), Refusal> {
         // Before all that may come from clients.
         for port in &order.quiet {
             let command = CaptureCommand { port: port.clone(), on: false };
             drop(self.control.request(Command::SetCapture(command)));
         }
-        let rig = Rig::open_unless(&plan, cores.len(), &mut || commands.is_stopped())?;
-        self.outbox.send(FromAgent::Opened);
-        let clock = TscClock::calibrate(CALIBRATION);
+        let (rig, clock) = match &order.part {
+            Some(part) => self.open_part(part, &mut plan, cores, &mut commands)?,
+            None => {
+                let rig = Rig::open_unless(&plan, cores.len(), &mut || commands.is_stopped())?;
+                self.outbox.send(FromAgent::Opened);
+                (rig, TscClock::calibrate(CALIBRATION))
+            }
+        };
         self.outbox.send(FromAgent::Clock(clock.facts().into()));
         let options = RunOptions { cores: cores.to_vec(), histograms: true, spare: Vec::new() };
+        let share = order.part.as_ref().map(|part| Arc::new(Share::of(&plan, &part.here)));
         let mut watcher = Watcher {
             outbox: self.outbox,
             store: self.store,
-            publisher: Publisher::new(cores.to_vec()),
-            intervals: order.keeps.then(|| Intervals::new(plan.streams.len())),
+            publisher: Publisher::new(cores.to_vec(), share.clone()),
+            intervals: order.keeps.then(|| Intervals::new(plan.streams.len(), share.clone())),
         };
         let mut session = Session::load(plan, rig).attended(order.attended);
-        Ok(session.run(&options, &clock, &mut commands, &mut watcher)?)
+        let mut result = session.run(&options, &clock, &mut commands, &mut watcher)?;
+        if let Some(share) = share {
+            share.of_result(&mut result);
+        }
+        Ok((result, session.take_raw()))
+    }
+
+    /// The ports of a part of a run, once the other machines' are known, and a clock that has the controller's time.
+    fn open_part(
+        &self,
+        part: &PartOrder,
+        plan: &mut Plan,
+        cores: &[usize],
+        commands: &mut Commands,
+    ) -> Result<(Rig, TscClock), Refusal> {
+        let rig = Rig::open_part(plan, &part.here, cores.len(), &mut || commands.is_stopped())?;
+        let cards = rig.facts().into_iter().map(PortCard::from).collect();
+        self.outbox.send(FromAgent::Part(Box::new(FromPart::Opened(cards))));
+        let refused = |reason: &str| Refusal { reason: reason.to_owned(), is_bad_input: false };
+        let peers = loop {
+            match self.peers.recv_timeout(LOOK_EVERY) {
+                Ok(peers) => break peers,
+                Err(RecvTimeoutError::Timeout) if !commands.is_stopped() => {}
+                Err(_) => return Err(refused("it was stopped before it started")),
+            }
+        };
+        if peers.ports.len() != plan.ports.len() {
+            return Err(refused(
+                "internal error, please report it: the machines of the run have other ports",
+            ));
+        }
+        strip(plan, &part.here);
+        let rig = rig.joined(&part.here, peers.ports.into_iter().map(Into::into).collect());
+        let wrong = self.permit.wrong_clock;
+        let clock = TscClock::calibrate(CALIBRATION_BETWEEN).drifting(wrong.drift_ppb);
+        let error = wrong.error(os::clock::monotonic_ns());
+        Ok((rig, clock.shifted(error.saturating_sub(peers.offset_ns))))
     }
 }
 
@@ -161,6 +214,7 @@ struct Listener {
     duties: Sender<Duty>,
     store: Arc<StoreState>,
     read: SharedReader,
+    peers: Sender<Peers>,
 }
 
 impl Listener {
@@ -170,6 +224,7 @@ impl Listener {
             match message {
                 ToAgent::Command { number, command } => self.command(number, command),
                 ToAgent::Forget(number) => drop(self.duties.send(Duty::Forget(number))),
+                ToAgent::Peers(peers) => drop(self.peers.send(*peers)),
                 ToAgent::Renew => drop(self.duties.send(Duty::Renew)),
                 ToAgent::WantBatch => self.store.wants_batch.store(true, Ordering::Relaxed),
                 ToAgent::Stored(intervals) => self.store.stored.store(intervals, Ordering::Relaxed),
@@ -227,11 +282,23 @@ impl TrialObserver for Watcher<'_> {
         self.outbox.send(FromAgent::NeighboursSilent { port: port.to_owned(), neighbours });
     }
 
+    fn ready(&mut self) {
+        self.outbox.send(FromAgent::Part(Box::new(FromPart::Ready)));
+    }
+
+    fn started(&mut self, late: Nanos) {
+        self.outbox.send(FromAgent::Part(Box::new(FromPart::Started(late.0))));
+    }
+
+    fn part_sent(&mut self, sent: &[u64], stopped: bool) {
+        self.outbox.send(FromAgent::Part(Box::new(FromPart::Sent { sent: sent.to_vec(), stopped })));
+    }
+
     fn snapshot(&mut self, view: &View<'_>) {
         // It is read about as fast as it is written, and once more by whoever asks for it.
         let later = self.outbox.full_cost() * 3;
         let (live, full) = self.publisher.documents(view, !self.outbox.has_full(), later);
-        self.outbox.snapshot(live, full);
+        self.outbox.snapshot(live, view.raw_row(), full);
     }
 
     fn keeps(&self) -> bool {

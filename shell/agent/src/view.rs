@@ -1,9 +1,11 @@
 //! Snapshots of a running trial as documents.
 
 use crate::message::Full;
+use crate::share::Share;
 use api::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, WorkerLoad};
 use engine::{NeighbourView, View};
 use result::LatencyResult;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use units::Nanos;
 
@@ -15,13 +17,15 @@ const FULL_SHARE: u32 = 10;
 /// Makes documents of an engine's views, full ones as often as they are cheap enough.
 pub(crate) struct Publisher {
     cores: Vec<usize>,
+    /// Rows to show, of one of several machines.
+    share: Option<Arc<Share>>,
     next_full: Instant,
 }
 
 impl Publisher {
-    /// For workers on `cores`.
-    pub(crate) fn new(cores: Vec<usize>) -> Self {
-        Self { cores, next_full: Instant::now() }
+    /// For workers on `cores`. `share` has the rows to show; without it, these are all.
+    pub(crate) fn new(cores: Vec<usize>, share: Option<Arc<Share>>) -> Self {
+        Self { cores, share, next_full: Instant::now() }
     }
 
     /// Live figures, and all of them if it is time and `wants_full`. `later` is what a full one takes beside being made.
@@ -31,12 +35,13 @@ impl Publisher {
         wants_full: bool,
         later: Duration,
     ) -> (Live, Option<Full>) {
-        let live = live(view, &self.cores);
+        let share = self.share.as_deref();
+        let live = live(view, &self.cores, share);
         let began = Instant::now();
         if began < self.next_full || !wants_full {
             return (live, None);
         }
-        let full = full(view, &self.cores);
+        let full = full(view, &self.cores, share);
         self.next_full = began + (began.elapsed() + later) * FULL_SHARE - Duration::from_millis(1);
         (live, Some(full))
     }
@@ -68,7 +73,7 @@ fn latency(result: LatencyResult) -> Latency {
     }
 }
 
-fn live(view: &View<'_>, cores: &[usize]) -> Live {
+fn live(view: &View<'_>, cores: &[usize], share: Option<&Share>) -> Live {
     let mut live = Live {
         at_s: view.at().as_secs_f64(),
         interval_s: view.span().as_secs_f64(),
@@ -78,9 +83,13 @@ fn live(view: &View<'_>, cores: &[usize]) -> Live {
         disturbances: view.disturbances(),
         ..Live::default()
     };
-    view.ports().into_iter().for_each(|port| live.ports.push(&port));
-    view.streams().for_each(|stream| live.streams.push(&stream));
-    view.sessions().into_iter().for_each(|entry| live.sessions.push(&entry));
+    let is_shown = |has: fn(&Share, &str) -> bool, name: &str| share.is_none_or(|share| has(share, name));
+    let ports = view.ports().into_iter().filter(|port| is_shown(Share::has_port, &port.name));
+    ports.for_each(|port| live.ports.push(&port));
+    let streams = view.streams().filter(|stream| is_shown(Share::has_stream, stream.name));
+    streams.for_each(|stream| live.streams.push(&stream));
+    let sessions = view.sessions().into_iter().filter(|entry| is_shown(Share::has_sessions, &entry.name));
+    sessions.for_each(|entry| live.sessions.push(&entry));
     live
 }
 
@@ -124,13 +133,20 @@ impl Push<engine::SessionView> for LiveSessions {
     }
 }
 
-fn full(view: &View<'_>, cores: &[usize]) -> Full {
+fn full(view: &View<'_>, cores: &[usize], share: Option<&Share>) -> Full {
+    let (mut interval, mut total) = (view.document(), view.total());
+    if let Some(share) = share {
+        share.of_interval(&mut interval);
+        share.of_total(&mut total);
+    }
     Full {
         at_s: view.at().as_secs_f64(),
-        interval: view.document(),
-        total: view.total(),
+        interval,
+        total,
         workers: workers(view, cores),
         neighbours: view.neighbours().map(neighbour).collect(),
+        latency: view.total_row(),
+        raw: view.raw().map(Box::new),
     }
 }
 

@@ -32,6 +32,26 @@ impl<T: JsonSchema> ToSchema for Described<T> {
     }
 }
 
+/// The schema of a document of another room, as it may be sent. A name for route descriptions; there is no such value.
+#[derive(Debug)]
+pub struct Accepted<T>(PhantomData<T>);
+
+impl<T: JsonSchema> PartialSchema for Accepted<T> {
+    fn schema() -> RefOr<openapi::Schema> {
+        own::<T>(Contract::Deserialize)
+    }
+}
+
+impl<T: JsonSchema> ToSchema for Accepted<T> {
+    fn name() -> Cow<'static, str> {
+        T::schema_name()
+    }
+
+    fn schemas(schemas: &mut Vec<Named>) {
+        schemas.extend(all::<T>(Contract::Deserialize));
+    }
+}
+
 macro_rules! documents {
     ($contract:ident: $($document:ident),* $(,)?) => { $(
         impl PartialSchema for $document {
@@ -54,7 +74,7 @@ macro_rules! documents {
 
 documents!(Serialize: AuditEntry, Campaign, Check, DoctorCheck, Lease, Live, Method, PingResult, Port, Problem,
     ProfileEntry, ProfileKind, ProtocolChange, Role, Run, Script, Snapshot, StoredProfile, Version, Whoami);
-documents!(Deserialize: NewCampaign, NewCheck, NewLease, NewPing, NewProfile, NewProtocolChange, NewRate, NewRun, NewScript,
+documents!(Deserialize: NewCampaign, NewCheck, NewLease, NewPing, NewProfile, NewRate, NewRun, NewScript,
     NewStreams, RemovedStreams, Renewal);
 
 /// The schema of `T` and those it refers to, by name.

@@ -20,14 +20,14 @@ mod scripts;
 
 pub use access::{AuditEntry, Role, Whoami};
 pub use campaigns::{Campaign, Method, MethodPart, NewCampaign, Point, PointSessions};
-pub use documents::Described;
+pub use documents::{Accepted, Described};
 pub use live::{Latency, Live, LivePorts, LiveSessions, LiveStreams, Names, Neighbour, Snapshot, WorkerLoad};
 pub use machine::{CheckStatus, DoctorCheck, Version};
 pub use ports::{Lease, NewLease, Port, PortKind, PortLease, Renewal};
 pub use problems::{Problem, ProblemPlace};
 pub use profiles::{Check, CheckedPort, NewCheck, NewProfile, ProfileEntry, ProfileKind, StoredProfile};
+pub use result::{NewProtocolChange, ProtocolAction};
 pub use runs::{
-    NewPing, NewProtocolChange, NewRate, NewRun, NewStreams, PingResult, ProtocolAction, ProtocolChange,
-    RemovedStreams, Run, State,
+    NewPing, NewRate, NewRun, NewStreams, PingResult, ProtocolChange, RemovedStreams, Run, State,
 };
 pub use scripts::{NewScript, SCRIPT_FRAME_LENGTHS, Script, ScriptFile};

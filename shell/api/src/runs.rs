@@ -152,9 +152,9 @@ pub struct NewStreams {
 #[derive(Debug, Clone, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RemovedStreams {
-    /// Names of streams; the name of a stream with copies means all of them. Default: all streams there are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub streams: Vec<String>,
+    /// Names of streams, at least one; the name of a stream with copies means all of them. Default: all streams there are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub streams: Option<Vec<String>>,
     /// Time of removal, s since traffic started. Default: immediately.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]
@@ -183,53 +183,6 @@ pub struct NewPing {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.01, max = 60))]
     pub timeout_s: Option<f64>,
-}
-
-/// Action on the protocols of a run's hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "lowercase")]
-pub enum ProtocolAction {
-    /// Advertises BGP, OSPF and IS-IS routes, regardless of their times in the profile.
-    Advertise,
-    /// Withdraws BGP, OSPF and IS-IS routes.
-    Withdraw,
-    /// Brings up BGP sessions, OSPF and IS-IS adjacencies that were taken down.
-    Up,
-    /// Takes BGP sessions, OSPF and IS-IS adjacencies down until `up`.
-    Down,
-    /// Ends BGP sessions without a NOTIFICATION, like a restarting speaker, and establishes them again after `delay_s`.
-    Restart,
-    /// Renews the leases of DHCP clients; DHCP clients without an address and PPPoE clients without a session try to
-    /// get one.
-    Renew,
-    /// Releases the leases of DHCP clients, ends the sessions of PPPoE clients.
-    Release,
-    /// Enables LLDP agents, and LACP on LAG members, that were disabled.
-    Enable,
-    /// Disables LLDP agents, which send a shutdown LLDPDU and forget their neighbours, and LACP on LAG members, which
-    /// leave their LAGs.
-    Disable,
-}
-
-/// A change to the control protocols of a run's hosts.
-#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct NewProtocolChange {
-    /// Action.
-    pub action: ProtocolAction,
-    /// Name of the port in the profile. Default: every port with a protocol that the action applies to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub port: Option<String>,
-    /// BGP peers, OSPF and IS-IS routers: their names in the profile, or addresses of their hosts. Default: all.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub peers: Vec<String>,
-    /// Names of routes in the profile. Default: all of the peers.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub routes: Vec<String>,
-    /// Time after which sessions may come up again after a restart, s. Default: `retry` of the peer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 0, max = 3600))]
-    pub delay_s: Option<f64>,
 }
 
 /// Outcome of a protocol change.

@@ -1,5 +1,5 @@
 //! Tests between two hosts over the sockets of their kernels, like iperf3's: a client, and a server for many concurrent
-//! clients. Messages and counters are in `iperf`; here are connections, threads and the clock.
+//! clients. Messages and counters are in `iperf`, `udpst` and `stamp`; here are connections, threads and the clock.
 //!
 //! A stream has a thread. Its counts are behind a separate lock, which it shares with the thread that reads them once
 //! an interval. The thread of a test has the control connection, takes intervals and ends the streams.
@@ -13,12 +13,15 @@
 pub mod capacity;
 mod client;
 mod control;
+pub mod delay;
 mod limit;
 mod meter;
 mod outcome;
+pub mod responsiveness;
 mod server;
 mod stream;
 mod text;
+mod udp;
 
 pub use client::{Client, Order, client};
 pub use server::{Event, ServerOptions, serve};

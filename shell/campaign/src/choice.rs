@@ -10,6 +10,7 @@ use methods::{
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use spelling::unknown;
 use std::sync::LazyLock;
 use units::{FrameLen, Nanos};
 
@@ -162,6 +163,18 @@ impl Choice {
                 part.config.set_trial(trial);
             }
         }
+        let has_taken = |sizes: &Vec<Frames>| {
+            parts.iter().any(|part| sizes.first().is_none_or(|first| part.config.sizes().contains(first)))
+        };
+        if settings.sizes.as_ref().is_some_and(|sizes| !has_taken(sizes)) {
+            return Err(CampaignError::Setting {
+                setting: "sizes".to_owned(),
+                reason: format!(
+                    "{} takes no frame lengths from here; the profile has them, or the method's own settings",
+                    self.name
+                ),
+            });
+        }
         for (name, value) in &settings.set {
             set(&mut parts, name, value)?;
         }
@@ -235,8 +248,10 @@ fn set(parts: &mut [Part], name: &str, value: &str) -> Result<(), CampaignError>
             continue;
         };
         let Some(place) = place(settings, path, &mut known) else { continue };
-        *place = read(place, value);
-        part.config = serde_json::from_value(document).map_err(|error| bad(error.to_string()))?;
+        let before = std::mem::take(place);
+        *place = read(&before, value);
+        let wrong = |error: serde_json::Error| bad(unread(value, &before, &error));
+        part.config = serde_json::from_value(document).map_err(wrong)?;
         found = true;
     }
     if found {
@@ -244,7 +259,48 @@ fn set(parts: &mut [Part], name: &str, value: &str) -> Result<(), CampaignError>
     }
     known.sort_unstable();
     known.dedup();
-    Err(bad(format!("unknown setting; known settings: {}", known.join(", "))))
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    Err(bad(unknown("setting", path.rsplit('.').next().unwrap_or(path), &known)))
+}
+
+/// A type error of a setting without names of types: `'abc' is not a whole number`.
+fn plainly(error: &str) -> String {
+    let is_of_type = ["invalid type: ", "invalid value: ", "unknown variant "]
+        .iter()
+        .any(|start| error.starts_with(start));
+    let Some((found, expected)) = error.split_once(", expected ").filter(|_| is_of_type) else {
+        return error.to_owned();
+    };
+    let found = match found.split(['`', '"']).nth(1) {
+        Some(text) => format!("'{text}'"),
+        None => found
+            .rsplit(": ")
+            .next()
+            .unwrap_or(found)
+            .replace("sequence", "a list")
+            .replace("map", "a mapping"),
+    };
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number in its range".to_owned(),
+        "i8" | "i16" | "i32" | "i64" => "a whole number".to_owned(),
+        "f32" | "f64" => "a number".to_owned(),
+        "a boolean" => "true or false".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "a mapping".to_owned(),
+        "a string" => "a text".to_owned(),
+        _ if expected.starts_with("struct ") => "a mapping".to_owned(),
+        _ => expected.replace('`', "'"),
+    };
+    format!("{found} is not {expected}")
+}
+
+/// Why a value can't be read in place of another.
+fn unread(value: &str, before: &Value, error: &serde_json::Error) -> String {
+    match serde_json::from_str::<Value>(value) {
+        Err(error) if value.starts_with(['[', '{']) => format!("not valid JSON: {error}"),
+        _ if before.is_string() => format!("{}; now it is {before}", plainly(&error.to_string())),
+        _ => plainly(&error.to_string()),
+    }
 }
 
 /// The value at a path such as `phases.sustain` or `rates.throughput.resolution`. Notes what there is where it fails.
@@ -313,8 +369,16 @@ mod tests {
     fn what_is_wrong_is_said() {
         let text = |name, set: &[(&str, &str)]| parts(name, set).unwrap_err().to_string();
         let unknown = text("mrr", &[("resolutoin", "1")]);
-        assert_eq!(unknown, "resolutoin=1: unknown setting; known settings: duration, repeats, sizes");
-        assert!(text("mrr", &[("repeats", "many")]).contains("repeats=many: invalid type"));
+        assert_eq!(unknown, "resolutoin=1: unknown setting 'resolutoin'. Allowed: duration, repeats, sizes");
+        assert!(text("throughput", &[("resolutoin", "1")]).contains("did you mean 'resolution'?"));
+        let number = "is not a whole number in its range";
+        assert_eq!(text("mrr", &[("repeats", "many")]), format!("repeats=many: 'many' {number}"));
+        assert_eq!(text("mrr", &[("repeats", "-1")]), format!("repeats=-1: '-1' {number}"));
+        assert_eq!(text("mrr", &[("repeats", "[1]")]), format!("repeats=[1]: a list {number}"));
+        assert_eq!(
+            text("balancer", &[("changes", "crash")]),
+            "changes=crash: 'crash' is not one of 'silent', 'reset', 'drain'"
+        );
         assert!(text("mrr", &[("duration", "5")]).contains("5"));
         assert!(
             Choice::by_name("rfc2455")

@@ -6,7 +6,7 @@ use crate::directions::Directions;
 use crate::shape::{fits, learning, shape};
 use crate::{
     CampaignError, MappingFile, Tester, addresses, balancer, convergence, leases, multicast, nat, outcome,
-    routes, services,
+    routes, services, switch,
 };
 use counters::{PathConfig, PathReport, Poller};
 use engine::{Commands, TrialObserver, View};
@@ -148,10 +148,11 @@ impl Campaign {
             for requirement in part.config.requirements() {
                 match requirement {
                     Requirement::Reset(name) => self.check_reset(&name)?,
-                    Requirement::Stream { name, frames, burst_bytes } => {
-                        services::check(&self.plan, &name, frames.as_ref(), burst_bytes)?
+                    Requirement::Stream { setting, name, frames, burst_bytes, most_bps } => {
+                        services::check(&self.plan, setting, &name, frames.as_ref(), burst_bytes, most_bps)?
                     }
                     Requirement::GroupMembers => multicast::check(&self.plan, &self.directions).map(drop)?,
+                    Requirement::SwitchPorts(least) => switch::check(&self.plan, &self.directions, least)?,
                     Requirement::LeaseClients => leases::check(&self.plan)?,
                     Requirement::BothSidesOfNat => nat::check(&self.plan, &self.directions)?,
                     Requirement::BothSidesOfBalancer { backends, changed, cookies } => {
@@ -165,11 +166,24 @@ impl Campaign {
                 }
             }
             self.checked(part, part.config.check(&self.directions.testbed))?;
+            self.check_sessions(part)?;
         }
         let names: Vec<&str> =
             self.variables.names().filter_map(|name| name.strip_prefix("config.")).collect();
         self.hooks.iter().try_for_each(|hook| hook.check(names.iter().copied()))?;
         Ok(())
+    }
+
+    /// Whether a method's first trial of sessions can be made: what is wrong with it is the profile's or a setting's fault.
+    fn check_sessions(&self, part: &Part) -> Result<(), CampaignError> {
+        let mut method = self.checked(part, part.config.build(&self.directions.testbed))?;
+        let Step::Trial(request) = method.next_trial() else { return Ok(()) };
+        match request.kind {
+            TrialKind::Sessions(_) | TrialKind::Mix(_) | TrialKind::Path | TrialKind::Tcp { .. } => {
+                shape(&self.plan, &self.directions, &request).map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_reset(&self, name: &str) -> Result<(), CampaignError> {
@@ -292,7 +306,12 @@ impl Campaign {
                 left,
             });
             runner.tester.wait(request.around.rest, &mut || runner.commands.is_stopped());
-            let trial = self.trial(&request, runner)?;
+            let trial = match self.trial(&request, runner) {
+                Err(CampaignError::Engine(engine::EngineError::Stopped { .. })) => {
+                    return Ok(Ended::Interrupted);
+                }
+                trial => trial?,
+            };
             runner.observer.ended(&request, &trial.outcome);
             if trial.outcome.interrupted && runner.commands.is_stopped() {
                 return Ok(Ended::Interrupted);
@@ -444,7 +463,10 @@ impl Campaign {
     }
 
     fn variables_of(&self, request: &TrialRequest) -> Variables {
-        let rate: f64 = request.offered.iter().map(|load| load.rate.as_f64()).sum();
+        let rate: f64 = match &request.kind {
+            TrialKind::Flows { flows } => flows.iter().map(|flow| flow.rate.as_f64()).sum(),
+            _ => request.offered.iter().map(|load| load.rate.as_f64()).sum(),
+        };
         let mut variables = self
             .own_variables()
             .with("frame_size", &request.frames)

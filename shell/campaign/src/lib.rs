@@ -27,6 +27,7 @@ mod services;
 mod sessions;
 mod shape;
 mod stimuli;
+mod switch;
 mod tester;
 
 pub use about::{CampaignDocument, CampaignEnd, environment, findings};

@@ -2,7 +2,7 @@
 
 use crate::directions::Directions;
 use crate::shape::{DIRECTIONS, SLICES};
-use crate::{addresses, convergence, leases, multicast, routes, services, sessions};
+use crate::{addresses, convergence, leases, multicast, routes, services, sessions, switch};
 use methods::{
     GroupOutcome, JitterSummary, LatencySummary, Outage, Recovery, TrialKind, TrialOutcome, TrialRequest,
 };
@@ -24,6 +24,7 @@ pub(crate) fn of(
         }
         TrialKind::Addresses { .. } => addresses::outcome(plan, directions, request, document),
         TrialKind::Multicast { .. } => multicast::outcome(plan, directions, request, document),
+        TrialKind::Flows { .. } => switch::outcome(plan, request, document),
         TrialKind::Leases { rate, .. } => leases::outcome(*rate, document),
         TrialKind::Services { .. } => services::outcome(request, document, intervals),
         TrialKind::Routes { .. } => routes::outcome(plan, directions, request, document, intervals),

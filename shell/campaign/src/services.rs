@@ -20,25 +20,35 @@ fn loads(request: &TrialRequest) -> &[ServiceLoad] {
     }
 }
 
-/// Whether the profile has a stream that can be a service, with frames that hold its packets and fit a burst.
+/// Whether the profile has the stream of a service or a class, as `setting` names it, with frames that hold its packets and fit a
+/// burst.
 ///
 /// # Errors
 /// It has not.
 pub(crate) fn check(
     plan: &Plan,
+    setting: &'static str,
     name: &str,
     frames: Option<&Frames>,
     burst_bytes: Option<u64>,
+    most_bps: Option<u64>,
 ) -> Result<(), CampaignError> {
-    let bad = |reason: String| Err(CampaignError::Setting { setting: "services".to_owned(), reason });
+    let bad = |reason: String| Err(CampaignError::Setting { setting: setting.to_owned(), reason });
     let Some(stream) = plan.streams.iter().find(|own| own.name == name) else {
         let names: Vec<&str> = plan.streams.iter().map(|own| own.name.as_str()).collect();
-        return bad(format!(
-            "the profile has no stream '{name}', only {}: each service is a stream, given as --set \
-             'services=[{{\"name\": \"STREAM\", \"cir\": \"10Mbps\"}}]'",
-            names.join(", ")
-        ));
+        let how = match setting {
+            "services" => {
+                "each service is a stream, given as --set 'services=[{\"name\": \"STREAM\", \"cir\": \"10Mbps\"}]'"
+            }
+            _ => "each class is a stream, given as --set 'classes=[\"STREAM\"]'",
+        };
+        return bad(format!("the profile has no stream '{name}', only {}: {how}", names.join(", ")));
     };
+    let port = &plan.ports[stream.from];
+    if let Some((most, line)) = most_bps.zip(port.speed_bps).filter(|(most, line)| most > line) {
+        let [most, line] = [most, line].map(|bps| units::quantity(bps as f64, "bps"));
+        return bad(format!("'{name}': {most} is more than the {line} of the line at port {}", port.name));
+    }
     let mut sized = stream.clone();
     if let Some(frames) = frames {
         let given = Arc::new(sizes(frames)?);

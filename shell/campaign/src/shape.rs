@@ -4,7 +4,9 @@
 //! patterns, counts, delays and lengths of the profile are ignored.
 
 use crate::directions::{Direction, Directions};
-use crate::{CampaignError, addresses, convergence, leases, multicast, routes, services, sessions, stimuli};
+use crate::{
+    CampaignError, addresses, convergence, leases, multicast, routes, services, sessions, stimuli, switch,
+};
 use field::Choice;
 use methods::{Frames, TrialKind, TrialRequest};
 use profile::Plan;
@@ -35,6 +37,7 @@ pub fn shape(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Re
         }
         TrialKind::Addresses { .. } => addresses::shape(plan, directions, request),
         TrialKind::Multicast { .. } => multicast::shape(plan, directions, request),
+        TrialKind::Flows { .. } => switch::shape(plan, directions, request),
         TrialKind::Leases { rate, within, alone } => {
             leases::shape(plan, request, leases::Asked { rate: *rate, within: *within, alone: *alone })
         }
@@ -86,6 +89,7 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
         TrialKind::Routes { .. }
         | TrialKind::Addresses { .. }
         | TrialKind::Multicast { .. }
+        | TrialKind::Flows { .. }
         | TrialKind::Leases { .. }
         | TrialKind::Nat { .. }
         | TrialKind::Balancer { .. }
@@ -108,7 +112,10 @@ fn streams(plan: &Plan, directions: &Directions, request: &TrialRequest) -> Resu
 pub(crate) fn learning(shaped: &Plan, request: &TrialRequest) -> Option<Plan> {
     let has_own_time = matches!(
         request.kind,
-        TrialKind::Convergence { .. } | TrialKind::Multicast { .. } | TrialKind::Routes { .. }
+        TrialKind::Convergence { .. }
+            | TrialKind::Multicast { .. }
+            | TrialKind::Flows { .. }
+            | TrialKind::Routes { .. }
     );
     if request.around.learning == Nanos::ZERO || has_own_time || shaped.streams.is_empty() {
         return None;

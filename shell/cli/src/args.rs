@@ -7,6 +7,7 @@ use crate::words;
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use profile::document::{Bytes, Ip, IpPrefix, Mac, Speedup, TimestampsDoc};
 use profile::plan::Polling;
+use simulation::{Dut, SwitchModel, SwitchQueues};
 use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -65,6 +66,18 @@ pub(crate) enum Command {
     Capacity {
         #[command(flatten)]
         capacity: Box<crate::capacity::CapacityArgs>,
+    },
+    /// Measure delay, jitter and loss of a path in each direction, by STAMP (RFC 8762) and TWAMP Light: a sender, and a
+    /// reflector for any number of senders
+    PathDelay {
+        #[command(flatten)]
+        path_delay: Box<crate::path_delay::PathDelayArgs>,
+    },
+    /// Measure how responsive a path stays under load, in round trips per minute (draft-ietf-ippm-responsiveness-09, July
+    /// 2026): a client, and a server for many clients, of networkQuality, too
+    Responsiveness {
+        #[command(flatten)]
+        responsiveness: Box<crate::responsiveness::ResponsivenessArgs>,
     },
     /// Replay a capture file: with its original timing or at a given rate, with rewritten fields, from one port or two
     Replay {
@@ -150,6 +163,11 @@ pub(crate) enum Command {
     Agent {
         #[command(flatten)]
         agent: Box<crate::agent::AgentArgs>,
+    },
+    /// Start a NATS server for agents on other machines, make their credentials, and show them
+    Fleet {
+        #[command(subcommand)]
+        fleet: crate::fleet::FleetCommand,
     },
     /// Poll device counters along a path while traffic runs, and report where packets were lost
     Path {
@@ -440,7 +458,7 @@ pub(crate) struct SimArgs {
     /// Maximum number of packets to write to the capture file
     #[arg(long, value_name = "N")]
     pub packets: Option<u64>,
-    /// Simulated device: 'wire' or 'router:capacity=1Mpps,buffer=512,latency=20us'
+    /// Simulated device: 'wire', 'router:capacity=1Mpps,buffer=512,latency=20us' or 'switch:buffer=512KiB'
     #[arg(long, value_name = "MODEL", value_parser = dut)]
     pub dut: Option<Dut>,
 }
@@ -451,13 +469,6 @@ pub(crate) enum PcapStart {
     #[default]
     Clock,
     Traffic,
-}
-
-/// A simulated device.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Dut {
-    Wire,
-    Router { capacity: Option<Pps>, buffer: u32, latency: Nanos },
 }
 
 /// Action if a run can't be judged because the tester was disturbed.
@@ -559,8 +570,12 @@ pub(crate) fn dut(text: &str) -> Result<Dut, String> {
     let (mut capacity, mut buffer, mut latency) = (None, 512, Nanos::ZERO);
     match model {
         "wire" if options.is_empty() => return Ok(Dut::Wire),
+        "switch" => return switch(options),
         "router" => {}
-        _ => return Err("expected 'wire' or 'router:capacity=1Mpps,buffer=512,latency=20us'".to_owned()),
+        _ => {
+            let known = "'wire', 'router:capacity=1Mpps,buffer=512,latency=20us' or 'switch:buffer=512KiB'";
+            return Err(format!("expected {known}"));
+        }
     }
     for option in options.split(',').filter(|o| !o.is_empty()) {
         match option.split_once('=') {
@@ -575,6 +590,37 @@ pub(crate) fn dut(text: &str) -> Result<Dut, String> {
         }
     }
     Ok(Dut::Router { capacity, buffer, latency })
+}
+
+/// Addresses that a simulated switch holds unless set.
+const SWITCH_ADDRESSES: usize = 8_192;
+
+fn switch(options: &str) -> Result<Dut, String> {
+    let mut model = SwitchModel::learning(SWITCH_ADDRESSES, Nanos::ZERO);
+    let bytes = |value: &str| value.parse::<Bytes>().map(|bytes| bytes.0).map_err(|error| error.to_string());
+    for option in options.split(',').filter(|option| !option.is_empty()) {
+        match option.split_once('=') {
+            Some(("buffer", value)) => model.memory.total = bytes(value)?,
+            Some(("queue", value)) => model.memory.queue = bytes(value)?,
+            Some(("queues", "output")) => model.memory.queues = SwitchQueues::Output,
+            Some(("queues", "input")) => model.memory.queues = SwitchQueues::Input,
+            Some(("latency", value)) => {
+                model.latency = value.parse().map_err(|error: units::QuantityError| error.to_string())?;
+            }
+            Some(("addresses", value)) => {
+                model.addresses =
+                    value.parse().map_err(|_| format!("addresses: '{value}' is not a number"))?;
+            }
+            None if option == "cut-through" => model.cut_through = true,
+            _ => {
+                return Err(format!(
+                    "unknown option '{option}': use buffer=512KiB, queue=64KiB, queues=output or queues=input, cut-through, \
+                     latency=1us or addresses=8192"
+                ));
+            }
+        }
+    }
+    Ok(Dut::Switch(model))
 }
 
 #[cfg(test)]
@@ -610,5 +656,13 @@ mod tests {
         assert_eq!(dut("wire"), Ok(Dut::Wire));
         assert!(dut("router:capacity=fast").is_err());
         assert!(dut("firewall").is_err());
+        let Ok(Dut::Switch(model)) = dut("switch:buffer=512KiB,queue=64KiB,queues=input,cut-through") else {
+            panic!()
+        };
+        assert_eq!((model.memory.total, model.memory.queue), (512 << 10, 64 << 10));
+        assert_eq!((model.memory.queues, model.cut_through), (SwitchQueues::Input, true));
+        assert!(
+            ["switch:buffer=1", "switch:queues=both", "switch:speed=1"].iter().all(|text| dut(text).is_err())
+        );
     }
 }

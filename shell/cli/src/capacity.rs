@@ -7,7 +7,7 @@ use between::capacity::{Event, Order, ServerOptions, SharedKey, measure, serve, 
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 use std::net::IpAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use udpst::{Activation, Capacity, PORT, SECONDS, modifier};
@@ -115,7 +115,7 @@ struct Document<'a> {
 }
 
 pub(crate) fn capacity(args: &CapacityArgs) -> Result<Exit, Failure> {
-    let keys = args.keys.as_ref().map(read_keys).transpose()?.unwrap_or_default();
+    let keys = args.keys.as_deref().map(read_keys).transpose()?.unwrap_or_default();
     let stop = interrupt::sets_flag()?;
     match &args.host {
         None => server(args, keys, stop),
@@ -265,9 +265,9 @@ fn asked(args: &CapacityArgs, upwards: bool) -> Result<Activation, Failure> {
 }
 
 /// Keys of a file: a number and a key on each line, with a comma, blanks or both between them.
-fn read_keys(path: &PathBuf) -> Result<Vec<SharedKey>, Failure> {
+fn read_keys(path: &Path) -> Result<Vec<SharedKey>, Failure> {
     let bad = |line: usize, what: &str| Failure::bad_input(format!("{}:{line}: {what}", path.display()));
-    let text = std::fs::read_to_string(path)
+    let text = crate::text::read(path)
         .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
     let mut keys: Vec<SharedKey> = Vec::new();
     for (place, line) in text.lines().enumerate().map(|(place, line)| (place + 1, line)) {

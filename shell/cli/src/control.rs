@@ -10,26 +10,29 @@
 //! | `resume`, `resume NAME` | resume the profile's rate |
 //! | `withdraw`, `withdraw NAME …` | withdraw BGP, OSPF and IS-IS routes: all, or the named ones; `peer=NAME` and `port=NAME` select their owner |
 //! | `advertise`, `advertise NAME …` | advertise them, regardless of their times |
-//! | `down`, `down PEER …` | end BGP sessions, OSPF and IS-IS adjacencies: all, or those with peers and routers by name or host address; `port=NAME` selects the port |
+//! | `down`, `down PEER …` | end BGP sessions, OSPF and IS-IS adjacencies, and let virtual routers leave: all, or those with peers and routers by name or host address; `port=NAME` selects the port |
 //! | `up`, `up PEER …` | let them come up again |
 //! | `restart`, `restart PEER …` | end BGP sessions as speakers do that restart; they come up again by themselves, with `delay=30s` after that time |
+//! | `priority N`, `priority N ROUTER …` | set the priority of virtual routers: all, or those with this name or address; `port=NAME` selects the port |
 //! | `renew`, `release` | DHCP clients renew or release their leases, PPPoE clients start or end their sessions; `port=NAME` selects the port |
 //! | `enable`, `disable` | enable or disable LLDP agents and LACP of LAG members; `port=NAME` selects the port |
 //! | `stop` | end the run early and write the result |
 
-use engine::{Command, Control, ProtocolAction, ProtocolCommand, RateCommand, Reply, Speed};
+use engine::{Command, Control, RateCommand, Reply, Speed};
+use result::{NewProtocolChange, ProtocolAction};
 use std::io::BufRead;
 use units::Nanos;
 
 /// Sends commands from standard input in sequence; reports unknown and refused ones on standard error.
 pub(crate) fn listen(control: Control) {
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
+        // A line that is no text is an unknown command; those after it may be good.
+        for line in std::io::stdin().lock().split(b'\n') {
             let line = match line {
                 Ok(line) => line,
                 Err(error) => return eprintln!("eagre: standard input: {error}; no more commands are read"),
             };
-            let outcome = match parse(&line) {
+            let outcome = match parse(&String::from_utf8_lossy(&line)) {
                 Ok(Some(command)) => {
                     control.request(command).wait().map(told).map_err(|error| error.to_string())
                 }
@@ -52,21 +55,23 @@ fn told(reply: Reply) {
 
 /// A command about protocols of hosts.
 fn protocol(action: ProtocolAction, words: &[&str]) -> Result<Option<Command>, String> {
-    let mut command =
-        ProtocolCommand { action, port: None, peers: Vec::new(), routes: Vec::new(), delay: None };
+    let mut command = NewProtocolChange { action, ..NewProtocolChange::default() };
+    use ProtocolAction::{Advertise, Down, Priority, Restart, Up, Withdraw};
     for word in words {
         match (word.split_once('='), action) {
             (Some(("port", name)), _) => command.port = Some(name.to_owned()),
-            (Some(("delay", time)), ProtocolAction::Restart) => command.delay = Some(delay(time)?),
-            (Some(("peer", name)), ProtocolAction::Advertise | ProtocolAction::Withdraw) => {
+            (Some(("delay", time)), Restart) => command.delay_s = Some(delay(time)?.as_secs_f64()),
+            (None, Priority) if command.priority.is_none() => {
+                command.priority =
+                    Some(word.parse().map_err(|_| format!("'{word}' is not a priority from 1 to 254"))?);
+            }
+            (Some(("peer", name)), Advertise | Withdraw) => {
                 command.peers.push(name.to_owned());
             }
-            (None, ProtocolAction::Advertise | ProtocolAction::Withdraw) => {
+            (None, Advertise | Withdraw) => {
                 command.routes.push((*word).to_owned());
             }
-            (None, ProtocolAction::Up | ProtocolAction::Down | ProtocolAction::Restart) => {
-                command.peers.push((*word).to_owned())
-            }
+            (None, Up | Down | Restart | Priority) => command.peers.push((*word).to_owned()),
             _ => return Err(format!("'{word}' is not understood here; use port=NAME")),
         }
     }
@@ -78,27 +83,25 @@ fn parse(line: &str) -> Result<Option<Command>, String> {
     let change = |stream: Option<&str>, speed| {
         Ok(Some(Command::SetRate(RateCommand { stream: stream.map(str::to_owned), speed })))
     };
+    let named = |name: &str| ProtocolAction::ALL.into_iter().find(|action| action.name() == name);
+    if let Some((name, rest)) = words.split_first()
+        && let Some(action) = named(name)
+    {
+        return protocol(action, rest);
+    }
     match &words[..] {
         [] => Ok(None),
+
         ["stop"] => Ok(Some(Command::Stop)),
         ["pause", name @ ..] if name.len() <= 1 => change(name.first().copied(), Speed::Share(0)),
         ["resume", name @ ..] if name.len() <= 1 => change(name.first().copied(), Speed::Share(1_000_000)),
-        ["withdraw", words @ ..] => protocol(ProtocolAction::Withdraw, words),
-        ["advertise", words @ ..] => protocol(ProtocolAction::Advertise, words),
-        ["down", words @ ..] => protocol(ProtocolAction::Down, words),
-        ["up", words @ ..] => protocol(ProtocolAction::Up, words),
-        ["restart", words @ ..] => protocol(ProtocolAction::Restart, words),
-        ["renew", words @ ..] => protocol(ProtocolAction::Renew, words),
-        ["release", words @ ..] => protocol(ProtocolAction::Release, words),
-        ["enable", words @ ..] => protocol(ProtocolAction::Enable, words),
-        ["disable", words @ ..] => protocol(ProtocolAction::Disable, words),
         ["rate", name @ .., rate] if name.len() <= 1 => change(name.first().copied(), rate.parse()?),
         ["scale", name @ .., share] if name.len() <= 1 => {
             change(name.first().copied(), Speed::Share(ppm(share)?))
         }
         _ => Err(format!(
             "unknown command '{line}': use rate [NAME] RATE, scale [NAME] SHARE, pause [NAME], resume [NAME], \
-             withdraw or advertise [port=NAME] [peer=NAME] [ROUTES], down, up or restart [port=NAME] [PEER], restart [delay=TIME], renew, release, enable or disable [port=NAME], or stop"
+             withdraw or advertise [port=NAME] [peer=NAME] [ROUTES], down, up or restart [port=NAME] [PEER], restart [delay=TIME], priority [port=NAME] N [ROUTER], renew, release, enable or disable [port=NAME], or stop"
         )),
     }
 }
@@ -144,19 +147,16 @@ mod tests {
         let change = |action, port: Option<&str>, peers: &[&str], routes: &[&str]| {
             let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
             let (peers, routes) = (owned(peers), owned(routes));
-            Ok(Some(Command::Protocol(ProtocolCommand {
+            Ok(Some(Command::Protocol(NewProtocolChange {
                 action,
                 port: port.map(str::to_owned),
                 peers,
                 routes,
-                delay: None,
+                ..NewProtocolChange::default()
             })))
         };
         let Ok(Some(Command::Protocol(restart))) = parse("restart delay=90s edge") else { panic!("refused") };
-        assert_eq!(
-            (restart.delay, &restart.peers[..]),
-            (Some(Nanos::from_secs(90)), &["edge".to_owned()][..])
-        );
+        assert_eq!((restart.delay_s, &restart.peers[..]), (Some(90.0), &["edge".to_owned()][..]));
         assert!(parse("restart delay=2h").is_err_and(|why| why.contains("3600s at most")));
         assert!(parse("down delay=2s").is_err_and(|why| why.contains("not understood")));
         assert_eq!(parse("withdraw"), change(ProtocolAction::Withdraw, None, &[], &[]));
@@ -168,6 +168,9 @@ mod tests {
         );
         assert_eq!(parse("restart edge"), change(ProtocolAction::Restart, None, &["edge"], &[]));
         assert_eq!(parse("release port=west"), change(ProtocolAction::Release, Some("west"), &[], &[]));
+        let Ok(Some(Command::Protocol(set))) = parse("priority 50 edge") else { panic!("refused") };
+        assert_eq!((set.priority, &set.peers[..]), (Some(50), &["edge".to_owned()][..]));
+        assert!(parse("priority high").is_err_and(|why| why.contains("from 1 to 254")));
         assert!(parse("renew west").is_err() && parse("up peer=edge").is_err());
         assert_eq!((parse("stop"), parse("")), (Ok(Some(Command::Stop)), Ok(None)));
         for bad in ["rate", "rate fast", "scale 50", "scale -1%", "pause a b", "go"] {

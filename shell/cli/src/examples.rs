@@ -5,7 +5,7 @@
 use clap::Command;
 
 /// Commands, and what is typed for what.
-const EXAMPLES: [(&str, &[(&str, &str)]); 24] = [
+const EXAMPLES: [(&str, &[(&str, &str)]); 25] = [
     (
         "demo",
         &[(
@@ -61,6 +61,17 @@ const EXAMPLES: [(&str, &[(&str, &str)]); 24] = [
             (
                 "Fail if less than 100 Mbit/s come from it",
                 "eagre capacity 10.0.0.1 --down --at-least 100Mbps",
+            ),
+        ],
+    ),
+    (
+        "path-delay",
+        &[
+            ("A reflector that shows where packets are lost", "eagre path-delay --reflect --stateful"),
+            ("Delay and loss of the path to it and back, for ten seconds", "eagre path-delay 10.0.0.1"),
+            (
+                "Fail if a packet is lost, or the round trip takes longer than 5 ms",
+                "eagre path-delay 10.0.0.1 -t 60 -i 20ms --max-loss 0% --max-p99 5ms",
             ),
         ],
     ),

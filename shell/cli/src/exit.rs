@@ -106,7 +106,11 @@ impl Failure {
 
 impl From<engine::EngineError> for Failure {
     fn from(error: engine::EngineError) -> Self {
-        let exit = if error.is_bad_input() { Exit::BadInput } else { Exit::Refused };
+        let exit = match error {
+            engine::EngineError::Stopped { .. } => Exit::Interrupted,
+            _ if error.is_bad_input() => Exit::BadInput,
+            _ => Exit::Refused,
+        };
         Self { exit, text: error.to_string() }
     }
 }

@@ -281,7 +281,9 @@ fn limits(document: &ResultDocument, seen: &Seen) -> Vec<String> {
     }
     if all.is_empty() && (seen.sent > 0 || seen.sessions.0 > 0) {
         let (asked, done) = seen.sessions;
-        all.push(if asked == done {
+        all.push(if let Some(summary) = unfinished(document, seen) {
+            format!("The time of the run: {summary}")
+        } else if asked == done {
             "None was reached: the whole requested load was carried".to_owned()
         } else {
             format!("{} of {} sessions were not completed", count(asked - done), count(asked))
@@ -290,9 +292,20 @@ fn limits(document: &ResultDocument, seen: &Seen) -> Vec<String> {
     all
 }
 
+/// The summary of a run that ended before it had sent and opened what was requested by number.
+fn unfinished<'a>(document: &'a ResultDocument, seen: &Seen) -> Option<&'a str> {
+    let achieved = document.achieved.as_ref()?;
+    let packets = achieved.packets.as_ref().is_some_and(|part| part.asked > seen.sent + seen.unsent);
+    let sessions = achieved.sessions.as_ref().is_some_and(|part| part.asked > seen.sessions.0);
+    (packets || sessions).then_some(achieved.summary.as_str())
+}
+
 fn next(document: &ResultDocument, seen: &Seen) -> Vec<String> {
     let mut all = Vec::new();
     all.extend(document.overall.as_ref().and_then(|overall| overall.remedy.clone()));
+    if !document.verdict.generator_limited && unfinished(document, seen).is_some() {
+        all.push("Give it the time that its numbers need: --duration".to_owned());
+    }
     if document.verdict.generator_limited {
         all.push("Give the tester more cores (--cores), or another kind of port: eagre doctor".to_owned());
     } else if seen.dropped_here > 0 {
@@ -362,6 +375,22 @@ mod tests {
                 && said.contains("bench PROFILE throughput"),
             "{said}"
         );
+    }
+
+    #[test]
+    fn what_there_was_no_time_for_was_not_carried() {
+        let mut document = run(1_000);
+        let part = result::AchievedPart { asked: 10_000, succeeded: 1_000, ..Default::default() };
+        let summary = "1,000 of 10,000 packets received (10%), 9,000 not sent".to_owned();
+        document.achieved = Some(result::AchievedResult {
+            success: true,
+            summary,
+            packets: Some(part),
+            ..Default::default()
+        });
+        let said = text(&document);
+        assert!(said.contains("The time of the run: 1,000 of 10,000") && !said.contains("whole"), "{said}");
+        assert!(said.contains("--duration"), "{said}");
     }
 
     #[test]

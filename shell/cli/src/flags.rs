@@ -17,6 +17,20 @@ const SUGGESTIONS: [(&str, &str); 6] = [
     ("set 'allow_default_route: true'", "give --allow-default-route"),
 ];
 
+/// Beginnings of places that come from options of other names.
+const OPTIONS: [(&str, &str); 10] = [
+    ("sessions[0].app.http.path", "URL"),
+    ("sessions[0].request_count", "--requests"),
+    ("sessions[0].app.http.headers", "--header"),
+    ("sessions[0].app.http.body", "--data"),
+    ("sessions[0].app.http.requests", "--per-connection"),
+    ("sessions[0].client.addresses", "--source"),
+    ("sessions[0].tls.verify", "--cacert"),
+    ("sessions[0].response_timeout", "--timeout"),
+    ("sessions[0].request_rate", "--rate"),
+    ("sessions[0].concurrent", "--connections"),
+];
+
 /// All errors of the options of `command`.
 pub(crate) fn bad_options(command: &str, errors: &[ProfileError]) -> Failure {
     let line = |error: &ProfileError| {
@@ -38,6 +52,13 @@ fn option(command: &str, path: &str) -> Option<String> {
     let args = Args::command();
     let command = args.find_subcommand(command)?;
     let has = |long: &str| command.get_arguments().any(|arg| arg.get_long() == Some(long));
+    let knows = |named: &str| match named.strip_prefix("--") {
+        Some(long) => has(long),
+        None => command.get_positionals().any(|arg| arg.get_id() == named.to_lowercase().as_str()),
+    };
+    if let Some((_, named)) = OPTIONS.iter().find(|(start, named)| path.starts_with(start) && knows(named)) {
+        return Some((*named).to_owned());
+    }
     path.rsplit('.').find_map(|key| {
         let key = key.split('[').next().unwrap_or_default();
         let long = match (key, path.starts_with("ports.rx.") && has("to-ip")) {
@@ -65,6 +86,12 @@ mod tests {
             ("capture", "ports.rx.ip", Some("--ip")),
             ("replay", "streams[0].replay.rewrite.ipv4.foo[0]", Some("--rewrite")),
             ("replay", "streams[0].replay.file", Some("FILE")),
+            ("http", "load.duration", Some("--duration")),
+            ("http", "sessions[0].app.http.headers.Foo bar", Some("--header")),
+            ("http", "sessions[0].app.http.path", Some("URL")),
+            ("http", "sessions[0].tls.verify.roots", Some("--cacert")),
+            ("http", "sessions[0].client.addresses", Some("--source")),
+            ("http", "ports.http.ip", Some("--ip")),
         ] {
             assert_eq!(option(command, path).as_deref(), named, "{command} {path}");
         }

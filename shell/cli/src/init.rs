@@ -78,13 +78,19 @@ fn next(kind: &Kind, file: &str) -> String {
 
 /// Writes a file that is not there yet.
 fn write_new(file: &Path, text: &str) -> Result<(), Failure> {
-    let made = OpenOptions::new().write(true).create_new(true).open(file);
-    made.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Failure::bad_input(format!(
-            "{}: is there already, and stays as it is; name another file",
-            file.display()
-        )),
-        _ => Failure::bad_input(format!("{}: {error}", file.display())),
+    let refused = |error: std::io::Error| Failure::refused(format!("{}: {error}", file.display()));
+    let mut made =
+        OpenOptions::new().write(true).create_new(true).open(file).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Failure::bad_input(format!(
+                "{}: is there already, and stays as it is; name another file",
+                file.display()
+            )),
+            _ => refused(error),
+        })?;
+    made.write_all(text.as_bytes()).map_err(|error| {
+        // A part of a profile is none, and would be in the way of the next one.
+        let _ = std::fs::remove_file(file);
+        refused(error)
     })
 }
 

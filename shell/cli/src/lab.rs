@@ -12,6 +12,7 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
@@ -527,8 +528,12 @@ pub(crate) fn run_test(
     }
 }
 
-/// The test's exit code as ours.
+/// The test's exit code as ours. A signal may come before the test handles it.
 pub(crate) fn exit_of(status: ExitStatus) -> Exit {
+    // SIGHUP, SIGINT and SIGTERM.
+    if matches!(status.signal(), Some(1 | 2 | 15)) {
+        return Exit::Interrupted;
+    }
     Exit::from_code(status.code()).unwrap_or(Exit::Failed)
 }
 

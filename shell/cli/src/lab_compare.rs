@@ -2,6 +2,7 @@
 //! all: devices by configurations.
 
 use crate::lab::{Cores, OutputArgs, StepPrinter, cores, exit_of, run_test, watched_for_interrupts};
+use crate::output::NewFile;
 use crate::results::default_store;
 use crate::table::aligned;
 use crate::{Exit, Failure};
@@ -223,7 +224,8 @@ impl CompareArgs {
         print!("{}", tables(&loaded));
         let file = self.output.report.clone().unwrap_or_else(|| PathBuf::from("eagre-lab-compare.html"));
         let page = report::comparison(&loaded, DEVICE, CONFIGURATION);
-        os::draft::replace(&file, page).map_err(|e| Failure::refused(format!("{}: {e}", file.display())))?;
+        os::draft::keep(&path);
+        NewFile::create(&file)?.write(&page)?;
         println!("\n  {series}: report in {}", file.display());
         Ok(())
     }

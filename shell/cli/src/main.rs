@@ -20,6 +20,7 @@ mod examples;
 mod exit;
 mod explain;
 mod flags;
+mod fleet;
 mod hints;
 mod http;
 mod init;
@@ -36,6 +37,8 @@ mod nats;
 mod otlp;
 mod output;
 mod path;
+mod path_delay;
+mod responsiveness;
 mod results;
 mod run;
 mod script;
@@ -43,6 +46,7 @@ mod serve;
 mod simulate;
 mod summary;
 mod table;
+mod text;
 mod top;
 mod trex;
 mod trust;
@@ -87,6 +91,8 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Send { send, print, common } => run::send(&send, print, &common),
         Command::Http { http, print, run } => http::http(&http, print, &run),
         Command::Capacity { capacity } => capacity::capacity(&capacity),
+        Command::PathDelay { path_delay } => path_delay::path_delay(&path_delay),
+        Command::Responsiveness { responsiveness } => responsiveness::responsiveness(&responsiveness),
         Command::Iperf3 { iperf3 } => iperf3::iperf3(&iperf3),
         Command::Replay { replay, print, common } => run::replay(&replay, print, &common),
         Command::Capture { listen, capture, common } => run::listen(&listen, Some(&capture), &common),
@@ -105,6 +111,7 @@ fn execute(command: Command) -> Result<Exit, Failure> {
         Command::Lab { lab } => lab::lab(lab),
         Command::Serve { serve } => serve::serve(&serve),
         Command::Agent { agent } => agent::agent(&agent),
+        Command::Fleet { fleet } => fleet::fleet(&fleet),
         Command::Path { path } => path::path(&path),
         Command::Ports { json } => machine::ports(json),
         Command::Doctor { fix: true, dry_run, .. } => machine::fix(dry_run),

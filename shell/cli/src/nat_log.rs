@@ -20,7 +20,8 @@ pub(crate) struct NatLogArgs {
     /// The gateway's log: the output of 'conntrack -E -o timestamp', or lines that --pattern takes apart
     pub log: PathBuf,
     /// Format of a line, with {inside} {inside_port} {outside} {outside_port} and, if it has them, {remote} {remote_port}
-    /// {protocol} {time} (seconds since 1970) {*}: '{*}created {inside}:{inside_port} -> {outside}:{outside_port}'
+    /// {protocol} {time} (seconds since 1970) {*}: '{*}created {inside}:{inside_port} -> {outside}:{outside_port}'. Of a block of ports
+    /// {inside} {outside} {first_port}, and {last_port} or {block_size}
     #[arg(long, value_name = "PATTERN", value_parser = pattern)]
     pub pattern: Option<Pattern>,
     /// A record is late if it is from longer after its packet arrived; both clocks must agree

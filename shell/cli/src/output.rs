@@ -44,6 +44,13 @@ impl NewFile {
         Ok(Self { path: path.to_owned(), draft })
     }
 
+    /// A copy of what the command reads, which may have been read from there.
+    fn copy(path: &Path) -> Result<Self, Failure> {
+        let draft = Draft::replacing(path, 0o666)
+            .map_err(|e| Failure::bad_input(format!("{}: {e}", path.display())))?;
+        Ok(Self { path: path.to_owned(), draft })
+    }
+
     /// Writes the whole file.
     pub(crate) fn write(mut self, text: &str) -> Result<(), Failure> {
         let written = self.draft.write_all(text.as_bytes()).and_then(|()| self.draft.commit());
@@ -130,7 +137,7 @@ impl Sinks {
             std::fs::create_dir_all(dir)
                 .map_err(|e| Failure::bad_input(format!("{}: {e}", dir.display())))?;
             sinks._folder = Some(NewFolder(dir.clone()));
-            sinks.profile = Some(NewFile::create(&dir.join("profile.yaml"))?);
+            sinks.profile = Some(NewFile::copy(&dir.join("profile.yaml"))?);
             sinks.results.push(NewFile::create(&dir.join("result.json"))?);
             sinks.lines.push(Lines::create(&dir.join("intervals.jsonl"), false)?);
         }
@@ -157,30 +164,29 @@ impl Sinks {
         Ok(())
     }
 
-    /// Writes the result. `name` is what reports and verdicts call the run.
+    /// Writes the result. `name` is what reports and verdicts call the run. A file that can't be written keeps none of the
+    /// others from being written.
     ///
     /// # Errors
-    /// It, or an interval before it, could not be written.
+    /// It, or an interval before it, could not be written: the first that failed.
     pub(crate) fn result(self, document: &ResultDocument, name: &str) -> Result<(), Failure> {
         let mut text = serde_json::to_string_pretty(document).map_err(|e| lost(Path::new("result"), &e))?;
         text.push('\n');
-        for file in self.results {
-            file.write(&text)?;
-        }
-        if let Some(file) = self.profile {
-            file.write(&self.text)?;
-        }
-        if let Some(report) = self.report {
-            report.write(document, name, self.text)?;
-        }
-        self.verdicts.write(vec![suite_of_run(name, document)])?;
+        let mut ended: Vec<Result<(), Failure>> =
+            self.results.into_iter().map(|file| file.write(&text)).collect();
+        ended.extend(self.profile.map(|file| file.write(&self.text)));
+        ended.extend(self.report.map(|report| report.write(document, name, self.text)));
+        ended.push(self.verdicts.write(vec![suite_of_run(name, document)]));
         if self.to_stdout {
             print!("{text}");
         }
-        if let Some(lost) = self.lost {
-            return Err(Failure { text: format!("{}; interval output stopped", lost.text), ..lost });
+        match self.lost {
+            Some(lost) => {
+                ended.push(Err(Failure { text: format!("{}; interval output stopped", lost.text), ..lost }))
+            }
+            None => ended.extend(self.lines.into_iter().map(Lines::finish)),
         }
-        self.lines.into_iter().try_for_each(Lines::finish)
+        ended.into_iter().collect()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::run::bad_profile;
 use crate::table::table;
+use crate::text;
 use crate::{Exit, Failure, words};
 use clap::Args;
 use counters::{CounterError, PathConfig, PathReport, Poller, Sample};
@@ -10,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{Read, Write as _};
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -102,12 +103,8 @@ pub(crate) fn path(args: &PathArgs) -> Result<Exit, Failure> {
 
 pub(crate) fn read(file: &Path) -> Result<PathConfig, Failure> {
     let place = if file == Path::new("-") { "standard input".into() } else { file.to_string_lossy() };
-    let mut text = String::new();
-    let read = match file == Path::new("-") {
-        true => std::io::stdin().read_to_string(&mut text).map(|_| ()),
-        false => std::fs::read_to_string(file).map(|read| text = read),
-    };
-    read.map_err(|error| Failure::bad_input(format!("{place}: {error}")))?;
+    let read = text::read_or_stdin(file);
+    let text = read.map_err(|error| Failure::bad_input(format!("{place}: {error}")))?;
     profile::read_document(&text).map_err(|errors| bad_profile(&place, &errors))
 }
 
@@ -132,8 +129,7 @@ impl JsonSchema for Written {
 /// The document as it can be kept and shown: what is secret is hidden.
 pub(crate) fn kept(file: &Path) -> Result<Value, Failure> {
     let place = file.to_string_lossy();
-    let text =
-        std::fs::read_to_string(file).map_err(|error| Failure::bad_input(format!("{place}: {error}")))?;
+    let text = text::read(file).map_err(|error| Failure::bad_input(format!("{place}: {error}")))?;
     let read = profile::read_document(&text).map_err(|errors| bad_profile(&place, &errors));
     let Written(mut document) = read?;
     hide(&mut document);

@@ -56,10 +56,17 @@ impl Write for Stdout {
     }
 }
 
+/// Text for a terminal. Names and reasons may come from other users and other machines: no character of theirs moves the cursor or
+/// changes a colour.
+pub(crate) fn harmless(text: String) -> String {
+    let odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+    if text.contains(odd) { text.replace(odd, "\u{fffd}") } else { text }
+}
+
 /// Prints to standard output.
 pub(crate) fn out(text: Arguments<'_>) {
     // A failure is kept.
-    let _ = Stdout.write_fmt(text);
+    let _ = Stdout.write_all(harmless(text.to_string()).as_bytes());
 }
 
 /// Prints to standard output and flushes.
@@ -70,7 +77,7 @@ pub(crate) fn now(text: &str) {
 
 /// Prints to standard error. A failure cannot be reported.
 pub(crate) fn err(text: Arguments<'_>) {
-    let _ = io::stderr().write_fmt(text);
+    let _ = io::stderr().write_all(harmless(text.to_string()).as_bytes());
 }
 
 /// Writes what is left to standard output.
@@ -84,5 +91,15 @@ pub(crate) fn flush() -> Result<(), Failure> {
             Err(Failure::refused(format!("standard output: {error}")))
         }
         _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_others_control_no_terminal() {
+        assert_eq!(harmless("a\u{1b}[2J\tb\u{7}\n".to_owned()), "a\u{fffd}[2J\tb\u{fffd}\n");
     }
 }

@@ -3,12 +3,13 @@
 use crate::output::print_json;
 use crate::print::Stdout;
 use crate::table::table;
+use crate::text;
 use crate::{Exit, Failure};
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use os::Draft;
 use result::ResultDocument;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use store::{
@@ -200,6 +201,7 @@ pub(crate) fn default_store() -> PathBuf {
 pub(crate) fn results(args: &ResultsArgs) -> Result<Exit, Failure> {
     use ResultsCommand as C;
     let path = args.store.clone().unwrap_or_else(default_store);
+    os::draft::keep(&path);
     let open = || Store::open_to_read(&path);
     match &args.command {
         C::List { filter, limit, json } => list(&open()?, &selection(filter, Some(*limit)), *json),
@@ -540,20 +542,34 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, Failure> {
     serde_json::from_str(text).map_err(|error| wrong(path, &error))
 }
 
+/// The part of a document by which its kind is known.
+#[derive(Deserialize)]
+struct Named {
+    schema: Option<String>,
+}
+
 /// The document of a run's folder, or of a file.
 pub(crate) fn document_of(path: &Path) -> Result<ResultDocument, Failure> {
     let file = if path.is_dir() { path.join("result.json") } else { path.to_path_buf() };
-    let text = std::fs::read_to_string(&file).map_err(|e| wrong(&file, &e))?;
-    let document: ResultDocument = parse(&file, &text)?;
-    if document.schema != result::SCHEMA {
-        return Err(wrong(&file, &format!("this is no result: its 'schema' is not {}", result::SCHEMA)));
+    let text = text::read(&file).map_err(|e| wrong(&file, &e))?;
+    let schema = serde_json::from_str(&text).ok().and_then(|Named { schema }| schema);
+    if schema.as_deref() != Some(result::SCHEMA) {
+        let found =
+            schema.map_or("it has no 'schema'".to_owned(), |schema| format!("its 'schema' is '{schema}'"));
+        return Err(wrong(
+            &file,
+            &format!(
+                "not a result: {found}, not '{}'; 'eagre run --json FILE' writes results",
+                result::SCHEMA
+            ),
+        ));
     }
-    Ok(document)
+    parse(&file, &text)
 }
 
 impl RunFiles {
     fn read(run: &Path) -> Result<Self, Failure> {
-        let read = |path: &Path| std::fs::read_to_string(path).map_err(|e| wrong(path, &e));
+        let read = |path: &Path| text::read(path).map_err(|e| wrong(path, &e));
         let path = run.join("result.json");
         let text = read(&path)?;
         let document: ResultDocument = parse(&path, &text)?;
@@ -574,7 +590,7 @@ impl RunFiles {
         };
         let name =
             run.file_name().map_or_else(|| "run".to_owned(), |name| name.to_string_lossy().into_owned());
-        let profile = std::fs::read_to_string(run.join("profile.yaml")).unwrap_or_default();
+        let profile = text::read(&run.join("profile.yaml")).unwrap_or_default();
         let campaign = about_run(&document, &name, profile, started);
         let key = format!("{name} {}", document.profile_sha256);
         let result = parse(&path, &text)?;

@@ -3,6 +3,7 @@
 use crate::args::{CaptureArgs, Common, ListenArgs, OnDisturbed, ReplayArgs, RunArgs, SendArgs};
 use crate::live::Live;
 use crate::output::{self, Sinks};
+use crate::text;
 use crate::verdicts::Outcome;
 use crate::{Exit, Failure, flags, interrupt, summary};
 use engine::{Commands, Rig, RunOptions, Session, TrialObserver};
@@ -11,14 +12,11 @@ use profile::document::{Document, IpPrefix, VlanId};
 use profile::plan::{Address, Polling};
 use profile::{ListenOptions, Overrides, Plan, ProfileError, ReplayOptions, SendOptions, Transport};
 use result::{Overall, OverallResult, ResultDocument};
-use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 use units::{Load, Nanos};
 
 const DEMO: &str = include_str!("../../../examples/demo.yaml");
-/// Name of a profile made from options, in errors.
-pub(crate) const FLAGS: &str = "command line";
 /// Time for which a receiver waits for its sender to begin.
 const SENDER_WAIT: Nanos = Nanos::from_secs(30);
 /// Duration of the clock calibration where times of two processes are compared: ten times as exact.
@@ -85,6 +83,11 @@ pub(crate) fn replay(replay: &ReplayArgs, print: bool, common: &Common) -> Resul
     run_or_print("replay", &options.document(), print, common)
 }
 
+/// Resolves the profile `text` that options of the command `name` made; files they name are beside nothing.
+pub(crate) fn of_options(name: &str, text: &str, rate: Option<Load>, run: &RunArgs) -> Result<Plan, Failure> {
+    resolved(text, Path::new(""), rate, run).map_err(|errors| flags::bad_options(name, &errors))
+}
+
 /// Runs a profile that flags made, or prints it.
 fn run_or_print(name: &str, document: &Document, print: bool, common: &Common) -> Result<Exit, Failure> {
     let text = document.to_yaml();
@@ -92,8 +95,7 @@ fn run_or_print(name: &str, document: &Document, print: bool, common: &Common) -
         print!("{text}");
         return Ok(Exit::Done);
     }
-    let plan = resolved(&text, Path::new(""), common.rate, common)
-        .map_err(|errors| flags::bad_options(name, &errors))?;
+    let plan = of_options(name, &text, common.rate, common)?;
     let spoken = |failure: Failure| Failure { text: flags::spoken(&failure.text), ..failure };
     on_ports(&text, Shown::run(name), &plan, common).map_err(spoken)
 }
@@ -189,6 +191,8 @@ pub(crate) fn resolve(text: &str, name: &Path) -> Result<Plan, Failure> {
 
 pub(crate) fn check(path: &Path) -> Result<Exit, Failure> {
     let plan = resolve(&read(path)?, path)?;
+    engine::check_encryption(&plan)
+        .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
     let sessions = match plan.sessions.len() {
         0 => String::new(),
         1 => " and 1 session entry".to_owned(),
@@ -209,13 +213,7 @@ fn n(count: usize, what: &str) -> String {
 
 /// Reads a profile's text.
 pub(crate) fn read(path: &Path) -> Result<String, Failure> {
-    let text = if path == Path::new("-") {
-        let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map(|_| text)
-    } else {
-        std::fs::read_to_string(path)
-    };
-    text.map_err(|e| Failure::bad_input(format!("{}: {e}", path.display())))
+    text::read_or_stdin(path).map_err(|e| Failure::bad_input(format!("{}: {e}", path.display())))
 }
 
 /// Resolves a profile and the command line's overrides to a Plan; prints its warnings.
@@ -252,8 +250,9 @@ pub(crate) fn warn(plan: &Plan) {
 pub(crate) fn files_beside(profile: &Path) -> impl Fn(&str) -> Result<Vec<u8>, String> + use<> {
     let folder = profile.parent().map(Path::to_path_buf).unwrap_or_default();
     move |name| {
-        os::memory::read_file(&folder.join(name), profile::FILE_MAX)
-            .map_err(|error| format!("'{name}': {error}"))
+        let path = folder.join(name);
+        os::draft::keep(&path);
+        os::memory::read_file(&path, profile::FILE_MAX).map_err(|error| format!("'{name}': {error}"))
     }
 }
 

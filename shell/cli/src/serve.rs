@@ -3,6 +3,7 @@
 use crate::nats::NatsArgs;
 use crate::results::default_store;
 use crate::run::bad_profile;
+use crate::text;
 use crate::{Exit, Failure, log, words};
 use clap::Args as ClapArgs;
 use profile::document::{self, Rate, Socket};
@@ -106,6 +107,7 @@ struct Config {
     creds: Option<PathBuf>,
     nkey: Option<PathBuf>,
     tls_ca: Option<PathBuf>,
+    join: Option<PathBuf>,
     store: Option<PathBuf>,
     state: Option<PathBuf>,
     log: Option<String>,
@@ -199,7 +201,7 @@ fn wrong(path: &Path, error: impl std::fmt::Display) -> Failure {
 /// Reads the options file, if there is one.
 fn configuration(args: &ServeArgs) -> Result<Config, Failure> {
     let Some(path) = &args.config else { return Ok(Config::default()) };
-    let text = std::fs::read_to_string(path).map_err(|e| wrong(path, e))?;
+    let text = text::read(path).map_err(|e| wrong(path, e))?;
     profile::read_document(&text).map_err(|errors| bad_profile(&path.display().to_string(), &errors))
 }
 
@@ -231,6 +233,7 @@ fn options(args: &ServeArgs, config: Config) -> Result<Options, Failure> {
         creds: given(&args.nats.creds, config.creds),
         nkey: given(&args.nats.nkey, config.nkey),
         tls_ca: given(&args.nats.tls_ca, config.tls_ca),
+        join: given(&args.nats.join, config.join),
     };
     let store = given(&args.store, config.store).unwrap_or_else(default_store);
     let state = given(&args.state, config.state).unwrap_or_else(|| store.with_file_name("serve"));
@@ -275,7 +278,7 @@ fn docs() -> Option<PathBuf> {
 
 /// Tokens of a file. Errors never quote them.
 fn tokens(path: &Path) -> Result<Vec<Token>, Failure> {
-    let text = std::fs::read_to_string(path).map_err(|e| wrong(path, e))?;
+    let text = text::read(path).map_err(|e| wrong(path, e))?;
     let entries: TokenEntries =
         profile::read_document(&text).map_err(|errors| bad_profile(&path.display().to_string(), &errors))?;
     let entries = serde_json::to_value(entries).map_err(|e| wrong(path, e))?;

@@ -1,19 +1,17 @@
 //! `sim`: runs the engine in virtual time.
 
-use crate::args::{Common, Dut, PcapStart, SimArgs};
+use crate::args::{Common, PcapStart, SimArgs};
 use crate::live::Live;
 use crate::output::Sinks;
 use crate::run::{Shown, conclude, load, name_of, read};
 use crate::{Exit, Failure};
 use campaign::Tester;
-use engine::{Commands, EngineError, PortUser, Rig, Session, TrialObserver};
+use engine::{Commands, EngineError, PortUser, TrialObserver};
 use os::Draft;
 use pcap::{NewInterface, Packet, PcapWriter, PcapngWriter};
-use port::ring::RingName;
-use port::{Port, PortRequest};
 use profile::Plan;
-use result::{ResultDocument, SimResult};
-use sim::{LinkModel, RouterModel, RouterPort, SimClock, SimPort, Topology};
+use result::ResultDocument;
+use simulation::{Dut, Options, Tap};
 use std::io::{self, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -29,28 +27,14 @@ pub(crate) fn sim_text(text: &str, name: &Path, options: &SimArgs, common: &Comm
     let sinks = Sinks::open(common, text)?;
     let file = options.pcap.as_deref().map(|path| PacketFile::create(path, options, &plan)).transpose()?;
     let tap = file.as_ref().map(PacketFile::tap);
-    let (ports, clock) = build_topology(&plan, options.dut, common.cores, tap);
-    let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
-    let mut session = Session::load(plan, rig);
     let (mut live, mut commands) = Live::new(common, sinks)?;
     if let Some(file) = &file {
         live.when_it_begins(file.beginning());
     }
-    let cores = usize::from(common.cores);
-    let document = session.simulate(cores, !common.no_histograms, &clock, &mut commands, &mut live);
+    let options = Options { dut: options.dut, workers: common.cores, histograms: !common.no_histograms, tap };
+    let document = simulation::run(plan, options, &mut commands, &mut live);
     let sinks = live.finish();
-    let mut document = document?;
-    let counts = clock.counts();
-    document.sim = Some(SimResult {
-        lost_on_links: counts.lost,
-        duplicated: counts.duplicated,
-        delayed: counts.delayed,
-        corrupted: counts.corrupted,
-        overtaken: counts.overtaken,
-        dropped_by_device: counts.dropped,
-        no_route: counts.no_route,
-    });
-    session.judge(&mut document);
+    let document = document?;
     if let Some(file) = file {
         file.finish()?;
     }
@@ -137,7 +121,7 @@ impl PacketFile {
     }
 
     /// Writes frames until the limit is reached or a write fails.
-    fn tap(&self) -> sim::Tap {
+    fn tap(&self) -> Tap {
         let file = self.0.clone();
         Box::new(move |now: Nanos, port, bytes: &[u8]| {
             let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
@@ -190,9 +174,8 @@ impl Tester for SimTester {
         commands: &mut Commands,
         observer: &mut dyn TrialObserver,
     ) -> Result<ResultDocument, EngineError> {
-        let (ports, clock) = build_topology(&plan, self.dut, self.cores, None);
-        let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
-        Session::load(plan, rig).simulate(usize::from(self.cores), true, &clock, commands, observer)
+        let (mut session, clock) = simulation::load(plan, self.dut, self.cores, None);
+        session.simulate(usize::from(self.cores), true, &clock, commands, observer)
     }
 
     fn lend(
@@ -201,9 +184,8 @@ impl Tester for SimTester {
         commands: &mut Commands,
         user: &mut dyn PortUser,
     ) -> Result<ResultDocument, EngineError> {
-        let (ports, clock) = build_topology(&plan, self.dut, 1, None);
-        let rig = Rig::new(ports.into_iter().map(|p| Box::new(p) as Box<dyn Port>).collect());
-        Session::load(plan, rig).lend_simulated(&clock, commands, user)
+        let (mut session, clock) = simulation::load(plan, self.dut, 1, None);
+        session.lend_simulated(&clock, commands, user)
     }
 
     /// Nothing to wait for: every trial starts idle.
@@ -212,96 +194,4 @@ impl Tester for SimTester {
     fn is_real(&self) -> bool {
         false
     }
-}
-
-/// Builds links and device from the profile and the command line.
-fn build_topology(
-    plan: &Plan,
-    dut: Option<Dut>,
-    cores: u16,
-    tap: Option<sim::Tap>,
-) -> (Vec<SimPort>, SimClock) {
-    let link = plan.sim.link;
-    let mac = |index: usize| {
-        plan.ports[index].own().mac.unwrap_or_else(|| port::ring::mac_of(&plan.ports[index].device))
-    };
-    let ports = plan.ports.iter().enumerate().map(|(index, port)| {
-        let model = LinkModel {
-            speed_bps: port.speed_bps.unwrap_or(link.speed_bps),
-            delay: link.delay,
-            loss: link.loss,
-            duplicate: link.duplicate,
-            reorder: link.reorder,
-            reorder_by: link.reorder_by,
-            corrupt: link.corrupt,
-        };
-        (port.device.clone(), mac(index), model)
-    });
-    let topology = Topology {
-        ports: ports.collect(),
-        router: router(plan, dut, &mac),
-        wires: wires(plan),
-        seed: plan.seed,
-        tap,
-    };
-    sim::build(
-        topology,
-        PortRequest { queues: cores, frame_len_max: plan.longest_frame().max(1518), confined: false },
-    )
-}
-
-/// The requested router, or one without limits if ports have gateways.
-fn router(plan: &Plan, dut: Option<Dut>, mac: &dyn Fn(usize) -> [u8; 6]) -> Option<RouterModel> {
-    let macs: Vec<[u8; 6]> = (0..plan.ports.len()).map(mac).collect();
-    let hosts = engine::host_macs(plan, &macs);
-    let ports = plan.ports.iter().zip(&hosts).map(|(port, macs)| {
-        let peers = port.hosts.iter().zip(macs).skip(1);
-        RouterPort {
-            addresses: port.gateways().collect(),
-            networks: port.addresses().map(|a| (a.ip, a.prefix_len)).collect(),
-            peer_mac: macs[0],
-            peers: peers.flat_map(|(host, mac)| host.addresses.iter().map(|own| (own.ip, *mac))).collect(),
-        }
-    });
-    let ports = ports.collect();
-    match (dut, plan.sim.router) {
-        (Some(Dut::Wire), _) => None,
-        (Some(Dut::Router { capacity, buffer, latency }), _) => {
-            Some(RouterModel { capacity, buffer, latency, ports })
-        }
-        (None, Some(r)) => {
-            Some(RouterModel { capacity: Some(r.capacity), buffer: r.buffer, latency: r.latency, ports })
-        }
-        (None, None) if plan.ports.iter().any(|p| p.gateways().next().is_some()) => {
-            Some(RouterModel { capacity: None, buffer: 0, latency: Nanos::ZERO, ports })
-        }
-        (None, None) => None,
-    }
-}
-
-/// Connects each port to the destination of its first stream or clients, or to the port that sends to it; a port without
-/// traffic, such as one of routers alone, to the other end of its in-process pair.
-fn wires(plan: &Plan) -> Vec<Option<usize>> {
-    let streams = plan.streams.iter().filter_map(|s| Some((s.from, s.to?)));
-    let sessions = plan.sessions.iter().map(|entry| &entry.session);
-    let sessions = sessions.filter_map(|s| Some((s.client.as_ref()?.port, s.server.as_ref()?.port)));
-    let pairs: Vec<(usize, usize)> = streams.chain(sessions).collect();
-    let mut wires = vec![None; plan.ports.len()];
-    for (from, to) in &pairs {
-        wires[*from].get_or_insert(*to);
-    }
-    for (from, to) in &pairs {
-        wires[*to].get_or_insert(*from);
-    }
-    for (port, wire) in wires.iter_mut().enumerate() {
-        *wire = wire.or_else(|| partner(plan, port));
-    }
-    wires
-}
-
-/// The port at the other end of an in-process pair.
-fn partner(plan: &Plan, port: usize) -> Option<usize> {
-    let name = |index: usize| RingName::parse(&plan.ports[index].device)?.ok();
-    let own = name(port)?;
-    (0..plan.ports.len()).find(|&other| name(other).is_some_and(|name| own.is_partner_of(&name)))
 }

@@ -18,6 +18,16 @@ fn latency(of: Option<&LatencyResult>, figure: impl Fn(&LatencyResult) -> Option
     cell(of.and_then(figure), |ns| quantity(ns as f64, "ns"))
 }
 
+/// A latency of a stream. Between two clocks, below their uncertainty only the sum of both is a bound.
+fn latency_of(stream: &StreamResult, figure: impl Fn(&LatencyResult) -> Option<u64>) -> String {
+    let delay = stream.latency_ns.as_ref();
+    let bound = stream.latency_uncertainty_ns.zip(delay.and_then(&figure));
+    match bound.filter(|(uncertainty, ns)| ns < uncertainty) {
+        Some((uncertainty, ns)) => format!("≤ {}", quantity((ns + uncertainty) as f64, "ns")),
+        None => latency(delay, figure),
+    }
+}
+
 /// The summary of a result.
 pub(crate) fn render(document: &ResultDocument) -> String {
     tables(document) + &criteria(document) + &trust::verdict(document) + &overall(document)
@@ -166,7 +176,7 @@ fn achieved(document: &ResultDocument) -> String {
 }
 
 /// A line for the DHCP and PPPoE clients of each port, for its multicast groups, its LLDP neighbours, its lag, and for its BGP sessions, OSPF and
-/// IS-IS adjacencies.
+/// IS-IS adjacencies, and virtual routers.
 fn clients(document: &ResultDocument) -> String {
     let mut text = String::new();
     for (name, port) in &document.ports {
@@ -207,7 +217,8 @@ fn clients(document: &ResultDocument) -> String {
         }
         if let Some(lldp) = &port.lldp {
             let (known, gone) = (count(lldp.known), count(lldp.left + lldp.aged_out));
-            let _ = writeln!(text, "  {name}: {known} LLDP neighbours, {gone} gone");
+            let several = if lldp.known == 1 { "" } else { "s" };
+            let _ = writeln!(text, "  {name}: {known} LLDP neighbour{several}, {gone} gone");
         }
         if let Some(lacp) = &port.lacp {
             let _ = write!(text, "  {name}: {} in lag {}", lacp.state, lacp.lag);
@@ -247,6 +258,16 @@ fn clients(document: &ResultDocument) -> String {
             }
             let _ = writeln!(text, "; {} adjacencies lost", count(isis.flaps));
         }
+        if let Some(vrrp) = &port.vrrp {
+            let (active, all) = (count(vrrp.active_at_end), count(vrrp.routers));
+            let _ = write!(text, "  {name}: {active} of {all} virtual routers Active at the end");
+            if let Some(longest) = vrrp.takeover_max_s {
+                let _ = write!(text, ", longest takeover {longest:.3} s");
+            }
+            let (became, lost) = (count(vrrp.became_active), count(vrrp.became_backup));
+            let times = |n: &str| if n == "1" { "once".to_owned() } else { format!("{n} times") };
+            let _ = writeln!(text, "; became Active {}, Backup {}", times(&became), times(&lost));
+        }
     }
     text
 }
@@ -278,7 +299,7 @@ fn sessions(document: &ResultDocument) -> String {
     for (name, session) in shown() {
         let reasons = session.seen.failed.iter();
         let reasons: Vec<_> =
-            reasons.map(|(reason, n)| format!("{n} {}", reason.replace('_', " "))).collect();
+            reasons.map(|(reason, n)| format!("{} {}", count(*n), reason.replace('_', " "))).collect();
         if !reasons.is_empty() {
             let _ = writeln!(text, "  {name} failed: {}", reasons.join(", "));
         }
@@ -361,18 +382,17 @@ fn stream_rows(name: &str, stream: &StreamResult) -> Vec<Vec<String>> {
 }
 
 fn stream_row(name: &str, stream: &StreamResult) -> Vec<String> {
-    let delay = stream.latency_ns.as_ref();
     let jitter = stream.jitter_ns.as_ref().and_then(|jitter| jitter.rfc3550);
     vec![
         name.to_owned(),
         quantity(stream.offered_pps, "pps"),
         cell(stream.lost, count),
         cell(stream.loss_ratio, percent),
-        latency(delay, |delay| delay.p50),
-        latency(delay, |delay| delay.p95),
-        latency(delay, |delay| delay.p99),
-        latency(delay, |delay| delay.p99_9),
-        latency(delay, |delay| Some(delay.max)),
+        latency_of(stream, |delay| delay.p50),
+        latency_of(stream, |delay| delay.p95),
+        latency_of(stream, |delay| delay.p99),
+        latency_of(stream, |delay| delay.p99_9),
+        latency_of(stream, |delay| Some(delay.max)),
         cell(jitter, |ns| quantity(ns, "ns")),
         cell(stream.reordered, count),
         cell(stream.duplicates, count),

@@ -1,5 +1,6 @@
 //! Text tables without borders.
 
+use crate::print::harmless;
 use comfy_table::{CellAlignment, Table, presets};
 
 /// A table with a left-aligned first column; the other columns are right-aligned.
@@ -23,6 +24,7 @@ pub(crate) fn list(rows: Vec<Vec<String>>) -> String {
 }
 
 fn plain(rows: Vec<Vec<String>>) -> Table {
+    let rows = rows.into_iter().map(|row| row.into_iter().map(harmless).collect::<Vec<_>>());
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).add_rows(rows);
     table

@@ -8,12 +8,15 @@
 
 use profile::Plan;
 use profile::plan::{Comparison, Criterion, SessionEntry, StreamPlan};
-use result::{AchievedPart, AchievedResult, Meaning, ResultDocument, SideResult};
+use result::{AchievedPart, AchievedResult, Meaning, ResultDocument, SessionResult, SideResult};
+use session::plan::{AppPlan, HttpRequest};
 use std::fmt::Write as _;
-use units::{Nanos, count, percent, quantity};
+use units::{count, percent, quantity};
 
 /// Names listed in a sentence.
 const NAMES_MAX: usize = 5;
+/// Share of its time from which on traffic lasted all of it.
+const NEARLY: f64 = 0.99;
 /// Reasons of failures listed in a sentence.
 const REASONS_MAX: usize = 3;
 
@@ -60,11 +63,14 @@ pub(crate) fn achieved(plan: &Plan, document: &ResultDocument) -> AchievedResult
     let good = |part: &Option<AchievedPart>, worked: bool| part.as_ref().is_none_or(|p| is_enough(p, worked));
     let success = good(&sessions, worked) && good(&packets, false);
     // Success is about what was tried; what there was no time for is no failure of the device.
-    let ended = Ended { sessions: unasked, packets: unsent_by_number(plan, document), by: ending(document) };
+    let ended =
+        Ended { sessions: unasked, packets: unsent_by_number(plan, document), by: ending(plan, document) };
     add_to(&mut sessions, ended.sessions);
     add_to(&mut packets, ended.packets);
     let withheld = Withheld { sessions: unopened, packets: unsent, ended };
-    let summary = summary(document, &rows, sessions.as_ref(), packets.as_ref(), &withheld, success);
+    let requests = Requests::of(plan, document, |name| rows.iter().any(|(row, _)| *row == name));
+    let told = (sessions.as_ref(), packets.as_ref());
+    let summary = summary(document, &rows, told, &requests, &withheld, success);
     AchievedResult { success, summary, sessions, packets }
 }
 
@@ -124,10 +130,13 @@ struct Ended {
 }
 
 /// Reason of the run's end, after "not sent: ".
-fn ending(document: &ResultDocument) -> String {
+fn ending(plan: &Plan, document: &ResultDocument) -> String {
+    // Traffic ends early when no stream and no entry has anything left that it may send.
+    let is_early = document.duration_s < plan.duration.as_secs_f64() * NEARLY;
     match document.interrupted {
         true => "the run was stopped".to_owned(),
-        false => format!("its {} of traffic were over", Nanos((document.duration_s * 1e9).round() as u64)),
+        false if is_early => "all sessions had ended".to_owned(),
+        false => format!("its {} of traffic were over", quantity(document.duration_s, "s")),
     }
 }
 
@@ -140,17 +149,71 @@ fn unsent_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
     if plan.sent_elsewhere.is_some() { 0 } else { plan.streams.iter().filter_map(unsent).sum() }
 }
 
-/// Sessions requested by number from entries but not opened.
+/// Sessions requested by number from entries but not opened. Where requests have a number, that of sessions is only a limit.
 fn unopened_by_number(plan: &Plan, document: &ResultDocument) -> u64 {
     let unopened = |entry: &SessionEntry| {
         let row = document.sessions.get(&entry.session.name)?;
-        if entry.session.load.request_count.is_some_and(|all| row.seen.requests >= all) {
+        if entry.session.load.request_count.is_some() {
             return None;
         }
         let tried = row.seen.attempted + row.unopened?.max(0) as u64 + row.withheld.unwrap_or(0);
         entry.session.load.count?.checked_sub(tried)
     };
     plan.sessions.iter().filter_map(unopened).sum()
+}
+
+/// Requests of clients, which outcomes of sessions do not show.
+#[derive(Default)]
+struct Requests {
+    /// Of entries whose sessions send several: sent, and with a response.
+    sent: u64,
+    answered: u64,
+    /// Responses that fail no session: with status 4xx, and 5xx.
+    errors: [u64; 2],
+    /// Requested by number and not sent.
+    unsent: u64,
+}
+
+/// Classes of status that count as errors.
+const ERRORS: [&str; 2] = ["4xx", "5xx"];
+
+impl Requests {
+    /// Those of the entries that `counts`.
+    fn of(plan: &Plan, document: &ResultDocument, counts: impl Fn(&str) -> bool) -> Self {
+        let mut all = Self::default();
+        for entry in plan.sessions.iter().filter(|entry| counts(&entry.session.name)) {
+            let Some(row) = document.sessions.get(&entry.session.name) else { continue };
+            let Some(client) = &row.client else { continue };
+            if row.seen.requests > row.seen.attempted {
+                all.sent += row.seen.requests;
+                all.answered += row.seen.transactions;
+            }
+            if takes_errors(entry) {
+                for (sum, class) in all.errors.iter_mut().zip(ERRORS) {
+                    *sum += client.http.get(class).copied().unwrap_or(0);
+                }
+            }
+            all.unsent += unsent_requests(entry, row);
+        }
+        all
+    }
+}
+
+/// Requests that an entry was to send and did not.
+fn unsent_requests(entry: &SessionEntry, row: &SessionResult) -> u64 {
+    entry.session.load.request_count.map_or(0, |all| all.saturating_sub(row.seen.requests))
+}
+
+/// Whether responses with a status of 4xx or 5xx fail no session, and none is expected.
+fn takes_errors(entry: &SessionEntry) -> bool {
+    entry.session.mix.members.iter().all(|member| match &member.app {
+        AppPlan::Http(http) => {
+            let expects =
+                |(request, _): &(HttpRequest, u32)| request.status.is_some_and(|status| status >= 400);
+            !http.errors_fail && !http.requests.iter().any(expects)
+        }
+        _ => false,
+    })
 }
 
 /// Adds to the requested count.
@@ -164,8 +227,8 @@ fn add_to(part: &mut Option<AchievedPart>, more: u64) {
 fn summary(
     document: &ResultDocument,
     rows: &[(&String, &SideResult)],
-    sessions: Option<&AchievedPart>,
-    packets: Option<&AchievedPart>,
+    (sessions, packets): (Option<&AchievedPart>, Option<&AchievedPart>),
+    requests: &Requests,
     withheld: &Withheld,
     success: bool,
 ) -> String {
@@ -176,6 +239,7 @@ fn summary(
     let is_of_tester = by_device(sessions, withheld.sessions) && by_device(packets, withheld.packets);
     let mut text = match (success || is_of_tester, succeeded) {
         (true, _) => String::new(),
+        (false, 0) if requests.answered > 0 => "No session completed: ".to_owned(),
         (false, 0) => "Nothing succeeded: ".to_owned(),
         (false, _) => "Less than half succeeded: ".to_owned(),
     };
@@ -204,6 +268,20 @@ fn summary(
             let _ = write!(clause, ", failed: {failed}");
         }
         clauses.push(clause + &dead(part, rows.len(), "entries"));
+        if requests.answered > 0 && part.succeeded + part.unfinished < part.asked {
+            clauses.push(format!(
+                "{} of {} requests had responses",
+                count(requests.answered),
+                count(requests.sent)
+            ));
+        }
+        for (class, n) in ERRORS.iter().zip(requests.errors).filter(|(_, n)| *n > 0) {
+            let several = if n == 1 { "" } else { "s" };
+            clauses.push(format!("{} response{several} with status {class}", count(n)));
+        }
+        if requests.unsent > 0 {
+            clauses.push(format!("{} requests not sent: {}", count(requests.unsent), withheld.ended.by));
+        }
     }
     if let Some(part) = packets {
         let starved = starved(part, withheld.packets).map(|sent| {
@@ -298,7 +376,8 @@ fn unmeasured(document: &ResultDocument) -> String {
     if document.streams.is_empty() {
         return format!("{} packets received", count(received));
     }
-    format!("{} packets sent; their arrival is not measured", count(sent))
+    let (several, their) = if sent == 1 { ("", "its") } else { ("s", "their") };
+    format!("{} packet{several} sent; {their} arrival is not measured", count(sent))
 }
 
 #[cfg(test)]

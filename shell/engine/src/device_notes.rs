@@ -16,6 +16,8 @@ const FLOWS_MIN: usize = 64;
 const LOOKED_AT: u64 = 4_096;
 /// Factor between times since a request was due and since it was sent from which on a note explains the difference.
 const WAITED_MIN: f64 = 1.1;
+/// Share of requests left out from which on a note reports it.
+const LEFT_OUT_MIN: f64 = 0.01;
 
 impl Evidence<'_> {
     /// Notes on sessions, then on streams.
@@ -23,8 +25,12 @@ impl Evidence<'_> {
         let plan = &self.trial.plan;
         let entries = plan.sessions.iter().map(|entry| &entry.session).enumerate();
         let clients = entries.filter(|(_, entry)| entry.client.is_some());
-        let sessions = clients
-            .flat_map(|(index, entry)| of_sessions(entry, &self.sums.sessions(index, Side::Client).app));
+        let sessions = clients.flat_map(|(index, entry)| {
+            let counts = self.sums.sessions(index, Side::Client);
+            left_out(entry, &counts.app, counts.unsent_requests)
+                .into_iter()
+                .chain(of_sessions(entry, &counts.app))
+        });
         let streams = plan.streams.iter().enumerate();
         let of_streams = streams.flat_map(|(index, stream)| {
             self.only_path(index, stream).into_iter().chain(self.damage(index, stream))
@@ -104,7 +110,7 @@ fn is_end_of(write: &Write, headers: &[Header], protocols: &[&str]) -> bool {
 }
 
 /// Reasons for which everything fails at once, and where to look then.
-const HINTS: [(Reason, &str); 5] = [
+const HINTS: [(Reason, &str); 6] = [
     (
         Reason::Refused,
         "were refused: does a server listen at that address and port, or does a device on the way refuse them?",
@@ -122,6 +128,7 @@ const HINTS: [(Reason, &str); 5] = [
         Reason::NoHttp3,
         "found no HTTP/3: does the server speak it at that port of UDP? 'version: 2' and '1.1' go over TCP (eagre http: without --h3)",
     ),
+    (Reason::NoDoq, "found no DNS over QUIC: does the server speak it at that port of UDP (853 unless set)?"),
     (
         Reason::TlsProtocol,
         "got no TLS that both ends know: does the port speak TLS, and which versions? A port of plain HTTP answers in HTTP",
@@ -129,6 +136,22 @@ const HINTS: [(Reason, &str); 5] = [
 ];
 /// Share of sessions that fail for one reason so that the reason is looked into.
 const NEARLY_ALL: f64 = 0.9;
+
+/// A rate of requests that was not kept, because sessions were not free when requests were due.
+fn left_out(plan: &SessionPlan, counts: &Counts, unsent: i64) -> Option<String> {
+    let unsent = u64::try_from(unsent).ok().filter(|unsent| *unsent > 0)?;
+    let due = counts.requests.saturating_add(unsent);
+    let fate = if plan.load.late { "still waited at the end" } else { "were left out" };
+    (unsent as f64 > due as f64 * LEFT_OUT_MIN).then(|| {
+        format!(
+            "sessions {}: {} of {} requests due {fate}: no session was free for them; 'concurrent' gives more sessions{}",
+            plan.name,
+            count(unsent),
+            count(due),
+            if plan.load.late { "" } else { ", and with 'late_requests: send' they are sent late, with times from when they were due" }
+        )
+    })
+}
 
 /// Notes on the results of an entry's clients.
 fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {

@@ -68,6 +68,12 @@ pub enum EngineError {
         /// Waiting time, s.
         waited_s: u64,
     },
+    /// It was stopped before its traffic began, while neighbours had not replied.
+    #[error("interrupted before traffic started: {} had not replied", list(neighbours))]
+    Stopped {
+        /// The addresses, with the requesting host if it is not the port's own.
+        neighbours: Vec<String>,
+    },
     /// Hosts of a port can't have their control plane in a network namespace.
     #[error("port {port}: punt: {reason}")]
     Punt {
@@ -76,45 +82,13 @@ pub enum EngineError {
         /// Why not.
         reason: String,
     },
-    /// No DHCP or PPPoE client of a port got an address.
+    /// None of a port's hosts came up in a control protocol.
     #[error("port {port}: {key}: {reason}")]
-    Clients {
+    Emulation {
         /// The port's name.
         port: String,
-        /// Kind of the clients in the profile: `dhcp`, `dhcpv6`, `pppoe`.
+        /// The protocol's key in the profile, such as `dhcp`.
         key: &'static str,
-        /// Why, as far as it can be seen.
-        reason: String,
-    },
-    /// No port of a lag distributes.
-    #[error("port {port}: lacp: {reason}")]
-    Lacp {
-        /// The name of the lag's first port.
-        port: String,
-        /// Why it does not, as far as it can be seen.
-        reason: String,
-    },
-    /// No BGP session of a port was established.
-    #[error("port {port}: bgp: {reason}")]
-    Bgp {
-        /// The port's name.
-        port: String,
-        /// Why, as far as it can be seen.
-        reason: String,
-    },
-    /// No OSPF router of a port has a full adjacency.
-    #[error("port {port}: ospf: {reason}")]
-    Ospf {
-        /// The port's name.
-        port: String,
-        /// Why, as far as it can be seen.
-        reason: String,
-    },
-    /// No IS-IS router of a port has its adjacencies.
-    #[error("port {port}: isis: {reason}")]
-    Isis {
-        /// The port's name.
-        port: String,
         /// Why, as far as it can be seen.
         reason: String,
     },
@@ -162,12 +136,9 @@ impl EngineError {
             Self::Capture { error, .. } => error.is_bad_input(),
             Self::DefaultRoute { .. }
             | Self::Neighbour { .. }
+            | Self::Stopped { .. }
             | Self::Protocol { .. }
-            | Self::Clients { .. }
-            | Self::Lacp { .. }
-            | Self::Bgp { .. }
-            | Self::Ospf { .. }
-            | Self::Isis { .. }
+            | Self::Emulation { .. }
             | Self::Punt { .. }
             | Self::Timestamps { .. }
             | Self::Failed(_)

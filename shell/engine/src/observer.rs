@@ -15,6 +15,15 @@ pub trait TrialObserver {
     /// Neighbours of a port did not reply, and the trial continues without them.
     fn neighbours_silent(&mut self, _port: &str, _neighbours: &[IpAddr]) {}
 
+    /// A run on several machines: all is ready here, and the common start is waited for.
+    fn ready(&mut self) {}
+
+    /// A run on several machines: by how much workers got the start too late.
+    fn started(&mut self, _late: Nanos) {}
+
+    /// A run on several machines: all is sent here, with the packets of each stream. `stopped`: before its end.
+    fn part_sent(&mut self, _sent: &[u64], _stopped: bool) {}
+
     /// Traffic begins at `epoch`, on the workers' clock. Not called in real time, where it could not be called before.
     fn begins(&mut self, _epoch: Nanos) {}
 

@@ -71,12 +71,12 @@ pub(crate) fn latency(moments: &Moments, histogram: Option<&SparseHistogram>) ->
     })
 }
 
-fn jitter(change: &DelayVariation, jitter: Option<Jitter>) -> Option<JitterResult> {
+pub(crate) fn jitter(change: &DelayVariation, jitter: Option<Jitter>) -> Option<JitterResult> {
     let rfc3550 = jitter.and_then(Jitter::ns);
     Some(JitterResult { rfc3550, rfc4689_mean: change.mean()?, rfc4689_max: change.max })
 }
 
-fn spread(m: &Moments) -> Option<SpreadResult> {
+pub(crate) fn spread(m: &Moments) -> Option<SpreadResult> {
     Some(SpreadResult { min: m.min, mean: m.mean()?, stddev: m.stddev()?, max: m.max })
 }
 
@@ -161,16 +161,6 @@ pub(crate) fn ports(
                 clock_error_max_ns: (n.rx_stamped > 0).then_some(n.rx_clock_error_ns),
             }),
             tx_answers: n.tx_answers,
-            // Known only to who looks after them.
-            dhcp: None,
-            dhcpv6: None,
-            pppoe: None,
-            multicast: None,
-            lldp: None,
-            lacp: None,
-            bgp: None,
-            ospf: None,
-            isis: None,
             rx_punted: plan.punt.as_ref().map(|_| n.rx_punted),
             rx_punt_dropped: plan
                 .punt
@@ -187,6 +177,8 @@ pub(crate) fn ports(
             tunnels: errors(&n.tunnels.each()),
             neighbour_moves: end.map_or_else(Vec::new, |end| end.moves.iter().map(neighbour_move).collect()),
             pacing_ns: pacing(&port_pacing(trial, sums, index)),
+            // Control protocols are filled in by who runs them.
+            ..PortResult::default()
         };
         all.insert(plan.name.clone(), port);
     }
@@ -312,7 +304,7 @@ pub(crate) fn is_of_another_clock(trial: &Trial<'_>, sums: &Sums) -> bool {
 }
 
 /// The time in which a stream was sent elsewhere, by its arrivals: from the first packet until one gap after the last.
-fn sent_within(arrived: Span, sent: u64) -> Nanos {
+pub(crate) fn sent_within(arrived: Span, sent: u64) -> Nanos {
     let span = u128::from(arrived.last.since(arrived.first).0);
     let whole = span * u128::from(sent) / u128::from(sent.saturating_sub(1).max(1));
     Nanos(u64::try_from(whole).unwrap_or(u64::MAX))
@@ -606,6 +598,9 @@ impl Row<'_> {
             damage: self.damage.filter(|_| measured.is_some()),
             latency_ns: delays.and_then(|c| latency(&c.latency, self.latency)),
             jitter_ns: delays.and_then(|c| jitter(&c.delay_change, self.jitter)),
+            // Whose clocks are compared adds it.
+            latency_uncertainty_ns: None,
+            latency_clock: None,
             interarrival_ns: measured.and_then(|c| spread(&c.interarrival)),
             undisturbed,
             first_arrival_ns: self.arrived.map(|span| span.first.0),
@@ -656,6 +651,7 @@ pub(crate) fn interval_document(view: &View<'_>, each: bool) -> IntervalDocument
         interval_s: view.span.as_secs_f64(),
         draining: view.draining,
         disturbances: view.disturbances(),
+        late: Vec::new(),
         ports: ports(view.trial, view.interval, seconds, None),
         streams: match each {
             true => streams(view.trial, view.interval, view.span, None, None, false),

@@ -1,50 +1,52 @@
 //! Loads a Plan on open ports and runs it.
 
+#[cfg(unix)]
 mod baseline;
 mod collector;
 mod control_loop;
 mod lent;
+mod link_event;
+#[cfg(unix)]
 mod link_watcher;
+#[cfg(unix)]
 mod machine;
 mod neighbours;
 mod placement;
+#[cfg(unix)]
 mod real;
+#[cfg(unix)]
+mod real_session;
+#[cfg(unix)]
 mod silence;
 mod simulated;
 mod start;
 
 pub use lent::PortUser;
+#[cfg(unix)]
 pub use real::RunOptions;
+#[cfg(unix)]
 pub use silence::unanswered;
 
 use crate::achieved::achieved;
-use crate::containment::contain;
 use crate::control::commands::Commands;
 use crate::emulation::Emulation;
 use crate::error::EngineError;
-use crate::fault;
 use crate::observer::{TrialObserver, View};
 use crate::outages::Instants;
-use crate::peers;
-use crate::protocols::Protocols;
+use crate::raw::RawTimes;
 use crate::rows::{self, PortEnd};
 use crate::session_rows;
 use crate::trial::TrialStream;
 use crate::trial::rig::Rig;
 use crate::trust::{self, Evidence};
-use baseline::Baseline;
 use collector::WorkerResults;
-pub(crate) use link_watcher::LinkEvent;
-use link_watcher::LinkWatcher;
-use machine::WatchedMachine;
+pub(crate) use link_event::LinkEvent;
 use neighbours::prepare;
-use os::TscClock;
 use port::{Clock, PortFacts, VirtualClock};
 use profile::Plan;
-use profile::plan::SessionEntry;
-use result::{ClockResult, CoreMove, ProtocolResult, ResultDocument, WorkerResult};
+use profile::plan::{Criterion, SessionEntry};
+use result::{ClockResult, ResultDocument, WorkerResult};
 use std::borrow::Cow;
-use std::time::Duration;
 use units::Nanos;
 
 /// A Plan on open ports.
@@ -54,13 +56,15 @@ pub struct Session {
     attended: bool,
     /// The plan with the streams that were added to the last trial, if any were.
     grown: Option<Plan>,
+    /// Sums of the last trial, if other machines had a part in it.
+    raw: Option<RawTimes>,
 }
 
 impl Session {
     /// Loads `plan` on the ports of `rig`, which are in the plan's order.
     pub fn load(plan: Plan, rig: Rig) -> Self {
         assert_eq!(plan.ports.len(), rig.ports.len(), "a rig has the ports of its plan");
-        Self { plan, rig, attended: false, grown: None }
+        Self { plan, rig, attended: false, grown: None, raw: None }
     }
 
     /// Sets whether the trial is attended: then it waits neither for BGP sessions nor for OSPF and IS-IS adjacencies,
@@ -71,97 +75,14 @@ impl Session {
         Self { attended, ..self }
     }
 
+    /// Sums of the last trial, if other machines had a part in it.
+    pub fn take_raw(&mut self) -> Option<RawTimes> {
+        self.raw.take()
+    }
+
     /// The ports, for another trial.
     pub fn into_rig(self) -> Rig {
         self.rig
-    }
-
-    /// Runs the trial on real time.
-    pub fn run(
-        &mut self,
-        options: &RunOptions,
-        clock: &TscClock,
-        commands: &mut Commands,
-        observer: &mut dyn TrialObserver,
-    ) -> Result<ResultDocument, EngineError> {
-        contain("the run", || self.run_for_real(options, clock, commands, observer))
-            .unwrap_or_else(|reason| Err(EngineError::Failed(reason)))
-    }
-
-    fn run_for_real(
-        &mut self,
-        options: &RunOptions,
-        clock: &TscClock,
-        commands: &mut Commands,
-        observer: &mut dyn TrialObserver,
-    ) -> Result<ResultDocument, EngineError> {
-        let self_latency = trust::self_latency(clock);
-        let skew = clock.cores_agree(&options.cores);
-        let (plan, rig) = (&self.plan, &mut self.rig);
-        let idle = |_| std::thread::sleep(Duration::from_micros(50));
-        rig.control_cores = os::cpu::control_cores(&options.cores);
-        rig.limit(plan);
-        let attended = self.attended;
-        let mut emulation = Emulation::new(plan, rig)?;
-        emulation.begin(plan, rig, clock, commands, attended, &idle)?;
-        let leased = leased(plan, &emulation)?;
-        let plan = leased.as_ref().unwrap_or(plan);
-        let (histograms, control) = (options.histograms, (&mut *commands, &mut emulation));
-        let trial = prepare(plan, rig, clock, histograms, attended, control, observer, &idle)?;
-        let facts: Vec<PortFacts> = rig.facts().into_iter().cloned().collect();
-        let before = Baseline::take(rig, &facts);
-        let punts_before = rig.punts_dropped();
-        let started = humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string();
-        let watcher = LinkWatcher::begin(&facts, clock);
-        let results = real::run(&trial, rig, options, clock, commands, &mut emulation, observer)?;
-        let (watcher, unwatched) = match watcher {
-            Ok(watcher) => (watcher, None),
-            Err(error) => (None, Some(format!("link state was not monitored during the trial: {error}"))),
-        };
-        let links = watcher.map_or_else(Vec::new, |watcher| watcher.end(facts.len(), results.epoch));
-        let drops = before.drops(rig, &facts, &results.total);
-        let drift = clock.recheck();
-        let clock_facts = clock.facts();
-        let clock_result = ClockResult {
-            source: clock_facts.source.into(),
-            hz: clock_facts.hz,
-            uncertainty_ppm: Some(clock_facts.uncertainty_ppm),
-            drift_ppm: Some(drift.ppm),
-            read_cost_ns: Some(clock_facts.read_cost_ns),
-            core_skew_ns: (options.cores.len() > 1).then_some(skew.max_ns),
-        };
-        let punts = rig.punts_dropped().into_iter().zip(punts_before);
-        let punts = punts.map(|(now, before)| (now.0 - before.0, now.1 - before.1)).collect();
-        let mut document = assemble(&results, rig.queues(), &facts, drops, punts, links, clock_result);
-        document.started = Some(started);
-        document.verdict.notes.extend(unwatched);
-        document.self_latency_ns = self_latency;
-        for (number, (worker, core)) in document.workers.iter_mut().zip(&options.cores).enumerate() {
-            worker.core = Some(*core);
-            worker.priority = results.priorities.get(number).cloned();
-        }
-        if let Some(watched) = &results.watched {
-            add_machine(&mut document, watched);
-        }
-        let farewell = contain("the end of the hosts' protocols", || {
-            fault::point("farewell");
-            emulation.end(rig, clock, &idle)?;
-            emulation.report(&mut document);
-            Ok::<_, EngineError>(())
-        });
-        // What was counted is not lost by how hosts took leave.
-        let unwell = farewell.and_then(|ended| ended.map_err(|error| error.to_string())).err();
-        let lasted = Nanos((document.duration_s * 1e9) as u64);
-        document.verdict.notes.extend(peers::notes(&document.ports, lasted));
-        if let Some(reason) = results.failure.clone().or(unwell) {
-            fail(&mut document, reason);
-        }
-        if let Some(protocols) = &rig.protocols {
-            tell_protocols(&mut document, protocols);
-        }
-        self.grown = grown(results);
-        self.judge(&mut document);
-        Ok(document)
     }
 
     /// Runs the trial on virtual time, with `workers` workers in turn on this thread.
@@ -181,7 +102,7 @@ impl Session {
         let idle = |until| clock.advance(until);
         rig.limit(plan);
         let mut emulation = Emulation::new(plan, rig)?;
-        emulation.begin(plan, rig, clock, commands, self.attended, &idle)?;
+        emulation.begin(rig, clock, commands, self.attended, &idle)?;
         let leased = leased(plan, &emulation)?;
         let plan = leased.as_ref().unwrap_or(plan);
         let control = (&mut *commands, &mut emulation);
@@ -210,37 +131,10 @@ impl Session {
         Ok(document)
     }
 
-    /// Lends the ports to `user` until it is done, on real time.
+    /// Lends the ports to `user` until it is done, on virtual time.
     ///
     /// # Errors
     /// A port, or a neighbour that does not reply.
-    pub fn lend(
-        &mut self,
-        clock: &TscClock,
-        commands: &mut Commands,
-        user: &mut dyn PortUser,
-    ) -> Result<ResultDocument, EngineError> {
-        let rest = |until| lent::rest(clock, until);
-        let facts = clock.facts();
-        let clock_result = ClockResult {
-            source: facts.source.into(),
-            hz: facts.hz,
-            uncertainty_ppm: Some(facts.uncertainty_ppm),
-            drift_ppm: None,
-            read_cost_ns: Some(facts.read_cost_ns),
-            core_skew_ns: None,
-        };
-        let started = humantime::format_rfc3339_millis(std::time::SystemTime::now()).to_string();
-        self.rig.control_cores = os::cpu::allowed();
-        let mut document = self.lend_on(clock, clock_result, commands, user, &rest)?;
-        document.started = Some(started);
-        Ok(document)
-    }
-
-    /// The same on virtual time.
-    ///
-    /// # Errors
-    /// As for [`lend`](Self::lend).
     pub fn lend_simulated<V: VirtualClock>(
         &mut self,
         clock: &V,
@@ -277,7 +171,7 @@ impl Session {
         }
         rig.limit(plan);
         let mut emulation = Emulation::new(plan, rig)?;
-        emulation.begin(plan, rig, clock, commands, self.attended, idle)?;
+        emulation.begin(rig, clock, commands, self.attended, idle)?;
         let leased = leased(plan, &emulation)?;
         let plan = leased.as_ref().unwrap_or(plan);
         let control = (&mut *commands, &mut emulation);
@@ -290,10 +184,19 @@ impl Session {
     /// Evaluates the plan's criteria on a document of its trial, and computes how much was achieved. [`run`](Self::run)
     /// and [`simulate`](Self::simulate) have done so; repeat it after adding to a document.
     pub fn judge(&self, document: &mut ResultDocument) {
-        document.criteria = trust::judge_criteria(&self.plan.criteria, document);
-        document.achieved = Some(achieved(self.grown.as_ref().unwrap_or(&self.plan), document));
-        document.overall = Some(document.decide());
+        judge(&self.plan.criteria, self.grown.as_ref().unwrap_or(&self.plan), document);
     }
+}
+
+/// Evaluates a plan's criteria on a document of its trial on several machines, and computes how much was achieved.
+pub fn judge_merged(plan: &Plan, document: &mut ResultDocument) {
+    judge(&plan.criteria, plan, document);
+}
+
+fn judge(criteria: &[Criterion], plan: &Plan, document: &mut ResultDocument) {
+    document.criteria = trust::judge_criteria(criteria, document);
+    document.achieved = Some(achieved(plan, document));
+    document.overall = Some(document.decide());
 }
 
 /// Takes no snapshots.
@@ -321,38 +224,6 @@ fn leased(plan: &Plan, emulation: &Emulation) -> Result<Option<Plan>, EngineErro
         return Ok(None);
     }
     plan.with_leases(&emulation.leases()).map(Some).map_err(EngineError::Machine)
-}
-
-/// Adds what was seen of the machine, and moves of workers.
-fn add_machine(document: &mut ResultDocument, watched: &WatchedMachine) {
-    document.machine = Some(watched.machine.clone());
-    for (number, (worker, moves)) in document.workers.iter_mut().zip(&watched.moves).enumerate() {
-        worker.moves.clone_from(moves);
-        for CoreMove { at_s, from, to, waited_ratio } in moves {
-            worker.core = Some(*to);
-            document.verdict.notes.push(format!(
-                "worker {number} moved from core {from} to core {to} {at_s:.1} s after the start: it waited for core {from}, which \
-                 other processes used, {:.0}% of the time",
-                waited_ratio * 100.0
-            ));
-        }
-    }
-}
-
-/// Adds the results of control-protocol programs.
-fn tell_protocols(document: &mut ResultDocument, protocols: &Protocols) {
-    for state in protocols.states() {
-        if let Some(reason) = &state.ended {
-            document.verdict.lack(format!("protocols.{}: {reason}", state.name));
-        }
-        document.protocols.push(ProtocolResult {
-            name: state.name,
-            folder: state.folder.display().to_string(),
-            logs: state.logs.iter().map(|path| path.display().to_string()).collect(),
-            up_after_s: state.up_after.map(|after| after.as_secs_f64()),
-            ended: state.ended,
-        });
-    }
 }
 
 /// The plan with the streams that were added, if any were.
@@ -436,14 +307,21 @@ fn assemble(
         groups: rows::groups(trial, &results.total, span, true),
         sessions: session_rows::sessions(trial, &results.total, span, true),
         workers: workers.collect(),
+        agents: Vec::new(),
     };
     document.verdict.holds = evidence.holds(&document);
     document
 }
 
-/// Duration of traffic: as planned, unless it was stopped, ended early by count, or could not keep up.
+/// Duration of traffic: as planned, unless it was stopped, ended early by count, or could not keep up. A receiver of another
+/// process's packets knows when they came.
 fn sending_time(plan: &Plan, results: &WorkerResults<'_>) -> Nanos {
-    let last = results.last_departure.since(results.epoch);
+    if plan.sent_elsewhere.is_some()
+        && let Some(time) = arriving_time(results)
+    {
+        return time;
+    }
+    let last = results.last_departure.since(results.epoch).max(planned_end(results));
     let bounded = |entry: &SessionEntry| {
         let load = &entry.session.load;
         entry.session.client.is_some()
@@ -456,7 +334,43 @@ fn sending_time(plan: &Plan, results: &WorkerResults<'_>) -> Nanos {
     match results.stopped {
         Some(stopped) => stopped.since(results.epoch).min(plan.duration),
         None if unsent => last.max(plan.duration),
-        None if counted => last.min(plan.duration),
+        // Others may have sent longer.
+        None if counted && results.trial.is_part() => {
+            results.sent_at.since(results.epoch).max(last).min(plan.duration)
+        }
+        None if counted => last.max(time_on_wire(results)).min(plan.duration),
         None => plan.duration,
     }
+}
+
+/// When the last packets of streams have had the time that their rates give them: three packets at 10 per second take 0.3 s,
+/// although the third leaves after 0.2 s. Zero where rates changed, which the profile does not know of.
+fn planned_end(results: &WorkerResults<'_>) -> Nanos {
+    if !results.rate_changes.is_empty() {
+        return Nanos::ZERO;
+    }
+    results.trial.streams.iter().filter_map(TrialStream::planned_end).max().unwrap_or(Nanos::ZERO)
+}
+
+/// The least time in which the ports can have sent what they sent, of those whose speed is known: packets that are due at one
+/// instant leave one after the other.
+fn time_on_wire(results: &WorkerResults<'_>) -> Nanos {
+    let trial = &results.trial;
+    let ports = results.total.ports.iter().enumerate();
+    let times = ports.filter_map(|(port, sent)| {
+        let speed = trial.streams.iter().find(|stream| stream.from == port)?.speed_bps;
+        let bits = rows::l1_bits(sent.tx_bytes, sent.tx_packets);
+        (speed > 0).then(|| Nanos((bits * 1e9 / speed as f64) as u64))
+    });
+    times.max().unwrap_or(Nanos::ZERO)
+}
+
+/// Time in which another process's packets came; `None` if none did.
+fn arriving_time(results: &WorkerResults<'_>) -> Option<Nanos> {
+    let spans = (0..results.trial.streams.len()).filter_map(|stream| {
+        let span = results.spans.of(stream)?;
+        Some((span.first, span.first + rows::sent_within(span, results.total.sent[stream])))
+    });
+    let (first, last) = spans.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))?;
+    Some(last.since(first).max(Nanos(1)))
 }

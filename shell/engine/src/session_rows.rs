@@ -5,11 +5,15 @@ use crate::sums::{SessionProgress, Sums};
 use crate::trial::Trial;
 use histogram::Timing;
 use result::{
-    Counters, DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES, Http2Result, Http3Result, LatencyResult, Named,
-    PartResult, PhaseResult, QuicResult, SessionResult, SideDetails, SideResult, TlsResult, WebsocketResult,
+    AltSvcResult, CompressionResult, Counters, DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES, Http2Result,
+    Http3Result, LatencyResult, Named, PartResult, PhaseResult, QuicResult, SessionResult, SideDetails,
+    SideResult, TlsResult, WebsocketResult,
 };
 use session::plan::{GrpcStatus, OpenRate, Phase, SessionPlan, Side, SidePlan};
-use session::{Counts, GrpcCounts, Http2Counts, Http3Counts, QuicCounts, Reason, WebsocketCounts};
+use session::{
+    AltSvcCounts, CompressionCounts, Counts, GrpcCounts, Http2Counts, Http3Counts, QuicCounts, Reason,
+    WebsocketCounts,
+};
 use std::collections::BTreeMap;
 use units::Nanos;
 
@@ -31,13 +35,16 @@ impl Windows {
             return Self { opening: seconds, active: seconds };
         }
         let active = span.since(load.start_delay);
-        let by_count = match (load.count, &load.open) {
+        let (by_count, gap) = match (load.count, &load.open) {
             (Some(count), OpenRate::Constant(rate)) if rate.as_f64() > 0.0 => {
-                Nanos((count as f64 / rate.as_f64() * 1e9) as u64)
+                let gap = 1e9 / rate.as_f64();
+                (Nanos((count as f64 * gap) as u64), Nanos(gap as u64))
             }
-            _ => Nanos::MAX,
+            _ => (Nanos::MAX, Nanos::ZERO),
         };
-        let opening = active.min(load.time.unwrap_or(Nanos::MAX)).min(by_count);
+        // The last session is due one gap before its time is over, and may be closed by then.
+        let until = if by_count <= active.saturating_add(gap) { by_count } else { active };
+        let opening = until.min(load.time.unwrap_or(Nanos::MAX));
         Self { opening: seconds(opening), active: seconds(active) }
     }
 }
@@ -128,6 +135,7 @@ fn details(
         app.dns_truncated,
         app.dns_retries,
         app.dns_over_tcp,
+        app.dns_cancelled,
     ]));
     let tls = app.tls.iter().map(|(agreed, handshakes)| TlsResult {
         version: agreed.version.into(),
@@ -147,6 +155,7 @@ fn details(
         http2: http2(&app.http2),
         http3: http3(&app.http3),
         quic: quic(&app.quic),
+        alt_svc: alt_svc(&app.alt_svc),
         websocket: websocket(app),
         grpc: grpc(app),
         tls: tls.collect(),
@@ -187,6 +196,16 @@ fn quic(counts: &QuicCounts) -> Option<QuicResult> {
         packets_lost,
         datagrams_received,
         congestion_events,
+        migrated,
+        early_data_accepted,
+        early_data_rejected,
+        early_requests,
+        too_early,
+        key_updates,
+        ecn_sent,
+        ecn_ect,
+        ecn_ce,
+        ecn_failed,
     } = *counts;
     (*counts != QuicCounts::default()).then_some(QuicResult {
         connections,
@@ -197,6 +216,16 @@ fn quic(counts: &QuicCounts) -> Option<QuicResult> {
         packets_lost,
         datagrams_received,
         congestion_events,
+        migrated,
+        early_data_accepted,
+        early_data_rejected,
+        early_requests,
+        too_early,
+        key_updates,
+        ecn_sent,
+        ecn_ect,
+        ecn_ce,
+        ecn_failed,
     })
 }
 
@@ -212,6 +241,7 @@ fn websocket(counts: &Counts) -> Option<WebsocketResult> {
         pongs_received,
         ref closes,
         ref refused,
+        ref compression,
     } = counts.websocket;
     let by_number =
         |all: &BTreeMap<u16, u64>| all.iter().map(|(number, count)| (number.to_string(), *count)).collect();
@@ -227,6 +257,35 @@ fn websocket(counts: &Counts) -> Option<WebsocketResult> {
         pongs_received,
         closes: by_number(closes),
         refused: by_number(refused),
+        compression: compressed(compression),
+    })
+}
+
+fn alt_svc(counts: &AltSvcCounts) -> Option<AltSvcResult> {
+    let AltSvcCounts { announced, cleared, opened, broken } = *counts;
+    (*counts != AltSvcCounts::default()).then_some(AltSvcResult { announced, cleared, opened, broken })
+}
+
+fn compressed(counts: &CompressionCounts) -> Option<CompressionResult> {
+    let CompressionCounts {
+        connections,
+        declined,
+        messages_sent,
+        messages_received,
+        bytes_sent,
+        bytes_received,
+        compressed_bytes_sent,
+        compressed_bytes_received,
+    } = *counts;
+    (*counts != CompressionCounts::default()).then_some(CompressionResult {
+        connections,
+        declined,
+        messages_sent,
+        messages_received,
+        bytes_sent,
+        bytes_received,
+        compressed_bytes_sent,
+        compressed_bytes_received,
     })
 }
 
@@ -296,7 +355,9 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
                     .and_then(|counts| requested(plan, counts, span)),
                 unopened: client_seen.map(|counts| counts.unopened),
                 withheld: client_seen.map(|counts| counts.withheld),
-                unsent_requests: client_seen.filter(|_| plan.load.late).map(|counts| counts.unsent_requests),
+                unsent_requests: client_seen
+                    .filter(|_| plan.load.request_rate.is_some())
+                    .map(|counts| counts.unsent_requests),
                 seen: side(main, windows, client.is_some()),
                 phases: phases(index, plan, sums, trial.plan.duration),
                 client: client.as_ref().map(|(played, seen)| details(plan, played, seen, windows, true)),

@@ -72,6 +72,15 @@ pub(crate) struct WorkerTime {
     pub(crate) overslept_max_ns: u64,
 }
 
+impl WorkerTime {
+    /// Time in which the worker may have sent and received nothing, ns: pauses, however short, and long turns that count as work,
+    /// which may be pauses, too.
+    pub(crate) fn away_ns(&self) -> u64 {
+        // Those of `paused_ns` are among them, unless no clock of the thread is read.
+        self.kept_ns.max(self.paused_ns) + self.long_turns_ns
+    }
+}
+
 impl Sums {
     pub(crate) fn new(shape: Shape, workers: usize) -> Self {
         let empty = shape.first_interval();
@@ -209,8 +218,12 @@ impl Sums {
     }
 
     /// Whether every measured stream that should come back here has come back whole.
-    pub(crate) fn all_arrived(&self, measured: &[bool]) -> bool {
-        let streams = self.sent.iter().zip(&self.arrivals.streams).zip(measured);
-        streams.filter(|(_, measured)| **measured).all(|((sent, got), _)| *sent <= got.counts.received)
+    ///
+    /// `others` are the packets of each stream that another machine has sent, if any has.
+    pub(crate) fn all_arrived(&self, measured: &[bool], others: &[u64]) -> bool {
+        let others = others.iter().copied().chain(std::iter::repeat(0));
+        let sent = self.sent.iter().zip(others).map(|(here, there)| here + there);
+        let streams = sent.zip(&self.arrivals.streams).zip(measured);
+        streams.filter(|(_, measured)| **measured).all(|((sent, got), _)| sent <= got.counts.received)
     }
 }

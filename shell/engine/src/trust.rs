@@ -130,7 +130,8 @@ impl Evidence<'_> {
     }
 
     fn judge_sending(&self, verdict: &mut Findings) {
-        if !self.sums.sent.is_empty() && self.sums.sent.iter().all(|sent| *sent == 0) {
+        if !self.trial.is_part() && !self.sums.sent.is_empty() && self.sums.sent.iter().all(|sent| *sent == 0)
+        {
             verdict.lack(match self.trial.plan.sent_elsewhere {
                 None => "no packet was sent".to_owned(),
                 Some(_) => "no packet of the profile arrived: is it sent, with the same seed, to this port?"
@@ -196,7 +197,7 @@ impl Evidence<'_> {
 
     /// Streams at rate `max` without loss measure the tester, not the device.
     fn judge_max_rates(&self, verdict: &mut Findings) {
-        if self.trial.plan.sent_elsewhere.is_some() {
+        if !self.trial.is_alone() {
             return;
         }
         let at_max = |index: usize| !self.trial.streams[index].load.pace.is_paced();
@@ -215,7 +216,7 @@ impl Evidence<'_> {
     fn judge_sessions(&self, verdict: &mut Findings) {
         for (index, entry) in self.trial.plan.sessions.iter().enumerate() {
             let plan = &entry.session;
-            if plan.client.is_none() {
+            if plan.client.as_ref().is_none_or(|client| !self.trial.here[client.port]) {
                 continue;
             }
             let counts = self.sums.sessions(index, Side::Client);
@@ -367,10 +368,22 @@ impl Evidence<'_> {
         }
     }
 
-    /// Workers that could not help, because a queue, and a session, belongs to one of them.
+    /// Workers that could not help, because a queue, and a session, belongs to one of them; and what several workers can't know.
     fn judge_queues(&self, verdict: &mut Findings) {
         let workers = self.sums.workers.len();
-        let ports = self.ends.iter().enumerate().map(|(port, end)| (port, end.queues));
+        let mut streams = self.trial.streams.iter().filter(|stream| stream.measured);
+        let is_asked =
+            self.trial.plan.criteria.iter().any(|criterion| criterion.path.ends_with(".reordered"));
+        if is_asked && streams.any(|stream| self.trial.here[stream.from] && self.ends[stream.from].queues > 1)
+        {
+            verdict.note(
+                "several workers sent each stream: 'reordered' counts packets that arrived after a later one of the same worker; packets of \
+                 different workers that overtook each other are not counted"
+                    .to_owned(),
+            );
+        }
+        let own = self.ends.iter().enumerate().filter(|(port, _)| self.trial.here[*port]);
+        let ports = own.map(|(port, end)| (port, end.queues));
         let (sessions, streams): (Vec<_>, Vec<_>) =
             ports.partition(|(port, _)| self.trial.has_sessions(*port));
         let queues = |of: &[(usize, usize)]| of.iter().map(|(_, queues)| *queues).sum::<usize>();
@@ -432,7 +445,7 @@ impl Evidence<'_> {
                     )
                 });
             }
-            let here = self.trial.plan.sent_elsewhere.is_none();
+            let here = self.trial.is_alone();
             if here && n.rx_before_sent as f64 > n.rx_packets as f64 * BEFORE_SENT_MAX {
                 verdict.fault(format!(
                     "port {name}: {} packets arrived before they were sent, by the cores' clocks: the clocks differ",

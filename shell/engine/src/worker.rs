@@ -39,6 +39,7 @@ use measure::{Jitter, Recorder};
 use port::{Clock, PortError};
 use receive::Receiver;
 use rest::Rest;
+#[cfg(unix)]
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use transmit::Transmitter;
@@ -147,9 +148,12 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Lets it sleep where nothing is due, if arriving frames wake it at every port.
-    pub(crate) fn let_rest(&mut self) {
-        let wakes = self.receivers.iter().all(|receiver| receiver.descriptor().is_some());
+    /// Lets it sleep where nothing is due, if at every port arriving frames wake it or are its own. `own`: by port, whether all
+    /// that arrives is sent by this worker.
+    #[cfg(unix)]
+    pub(crate) fn let_rest(&mut self, own: &[bool]) {
+        let is_own = |receiver: &Receiver<'_>| own.get(receiver.port()).is_some_and(|own| *own);
+        let wakes = self.receivers.iter().all(|receiver| receiver.descriptor().is_some() || is_own(receiver));
         // Frames that another worker passes on wake nobody.
         let alone = self.local.iter().all(|local| local.steer.is_none());
         // What a namespace sends wakes nobody.
@@ -280,6 +284,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Descriptors that wake it.
+    #[cfg(unix)]
     pub(crate) fn descriptors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.receivers.iter().filter_map(Receiver::descriptor)
     }

@@ -307,3 +307,60 @@ fn sessions_and_servers_go_on() {
         assert!(moves.iter().all(|step| step.lost.is_none()) && !moves.is_empty(), "{moves:?}");
     }
 }
+
+/// Connections of QUIC whose clients change their port, with or without their knowledge: servers follow, nothing fails, marks come through, and
+/// a second run is the same. So it is with early data, and with WebSocket over HTTP/2.
+#[test]
+fn connections_go_on_from_other_ports() {
+    let profile = |app: &str, more: &str| {
+        format!(
+            "{PORTS}sessions:\n  - {{name: s, client: {{port: west}}, server: {{port: east, ports: 443}}, open: 20/s, count: 20, \
+             verify: true, app: {app}{more}}}\nload: {{duration: 2s, drain: 1s}}\n"
+        )
+    };
+    let moving = |by: &str| {
+        format!(
+            "{{http: {{version: 3, requests: 30, think: 20ms, key_update: 20, migrate: {{every: 50ms, by: {by}}}}}}}"
+        )
+    };
+    let early = "{http: {version: 3, requests: 20, early_data: true, server: {early_data: too_early}}}";
+    let stream = "{websocket: {version: 2, request: 0B..100KB, requests: 20, pipeline: 4, fragment: 5KB}}";
+    let cases = [
+        profile(&moving("nat"), ", udp: {ecn: true}"),
+        profile(&moving("client"), ""),
+        profile(early, ", tls: {resumption: 100}"),
+        profile(stream, ""),
+    ];
+    for (number, text) in cases.iter().enumerate() {
+        for workers in [1, 2] {
+            let seen = |_| {
+                let (result, _) = run(text, workers, [Vec::new(), Vec::new()]);
+                let one = &result.sessions["s"];
+                let (client, server) = (one.client.as_ref().unwrap(), one.server.as_ref().unwrap());
+                assert_eq!(
+                    (client.seen.completed, server.seen.completed),
+                    (20, 20),
+                    "{text}: {:?}",
+                    client.seen
+                );
+                if let (Some(client), Some(server)) = (&client.quic, &server.quic) {
+                    let moves = if number < 2 { 200 } else { 0 };
+                    assert!(client.migrated >= moves && server.migrated >= moves, "{client:?} {server:?}");
+                    let early = if number == 2 { 18 } else { 0 };
+                    assert!(client.early_data_accepted >= early && client.too_early >= early, "{client:?}");
+                    assert_eq!(client.early_requests, server.early_requests, "{client:?} {server:?}");
+                    let is_marked = number == 0;
+                    assert_eq!(
+                        (client.ecn_sent > 0, server.ecn_ect > 0),
+                        (is_marked, is_marked),
+                        "{client:?}"
+                    );
+                    assert_eq!((client.ecn_failed, server.ecn_failed), (0, 0), "{client:?} {server:?}");
+                }
+                format!("{client:?} {server:?}")
+            };
+            let [first, again] = [0, 1].map(seen);
+            assert_eq!(first, again);
+        }
+    }
+}

@@ -39,7 +39,12 @@ struct Rules {
     dark: Option<(Nanos, Nanos)>,
     /// Packets it has room for at a time; more are dropped, which a tester in time never brings about.
     room: Option<usize>,
+    /// Holds up the tester for [`NAP`], once, at this instant after its first packet.
+    naps: Option<Nanos>,
 }
+
+/// Shorter than what counts as a stall, and longer than a sampling interval.
+const NAP: Duration = Duration::from_millis(4);
 
 /// A device between two ports, and what it did.
 #[derive(Debug, Default)]
@@ -136,6 +141,11 @@ impl TxQueue for In {
         self.ring.1.recv(&mut entered);
         (0..entered.len()).for_each(|i| lock(&self.device).take(now, entered.data(i)));
         self.ring.1.free(&mut entered);
+        let mut device = lock(&self.device);
+        let since = now.since(device.began);
+        if device.rules.naps.take_if(|at| *at <= since).is_some() {
+            std::thread::sleep(NAP);
+        }
         sent
     }
 
@@ -323,8 +333,13 @@ fn a_known_loss_lies_between_its_bounds() {
 #[test]
 fn a_known_outage_lies_between_its_bounds() {
     let (from, until) = (Nanos::from_millis(150), Nanos::from_millis(350));
-    let rules = Rules { dark: Some((from, until)), ..Rules::default() };
-    each(rules, |_, document, device| {
+    outage(Rules::default(), from, until);
+    // A short pause hides the end of the outage.
+    outage(Rules { naps: Some(until.since(Nanos::from_millis(3))), ..Rules::default() }, from, until);
+}
+
+fn outage(rules: Rules, from: Nanos, until: Nanos) {
+    each(Rules { dark: Some((from, until)), ..rules }, |_, document, device| {
         check(document, "streams.s.lost", device.dropped as f64);
         let outages = document.streams["s"].outages.as_ref().unwrap();
         let is_sure = |path: &str| matches!(document.standing(path), Standing::Holds { .. });

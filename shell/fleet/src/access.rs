@@ -1,8 +1,13 @@
 //! The connection to NATS.
 
+use crate::join::Join;
 use crate::subjects;
-use async_nats::{Client, ConnectErrorKind, ConnectOptions};
+use async_nats::{Client, ClientError, ConnectErrorKind, ConnectOptions, Event};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::CertificateDer;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Time for a connection to the broker.
@@ -23,6 +28,10 @@ pub struct Access {
     pub nkey: Option<PathBuf>,
     /// Certificates (PEM) of the authority that signed the broker's.
     pub tls_ca: Option<PathBuf>,
+    /// A join line, instead of files.
+    pub join: Option<Join>,
+    /// Folder of the broker's files, if it is one of this machine: its refusals are known.
+    pub local: Option<PathBuf>,
 }
 
 /// Why there is no fleet.
@@ -36,6 +45,30 @@ pub enum FleetError {
     Refused(String),
 }
 
+/// Logs what becomes of the connection of `name`; that it is refused only once, though it is tried again and again.
+fn report(name: &str, event: &Event, refused: &AtomicBool) {
+    // The library has kinds of errors as text here.
+    let is_refusal = |reason: &str| {
+        let kinds = [ConnectErrorKind::AuthorizationViolation, ConnectErrorKind::Authentication];
+        kinds.iter().any(|kind| reason.contains(&kind.to_string()))
+    };
+    match event {
+        Event::ClientError(ClientError::Other(reason)) if is_refusal(reason) => {
+            if !refused.swap(true, Ordering::Relaxed) {
+                tracing::warn!(
+                    "the NATS server refuses the key of '{name}'; for a new one: eagre fleet add {name}"
+                );
+            }
+        }
+        Event::Disconnected => tracing::warn!("the connection to the NATS server was lost; trying again"),
+        Event::Connected => {
+            refused.store(false, Ordering::Relaxed);
+            tracing::info!("connected to the NATS server");
+        }
+        event => tracing::info!("NATS: {event}"),
+    }
+}
+
 impl Access {
     /// Connects as `name`.
     pub(crate) async fn connect(&self, name: &str) -> Result<Client, FleetError> {
@@ -45,7 +78,13 @@ impl Access {
             .ping_interval(PING_EVERY)
             .custom_inbox_prefix(subjects::inbox(name))
             .reconnect_delay_callback(|attempts| Duration::from_millis(50 * attempts as u64).min(AGAIN_MAX))
-            .event_callback(|event| async move { tracing::info!("NATS: {event}") });
+            .event_callback({
+                let (name, refused) = (name.to_owned(), AtomicBool::new(false));
+                move |event| {
+                    report(&name, &event, &refused);
+                    std::future::ready(())
+                }
+            });
         if let Some(file) = &self.credentials {
             let text = read(file)?;
             options = options.credentials(&text).map_err(|error| wrong(file, error))?;
@@ -58,6 +97,12 @@ impl Access {
         if let Some(file) = &self.tls_ca {
             read(file)?;
             options = options.add_root_certificates(file.clone()).require_tls(true);
+        }
+        if let Some(join) = &self.join {
+            options = options
+                .nkey(join.seed.clone())
+                .tls_client_config(trusting(&join.authority)?)
+                .require_tls(true);
         }
         options.connect(self.url.as_str()).await.map_err(|error| self.refused(&error))
     }
@@ -73,7 +118,8 @@ impl Access {
                 ));
             }
             ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
-                "the server refuses this user; give credentials of a user it knows with --creds or --nkey"
+                "the server refuses this user; give credentials of a user it knows with --creds or --nkey, or the line that \
+                 'eagre fleet add NAME' prints there with --join"
             }
             ConnectErrorKind::Tls => "give the authority that signed the server's certificate with --tls-ca",
             _ if causes.contains("certificate") || causes.contains("TLS") => {
@@ -97,6 +143,18 @@ pub(crate) fn causes(error: &dyn std::error::Error) -> String {
         next = cause.source();
     }
     text
+}
+
+/// TLS with one authority.
+fn trusting(authority: &[u8]) -> Result<ClientConfig, FleetError> {
+    let damaged = |error: rustls::Error| {
+        FleetError::BadInput(format!("join: the certificate in the line is damaged: {error}"))
+    };
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from(authority.to_vec())).map_err(damaged)?;
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    Ok(builder.map_err(damaged)?.with_root_certificates(roots).with_no_client_auth())
 }
 
 fn wrong(file: &Path, error: impl std::fmt::Display) -> FleetError {

@@ -23,6 +23,20 @@ pub struct Card {
     pub cores: usize,
     /// Its ports.
     pub ports: Vec<CardPort>,
+    /// Its runs.
+    #[serde(default)]
+    pub runs: Vec<CardRun>,
+}
+
+/// A run on an agent's ports.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CardRun {
+    /// Names of its ports there.
+    pub ports: Vec<String>,
+    /// Its cores.
+    pub cores: Vec<usize>,
+    /// Time since it began, s.
+    pub active_s: u64,
 }
 
 /// A port of an agent.
@@ -61,6 +75,11 @@ impl CardPort {
         }
     }
 
+    /// Whether it is an interface that is not there.
+    pub fn is_missing(&self) -> bool {
+        self.kind == PortKind::Interface && self.mtu.is_none()
+    }
+
     /// Whether a device, as profiles write it, is this port: by its name alone, or with a driver in front and options behind it.
     pub(crate) fn is_called(&self, device: &str) -> bool {
         let interface = device.split_once(':').map(|(_, rest)| rest.split(',').next().unwrap_or_default());
@@ -92,7 +111,8 @@ fn card_port(device: &str, links: &[LinkFacts]) -> Result<CardPort, String> {
         name: id.label(),
         device: device.to_owned(),
         kind,
-        up: link.is_none_or(|link| link.up),
+        // An interface that is not there is not up.
+        up: link.map_or(interface.is_none(), |link| link.up),
         speed_bps: link.and_then(|link| link.speed_bps),
         mtu: link.map(|link| link.mtu),
         driver: link.and_then(|link| link.driver.clone().or_else(|| link.kind.clone())),

@@ -9,10 +9,10 @@ use crate::access::{Access, FleetError};
 use crate::bucket::Token;
 use crate::card::{Card, CardPort};
 use crate::leases::Leases;
-use crate::order::{Open, Opened, packed, unpacked};
+use crate::order::{Holder, Open, Opened, Times, kernel_time, packed, unpacked};
 use crate::tunnel::{End, Tunnel};
-use crate::{LOOK_EVERY, RENEW_EVERY, TTL, subjects};
-use agent::{Hello, Lost, Process};
+use crate::{LOOK_EVERY, RENEW_EVERY, REPLY_TIME, TTL, subjects};
+use agent::{Comparison, Hello, Lost, Process};
 use async_nats::connection::State;
 use async_nats::{Client, RequestErrorKind};
 use futures_util::StreamExt;
@@ -31,6 +31,8 @@ const MARGIN: Duration = Duration::from_millis(200);
 const OPEN_TIME: Duration = Duration::from_secs(12);
 /// Silence of a process after which its run is given up; it beats twice a second.
 const SILENCE_MAX: Duration = Duration::from_secs(20);
+/// Exchanges of times, of which the fastest counts.
+const EXCHANGES: usize = 32;
 /// Time for which a new controller waits for agents to reply that they are there.
 const ROLL_CALL_TIME: Duration = Duration::from_millis(300);
 
@@ -53,6 +55,17 @@ impl fmt::Display for RemotePort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.agent, self.port)
     }
+}
+
+/// A lease of a port, whichever controller has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseFacts {
+    /// The port.
+    pub port: RemotePort,
+    /// For whom, in words.
+    pub holder: String,
+    /// Which controller.
+    pub controller: String,
 }
 
 /// The agent and the device of `agent/device`; none for a device of this machine. Paths follow a driver's name and a colon.
@@ -147,6 +160,12 @@ impl Fleet {
         self.desk.agents.cards()
     }
 
+    /// Names of agents that were there and are lost: they did not leave.
+    pub fn lost(&self) -> Vec<String> {
+        let known = lock(&self.desk.agents.known);
+        known.iter().filter(|(_, known)| known.is_lost()).map(|(name, _)| name.clone()).collect()
+    }
+
     /// The port that a device `agent/device` means, as an agent that is there has it.
     ///
     /// # Errors
@@ -192,6 +211,27 @@ impl Fleet {
         self.wait(async move { desk.take(&ports, &holder).await })
     }
 
+    /// Holders of ports of the agents that are there.
+    ///
+    /// # Errors
+    /// The broker does not reply.
+    pub fn leases(&self) -> Result<Vec<LeaseFacts>, String> {
+        let ports = self.agents().into_iter().flat_map(|card| {
+            let named = move |port: CardPort| RemotePort { agent: card.name.clone(), port: port.name };
+            card.ports.into_iter().map(named)
+        });
+        let (desk, ports) = (self.desk.clone(), ports.collect::<Vec<_>>());
+        self.wait(async move {
+            let holders = desk.leases.lock().await.holders(ports).await?;
+            let facts = |(port, holder): (RemotePort, Holder)| LeaseFacts {
+                port,
+                holder: holder.holder,
+                controller: holder.controller,
+            };
+            Ok(holders.into_iter().map(facts).collect())
+        })
+    }
+
     /// Keeps the leases of these ports only; others are given back.
     pub fn keep(&self, ports: BTreeSet<RemotePort>) {
         let mut wanted = lock(&self.desk.wanted);
@@ -228,6 +268,15 @@ impl Fleet {
             Ok(())
         })?;
         Ok((Box::new(Link { cut: Some(cut), ended }), here))
+    }
+
+    /// Compares the clock of an agent's machine with this one's.
+    ///
+    /// # Errors
+    /// The agent is not reached.
+    pub fn compare(&self, agent: &str) -> Result<Comparison, String> {
+        let (desk, agent) = (self.desk.clone(), agent.to_owned());
+        self.wait(async move { desk.compare(&agent).await })
     }
 
     /// Waits for what the other thread does.
@@ -278,14 +327,11 @@ impl Desk {
 
     async fn take(&self, ports: &[RemotePort], holder: &str) -> Result<(), String> {
         lock(&self.wanted).extend(ports.iter().cloned());
-        let mut leases = self.leases.lock().await;
-        for port in ports {
-            if let Err(reason) = leases.take(port, holder).await {
-                lock(&self.wanted).retain(|wanted| !ports.contains(wanted));
-                return Err(reason);
-            }
+        let taken = self.leases.lock().await.take(ports, holder).await;
+        if taken.is_err() {
+            lock(&self.wanted).retain(|wanted| !ports.contains(wanted));
         }
-        Ok(())
+        taken
     }
 
     async fn keep_leases(&self) {
@@ -332,6 +378,34 @@ impl Desk {
         let socket = tokio::net::UnixStream::from_std(socket);
         let socket = socket.map_err(|error| format!("cannot make a socket: {error}"))?;
         Ok(Tunnel::new(self.client.clone(), subjects::to_agent(agent, run), from, socket))
+    }
+
+    async fn compare(&self, agent: &str) -> Result<Comparison, String> {
+        let mut best: Option<Exchange> = None;
+        for _ in 0..EXCHANGES {
+            let left = os::clock::monotonic_ns();
+            let request = async_nats::Request::new().payload(Vec::new().into()).timeout(Some(REPLY_TIME));
+            let reply = self.client.send_request(subjects::time(agent), request).await;
+            let reply =
+                reply.map_err(|error| format!("agent '{agent}' does not reply with its time: {error}"))?;
+            let back = os::clock::monotonic_ns();
+            let times: Times = unpacked(&reply.payload)?;
+            let exchange = Exchange { left, times, back };
+            best = Some(best.filter(|best| best.trip() <= exchange.trip()).unwrap_or(exchange));
+        }
+        let best = best.ok_or("no exchange of times")?;
+        let found = best.comparison();
+        let kernel = kernel_time().zip(best.times.kernel).map(|(here, there)| here.compare(&there));
+        let own = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let machine =
+            self.agents.cards().into_iter().find(|card| card.name == agent).map(|card| card.machine);
+        let is_same = !own.trim().is_empty() && machine.as_deref() == Some(own.trim());
+        // Containers may have a time of their own.
+        let agrees = found.offset_ns.unsigned_abs() <= found.uncertainty_ns;
+        Ok(match is_same && agrees {
+            true => Comparison { round_trip_ns: found.round_trip_ns, ..Comparison::SHARED },
+            false => found.or(kernel),
+        })
     }
 
     /// Carries a run's messages to the end, and notes why it came.
@@ -399,6 +473,34 @@ fn driven() -> Result<(Handle, oneshot::Sender<()>), FleetError> {
     Ok((handle, over))
 }
 
+/// Times of a message there and back: here, there, and here again.
+#[derive(Debug, Clone, Copy)]
+struct Exchange {
+    left: u64,
+    times: Times,
+    back: u64,
+}
+
+impl Exchange {
+    /// Time on the way, ns.
+    fn trip(&self) -> u64 {
+        let whole = self.back.saturating_sub(self.left);
+        whole.saturating_sub(self.times.sent.saturating_sub(self.times.received))
+    }
+
+    /// The offset is in the middle if both ways take as long; it is off by half the way at most.
+    fn comparison(&self) -> Comparison {
+        let there = i128::from(self.times.received) - i128::from(self.left);
+        let back = i128::from(self.times.sent) - i128::from(self.back);
+        Comparison {
+            method: "exchange",
+            offset_ns: i64::try_from((there + back) / 2).unwrap_or(i64::MAX),
+            uncertainty_ns: self.trip().div_ceil(2),
+            round_trip_ns: self.trip(),
+        }
+    }
+}
+
 /// A process on an agent's machine.
 struct Link {
     cut: Option<oneshot::Sender<String>>,
@@ -420,6 +522,18 @@ impl Process for Link {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_offset_is_within_half_a_round_trip() {
+        // The agent is 1 s ahead; 30 µs there, 10 µs of work, 90 µs back.
+        let times = Times { received: 1_000_030_000, sent: 1_000_040_000, kernel: None };
+        let found = Exchange { left: 0, times, back: 130_000 }.comparison();
+        assert_eq!((found.round_trip_ns, found.uncertainty_ns), (120_000, 60_000));
+        assert_eq!(found.offset_ns, 999_970_000);
+        assert!(found.offset_ns.abs_diff(1_000_000_000) <= found.uncertainty_ns);
+        let behind = Times { received: 0, sent: 0, kernel: None };
+        assert_eq!(Exchange { left: 500, times: behind, back: 700 }.comparison().offset_ns, -600);
+    }
 
     #[test]
     fn ports_of_agents_have_its_name_in_front() {

@@ -2,6 +2,7 @@
 //!
 //! [`Fleet`] is the controller's end: it lists the ports of agents, leases them, and returns a socket to the process of a run on another
 //! machine. [`serve`] is the agent's end: it keeps its name, and starts a process for each run that a controller with a lease requests.
+//! [`LocalBroker`] is a NATS server of this machine, made for a fleet.
 //! A controller and that process exchange the messages of the crate `agent`, byte by byte, as on one machine.
 //!
 //! Separate from `server` because the agent's end has no server, and because no other crate knows the broker.
@@ -19,15 +20,22 @@ mod access;
 mod bucket;
 mod card;
 mod controller;
+mod join;
 mod leases;
+mod local;
 mod order;
+mod refusals;
 mod serving;
 mod subjects;
 mod tunnel;
 
 pub use access::{Access, FleetError};
-pub use card::{Card, list_ports};
-pub use controller::{Fleet, RemotePort, split};
+pub use agent::JOIN_VARIABLE;
+pub use card::{Card, CardPort, CardRun, list_ports};
+pub use controller::{Fleet, LeaseFacts, RemotePort, split};
+pub use join::Join;
+pub use local::{BrokerFacts, LocalBroker};
+pub use refusals::{BrokerRefusal, follow};
 pub use serving::{AgentOptions, serve};
 
 use std::time::Duration;

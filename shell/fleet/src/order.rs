@@ -1,7 +1,7 @@
 //! Requests to an agent beside the messages of runs: start a process, read the clock.
 
 use crate::bucket::Token;
-use agent::Hello;
+use agent::{Hello, KernelTime};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,20 @@ pub(crate) struct Holder {
 pub(crate) struct Times {
     pub(crate) received: u64,
     pub(crate) sent: u64,
+    /// The kernel's state of synchronization, if a daemon keeps the machine's time.
+    #[serde(default)]
+    pub(crate) kernel: Option<KernelTime>,
+}
+
+/// This machine's state of synchronization.
+pub(crate) fn kernel_time() -> Option<KernelTime> {
+    let time = os::clock::synchronized()?;
+    Some(KernelTime {
+        monotonic_ns: time.monotonic_ns,
+        real_ns: time.real_ns,
+        window_ns: time.window_ns,
+        error_max_ns: time.error_max_ns,
+    })
 }
 
 /// A message as bytes.

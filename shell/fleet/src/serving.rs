@@ -5,11 +5,11 @@
 
 use crate::access::{Access, FleetError};
 use crate::bucket::{Bucket, Token};
-use crate::card::{Card, list_ports};
-use crate::order::{Holder, Open, Opened, Times, packed, unpacked};
+use crate::card::{Card, CardRun, list_ports};
+use crate::order::{Holder, Open, Opened, Times, kernel_time, packed, unpacked};
 use crate::tunnel::{End, Tunnel};
 use crate::{LOOK_EVERY, RENEW_EVERY, TTL, subjects};
-use agent::{Child, Lost, Permit, Process};
+use agent::{Child, KernelTime, Lost, Permit, Process, WrongClock};
 use async_nats::{Client, Message, Subscriber};
 use futures_util::StreamExt;
 use os::TscClock;
@@ -46,6 +46,8 @@ pub struct AgentOptions {
     pub ports: Vec<String>,
     /// Cores of its workers.
     pub cores: Vec<usize>,
+    /// How its clock is made wrong, for tests.
+    pub wrong_clock: WrongClock,
 }
 
 /// Serves until a signal. Calls `ready` once controllers can see the agent.
@@ -63,12 +65,18 @@ pub fn serve(options: &AgentOptions, ready: impl FnOnce(&Card)) -> Result<(), Fl
         agent: Some(options.name.clone()),
         ports: options.ports.clone(),
         cores: options.cores.clone(),
+        wrong_clock: options.wrong_clock,
     };
     list_ports(&permit).map_err(|reason| FleetError::BadInput(format!("ports: {reason}")))?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| FleetError::Refused(format!("cannot start threads: {error}")))?;
     // Processes end with the thread that starts them: this one.
-    tokio::task::LocalSet::new().block_on(&runtime, begin(options, permit, ready))
+    let tasks = tokio::task::LocalSet::new();
+    let served = tasks.block_on(&runtime, begin(options, permit, ready));
+    // Subscriptions of tasks that have not ended need the runtime to end.
+    let _inside = runtime.enter();
+    drop(tasks);
+    served
 }
 
 async fn begin(options: &AgentOptions, permit: Permit, ready: impl FnOnce(&Card)) -> Result<(), FleetError> {
@@ -106,7 +114,7 @@ async fn begin(options: &AgentOptions, permit: Permit, ready: impl FnOnce(&Card)
     ready(&agent.card.borrow());
     spawn_local(agent.clone().keep_name(roll_calls));
     spawn_local(agent.clone().guard());
-    spawn_local(tell_time(agent.client.clone(), times));
+    spawn_local(tell_time(agent.client.clone(), times, options.wrong_clock));
     tokio::select! {
         () = agent.clone().take_orders(opens) => {}
         () = signal => {}
@@ -121,10 +129,12 @@ fn card(options: &AgentOptions, permit: &Permit) -> Result<Card, FleetError> {
         name: options.name.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         instance: os::entropy::seed(),
-        machine: machine.trim().to_owned(),
+        // A wrong clock is none of this machine's.
+        machine: if options.wrong_clock.is_right() { machine.trim().to_owned() } else { String::new() },
         clock: TscClock::calibrate(CALIBRATION).facts().into(),
         cores: options.cores.len(),
         ports: list_ports(permit).map_err(FleetError::BadInput)?,
+        runs: Vec::new(),
     })
 }
 
@@ -133,8 +143,19 @@ struct Run {
     ports: Vec<String>,
     token: Token,
     cores: Vec<usize>,
+    began: Instant,
     /// Ends it, with a reason.
     cut: Option<oneshot::Sender<String>>,
+}
+
+impl Run {
+    fn listed(&self) -> CardRun {
+        CardRun {
+            ports: self.ports.clone(),
+            cores: self.cores.clone(),
+            active_s: self.began.elapsed().as_secs(),
+        }
+    }
 }
 
 struct Agent {
@@ -193,6 +214,7 @@ impl Agent {
             if let Ok(ports) = list_ports(&self.permit) {
                 self.card.borrow_mut().ports = ports;
             }
+            self.card.borrow_mut().runs = self.runs.borrow().values().map(Run::listed).collect();
             let requested = Instant::now();
             match self.renew_name().await {
                 Ok(token) => {
@@ -400,6 +422,13 @@ impl Agent {
         for port in &self.permit.ports {
             arguments.extend(["--port".to_owned(), port.clone()]);
         }
+        let wrong = self.permit.wrong_clock;
+        if !wrong.is_right() {
+            arguments.extend([
+                format!("--clock-offset={}", wrong.offset_ns),
+                format!("--clock-drift={}", wrong.drift_ppb),
+            ]);
+        }
         for core in &cores {
             arguments.extend(["--core".to_owned(), core.to_string()]);
         }
@@ -410,7 +439,8 @@ impl Agent {
         let tunnel = Tunnel::new(self.client.clone(), subjects::of_agent(&name, &open.run), from, socket);
         let (cut, is_cut) = oneshot::channel();
         let ports = open.ports.iter().map(|(port, _)| port.clone()).collect();
-        self.runs.borrow_mut().insert(open.run.clone(), Run { ports, token, cores, cut: Some(cut) });
+        let began = Instant::now();
+        self.runs.borrow_mut().insert(open.run.clone(), Run { ports, token, cores, began, cut: Some(cut) });
         tracing::info!(run = open.run, process = child.id(), "begins");
         spawn_local(self.attend(open.run.clone(), child, tunnel, is_cut));
         Ok(())
@@ -458,10 +488,18 @@ async fn respond(client: &Client, message: &Message, bytes: Vec<u8>) {
 }
 
 /// Replies to requests for this machine's time.
-async fn tell_time(client: Client, mut requests: Subscriber) {
+async fn tell_time(client: Client, mut requests: Subscriber, wrong: WrongClock) {
+    let read = || {
+        let now = os::clock::monotonic_ns();
+        now.saturating_add_signed(wrong.error(now))
+    };
     while let Some(message) = requests.next().await {
-        let received = os::clock::monotonic_ns();
-        let times = Times { received, sent: os::clock::monotonic_ns() };
+        let received = read();
+        let kernel = kernel_time().map(|time| KernelTime {
+            monotonic_ns: time.monotonic_ns.saturating_add_signed(wrong.error(time.monotonic_ns)),
+            ..time
+        });
+        let times = Times { received, kernel, sent: read() };
         respond(&client, &message, packed(&times)).await;
     }
 }

@@ -24,6 +24,8 @@ pub struct Design {
     pub sessions: String,
     /// The profile of both sides of a balancer; empty if it is none.
     pub balancer: String,
+    /// The profile of four ports of a switch; empty if it is none.
+    pub switch: String,
     /// Cores of the tester, in the kernel's notation, if they were chosen.
     pub tester_cores: Option<String>,
     /// Programs that must be installed.
@@ -363,6 +365,21 @@ impl Design {
                 command: TestCommand::Method { method, profile: file.to_owned(), settings, tags },
             },
         );
+    }
+
+    /// Adds the test of a switch, on a separate profile.
+    pub(crate) fn switch_last(&mut self, profile: String, tags: Vec<String>) {
+        let file = "switch.yaml";
+        self.file(file, profile);
+        let about =
+            "Four ports: meshed throughput, buffer, incast, head-of-line blocking, with an HTML report.";
+        let (method, settings) = ("switch".to_owned(), Vec::new());
+        self.tests.push(Test {
+            name: method.clone(),
+            about: about.to_owned(),
+            role: "tester".to_owned(),
+            command: TestCommand::Method { method, profile: file.to_owned(), settings, tags },
+        });
     }
 
     /// Adds a program as a test.

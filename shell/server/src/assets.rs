@@ -4,13 +4,14 @@
 use crate::fault::Fault;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use rust_embed::RustEmbed;
+use flate2::read::GzDecoder;
+use rust_embed::{EmbeddedFile, RustEmbed};
 use std::collections::BTreeSet;
-use std::io;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// Output of `make web` at the time the program was built.
+/// Output of `make web` at the time the program was built. Files that end in `.gz` are served under the name without it.
 #[derive(RustEmbed)]
 #[folder = "../../web/dist"]
 #[allow_missing = true]
@@ -20,8 +21,9 @@ struct Dist;
 const POLICY: &str = "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; frame-ancestors 'self'; \
                       base-uri 'none'; form-action 'none'";
 
-/// The same for pages of the documentation, which have their own scripts for search and folding.
-const PAGES_POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; \
+/// The same for pages of the documentation, which have their own scripts for search and folding, and a simulation in
+/// WebAssembly.
+const PAGES_POLICY: &str = "default-src 'self'; script-src 'self' 'unsafe-inline' 'wasm-unsafe-eval'; style-src 'self' 'unsafe-inline'; \
                             img-src 'self' data:; frame-ancestors 'self'; base-uri 'none'; form-action 'none'";
 
 const NOT_BUILT: &str = "<!doctype html><html lang=en><meta charset=utf-8><title>Eagre</title>\
@@ -38,7 +40,9 @@ pub(crate) fn serve(path: &str, headers: &HeaderMap) -> Result<Response, Fault> 
         "" => "index.html",
         name => name,
     };
-    let Some(file) = Dist::get(name) else {
+    let plain = Dist::get(name);
+    let is_packed = plain.is_none();
+    let Some(file) = plain.or_else(|| Dist::get(&format!("{name}.gz"))) else {
         if name == "index.html" {
             return Ok(page(StatusCode::OK, "text/html; charset=utf-8", NOT_BUILT.as_bytes().to_vec(), None));
         }
@@ -49,7 +53,33 @@ pub(crate) fn serve(path: &str, headers: &HeaderMap) -> Result<Response, Fault> 
     if headers.get(header::IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes()) {
         return Ok(page(StatusCode::NOT_MODIFIED, kind(name), Vec::new(), Some(&tag)));
     }
-    Ok(page(StatusCode::OK, kind(name), file.data.into_owned(), Some(&tag)))
+    let takes_packed = is_packed && takes_gzip(headers);
+    let bytes = if is_packed && !takes_packed { unpacked(&file)? } else { file.data.into_owned() };
+    let mut response = page(StatusCode::OK, kind(name), bytes, Some(&tag));
+    if is_packed {
+        response.headers_mut().insert(header::VARY, HeaderValue::from_static("accept-encoding"));
+    }
+    if takes_packed {
+        response.headers_mut().insert(header::CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+    }
+    Ok(response)
+}
+
+/// Whether a client takes content that gzip has packed (RFC 9110 section 12.5.3): it names gzip, and not with a weight of 0.
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let lists = headers.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    lists.flat_map(|list| list.split(',')).any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let weight = weight.trim().strip_prefix("q=").and_then(|weight| weight.parse::<f32>().ok());
+        name.trim().eq_ignore_ascii_case("gzip") && weight != Some(0.0)
+    })
+}
+
+fn unpacked(file: &EmbeddedFile) -> Result<Vec<u8>, Fault> {
+    let mut bytes = Vec::new();
+    let read = GzDecoder::new(&*file.data).read_to_end(&mut bytes);
+    read.map_err(|error| Fault::machine(format!("a file of the dashboard: {error}")))?;
+    Ok(bytes)
 }
 
 /// The documentation's pages, as `tools/site` makes them. Only what was there when the server started is ever read, by its
@@ -140,6 +170,7 @@ fn kind(name: &str) -> &'static str {
         Some("png") => "image/png",
         Some("json" | "webmanifest") => "application/json",
         Some("woff2") => "font/woff2",
+        Some("wasm") => "application/wasm",
         Some("txt" | "md" | "yaml" | "py" | "lua") => "text/plain; charset=utf-8",
         _ => "application/octet-stream",
     }

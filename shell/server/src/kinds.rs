@@ -25,13 +25,14 @@ macro_rules! kinds {
 }
 
 /// All kinds.
-pub const KINDS: [Kind; 11] = kinds! {
+pub const KINDS: [Kind; 12] = kinds! {
     "router": "a router, IPv4 in both directions", "router-ipv4", None;
     "router6": "a router, IPv6 in both directions", "router-ipv6", None;
     "router-both": "a router, IPv4 and IPv6 together", "router-both", None;
     "firewall": "a firewall or NAT: HTTP, HTTPS and DNS through it", "firewall", None;
     "web": "a web server: pages over HTTP and HTTPS", "web-server-test", None;
     "switch": "a switch: frames between two ports of one network", "switch", None;
+    "switch-bench": "a switch with four ports: meshed throughput, buffer, incast, head-of-line blocking", "switch-bench", Some("switch");
     "sessions": "limits of sessions through a device: connections per second, open connections", "bench-sessions", Some("sessions");
     "servers": "servers for clients of others: echo, web, DNS", "echo-server", None;
     "pppoe": "an access concentrator: a thousand PPPoE subscribers", "pppoe", None;

@@ -46,10 +46,13 @@ mod texts;
 mod tls;
 
 pub use access::{Caller, Token, TokenError};
-pub use agent::{OUT_OF_MEMORY, Permit};
+pub use agent::{OUT_OF_MEMORY, Permit, WrongClock};
 pub use agents::serve_as_agent;
 pub use fault::Fault;
-pub use fleet::{Access as NatsAccess, AgentOptions, Card as AgentCard, FleetError, serve as serve_agent};
+pub use fleet::{
+    Access as NatsAccess, AgentOptions, BrokerFacts, Card as AgentCard, CardPort as AgentPort, CardRun,
+    Fleet, FleetError, JOIN_VARIABLE, Join, LeaseFacts, LocalBroker, serve as serve_agent,
+};
 pub use kinds::{KINDS, Kind};
 pub use limits::Limits;
 pub use listen::{ServeError, serve};

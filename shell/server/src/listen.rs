@@ -89,6 +89,7 @@ pub fn serve(options: &Options, ready: impl FnOnce(&Served)) -> Result<(), Serve
     let service =
         Service::new(options).map_err(|fault| ServeError::Machine(fault.problem().detail.clone()))?;
     let service = Arc::new(service);
+    crate::service::note_refusals(options, &service);
     // Workers' cores are theirs alone, if there are others.
     let _ = os::cpu::pin_to(&os::cpu::control_cores(&service.worker_cores()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(32).build();

@@ -3,40 +3,24 @@
 use crate::fault::Fault;
 use crate::runs::RunJob;
 use api::{NewProtocolChange, ProtocolChange};
-use engine::{Command, CommandError, ProtocolAction, ProtocolCommand, Reply};
+use engine::{Command, CommandError, Reply};
 use result::ProtocolStates;
 use std::time::Duration;
 use tokio::time::timeout;
-use units::Nanos;
 
 /// For a run to begin, and the engine to look.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Time for which sessions are away after a restart.
-const DELAY_MAX: Duration = Duration::from_secs(3_600);
+/// Time for which sessions are away after a restart, s.
+const DELAY_MAX_S: f64 = 3_600.0;
 
 impl RunJob {
     /// Changes what its hosts do; returns once that is done or refused.
     pub(crate) async fn change_protocols(&self, wanted: &NewProtocolChange) -> Result<ProtocolChange, Fault> {
-        let action = match wanted.action {
-            api::ProtocolAction::Advertise => ProtocolAction::Advertise,
-            api::ProtocolAction::Withdraw => ProtocolAction::Withdraw,
-            api::ProtocolAction::Up => ProtocolAction::Up,
-            api::ProtocolAction::Down => ProtocolAction::Down,
-            api::ProtocolAction::Restart => ProtocolAction::Restart,
-            api::ProtocolAction::Renew => ProtocolAction::Renew,
-            api::ProtocolAction::Release => ProtocolAction::Release,
-            api::ProtocolAction::Enable => ProtocolAction::Enable,
-            api::ProtocolAction::Disable => ProtocolAction::Disable,
-        };
-        let (port, peers, routes) = (wanted.port.clone(), wanted.peers.clone(), wanted.routes.clone());
-        let delay = match wanted.delay_s.map(Duration::try_from_secs_f64) {
-            None => None,
-            Some(Ok(delay)) if delay <= DELAY_MAX => Some(Nanos(delay.as_nanos() as u64)),
-            Some(_) => {
-                return Err(Fault::value("delay_s", format!("expected 0 to {}", DELAY_MAX.as_secs())));
-            }
-        };
-        let command = Command::Protocol(ProtocolCommand { action, port, peers, routes, delay });
+        let is_too_long = |delay_s: f64| !(0.0..=DELAY_MAX_S).contains(&delay_s);
+        if wanted.delay_s.is_some_and(is_too_long) {
+            return Err(Fault::value("delay_s", format!("expected 0 to {DELAY_MAX_S}")));
+        }
+        let command = Command::Protocol(wanted.clone());
         match self.asked(command).await? {
             Reply::Changed(changed) => Ok(ProtocolChange { changed }),
             _ => Err(Fault::machine("the engine did not report the changes".to_owned())),

@@ -7,7 +7,10 @@ use crate::limits::Limits;
 use crate::pings::Pings;
 use crate::record::{Beginning, ROWS_OF_STREAMS_MAX, Recorder, StoredRun};
 use crate::texts::{Text, Texts};
-use agent::{Attendant, Batch, Clock, End, Full, Line, Lost, Order, Refusal, Requests, RunEnd, Source};
+use agent::{
+    Attendant, Batch, Child, Clock, Comparison, End, Full, Line, Lost, Member, Order, PartOrder, Process,
+    Refusal, Requests, RunEnd, Source, Work,
+};
 use api::{Live, Names, NewPing, Run, Snapshot, State};
 use axum::http::StatusCode;
 use engine::{
@@ -20,6 +23,7 @@ use profile::{Overrides, Plan};
 use result::{AchievedResult, IntervalDocument, OverallResult, ResultDocument, TotalDocument, Verdict};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -64,8 +68,17 @@ pub(crate) struct RunJob {
     documents: Texts<RunChange>,
 }
 
-/// Where the process of a run is.
+/// Where a run is.
 pub(crate) enum Place {
+    /// On one machine.
+    One(Site),
+    /// On several, with the indices of their ports in the plan.
+    Several(Vec<(Site, Vec<usize>)>),
+}
+
+/// Where a process of a run is.
+#[derive(Clone)]
+pub(crate) enum Site {
     /// On this machine.
     Here,
     /// On an agent's.
@@ -87,19 +100,68 @@ impl Place {
     /// Time for which a process there sends without a message from here.
     pub(crate) fn lease(&self) -> Duration {
         match self {
-            Self::Here => agent::LEASE,
-            Self::Remote { .. } => fleet::TTL,
+            Self::One(Site::Here) => agent::LEASE,
+            Self::One(Site::Remote { .. }) | Self::Several(_) => fleet::TTL,
         }
     }
 
     fn run(&self, order: Order, requests: Requests, watcher: &mut Watcher<'_>) -> Result<End, Lost> {
         match self {
-            Self::Here => agent::run(order, requests, watcher, |process| tracing::info!(process, "begins")),
-            Self::Remote { fleet, agent, ports, cores, link } => {
-                let (process, socket) = fleet.open(agent, ports, *cores, link).map_err(Lost::failed)?;
-                tracing::info!(agent, link, "begins");
+            Self::One(site) => {
+                let (process, socket) = site.open()?;
                 agent::run_on(order, requests, watcher, process, socket)
             }
+            Self::Several(sites) => {
+                let plan = lock(&watcher.run.plan).clone();
+                let members = sites.iter().map(|(site, ports)| site.member(&order, ports)).collect();
+                agent::run_together(members, &plan, requests, watcher)
+            }
+        }
+    }
+}
+
+impl Site {
+    /// Starts a process; also returns the socket to it.
+    fn open(&self) -> Result<(Box<dyn Process>, UnixStream), Lost> {
+        match self {
+            Self::Here => {
+                let failed = |error| Lost::failed(format!("cannot start the engine's process: {error}"));
+                let (child, socket) = Child::start(&[]).map_err(failed)?;
+                tracing::info!(process = child.id(), "begins");
+                Ok((Box::new(child), socket))
+            }
+            Self::Remote { fleet, agent, ports, cores, link } => {
+                let opened = fleet.open(agent, ports, *cores, link).map_err(Lost::failed)?;
+                tracing::info!(agent, link, "begins");
+                Ok(opened)
+            }
+        }
+    }
+
+    /// The machine as one of several of an order's run, with the indices of its ports.
+    fn member(&self, order: &Order, ports: &[usize]) -> Member {
+        let mut order = order.clone();
+        if let Work::Run(run) = &mut order.work {
+            run.part = Some(PartOrder { here: ports.to_vec() });
+        }
+        let (agent, version) = match self {
+            Self::Here => (None, None),
+            Self::Remote { fleet, agent, .. } => {
+                let card = fleet.agents().into_iter().find(|card| card.name == *agent);
+                (Some(agent.clone()), card.map(|card| card.version))
+            }
+        };
+        let (opening, comparing) = (self.clone(), self.clone());
+        Member {
+            agent,
+            version: version.unwrap_or_else(|| env!("CARGO_PKG_VERSION").to_owned()),
+            ports: ports.to_vec(),
+            order,
+            open: Box::new(move || opening.open()),
+            compare: Box::new(move || match &comparing {
+                Self::Here => Ok(Comparison::SHARED),
+                Self::Remote { fleet, agent, .. } => fleet.compare(agent),
+            }),
         }
     }
 }
@@ -220,6 +282,15 @@ impl RunJob {
     /// Number of streams, added and removed ones included.
     pub(crate) fn streams(&self) -> usize {
         lock(&self.names).streams.len()
+    }
+
+    /// The agent of each port on another machine, by the profile's names.
+    pub(crate) fn agents(&self) -> BTreeMap<String, String> {
+        let plan = lock(&self.plan);
+        let of = |port: &profile::plan::PortPlan| {
+            Some((port.name.clone(), fleet::split(&port.device)?.0.to_owned()))
+        };
+        plan.ports.iter().filter_map(of).collect()
     }
 
     /// The run as clients see it.
@@ -416,7 +487,13 @@ impl RunJob {
             Some(at) if (0.0..1e9).contains(&at) => Some(Nanos((at * 1e9) as u64)),
             Some(_) => return Err(Fault::value("when_s", "expected 0 to 1000000000")),
         };
-        let names = removed.streams;
+        if removed.streams.as_ref().is_some_and(Vec::is_empty) {
+            return Err(Fault::value(
+                "streams",
+                "expected at least one name; without 'streams' all are removed",
+            ));
+        }
+        let names = removed.streams.unwrap_or_default();
         let who = if names.is_empty() { "all streams".to_owned() } else { in_a_row(&names) };
         let words = match removed.when_s {
             None => format!("{who} removed"),
@@ -532,7 +609,7 @@ impl RunJob {
         let mut kept = recorder.and_then(Recorder::end).or(kept);
         let (ending, refusal) = match ended {
             Ok(End::Run(end)) => {
-                let RunEnd { result: document, stopped } = *end;
+                let RunEnd { result: document, stopped, .. } = *end;
                 let reason = document.failure.clone().or_else(|| document.lost_captures());
                 let state = match (&reason, document.interrupted) {
                     (Some(_), _) => State::Failed,

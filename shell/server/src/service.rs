@@ -17,7 +17,7 @@ use crate::profile_store::ProfileStore;
 use crate::profiles::secret;
 use crate::runs::RunJob;
 use crate::scripts::ScriptJob;
-use api::{Lease, NewLease, Run, State};
+use api::{AuditEntry, Lease, NewLease, Run, State};
 use fleet::{Fleet, FleetError};
 use os::claim::{Claim, SharedFolder};
 use os::cpu;
@@ -117,7 +117,10 @@ impl Service {
         let state_in_use = SharedFolder::join(&options.state, || remove_left(&options.state, &runs));
         let cores = match options.cores.as_slice() {
             [] => cpu::worker_cores(cpu::allowed().len().saturating_sub(1).max(1), None),
-            given => given.to_vec(),
+            given => {
+                cpu::check_cores(given).map_err(|reason| Fault::value("worker_cores", reason))?;
+                given.to_vec()
+            }
         };
         let mut store = Store::open(&options.store)?;
         let servers = servers(&options.store);
@@ -183,6 +186,9 @@ impl Service {
         let holder = match wanted.holder.as_deref().map(str::trim).filter(|what| !what.is_empty()) {
             Some(what) if what.chars().count() > 100 => {
                 return Err(Fault::value("holder", "expected at most 100 characters"));
+            }
+            Some(what) if what.contains(char::is_control) => {
+                return Err(Fault::value("holder", "expected no control characters"));
             }
             Some(what) => format!("{} ({what})", caller.name),
             None => caller.name.clone(),
@@ -395,6 +401,32 @@ fn fleet(options: &Options, claim: &Claim) -> Result<Option<Arc<Fleet>>, Fault> 
         FleetError::Refused(reason) => Fault::machine(reason),
     })?;
     Ok(Some(Arc::new(fleet)))
+}
+
+/// Writes refusals by a NATS server of this machine to the audit log, while the service lives.
+pub(crate) fn note_refusals(options: &Options, service: &Arc<Service>) {
+    let folder = options.nats.as_ref().and_then(|access| access.local.as_deref());
+    let broker = folder.and_then(|folder| fleet::LocalBroker::new(folder, None).ok());
+    let Some(broker) = broker.filter(|broker| broker.is_made().is_ok_and(|made| made)) else { return };
+    let service = Arc::downgrade(service);
+    let followed = fleet::follow(broker, move |refusal| {
+        let Some(service) = service.upgrade() else { return false };
+        if let Some(refusal) = refusal {
+            service.audit.note(AuditEntry {
+                at: now(),
+                who: refusal.who.unwrap_or_else(|| "-".to_owned()),
+                role: None,
+                from: refusal.from,
+                what: format!("NATS {}", refusal.what),
+                status: if refusal.is_known { 403 } else { 401 },
+                detail: Some(refusal.reason),
+            });
+        }
+        true
+    });
+    if let Err(error) = followed {
+        tracing::error!("refusals of nats-server are not audited: {error}");
+    }
 }
 
 fn ttl(seconds: f64) -> Result<Duration, Fault> {

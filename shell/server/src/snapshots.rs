@@ -97,6 +97,8 @@ impl Snapshots {
             total: TotalDocument::default(),
             workers: full.workers.clone(),
             neighbours: full.neighbours.clone(),
+            latency: full.latency.clone(),
+            raw: None,
         }));
     }
 

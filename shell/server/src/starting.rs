@@ -16,7 +16,7 @@ use crate::profile_store;
 use crate::profiles::{self, GivesBack, Written, secret};
 use crate::record::StoredRun;
 use crate::routes::blocking;
-use crate::runs::{Place, RunJob, RunMode};
+use crate::runs::{Place, RunJob, RunMode, Site};
 use crate::scripts::{self, Order, ScriptJob};
 use crate::service::{Service, Work, private_folder};
 use agent::{CampaignOrder, Requests, RunOrder, Seals, Source, Work as AgentWork};
@@ -55,9 +55,18 @@ struct HeldPorts {
     /// Whether the lease was made for the job alone.
     own_lease: bool,
     names: Vec<String>,
-    /// The agent that has the ports; none for ports of this machine.
+    /// The machines that have them.
+    machines: Vec<Machine>,
+}
+
+/// A machine of a job, and which of the job's ports it has.
+#[derive(Debug, Clone)]
+struct Machine {
+    /// Its agent; none for this machine.
     agent: Option<String>,
-    /// Those ports.
+    /// Indices of its ports in the plan.
+    ports: Vec<usize>,
+    /// Its ports, if they are an agent's.
     remote: Vec<RemotePort>,
 }
 
@@ -70,21 +79,30 @@ impl Drop for HeldPorts {
 impl HeldPorts {
     /// Where a run on them is.
     fn place(&self, service: &Arc<Service>, cores: usize) -> Place {
-        match (&self.agent, &service.fleet) {
-            (Some(agent), Some(fleet)) => Place::Remote {
+        let site = |machine: &Machine| match (&machine.agent, &service.fleet) {
+            (Some(agent), Some(fleet)) => Site::Remote {
                 fleet: fleet.clone(),
                 agent: agent.clone(),
-                ports: self.remote.clone(),
+                ports: machine.remote.clone(),
                 cores,
                 link: secret()[..16].to_owned(),
             },
-            _ => Place::Here,
+            _ => Site::Here,
+        };
+        match self.machines.as_slice() {
+            [only] => Place::One(site(only)),
+            all => Place::Several(all.iter().map(|machine| (site(machine), machine.ports.clone())).collect()),
         }
+    }
+
+    /// Whether a job's only machine is this one.
+    fn are_here(&self) -> bool {
+        self.machines.iter().all(|machine| machine.agent.is_none())
     }
 
     /// Refuses what only this machine can do.
     fn refuse_remote(&self, what: &str) -> Result<(), Fault> {
-        match &self.agent {
+        match self.machines.iter().find_map(|machine| machine.agent.as_ref()) {
             Some(agent) => Err(Fault::unprocessable(format!(
                 "{what} can't use ports of agents, and these are of '{agent}'"
             ))),
@@ -197,6 +215,7 @@ impl Service {
         caller: &Caller,
     ) -> Result<(Arc<RunJob>, Opened), Fault> {
         let mut rest = GivesBack::after_refusal();
+        check_tags(&new.tags)?;
         let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.profiles)?;
         let overrides = Overrides {
             rate: rate(new.rate.as_deref())?,
@@ -220,7 +239,7 @@ impl Service {
         let (job, requests) = held.job(id, name, &plan, caller);
         let mut source = Source::new(&written.text, &overrides, &plan, self.profiles.folder(), seals);
         let place = held.ports.place(self, held.workers);
-        if matches!(place, Place::Remote { .. }) {
+        if !held.ports.are_here() {
             source = source.with_files(&profile_store::file).map_err(Fault::unprocessable)?;
         }
         let run = Arc::new(RunJob::new(job, plan, captures));
@@ -230,6 +249,7 @@ impl Service {
             attended: mode.attended,
             quiet: mode.quiet.clone(),
             keeps: kept.is_some() && run.keeps_intervals(),
+            part: None,
         });
         let order = agent::Order { source, cores: held.cores.cores.clone(), lease: place.lease(), work };
         let body = run.clone();
@@ -277,6 +297,7 @@ impl Service {
         caller: &Caller,
     ) -> Result<Arc<CampaignJob>, Fault> {
         let mut rest = GivesBack::after_refusal();
+        check_tags(&new.tags)?;
         let written = Written::find(new.profile.as_ref(), new.profile_name.as_deref(), &self.profiles)?;
         let choice =
             Choice::by_name(&new.method).map_err(|error| Fault::value("method", error.to_string()))?;
@@ -379,17 +400,18 @@ impl Service {
     ) -> Result<Held, Fault> {
         let ports = self.admission.admit_all(plan)?;
         self.limits.check(plan)?;
-        let agent = one_agent(&ports)?;
+        let machines = machines(&ports);
+        refuse_together(plan, &machines)?;
+        let has_own = machines.iter().any(|machine| machine.agent.is_none());
         let workers = usize::from(cores.unwrap_or(1));
-        let cores = self.workers(workers, agent.is_some())?;
+        let cores = self.workers(workers, !has_own)?;
         // An agent's machine has its own memory.
-        let bytes = if agent.is_some() { 0 } else { engine::memory_needed(plan, cores.cores.len()) };
+        let bytes = if has_own { engine::memory_needed(plan, cores.cores.len()) } else { 0 };
         let memory = self.budget.reserve(bytes)?;
         let names = labels(&ports);
         let own_lease = lease.is_none();
         let lease = self.reserve(&ports, lease, caller)?;
-        let remote = ports.iter().filter_map(|port| port.remote().cloned()).collect();
-        let ports = HeldPorts { service: self.clone(), lease, own_lease, names, agent, remote };
+        let ports = HeldPorts { service: self.clone(), lease, own_lease, names, machines };
         Ok(Held { cores, workers, memory, ports })
     }
 
@@ -494,16 +516,29 @@ impl Service {
     }
 }
 
-/// The agent that has all these ports; none if they are of this machine.
-fn one_agent(ports: &[PortKey]) -> Result<Option<String>, Fault> {
-    let mut agents = ports.iter().map(|port| port.remote().map(|remote| &remote.agent));
-    let first = agents.next().flatten();
-    if agents.any(|agent| agent != first) {
-        return Err(Fault::unprocessable(
-            "ports: a run has ports of one machine only: of this one, or of one agent".to_owned(),
-        ));
+/// The machines that have these ports, in the order of their first ones.
+fn machines(ports: &[PortKey]) -> Vec<Machine> {
+    let mut machines: Vec<Machine> = Vec::new();
+    for (index, port) in ports.iter().enumerate() {
+        let agent = port.remote().map(|remote| remote.agent.clone());
+        let at = machines.iter().position(|machine| machine.agent == agent).unwrap_or_else(|| {
+            machines.push(Machine { agent, ports: Vec::new(), remote: Vec::new() });
+            machines.len() - 1
+        });
+        machines[at].ports.push(index);
+        machines[at].remote.extend(port.remote().cloned());
     }
-    Ok(first.cloned())
+    machines
+}
+
+/// Refuses what a run on several machines can't have.
+fn refuse_together(plan: &Plan, machines: &[Machine]) -> Result<(), Fault> {
+    if machines.len() < 2 {
+        return Ok(());
+    }
+    let of = |port: usize| machines.iter().position(|machine| machine.ports.contains(&port)).unwrap_or(0);
+    let parts: Vec<usize> = (0..plan.ports.len()).map(of).collect();
+    agent::refuse_together(plan, &parts).map_err(Fault::unprocessable)
 }
 
 /// A unique name for a job that is not stored.
@@ -549,6 +584,23 @@ fn name(asked: Option<&str>, written: &Written, what: &str) -> String {
     let name =
         asked.map(str::trim).filter(|name| !name.is_empty()).or(written.name.as_deref()).unwrap_or(what);
     cleaned(name)
+}
+
+/// Most characters of a tag.
+const TAG_MAX: usize = 100;
+
+/// Refuses tags that are empty, or no text of one line.
+fn check_tags(tags: &[String]) -> Result<(), Fault> {
+    let odd = |tag: &String| {
+        tag.trim().is_empty() || tag.chars().count() > TAG_MAX || tag.contains(char::is_control)
+    };
+    match tags.iter().position(odd) {
+        None => Ok(()),
+        Some(index) => Err(Fault::value(
+            &format!("tags[{index}]"),
+            format!("expected 1 to {TAG_MAX} characters without control characters"),
+        )),
+    }
 }
 
 /// A name that is safe in a line of text.

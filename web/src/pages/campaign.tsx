@@ -1,17 +1,22 @@
 /** One campaign: progress, curves that grow trial by trial, findings. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { Chart, type Line } from "../chart";
+import { Chart, type Line, widen } from "../chart";
 import { curve, isTrusted, type Of } from "../curve";
 import { total } from "../feed";
 import { bps, count, duration, inUnit, perSecond, pps, ratio, several, time } from "../format";
 import { Source, useSource } from "../frame";
 import { Action, Announcement, Badge, OutcomeBand, Panel, Title, Wrong } from "../parts";
-import { to } from "../route";
+import { usePoll } from "../poll";
+import { Options, show, to, written } from "../route";
 import { call, follow, read, type Problem } from "../server";
+import { useSignal } from "../signal";
 import { hasEnded } from "../state";
-import type { Campaign, Live, Point } from "../types";
+import { Table } from "../tables";
+import type { Campaign, Comparison, ComparisonRow, Live, Point } from "../types";
 import { useMayRun } from "../who";
+
+type Cell = NonNullable<ComparisonRow["cells"][number]>;
 
 /** State of a campaign, from its events. */
 class CampaignFeed extends Source {
@@ -92,6 +97,7 @@ export function CampaignPage({ id }: { id: string }) {
   return (
     <>
       <Head feed={feed} campaign={campaign} />
+      {hasEnded(campaign) && <Matrix id={campaign.id} />}
       <Found campaign={campaign} />
       <Curves points={feed.points} version={feed.version} ended={hasEnded(campaign)} />
       <Panel title="Trials">
@@ -167,6 +173,37 @@ function Found({ campaign }: { campaign: Campaign }) {
   );
 }
 
+/** Findings in figures: a row for each frame length or application, a column for each goal. */
+function Matrix({ id }: { id: string }) {
+  // Compared with itself: the figures of a result, without its trials.
+  const known = usePoll<Comparison>(`compare?ids=${encodeURIComponent(id)},${encodeURIComponent(id)}`, 0);
+  const rows = known.value?.rows.filter((row) => row.cells[0]?.value != null) ?? [];
+  const [frames, goals] = [[...new Set(rows.map((row) => row.frame))], [...new Set(rows.map((row) => row.goal))]];
+  if (!frames.length) return null;
+  const cell = (frame: string, goal: string) => {
+    const row = rows.find((one) => one.frame === frame && one.goal === goal);
+    return row ? <Figure unit={row.unit} of={row.cells[0]!} /> : "–";
+  };
+  const table = frames.map((frame) => ({ name: frame || "all", cells: goals.map((goal) => cell(frame, goal)) }));
+  return (
+    <Panel title="Figures">
+      <Table narrow={goals.length < 5} caption="Figures by frame length or application" heads={["", ...goals.map((goal) => goal.replaceAll("_", " "))]} rows={table} />
+    </Panel>
+  );
+}
+
+/** A finding's value with its bounds. */
+function Figure({ unit, of }: { unit: string; of: Cell }) {
+  const bounds = [of.lower != null && of.lower !== of.value && `at least ${inUnit(of.lower, unit)}`, of.upper != null && of.upper !== of.value && `below ${inUnit(of.upper, unit)}`];
+  const said = bounds.filter(Boolean).join(", ");
+  return (
+    <>
+      <b>{inUnit(of.value, unit)}</b>
+      {said && <small>{said}</small>}
+    </>
+  );
+}
+
 /** The lines of the columns of `curve`; columns without a point are left out of the legend. */
 function linesOf(frames: string[], format: Line["format"]): Line[] {
   const name = (frame: string) => frame || "profile's lengths";
@@ -189,8 +226,14 @@ function Curves({ points, version, ended }: { points: Point[]; version: number; 
   const streams = points.filter((point) => !point.sessions);
   const units = [...new Set(points.flatMap((point) => (point.sessions?.unit ? [point.sessions.unit] : [])))];
   const out = points.filter((point) => !isTrusted(point));
+  const isPart = new Options(useSignal(written)).range() !== null;
   return (
     <Panel title="Curves">
+      {isPart && (
+        <button type="button" onClick={() => show({ from: null, to: null })}>
+          All loads
+        </button>
+      )}
       {out.length > 0 && (
         <p class="note warn">⚠ {several(out.length, "trial")} do not count: not valid, or the tester was the limit. The reasons are beside the trials below.</p>
       )}
@@ -203,18 +246,26 @@ function Curves({ points, version, ended }: { points: Point[]; version: number; 
   );
 }
 
+/** The x axis of all charts over a load: the part that the page's address has, or all loads. */
+function useLoads(points: Point[], group: string, load: Of) {
+  const chosen = new Options(useSignal(written)).range();
+  const loads = points.map(load).filter((value) => value != null);
+  const range = chosen ?? (loads.length ? widen(Math.min(...loads), Math.max(...loads)) : null);
+  return { points: true, group, range, select: (from: number, to: number) => show({ from, to }) };
+}
+
 function StreamCurves({ points, version }: { points: Point[]; version: number }) {
   const frames = [...new Set(points.map((point) => point.frame))];
-  const common = { version, x: (value: number) => pps(value), points: true };
+  const common = { ...useLoads(points, "load", (point) => point.offered_pps), version, x: (value: number) => pps(value) };
   const view = (value: Of) => () => curve(points, frames, (point) => point.offered_pps, value);
   return (
     <div class="columns">
       <Chart {...common} title="Loss over offered load" note="share of packets sent, a line for each frame length" lines={linesOf(frames, ratio)}
         view={view((point) => point.loss_ratio)} y={ratio} least={0.001} />
       <Chart {...common} title="Latency p99 over offered load" note="log scale" log lines={linesOf(frames, time)} view={view((point) => point.latency_p99_ns)} y={time} />
-      <Chart {...common} title="Standard deviation of latency over offered load" note="log scale" log lines={linesOf(frames, time)}
-        view={view((point) => point.latency_stddev_ns)} y={time} />
-      <Chart {...common} title="Jitter over offered load" note="mean, RFC 4689, log scale" log lines={linesOf(frames, time)} view={view((point) => point.jitter_mean_ns)} y={time} />
+      {points.some((point) => point.latency_stddev_ns != null) && <Chart {...common} title="Standard deviation of latency over offered load" note="log scale" log lines={linesOf(frames, time)}
+        view={view((point) => point.latency_stddev_ns)} y={time} />}
+      {points.some((point) => point.jitter_mean_ns != null) && <Chart {...common} title="Jitter over offered load" note="mean, RFC 4689, log scale" log lines={linesOf(frames, time)} view={view((point) => point.jitter_mean_ns)} y={time} />}
     </div>
   );
 }
@@ -223,7 +274,7 @@ function StreamCurves({ points, version }: { points: Point[]; version: number })
 function SessionCurves({ points, unit, version }: { points: Point[]; unit: string; version: number }) {
   const frames = [...new Set(points.map((point) => point.frame))];
   const { title, format } = AXES[unit] ?? { title: unit, format: count };
-  const common = { version, x: format, points: true };
+  const common = { ...useLoads(points, unit, (point) => point.sessions?.load), version, x: format };
   const view = (value: Of) => () => curve(points, frames, (point) => point.sessions?.load, value);
   const over = `over load: ${title}`;
   return (

@@ -1,7 +1,7 @@
 /** Test methods: starting one, and the list of campaigns. */
 
 import { useState } from "preact/hooks";
-import { useDraft } from "../draft";
+import { useDraft, useKept } from "../draft";
 import { asked, ProfileEditor } from "../editor";
 import { duration, instant, seconds } from "../format";
 import { Action, Badge, Panel, Title, Wrong } from "../parts";
@@ -65,11 +65,11 @@ function List({ campaigns }: { campaigns: Campaign[] }) {
 
 function Start() {
   const methods = usePoll<Method[]>("methods", 0);
-  const [method, setMethod] = useState("");
+  const [method, setMethod] = useKept("campaigns.method", "");
   const [chosen, choose] = useDraft("campaigns");
-  const [quick, setQuick] = useState(true);
-  const [more, setMore] = useState({ sizes: "", trial_s: "", name: "" });
-  const [settings, setSettings] = useState<Record<string, string>>({});
+  const [quick, setQuick] = useKept("campaigns.quick", true);
+  const [more, setMore] = useKept("campaigns.more", { sizes: "", trial_s: "", name: "" });
+  const [settings, setSettings] = useKept<Record<string, string>>("campaigns.settings", {});
   const [wrong, setWrong] = useState<unknown>(null);
   const name = method || methods.value?.[0]?.name || "";
   const selected = methods.value?.find((one) => one.name === name);

@@ -1,7 +1,7 @@
 /** Active runs and campaigns, ports, and starting a profile. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import { useDraft } from "../draft";
+import { useDraft, useKept } from "../draft";
 import { asked, ProfileEditor } from "../editor";
 import { RunFeed, total } from "../feed";
 import { bpsL1, duration, pps, seconds, several, si } from "../format";
@@ -227,7 +227,7 @@ function Ports({ ports, runs, feeds, mayRun }: { ports: Port[]; runs: Run[]; fee
 
 function Start() {
   const [chosen, choose] = useDraft("now");
-  const [more, setMore] = useState({ name: "", rate: "", duration_s: "", seed: "", cores: "" });
+  const [more, setMore] = useKept("now.more", { name: "", rate: "", duration_s: "", seed: "", cores: "" });
   const [wrong, setWrong] = useState<unknown>(null);
   const field = (name: keyof typeof more, label: string, hint: string) => (
     <label class="small">

@@ -90,7 +90,7 @@ function List({ results, picked, toggle, filtered }: { filtered: boolean; result
               </td>
               <td>{result.method}</td>
               <td>
-                <OutcomeBadge state={result.state} outcome={result.outcome} />
+                <OutcomeBadge state={result.state} outcome={outcomeOf(result)} />
               </td>
               <td class="n">{result.trials}</td>
               <td>
@@ -106,10 +106,15 @@ function List({ results, picked, toggle, filtered }: { filtered: boolean; result
   );
 }
 
+/** The outcome; where none is stored and no trial is valid, it can't be judged. */
+const outcomeOf = ({ outcome, trials, invalid }: Summary) => outcome ?? (trials > 0 && invalid === trials ? "cannot_judge" : null);
+
 function Trust({ result }: { result: Summary }) {
   if (!result.trials) return <span class="muted">no completed trial</span>;
   const why = result.reason ? <div class="muted why">{result.reason}</div> : null;
-  if (result.invalid) return <><span class="bad">✕ {several(result.invalid, "trial")} not valid</span>{why}</>;
+  // The badge has the colour of the outcome: beside it, figures in doubt are a warning.
+  const [look, sign] = outcomeOf(result) ? ["warn", "⚠"] : ["bad", "✕"];
+  if (result.invalid) return <><span class={look}>{sign} {several(result.invalid, "trial")} not valid</span>{why}</>;
   if (result.generator_limited) return <><span class="warn">⚠ the tester was the limit in {several(result.generator_limited, "trial")}</span>{why}</>;
   if (result.disturbed) return <span class="warn">⚠ valid; the tester was disturbed in {several(result.disturbed, "trial")}</span>;
   return <span class="good">✓ valid</span>;
@@ -143,7 +148,7 @@ export function ResultPage({ id }: { id: string }) {
         <div class="row">
           <Title name={`Result ${name}`}>{name}</Title>
           {campaign && <span>{campaign.method}</span>}
-          {campaign && <OutcomeBadge state={campaign.state} outcome={campaign.outcome} />}
+          {campaign && <OutcomeBadge state={campaign.state} outcome={outcomeOf(campaign)} />}
         </div>
         <div class="row">
           <Action does={() => openTab(`${path}/report`)} failed={setWrong}>

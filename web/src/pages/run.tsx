@@ -15,7 +15,7 @@ import { call, read, save } from "../server";
 import { useSignal } from "../signal";
 import { fromLive, fromResult } from "../rows";
 import { Streams } from "../streams";
-import { Ports, Sessions, Variation, Workers } from "../tables";
+import { Agents, Ports, Sessions, Variation, Workers } from "../tables";
 import type { Archive, IntervalDocument, ResultDocument, Run } from "../types";
 import { useMayRun } from "../who";
 import { edit } from "./start";
@@ -112,6 +112,11 @@ function Shown({ feed, run }: { feed: RunFeed; run: Run }) {
       <Panel title="Ports">
         <Ports names={names} live={feed.live} result={feed.result} />
       </Panel>
+      {!!feed.result?.agents?.length && (
+        <Panel title="Machines">
+          <Agents agents={feed.result.agents} />
+        </Panel>
+      )}
       <Panel title="Tester cores">
         <Workers live={feed.live} result={feed.result} />
       </Panel>
@@ -237,7 +242,7 @@ function Charts({ feed, chosen, stream, clear, range }: Charted) {
   const view = (columns: Column[]) => () => (chosen === null ? feed.view(columns, recently) : feed.viewStream(chosen, columns, recently));
   const version = `${feed.version} ${recently} ${chosen}`;
   const select = (from: number, to: number) => show({ from, to });
-  const common = { version, x: clock, quiet: feed.ended, bands: () => feed.bands, range, select };
+  const common = { version, group: "time", x: clock, quiet: feed.ended, bands: () => feed.bands, range, select };
   const { streams, sessions } = feed.run!.names;
   const one = chosen !== null;
   const showBits = bits && !one;
@@ -262,7 +267,7 @@ function Charts({ feed, chosen, stream, clear, range }: Charted) {
             lines={one ? OF_STREAM : LATENCIES} view={view(one ? ["p50_ns", "p99_ns", "max_ns"] : ["p50_ns", "p90_ns", "p95_ns", "p99_ns", "p99_9_ns", "max_ns"])} y={time} />
         )}
         {streams.length > 0 && <Chart {...common} title="Loss" note="share of the last second's packets" lines={LOSS} view={view(["loss_ratio"])} y={ratio} least={0.0001} />}
-        {sessions.length > 0 && !one && <Chart {...common} title="Sessions open" lines={OPEN} view={view(["active"])} y={(v) => count(v)} />}
+        {sessions.length > 0 && !one && <Chart {...common} title="Sessions open" lines={OPEN} view={view(["active"])} y={(v) => (Number.isInteger(v) ? count(v) : "")} />}
         {sessions.length > 0 && !one && <Chart {...common} title="Sessions and transactions" note="per second" lines={PER_SECOND} view={view(["open_per_s", "transactions_per_s"])} y={perSecond} />}
         {sessions.length > 0 && !one && <Chart {...common} title="Goodput" note="application data" lines={GOODPUT} view={view(["rx_bps_goodput"])} y={bps} />}
       </div>}

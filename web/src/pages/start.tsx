@@ -1,8 +1,8 @@
 /** A form that starts common tests: kind of test, ports of this machine, addresses and rates; beside it the profile it writes. */
 
 import { useRef, useState } from "preact/hooks";
-import { keepDraft, useDraft } from "../draft";
-import { Findings, NOTHING, TextWithLines, select, useChecked } from "../editor";
+import { draftOf, keepDraft, useDraft, useKept } from "../draft";
+import { Before, edited, Findings, instead, ProfileText, useChecked } from "../editor";
 import { type Field, fields, label, owner, replaced } from "../fields";
 import { si } from "../format";
 import { Action, Panel, Title, Wrong } from "../parts";
@@ -17,7 +17,7 @@ export const OWN = "own";
 
 /** Opens the form on a profile. */
 export function edit(profile: string): void {
-  keepDraft(`form.${OWN}`, { ...NOTHING, text: profile });
+  keepDraft(`form.${OWN}`, instead(draftOf(`form.${OWN}`), profile));
   go("start", OWN);
 }
 
@@ -51,12 +51,12 @@ function Form({ name, kind, mayRun }: { name: string; kind: ProfileKind | null; 
   const [draft, choose] = useDraft(`form.${name}`);
   const ports = usePoll<Port[]>("ports", 2_000);
   const methods = usePoll<Method[]>("methods", 0);
-  const [method, setMethod] = useState(kind?.method ?? "");
+  const [method, setMethod] = useKept(`form.${name}.method`, kind?.method ?? "");
   const [wrong, setWrong] = useState<unknown>(null);
-  const area = useRef<HTMLTextAreaElement>(null);
+  const show = useRef<(line: number) => void>(() => undefined);
   const chosen = draft.text || !kind ? draft : { ...draft, text: kind.profile };
   const trouble = useChecked(chosen, choose);
-  const write = (text: string) => choose({ name: null, text, good: false, check: null });
+  const write = (text: string) => choose(edited(chosen, text));
   const start = async () => {
     if (method) {
       const campaign = await call<Campaign>("POST", "campaigns", { method, quick: true, profile: chosen.text });
@@ -99,16 +99,17 @@ function Form({ name, kind, mayRun }: { name: string; kind: ProfileKind | null; 
             </Action>
           )}
           {kind && draft.text && draft.text !== kind.profile && (
-            <button type="button" onClick={() => write(kind.profile)}>
+            <button type="button" onClick={() => choose(instead(chosen, kind.profile))}>
               Begin anew
             </button>
           )}
+          <Before chosen={chosen} choose={choose} />
         </div>
         <Wrong problem={wrong ?? trouble} />
-        <Findings chosen={chosen} show={(line) => select(area.current, line)} />
+        <Findings chosen={chosen} show={(line) => show.current(line)} />
       </Panel>
       <Panel title="The profile it writes">
-        <TextWithLines text={chosen.text} edit={write} errors={chosen.check?.errors ?? []} area={area} />
+        <ProfileText text={chosen.text} edit={write} errors={chosen.check?.errors ?? null} show={show} />
       </Panel>
     </div>
   );

@@ -121,9 +121,12 @@ class AsyncRun(RunHandle, RunCalls):
         peers: Sequence[str] = (),
         routes: Sequence[str] = (),
         delay_s: float | None = None,
+        priority: int | None = None,
     ) -> ProtocolChange:
-        """Controls protocols: advertise, withdraw; BGP up, down; renew, release leases; enable, disable LLDP and LACP."""
-        return await self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes, delay_s=delay_s)
+        """Controls protocols: advertise, withdraw; up, down; renew, release leases; enable, disable LLDP, LACP; priority."""
+        return await self.client.change_protocols(
+            self.id, action, port=port, peers=peers, routes=routes, delay_s=delay_s, priority=priority
+        )
 
     async def capture(self, port: str) -> AsyncIterator[bytes]:
         """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""

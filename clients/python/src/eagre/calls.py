@@ -17,7 +17,9 @@ from eagre.profile import Profile
 from eagre.result import CampaignResult, Result
 
 T = TypeVar("T")
-ProtocolAction = Literal["advertise", "withdraw", "up", "down", "restart", "renew", "release", "enable", "disable"]
+ProtocolAction = Literal[
+    "advertise", "withdraw", "up", "down", "restart", "renew", "release", "enable", "disable", "priority"
+]  # fmt: skip
 AnyProfile = Profile | Mapping[str, Any] | Path | str
 
 
@@ -230,9 +232,13 @@ def add_streams(id: str, profile: AnyProfile) -> Call[r.RunInfo]:
     return Call("POST", at("runs", id, "streams"), kind_of(r.RunInfo), body={"profile": written(profile)})
 
 
-def remove_streams(id: str, streams: Sequence[str] = (), *, when_s: float | None = None) -> Call[r.RunInfo]:
-    """Removes streams by name, or all, at once or at a time; their counters stay."""
-    body = given(streams=list(streams), when_s=when_s)
+def remove_streams(id: str, streams: Sequence[str] | None = None, *, when_s: float | None = None) -> Call[r.RunInfo]:
+    """Removes streams by name, or all (`None`), at once or at a time, s since traffic started; their counters stay.
+
+    Raises `Problem` if `streams` is empty: that would be no stream, not all.
+    """
+    names = [streams] if isinstance(streams, str) else streams
+    body = given(streams=None if names is None else list(names), when_s=when_s)
     return Call("DELETE", at("runs", id, "streams"), kind_of(r.RunInfo), body=body)
 
 
@@ -265,9 +271,10 @@ def change_protocols(
     peers: Sequence[str] = (),
     routes: Sequence[str] = (),
     delay_s: float | None = None,
+    priority: int | None = None,
 ) -> Call[r.ProtocolChange]:
-    """Controls protocols: advertise, withdraw; BGP up, down; renew, release leases; enable, disable LLDP and LACP."""
-    body = given(action=action, port=port, peers=list(peers), routes=list(routes), delay_s=delay_s)
+    """Controls protocols: advertise, withdraw; up, down; renew, release leases; enable, disable LLDP, LACP; priority."""
+    body = given(action=action, port=port, peers=list(peers), routes=list(routes), delay_s=delay_s, priority=priority)
     return Call("POST", at("runs", id, "protocols"), kind_of(r.ProtocolChange), body=body)
 
 

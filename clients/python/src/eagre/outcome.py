@@ -41,6 +41,48 @@ class AchievedResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class AgentResult:
+    """One of several machines of a run."""
+
+    name: str
+    """Name of the agent; `controller` for the machine of the controller."""
+    version: str
+    """Version of its program."""
+    ports: list[str]
+    """Its ports, by the profile's names."""
+    workers: int
+    """Number of its workers."""
+    clock: str
+    """How its clock was compared with the controller's: `shared`, if both are one; `exchange`, by times of messages
+    there and back; `kernel`, by the time daemons of both machines, if these state a smaller error.
+    """
+    offset_ns: int
+    """Its clock minus the controller's before the run, ns."""
+    uncertainty_ns: int
+    """Uncertainty of the offset during the run, ns: half the shortest round trip of messages, or the largest errors
+    that both kernels state, and the drift.
+    """
+    drift_ppb: float | None = None
+    """Drift of its clock against the controller's during the run, parts per 10⁹; absent if they are one."""
+    start_error_ns: int | None = None
+    """When its workers began to send, minus the common start, ns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AltSvcResult:
+    """Alternative services: HTTP/3 where servers announce it."""
+
+    announced: int
+    """Responses that announced HTTP/3."""
+    cleared: int
+    """Responses that withdrew all alternatives."""
+    opened: int
+    """Sessions opened by HTTP/3 because it was announced."""
+    broken: int
+    """Times that HTTP/3 was given up, for five minutes, because it could not be reached."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class BgpResult:
     """BGP sessions of a port's hosts, from before traffic until their end."""
 
@@ -146,6 +188,28 @@ class ClockResult:
     """Duration of one reading, ns."""
     core_skew_ns: int | None = None
     """Largest offset observed between two workers' clocks, ns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompressionResult:
+    """Compressed messages of one side."""
+
+    connections: int
+    """Connections on which both ends agreed to compress."""
+    declined: int
+    """Connections whose server did not agree. Clients only."""
+    messages_sent: int
+    """Compressed messages sent."""
+    messages_received: int
+    """Compressed messages received completely."""
+    bytes_sent: int
+    """Bytes of the compressed messages sent, before compression."""
+    bytes_received: int
+    """Bytes of the compressed messages received, after decompression."""
+    compressed_bytes_sent: int
+    """Bytes of the compressed messages sent, as they were sent, without frame headers."""
+    compressed_bytes_received: int
+    """Bytes of the compressed messages received, as they were received, without frame headers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -434,6 +498,8 @@ class IntervalDocument:
     """Streams by name. `lost` is absent: packets in flight at the end of an interval are not lost."""
     disturbances: list[str] = field(default_factory=list)
     """Disturbances of the tester in this interval: a stalled worker, packets sent back to back."""
+    late: list[str] = field(default_factory=list)
+    """Machines of a run on several whose counts of this time are in the next interval."""
     all_streams: StreamResult | None = None
     """Streams added up, instead of `streams`: the store keeps no rows of each for runs with many."""
     groups: dict[str, dict[str, StreamResult]] = field(default_factory=dict)
@@ -1074,7 +1140,7 @@ class PortResult:
     """Packets received that are not test packets of this run."""
     tx_answers: int
     """ARP, ND and echo replies, and frames of pings, DHCP and DHCPv6 clients, multicast group members, LLDP agents,
-    LAG members, BGP speakers, OSPF and IS-IS routers sent while traffic ran.
+    LAG members, BGP speakers, OSPF, IS-IS and virtual routers sent while traffic ran.
     """
     rx_errors: dict[str, int]
     """Frames received with errors, and frames lost in the tester, by reason."""
@@ -1125,6 +1191,8 @@ class PortResult:
     """OSPF routers of the port. Absent if it has none."""
     isis: IsisResult | None = None
     """IS-IS routers of the port. Absent if it has none."""
+    vrrp: VrrpResult | None = None
+    """Virtual routers of the port. Absent if it has none."""
     neighbour_moves: list[NeighbourMoveResult] = field(default_factory=list)
     """Neighbours that changed their MAC address while traffic ran, the first 64 of all ports. Frames use the new
     address immediately, unless the profile specifies the MAC address.
@@ -1255,6 +1323,30 @@ class QuicResult:
     """Datagrams received."""
     congestion_events: int
     """Times a congestion window was reduced."""
+    migrated: int
+    """Times a client's address or port changed and its connection continued: of clients, how often they changed it;
+    of servers, how often they followed.
+    """
+    early_data_accepted: int
+    """Connections with early data (0-RTT) that the server accepted."""
+    early_data_rejected: int
+    """Connections whose early data the server rejected: it was sent again after the handshake. Clients only."""
+    early_requests: int
+    """Requests in early data: of clients, sent; of servers, received before the handshake was done."""
+    too_early: int
+    """Early requests that the server refused by status 425, which were sent again after the handshake. Clients
+    only.
+    """
+    key_updates: int
+    """Updates of the keys, by either end."""
+    ecn_sent: int
+    """Datagrams sent with ECT(0)."""
+    ecn_ect: int
+    """Datagrams received with ECT(0) or ECT(1)."""
+    ecn_ce: int
+    """Datagrams received with CE: a device on the path had congestion."""
+    ecn_failed: int
+    """Connections whose path, or other end, was found not to support congestion marks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1355,6 +1447,8 @@ class ResultDocument:
     """Sums of streams by group and row, as defined under `groups` of the profile."""
     sessions: dict[str, SessionResult] = field(default_factory=dict)
     """Sessions by name of the entry under `sessions` of the profile."""
+    agents: list[AgentResult] = field(default_factory=list)
+    """Machines of a run on several, in the order of their workers; absent in a run on one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1406,8 +1500,9 @@ class SessionResult:
     withheld: int | None = None
     """Sessions due but not opened because `concurrent` were open. Absent for servers."""
     unsent_requests: int | None = None
-    """Requests due but not sent because every session waited for a response; negative in an interval that caught up
-    with an earlier one. Only where requests are sent late (`late_requests: send`).
+    """Requests due but not sent because no session was free for them: with `late_requests: send` those that still
+    wait, negative in an interval that caught up with an earlier one; otherwise those left out, found when a session
+    was free again, or at the end. Only with `request_rate`.
     """
     active_max_at_least: int | None = None
     """Lower bound of the maximum number of open sessions. Only with several workers, or applications of a mix."""
@@ -1519,6 +1614,8 @@ class SideDetails:
     """HTTP/3. Absent if no connection used it."""
     quic: QuicResult | None = None
     """QUIC. Absent if no session uses it."""
+    alt_svc: AltSvcResult | None = None
+    """Alternative services (RFC 7838). Absent unless clients go to them."""
     websocket: WebsocketResult | None = None
     """WebSocket. Absent without upgrades."""
     grpc: GrpcResult | None = None
@@ -1627,6 +1724,15 @@ class StreamResult:
     """Kinds of damage."""
     latency_ns: LatencyResult | None = None
     """One-way delay."""
+    latency_uncertainty_ns: int | None = None
+    """Uncertainty of `latency_ns` if sender and receiver have clocks of two processes: each value is that close to
+    the true one, and below it only the sum of both is a bound. Absent in a run on one machine.
+    """
+    latency_clock: str | None = None
+    """How the clocks of its sender and its receiver were compared: `shared`, if both are one; `exchange`, by times
+    of messages there and back; `kernel`, by their time daemons; `packets`, by the shortest delays of test packets
+    both ways, by which `latency_ns` is corrected. Absent in a run on one machine.
+    """
     jitter_ns: JitterResult | None = None
     """Variation of the delay from packet to packet."""
     interarrival_ns: SpreadResult | None = None
@@ -1716,6 +1822,112 @@ class Verdict:
 
 
 @dataclass(frozen=True, kw_only=True)
+class VrrpChangeResult:
+    """A change of a virtual router's state."""
+
+    state: str
+    """New state."""
+    reason: str
+    """Why: `startup`; `timeout` (no advertisement for the Active_Down interval); `resigned` (the Active router
+    advertised priority 0); `preempting` (the Active router had a lower priority); `preempted` (another router had a
+    higher one); `left` (by its time, a command, or the end).
+    """
+    at_s: float | None = None
+    """When, s since traffic started; negative before. Absent while traffic has not started."""
+    takeover_s: float | None = None
+    """To Active: time since the last advertisement of another router. Absent if there was none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VrrpResult:
+    """Virtual routers of a port (VRRP, RFC 9568)."""
+
+    routers: int
+    """Virtual routers."""
+    active_at_end: int
+    """Virtual routers that were Active when traffic ended; before that, that are Active."""
+    became_active: int
+    """Times that virtual routers became Active."""
+    became_backup: int
+    """Times that Active virtual routers became Backup."""
+    tx_advertisements: int
+    """Advertisements sent."""
+    rx_advertisements: int
+    """Valid advertisements received."""
+    rx_unknown_vrid: int
+    """Advertisements received with VRIDs that no host of the port has."""
+    commands: int
+    """Virtual routers that commands changed, counted by command."""
+    virtual_routers: list[VrrpRouterResult]
+    """Each of them, in the order of the profile."""
+    takeover_max_s: float | None = None
+    """Longest takeover: time from the last advertisement of another router to becoming Active. Absent if there was
+    none.
+    """
+    rx_invalid: dict[str, int] = field(default_factory=dict)
+    """Advertisements discarded, by reason: 'ttl' (not 255), 'version', 'type', 'length', 'checksum',
+    'authentication' and 'interval' (VRRPv2), 'owner' (the virtual router here owns the addresses), 'own' (from the
+    host's own address).
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class VrrpRouterResult:
+    """A virtual router, now; in a result, when traffic had ended."""
+
+    name: str
+    """Name of the virtual router in the profile; empty without one."""
+    host: str
+    """Name of its host."""
+    vrid: int
+    """Virtual router identifier."""
+    version: int
+    """Version of the protocol."""
+    local: str
+    """Address of the host, the source of advertisements."""
+    addresses: list[str]
+    """Virtual addresses."""
+    mac: str
+    """Virtual MAC address."""
+    state: str
+    """State: `initialize`, `backup` or `active`."""
+    priority: int
+    """Priority."""
+    became_active: int
+    """Times it became Active."""
+    became_backup: int
+    """Times it became Backup after it had been Active."""
+    tx_advertisements: int
+    """Advertisements sent."""
+    tx_priority_zero: int
+    """Those of them with priority 0."""
+    rx_advertisements: int
+    """Valid advertisements received."""
+    rx_priority_zero: int
+    """Those of them with priority 0."""
+    rx_differing: int
+    """Those of them with other virtual addresses or another interval than here."""
+    tx_replies: int
+    """Replies to ARP, neighbour discovery and echo for the virtual addresses."""
+    changes: list[VrrpChangeResult]
+    """Latest changes of its state, the oldest first; at most 16."""
+    peer: str | None = None
+    """Address of the other router that advertised last. Absent if none did."""
+    peer_priority: int | None = None
+    """Priority of that router; 0 if it left."""
+    takeover_s: float | None = None
+    """Latest takeover: time from the last advertisement of another router to its own first one as Active. Absent if
+    there was none.
+    """
+    handover_s: float | None = None
+    """Latest handover: time from its last advertisement as Active before it left to the first one of another
+    router. Absent if there was none.
+    """
+    rx_invalid: dict[str, int] = field(default_factory=dict)
+    """Advertisements discarded, by reason."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class WebsocketResult:
     """WebSocket of one side."""
 
@@ -1743,6 +1955,8 @@ class WebsocketResult:
     """
     refused: dict[str, int] = field(default_factory=dict)
     """Upgrades that servers refused, by HTTP status. Clients only."""
+    compression: CompressionResult | None = None
+    """Compression of messages (RFC 7692). Absent where none was offered or agreed to."""
 
 
 @dataclass(frozen=True, kw_only=True)

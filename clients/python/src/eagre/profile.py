@@ -114,6 +114,8 @@ class Port(Written):
     """OSPF routers among the port's hosts, with adjacencies to the device, and the routes they advertise."""
     isis: Isis | Mapping[str, Any] | None = None
     """IS-IS routers among the port's hosts, with adjacencies to the device, and the routes they advertise."""
+    vrrp: Vrrp | Mapping[str, Any] | None = None
+    """Virtual routers among the port's hosts, which elect an Active router with the device's by VRRP."""
     allow_default_route: bool | None = None
     """Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC
     6815): use it only in a lab.
@@ -940,6 +942,62 @@ class IsisTopology(Written):
 
 
 @dataclass(kw_only=True)
+class Vrrp(Written):
+    """Virtual routers of a port: its hosts elect an Active router with the other VRRP routers of the link (RFC
+    9568). Traffic starts when each is Active, or watches an Active router that it will not replace.
+    """
+
+    routers: Sequence[VrrpRouter | Mapping[str, Any]]
+    """The virtual routers; at most 1,024."""
+    timeout: str | None = None
+    """Time limit for the election. After it, traffic starts anyway, and the result is not valid. Default: 30s."""
+
+
+@dataclass(kw_only=True)
+class VrrpRouter(Written):
+    """A virtual router on a host, or one on each of several hosts."""
+
+    vrid: int
+    """Virtual router identifier: of routers of one link and IP version, those with the same elect one."""
+    addresses: Sequence[str]
+    """Virtual addresses, all IPv4 or all IPv6. Of IPv6, the first must be link-local (RFC 9568 section 5.2.9). They
+    must not be addresses of the host.
+    """
+    name: str | None = None
+    """Name for commands to a running trial. Several can have one name."""
+    host: str | None = None
+    """Host of the port that takes part. The name of an entry of 'hosts' with 'count' stands for all of its hosts,
+    which get consecutive VRIDs and addresses. Default: the port's first host.
+    """
+    priority: int | None = None
+    """Priority; 255 is that of the owner of the addresses, which is Active immediately. Default: 100."""
+    interval: str | None = None
+    """Time between advertisements, in hundredths of a second up to 40.95s; with version 2 in whole seconds up to
+    255s. Default: 1s.
+    """
+    preempt: bool | None = None
+    """Replace an Active router of a lower priority."""
+    preempt_delay: str | None = None
+    """Time for which such a router stays Active, from its first advertisement on. Default: 0s."""
+    accept: bool | None = None
+    """Reply to echo requests to the virtual addresses while Active ('Accept_Mode')."""
+    version: int | None = None
+    """Version of the protocol: 3 (RFC 9568), or 2 (RFC 3768) for IPv4 without authentication. Default: 3."""
+    pseudo_header: bool | None = None
+    """Include the pseudo-header in checksums of version 3 over IPv4, as keepalived and FRR do by default. Received
+    advertisements may have either.
+    """
+    resign: bool | None = None
+    """Advertise priority 0 when leaving. Without it, leaving looks like a failure: the others wait for the
+    Active_Down interval.
+    """
+    leave: str | None = None
+    """Time since traffic started at which it leaves."""
+    rejoin: str | None = None
+    """Time since traffic started at which it takes part again; after 'leave'."""
+
+
+@dataclass(kw_only=True)
 class Stream(Written):
     """A stream of packets."""
 
@@ -1427,14 +1485,14 @@ class Sessions(Written):
     """End that accepts sessions. Without its 'port' the servers are external and 'addresses' is where to reach
     them.
     """
-    transport: Literal["tcp", "udp"] | None = None
+    transport: Literal["tcp", "udp", "quic"] | None = None
     """Transport protocol. Default: the application's, or TCP."""
     tunnel: Tunnel | Mapping[str, Any] | None = None
     """Request a tunnel from the server, an explicit proxy, by CONNECT before anything else; TCP only. TLS goes
     through it.
     """
     tls: bool | Tls | Mapping[str, Any] | None = None
-    """TLS around the application; TCP only."""
+    """TLS around the application; TCP only. That within QUIC, which is always encrypted."""
     open: OpenOr | None = None
     """Rate of opening sessions, all clients together. Default with 'concurrent': as fast as possible until that
     many are open.
@@ -1487,6 +1545,8 @@ class Sessions(Written):
     """TCP options of both ends."""
     udp: Udp | Mapping[str, Any] | None = None
     """UDP options of both ends."""
+    quic: Quic | Mapping[str, Any] | None = None
+    """QUIC options of both ends; 'transport: quic' only. HTTP/3 has them in 'http'."""
     ip: Ip | Mapping[str, Any] | None = None
     """IP options of both ends."""
     mtu: int | None = None
@@ -1602,6 +1662,10 @@ class Tcp(Written):
     """Idle time before a keep-alive probe, or 'none'. Default: none."""
     close_by: Literal["fin", "reset"] | None = None
     """Way to close first: with a FIN or a reset. Default: fin."""
+    express: bool | None = None
+    """Take expected segments in and send them by the express lane of the code, which is faster and changes nothing
+    else; 'false' to compare. Default: true.
+    """
 
 
 @dataclass(kw_only=True)
@@ -1610,6 +1674,10 @@ class Udp(Written):
 
     idle_timeout: str | None = None
     """Idle time after which a session ends. Default: 30s."""
+    ecn: bool | None = None
+    """Congestion marks (ECN) of QUIC: datagrams carry ECT(0), and marks are reported to the other end (RFC 9000
+    section 13.4). Other applications have no use for it. Default: false.
+    """
 
 
 @dataclass(kw_only=True)
@@ -1722,8 +1790,8 @@ class Server(Written):
     servers that are behind each. The same servers may be behind several hosts in different VLANs.
     """
     ports: int | float | str | None = None
-    """Ports of servers. Default: the application's: 80 for http, websocket and grpc (443 with TLS), 53 for dns, 7
-    for echo, 9 for discard, 19 for chargen, the capture's for pcap.
+    """Ports of servers. Default: the application's: 80 for http, websocket and grpc (443 with TLS), 53 for dns (853
+    over QUIC), 7 for echo, 9 for discard, 19 for chargen, the capture's for pcap.
     """
     tcp: Tcp | Mapping[str, Any] | None = None
     """TCP options of servers; override the options for both ends."""
@@ -1816,6 +1884,18 @@ class Http(Written):
     """Number of requests in flight on a connection with HTTP/2 or HTTP/3, or fewer if the server announces less.
     Default: 1.
     """
+    alt_svc: bool | None = None
+    """Have clients open their next connections by HTTP/3 where a response announces it (Alt-Svc, RFC 7838). With
+    'version: auto' and 'tls'. Default: false.
+    """
+    migrate: Migrate | Mapping[str, Any] | None = None
+    """Have clients of HTTP/3 change their UDP port while connections last. Default: never."""
+    early_data: bool | None = None
+    """Clients of HTTP/3 that resume a session ('tls: {resumption: …}') send requests in their first packets
+    (0-RTT), where the server has allowed it: GET, HEAD and OPTIONS, which may be repeated. Default: false.
+    """
+    key_update: int | None = None
+    """Number of packets after which clients of HTTP/3 update their keys (RFC 9001 section 6). Default: never."""
     request: str | None = None
     """Size of a request's head, padded with a field 'X-Padding'. Default: no padding."""
     response: AmountOr | None = None
@@ -1857,6 +1937,20 @@ class Http(Written):
     """Fail the session on a status of 4xx or 5xx, which is counted in any case. Default: true."""
     server: HttpServer | Mapping[str, Any] | None = None
     """Behavior of servers. Default: send 'response' for every request."""
+
+
+@dataclass(kw_only=True)
+class Migrate(Written):
+    """Changes of a client's UDP port."""
+
+    every: str
+    """Time from the handshake to the first change, and from each to the next."""
+    by: MigrateByOr | None = None
+    """Cause of the change. Default: nat. Default: nat."""
+
+
+MigrateByOr: TypeAlias = 'Literal["nat", "client"]'
+"""Cause of a change of a client's port."""
 
 
 @dataclass(kw_only=True)
@@ -1923,6 +2017,14 @@ class HttpServer(Written):
     """Server field; an empty text omits it. Default: 'eagre'."""
     retry: bool | None = None
     """Have clients of HTTP/3 prove their address with a Retry packet before anything else (RFC 9000 section 8.1.2)."""
+    early_data: EarlyDataOr | None = None
+    """Let clients of HTTP/3 that resume a session send requests in their first packets (0-RTT). 'too_early' has
+    them sent again after the handshake (status 425, RFC 8470). Default: false.
+    """
+    alt_svc: bool | AltSvc | Mapping[str, Any] | None = None
+    """Announce HTTP/3 on the same port in each response of HTTP/1.1 and HTTP/2 (Alt-Svc, RFC 7838), and serve it
+    there. With 'version: auto' and 'tls'. Default: false.
+    """
 
 
 @dataclass(kw_only=True)
@@ -1949,9 +2051,25 @@ class HttpRule(Written):
     """Delay from the request to the response."""
 
 
+EarlyDataOr: TypeAlias = "bool | EarlyAnswerOr"
+"""Early data of HTTP/3."""
+
+
+EarlyAnswerOr: TypeAlias = 'Literal["too_early"]'
+"""Response to early data."""
+
+
+@dataclass(kw_only=True)
+class AltSvc(Written):
+    """Announcement of HTTP/3."""
+
+    max_age: str
+    """Lifetime ('ma'), in whole seconds. Default with 'true': 24 hours."""
+
+
 @dataclass(kw_only=True)
 class Dns(Written):
-    """DNS, over UDP unless the entry's transport is TCP."""
+    """DNS, over UDP unless the entry's transport is TCP or QUIC."""
 
     names: TextOr | None = None
     """Names to query, in turn. Emulated clients need this or 'queries'."""
@@ -1983,9 +2101,11 @@ class Dns(Written):
     order: Literal["sequential", "random"] | None = None
     """Order of queries. Default: sequential."""
     requests: Literal["endless"] | int | None = None
-    """Number of queries in a session, sent in sequence. Default: 1."""
+    """Number of queries in a session, sent in sequence, or by 'streams_per_connection' at a time. Default: 1."""
+    streams_per_connection: int | None = None
+    """Number of queries in flight on a connection of QUIC, each on a stream. Default: 1."""
     think: str | None = None
-    """Think time: from a response to the next query."""
+    """Think time: from a response to the next query; with several streams, once all have a response."""
     recursion: bool | None = None
     """Set the flag 'recursion desired'. Default: true."""
     edns: str | None = None
@@ -1996,6 +2116,10 @@ class Dns(Written):
     """Time to wait for a response before a retry. Default: 1s."""
     tcp_fallback: bool | None = None
     """Repeat a query over TCP if its response over UDP was truncated. Default: true."""
+    padding: bool | None = None
+    """Pad queries to multiples of 128 bytes by an option of EDNS (RFC 8467), where they are encrypted: over TLS or
+    QUIC. Emulated servers pad responses to padded queries, to multiples of 468 bytes. Default: false.
+    """
     errors_fail: bool | None = None
     """Fail the session on a response with a code other than 0, which is counted in any case."""
     rules: Sequence[DnsRule | Mapping[str, Any]] | None = None
@@ -2138,10 +2262,14 @@ class Record(Written):
 
 @dataclass(kw_only=True)
 class Websocket(Written):
-    """WebSocket (RFC 6455): a connection is upgraded from HTTP/1.1, carries messages, and is closed by Close
-    frames. Each message of a client is a request.
+    """WebSocket (RFC 6455): a connection is upgraded from HTTP/1.1, or a stream of HTTP/2 opened for it; it carries
+    messages, and is closed by Close frames. Each message of a client is a request.
     """
 
+    version: int | float | str | None = None
+    """Version of HTTP of the upgrade: '1.1', or '2' (RFC 8441): with 'tls' negotiated in the handshake (ALPN),
+    otherwise from the first byte. A connection of HTTP/2 carries one WebSocket. Default: 1.1.
+    """
     path: TextOr | None = None
     """Path and query of the upgrade. Default: '/'."""
     host: TextOr | None = None
@@ -2179,7 +2307,33 @@ class Websocket(Written):
     Default: they do not.
     """
     message_max: str | None = None
-    """Maximum size of a received message; a longer one is refused with code 1009. Default: 1MiB."""
+    """Maximum size of a received message, decompressed; a longer one is refused with code 1009. Default: 1MiB."""
+    compression: bool | Compression | Mapping[str, Any] | None = None
+    """Compression of messages (RFC 7692, permessage-deflate), which clients offer and emulated servers accept.
+    Default: neither.
+    """
+
+
+@dataclass(kw_only=True)
+class Compression(Written):
+    """Compression of WebSocket's messages, with the names of RFC 7692 section 7.1: of clients what they offer, of
+    emulated servers their limits.
+    """
+
+    client_no_context_takeover: bool | None = None
+    """Whether clients compress each message by itself, without reference to those before."""
+    server_no_context_takeover: bool | None = None
+    """Whether servers compress each message by itself."""
+    client_max_window_bits: int | None = None
+    """Base-2 logarithm of the window that clients compress with, in bytes. With 8 they send messages uncompressed.
+    Default: 15.
+    """
+    server_max_window_bits: int | None = None
+    """That of servers. Default: 15."""
+    level: int | None = None
+    """Effort of both ends: from 1, fast, to 9. Default: 6."""
+    threshold: str | None = None
+    """Minimum size of messages that are compressed; shorter ones are sent as they are. Default: 0B."""
 
 
 @dataclass(kw_only=True)
@@ -2552,6 +2706,24 @@ class OpenPoint(Written):
 
 
 @dataclass(kw_only=True)
+class Quic(Written):
+    """QUIC of both ends."""
+
+    early_data: bool | None = None
+    """Clients that resume a session ('tls: {resumption: …}') send requests in their first packets (0-RTT), where
+    the server has allowed it; emulated servers allow and accept it. Default: false.
+    """
+    retry: bool | None = None
+    """Emulated servers have clients prove their address first, by a Retry packet (RFC 9000 section 8.1.2). Default:
+    false.
+    """
+    migrate: Migrate | Mapping[str, Any] | None = None
+    """Have clients change their UDP port while connections last. Default: never."""
+    key_update: int | None = None
+    """Number of packets after which clients update their keys (RFC 9001 section 6). Default: never."""
+
+
+@dataclass(kw_only=True)
 class Protocol(Written):
     """A program that runs in the network namespace of a port's hosts, from before traffic starts until the run
     ends. In 'config', 'command' and 'ready', '${folder}' is its folder, '${interface}' the interface of the port's
@@ -2624,6 +2796,8 @@ class Sim(Written):
     """Link of every port, the same in both directions. A packet crosses two: the sender's and the receiver's."""
     router: Router | Mapping[str, Any] | None = None
     """Model router between the links. Default: none, the links form one wire."""
+    switch: Switch | Mapping[str, Any] | None = None
+    """Model switch between the links, in place of a router."""
 
 
 @dataclass(kw_only=True)
@@ -2658,3 +2832,25 @@ class Router(Written):
     """Queue length, frames; frames that find it full are dropped. Default: 512."""
     latency: str | None = None
     """Forwarding delay with an empty queue. Default: 20us."""
+
+
+@dataclass(kw_only=True)
+class Switch(Written):
+    """A model switch, which learns addresses. Its links have one speed."""
+
+    buffer: str | None = None
+    """Memory for the waiting frames of all queues together, bytes of frames with FCS. Default: no limit."""
+    queue: str | None = None
+    """Memory for the waiting frames of a queue. Default: no limit."""
+    queues: SwitchQueuesOr | None = None
+    """Place of the queues. Default: output."""
+    cut_through: bool | None = None
+    """Whether frames begin to leave after their first 64 bytes, not after all of them."""
+    latency: str | None = None
+    """Forwarding delay with empty queues. Default: 0s."""
+    addresses: int | None = None
+    """Addresses in the table. Default: 8192."""
+
+
+SwitchQueuesOr: TypeAlias = 'Literal["output", "input"]'
+"""Place of a switch's queues."""

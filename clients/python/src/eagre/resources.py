@@ -22,6 +22,7 @@ from eagre.outcome import (
     SessionResult,
     StreamResult,
     Verdict,
+    VrrpRouterResult,
 )
 from eagre.state import HasState
 
@@ -40,6 +41,36 @@ class AddressRow:
     """The smallest that failed."""
     failed_by: list[int] = field(default_factory=list)
     """Why the smallest that failed did: frames lost and flooded."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alone:
+    """A class by itself."""
+
+    offered_bps: float
+    """Load sent under overload, bits/s of frames with FCS."""
+    judged: bool
+    """False: the tester was the limit or disturbed, so nothing is known."""
+    queue_is_full: bool
+    """Whether frames were lost, so that the queue was full."""
+    treatment: Treatment | None = None
+    """Treatment by the device."""
+    rate_bps: float | None = None
+    """Rate that passes, bits/s of frames with FCS; where everything passes, the load."""
+    rate_error_bps: float | None = None
+    """Its error either way."""
+    bucket_bytes: float | None = None
+    """Bytes that pass in addition."""
+    bucket_error_bytes: float | None = None
+    """Their error either way."""
+    queue_bytes: float | None = None
+    """Bytes that wait at most; of a shaper."""
+    wait_ns: float | None = None
+    """The longest wait, but for the slowest thousandth, ns; of a shaper."""
+    idle_ns: float | None = None
+    """Shortest latency at a low load, ns."""
+    loss_ratio: float | None = None
+    """Share of frames lost under overload."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -330,6 +361,10 @@ class BackToBackRow:
     """The throughput, frames/s of the first group; absent: none was found."""
     burst_frames: Spread | None = None
     """Longest bursts without loss, frames: mean, standard deviation, smallest, largest over the searches."""
+    lost_from_frames: int | None = None
+    """Longest of the shortest bursts with loss, frames: no search found a longer one without loss, nor one shorter
+    than `burst_frames.min` with it. Absent where nothing was lost.
+    """
     implied_buffer_s: float | None = None
     """Mean burst ÷ line rate, s."""
     corrected_buffer_s: float | None = None
@@ -378,6 +413,20 @@ class BalancerRow:
     """Changes."""
     unjudged: list[str] = field(default_factory=list)
     """Parts that can't be judged: the tester was disturbed, or the limit."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Beside:
+    """A class at a low load beside all others, which overload the device."""
+
+    judged: bool
+    """False: the tester was the limit or disturbed, so nothing is known."""
+    loss_ratio: float | None = None
+    """Share of its frames that were lost."""
+    latency_mean_ns: float | None = None
+    """Mean latency, ns."""
+    latency_p99_ns: float | None = None
+    """99th percentile of the latency, ns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -488,6 +537,52 @@ class Block:
     """Lowest port seen."""
     last: int
     """Highest port seen."""
+
+
+Blocking: TypeAlias = Literal["absent", "head_of_line", "shared_buffer", "no_loss"]
+"""Treatment of frames to an idle port while another port is congested."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BurstFound:
+    """Longest burst that several ports can send to one at once."""
+
+    senders: int
+    """Ports that send to each receiver."""
+    receivers: int
+    """Ports that receive at once."""
+    limit: Limit
+    """Limit of the burst from above."""
+    beyond_line: bool
+    """Frames waited for less than half of the time that the port takes at its line rate to send what it would have
+    held: its speed is only declared.
+    """
+    burst_frames: int | None = None
+    """Frames of a sender in the longest burst without loss; absent: none."""
+    failed_frames: int | None = None
+    """Frames of a sender in the shortest burst with loss."""
+    held_frames: int | None = None
+    """Frames that the device held at the end of the longest burst without loss, of all receivers."""
+    held_bytes: int | None = None
+    """The same in bytes with FCS."""
+    failed_bytes: int | None = None
+    """Bytes it would have had to hold in the shortest burst with loss."""
+    latency_max_ns: float | None = None
+    """Largest latency in the longest burst without loss, ns."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BurstSize:
+    """The longest burst without loss."""
+
+    limit: Limit
+    """Limit of the burst from above."""
+    frames: int | None = None
+    """Its frames; absent: none."""
+    bytes: float | None = None
+    """The same in bytes with FCS."""
+    failed_bytes: float | None = None
+    """Bytes of the shortest burst with loss."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -707,6 +802,22 @@ class ComparisonRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CongestionFound:
+    """Head-of-line blocking."""
+
+    judged: bool
+    """False: the tester was the limit or disturbed, so nothing is known."""
+    beyond_line: bool
+    """The port that was to be congested took more than its line rate: its speed is only declared."""
+    flows: list[FlowFound]
+    """To the idle port, and from both senders to the congested one."""
+    blocking: Blocking | None = None
+    """Finding; absent: none."""
+    alone_ns: float | None = None
+    """Mean latency of frames to the idle port by themselves, ns."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class ConvergenceRow:
     """Convergence at one frame length. Times count from the withdrawal, s."""
 
@@ -917,7 +1028,7 @@ class Finding:
     goal: str
     """`throughput`, `ndr`, `pdr 0.5%`, `latency_p99`, `back_to_back`, `connections_per_s` …"""
     unit: str
-    """`pps`, `bps`, `ns`, `s`, `frames`, `sessions`, `ratio`, `/s`, or empty."""
+    """`pps`, `bps`, `ns`, `s`, `frames`, `bytes`, `sessions`, `ratio`, `/s`, or empty."""
     frame_bytes: int | None = None
     """Frame length with FCS, bytes; absent for a mix."""
     value: float | None = None
@@ -946,6 +1057,24 @@ class Finding:
 
 Findings: TypeAlias = dict[str, Any]
 """Findings by method: a row for each frame length, mix, application or goal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FlowFound:
+    """Frames from one port to another."""
+
+    flow: str
+    """`a to c`."""
+    sent: int
+    """Frames sent."""
+    received: int
+    """Frames received."""
+    loss_ratio: float
+    """Lost ÷ sent."""
+    latency_mean_ns: float | None = None
+    """Mean latency, ns."""
+    latency_max_ns: float | None = None
+    """Largest latency, ns."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -1087,7 +1216,7 @@ class GroupOutcome:
     wrong_port: int
     """Frames received at a wrong port."""
     flooded: int
-    """Frames that the DUT flooded to the monitor port because it did not know their address (RFC 2889)."""
+    """Frames that came to other ports because the DUT did not know their address (RFC 2889)."""
     lost_least: int | None = None
     """Frames that the DUT lost at least, if the tester may have lost the others; absent: nothing is known of that."""
     latency_ns: LatencySummary | None = None
@@ -1553,6 +1682,26 @@ class LldpPortState:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LoadFound:
+    """Several ports that send to one, for a whole trial."""
+
+    senders: int
+    """Ports that send at line rate."""
+    judged: bool
+    """False: the tester was the limit or disturbed, so nothing is known."""
+    beyond_line: bool
+    """The port took more than its line rate: its speed is only declared."""
+    flows: list[FlowFound]
+    """By sender."""
+    loss_ratio: float | None = None
+    """Share of all frames that were lost."""
+    fairness: float | None = None
+    """Jain's index of what was received of each sender; 1: equal."""
+    received_pps: float | None = None
+    """Frames received per second."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class LossPoint:
     """A point of the curve."""
 
@@ -1999,6 +2148,18 @@ class OspfRouterState:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OversizeFound:
+    """Frames longer than the device is to forward."""
+
+    frames: Frames
+    """The frames."""
+    sent: int
+    """Frames sent."""
+    received: int | None = None
+    """Frames that arrived; absent: the tester was the limit or disturbed."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class PathOutcome:
     """An idle path."""
 
@@ -2278,6 +2439,10 @@ class ProtocolCounts:
     """Ports of lags that distribute."""
     groups: int
     """Multicast groups that are joined."""
+    vrrp_routers: int
+    """Virtual routers."""
+    vrrp_active: int
+    """Virtual routers that are Active."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2304,6 +2469,38 @@ class ProtocolStates:
     """Ports of lags."""
     groups: list[GroupState]
     """Multicast groups that hosts are members of, by port and address."""
+    vrrp: list[VrrpRouterState]
+    """Virtual routers, by port and in the order of the profile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RateFound:
+    """Highest rate of a pattern of traffic. Rates are of all flows together; a broadcast counts once."""
+
+    traffic: str
+    """`full_mesh`, `one_to_many`, `many_to_one`, `halves`, `broadcast`."""
+    words: str
+    """The same in words."""
+    line_pps: float
+    """The line rate, frames/s."""
+    limit: Limit
+    """Limit of the rate from above."""
+    resolution: float
+    """The search ends when its bounds are this share of the line rate apart."""
+    flooded: int
+    """Most frames of a trial that came to other ports too."""
+    share: float | None = None
+    """The highest load without loss, share of the line rate; absent: none."""
+    rate_pps: float | None = None
+    """The same, frames/s."""
+    failed_pps: float | None = None
+    """The lowest rate at which frames were lost, frames/s."""
+    loss_at_line: float | None = None
+    """Share of frames lost at the line rate."""
+    forwarding_pps: float | None = None
+    """Most frames that arrived per second, at any load tried."""
+    latency_ns: LatencySummary | None = None
+    """Latency at the highest load without loss. Quantiles are the largest of any flow."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2526,6 +2723,12 @@ class Service:
     """Excess burst size: bursts of CBS + EBS bytes are sent, of which the CBS must pass; absent: not tested."""
     frames: Frames | None = None
     """Frame length or mix; absent: the stream's own."""
+    yellow: str | None = None
+    """Name of the stream of its yellow frames, whose packets have another DSCP or PCP, or the DEI bit; absent: it
+    has no colours, and the device chooses itself what exceeds the CIR.
+    """
+    coupling: bool | None = None
+    """Coupling flag (MEF 10.3): whether yellow frames may use what is left of the CIR."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -2545,9 +2748,11 @@ class ServiceStep:
     """A service at one load."""
 
     step: str
-    """`25% of CIR`, `CIR + EIR`, `policing`, `CBS`, `CBS + EBS`, `performance`."""
+    """`25% of CIR`, `CIR + EIR`, `policing`, `CBS`, `CBS + EBS`, `performance`; with colours also `policing of
+    yellow`, `coupling`.
+    """
     asked_bps: int
-    """Requested load, bits/s of frames with FCS."""
+    """Requested load, bits/s of frames with FCS; with colours, this and what follows are of green frames."""
     offered_bps: float
     """Load sent."""
     received_bps: float
@@ -2558,6 +2763,8 @@ class ServiceStep:
     """Mean delay, ns."""
     fdv_ns: float | None = None
     """Delay variation, ns."""
+    yellow: YellowStep | None = None
+    """Yellow frames, in steps that send some."""
     policed: Policed | None = None
     """Behaviour of the device once it dropped frames, in the policing step."""
     availability: float | None = None
@@ -2887,6 +3094,24 @@ class SweepRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SwitchRow:
+    """Findings of a switch at one frame length."""
+
+    frames: Frames
+    """The frames."""
+    rates: list[RateFound]
+    """By pattern of traffic, and of broadcasts."""
+    bursts: list[BurstFound]
+    """By number of senders, and of two senders each to several ports at once."""
+    loads: list[LoadFound]
+    """By number of senders."""
+    congestion: CongestionFound | None = None
+    """Head-of-line blocking."""
+    oversize: OversizeFound | None = None
+    """Frames that are too long."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TcpFigures:
     """The metrics of RFC 6349 section 2.3 and 4.1."""
 
@@ -2993,6 +3218,22 @@ class Timing:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Together:
+    """A class among all, each with the same part of the overload."""
+
+    offered_bps: float
+    """Load sent, bits/s of frames with FCS."""
+    judged: bool
+    """False: the tester was the limit or disturbed, so nothing is known."""
+    received_bps: float | None = None
+    """Received, bits/s of frames with FCS."""
+    share: float | None = None
+    """Share in what was received of all."""
+    loss_ratio: float | None = None
+    """Share of its frames that were lost."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class TotalDocument:
     """Counts since the start of a running trial."""
 
@@ -3004,6 +3245,28 @@ class TotalDocument:
     """Sums of streams by group and row."""
     sessions: dict[str, SessionResult] = field(default_factory=dict)
     """Sessions by name of the entry under `sessions` of the profile."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrafficRow:
+    """Findings of a class."""
+
+    class_: str
+    """The class: a stream."""
+    frames: Frames
+    """Its frames."""
+    alone: Alone | None = None
+    """By itself."""
+    burst: BurstSize | None = None
+    """The longest burst."""
+    together: Together | None = None
+    """Among all."""
+    beside: Beside | None = None
+    """Beside the others."""
+
+
+Treatment: TypeAlias = Literal["unlimited", "policer", "shaper"]
+"""Treatment of a class that is sent above its limit."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -3069,6 +3332,18 @@ class Version:
 
 
 @dataclass(frozen=True, kw_only=True)
+class VrrpRouterState:
+    """A virtual router of a port."""
+
+    port: str
+    """Name of the port in the profile."""
+    is_down: bool
+    """Whether it has left, by its time or a command."""
+    router: VrrpRouterResult
+    """Current state."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class Whoami:
     """The caller."""
 
@@ -3086,3 +3361,17 @@ class WorkerLoad:
     """Share of time in which it was busy."""
     core: int | None = None
     """Core; null if the worker is bound to none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class YellowStep:
+    """Yellow frames of a step."""
+
+    asked_bps: int
+    """Requested load, bits/s of frames with FCS."""
+    offered_bps: float
+    """Load sent."""
+    received_bps: float
+    """Received."""
+    flr: float
+    """Frame loss ratio; nothing is guaranteed."""

@@ -120,9 +120,12 @@ class Run(RunHandle, RunCalls):
         peers: Sequence[str] = (),
         routes: Sequence[str] = (),
         delay_s: float | None = None,
+        priority: int | None = None,
     ) -> ProtocolChange:
-        """Controls protocols: advertise, withdraw; BGP up, down; renew, release leases; enable, disable LLDP and LACP."""
-        return self.client.change_protocols(self.id, action, port=port, peers=peers, routes=routes, delay_s=delay_s)
+        """Controls protocols: advertise, withdraw; up, down; renew, release leases; enable, disable LLDP, LACP; priority."""
+        return self.client.change_protocols(
+            self.id, action, port=port, peers=peers, routes=routes, delay_s=delay_s, priority=priority
+        )
 
     def capture(self, port: str) -> Iterator[bytes]:
         """The capture file (pcapng) of a port, in pieces as it grows, to the run's end."""

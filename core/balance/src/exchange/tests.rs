@@ -8,7 +8,11 @@ const OWN: [u8; 6] = [2, 0, 0, 0, 0, 1];
 fn config() -> GroupConfig {
     GroupConfig {
         tcp: TcpOptions::default(),
-        udp: UdpOptions { idle_timeout: Some(Nanos::from_secs(5)) },
+        udp: UdpOptions {
+            idle_timeout: Some(Nanos::from_secs(5)),
+            ecn: false,
+            refused_after: units::Nanos::ZERO,
+        },
         ttl: 64,
         tos: 0,
         vlans: Default::default(),

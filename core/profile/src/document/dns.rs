@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// DNS, over UDP unless the entry's transport is TCP.
+/// DNS, over UDP unless the entry's transport is TCP or QUIC.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Dns")]
@@ -25,9 +25,12 @@ pub struct DnsDoc {
     /// Order of queries.
     #[serde(default)]
     pub order: OrderDoc,
-    /// Number of queries in a session, sent in sequence. Default: 1.
+    /// Number of queries in a session, sent in sequence, or by 'streams_per_connection' at a time. Default: 1.
     pub requests: Option<TimesDoc>,
-    /// Think time: from a response to the next query.
+    /// Number of queries in flight on a connection of QUIC, each on a stream. Default: 1.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub streams_per_connection: Option<u16>,
+    /// Think time: from a response to the next query; with several streams, once all have a response.
     pub think: Option<DelayText>,
     /// Set the flag 'recursion desired'. Default: true.
     pub recursion: Option<bool>,
@@ -40,6 +43,9 @@ pub struct DnsDoc {
     pub retry_after: Option<Duration>,
     /// Repeat a query over TCP if its response over UDP was truncated. Default: true.
     pub tcp_fallback: Option<bool>,
+    /// Pad queries to multiples of 128 bytes by an option of EDNS (RFC 8467), where they are encrypted: over TLS or QUIC. Emulated servers
+    /// pad responses to padded queries, to multiples of 468 bytes. Default: false.
+    pub padding: Option<bool>,
     /// Fail the session on a response with a code other than 0, which is counted in any case.
     #[serde(default)]
     pub errors_fail: bool,

@@ -2,7 +2,7 @@
 
 use crate::document::app::{once, weight_one};
 use crate::document::content::{SizeDoc, TextDoc, TimesDoc};
-use crate::document::quantity::{Bytes, DelayText, HttpVersionText};
+use crate::document::quantity::{Bytes, DelayText, Duration, HttpVersionText};
 use crate::document::vary::{OrderDoc, Weight};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -22,6 +22,17 @@ pub struct HttpDoc {
     /// Number of requests in flight on a connection with HTTP/2 or HTTP/3, or fewer if the server announces less. Default: 1.
     #[schemars(range(min = 1, max = 10_000))]
     pub streams_per_connection: Option<u16>,
+    /// Have clients open their next connections by HTTP/3 where a response announces it (Alt-Svc, RFC 7838). With 'version: auto' and
+    /// 'tls'. Default: false.
+    pub alt_svc: Option<bool>,
+    /// Have clients of HTTP/3 change their UDP port while connections last. Default: never.
+    pub migrate: Option<MigrateDoc>,
+    /// Clients of HTTP/3 that resume a session ('tls: {resumption: …}') send requests in their first packets (0-RTT), where the
+    /// server has allowed it: GET, HEAD and OPTIONS, which may be repeated. Default: false.
+    pub early_data: Option<bool>,
+    /// Number of packets after which clients of HTTP/3 update their keys (RFC 9001 section 6). Default: never.
+    #[schemars(range(min = 1))]
+    pub key_update: Option<u64>,
     /// Size of a request's head, padded with a field 'X-Padding'. Default: no padding.
     pub request: Option<Bytes>,
     /// Size of a response's body. Emulated servers send it; clients count any other length as the failure
@@ -72,6 +83,12 @@ impl HttpDoc {
     /// Version of HTTP.
     pub fn version(&self) -> HttpVersion {
         self.version.as_ref().map_or(HttpVersion::One, |version| version.0)
+    }
+
+    /// Whether clients go to alternatives, and whether servers announce them.
+    pub fn alternatives(&self) -> (bool, bool) {
+        let server = self.server.as_ref().and_then(|server| server.alt_svc.as_ref());
+        (self.alt_svc.unwrap_or(false), server.is_some_and(|form| *form != AltSvcForm::Default(false)))
     }
 
     /// Requests on a connection; `None` is without end.
@@ -162,6 +179,75 @@ pub struct HttpServerDoc {
     /// Have clients of HTTP/3 prove their address with a Retry packet before anything else (RFC 9000 section 8.1.2).
     #[serde(default)]
     pub retry: bool,
+    /// Let clients of HTTP/3 that resume a session send requests in their first packets (0-RTT). 'too_early' has them sent again after
+    /// the handshake (status 425, RFC 8470). Default: false.
+    pub early_data: Option<EarlyDataDoc>,
+    /// Announce HTTP/3 on the same port in each response of HTTP/1.1 and HTTP/2 (Alt-Svc, RFC 7838), and serve it there. With 'version: auto'
+    /// and 'tls'. Default: false.
+    pub alt_svc: Option<AltSvcForm>,
+}
+
+/// `true`, or more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+#[expect(missing_docs, reason = "the variants' types say it; comments would become descriptions")]
+pub enum AltSvcForm {
+    Default(bool),
+    Full(AltSvcDoc),
+}
+
+/// Announcement of HTTP/3.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "AltSvc")]
+pub struct AltSvcDoc {
+    /// Lifetime ('ma'), in whole seconds. Default with 'true': 24 hours.
+    pub max_age: Duration,
+}
+
+/// Early data of HTTP/3.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(rename = "EarlyData")]
+pub enum EarlyDataDoc {
+    /// Whether it is accepted.
+    Accepted(bool),
+    /// Another response than the usual one.
+    Answer(EarlyAnswerDoc),
+}
+
+/// Response to early data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "EarlyAnswer")]
+pub enum EarlyAnswerDoc {
+    /// Status 425.
+    TooEarly,
+}
+
+/// Changes of a client's UDP port.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Migrate")]
+pub struct MigrateDoc {
+    /// Time from the handshake to the first change, and from each to the next.
+    pub every: Duration,
+    /// Cause of the change. Default: nat.
+    #[serde(default)]
+    pub by: MigrateByDoc,
+}
+
+/// Cause of a change of a client's port.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(rename = "MigrateBy")]
+pub enum MigrateByDoc {
+    /// As behind a NAT that rebinds: the client does not know, and keeps its connection identifier.
+    #[default]
+    Nat,
+    /// The client itself: it takes another of the server's connection identifiers (RFC 9000 section 9.5).
+    Client,
 }
 
 /// A rule of a server.

@@ -31,6 +31,7 @@ pub(crate) mod size;
 pub(crate) mod tls;
 pub(crate) mod topology;
 pub(crate) mod vary;
+pub(crate) mod vrrp;
 pub(crate) mod websocket;
 
 pub use self::app::*;
@@ -60,6 +61,7 @@ pub use self::size::*;
 pub use self::tls::*;
 pub use self::topology::*;
 pub use self::vary::*;
+pub use self::vrrp::*;
 pub use self::websocket::*;
 
 use crate::plan::Polling;
@@ -174,6 +176,8 @@ pub struct PortDoc {
     pub ospf: Option<OspfDoc>,
     /// IS-IS routers among the port's hosts, with adjacencies to the device, and the routes they advertise.
     pub isis: Option<IsisDoc>,
+    /// Virtual routers among the port's hosts, which elect an Active router with the device's by VRRP.
+    pub vrrp: Option<VrrpDoc>,
     /// Allow an interface that carries the machine's default route. Test traffic harms a production network (RFC
     /// 6815): use it only in a lab.
     #[serde(default)]
@@ -212,6 +216,7 @@ impl PortDoc {
             bgp: None,
             ospf: None,
             isis: None,
+            vrrp: None,
             timestamps: self.timestamps,
             allow_default_route: self.allow_default_route,
         }
@@ -625,6 +630,9 @@ pub struct SimDoc {
     pub link: LinkDoc,
     /// Model router between the links. Default: none, the links form one wire.
     pub router: Option<RouterDoc>,
+    /// Model switch between the links, in place of a router.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub switch: Option<SwitchDoc>,
 }
 
 /// A simulated link.
@@ -681,12 +689,66 @@ fn router_buffer() -> u32 {
     512
 }
 
+/// A model switch, which learns addresses. Its links have one speed.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[schemars(rename = "Switch")]
+pub struct SwitchDoc {
+    /// Memory for the waiting frames of all queues together, bytes of frames with FCS. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub buffer: Option<Bytes>,
+    /// Memory for the waiting frames of a queue. Default: no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Bytes>,
+    /// Place of the queues.
+    pub queues: SwitchQueuesDoc,
+    /// Whether frames begin to leave after their first 64 bytes, not after all of them.
+    pub cut_through: bool,
+    /// Forwarding delay with empty queues.
+    pub latency: Duration,
+    /// Addresses in the table.
+    pub addresses: u32,
+}
+
+impl Default for SwitchDoc {
+    fn default() -> Self {
+        Self {
+            buffer: None,
+            queue: None,
+            queues: SwitchQueuesDoc::Output,
+            cut_through: false,
+            latency: no_time(),
+            addresses: 8_192,
+        }
+    }
+}
+
+/// Place of a switch's queues.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(rename = "SwitchQueues")]
+pub enum SwitchQueuesDoc {
+    /// One for each port that frames leave by.
+    #[default]
+    Output,
+    /// One for each port that frames come by: one that waits for a busy port blocks those behind it.
+    Input,
+}
+
 fn router_latency() -> Duration {
     Duration(Nanos::from_micros(20))
 }
 
 pub(crate) fn no_time() -> Duration {
     Duration(Nanos::ZERO)
+}
+
+/// The schema to which a `$ref` of another leads.
+pub(crate) fn referred<'a>(root: &'a Value, schema: &Value) -> Option<&'a Value> {
+    let pointer = schema.get("$ref").and_then(Value::as_str)?.strip_prefix('#')?;
+    // Nearly all lead there, and a pointer takes ten times as long.
+    let named = pointer.strip_prefix("/$defs/").and_then(|name| root.get("$defs")?.get(name));
+    named.or_else(|| root.pointer(pointer))
 }
 
 /// JSON Schema (draft 2020-12) of the profile.

@@ -2,7 +2,7 @@
 //!
 //! Invariant: what is printed reads back as the equal document; what is absent or equal to its default is left out.
 
-use super::{Document, schema};
+use super::{Document, referred, schema};
 use crate::yaml::is_plain_text;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -72,8 +72,7 @@ fn member(shape: &'static Value, key: &str) -> Option<&'static Value> {
 
 /// The shapes a schema allows.
 fn shapes(node: &'static Value) -> Vec<&'static Value> {
-    let reference = node.get("$ref").and_then(Value::as_str).and_then(|r| r.strip_prefix('#'));
-    if let Some(target) = reference.and_then(|pointer| schema().pointer(pointer)) {
+    if let Some(target) = referred(schema(), node) {
         return shapes(target);
     }
     match node.get("anyOf").or_else(|| node.get("oneOf")).and_then(Value::as_array) {

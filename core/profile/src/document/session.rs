@@ -3,7 +3,7 @@
 use crate::document::app::AppDoc;
 use crate::document::content::TextDoc;
 use crate::document::end_tunnel::EndTunnelDoc;
-use crate::document::options::{IpDoc, Mtu, TcpDoc, UdpDoc};
+use crate::document::options::{IpDoc, Mtu, QuicDoc, TcpDoc, UdpDoc};
 use crate::document::pattern::ShapeDoc;
 use crate::document::quantity::{
     Addresses, Bytes, DelayText, Duration, EndAddresses, Mac, Name, OpenRateText, PortRange, SessionRate,
@@ -39,7 +39,7 @@ pub struct SessionDoc {
     /// Request a tunnel from the server, an explicit proxy, by CONNECT before anything else; TCP only. TLS goes through
     /// it.
     pub tunnel: Option<TunnelDoc>,
-    /// TLS around the application; TCP only.
+    /// TLS around the application; TCP only. That within QUIC, which is always encrypted.
     pub tls: Option<TlsForm>,
     /// Rate of opening sessions, all clients together. Default with 'concurrent': as fast as possible until that many
     /// are open.
@@ -95,6 +95,8 @@ pub struct SessionDoc {
     pub tcp: Option<TcpDoc>,
     /// UDP options of both ends.
     pub udp: Option<UdpDoc>,
+    /// QUIC options of both ends; 'transport: quic' only. HTTP/3 has them in 'http'.
+    pub quic: Option<QuicDoc>,
     /// IP options of both ends.
     pub ip: Option<IpDoc>,
     /// MTU of both ends: largest IP packet, bytes.
@@ -133,10 +135,18 @@ impl SessionDoc {
             order: PairOrderDoc::default(),
             tcp: None,
             udp: None,
+            quic: None,
             ip: None,
             mtu: None,
             vlan: None,
         }
+    }
+}
+
+impl SessionDoc {
+    /// Whether the transport of sessions is QUIC; HTTP/3 uses it without this.
+    pub fn is_quic(&self) -> bool {
+        self.transport == Some(TransportDoc::Quic)
     }
 }
 
@@ -214,7 +224,7 @@ pub struct ServerDoc {
     /// Hosts of the port that the servers are: those whose own addresses they have, instead of 'addresses'; or the servers that are
     /// behind each. The same servers may be behind several hosts in different VLANs.
     pub hosts: Option<EndHostsDoc>,
-    /// Ports of servers. Default: the application's: 80 for http, websocket and grpc (443 with TLS), 53 for dns, 7 for echo, 9 for
+    /// Ports of servers. Default: the application's: 80 for http, websocket and grpc (443 with TLS), 53 for dns (853 over QUIC), 7 for echo, 9 for
     /// discard, 19 for chargen, the capture's for pcap.
     pub ports: Option<PortRange>,
     /// TCP options of servers; override the options for both ends.
@@ -357,6 +367,8 @@ pub enum TransportDoc {
     Tcp,
     /// UDP.
     Udp,
+    /// QUIC, over UDP; dns only.
+    Quic,
 }
 
 /// Order of the pairs of client and server.

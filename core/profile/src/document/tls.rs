@@ -171,6 +171,13 @@ words! {
     RsaChacha20 = "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
 }
 
+impl SuiteDoc {
+    /// Whether it is a suite of TLS 1.3; the others belong to 1.2.
+    pub fn is_of_13(self) -> bool {
+        matches!(self, Self::Aes128Gcm | Self::Aes256Gcm | Self::Chacha20)
+    }
+}
+
 words! {
     /// A group of the key exchange by its IANA name.
     CurveGroupDoc, "group":

@@ -2,17 +2,21 @@
 
 use crate::document::app::once;
 use crate::document::content::{SizeDoc, TextDoc, TimesDoc};
-use crate::document::quantity::{Bytes, DelayText, Duration};
+use crate::document::quantity::{Bytes, DelayText, Duration, HttpVersionText};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use session::plan::HttpVersion;
 
-/// WebSocket (RFC 6455): a connection is upgraded from HTTP/1.1, carries messages, and is closed by Close frames. Each message of a
+/// WebSocket (RFC 6455): a connection is upgraded from HTTP/1.1, or a stream of HTTP/2 opened for it; it carries messages, and is closed by Close frames. Each message of a
 /// client is a request.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Websocket")]
 pub struct WebsocketDoc {
+    /// Version of HTTP of the upgrade: '1.1', or '2' (RFC 8441): with 'tls' negotiated in the handshake (ALPN), otherwise from the
+    /// first byte. A connection of HTTP/2 carries one WebSocket. Default: 1.1.
+    pub version: Option<HttpVersionText>,
     /// Path and query of the upgrade. Default: '/'.
     pub path: Option<TextDoc>,
     /// Host field. Default: 'eagre.test' with emulated servers, otherwise the first server's address.
@@ -49,15 +53,66 @@ pub struct WebsocketDoc {
     pub ping: Option<Duration>,
     /// Interval at which emulated servers send a message of 'response' by themselves; with 'expect: nothing' only. Default: they do not.
     pub push: Option<Duration>,
-    /// Maximum size of a received message; a longer one is refused with code 1009. Default: 1MiB.
+    /// Maximum size of a received message, decompressed; a longer one is refused with code 1009. Default: 1MiB.
     pub message_max: Option<Bytes>,
+    /// Compression of messages (RFC 7692, permessage-deflate), which clients offer and emulated servers accept. Default: neither.
+    pub compression: Option<CompressionForm>,
 }
 
 impl WebsocketDoc {
+    /// Whether it goes over HTTP/2.
+    pub fn is_http2(&self) -> bool {
+        self.version.as_ref().is_some_and(|version| version.0 == HttpVersion::Two)
+    }
+
     /// Messages of a client on a connection; `None` is without end.
     pub fn times(&self) -> Option<u32> {
         self.requests.unwrap_or_else(once).times()
     }
+}
+
+/// `true`, or more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+#[expect(missing_docs, reason = "the variants' types say it; comments would become descriptions")]
+pub enum CompressionForm {
+    Default(bool),
+    Full(CompressionDoc),
+}
+
+impl CompressionForm {
+    /// The settings with defaults applied; `None` is no compression.
+    pub fn resolved(&self) -> Option<CompressionDoc> {
+        match self {
+            Self::Default(yes) => yes.then(CompressionDoc::default),
+            Self::Full(doc) => Some(doc.clone()),
+        }
+    }
+}
+
+/// Compression of WebSocket's messages, with the names of RFC 7692 section 7.1: of clients what they offer, of emulated servers their limits.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "Compression")]
+pub struct CompressionDoc {
+    /// Whether clients compress each message by itself, without reference to those before.
+    #[serde(default)]
+    pub client_no_context_takeover: bool,
+    /// Whether servers compress each message by itself.
+    #[serde(default)]
+    pub server_no_context_takeover: bool,
+    /// Base-2 logarithm of the window that clients compress with, in bytes. With 8 they send messages uncompressed. Default: 15.
+    #[schemars(range(min = 8, max = 15))]
+    pub client_max_window_bits: Option<u8>,
+    /// That of servers. Default: 15.
+    #[schemars(range(min = 8, max = 15))]
+    pub server_max_window_bits: Option<u8>,
+    /// Effort of both ends: from 1, fast, to 9. Default: 6.
+    #[schemars(range(min = 1, max = 9))]
+    pub level: Option<u8>,
+    /// Minimum size of messages that are compressed; shorter ones are sent as they are. Default: 0B.
+    pub threshold: Option<Bytes>,
 }
 
 /// Type of messages.

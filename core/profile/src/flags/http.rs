@@ -52,6 +52,8 @@ pub struct HttpOptions {
     pub body: Option<String>,
     /// Version of HTTP; without it 1.1.
     pub version: Option<HttpVersion>,
+    /// Whether the next connections go to HTTP/3 where the server announces it; with 'version' auto.
+    pub alt_svc: bool,
     /// Requests at a time on a connection of HTTP/2; without it 1.
     pub streams: Option<u16>,
     /// Connections at a time.
@@ -141,6 +143,7 @@ impl HttpOptions {
         let text = |text: &str| TextDoc::One(text.to_owned());
         HttpDoc {
             version: self.version.map(HttpVersionText),
+            alt_svc: self.alt_svc.then_some(true),
             streams_per_connection: self.streams,
             method: self.method,
             host: Some(text(&self.host)),
@@ -197,6 +200,7 @@ mod tests {
             headers: Vec::new(),
             body: None,
             version: None,
+            alt_svc: false,
             streams: None,
             connections: 10,
             per_connection: None,

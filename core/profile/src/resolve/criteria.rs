@@ -4,6 +4,7 @@
 
 use super::Resolver;
 use super::replayed::direction_names;
+use super::session::{BOTH_WAYS, has_alternative};
 use super::stream::copy_name;
 use crate::condition::Condition;
 use crate::document::StreamDoc;
@@ -240,8 +241,11 @@ impl<'a> Resolver<'a> {
                     AppDoc::Full(keys) => keys.mix.as_deref(),
                     AppDoc::Word(_) => None,
                 });
-                let known: Vec<&str> =
+                let mut known: Vec<&str> =
                     members.unwrap_or_default().iter().map(|member| member.name.0.as_str()).collect();
+                if walk.sessions.is_some_and(|sessions| has_alternative(&sessions.app)) {
+                    known.extend(BOTH_WAYS);
+                }
                 if !known.contains(&word) {
                     return Err(Some(unknown("application of a mix", word, &known)));
                 }

@@ -96,10 +96,6 @@ impl Resolver<'_> {
         };
         let name = doc.name.as_ref().map_or_else(|| format!("host{}", index + 1), |name| name.0.clone());
         let first = self.host(path, name, &keys);
-        if first.mac.is_some_and(|mac| mac[0] & GROUP != 0) {
-            self.reading
-                .fail(format!("{path}.mac"), "is a multicast address; a host needs a unicast address");
-        }
         let given = [
             ("ip_step", doc.ip_step.is_some()),
             ("gateway_step", doc.gateway_step.is_some()),
@@ -138,6 +134,10 @@ impl Resolver<'_> {
                 }
             }
         }
+        if keys.mac.is_some_and(|mac| mac.0[0] & GROUP != 0) {
+            self.reading
+                .fail(format!("{path}.mac"), "is a multicast address; a host needs a unicast address");
+        }
         let vlans: Vec<u16> =
             keys.vlan.iter().flat_map(|vlan| vlan.with_paths()).map(|(_, id)| id.0).collect();
         if vlans.is_empty() && keys.vlan_type.is_some() {
@@ -173,6 +173,8 @@ impl Resolver<'_> {
                 Some(format!(
                     "a second gateway on the network of the {whose}'s ip {network}; it has at most one"
                 ))
+            } else if kin.iter().any(|own| own.ip == *gateway) {
+                Some(format!("{gateway} is the {whose}'s own address; a gateway is another host's"))
             } else if !kin.iter().any(|own| own.is_next_to(*gateway)) {
                 let networks: Vec<String> =
                     kin.iter().map(|own| format!("{}/{}", own.ip, own.prefix_len)).collect();

@@ -5,6 +5,9 @@ use crate::plan::{Pattern, SessionEntry, StreamPlan};
 use session::plan::OpenRate;
 use units::{Nanos, Pps, count};
 
+/// Streams of a kind that are warned of at most.
+const WARNED_MAX: usize = 5;
+
 impl Resolver<'_> {
     /// Warns of streams and entries that can't reach their requested counts by the end of `duration`.
     pub(super) fn warn_of_too_much(
@@ -37,7 +40,38 @@ impl Resolver<'_> {
                 rounded(time)
             ));
         }
+        for key in ["ramp_up", "ramp_down", "multiply"] {
+            if sessions.is_empty() && self.reading.has(&format!("load.{key}")) {
+                self.warnings.push(format!("load.{key}: applies to sessions only, and there are none"));
+            }
+        }
+        for stream in streams.iter().filter(|stream| stream.start_delay >= duration).take(WARNED_MAX) {
+            self.warnings.push(format!(
+                "stream {}: it starts after {}, and not within {default}: it will send nothing",
+                stream.name, stream.start_delay
+            ));
+        }
+        let cut = |stream: &&StreamPlan| {
+            let end = stream.duration.map(|time| stream.start_delay.saturating_add(time));
+            stream.start_delay < duration && end.is_some_and(|end| end > duration)
+        };
+        for stream in streams.iter().filter(cut).take(WARNED_MAX) {
+            self.warnings.push(format!(
+                "stream {}: its {} from {} on end after {default}: it will send for {} of them",
+                stream.name,
+                stream.duration.unwrap_or_default(),
+                stream.start_delay,
+                duration.since(stream.start_delay)
+            ));
+        }
         for entry in sessions {
+            if entry.session.client.is_some() && entry.session.load.start_delay >= duration {
+                self.warnings.push(format!(
+                    "sessions {}: they start after {}, and not within {default}: none will be opened",
+                    entry.session.name, entry.session.load.start_delay
+                ));
+                continue;
+            }
             let load = &entry.session.load;
             let (Some(asked), OpenRate::Constant(rate)) = (load.count, &load.open) else { continue };
             let time = after(asked.saturating_sub(1), *rate).saturating_add(load.start_delay);

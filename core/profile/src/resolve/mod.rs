@@ -30,9 +30,10 @@ mod session;
 mod size;
 mod stream;
 mod vary;
+mod vrrp;
 
-use crate::document::{ChecksumDoc, Document, PortDoc, SimDoc, TimestampsDoc};
-use crate::plan::{ChecksumBy, LinkPlan, Plan, PortPlan, RouterPlan, SimPlan, StampsBy};
+use crate::document::{ChecksumDoc, Document, PortDoc, SimDoc, SwitchQueuesDoc, TimestampsDoc};
+use crate::plan::{ChecksumBy, LinkPlan, Plan, PortPlan, RouterPlan, SimPlan, StampsBy, SwitchPlan};
 use crate::read::Reading;
 use crate::{Files, Overrides, ProfileError};
 pub use packet::group_mac;
@@ -132,18 +133,8 @@ impl Resolver<'_> {
     /// Requires sessions, a capture or hosts with a control plane if there are no streams, unless the profile states
     /// that there are none.
     fn something_to_do(&mut self) {
-        let is_busy = |port: &PortDoc| {
-            let hosts_act = port.dhcp.is_some()
-                || port.dhcpv6.is_some()
-                || port.pppoe.is_some()
-                || port.multicast.is_some()
-                || port.lldp.is_some()
-                || port.lacp.is_some()
-                || port.bgp.is_some()
-                || port.ospf.is_some()
-                || port.isis.is_some();
-            port.capture.is_some() || port.punt.is_some() || hosts_act
-        };
+        let hosts_act = |port: &PortDoc| port.clone().listening() != *port;
+        let is_busy = |port: &PortDoc| port.capture.is_some() || hosts_act(port);
         let captures = self.document.ports.values().any(is_busy);
         if !captures && !self.reading.has("streams") && !self.reading.has("sessions") {
             self.reading.fail("", "the key 'streams' is missing; expected a list: streams of packets");
@@ -179,6 +170,12 @@ impl Resolver<'_> {
                 self.reading.fail("sim.router.capacity", "must be above 0");
             }
         }
+        if let Some(switch) = &sim.switch {
+            self.within_a_year("sim.switch.latency", switch.latency.0);
+            if sim.router.is_some() {
+                self.reading.fail("sim.switch", "there is a router already; leave one of them out");
+            }
+        }
     }
 
     fn ports(&mut self) {
@@ -203,6 +200,7 @@ impl Resolver<'_> {
         let bgp = port.bgp.as_ref().map(|bgp| self.bgp(name, bgp, &hosts, port.punt.is_some()));
         let isis = port.isis.as_ref().map(|isis| self.isis(name, isis, &hosts, port.punt.is_some()));
         let ospf = port.ospf.as_ref().map(|ospf| self.ospf(name, ospf, &hosts, port.punt.is_some()));
+        let vrrp = port.vrrp.as_ref().map(|vrrp| self.vrrp(name, vrrp, &hosts, port.punt.is_some()));
         PortPlan {
             dhcp: port.dhcp.as_ref().map(|dhcp| self.dhcp(name, dhcp, &vlans)),
             dhcpv6: port.dhcpv6.as_ref().map(|dhcp| self.dhcpv6(name, dhcp, &vlans)),
@@ -214,6 +212,7 @@ impl Resolver<'_> {
             bgp,
             ospf,
             isis,
+            vrrp,
             punt,
             name: name.to_owned(),
             device: port.device.clone(),
@@ -253,6 +252,14 @@ fn sim(sim: &SimDoc) -> SimPlan {
             capacity: router.capacity.0,
             buffer: router.buffer,
             latency: router.latency.0,
+        }),
+        switch: sim.switch.as_ref().map(|switch| SwitchPlan {
+            buffer: switch.buffer.as_ref().map_or(u64::MAX, |bytes| bytes.0),
+            queue: switch.queue.as_ref().map_or(u64::MAX, |bytes| bytes.0),
+            queues_are_inputs: switch.queues == SwitchQueuesDoc::Input,
+            cut_through: switch.cut_through,
+            latency: switch.latency.0,
+            addresses: switch.addresses as usize,
         }),
     }
 }

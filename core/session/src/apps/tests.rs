@@ -407,7 +407,11 @@ impl Crowd {
 
     fn answer(&mut self, index: usize) {
         let answer = self.answer.clone();
-        self.tell(index, &|apps, now, flow, io| apps.received(now, flow, io, &answer));
+        self.tell(index, &|apps, now, flow, io| {
+            // All of it.
+            apps.acknowledged(now, flow, io, 1 << 38);
+            apps.received(now, flow, io, &answer);
+        });
     }
 
     /// Passes an event to a flow, and responds to the data it sends.
@@ -468,6 +472,8 @@ fn endless_http(pipeline: u8) -> (AppPlan, &'static [u8]) {
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: true,
+        quic: QuicPlan::default(),
+        alt_svc: false,
         server: Arc::new(HttpServer::sized(Size::Fixed(0))),
     };
     (AppPlan::Http(Arc::new(http)), b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
@@ -490,7 +496,7 @@ fn times_count_from_when_requests_were_due() {
         let mut crowd = Crowd::new(entry, answer);
         crowd.stall = Nanos::from_secs(5)..Nanos::from_secs(7);
         crowd.run(Nanos::from_millis(6_999));
-        let waiting = crowd.apps.late_requests(0, crowd.now);
+        let waiting = crowd.apps.unsent_requests(0, crowd.now);
         assert!(if late { (1_970..=1_980).contains(&waiting) } else { waiting == 0 }, "{waiting} wait");
         crowd.run(Nanos::from_secs(10));
         let counts = crowd.counts();
@@ -545,6 +551,30 @@ fn so_many_requests_are_sent_and_no_more() {
         assert_eq!((counts.completed, counts.active(), counts.stopped), (counts.attempted, 0, 0));
         assert!(counts.attempted <= 3 && crowd.clients.is_done(crowd.now), "{} sessions", counts.attempted);
     }
+}
+
+/// A server that ends a connection has not processed the last request: a session is opened for it.
+#[test]
+fn a_request_that_comes_back_gets_another_session() {
+    let (app, answer) = endless_http(1);
+    let mut entry = plan(app);
+    entry.load = LoadPlan { concurrent: Some(1), request_count: Some(1), ..LoadPlan::at(OpenRate::Max) };
+    let mut crowd = Crowd::new(entry, answer);
+    let ms = Nanos::from_millis;
+    crowd.stall = ms(0)..ms(100);
+    crowd.run(ms(1));
+    assert_eq!((crowd.counts().requests, crowd.apps.pacers[0].left), (1, Some(0)));
+    assert_eq!(crowd.clients.deadline(&crowd.apps), Nanos::MAX, "nothing to open while it is under way");
+    assert!(!crowd.clients.is_done(crowd.now));
+
+    crowd.apps.pacers[0].left = Some(1);
+    crowd.held.clear();
+    let (mut flow, _) = crowd.flows[0].take().expect("a session");
+    crowd.apps.closed(crowd.now, &mut flow, FlowId(0), CLIENT, End::Closed);
+    assert!(crowd.clients.deadline(&crowd.apps) <= crowd.now);
+    crowd.run(ms(200));
+    assert_eq!((crowd.counts().requests, crowd.counts().transactions), (2, 1));
+    assert!(crowd.clients.is_done(crowd.now) && crowd.counts().active() == 0);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Sends queries, and reads the responses.
 
 use super::plan::{DnsPlan, DnsQuery};
-use super::wire::{self, Query};
+use super::wire::{self, Form, Query};
 use crate::counts::Reason;
 use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow};
@@ -28,21 +28,46 @@ const GONE: u8 = 7;
 /// Names longer than this are no names.
 const TEXT_MAX: usize = 256;
 
+/// Queries made ready, over whatever they go.
+#[derive(Debug)]
+pub(super) struct Queries {
+    plan: Arc<DnsPlan>,
+    names: Vec<Message>,
+    turns: Turns,
+}
+
+impl Queries {
+    pub(super) fn new(plan: &Arc<DnsPlan>) -> Self {
+        let names = plan.queries.iter().map(|(query, _)| Message::of(&query.name)).collect();
+        let weights: Vec<u32> = plan.queries.iter().map(|(_, weight)| *weight).collect();
+        Self { names, turns: Turns::new(&weights, plan.order), plan: plan.clone() }
+    }
+
+    /// Query `number` of a session, with an identifier; `sized`: its length comes first.
+    pub(super) fn query(&self, session: u32, number: u32, id: u16, sized: bool) -> Query {
+        let (session, request) = (u64::from(session), u64::from(number));
+        let turn = turn(session, request, self.plan.per_session.map(u64::from));
+        let index = self.turns.pick(turn);
+        let vars = Vars { session, request, turn, body: 0, seconds: 0 };
+        let mut name = [0; TEXT_MAX];
+        let len = self.names[index].write(&vars, 0, &mut name);
+        let DnsQuery { kind, recursion, edns_bytes, .. } = self.plan.queries[index].0;
+        let form = Form { sized, padded: self.plan.padding };
+        Query::new(id, &name[..len], kind, recursion, edns_bytes, form)
+    }
+}
+
 /// A client made ready. A flow's `step` is the number of its query, `waiting` how often it was sent again.
 #[derive(Debug)]
 pub(crate) struct Client {
     plan: Arc<DnsPlan>,
-    names: Vec<Message>,
-    turns: Turns,
+    queries: Queries,
     tcp: bool,
 }
 
 impl Client {
     pub(crate) fn new(plan: Arc<DnsPlan>, tcp: bool) -> Self {
-        let names = plan.queries.iter().map(|(query, _)| Message::of(&query.name)).collect();
-        let weights: Vec<u32> = plan.queries.iter().map(|(_, weight)| *weight).collect();
-        let turns = Turns::new(&weights, plan.order);
-        Self { names, turns, plan, tcp }
+        Self { queries: Queries::new(&plan), plan, tcp }
     }
 
     /// Whether a flow is TCP's: all are, or this one is, because a response was truncated.
@@ -82,15 +107,8 @@ impl Client {
     }
 
     fn query(&self, flow: &Flow, tcp: bool) -> Query {
-        let (session, request) = (u64::from(flow.number), u64::from(flow.step));
-        let turn = turn(session, request, self.plan.per_session.map(u64::from));
-        let index = self.turns.pick(turn);
-        let vars = Vars { session, request, turn, body: 0, seconds: 0 };
-        let mut name = [0; TEXT_MAX];
-        let len = self.names[index].write(&vars, 0, &mut name);
-        let DnsQuery { kind, recursion, edns_bytes, .. } = self.plan.queries[index].0;
-        let id = random::word(random::key(session), request) as u16;
-        Query::new(id, &name[..len], kind, recursion, edns_bytes, tcp)
+        let id = random::word(random::key(u64::from(flow.number)), u64::from(flow.step)) as u16;
+        self.queries.query(flow.number, flow.step, id, tcp)
     }
 
     pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {

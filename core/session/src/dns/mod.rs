@@ -1,12 +1,15 @@
-//! DNS over UDP and TCP, both ends. Source: RFC 1035, RFC 7766 for TCP, RFC 6891 for sizes.
+//! DNS over UDP, TCP and QUIC (`quic`), both ends. Source: RFC 1035, RFC 7766 for TCP, RFC 9250 for QUIC, RFC 6891 for sizes, RFC 7830
+//! and RFC 8467 for padding.
 
 mod client;
 mod plan;
+mod quic;
 mod server;
 mod wire;
 
 pub(crate) use client::Client;
 pub use plan::{DnsAnswer, DnsPlan, DnsQuery, DnsRule};
+pub(crate) use quic::{Client as QuicClient, QuicLink, Server as QuicServer};
 pub(crate) use server::Server;
 
 #[cfg(test)]

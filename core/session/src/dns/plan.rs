@@ -5,7 +5,8 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use units::Nanos;
 
-/// DNS, both ends. Over UDP a server's session is one query and its response, a client's as many as planned.
+/// DNS, both ends. Over UDP a server's session is one query and its response, a client's as many as planned; over QUIC it is a
+/// connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DnsPlan {
     /// Queries of clients, with their relative weights (not zero). Empty only if clients are external.
@@ -13,9 +14,11 @@ pub struct DnsPlan {
     /// In which order queries come: by turns, spread out exactly by weight, or by chance. Each session begins one
     /// further than the one before.
     pub order: SelectionOrder,
-    /// Queries of a session, one after the other; `None`: until it is closed from outside.
+    /// Queries of a session; `None`: until it is closed from outside.
     pub per_session: Option<u32>,
-    /// Think time, from a response to the next query.
+    /// Over QUIC: queries without a response at a time, at least 1, each on a stream.
+    pub streams: u16,
+    /// Think time, from a response to the next query; with several streams, once all have a response.
     pub think: Delay,
     /// Over UDP: number of retransmissions of a query without a response within `retry_after`.
     pub retries: u8,
@@ -26,6 +29,8 @@ pub struct DnsPlan {
     /// Whether a response with a code other than 0 (no error) fails the session (`dns_code`); it is counted in any
     /// case.
     pub errors_fail: bool,
+    /// Whether queries with EDNS are padded (RFC 8467): to be used where they are encrypted. Servers pad responses to queries that are.
+    pub padding: bool,
     /// Rules of servers: the first that fits; none: no such name (code 3).
     pub rules: Arc<[DnsRule]>,
     /// Longest response that a datagram can carry, bytes: longer ones are truncated, regardless of the client's limit.

@@ -20,18 +20,108 @@ const MADE_MAX: usize = 64;
 /// No such name.
 const NO_NAME: u8 = 3;
 
-/// A server made ready.
+/// Rules made ready, over whatever queries come.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(super) struct Responder {
     plan: Arc<DnsPlan>,
     /// Of each rule: its suffix in lower case.
     suffixes: Vec<Vec<u8>>,
 }
 
-impl Server {
-    pub(crate) fn new(plan: Arc<DnsPlan>) -> Self {
+/// Outcome of a message for a server.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It is no query.
+    NoQuery,
+    /// A query that gets no response.
+    Silence,
+    /// The response, and when it is due.
+    Reply(Vec<u8>, Nanos),
+}
+
+impl Responder {
+    pub(super) fn new(plan: Arc<DnsPlan>) -> Self {
         let lower = |rule: &DnsRule| rule.suffix.trim_end_matches('.').to_ascii_lowercase().into_bytes();
         Self { suffixes: plan.rules.iter().map(lower).collect(), plan }
+    }
+
+    /// Outcome of message `number` of a session. `udp_room`: bytes that a datagram has room for; without it the length of the
+    /// response comes first.
+    pub(super) fn outcome(
+        &self,
+        session: u32,
+        number: u64,
+        message: &[u8],
+        udp_room: Option<usize>,
+    ) -> Outcome {
+        let question = match wire::question(message) {
+            Ok(question) => question,
+            Err(NoQuestion::Nothing) => return Outcome::NoQuery,
+            Err(NoQuestion::Code(code)) => {
+                return Outcome::Reply(wire::no_answer(message, code, udp_room.is_none()), Nanos::ZERO);
+            }
+        };
+        let rule = self.rule(&question);
+        let turn = u64::from(session).wrapping_add(number);
+        let delay = rule.map_or(Nanos::ZERO, |rule| rule.delay.value(u64::from(session), number));
+        let reply = Self::reply(&question, rule, turn, udp_room);
+        reply.map_or(Outcome::Silence, |reply| Outcome::Reply(reply, delay))
+    }
+
+    fn rule(&self, question: &Question<'_>) -> Option<&DnsRule> {
+        let name = question.name();
+        let fits = |suffix: &[u8]| {
+            suffix.is_empty()
+                || name.strip_suffix(suffix).is_some_and(|before| before.is_empty() || before.ends_with(b"."))
+        };
+        let mut rules = self.plan.rules.iter().zip(&self.suffixes);
+        let takes = |rule: &DnsRule| rule.kinds.is_empty() || rule.kinds.contains(&question.kind);
+        rules.find(|(rule, suffix)| takes(rule) && fits(suffix)).map(|(rule, _)| rule)
+    }
+
+    /// The response; `None` is no response.
+    fn reply(
+        question: &Question<'_>,
+        rule: Option<&DnsRule>,
+        turn: u64,
+        udp_room: Option<usize>,
+    ) -> Option<Vec<u8>> {
+        if rule.is_some_and(|rule| rule.silent) {
+            return None;
+        }
+        let sized = udp_room.is_none();
+        let room = udp_room.map_or(usize::from(u16::MAX), |room| question.room.min(room));
+        if question.version != 0 {
+            return Some(Reply::new(question, wire::BAD_VERSION, sized).finish(question, room));
+        }
+        let code = rule.map_or(NO_NAME, |rule| rule.code & 15);
+        let mut reply = Reply::new(question, code.into(), sized);
+        for answer in rule.map_or(&[][..], |rule| &rule.answers[..]) {
+            let ttl = rule.map_or(0, |rule| rule.ttl);
+            let asked = |kind| question.kind == kind || question.kind == wire::ANY;
+            match answer {
+                DnsAnswer::Address { first, count } => {
+                    if asked(if first.is_ipv4() { 1 } else { 28 }) {
+                        reply.address(ttl, plus(*first, turn % (*count).max(1)));
+                    }
+                }
+                DnsAnswer::Data { kind, data } if asked(*kind) => reply.record(*kind, ttl, data),
+                DnsAnswer::Data { .. } => {}
+            }
+        }
+        Some(reply.finish(question, room))
+    }
+}
+
+/// A server made ready.
+#[derive(Debug)]
+pub(crate) struct Server {
+    responder: Responder,
+}
+
+impl Server {
+    pub(crate) fn new(plan: Arc<DnsPlan>) -> Self {
+        Self { responder: Responder::new(plan) }
     }
 
     pub(crate) fn opened(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
@@ -77,27 +167,15 @@ impl Server {
     }
 
     fn query(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, bytes: &[u8]) {
-        let question = match wire::question(bytes) {
-            Ok(question) => question,
-            Err(NoQuestion::Nothing) => {
-                ctx.counts.detail("no query");
-                return ctx.fail(flow, Reason::BadRequest);
-            }
-            Err(NoQuestion::Code(code)) => {
-                ctx.counts.requests += 1;
-                flow.step = flow.step.wrapping_add(1);
-                let reply = wire::no_answer(bytes, code, !ctx.is_udp());
-                Self::keep(ctx, flow, reply);
-                return self.send(ctx, flow);
-            }
-        };
+        let room = ctx.is_udp().then_some(usize::from(self.responder.plan.udp_room));
+        let outcome = self.responder.outcome(flow.number, u64::from(flow.step), bytes, room);
+        if outcome == Outcome::NoQuery {
+            ctx.counts.detail("no query");
+            return ctx.fail(flow, Reason::BadRequest);
+        }
         ctx.counts.requests += 1;
-        let number = u64::from(flow.step);
         flow.step = flow.step.wrapping_add(1);
-        let rule = self.rule(&question);
-        let reply = self.reply(ctx, flow, &question, rule, number);
-        let delay = rule.map_or(Nanos::ZERO, |rule| rule.delay.value(u64::from(flow.number), number));
-        let Some(reply) = reply else {
+        let Outcome::Reply(reply, delay) = outcome else {
             return if ctx.is_udp() {
                 self.end(ctx, flow)
             };
@@ -119,7 +197,7 @@ impl Server {
     fn send(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         let extra = ctx.extras.of(flow);
         let Some(made) = extra.made.back() else { return };
-        let (bytes, code) = (made.bytes.len() as u64, made.code(!ctx.udp));
+        let (bytes, code) = (made.bytes.len() as u64, wire::code(&made.bytes, !ctx.udp));
         extra.echo_base += bytes;
         ctx.send(flow, bytes);
         if ctx.is_udp() {
@@ -134,54 +212,6 @@ impl Server {
     fn end(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.state = END;
         ctx.close(flow);
-    }
-
-    fn rule(&self, question: &Question<'_>) -> Option<&DnsRule> {
-        let name = question.name();
-        let fits = |suffix: &[u8]| {
-            suffix.is_empty()
-                || name.strip_suffix(suffix).is_some_and(|before| before.is_empty() || before.ends_with(b"."))
-        };
-        let mut rules = self.plan.rules.iter().zip(&self.suffixes);
-        let takes = |rule: &DnsRule| rule.kinds.is_empty() || rule.kinds.contains(&question.kind);
-        rules.find(|(rule, suffix)| takes(rule) && fits(suffix)).map(|(rule, _)| rule)
-    }
-
-    /// The response; `None` is no response.
-    fn reply(
-        &self,
-        ctx: &mut Ctx<'_>,
-        flow: &Flow,
-        question: &Question<'_>,
-        rule: Option<&DnsRule>,
-        number: u64,
-    ) -> Option<Vec<u8>> {
-        if rule.is_some_and(|rule| rule.silent) {
-            return None;
-        }
-        let tcp = !ctx.is_udp();
-        let room =
-            if tcp { usize::from(u16::MAX) } else { question.room.min(usize::from(self.plan.udp_room)) };
-        if question.version != 0 {
-            return Some(Reply::new(question, wire::BAD_VERSION, tcp).finish(question, room));
-        }
-        let code = rule.map_or(NO_NAME, |rule| rule.code & 15);
-        let mut reply = Reply::new(question, code.into(), tcp);
-        for answer in rule.map_or(&[][..], |rule| &rule.answers[..]) {
-            let ttl = rule.map_or(0, |rule| rule.ttl);
-            let asked = |kind| question.kind == kind || question.kind == wire::ANY;
-            match answer {
-                DnsAnswer::Address { first, count } => {
-                    if asked(if first.is_ipv4() { 1 } else { 28 }) {
-                        let turn = u64::from(flow.number).wrapping_add(number);
-                        reply.address(ttl, plus(*first, turn % (*count).max(1)));
-                    }
-                }
-                DnsAnswer::Data { kind, data } if asked(*kind) => reply.record(*kind, ttl, data),
-                DnsAnswer::Data { .. } => {}
-            }
-        }
-        Some(reply.finish(question, room))
     }
 
     pub(crate) fn finished(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
@@ -200,7 +230,7 @@ impl Server {
         while let Some(made) = extra.made.front()
             && made.offset + made.bytes.len() as u64 <= offset
         {
-            ctx.counts.sent_answer(made.code(true));
+            ctx.counts.sent_answer(wire::code(&made.bytes, true));
             extra.made.pop_front();
         }
         if full && flow.state == OPEN {
@@ -256,13 +286,6 @@ impl Server {
             out = &mut out[n..];
             offset += n as u64;
         }
-    }
-}
-
-impl Made {
-    /// The response's DNS code; over TCP it follows a length.
-    fn code(&self, tcp: bool) -> u8 {
-        self.bytes.get(if tcp { 5 } else { 3 }).map_or(0, |flags| flags & 15)
     }
 }
 

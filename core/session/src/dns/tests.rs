@@ -9,6 +9,7 @@ use tcp::End;
 use units::Nanos;
 
 const MINUTE: Nanos = Nanos::from_secs(60);
+const PLAIN: wire::Form = wire::Form { sized: false, padded: false };
 
 fn query(name: &str, kind: u16) -> (DnsQuery, u32) {
     (DnsQuery { name: Content::bytes(name), kind, recursion: true, edns_bytes: None }, 1)
@@ -28,11 +29,13 @@ fn dns(queries: Vec<(DnsQuery, u32)>, per_session: u32, rules: Vec<DnsRule>) -> 
         queries,
         order: SelectionOrder::Sequential,
         per_session: Some(per_session),
+        streams: 1,
         think: Delay::NONE,
         retries: 2,
         retry_after: Nanos::from_secs(1),
         tcp_fallback: false,
         errors_fail: false,
+        padding: false,
         rules: rules.into(),
         udp_room: 1_472,
     }
@@ -165,7 +168,7 @@ proptest! {
     #[test]
     fn garbage_never_panics(bytes in proptest::collection::vec(any::<u8>(), 0..100), flip in 0usize..60, to: u8) {
         let _ = wire::question(&bytes);
-        let query = wire::Query::new(7, b"www.example.com", 1, true, Some(1232), false);
+        let query = wire::Query::new(7, b"www.example.com", 1, true, Some(1232), PLAIN);
         let _ = wire::answer(&bytes, query.as_slice());
         let question = wire::question(query.as_slice()).unwrap();
         prop_assert_eq!(question.name(), b"www.example.com");
@@ -185,7 +188,7 @@ proptest! {
 /// RFC 1035 section 4.1.1: a message other than a plain query gets a code; a response gets no reply.
 #[test]
 fn other_operations_are_not_implemented() {
-    let query = wire::Query::new(7, b"a.bc", 1, true, None, false);
+    let query = wire::Query::new(7, b"a.bc", 1, true, None, PLAIN);
     let with = |at: usize, byte: u8| {
         let mut bytes = query.as_slice().to_vec();
         bytes[at] = byte;
@@ -201,7 +204,7 @@ fn other_operations_are_not_implemented() {
 /// RFC 6891 section 6.1.3: of a version that is not known the code is 16, of which EDNS has the upper bits.
 #[test]
 fn other_versions_are_bad() {
-    let mut query = wire::Query::new(7, b"a.bc", 1, true, Some(1_232), false);
+    let mut query = wire::Query::new(7, b"a.bc", 1, true, Some(1_232), PLAIN);
     assert_eq!(wire::question(query.as_slice()).unwrap().version, 0);
     query.bytes[query.len - 5] = 1;
     let question = wire::question(query.as_slice()).unwrap();
@@ -223,5 +226,47 @@ fn answers_that_fit_no_datagram_are_cut_short() {
         wire.run(MINUTE);
         wire.assert_complete(1);
         assert_eq!(wire.client().dns_truncated, truncated);
+    }
+}
+
+#[test]
+fn queries_and_their_responses_are_padded() {
+    let form = wire::Form { sized: true, padded: true };
+    for name in [&b"a.bc"[..], &[b'x'; 63], b"."] {
+        let query = wire::Query::new(0, name, 1, true, Some(1_232), form);
+        assert_eq!((query.as_slice().len(), &query.as_slice()[..2]), (130, &[0, 128][..]));
+        let question = wire::question(&query.as_slice()[2..]).unwrap();
+        assert!(question.padded && question.edns && question.room == 1_232);
+        for (bytes, padded) in [(0, 468), (500, 936)] {
+            let mut reply = wire::Reply::new(&question, 0, true);
+            reply.record(16, 60, &vec![b'x'; bytes]);
+            let reply = reply.finish(&question, 65_535);
+            assert_eq!(reply.len(), 2 + padded);
+            assert!(wire::answer(&reply[2..], &query.as_slice()[2..]).is_ok());
+            assert!(!wire::has_keepalive(&reply[2..]));
+        }
+        // Without room for all of it there is none.
+        let reply = wire::Reply::new(&question, 0, true).finish(&question, 400);
+        assert!(reply.len() < 110, "{}", reply.len());
+    }
+    let bare = wire::Query::new(0, b"a.bc", 1, true, None, form);
+    assert!(bare.as_slice().len() == 2 + 22 && !wire::question(&bare.as_slice()[2..]).unwrap().padded);
+}
+
+#[test]
+fn an_option_of_tcp_is_found_behind_others() {
+    let query = wire::Query::new(0, b"a.bc", 1, true, Some(1_232), PLAIN);
+    let plain = query.as_slice();
+    let with = |options: &[u8]| {
+        let mut bytes = plain[..plain.len() - 2].to_vec();
+        bytes.extend((options.len() as u16).to_be_bytes());
+        bytes.extend(options);
+        bytes
+    };
+    assert!(!wire::has_keepalive(plain) && !wire::has_keepalive(&with(&[0, 12, 0, 2, 0, 11])));
+    let found = with(&[0, 12, 0, 1, 0, 0, 11, 0, 2, 0, 100]);
+    assert!(wire::has_keepalive(&found));
+    for len in 0..found.len() {
+        wire::has_keepalive(&found[..len]);
     }
 }

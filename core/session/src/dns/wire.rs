@@ -7,14 +7,32 @@ const HEADER: usize = 12;
 /// Longest name on the wire, and longest label.
 const NAME_MAX: usize = 255;
 const LABEL_MAX: usize = 63;
-/// Longest query: header, name, type and class, EDNS, and the length before it on TCP.
-pub(crate) const QUERY_MAX: usize = HEADER + NAME_MAX + 4 + 11 + 2;
+/// Bytes of EDNS without options, and of an option without data.
+const EDNS: usize = 11;
+const OPTION: usize = 4;
+/// Options of EDNS: RFC 7828, which is of TCP, and RFC 7830.
+const KEEPALIVE: u16 = 11;
+const PADDING: u16 = 12;
+/// Queries and responses are padded to multiples of these (RFC 8467 section 4.1).
+const QUERY_BLOCK: usize = 128;
+const REPLY_BLOCK: usize = 468;
+/// Longest query: header, name, type and class, and EDNS, padded; and the length before it.
+pub(crate) const QUERY_MAX: usize = (HEADER + NAME_MAX + 4 + EDNS + OPTION).next_multiple_of(QUERY_BLOCK) + 2;
 /// The record with the client's size limit.
 const OPT: u16 = 41;
 /// Any type.
 pub(crate) const ANY: u16 = 255;
 /// Size limit of UDP responses without EDNS.
 const PLAIN_MAX: usize = 512;
+
+/// Form of a query.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Form {
+    /// Its length comes first.
+    pub sized: bool,
+    /// It is padded, if it has EDNS.
+    pub padded: bool,
+}
 
 /// A query as it is built.
 #[derive(Debug, Clone, Copy)]
@@ -30,9 +48,10 @@ impl Query {
         kind: u16,
         recursion: bool,
         edns: Option<u16>,
-        tcp: bool,
+        form: Form,
     ) -> Self {
-        let mut query = Self { bytes: [0; QUERY_MAX], len: if tcp { 2 } else { 0 } };
+        let start = if form.sized { 2 } else { 0 };
+        let mut query = Self { bytes: [0; QUERY_MAX], len: start };
         query.put(&id.to_be_bytes());
         query.put(&[u8::from(recursion), 0, 0, 1, 0, 0, 0, 0, 0, u8::from(edns.is_some())]);
         let limit = query.len + NAME_MAX - 1;
@@ -51,9 +70,16 @@ impl Query {
             query.put(&[0]);
             query.put(&OPT.to_be_bytes());
             query.put(&size.to_be_bytes());
-            query.put(&[0; 6]);
+            query.put(&[0; 4]);
+            let padding = form.padded.then(|| padding(query.len - start + 2, QUERY_BLOCK));
+            query.put(&padding.map_or(0, |bytes| (OPTION + bytes) as u16).to_be_bytes());
+            if let Some(bytes) = padding {
+                query.put(&PADDING.to_be_bytes());
+                query.put(&(bytes as u16).to_be_bytes());
+                query.len += bytes;
+            }
         }
-        if tcp {
+        if form.sized {
             let len = query.len as u16 - 2;
             query.bytes[..2].copy_from_slice(&len.to_be_bytes());
         }
@@ -69,6 +95,43 @@ impl Query {
     pub(crate) fn as_slice(&self) -> &[u8] {
         &self.bytes[..self.len]
     }
+}
+
+/// Bytes of padding that make a message of `len` bytes, with the option for them, a multiple of `block` (RFC 7830).
+fn padding(len: usize, block: usize) -> usize {
+    (len + OPTION).next_multiple_of(block) - len - OPTION
+}
+
+/// The options of EDNS in a record's data: codes and lengths.
+fn options(mut data: &[u8]) -> impl Iterator<Item = (u16, usize)> {
+    std::iter::from_fn(move || {
+        let (code, len) = (u16_at(data, 0)?, usize::from(u16_at(data, 2)?));
+        data = data.get(OPTION + len..)?;
+        Some((code, len))
+    })
+}
+
+/// Whether a message has the option edns-tcp-keepalive (RFC 7828). One that is cut off has what comes before.
+pub(crate) fn has_keepalive(bytes: &[u8]) -> bool {
+    let find = || {
+        let mut at = HEADER;
+        for _ in 0..u16_at(bytes, 4)? {
+            at = behind_name(bytes, at)? + 4;
+        }
+        let records =
+            u32::from(u16_at(bytes, 6)?) + u32::from(u16_at(bytes, 8)?) + u32::from(u16_at(bytes, 10)?);
+        for _ in 0..records {
+            at = behind_name(bytes, at)?;
+            let (kind, end) = (u16_at(bytes, at)?, at + 10 + usize::from(u16_at(bytes, at + 8)?));
+            let data = bytes.get(at + 10..end)?;
+            if kind == OPT && options(data).any(|(code, _)| code == KEEPALIVE) {
+                return Some(());
+            }
+            at = end;
+        }
+        None
+    };
+    find().is_some()
 }
 
 /// Content of a response.
@@ -158,6 +221,8 @@ pub(crate) struct Question<'a> {
     pub edns: bool,
     /// Its version of EDNS; only 0 is known.
     pub version: u8,
+    /// Whether it is padded, so that the response is, too (RFC 7830 section 4).
+    pub padded: bool,
 }
 
 impl Question<'_> {
@@ -207,7 +272,9 @@ pub(crate) fn question(bytes: &[u8]) -> Result<Question<'_>, NoQuestion> {
     let edns = bytes.get(end) == Some(&0) && u16_at(bytes, end + 1) == Some(OPT);
     let room = if edns { usize::from(u16_at(bytes, end + 3).unwrap_or(0)).max(PLAIN_MAX) } else { PLAIN_MAX };
     let version = if edns { bytes.get(end + 6).copied().unwrap_or(0) } else { 0 };
-    Ok(Question { header, bytes: question, kind, room, edns, version })
+    let data = u16_at(bytes, end + 9).and_then(|len| bytes.get(end + 11..end + 11 + usize::from(len)));
+    let padded = edns && options(data.unwrap_or_default()).any(|(code, _)| code == PADDING);
+    Ok(Question { header, bytes: question, kind, room, edns, version, padded })
 }
 
 /// The reply to a message that is not a valid query: its header with a code, and no more.
@@ -218,6 +285,11 @@ pub(crate) fn no_answer(query: &[u8], code: u16, tcp: bool) -> Vec<u8> {
     let flags = query.get(2).map_or(0, |flags| flags & 0x79);
     bytes.extend([0x80 | flags, code as u8 & 15, 0, 0, 0, 0, 0, 0, 0, 0]);
     bytes
+}
+
+/// The code of a response; `sized`: it has its length before it.
+pub(crate) fn code(reply: &[u8], sized: bool) -> u8 {
+    reply.get(if sized { 5 } else { 3 }).map_or(0, |flags| flags & 15)
 }
 
 /// A response under construction.
@@ -263,7 +335,7 @@ impl Reply {
     /// The whole response; truncated to no records, with the TC bit, if that is more than `room` bytes.
     pub(crate) fn finish(mut self, question: &Question<'_>, room: usize) -> Vec<u8> {
         let start = self.before;
-        let extra = if self.edns { 11 } else { 0 };
+        let extra = if self.edns { EDNS } else { 0 };
         if self.bytes.len() - start + extra > room {
             self.bytes.truncate(start + HEADER + question.bytes.len());
             self.bytes[start + 2] |= 2;
@@ -273,7 +345,17 @@ impl Reply {
         self.bytes[start + 6..start + 8].copy_from_slice(&count);
         if self.edns {
             self.bytes[start + 11] = 1;
-            self.bytes.extend([0, 0, OPT as u8, 0x10, 0, self.code_high, 0, 0, 0, 0, 0]);
+            self.bytes.extend([0, 0, OPT as u8, 0x10, 0, self.code_high, 0, 0, 0]);
+            let len = self.bytes.len() - start + 2;
+            let bytes = padding(len, REPLY_BLOCK);
+            if question.padded && len + OPTION + bytes <= room {
+                self.bytes.extend(((OPTION + bytes) as u16).to_be_bytes());
+                self.bytes.extend(PADDING.to_be_bytes());
+                self.bytes.extend((bytes as u16).to_be_bytes());
+                self.bytes.resize(self.bytes.len() + bytes, 0);
+            } else {
+                self.bytes.extend([0, 0]);
+            }
         }
         if start > 0 {
             let len = (self.bytes.len() - start) as u16;

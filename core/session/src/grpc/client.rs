@@ -7,7 +7,7 @@ use super::{CONTENT_TYPE, Link, is_grpc, state};
 use crate::counts::Reason;
 use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow, elapsed, instant_near, tick};
-use crate::http::h2::{ALPN, Items, REFUSED_MAX, announced, ask_elsewhere, hand_over};
+use crate::http::h2::{ALPN, Items, REFUSED_MAX, announced, ask_elsewhere, ended_by, hand_over, is_in_vain};
 use crate::message::Vars;
 use crate::vary::{Delay, turn};
 use ::grpc::{Event as Piece, Reader, Status, Violation, decode, timeout};
@@ -381,12 +381,14 @@ impl Client {
             }
             Event::GoAway { last, code } => {
                 ctx.counts.http2.goaways += 1;
-                for call in calling.connection.forget_above(last) {
+                let above = calling.connection.forget_above(last);
+                let in_vain = is_in_vain(flow.sent.wrapping_sub(calling.again), above.len());
+                for call in above {
                     calling.wakes.forget(call.stream, call.next, call.deadline);
                     ask_elsewhere(ctx, call.due);
                 }
-                if code != Code::NO_ERROR && !flow.has(Flag::Done) {
-                    ctx.counts.detail(&format!("GOAWAY: {}", code.name()));
+                if let Some(why) = ended_by(code, in_vain).filter(|_| !flow.has(Flag::Done)) {
+                    ctx.counts.detail(&why);
                     Self::give_up(ctx, flow, Reason::GoAway);
                 }
             }

@@ -15,6 +15,7 @@ use http2::hpack::{Field, Fields};
 use http2::{Body, Code, Connection, Event, Fault, Role};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use tcp::End;
 use units::Nanos;
 
@@ -22,13 +23,45 @@ use units::Nanos;
 const FIELDS: &[&str] = &["content-type", "grpc-timeout"];
 /// Bytes of echoes that a connection keeps; calls with more end with RESOURCE_EXHAUSTED.
 const KEPT_MAX: usize = 16 << 20;
+/// The same of all connections of a server on a worker.
+const KEPT_IN_ALL_MAX: usize = 512 << 20;
+/// Memory of an echo beyond its bytes: empty messages are not free.
+const EACH: usize = 64;
 
 /// A connection of a server.
 pub(crate) struct Serving {
     connection: Connection<Call>,
     wakes: Wakes,
-    /// Bytes of echoes that are not on their way.
-    kept: usize,
+    /// Echoes that are not on their way.
+    kept: Kept,
+}
+
+/// Bytes of echoes of a connection, and of all of a server. Leaves the sum when it is dropped.
+struct Kept {
+    own: usize,
+    all: Arc<AtomicUsize>,
+}
+
+impl Kept {
+    fn add(&mut self, bytes: usize) {
+        self.own += bytes;
+        self.all.fetch_add(bytes, Relaxed);
+    }
+
+    fn remove(&mut self, bytes: usize) {
+        self.own -= bytes;
+        self.all.fetch_sub(bytes, Relaxed);
+    }
+
+    fn is_too_much(&self) -> bool {
+        self.own > KEPT_MAX || self.all.load(Relaxed) > KEPT_IN_ALL_MAX
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.remove(self.own);
+    }
 }
 
 /// A call whose status was not sent.
@@ -60,7 +93,7 @@ struct Call {
 impl Serving {
     /// A call is gone.
     fn forget(&mut self, call: &Call) {
-        self.kept -= call.kept();
+        self.kept.remove(call.kept());
         self.wakes.forget(call.stream, call.next, call.deadline);
     }
 }
@@ -68,8 +101,13 @@ impl Serving {
 impl Call {
     /// Bytes of its echoes.
     fn kept(&self) -> usize {
-        self.echo.len() + self.echoes.iter().map(Vec::len).sum::<usize>()
+        cost(&self.echo) + self.echoes.iter().map(|echo| cost(echo)).sum::<usize>()
     }
+}
+
+/// Memory of an echo; one that has not begun has none.
+fn cost(echo: &[u8]) -> usize {
+    if echo.is_empty() { 0 } else { echo.len() + EACH }
 }
 
 /// A server made ready.
@@ -87,6 +125,8 @@ pub(crate) struct Server {
     said: Field,
     value: Vec<u8>,
     block: Vec<u8>,
+    /// Bytes of echoes of all connections.
+    kept: Arc<AtomicUsize>,
 }
 
 /// Operates on a flow's connection, and sends its output.
@@ -128,6 +168,7 @@ impl Server {
             said: Fields::named("grpc-message"),
             value: Vec::new(),
             block: Vec::new(),
+            kept: Arc::default(),
             plan,
         }
     }
@@ -146,7 +187,8 @@ impl Server {
         flow.mark(ctx.now);
         let mut connection = Connection::new(Role::Server, &announced());
         connection.keep(FIELDS);
-        let serving = Serving { connection, wakes: Wakes::default(), kept: 0 };
+        let serving =
+            Serving { connection, wakes: Wakes::default(), kept: Kept { own: 0, all: self.kept.clone() } };
         ctx.counts.http2.connections += 1;
         ctx.extras.of(flow).grpc = Some(Box::new(Link::Server(serving)));
         with(ctx, flow, |_, _, _| {});
@@ -281,18 +323,20 @@ impl Server {
                     call.got = 0;
                     if self.echoes() {
                         call.echo.extend_from_slice(&prefix(len));
-                        serving.kept += PREFIX;
+                        serving.kept.add(PREFIX + EACH);
+                        if serving.kept.is_too_much() {
+                            return self.keeps_no_more(ctx, serving, stream);
+                        }
                     }
                 }
                 Ok(Some(Piece::Data(data))) => {
                     let at = u64::from(call.got);
                     call.got += data.len() as u32;
                     if self.echoes() {
-                        serving.kept += data.len();
+                        serving.kept.add(data.len());
                         call.echo.extend_from_slice(data);
-                        if serving.kept > KEPT_MAX {
-                            let why = "too many bytes to send back";
-                            return self.finish(ctx, serving, stream, Status::ResourceExhausted, why);
+                        if serving.kept.is_too_much() {
+                            return self.keeps_no_more(ctx, serving, stream);
                         }
                     }
                     let compares = |asked: &&Framer| ctx.common.verify || asked.is_given;
@@ -398,7 +442,7 @@ impl Server {
         let bytes = match (echo, &self.reply) {
             (Some(echo), _) => {
                 let bytes = echo.len() - PREFIX;
-                serving.kept -= echo.len();
+                serving.kept.remove(cost(&echo));
                 serving.connection.send_copy(stream, echo);
                 bytes as u64
             }
@@ -413,6 +457,11 @@ impl Server {
         ctx.counts.grpc.bytes_sent += bytes;
         flow.mark(ctx.now);
         ctx.arm(flow, ctx.common.patience.idle);
+    }
+
+    #[cold]
+    fn keeps_no_more(&mut self, ctx: &mut Ctx<'_>, serving: &mut Serving, stream: u32) {
+        self.finish(ctx, serving, stream, Status::ResourceExhausted, "too many bytes to send back");
     }
 
     /// The client broke a rule of the framing: the call ends with a status.
@@ -431,7 +480,7 @@ impl Server {
     fn finish(&mut self, ctx: &mut Ctx<'_>, serving: &mut Serving, stream: u32, status: Status, why: &str) {
         let Some(call) = serving.connection.data(stream) else { return };
         let (is_headed, is_pending, is_ended) = (call.headed, call.pending, call.ended);
-        serving.kept -= call.kept();
+        serving.kept.remove(call.kept());
         call.echoes.clear();
         call.echo.clear();
         serving.wakes.forget(stream, call.next, call.deadline);
@@ -542,5 +591,28 @@ impl Server {
                 reply.write(&vars(body.number), offset, out);
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn echoes_are_bounded_for_a_connection_and_for_all() {
+        let all = Arc::<AtomicUsize>::default();
+        let mut connections: Vec<Kept> =
+            (0..KEPT_IN_ALL_MAX / KEPT_MAX).map(|_| Kept { own: 0, all: all.clone() }).collect();
+        for kept in &mut connections {
+            kept.add(KEPT_MAX);
+            assert!(!kept.is_too_much());
+        }
+        connections[0].add(1);
+        assert!(connections.iter().all(Kept::is_too_much));
+        connections[0].remove(1);
+        assert!(!connections[1].is_too_much());
+        drop(connections);
+        assert_eq!(all.load(Relaxed), 0);
+        assert_eq!((cost(&[]), cost(&prefix(0))), (0, PREFIX + EACH));
     }
 }

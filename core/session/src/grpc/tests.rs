@@ -256,6 +256,7 @@ fn what_servers_do_wrong_has_a_reason() {
             Some(GrpcStatus::ResourceExhausted),
         ),
         (frame(7, 0, 0, &[0, 0, 0, 1, 0, 0, 0, 11]), Some(Reason::GoAway), "GOAWAY", None),
+        (frame(7, 0, 0, &[0; 8]), Some(Reason::GoAway), "no request was processed", None),
         (frame(1, 5, 1, &[0x82]), Some(Reason::BadResponse), "not for this end", Some(GrpcStatus::Internal)),
     ];
     for (index, (bytes, reason, why, status)) in cases.into_iter().enumerate() {

@@ -9,11 +9,18 @@ use crate::flow::{Ctx, Flag, Flow, tick};
 use crate::input;
 use crate::message::{Message, Piece, Vars, pieces};
 use crate::pattern;
+use crate::quic::link;
 use crate::turns::Turns;
 use crate::vary::{Content, Delay, Size, turn};
 use std::sync::Arc;
 use tcp::End;
 use units::Nanos;
+
+/// Most bytes of the interim responses (1xx) to a request.
+const HINTS_MAX: u64 = 64 << 10;
+
+/// Fault of a response that its request can't have caused.
+const UNASKED: parse::Wrong = "a response before its request";
 
 /// A client made ready.
 #[derive(Debug)]
@@ -26,6 +33,8 @@ pub(crate) struct Client {
     h2: Option<Box<h2::Client>>,
     /// The HTTP/3 client, if used.
     h3: Option<Box<h3::Client>>,
+    /// Whether any request has a body.
+    has_bodies: bool,
 }
 
 /// A request made ready.
@@ -103,7 +112,8 @@ impl Client {
         let has_h2 = matches!(plan.version, HttpVersion::Two | HttpVersion::Auto);
         let h2 = has_h2.then(|| h2::Client::new(plan.clone()).into());
         let h3 = (plan.version == HttpVersion::Three).then(|| h3::Client::new(plan.clone()).into());
-        Self { requests, turns, plan, remembered: Remembered::default(), h2, h3 }
+        let has_bodies = plan.requests.iter().any(|(request, _)| request.body != RequestBody::None);
+        Self { requests, turns, plan, remembered: Remembered::default(), h2, h3, has_bodies }
     }
 
     /// Request `number` of a session.
@@ -235,7 +245,7 @@ impl Client {
 
     /// Reads as far as it goes; returns how many bytes are used up.
     fn process(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) -> usize {
-        let mut used = 0;
+        let (mut used, mut early) = (0, false);
         loop {
             if flow.has(Flag::Failed) || flow.state == state::END {
                 return data.len();
@@ -243,8 +253,11 @@ impl Client {
             let rest = &data[used..];
             let step = match flow.state {
                 state::HEAD if rest.is_empty() => return used,
+                state::HEAD if early || self.is_early(flow, rest) => Self::unasked(flow, rest),
+                state::EARLY => Self::unasked(flow, rest),
                 state::HEAD => self.head(ctx, flow, rest),
                 state::COMPLETE => {
+                    early = flow.waiting == 1;
                     self.complete(ctx, flow);
                     Ok(Step::Around(0))
                 }
@@ -262,11 +275,33 @@ impl Client {
         }
     }
 
+    /// Whether a response came before its request could: requests in flight are acknowledged before their responses come. A
+    /// server may respond to one with a body before it has all of that, and refuse any while it still comes. Under TLS
+    /// requests count as acknowledged once they are encrypted, so there only a response beside the one before is early.
+    #[inline]
+    fn is_early(&self, flow: &Flow, data: &[u8]) -> bool {
+        let waiting = u16::from(flow.waiting);
+        flow.unacked >= waiting && (waiting == 0 || !self.has_bodies && !Self::refuses(data))
+    }
+
+    #[cold]
+    fn refuses(data: &[u8]) -> bool {
+        matches!(parse::response_head(data), Ok(Some((head, _))) if head.status >= 400)
+    }
+
     #[cold]
     fn bad(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, wrong: &str, all: usize) -> usize {
         ctx.counts.detail(wrong);
-        ctx.fail(flow, Reason::BadResponse);
+        ctx.fail(flow, if wrong == UNASKED { Reason::UnaskedResponse } else { Reason::BadResponse });
         all
+    }
+
+    /// A response comes that its request can't have caused: another would be taken for it (RFC 9112 section 9.2).
+    #[cold]
+    fn unasked(flow: &mut Flow, data: &[u8]) -> Result<Step, parse::Wrong> {
+        let is_head = flow.waiting == 0 || parse::response_head(data)?.is_some();
+        flow.state = state::EARLY;
+        if is_head { Err(UNASKED) } else { Ok(Step::More) }
     }
 
     /// Departure time of the request whose response is being received.
@@ -286,9 +321,6 @@ impl Client {
 
     #[inline]
     fn head(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) -> Result<Step, parse::Wrong> {
-        if flow.waiting == 0 {
-            return Err("a response without a request");
-        }
         let started = self.started(ctx, flow);
         ctx.first_byte(flow, started);
         let (head, len) = match self.remembered.find(data) {
@@ -304,7 +336,19 @@ impl Client {
         *ctx.counts.http.get_mut(class - 1).ok_or("a status of 600 or more")? += 1;
         if class == 1 {
             // Only a hint, unless it changes protocols, which nobody asked for (RFC 9110 section 15.2).
-            return if head.status == 101 { Err("a change of protocols") } else { Ok(Step::Around(len)) };
+            if head.status == 101 {
+                return Err("a change of protocols");
+            }
+            // A server may repeat hints, but not for ever.
+            let hints = ctx.extras.left(flow) + len as u64;
+            if hints > HINTS_MAX {
+                return Err("interim responses without end");
+            }
+            ctx.extras.set_left(flow, hints);
+            return Ok(Step::Around(len));
+        }
+        if ctx.extras.left(flow) > 0 {
+            ctx.extras.set_left(flow, 0);
         }
         self.begin(ctx, flow, &head)?;
         Ok(Step::Around(len))
@@ -320,6 +364,11 @@ impl Client {
             && self.plan.per_connection.is_none_or(|all| flow.sent < all)
         {
             ctx.counts.keep_shorter_than_think(seconds);
+        }
+        if ctx.common.follows
+            && let Some(what) = head.alt_svc
+        {
+            ctx.pacers.alternative.learn(ctx.now, what, &mut ctx.counts.alt_svc);
         }
         flow.step = 0;
         let reason = self.plan.status_failure(ready.status, head.status);
@@ -493,7 +542,7 @@ impl Client {
             return h2.fill(flow, extras, offset, out);
         }
         if self.h3.is_some() {
-            return h3::fill(flow, extras, offset, out);
+            return link::fill(flow, extras, offset, out);
         }
         let mut number = flow.oldest();
         input::fill(flow.since_base(offset), out, || {

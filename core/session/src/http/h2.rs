@@ -18,7 +18,7 @@ use crate::message::{Message, Vars, pieces};
 use crate::pattern;
 use crate::vary::Content;
 use http2::hpack::{Encoder, Field, Fields};
-use http2::{Announced, Body, Connection};
+use http2::{Announced, Body, Code, Connection};
 
 /// The name of HTTP/2 in ALPN (RFC 9113 section 3.1).
 pub(crate) const ALPN: &str = "h2";
@@ -84,6 +84,20 @@ pub(crate) fn hand_over<T: Default>(ctx: &mut Ctx<'_>, flow: &mut Flow, connecti
     if !flow.has(Flag::Failed) {
         flow.waiting = connection.streams().min(255) as u8;
     }
+}
+
+/// Whether a server that processed none of the last `forgotten` requests has processed none of all `sent`: the session
+/// was in vain.
+pub(crate) fn is_in_vain(sent: u32, forgotten: usize) -> bool {
+    forgotten > 0 && sent as usize == forgotten
+}
+
+/// Why a session fails whose server ended the connection by GOAWAY, or `None` if it has done its share.
+pub(crate) fn ended_by(code: Code, in_vain: bool) -> Option<String> {
+    if code != Code::NO_ERROR {
+        return Some(format!("GOAWAY: {}", code.name()));
+    }
+    in_vain.then(|| "GOAWAY: no request was processed".to_owned())
 }
 
 /// A request, due at this tick, that the server did not process: it counts as not sent, and is repeated.

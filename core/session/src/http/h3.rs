@@ -2,9 +2,7 @@
 //!
 //! Bodies are the same as in HTTP/1.1: the message of stream 4n is the connection's n-th, so both ends know its bytes.
 //!
-//! A session is over when its connection is closed, at either end. The connection itself stays some round-trip times
-//! longer, to respond to packets still in flight (RFC 9000 section 10.2); it is not counted then, and its flow is in
-//! [`state::GONE`].
+//! How a flow begins and ends is that of every session over QUIC: see [`link`](crate::quic::link).
 
 mod client;
 mod connection;
@@ -14,29 +12,14 @@ pub(crate) use client::Client;
 pub(crate) use server::Server;
 
 use crate::counts::Counts;
-use crate::extra::Extras;
-use crate::flow::{Ctx, Flow};
 use crate::message::{Message, Vars, pieces};
+use crate::quic::Carried;
 use crate::vary::Content;
 use connection::Connection;
 use http3::qpack::{Field, OVERHEAD};
 
 /// Of which kind the bytes of bodies are: generated, or request `n - 1`'s text.
 const GENERATED: u16 = 0;
-
-/// States of a flow; see `parse::state` for HTTP/1.1.
-pub(crate) mod state {
-    /// It shakes hands.
-    pub(crate) const CONNECTING: u8 = 21;
-    /// Requests and responses go to and fro.
-    pub(crate) const OPEN: u8 = 22;
-    /// Has sent everything.
-    pub(crate) const END: u8 = 23;
-    /// The session is over, and only its connection is left; or there was no session.
-    pub(crate) const GONE: u8 = 24;
-    /// A server has sent a Retry, and waits for its client to prove its address: there is no session.
-    pub(crate) const RETRY: u8 = 25;
-}
 
 /// A flow's connection.
 pub(crate) enum Link {
@@ -45,52 +28,18 @@ pub(crate) enum Link {
 }
 
 impl Link {
-    fn carried(&mut self) -> &mut crate::quic::Carried {
+    pub(crate) fn carried(&self) -> &Carried {
+        match self {
+            Self::Client(connection, _) => &connection.carried,
+            Self::Server(connection, _) => &connection.carried,
+        }
+    }
+
+    pub(crate) fn carried_mut(&mut self) -> &mut Carried {
         match self {
             Self::Client(connection, _) => &mut connection.carried,
             Self::Server(connection, _) => &mut connection.carried,
         }
-    }
-}
-
-/// Whether a session shakes hands, or has not begun to.
-pub(crate) fn is_opening(flow: &Flow) -> bool {
-    matches!(flow.state, 0 | state::CONNECTING)
-}
-
-/// Whether the session of a flow is over, or has not begun although datagrams were exchanged.
-#[inline]
-pub(crate) fn is_gone(flow: &Flow) -> bool {
-    matches!(flow.state, state::GONE | state::RETRY)
-}
-
-/// Carries out the requests of a flow's session to its carrier, and sends its connection's output.
-#[inline]
-pub(crate) fn settle(ctx: &mut Ctx<'_>, flow: &mut Flow) {
-    let Some(mut link) = ctx.extras.find_mut(flow).and_then(|extra| extra.quic.take()) else { return };
-    ctx.ask.over = link.carried().settle(ctx, flow);
-    ctx.extras.of(flow).quic = Some(link);
-}
-
-/// Counts what a connection has counted whose flow ends before it does.
-#[cold]
-pub(crate) fn note_lost(extras: &Extras, flow: &Flow, counts: &mut Counts) {
-    let quic = match extras.find(flow).and_then(|extra| extra.quic.as_deref()) {
-        Some(Link::Client(connection, _)) => &connection.carried.quic,
-        Some(Link::Server(connection, _)) => &connection.carried.quic,
-        None => return,
-    };
-    counts.quic.add(&quic.stats());
-}
-
-/// Writes datagrams.
-pub(crate) fn fill(flow: &Flow, extras: &Extras, offset: u64, out: &mut [u8]) {
-    let Some(extra) = extras.find(flow) else { return };
-    match extra.quic.as_deref() {
-        Some(Link::Client(connection, _)) => connection.carried.fill(offset, out),
-        Some(Link::Server(connection, _)) => connection.carried.fill(offset, out),
-        // The answer to a datagram that began nothing.
-        None => crate::echo::copy(&extra.echo, offset as usize, out),
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Bytes without meaning are an error, never a panic. Heads are bounded by [`HEAD_MAX`]; of bodies nothing is kept.
 
+use super::alternative::AltSvc;
 use super::plan::Method;
 use crate::extra::Extras;
 use crate::flow::Flow;
@@ -31,6 +32,8 @@ pub struct ResponseHead {
     pub close: bool,
     /// Seconds for which the server keeps an idle connection, if it announces them: `Keep-Alive: timeout=5`.
     pub kept_s: Option<u32>,
+    /// Another way to the server that it announces.
+    pub alt_svc: Option<AltSvc>,
 }
 
 /// Content of a request's head.
@@ -71,6 +74,7 @@ struct Fields {
     hosts: u32,
     /// A 100 is waited for.
     waits: bool,
+    alt_svc: Option<AltSvc>,
 }
 
 /// Reads a response's head: it and its bytes; `None` if it is not whole, but may become one.
@@ -98,7 +102,8 @@ pub fn response_head(data: &[u8]) -> Result<Option<(ResponseHead, usize)>, Wrong
         (false, None) => Framing::UntilClose,
     };
     let close = fields.close || minor == 0 && !fields.keep_alive;
-    Ok(Some((ResponseHead { status, framing, close, kept_s: fields.kept_s }, len)))
+    let head = ResponseHead { status, framing, close, kept_s: fields.kept_s, alt_svc: fields.alt_svc };
+    Ok(Some((head, len)))
 }
 
 /// Reads a request's head: it and its bytes; `None` if it is not whole.
@@ -252,6 +257,9 @@ fn field(text: &[u8], fields: &mut Fields) -> Result<(), Wrong> {
             fields.close |= has_word(value, b"close");
             fields.keep_alive |= has_word(value, b"keep-alive");
         }
+        7 if name.eq_ignore_ascii_case(b"alt-svc") => {
+            fields.alt_svc = fields.alt_svc.or_else(|| AltSvc::read(value))
+        }
         10 if name.eq_ignore_ascii_case(b"keep-alive") => fields.kept_s = timeout(value).or(fields.kept_s),
         14 if name.eq_ignore_ascii_case(b"content-length") => {
             for text in value.split(|byte| *byte == b',') {
@@ -335,6 +343,8 @@ pub(crate) mod state {
     pub(crate) const DELAY: u8 = 9;
     /// Nothing more.
     pub(crate) const END: u8 = 10;
+    /// A client has the beginning of a response that came before its request.
+    pub(crate) const EARLY: u8 = 14;
 }
 
 /// A step in a body.
@@ -388,7 +398,10 @@ fn between(extras: &mut Extras, flow: &mut Flow, data: &[u8]) -> Result<Step, Wr
     };
     flow.state = match flow.state {
         state::CHUNK_SIZE => match chunk_size(text).ok_or("no size of a chunk")? {
-            0 => state::TRAILER,
+            0 => {
+                extras.set_left(flow, HEAD_MAX as u64);
+                state::TRAILER
+            }
             size => {
                 extras.set_left(flow, size);
                 state::CHUNK_DATA
@@ -396,9 +409,14 @@ fn between(extras: &mut Extras, flow: &mut Flow, data: &[u8]) -> Result<Step, Wr
         },
         state::CHUNK_END if text.is_empty() => state::CHUNK_SIZE,
         state::CHUNK_END => return Err("a chunk is longer than its size"),
-        _ if text.is_empty() => state::COMPLETE,
+        _ if text.is_empty() => {
+            extras.set_left(flow, 0);
+            state::COMPLETE
+        }
         _ => {
             field(text, &mut Fields::default())?;
+            let left = extras.left(flow).checked_sub(used as u64).ok_or("the trailers are too long")?;
+            extras.set_left(flow, left);
             state::TRAILER
         }
     };

@@ -3,6 +3,7 @@
 use crate::counts::Reason;
 use crate::vary::{Content, Delay, SelectionOrder, Size};
 use std::sync::Arc;
+use units::Nanos;
 
 /// HTTP, both ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,8 +27,45 @@ pub struct HttpPlan {
     pub close: HttpClose,
     /// Whether a status of 4xx or 5xx fails the session (`http_4xx`, `http_5xx`); it is counted in any case.
     pub errors_fail: bool,
+    /// How clients of HTTP/3 use QUIC.
+    pub quic: QuicPlan,
+    /// Whether clients open their next connections by HTTP/3 where a response announces it (RFC 7838).
+    pub alt_svc: bool,
     /// Responses of servers.
     pub server: Arc<HttpServer>,
+}
+
+/// How clients use QUIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct QuicPlan {
+    /// Interval at which they take another port; `None` is never.
+    pub migrate: Option<Migrate>,
+    /// Whether they send requests in 0-RTT packets where a session is resumed: those that may be repeated (RFC 8470).
+    pub early_data: bool,
+    /// Packets after which they update their keys (RFC 9001 section 6); `None` is never.
+    pub key_update: Option<u64>,
+}
+
+/// Changes of the port of a client of QUIC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Migrate {
+    /// From the handshake, and from one change to the next.
+    pub every: Nanos,
+    /// Whether the client itself migrates, with another connection identifier (RFC 9000 section 9.2); otherwise its port changes as
+    /// behind a NAT that rebinds, without its knowledge.
+    pub knows: bool,
+}
+
+/// Response of a server of HTTP/3 to requests in 0-RTT packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EarlyData {
+    /// It offers none.
+    #[default]
+    Off,
+    /// It responds to them.
+    Accepted,
+    /// It responds by 425 (RFC 8470 section 5.2).
+    TooEarly,
 }
 
 impl HttpPlan {
@@ -161,6 +199,10 @@ pub struct HttpServer {
     pub name: String,
     /// Whether clients of HTTP/3 must prove their address first (RFC 9000 section 8.1.2).
     pub retry: bool,
+    /// Response to requests in 0-RTT packets of HTTP/3.
+    pub early_data: EarlyData,
+    /// The Alt-Svc field's value, in responses of HTTP/1.1 and HTTP/2.
+    pub alt_svc: Option<String>,
 }
 
 impl HttpRule {
@@ -190,6 +232,8 @@ impl HttpServer {
             date: false,
             name: "eagre".to_owned(),
             retry: false,
+            early_data: EarlyData::Off,
+            alt_svc: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::extra::{Extras, Pending, Response};
 use crate::flow::{Ctx, Flag, Flow, instant, tick};
 use crate::input;
 use crate::message::{Message, Piece, Vars};
+use crate::quic::link;
 use crate::vary::{Delay, Size};
 use http2::PREFACE;
 use std::sync::Arc;
@@ -74,8 +75,16 @@ const CLOSE: u32 = 2;
 const OLD: u32 = 4;
 
 /// Responses if no rule applies.
-const REFUSALS: [(u16, bool); 7] =
-    [(404, false), (405, false), (501, true), (400, true), (431, true), (505, true), (200, false)];
+const REFUSALS: [(u16, bool); 8] = [
+    (404, false),
+    (405, false),
+    (501, true),
+    (400, true),
+    (431, true),
+    (505, true),
+    (200, false),
+    (425, false),
+];
 const NOT_FOUND: u32 = 0;
 const NOT_ALLOWED: u32 = 1;
 const NOT_IMPLEMENTED: u32 = 2;
@@ -83,6 +92,7 @@ const BAD: u32 = 3;
 const TOO_LONG: u32 = 4;
 const VERSION: u32 = 5;
 const FINE: u32 = 6;
+const TOO_EARLY: u32 = 7;
 
 /// The words after a status.
 fn phrase(status: u16) -> &'static str {
@@ -101,6 +111,7 @@ fn phrase(status: u16) -> &'static str {
         403 => "Forbidden",
         404 => "Not Found",
         405 => "Method Not Allowed",
+        425 => "Too Early",
         429 => "Too Many Requests",
         431 => "Request Header Fields Too Large",
         500 => "Internal Server Error",
@@ -124,6 +135,9 @@ impl Template {
         let mut add = |name: &str, value: &str| head.push_str(&format!("{name}: {value}\r\n"));
         if !server.name.is_empty() {
             add("Server", &server.name);
+        }
+        if let Some(value) = &server.alt_svc {
+            add("Alt-Svc", value);
         }
         rule.fields.iter().for_each(|(name, value)| add(name, value));
         if close {
@@ -222,6 +236,11 @@ impl Rules {
     /// The response to a head that is too long.
     pub(crate) fn too_long(&self) -> u32 {
         self.refuse(TOO_LONG)
+    }
+
+    /// The response to a request in early data that is wanted after the handshake.
+    pub(crate) fn too_early(&self) -> u32 {
+        self.refuse(TOO_EARLY)
     }
 
     /// The response to a request, and the size in its path.
@@ -667,7 +686,7 @@ impl Server {
             return h2::Server::fill(flow, extras, offset, out);
         }
         if self.h3.is_some() {
-            return h3::fill(flow, extras, offset, out);
+            return link::fill(flow, extras, offset, out);
         }
         let mut index = 0;
         input::fill(flow.since_base(offset), out, || {

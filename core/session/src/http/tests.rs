@@ -21,6 +21,8 @@ fn http(requests: Vec<(HttpRequest, u32)>, per_connection: u32) -> HttpPlan {
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: false,
+        quic: QuicPlan::default(),
+        alt_svc: false,
         server: Arc::new(HttpServer::sized(Size::Fixed(5))),
     }
 }
@@ -142,8 +144,15 @@ fn bodies_of_every_kind() {
         },
         rule(exact("/close"), 200, HttpBody::UntilClose(size)),
     ];
-    let server =
-        Arc::new(HttpServer { rules, keep_alive: None, date: false, name: String::new(), retry: false });
+    let server = Arc::new(HttpServer {
+        rules,
+        keep_alive: None,
+        date: false,
+        name: String::new(),
+        retry: false,
+        early_data: EarlyData::Off,
+        alt_svc: None,
+    });
     for (pipeline, cuts) in [(1, &[1460][..]), (1, &[1]), (20, &[7, 90]), (20, &[2])] {
         let mut wire =
             wire(HttpPlan { pipeline, server: server.clone(), ..http(requests.clone(), 11) }, cuts);
@@ -294,6 +303,12 @@ fn bad_responses_are_told_apart() {
         (format!("{ok}Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n"), true, Reason::ClosedEarly),
         (format!("{ok}no colon\r\n\r\n"), false, Reason::BadResponse),
         (format!("{ok}{}", "a: b\r\n".repeat(4_000)), false, Reason::BadResponse),
+        (
+            format!("{ok}Transfer-Encoding: chunked\r\n\r\n0\r\n{}", "a: b\r\n".repeat(4_000)),
+            false,
+            Reason::BadResponse,
+        ),
+        ("HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n".repeat(4_000), false, Reason::BadResponse),
         ("HTTP/1.1 101 Switching Protocols\r\n\r\n".to_owned(), false, Reason::BadResponse),
         ("HTTP/1.1 700 What\r\n\r\n".to_owned(), false, Reason::BadResponse),
         // Without the end of a line.
@@ -314,6 +329,30 @@ fn what_can_not_be_a_response_is_not_waited_for() {
     let (wire, failed) = against(&says, false, two);
     assert_eq!((failed, wire.client().transactions), (vec![Reason::BadResponse], 1));
     assert!(wire.now < Nanos::from_secs(2), "{}", wire.now);
+}
+
+/// One request has two responses, or none has a response yet: the second is not taken for that of the next request.
+#[test]
+fn responses_before_their_requests_are_counted() {
+    let one = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n";
+    let endless = |plan: &mut HttpPlan, entry: &mut SessionPlan| {
+        (plan.per_connection, entry.verify) = (Some(5), false);
+    };
+    let twice = format!("{one}yes{one}yes");
+    let (wire, failed) = against(&twice, false, endless);
+    assert_eq!((failed, wire.client().transactions), (vec![Reason::UnaskedResponse], 1));
+    assert_eq!(wire.client().details["a response before its request"], 1);
+    let thinks = |plan: &mut HttpPlan, entry: &mut SessionPlan| {
+        (plan.per_connection, entry.verify) = (Some(5), false);
+        plan.think = Delay::Constant(Nanos::from_secs(1));
+    };
+    let idle = format!("{one}yesHTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n");
+    assert_eq!(against(&idle, true, thinks).1, [Reason::UnaskedResponse]);
+    // In a pipeline both were requested.
+    let two = |plan: &mut HttpPlan, entry: &mut SessionPlan| {
+        (plan.per_connection, plan.pipeline, entry.verify) = (Some(2), 2, false);
+    };
+    assert_eq!(against(&twice, true, two).1, []);
 }
 
 #[test]

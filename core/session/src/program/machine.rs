@@ -19,15 +19,15 @@ use tcp::End;
 use units::Nanos;
 
 /// Where a flow is. 0 is before it is open.
-mod state {
-    pub(super) const EXPECT: u8 = 1;
-    pub(super) const WAIT: u8 = 2;
+pub(in crate::program) mod state {
+    pub(in crate::program) const EXPECT: u8 = 1;
+    pub(in crate::program) const WAIT: u8 = 2;
     /// Waits for its turn to send, or for another call.
-    pub(super) const TURN: u8 = 3;
+    pub(in crate::program) const TURN: u8 = 3;
     /// Waits for acknowledgements.
-    pub(super) const BLOCKED: u8 = 4;
-    pub(super) const STREAM: u8 = 5;
-    pub(super) const END: u8 = 6;
+    pub(in crate::program) const BLOCKED: u8 = 4;
+    pub(in crate::program) const STREAM: u8 = 5;
+    pub(in crate::program) const END: u8 = 6;
 }
 
 /// Messages on their way at most.
@@ -41,7 +41,7 @@ const STREAM_AHEAD: u64 = 4 << 20;
 /// Bytes kept for later before reading stops.
 const STASH_MAX: usize = 64 << 10;
 /// Steps and messages whose places are written out: most programs have no more.
-const NEAR: u32 = 64;
+pub(super) const NEAR: u32 = 64;
 /// Bytes shown of what was expected and of what came instead.
 const SHOWN_MAX: usize = 24;
 const LEFT_MASK: u64 = (1 << 40) - 1;
@@ -134,7 +134,7 @@ impl Tally {
 }
 
 #[derive(Debug)]
-enum Item {
+pub(super) enum Item {
     Send(Message),
     Stream,
     Bytes(u64),
@@ -345,6 +345,14 @@ impl Machine {
         sections.push(Section::new(block));
         let all = sections.iter().fold(Tally::default(), |sum, section| sum.plus(section.block.all(), 1));
         Self { sends: all.sends, expects: all.expects, items, sections, ends_with_expect }
+    }
+
+    /// All its operations as they come, repetitions written out, if they are few.
+    pub(super) fn written_out(&self) -> Option<Vec<&Item>> {
+        let [only] = &self.sections[..] else { return None };
+        let steps = only.block.all().steps;
+        let is_whole = steps <= u64::from(NEAR) && only.near.len() as u64 == steps;
+        is_whole.then(|| only.near.iter().map(|place| &self.items[place.item as usize]).collect())
     }
 
     /// The section that a number of a step or message is in, and the number there.

@@ -1,8 +1,10 @@
 //! Programs: what one end of a session sends, expects and waits for, in order.
 
 mod machine;
+mod straight;
 
 pub(crate) use machine::Machine;
+pub(crate) use straight::{Place, Straight};
 
 use crate::vary::{Content, Delay};
 use std::sync::Arc;

@@ -150,6 +150,8 @@ fn http(bytes: u64, requests: u32) -> AppPlan {
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: true,
+        quic: QuicPlan::default(),
+        alt_svc: false,
         server: Arc::new(HttpServer::sized(Size::Fixed(0))),
     }))
 }

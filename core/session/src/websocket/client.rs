@@ -1,5 +1,6 @@
 //! Asks for the upgrade, sends messages, and reads what comes back.
 
+use super::deflate::{Compressed, Shared};
 use super::framer::Framer;
 use super::handshake::{self, Answer};
 use super::link::{Link, What};
@@ -26,12 +27,19 @@ pub(crate) struct Client {
     framer: Framer,
     /// Replies of servers of this project, if the plan has their size.
     reply: Option<Framer>,
+    shared: Shared,
 }
 
 impl Client {
     pub(crate) fn new(plan: Arc<WebsocketPlan>) -> Self {
         let framer = Framer::new(&plan.message, plan.kind, plan.fragment, Some(plan.seed));
-        Self { request: handshake::request(&plan), framer, reply: super::server::reply(&plan), plan }
+        Self {
+            request: handshake::request(&plan),
+            framer,
+            reply: super::server::reply(&plan),
+            shared: Shared::default(),
+            plan,
+        }
     }
 
     fn vars(&self, flow: &Flow, number: u32) -> Vars {
@@ -98,12 +106,17 @@ impl Client {
             used += step.used;
             let Some(event) = step.event else { return used };
             let done = match event {
-                Event::Begin(kind) => {
-                    self.begin(ctx, flow, link, kind);
+                Event::Begin(kind, compressed) => {
+                    link.begin(&self.shared, kind, compressed);
+                    self.begin(ctx, flow, link);
                     Ok(())
                 }
-                Event::Data(range, _) => self.data(ctx, flow, link, &rest[range]),
-                Event::End => self.end_of_message(ctx, flow, link),
+                Event::Data(range, _) => {
+                    link.take(Some(&rest[range]), |link, data| self.data(ctx, flow, link, data))
+                }
+                Event::End => link
+                    .take(None, |link, data| self.data(ctx, flow, link, data))
+                    .and_then(|()| self.end_of_message(ctx, flow, link)),
                 Event::Control(opcode, range, _) => self.control(ctx, flow, link, opcode, rest, range),
             };
             if let Err(wrong) = done {
@@ -115,10 +128,17 @@ impl Client {
     /// Reads the response to the upgrade; returns its bytes once it is whole.
     fn upgrade(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, link: &mut Link, data: &[u8]) -> Option<usize> {
         let key = message::websocket_key(self.plan.seed, u64::from(flow.number));
-        match handshake::answer(data, &key, &self.plan.subprotocols) {
+        let compression = self.plan.compression.as_ref();
+        match handshake::answer(data, &key, &self.plan.subprotocols, compression.map(|all| &all.parameters)) {
             Answer::More => None,
-            Answer::Open(used) => {
+            Answer::Open(used, agreed) => {
                 ctx.counts.websocket.connections += 1;
+                if let Some(plan) = compression {
+                    link.agree(
+                        ctx,
+                        agreed.map(|agreed| Compressed::new(&agreed, true, plan, self.plan.most)),
+                    );
+                }
                 ctx.counts.websocket_upgrade.record(flow.elapsed(ctx.now).0);
                 flow.state = state::OPEN;
                 // The time of the upgrade is over; whoever wants to be woken says so.
@@ -166,7 +186,8 @@ impl Client {
                 }
                 return;
             }
-            let is_full = link.under_way() >= AHEAD_MAX || flow.waiting >= self.plan.pipeline.max(1);
+            let is_full =
+                link.under_way() >= AHEAD_MAX || flow.waiting >= self.plan.pipeline.max(1) || link.is_laden();
             if is_full || !ctx.may_request(flow) {
                 return;
             }
@@ -180,7 +201,14 @@ impl Client {
     fn send(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, link: &mut Link) {
         let number = flow.sent;
         let vars = self.vars(flow, number);
-        link.send(ctx, What::Message(number, false), self.framer.len(&vars));
+        let compressed = match link.compressed {
+            Some(_) => link.compress(ctx, &self.shared, &self.framer.bytes(&vars)),
+            None => None,
+        };
+        match compressed {
+            Some(bytes) => link.send_own(ctx, &self.framer.compressed(&vars, &bytes)),
+            None => link.send(ctx, What::Message(number, false), self.framer.len(&vars)),
+        }
         ctx.counts.requests += 1;
         ctx.counts.websocket.messages_sent += 1;
         ctx.counts.websocket.bytes_sent += self.framer.payload(&vars);
@@ -245,12 +273,11 @@ impl Client {
         ctx.extras.find(flow).and_then(|extra| extra.starts.front().copied()).unwrap_or(flow.at)
     }
 
-    fn begin(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, link: &mut Link, kind: Kind) {
-        (link.kind, link.got, link.utf8) = (kind, 0, Default::default());
+    fn begin(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, link: &Link) {
         if flow.waiting > 0 {
             let since = self.started(ctx, flow);
             ctx.first_byte(flow, since);
-            if self.plan.expect == WebsocketExpect::Echo && kind != self.plan.kind {
+            if self.plan.expect == WebsocketExpect::Echo && link.kind != self.plan.kind {
                 self.wrong(ctx, flow, "an echo of another kind");
             }
         } else if self.plan.expect == WebsocketExpect::Echo {
@@ -292,8 +319,7 @@ impl Client {
         if link.kind == Kind::Text && !link.utf8.is_whole() {
             return Err(Violation::NotUtf8);
         }
-        ctx.counts.websocket.messages_received += 1;
-        ctx.counts.websocket.bytes_received += link.got;
+        link.done(ctx, &self.shared);
         if flow.waiting == 0 {
             return Ok(());
         }
@@ -398,11 +424,14 @@ impl Client {
         Link::with(ctx, flow, |ctx, flow, link| {
             let was_full = link.is_full();
             while let Some(what) = link.acknowledged(offset) {
-                let counts = matches!(what, What::Message(..)) && !self.expects();
+                let counts = matches!(what, What::Message(..) | What::Own) && !self.expects();
                 ctx.counts.transactions += u64::from(counts);
             }
             resume = was_full && link.resume(ctx);
-            if !self.expects() && flow.state == state::OPEN && !flow.has(Flag::Turn) {
+            if (!self.expects() || link.compressed.is_some())
+                && flow.state == state::OPEN
+                && !flow.has(Flag::Turn)
+            {
                 self.pump(ctx, flow, link);
             }
         });
@@ -478,7 +507,7 @@ impl Client {
             match what {
                 What::Upgrade => self.request.write(&self.vars(flow, 0), at, out),
                 What::Message(number, _) => self.framer.write(&self.vars(flow, number), at, out),
-                What::Held(_) => 0,
+                What::Held(_) | What::Own => 0,
             };
         });
     }

@@ -79,13 +79,29 @@ impl Framer {
         }
     }
 
-    fn header(&self, vars: &Vars, layout: &Layout, index: u64) -> Header {
-        let mask = self.masks.map(|key| {
+    fn mask(&self, vars: &Vars, index: u64) -> Option<[u8; 4]> {
+        self.masks.map(|key| {
             let word = random::word(random::word(random::word(key, vars.session), vars.request), index);
             (word as u32).to_le_bytes()
-        });
+        })
+    }
+
+    fn header(&self, vars: &Vars, layout: &Layout, index: u64) -> Header {
+        let mask = self.mask(vars, index);
         let opcode = if index == 0 { self.kind.opcode() } else { Opcode::Continuation };
-        Header { fin: index == layout.full, opcode, mask, len: layout.len(index) }
+        Header { fin: index == layout.full, compressed: false, opcode, mask, len: layout.len(index) }
+    }
+
+    /// The message itself.
+    pub(crate) fn bytes(&self, vars: &Vars) -> Vec<u8> {
+        let mut bytes = vec![0; self.payload(vars) as usize];
+        self.write_payload(vars, 0, &mut bytes);
+        bytes
+    }
+
+    /// Frames of a compressed message.
+    pub(crate) fn compressed(&self, vars: &Vars, payload: &[u8]) -> Vec<u8> {
+        frames(self.kind, true, self.fragment, payload, |index| self.mask(vars, index))
     }
 
     /// Writes frames from byte `offset` of them on; returns how many bytes there were for `out`.
@@ -136,6 +152,38 @@ impl Framer {
     }
 }
 
+/// A message in frames of at most `fragment` bytes of it.
+pub(crate) fn frames(
+    kind: Kind,
+    compressed: bool,
+    fragment: u64,
+    payload: &[u8],
+    mask: impl Fn(u64) -> Option<[u8; 4]>,
+) -> Vec<u8> {
+    let size = fragment.min(usize::MAX as u64) as usize;
+    let mut out = Vec::with_capacity(payload.len() + HEADER_MAX);
+    let (mut rest, mut index) = (payload, 0);
+    loop {
+        let (now, later) = rest.split_at(rest.len().min(size));
+        let opcode = if index == 0 { kind.opcode() } else { Opcode::Continuation };
+        let compressed = compressed && index == 0;
+        let header =
+            Header { fin: later.is_empty(), compressed, opcode, mask: mask(index), len: now.len() as u64 };
+        let mut head = [0; HEADER_MAX];
+        let len = header.write(&mut head);
+        out.extend_from_slice(&head[..len]);
+        let from = out.len();
+        out.extend_from_slice(now);
+        if let Some(key) = header.mask {
+            Mask::new(key, 0).apply(&mut out[from..]);
+        }
+        if later.is_empty() {
+            return out;
+        }
+        (rest, index) = (later, index + 1);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,7 +219,7 @@ mod tests {
             loop {
                 let step = reader.read(rest).unwrap();
                 match step.event {
-                    Some(Event::Begin(found)) => prop_assert_eq!(found, kind),
+                    Some(Event::Begin(found, _)) => prop_assert_eq!(found, kind),
                     Some(Event::Data(range, mask)) => {
                         let mut piece = rest[range].to_vec();
                         mask.iter().for_each(|mask| mask.apply(&mut piece));

@@ -3,10 +3,11 @@
 use super::plan::WebsocketPlan;
 use crate::http::{Framing, Method, fields, request_head, response_head};
 use crate::message::{Message, Piece, pieces};
+use ::websocket::Deflate;
 
 /// The version of the protocol.
 const VERSION: &[u8] = b"13";
-/// No extension is ever offered or taken.
+/// Only permessage-deflate is ever offered or taken.
 const EXTENSION: &str = "an extension that was not offered";
 
 /// The request for the upgrade, made ready.
@@ -20,6 +21,10 @@ pub(crate) fn request(plan: &WebsocketPlan) -> Message {
     head.push(Piece::text("\r\nSec-WebSocket-Version: 13"));
     if !plan.subprotocols.is_empty() {
         head.push(Piece::text(format!("\r\nSec-WebSocket-Protocol: {}", plan.subprotocols.join(", "))));
+    }
+    if let Some(compression) = &plan.compression {
+        let offer = compression.parameters.offer();
+        head.push(Piece::text(format!("\r\nSec-WebSocket-Extensions: {offer}")));
     }
     for (name, value) in &plan.fields {
         head.push(Piece::text(format!("\r\n{name}: ")));
@@ -47,16 +52,16 @@ fn has(value: &[u8], word: &str) -> bool {
 pub(crate) enum Answer {
     /// Not all of it has come.
     More,
-    /// The upgrade succeeded; WebSocket begins after this number of bytes.
-    Open(usize),
+    /// The upgrade succeeded; WebSocket begins after this number of bytes, with this compression.
+    Open(usize, Option<Deflate>),
     /// It refuses with this status.
     Refused(u16),
     /// It is not a response to this request.
     Wrong(&'static str),
 }
 
-/// Reads a server's response to the request with `key`.
-pub(crate) fn answer(data: &[u8], key: &[u8], offered: &[String]) -> Answer {
+/// Reads a server's response to the request with `key`, these subprotocols and this compression.
+pub(crate) fn answer(data: &[u8], key: &[u8], offered: &[String], compression: Option<&Deflate>) -> Answer {
     let mut used = 0;
     loop {
         let (head, len) = match response_head(&data[used..]) {
@@ -67,8 +72,8 @@ pub(crate) fn answer(data: &[u8], key: &[u8], offered: &[String]) -> Answer {
         let text = &data[used..used + len];
         used += len;
         return match head.status {
-            101 => match check_answer(text, key, offered) {
-                Ok(()) => Answer::Open(used),
+            101 => match check_answer(text, key, offered, compression) {
+                Ok(agreed) => Answer::Open(used, agreed),
                 Err(wrong) => Answer::Wrong(wrong),
             },
             // Only a hint (RFC 9110 section 15.2).
@@ -79,7 +84,13 @@ pub(crate) fn answer(data: &[u8], key: &[u8], offered: &[String]) -> Answer {
 }
 
 /// RFC 6455 section 4.1, checks of a client on the server's response.
-fn check_answer(head: &[u8], key: &[u8], offered: &[String]) -> Result<(), &'static str> {
+fn check_answer(
+    head: &[u8],
+    key: &[u8],
+    offered: &[String],
+    compression: Option<&Deflate>,
+) -> Result<Option<Deflate>, &'static str> {
+    let mut extensions = Vec::new();
     let (mut upgrades, mut connects, mut accepts, mut protocols) = (false, false, 0, 0);
     let accepted = ::websocket::accept(key);
     for (name, value) in fields(head) {
@@ -93,7 +104,7 @@ fn check_answer(head: &[u8], key: &[u8], offered: &[String]) -> Result<(), &'sta
             }
             accepts += 1;
         } else if is(name, "Sec-WebSocket-Extensions") {
-            return Err(EXTENSION);
+            extensions.extend(items(value).map(text));
         } else if is(name, "Sec-WebSocket-Protocol") {
             if !offered.iter().any(|known| known.as_bytes() == value) {
                 return Err("a subprotocol that was not offered");
@@ -105,9 +116,18 @@ fn check_answer(head: &[u8], key: &[u8], offered: &[String]) -> Result<(), &'sta
         (false, ..) => Err("a 101 without 'Upgrade: websocket'"),
         (_, false, ..) => Err("a 101 without 'Connection: Upgrade'"),
         (_, _, 0, _) => Err("a 101 without Sec-WebSocket-Accept"),
-        (_, _, 1, 0 | 1) => Ok(()),
+        (_, _, 1, 0 | 1) => match compression {
+            Some(offered) => offered.agreed(extensions.into_iter()),
+            None if extensions.is_empty() => Ok(None),
+            None => Err(EXTENSION),
+        },
         _ => Err("a 101 with a repeated field"),
     }
+}
+
+/// A value as text: none of what is known has other characters.
+fn text(value: &[u8]) -> &str {
+    std::str::from_utf8(value).unwrap_or_default()
 }
 
 /// Request of a client.
@@ -115,14 +135,15 @@ fn check_answer(head: &[u8], key: &[u8], offered: &[String]) -> Result<(), &'sta
 pub(crate) enum Asked {
     /// Not all of it has come.
     More,
-    /// The upgrade: bytes of the request, and the whole response.
-    Upgrade(usize, Vec<u8>),
+    /// The upgrade: bytes of the request, the whole response, and the compression agreed on.
+    Upgrade(usize, Vec<u8>, Option<Deflate>),
     /// Something else: the fault, and the whole response.
     Wrong(&'static str, Vec<u8>),
 }
 
-/// Reads a client's request; `known` are the subprotocols of the server.
-pub(crate) fn asked(data: &[u8], known: &[String]) -> Asked {
+/// Reads a client's request; `known` are the subprotocols of the server, `compression` its limits if it compresses.
+pub(crate) fn asked(data: &[u8], known: &[String], compression: Option<&Deflate>) -> Asked {
+    let mut offers = Vec::new();
     let wrong = |status: &str, why| Asked::Wrong(why, refusal(status));
     let (head, len) = match request_head(data) {
         Ok(Some(found)) => found,
@@ -150,6 +171,8 @@ pub(crate) fn asked(data: &[u8], known: &[String]) -> Asked {
         } else if is(name, "Sec-WebSocket-Protocol") {
             let find = |item: &[u8]| known.iter().find(|known| known.as_bytes() == item);
             protocol = protocol.or_else(|| items(value).find_map(find));
+        } else if is(name, "Sec-WebSocket-Extensions") {
+            offers.extend(items(value).map(text));
         }
     }
     // RFC 9110 section 15.5.22, RFC 6455 section 4.4.
@@ -170,11 +193,15 @@ pub(crate) fn asked(data: &[u8], known: &[String]) -> Asked {
     };
     let accept = ::websocket::accept(key);
     let protocol = protocol.map_or_else(String::new, |name| format!("Sec-WebSocket-Protocol: {name}\r\n"));
+    let agreed = compression.and_then(|own| own.accept(offers.into_iter()));
+    let extension = agreed
+        .as_ref()
+        .map_or_else(String::new, |(_, value)| format!("Sec-WebSocket-Extensions: {value}\r\n"));
     let text = format!(
         "HTTP/1.1 101 Switching Protocols\r\nServer: eagre\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-         Sec-WebSocket-Accept: {accept}\r\n{protocol}\r\n"
+         Sec-WebSocket-Accept: {accept}\r\n{protocol}{extension}\r\n"
     );
-    Asked::Upgrade(len, text.into_bytes())
+    Asked::Upgrade(len, text.into_bytes(), agreed.map(|(agreed, _)| agreed))
 }
 
 fn refusal(status: &str) -> Vec<u8> {
@@ -198,13 +225,16 @@ mod tests {
     #[test]
     fn an_answer_must_fit_the_key_and_what_was_offered() {
         let offered = ["chat".to_owned(), "log".to_owned()];
-        let read = |text: &str| answer(text.as_bytes(), KEY, &offered);
+        let read = |text: &str| answer(text.as_bytes(), KEY, &offered, None);
         let fine = switching(ACCEPT);
-        assert_eq!(read(&format!("{fine}\u{1}\u{1}")), Answer::Open(fine.len()));
-        assert_eq!(read(&format!("HTTP/1.1 103 Early Hints\r\n\r\n{fine}")), Answer::Open(fine.len() + 28));
+        assert_eq!(read(&format!("{fine}\u{1}\u{1}")), Answer::Open(fine.len(), None));
+        assert_eq!(
+            read(&format!("HTTP/1.1 103 Early Hints\r\n\r\n{fine}")),
+            Answer::Open(fine.len() + 28, None)
+        );
         assert_eq!(read(&fine[..fine.len() - 2]), Answer::More);
         let chosen = switching(&format!("{ACCEPT}Sec-WebSocket-Protocol: log\r\n"));
-        assert_eq!(read(&chosen), Answer::Open(chosen.len()));
+        assert_eq!(read(&chosen), Answer::Open(chosen.len(), None));
         assert_eq!(read("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n"), Answer::Refused(403));
         assert_eq!(read("HTTP/1.1 200 OK\r\n\r\n"), Answer::Refused(200));
         let more = |field: &str| format!("{ACCEPT}{field}\r\n");
@@ -234,7 +264,7 @@ mod tests {
     #[test]
     fn a_server_takes_what_rfc_6455_asks_for_and_refuses_the_rest() {
         let known = ["log".to_owned(), "chat".to_owned()];
-        let read = |text: String| asked(text.as_bytes(), &known);
+        let read = |text: String| asked(text.as_bytes(), &known, None);
         let key = std::str::from_utf8(KEY).unwrap();
         let ask = |first: &str, upgrade: &str, version: &str, key: &str| {
             format!(
@@ -248,7 +278,7 @@ mod tests {
             "HTTP/1.1 101 Switching Protocols\r\nServer: eagre\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n{ACCEPT}\
              Sec-WebSocket-Protocol: chat\r\n\r\n"
         );
-        assert_eq!(read(fine.clone()), Asked::Upgrade(fine.len(), text.into_bytes()));
+        assert_eq!(read(fine.clone()), Asked::Upgrade(fine.len(), text.into_bytes(), None));
         assert_eq!(read(fine[..fine.len() - 1].to_owned()), Asked::More);
         for (text, status) in [
             (ask("POST / HTTP/1.1", "websocket", "13", key), "405"),

@@ -1,5 +1,6 @@
 //! A connection: what is read, what is on its way, and when something is due.
 
+use super::deflate::{Compressed, Shared};
 use crate::counts::Reason;
 use crate::echo;
 use crate::extra::Extras;
@@ -28,6 +29,14 @@ pub(crate) enum What {
     Message(u32, bool),
     /// Bytes that are kept; whether they are a reply.
     Held(bool),
+    /// A compressed message of a client, which is kept.
+    Own,
+}
+
+impl What {
+    fn is_kept(self) -> bool {
+        matches!(self, Self::Held(_) | Self::Own)
+    }
 }
 
 /// Something on its way.
@@ -58,8 +67,11 @@ pub(crate) struct Link {
     out: VecDeque<Out>,
     /// Offset of the first of them.
     base: u64,
-    /// Bytes of those that are kept.
+    /// Bytes of those that are kept, and how many of them are a client's messages.
     held: VecDeque<u8>,
+    own: u64,
+    /// Compression, if both ends agreed on it.
+    pub(crate) compressed: Option<Box<Compressed>>,
     /// When the application wants to be woken.
     app_at: Option<Nanos>,
     pub(crate) ping_at: Option<Nanos>,
@@ -117,7 +129,73 @@ impl Link {
 
     /// Whether so much is on its way that nothing more may be read.
     pub(crate) fn is_full(&self) -> bool {
-        self.out.len() >= OUT_MAX || self.held.len() >= HELD_MAX
+        // A client that waited for its own messages with reading would wait for a server that waits for it.
+        self.out.len() >= OUT_MAX || self.held.len() as u64 - self.own >= HELD_MAX as u64
+    }
+
+    /// Whether so much of a client's messages is kept that no more may be sent.
+    pub(crate) fn is_laden(&self) -> bool {
+        self.own >= HELD_MAX as u64
+    }
+
+    /// Takes note of the compression agreed on, if any.
+    pub(crate) fn agree(&mut self, ctx: &mut Ctx<'_>, compressed: Option<Compressed>) {
+        let counts = &mut ctx.counts.websocket.compression;
+        if compressed.is_some() {
+            counts.connections += 1;
+            self.reader.allow_compression();
+        } else {
+            counts.declined += 1;
+        }
+        self.compressed = compressed.map(Box::new);
+    }
+
+    /// Sends frames of a client's compressed message, and keeps them.
+    pub(crate) fn send_own(&mut self, ctx: &mut Ctx<'_>, frames: &[u8]) {
+        self.own += frames.len() as u64;
+        self.held.extend(frames);
+        self.send(ctx, What::Own, frames.len() as u64);
+    }
+
+    /// A message begins.
+    pub(crate) fn begin(&mut self, shared: &Shared, kind: Kind, compressed: bool) {
+        (self.kind, self.got, self.utf8) = (kind, 0, Utf8::default());
+        if let Some(all) = &mut self.compressed {
+            all.begin(shared, compressed);
+        }
+    }
+
+    /// Lets `take` have the bytes of the message that `data` mean, or those that are left at its end.
+    pub(crate) fn take(
+        &mut self,
+        data: Option<&[u8]>,
+        mut take: impl FnMut(&mut Self, &[u8]) -> Result<(), Violation>,
+    ) -> Result<(), Violation> {
+        let Some(mut compressed) = self.compressed.take() else {
+            return data.map_or(Ok(()), |data| take(self, data));
+        };
+        let done = match data {
+            Some(data) => compressed.read(data, |piece| take(self, piece)),
+            None => compressed.end(|piece| take(self, piece)),
+        };
+        self.compressed = Some(compressed);
+        done
+    }
+
+    /// The message was read whole.
+    pub(crate) fn done(&mut self, ctx: &mut Ctx<'_>, shared: &Shared) {
+        let counts = &mut ctx.counts.websocket;
+        counts.messages_received += 1;
+        counts.bytes_received += self.got;
+        if let Some(compressed) = &mut self.compressed {
+            compressed.done(shared, &mut counts.compression, self.got);
+        }
+    }
+
+    /// A message as it is compressed; `None` if it is not.
+    pub(crate) fn compress(&mut self, ctx: &mut Ctx<'_>, shared: &Shared, message: &[u8]) -> Option<Vec<u8>> {
+        let counts = &mut ctx.counts.websocket.compression;
+        self.compressed.as_mut()?.write(shared, counts, message)
     }
 
     /// Reads no more for now: what is not used up is kept, and if that is much nothing more is taken.
@@ -190,7 +268,7 @@ impl Link {
             let key = random::word(random::other_key(random::key(seed)), u64::from(flow.number));
             (random::word(key, place) as u32).to_le_bytes()
         });
-        let header = Header { fin: true, opcode, mask, len: payload.len() as u64 };
+        let header = Header { fin: true, compressed: false, opcode, mask, len: payload.len() as u64 };
         self.send_frame(ctx, header, payload, false);
     }
 
@@ -266,7 +344,8 @@ impl Link {
         }
         self.out.pop_front();
         self.base += bytes;
-        if matches!(what, What::Held(_)) {
+        if what.is_kept() {
+            self.own -= if what == What::Own { bytes } else { 0 };
             self.held.drain(..bytes as usize);
             if self.held.is_empty() && self.held.capacity() > KEEP_MAX {
                 self.held = VecDeque::new();
@@ -295,14 +374,14 @@ impl Link {
         let Some(link) = extras.find(flow).and_then(|extra| extra.websocket.as_deref()) else { return };
         let (mut at, mut held) = (link.base, 0);
         for one in &link.out {
-            let kept = if matches!(one.what, What::Held(_)) { one.bytes as usize } else { 0 };
+            let kept = if one.what.is_kept() { one.bytes as usize } else { 0 };
             let end = at + one.bytes;
             if offset < end && !out.is_empty() {
                 let skip = offset.saturating_sub(at);
                 let n = (one.bytes - skip).min(out.len() as u64) as usize;
                 let (now, rest) = out.split_at_mut(n);
                 match one.what {
-                    What::Held(_) => echo::copy(&link.held, held + skip as usize, now),
+                    what if what.is_kept() => echo::copy(&link.held, held + skip as usize, now),
                     what => write(what, skip, now),
                 }
                 out = rest;

@@ -1,25 +1,33 @@
-//! WebSocket, both ends: an upgrade from HTTP/1.1, messages, and the close handshake. Source: RFC 6455.
+//! WebSocket, both ends: an upgrade from HTTP/1.1 or a stream of HTTP/2 ([`http2`]), messages, and the close handshake. Source: RFC
+//! 6455, RFC 8441.
 //!
 //! Messages of clients, masks included, follow from numbers, and are written again from them. Data that depends on the peer – the
-//! server's response to the upgrade, echoes, Pong and Close frames – is kept until it is acknowledged, in a bounded amount: an end
+//! server's response to the upgrade, echoes, Pong and Close frames – and compressed messages are kept until they are acknowledged, in a bounded amount: an end
 //! that holds too much of it reads no more.
 //!
-//! Not here: frames themselves (`websocket`, the crate), extensions, WebSocket over HTTP/2 (RFC 8441).
+//! Not here: frames themselves (`websocket`, the crate), other extensions than permessage-deflate ([`deflate`]).
 
 mod client;
+mod deflate;
 mod framer;
 mod handshake;
+mod http2;
 mod link;
 mod plan;
 mod server;
 
-pub(crate) use client::Client;
+pub use deflate::WebsocketCompression;
+pub(crate) use http2::Stream;
 pub(crate) use link::Link;
 pub use plan::{WebsocketExpect, WebsocketPlan};
-pub(crate) use server::Server;
 
 use crate::counts::{Counts, Reason};
 use ::websocket::code;
+use http2::Carried;
+
+/// A client, and a server.
+pub(crate) type Client = Carried<client::Client>;
+pub(crate) type Server = Carried<server::Server>;
 
 /// States of a connection.
 pub(crate) mod state {

@@ -1,5 +1,6 @@
 //! Messages of clients and of servers. Pure data.
 
+use super::deflate::WebsocketCompression;
 use crate::vary::{Content, Delay, Size};
 use ::websocket::Kind;
 use units::Nanos;
@@ -40,6 +41,10 @@ pub struct WebsocketPlan {
     pub most: u64,
     /// Another seed gives other keys and masks.
     pub seed: u64,
+    /// Whether it goes over HTTP/2 (RFC 8441).
+    pub http2: bool,
+    /// Compression of messages (RFC 7692), if any is offered or agreed to.
+    pub compression: Option<WebsocketCompression>,
 }
 
 /// Expected reaction to a message.

@@ -1,6 +1,7 @@
 //! Answers the upgrade, and messages.
 
-use super::framer::Framer;
+use super::deflate::{Compressed, Shared};
+use super::framer::{Framer, frames};
 use super::handshake::{self, Asked};
 use super::link::{Link, What};
 use super::plan::{WebsocketExpect, WebsocketPlan};
@@ -26,6 +27,7 @@ pub(crate) struct Server {
     /// Messages of clients of this project, to compare with; `None` if a server can't know them.
     asked: Option<Framer>,
     reply: Option<Framer>,
+    shared: Shared,
 }
 
 /// Generated messages of a server.
@@ -42,7 +44,7 @@ impl Server {
     pub(crate) fn new(plan: Arc<WebsocketPlan>) -> Self {
         let is_known = !plan.message.follows_session();
         let asked = is_known.then(|| Framer::new(&plan.message, plan.kind, None, None));
-        Self { asked, reply: reply(&plan), plan }
+        Self { asked, reply: reply(&plan), shared: Shared::default(), plan }
     }
 
     pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
@@ -87,12 +89,14 @@ impl Server {
             used += step.used;
             let Some(event) = step.event else { return used };
             let done = match event {
-                Event::Begin(kind) => {
-                    (link.kind, link.got, link.utf8) = (kind, 0, Default::default());
+                Event::Begin(kind, compressed) => {
+                    link.begin(&self.shared, kind, compressed);
                     Ok(())
                 }
-                Event::Data(range, mask) => self.data(ctx, flow, link, &rest[range], mask),
-                Event::End => self.end_of_message(ctx, flow, link),
+                Event::Data(range, mask) => self.masked(ctx, flow, link, &rest[range], mask),
+                Event::End => link
+                    .take(None, |link, data| self.data(ctx, flow, link, data, None))
+                    .and_then(|()| self.end_of_message(ctx, flow, link)),
                 Event::Control(opcode, range, mask) => {
                     self.control(ctx, flow, link, opcode, (rest, range, mask))
                 }
@@ -108,10 +112,15 @@ impl Server {
         if data.is_empty() {
             return None;
         }
-        match handshake::asked(data, &self.plan.subprotocols) {
+        let compression = self.plan.compression.as_ref();
+        match handshake::asked(data, &self.plan.subprotocols, compression.map(|all| &all.parameters)) {
             Asked::More => None,
-            Asked::Upgrade(used, answer) => {
+            Asked::Upgrade(used, answer, agreed) => {
                 ctx.counts.websocket.connections += 1;
+                if let (Some(plan), Some(agreed)) = (compression, agreed) {
+                    let compressed = Compressed::new(&agreed, false, plan, self.plan.most);
+                    link.agree(ctx, Some(compressed));
+                }
                 flow.state = state::OPEN;
                 link.send_bytes(ctx, &answer, false);
                 // Pings and messages of its own need a wake-up beside that of silence.
@@ -132,6 +141,25 @@ impl Server {
                 Some(data.len())
             }
         }
+    }
+
+    /// Bytes of a message as they came.
+    fn masked(
+        &self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        link: &mut Link,
+        data: &[u8],
+        mask: Option<Mask>,
+    ) -> Result<(), Violation> {
+        if link.compressed.is_none() {
+            return self.data(ctx, flow, link, data, mask);
+        }
+        let mut bytes = data.to_vec();
+        if let Some(mask) = mask {
+            mask.apply(&mut bytes);
+        }
+        link.take(Some(&bytes), |link, data| self.data(ctx, flow, link, data, None))
     }
 
     fn data(
@@ -173,8 +201,7 @@ impl Server {
         let number = flow.sent;
         flow.sent = flow.sent.wrapping_add(1);
         ctx.counts.requests += 1;
-        ctx.counts.websocket.messages_received += 1;
-        ctx.counts.websocket.bytes_received += link.got;
+        link.done(ctx, &self.shared);
         flow.mark(ctx.now);
         ctx.arm(flow, ctx.common.patience.idle);
         match self.plan.expect {
@@ -193,13 +220,20 @@ impl Server {
         ctx.counts.websocket.messages_sent += 1;
         ctx.counts.websocket.bytes_sent += link.got;
         let message = std::mem::take(&mut link.message);
+        if let Some(bytes) = link.compress(ctx, &self.shared, &message) {
+            let fragment = self.plan.fragment.unwrap_or(u64::MAX);
+            let frames = frames(link.kind, true, fragment.max(1), &bytes, |_| None);
+            link.send_bytes(ctx, &frames, true);
+            link.message = message;
+            return;
+        }
         let size = self.plan.fragment.map_or(usize::MAX, |bytes| bytes.max(1) as usize);
         let mut opcode = link.kind.opcode();
         let mut rest = &message[..];
         loop {
             let (now, later) = rest.split_at(rest.len().min(size));
             let fin = later.is_empty();
-            let header = Header { fin, opcode, mask: None, len: now.len() as u64 };
+            let header = Header { fin, compressed: false, opcode, mask: None, len: now.len() as u64 };
             link.send_frame(ctx, header, now, fin);
             if fin {
                 break;
@@ -213,7 +247,14 @@ impl Server {
     fn send(&self, ctx: &mut Ctx<'_>, link: &mut Link, number: u32, answers: bool) {
         let Some(reply) = &self.reply else { return };
         let vars = vars(number);
-        link.send(ctx, What::Message(number, answers), reply.len(&vars));
+        let compressed = match link.compressed {
+            Some(_) => link.compress(ctx, &self.shared, &reply.bytes(&vars)),
+            None => None,
+        };
+        match compressed {
+            Some(bytes) => link.send_bytes(ctx, &reply.compressed(&vars, &bytes), answers),
+            None => link.send(ctx, What::Message(number, answers), reply.len(&vars)),
+        }
         ctx.counts.websocket.messages_sent += 1;
         ctx.counts.websocket.bytes_sent += reply.payload(&vars);
     }

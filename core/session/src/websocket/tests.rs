@@ -1,6 +1,7 @@
 //! WebSocket, end to end and against ends that are not ours.
 
 use super::*;
+use crate::counts::CompressionCounts;
 use crate::plan::*;
 use crate::testing::{Wire, plan};
 use ::websocket::{HEADER_MAX, Header, Mask, Opcode};
@@ -30,6 +31,8 @@ fn websocket(bytes: u64, messages: u32) -> WebsocketPlan {
         ping: None,
         most: 1 << 20,
         seed: SEED,
+        http2: false,
+        compression: None,
     }
 }
 
@@ -47,7 +50,7 @@ fn run(plan_of: WebsocketPlan, cuts: &[usize]) -> Wire {
 /// A frame as a server or, with a key, a client sends it.
 fn frame(fin: bool, opcode: Opcode, mask: Option<[u8; 4]>, payload: &[u8]) -> Vec<u8> {
     let mut head = [0; HEADER_MAX];
-    let len = Header { fin, opcode, mask, len: payload.len() as u64 }.write(&mut head);
+    let len = Header { fin, compressed: false, opcode, mask, len: payload.len() as u64 }.write(&mut head);
     let mut body = payload.to_vec();
     mask.iter().for_each(|key| Mask::new(*key, 0).apply(&mut body));
     [&head[..len], &body].concat()
@@ -121,18 +124,199 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
     #[test]
     fn echoes_come_back_however_they_are_cut(bytes in 0u64..4_000, messages in 1u32..12, pipeline in 1u8..5, text: bool,
-                                            fragment in proptest::option::of(1u64..600), verify: bool,
+                                            fragment in proptest::option::of(1u64..600), verify: bool, http2: bool,
+                                            compression in compressions(),
                                             cuts in proptest::collection::vec(1usize..1_500, 1..6)) {
         let kind = if text { WebsocketKind::Text } else { WebsocketKind::Binary };
         let message = Content::generated(Size::Uniform { from: 0, to: bytes, seed: 2 });
-        let plan_of = WebsocketPlan { kind, fragment, pipeline, message, ..websocket(0, messages) };
+        let plan_of =
+            WebsocketPlan { kind, fragment, pipeline, message, http2, compression, ..websocket(0, messages) };
         let mut wire = Wire::new(SessionPlan { verify, ..entry(plan_of) }, &cuts);
         wire.open(0);
         wire.run(MINUTE);
         wire.assert_complete(1);
         prop_assert_eq!(wire.client().transactions, u64::from(messages));
         prop_assert_eq!(wire.server().transactions, u64::from(messages));
+        let (client, server) = (&wire.client().websocket, &wire.server().websocket);
+        prop_assert_eq!(client.compression.connections, u64::from(compression.is_some()));
+        prop_assert_eq!(client.compression.messages_sent, server.compression.messages_received);
+        prop_assert_eq!(client.compression.compressed_bytes_received, server.compression.compressed_bytes_sent);
+        prop_assert_eq!(client.bytes_sent, server.bytes_received);
     }
+}
+
+fn compressions() -> impl Strategy<Value = Option<WebsocketCompression>> {
+    let one = (any::<bool>(), any::<bool>(), 8u8..16, 8u8..16, proptest::option::of(1u8..10), 0u64..400);
+    proptest::option::of(one.prop_map(|(client, server, client_bits, server_bits, level, threshold)| {
+        let parameters = Deflate {
+            client_no_context_takeover: client,
+            server_no_context_takeover: server,
+            client_max_window_bits: client_bits,
+            server_max_window_bits: server_bits,
+        };
+        WebsocketCompression { parameters, level, threshold }
+    }))
+}
+
+/// The second message refers to the first, unless each is to be compressed by itself; both count as they were and as they were sent.
+#[test]
+fn compressed_messages_look_like_this() {
+    let plan_of = |parameters| WebsocketPlan {
+        message: Content::bytes("Hello"),
+        kind: WebsocketKind::Text,
+        compression: Some(WebsocketCompression { parameters, ..WebsocketCompression::default() }),
+        ..websocket(0, 2)
+    };
+    let wire = run(plan_of(Deflate::default()), &[1460]);
+    wire.assert_complete(1);
+    let offer = b"\r\nSec-WebSocket-Extensions: permessage-deflate; client_max_window_bits\r\n\r\n";
+    assert!(wire.sent(0).windows(offer.len()).any(|window| window == offer));
+    let mut echoes = b"\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n".to_vec();
+    echoes.extend(b"\xc1\x07\xf2\x48\xcd\xc9\xc9\x07\x00\xc1\x05\xf2\x00\x11\x00\x00\x88\x02\x03\xe8");
+    assert!(wire.sent(1).ends_with(&echoes));
+    for counts in [&wire.client().websocket, &wire.server().websocket] {
+        let expected = CompressionCounts {
+            connections: 1,
+            declined: 0,
+            messages_sent: 2,
+            messages_received: 2,
+            bytes_sent: 10,
+            bytes_received: 10,
+            compressed_bytes_sent: 12,
+            compressed_bytes_received: 12,
+        };
+        assert_eq!((counts.compression, counts.bytes_sent), (expected, 10));
+    }
+    let alone = Deflate { server_no_context_takeover: true, ..Deflate::default() };
+    let wire = run(plan_of(alone), &[1460]);
+    wire.assert_complete(1);
+    let hello = b"\xc1\x07\xf2\x48\xcd\xc9\xc9\x07\x00".repeat(2);
+    assert!(wire.sent(1).ends_with(&[&hello[..], b"\x88\x02\x03\xe8"].concat()));
+    assert_eq!(wire.client().websocket.compression.compressed_bytes_sent, 12);
+}
+
+/// Long messages are kept until they are acknowledged, and neither end waits for the other.
+#[test]
+fn long_compressed_messages_go_both_ways() {
+    let plan_of = WebsocketPlan {
+        compression: Some(WebsocketCompression::default()),
+        pipeline: 8,
+        fragment: Some(1_000),
+        ..websocket(700_000, 8)
+    };
+    for http2 in [false, true] {
+        let wire = run(WebsocketPlan { http2, ..plan_of.clone() }, &[1460, 64_000]);
+        wire.assert_complete(1);
+        assert_eq!(wire.client().transactions, 8);
+    }
+}
+
+/// A server's responses to an offer, and messages that are none.
+#[test]
+fn compression_that_is_not_agreed_on_or_not_kept_to_is_counted_with_a_reason() {
+    let accept = |extension: &str| {
+        let up = String::from_utf8(switching()).unwrap();
+        format!("{}{extension}\r\n\r\n", up.strip_suffix("\r\n").unwrap()).into_bytes()
+    };
+    let agreed = accept("Sec-WebSocket-Extensions: permessage-deflate");
+    let compressed = |payload: &[u8]| [&[0xc2, payload.len() as u8], payload].concat();
+    let offering = || WebsocketPlan {
+        compression: Some(WebsocketCompression::default()),
+        most: 1_000,
+        ..websocket(10, 1)
+    };
+    // 2,000 zeros.
+    let bomb = ::websocket::Deflater::new(15, true, 9).unwrap().message(&[0; 2_000]);
+    for (said, reason, detail) in [
+        (
+            accept("Sec-WebSocket-Extensions: x-webkit-deflate-frame"),
+            Reason::BadResponse,
+            "an extension that was not offered",
+        ),
+        (
+            accept("Sec-WebSocket-Extensions: permessage-deflate; client_max_window_bits=16"),
+            Reason::BadResponse,
+            "permessage-deflate with an invalid parameter",
+        ),
+        (
+            [&agreed[..], &compressed(b"\xff\xff")].concat(),
+            Reason::WebsocketProtocol,
+            "a compressed message that can't be decompressed",
+        ),
+        (
+            [&agreed[..], &compressed(&bomb)].concat(),
+            Reason::WrongContent,
+            "a message with other bytes than expected",
+        ),
+        (
+            [&switching()[..], &compressed(b"\x00")].concat(),
+            Reason::WebsocketProtocol,
+            "a frame with a reserved bit",
+        ),
+    ] {
+        for cuts in [&[100_000][..], &[1], &[7, 3]] {
+            let wire = against(offering(), &[&said], true, cuts);
+            let client = wire.client();
+            assert_eq!((client.failed(reason), client.failed_in_all()), (1, 1), "{detail}");
+            assert_eq!(client.details.get(detail), Some(&1), "{detail}: {:?}", client.details);
+        }
+    }
+    // A bomb for a client that takes any bytes, and one for a server.
+    let any = WebsocketPlan { expect: WebsocketExpect::Reply, ..offering() };
+    let wire = against(any, &[&agreed, &compressed(&bomb)], true, &[5]);
+    assert_eq!(wire.client().details.get("a message that is too long"), Some(&1));
+    let asked = String::from_utf8(asked()).unwrap();
+    let asked = asked.replace("Host: a", "Host: a\r\nSec-WebSocket-Extensions: x, permessage-deflate");
+    let sent = [asked.as_bytes(), &[0xc2, 0x80 | bomb.len() as u8, 0, 0, 0, 0], &bomb].concat();
+    let wire = raw_client(&sent, offering(), &[1460]);
+    assert_eq!(
+        wire.server().details.get("a message that is too long"),
+        Some(&1),
+        "{:?}",
+        wire.server().details
+    );
+    assert!(wire.sent(1).windows(4).any(|window| window[0] == 0x88 && window[2..] == 1009u16.to_be_bytes()));
+    // One that declines is no failure.
+    let mut echo = vec![0; 10];
+    crate::pattern::write(0, 0, &mut echo);
+    let wire = against(
+        offering(),
+        &[&switching(), &frame(true, Opcode::Binary, None, &echo), &close(1000)],
+        true,
+        &[1460],
+    );
+    assert_eq!((wire.client().completed, wire.client().websocket.compression.declined), (1, 1));
+}
+
+/// Messages of both ends that are longer than a stream's first window, and one that is refused.
+#[test]
+fn a_stream_of_http2_carries_long_messages() {
+    let over = |bytes, messages| WebsocketPlan { http2: true, most: 4 << 20, ..websocket(bytes, messages) };
+    for cuts in [&[1460][..], &[100, 1460, 3]] {
+        let wire = run(WebsocketPlan { pipeline: 3, ..over(300_000, 10) }, cuts);
+        wire.assert_complete(1);
+        let (client, server) = (wire.client(), wire.server());
+        assert_eq!((client.transactions, server.transactions), (10, 10));
+        for counts in [client, server] {
+            assert_eq!(
+                (counts.websocket.bytes_sent, counts.websocket.bytes_received),
+                (3_000_000, 3_000_000)
+            );
+            assert_eq!((counts.http2.connections, counts.http2.streams), (1, 1));
+            assert_eq!(counts.websocket.closes, [(1000, 1)].into());
+        }
+    }
+    let nothing = WebsocketPlan { expect: WebsocketExpect::Nothing, ..over(1_000, 300) };
+    run(nothing, &[1460, 100]).assert_complete(1);
+    let long = run(WebsocketPlan { most: 1_000, ..over(2_000, 1) }, &[1460]);
+    assert_eq!(long.client().websocket.closes, [(1009, 1)].into());
+    // A server of HTTP/1.1.
+    let other = against(over(10, 1), &[b"HTTP/1.1 400 Bad Request\r\n\r\n"], true, &[1460]);
+    assert_eq!(other.client().failed(Reason::Http2Protocol), 1, "{:?}", other.client().failures);
+    // One that takes no extended CONNECT.
+    let settings = b"\0\0\0\x04\0\0\0\0\0";
+    let other = against(over(10, 1), &[settings], true, &[1460]);
+    assert_eq!(other.client().failed(Reason::NoHttp2), 1, "{:?}", other.client().failures);
 }
 
 #[test]

@@ -68,7 +68,8 @@ impl Endpoint {
     }
 
     /// Takes in a peer's SYN or SYN-ACK: what holds for the flow is what both sides offer.
-    fn agree(&mut self, env: &Env<'_>, syn: &SegmentHeader, ecn: bool) {
+    #[inline]
+    pub(super) fn agree(&mut self, env: &Env<'_>, syn: &SegmentHeader, ecn: bool) {
         let options = env.options;
         self.clear(bit::TIMESTAMPS | bit::SACK | bit::SCALING | bit::ECN);
         self.rcv_nxt = syn.seq.wrapping_add(1);
@@ -95,7 +96,7 @@ impl Endpoint {
     }
 
     /// The smallest scale that lets the window be announced whole.
-    pub(super) fn own_scale(window: u32) -> u8 {
+    pub(crate) fn own_scale(window: u32) -> u8 {
         let bits = 32 - window.min(LARGEST_WINDOW).leading_zeros();
         bits.saturating_sub(16).min(14) as u8
     }
@@ -106,8 +107,8 @@ impl Endpoint {
         env.options.window.min(if self.has(bit::SCALING) { LARGEST_WINDOW } else { u32::from(u16::MAX) })
     }
 
-    /// Both SYNs are acknowledged, the own one by `segment`.
-    pub(super) fn establish(&mut self, env: &mut Env<'_>, segment: &SegmentHeader, events: &mut impl Events) {
+    /// Both SYNs are acknowledged, the own one by `ack`.
+    pub(super) fn establish(&mut self, env: &mut Env<'_>, ack: u32, events: &mut impl Events) {
         self.state = State::Established;
         self.snd_una = self.snd_nxt;
         self.cwnd = self.initial_window(env);
@@ -115,7 +116,7 @@ impl Endpoint {
             env.counts.setup.record(u64::from(self.clock(env).wrapping_sub(self.timed_at)) << 6);
         }
         if self.retries == 0 {
-            self.measure(env, segment.ack, None);
+            self.measure(env, ack, None);
         } else {
             // RFC 6298 section 5.7; RFC 5681 section 3.1: a lost SYN leaves one segment.
             let least = coarse(AFTER_SYN_TIMEOUT.min(env.options.rto_max));
@@ -170,7 +171,7 @@ impl Endpoint {
             return None;
         }
         self.agree(env, header, offered && flags.has(Flags::ECE) && !flags.has(Flags::CWR));
-        self.establish(env, header, events);
+        self.establish(env, header.ack, events);
         self.set(bit::ACK_NOW);
         // Data or a FIN with it are taken as on any segment.
         let fin = flags.has(Flags::FIN);
@@ -195,7 +196,7 @@ impl Endpoint {
             self.snd_wnd = header.window;
         }
         self.max_wnd = self.snd_wnd.max(self.max_wnd);
-        self.establish(env, header, events);
+        self.establish(env, header.ack, events);
         true
     }
 }

@@ -13,6 +13,7 @@
 //! special state. [`Endpoint::owes`] is true exactly if [`Endpoint::transmit`] yields something.
 
 mod congestion;
+mod express;
 mod handshake;
 mod rack;
 mod reassembly;
@@ -27,6 +28,7 @@ mod undo;
 mod tests;
 
 pub(crate) use congestion::Cubic;
+pub(crate) use express::Express;
 pub(crate) use rack::Rack;
 pub(crate) use reassembly::Reassembly;
 pub(crate) use recovery::{Recovery, Scoreboard};

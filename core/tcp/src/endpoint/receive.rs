@@ -90,7 +90,7 @@ impl Endpoint {
 
     /// Every second segment is acknowledged at once, the first one later (RFC 9293 section 3.8.6.3).
     #[inline(always)]
-    fn owe_ack_later(&mut self, env: &Env<'_>) {
+    pub(super) fn owe_ack_later(&mut self, env: &Env<'_>) {
         if self.has(bit::ACK_LATER) || env.options.ack_delay.0 == 0 {
             self.clear(bit::ACK_LATER);
             self.set(bit::ACK_NOW);
@@ -145,7 +145,7 @@ impl Endpoint {
                 return None;
             }
             if header.flags.has(Flags::RST) {
-                return self.take_reset(env, header, events);
+                return self.take_reset(env, (header.seq, header.ack), header.flags, events);
             }
             if header.flags.has(Flags::SYN) {
                 // RFC 5961 section 4: whatever its sequence number.
@@ -284,21 +284,23 @@ impl Endpoint {
 
     /// A reset in the window: accepted only at its very beginning (RFC 5961 section 3). Its acknowledgement shows how
     /// much the peer received.
-    fn take_reset(
+    #[inline]
+    pub(super) fn take_reset(
         &mut self,
         env: &mut Env<'_>,
-        header: &SegmentHeader,
+        (seq, ack): (u32, u32),
+        flags: Flags,
         events: &mut impl Events,
     ) -> Option<End> {
-        if header.seq != self.rcv_nxt {
+        if seq != self.rcv_nxt {
             env.counts.bad_reset_or_syn += 1;
             self.challenge(env);
             return None;
         }
         env.counts.resets_in += 1;
-        let is_new = after(header.ack, self.snd_una) && !after(header.ack, self.snd_nxt);
-        if header.flags.has(Flags::ACK) && is_new && self.state != State::SynReceived {
-            self.advance(env, header.ack, None, events);
+        let is_new = after(ack, self.snd_una) && !after(ack, self.snd_nxt);
+        if flags.has(Flags::ACK) && is_new && self.state != State::SynReceived {
+            self.advance(env, ack, None, events);
         }
         self.clear(bit::ACK_NOW | bit::RESET);
         let is_delivered = self.is_delivered(env);
@@ -426,7 +428,7 @@ impl Endpoint {
     }
 
     /// Processes the acknowledgement of our FIN.
-    fn after_own_fin(&mut self, env: &mut Env<'_>) -> Taken {
+    pub(super) fn after_own_fin(&mut self, env: &mut Env<'_>) -> Taken {
         if !self.state.fin_in_flight() || self.flight() > 0 {
             return Taken::On;
         }
@@ -564,7 +566,7 @@ impl Endpoint {
 
     /// The next bytes in order, to the application or, if it is paused, to the box.
     #[inline(always)]
-    fn deliver(&mut self, env: &mut Env<'_>, bytes: &[u8], events: &mut impl Events) {
+    pub(super) fn deliver(&mut self, env: &mut Env<'_>, bytes: &[u8], events: &mut impl Events) {
         self.rcv_nxt = self.rcv_nxt.wrapping_add(bytes.len() as u32);
         env.counts.bytes_in += bytes.len() as u64;
         if self.has(bit::PAUSED) {
@@ -575,7 +577,7 @@ impl Endpoint {
     }
 
     /// The peer's FIN is next in order.
-    fn take_fin(&mut self, env: &mut Env<'_>, events: &mut impl Events) -> Option<End> {
+    pub(super) fn take_fin(&mut self, env: &mut Env<'_>, events: &mut impl Events) -> Option<End> {
         self.rcv_nxt = self.rcv_nxt.wrapping_add(1);
         self.clear(bit::ACK_LATER);
         self.set(bit::ACK_NOW);
@@ -636,7 +638,7 @@ impl Endpoint {
 }
 
 /// Result of processing a segment's acknowledgement.
-enum Taken {
+pub(super) enum Taken {
     /// The segment is dropped.
     Dropped,
     /// Its payload is next.

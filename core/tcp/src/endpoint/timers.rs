@@ -205,15 +205,19 @@ impl Endpoint {
         self.due = Tick::at_or_after(now.saturating_add(time));
     }
 
-    /// The retransmission time-out (RFC 6298 section 2), doubled as often as it expired (section 5.5).
+    /// The retransmission time-out (RFC 6298 section 2).
+    #[inline(always)]
+    fn first_time_out(&self, env: &Env<'_>) -> Nanos {
+        let measured = u64::from((self.srtt >> 3).saturating_add(self.rttvar.value())) << 6;
+        let time = if self.srtt == 0 { measured } else { measured.max(env.options.rto_min.0) };
+        Nanos(time.min(env.options.rto_max.0))
+    }
+
+    /// The retransmission time-out, doubled as often as it expired (section 5.5).
     #[inline]
     pub(super) fn time_out(&self, env: &Env<'_>) -> Nanos {
-        let options = env.options;
-        let measured = u64::from((self.srtt >> 3).saturating_add(self.rttvar.value())) << 6;
-        let time = if self.srtt == 0 { measured } else { measured.max(options.rto_min.0) };
-        let doublings = self.timer.doublings();
-        let time = if doublings == 0 { time } else { time.saturating_mul(1 << doublings) };
-        Nanos(time.min(options.rto_max.0))
+        let time = self.first_time_out(env).0.saturating_mul(1 << self.timer.doublings());
+        Nanos(time.min(env.options.rto_max.0))
     }
 
     /// Starts the timer for what is in flight: for what is overdue first, or the tail, or all (RFC 8985 section 7.2).
@@ -231,6 +235,15 @@ impl Endpoint {
             Some(time) => self.start(TimerKind::TailProbe, env.now, time),
             None => self.start(TimerKind::Retransmit, env.now, time_out),
         }
+    }
+
+    /// The same for a first transmission, in the usual case: at most one segment is in flight, and nothing was lost.
+    #[inline(always)]
+    pub(super) fn start_for_one(&mut self, env: &Env<'_>) {
+        if self.is_boxed() || self.flight() > u32::from(self.mss) || self.timer.doublings() > 0 {
+            return self.start_retransmit(env);
+        }
+        self.start(TimerKind::Retransmit, env.now, self.first_time_out(env));
     }
 
     /// More was sent: the timer that runs for the first segment alone gives way to that of a tail.

@@ -245,7 +245,7 @@ impl Endpoint {
 
     /// Something is in flight now: what waited for it no longer does.
     #[inline]
-    fn leave_idle_timer(&mut self) {
+    pub(super) fn leave_idle_timer(&mut self) {
         if matches!(self.timer.kind(), TimerKind::Persist | TimerKind::KeepAlive) {
             self.clear(bit::PROBE);
             self.retries = 0;

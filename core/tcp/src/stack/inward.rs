@@ -1,6 +1,7 @@
 //! From frames to the flows they are for.
 
-use super::outward::{Body, REPLIES_MAX, Reply};
+use super::express::PlainInward;
+use super::outward::{Body, REPLIES_MAX, Reply, push_reply};
 use super::slot::FlowKind;
 use super::{AppEvents, BURST, Stack, enqueue, env, tick};
 use crate::app::{App, End, FlowId, GroupId, Io};
@@ -68,6 +69,26 @@ impl Inward {
         })
     }
 
+    /// Of a frame that the express lane has read.
+    #[inline(always)]
+    pub(super) fn of_plain(number: u32, plain: &PlainInward, is_unfinished: bool) -> Self {
+        let (own, peer) = ((plain.both >> 32) as u32, plain.both as u32);
+        let addresses = Addresses::V4 { from: own, to: peer };
+        Self {
+            key: Key { addresses, ports: plain.ports, transport: Transport::Tcp, tags: Tags::default() },
+            hash: plain.hash,
+            guess: plain.guess,
+            frame: number,
+            ip: frame::ETHERNET as u32,
+            start: (frame::ETHERNET + IPV4) as u32,
+            end: plain.end.into(),
+            protocol: frame::TCP,
+            ecn: plain.ecn,
+            is_fragment: false,
+            is_unfinished,
+        }
+    }
+
     /// The transport protocol's header and what follows it.
     #[inline(always)]
     fn transport<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
@@ -99,6 +120,11 @@ impl<A: App> Stack<A> {
     /// # Panics
     /// If there are more frames than that.
     pub fn receive_told(&mut self, now: Nanos, app: &mut A, frames: &[&[u8]], unfinished: u64) -> u64 {
+        if self.has_lane
+            && let Some(foreign) = self.receive_plain(now, app, frames, unfinished)
+        {
+            return foreign;
+        }
         let read = |number: usize, keys: &Keys| {
             Inward::read(number, frames[number], unfinished >> number & 1 != 0, keys)
         };
@@ -191,7 +217,7 @@ impl<A: App> Stack<A> {
     }
 
     #[inline]
-    fn take_segment(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> bool {
+    pub(super) fn take_segment(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> bool {
         let Some(index) = self.find_inward(inward) else {
             return self.take_stray_segment(now, app, bytes, inward);
         };
@@ -223,7 +249,7 @@ impl<A: App> Stack<A> {
         let io = Io::new(FlowId(index), GroupId(group));
         let mut events = AppEvents { now, app, flow: &mut slot.flow, io, acknowledged: 0 };
         let end = endpoint.on_segment(&mut env, segment, &mut events);
-        let (io, acknowledged) = (events.io, events.acknowledged);
+        let (io, acknowledged) = (events.io.requests, events.acknowledged);
         if acknowledged > 0 {
             self.trim_stalled(index, acknowledged);
         }
@@ -302,15 +328,33 @@ impl<A: App> Stack<A> {
             }
             _ => return self.reset(inward, bytes, segment),
         };
-        let hop = self.hop(now, app, group, bytes, inward);
-        let Some(index) = hop.and_then(|hop| self.place(&inward.key, inward.hash, group, hop)) else {
+        let Some(hop) = self.hop(now, app, group, bytes, inward) else {
+            self.groups[usize::from(group.0)].stack.flows_refused += 1;
+            return;
+        };
+        self.accept(now, app, &inward.key, inward.hash, group, hop, segment);
+    }
+
+    /// Begins a flow with a peer's SYN.
+    #[inline]
+    pub(super) fn accept(
+        &mut self,
+        now: Nanos,
+        app: &mut A,
+        key: &Key,
+        hash: u64,
+        group: GroupId,
+        hop: u16,
+        segment: &Segment,
+    ) {
+        let Some(index) = self.place(key, hash, group, hop) else {
             self.groups[usize::from(group.0)].stack.flows_refused += 1;
             return;
         };
         let slot = &mut self.slots[index];
         let is_v6 = slot.is_v6();
         let own = &mut self.groups[usize::from(group.0)];
-        let iss = own.config.tcp.isn.unwrap_or_else(|| self.keys.initial_sequence(inward.hash, now.0));
+        let iss = own.config.tcp.isn.unwrap_or_else(|| self.keys.initial_sequence(hash, now.0));
         let mut env = env(now, own, &mut self.busy, is_v6);
         slot.kind = FlowKind::Tcp(Endpoint::accept(&mut env, iss, segment));
         enqueue(&mut self.queue, index, slot);
@@ -331,13 +375,14 @@ impl<A: App> Stack<A> {
     /// Sends a reset for a segment without a receiver (RFC 9293 section 3.10.7.1).
     fn reset(&mut self, inward: &Inward, bytes: &[u8], segment: &Segment) {
         let Some(group) = self.group_of(&inward.key) else { return };
+        let waiting = self.replies_waiting();
         let stack = &mut self.groups[usize::from(group.0)].stack;
         stack.segments_to_nobody += 1;
         let header = &segment.header;
         if header.flags.has(Flags::RST) {
             return;
         }
-        if self.replies.len() >= REPLIES_MAX {
+        if waiting >= REPLIES_MAX {
             stack.resets_dropped += 1;
             return;
         }
@@ -352,11 +397,17 @@ impl<A: App> Stack<A> {
         self.reply(group, inward.key.addresses, frame::TCP, bytes, body);
     }
 
+    /// Frames of no flow that wait to be sent.
+    fn replies_waiting(&self) -> usize {
+        self.replies.len() + self.last_words.len()
+    }
+
     fn reply(&mut self, group: GroupId, addresses: Addresses, protocol: u8, bytes: &[u8], body: Body) {
         let own = &self.groups[usize::from(group.0)];
         let hop = own.config.hop_mac.unwrap_or(macs(bytes).1);
         let outer = Outer { addresses, hop, protocol, ecn_capable: false };
-        self.replies.push_back(Reply { group: group.0, outer, body });
+        let reply = Reply { group: group.0, outer, body };
+        push_reply(&mut self.replies, &mut self.last_words, reply);
     }
 
     fn take_datagram(&mut self, now: Nanos, app: &mut A, bytes: &[u8], inward: &Inward) -> bool {
@@ -389,8 +440,13 @@ impl<A: App> Stack<A> {
         stack.datagram_bytes_in += payload.len() as u64;
         if let FlowKind::Udp(udp) = &mut self.slots[index].kind {
             udp.heard = tick(now);
+            (udp.is_answered, udp.is_refused) = (true, false);
         }
-        self.tell_udp(now, app, index, |app, flow, io| app.received(now, flow, io, payload));
+        let ecn = inward.ecn;
+        self.tell_udp(now, app, index, |app, flow, io| {
+            io.set_ecn(ecn);
+            app.received(now, flow, io, payload);
+        });
         true
     }
 
@@ -461,7 +517,7 @@ impl<A: App> Stack<A> {
     /// Tells the sender what is wrong with its packet.
     fn report(&mut self, group: GroupId, bytes: &[u8], inward: &Inward, problem: icmp::Problem) {
         // RFC 1122 section 3.2.2, RFC 4443 section 2.4 (e): only to whoever can have sent it.
-        if self.replies.len() >= REPLIES_MAX || !inward.key.addresses.is_to_host() {
+        if self.replies_waiting() >= REPLIES_MAX || !inward.key.addresses.is_to_host() {
             return;
         }
         self.groups[usize::from(group.0)].stack.unreachable_out += 1;
@@ -501,7 +557,13 @@ impl<A: App> Stack<A> {
                 None
             }
             (FlowKind::Tcp(endpoint), _) => endpoint.unreachable(&mut env),
-            (FlowKind::Udp(_), icmp::ErrorKind::PortUnreachable) => Some(End::Refused),
+            (FlowKind::Udp(udp), icmp::ErrorKind::PortUnreachable) => {
+                let waits = udp.is_answered && own.config.udp.refused_after > Nanos::ZERO;
+                if waits && !udp.is_refused {
+                    (udp.is_refused, udp.refused) = (true, tick(now));
+                }
+                (!waits).then_some(End::Refused)
+            }
             _ => None,
         };
         match end {

@@ -1,7 +1,8 @@
 //! From what flows owe to frames.
 
-use super::slot::{FlowKind, QUEUED, RESETS, Slot};
-use super::{LeftChecksum, Sink, Stack, env, schedule, tick};
+use super::express::{self, LastWord};
+use super::slot::{ECT, FlowKind, QUEUED, RESETS, Slot};
+use super::{LeftChecksum, Sink, Stack, env, schedule_idle, tick};
 use crate::app::{App, End, GroupId};
 use crate::endpoint::Outgoing;
 use crate::frame;
@@ -11,6 +12,7 @@ use crate::names::Names;
 use crate::segment::SegmentHeader;
 use crate::template::{self, Outer};
 use fragment::Cut;
+use std::collections::VecDeque;
 use units::Nanos;
 
 /// Segments of one flow before it is the next one's turn.
@@ -65,7 +67,7 @@ impl<A: App> Stack<A> {
     /// Sends what is owed, until nothing is or `sink` has no room: a few segments of each flow in turn. Returns whether
     /// something is still owed. Nothing is lost when there is no room.
     pub fn transmit(&mut self, now: Nanos, app: &mut A, sink: &mut impl Sink) -> bool {
-        if !self.replies.is_empty() && !self.send_replies(sink) {
+        if !self.send_last_words(sink) || !self.replies.is_empty() && !self.send_replies(sink) {
             return true;
         }
         if self.stalled.is_some() && !self.send_stalled(app, sink) {
@@ -93,7 +95,11 @@ impl<A: App> Stack<A> {
     /// Whether [`Stack::transmit`] has something to send.
     #[inline]
     pub fn owes(&self) -> bool {
-        !self.queue.is_empty() || !self.replies.is_empty() || self.stalled.is_some() || self.long.is_some()
+        !self.queue.is_empty()
+            || !self.last_words.is_empty()
+            || !self.replies.is_empty()
+            || self.stalled.is_some()
+            || self.long.is_some()
     }
 
     #[inline]
@@ -105,12 +111,45 @@ impl<A: App> Stack<A> {
             return Sent::All;
         }
         let group = &mut self.groups[usize::from(slot.group)];
-        let mut outer = outer_of(slot, &self.addresses, &self.hops);
-        let FlowKind::Tcp(endpoint) = &mut slot.kind else {
+        if matches!(slot.kind, FlowKind::Udp(_)) {
             return self.send_datagrams(now, app, index, sink);
-        };
+        }
+        let sent = express::send(now, app, slot, group, &mut self.busy, &self.hops, AT_ONCE, sink);
+        if !slot.owes_segment() && !slot.has(RESETS) {
+            slot.set(QUEUED, false);
+            schedule_idle(now, index, slot, group, &mut self.wheel);
+            return Sent::All;
+        }
+        self.send_rest(now, app, index, sent, sink)
+    }
+
+    /// Sends what a flow owes beyond what the express lane has sent, or ends it.
+    fn send_rest(&mut self, now: Nanos, app: &mut A, index: u32, sent: usize, sink: &mut impl Sink) -> Sent {
+        if self.slots[index].owes_segment() {
+            match self.send_more(now, app, index, sent, sink) {
+                Sent::All => {}
+                other => return other,
+            }
+        }
+        let slot = &mut self.slots[index];
+        let group = &self.groups[usize::from(slot.group)];
+        slot.set(QUEUED, false);
+        if slot.has(RESETS) && slot.is_flushed() {
+            self.end_by_reset(now, app, index);
+            return Sent::All;
+        }
+        schedule_idle(now, index, slot, group, &mut self.wheel);
+        Sent::All
+    }
+
+    /// Sends some segments of a flow, `sent` of which have been sent, the long way.
+    fn send_more(&mut self, now: Nanos, app: &mut A, index: u32, sent: usize, sink: &mut impl Sink) -> Sent {
+        let slot = &mut self.slots[index];
+        let group = &mut self.groups[usize::from(slot.group)];
+        let mut outer = outer_of(slot, &self.addresses, &self.hops);
+        let FlowKind::Tcp(endpoint) = &mut slot.kind else { return Sent::All };
         let is_v6 = matches!(outer.addresses, frame::Addresses::V6 { .. });
-        let mut sent = 0;
+        let mut sent = sent;
         while endpoint.owes() {
             if sent == AT_ONCE {
                 return Sent::Some;
@@ -125,19 +164,14 @@ impl<A: App> Stack<A> {
             }
             sent += 1;
         }
-        slot.set(QUEUED, false);
-        if slot.has(RESETS) && slot.is_flushed() {
-            self.end_by_reset(now, app, index);
-            return Sent::All;
-        }
-        schedule(now, index, slot, group, &mut self.queue, &mut self.wheel);
         Sent::All
     }
 
     fn send_datagrams(&mut self, now: Nanos, app: &mut A, index: u32, sink: &mut impl Sink) -> Sent {
         let slot = &mut self.slots[index];
         let group = &mut self.groups[usize::from(slot.group)];
-        let outer = outer_of(slot, &self.addresses, &self.hops);
+        let mut outer = outer_of(slot, &self.addresses, &self.hops);
+        outer.ecn_capable = slot.has(ECT);
         let FlowKind::Udp(udp) = &mut slot.kind else { return Sent::All };
         for _ in 0..AT_ONCE {
             let Some(len) = udp.next() else { break };
@@ -221,13 +255,28 @@ impl<A: App> Stack<A> {
         let slot = &mut self.slots[index];
         match &mut slot.kind {
             FlowKind::Tcp(endpoint) if !endpoint.owes() => endpoint.release(&mut self.busy),
-            FlowKind::Tcp(_) => self.send_last_words(now, index),
+            FlowKind::Tcp(_) => self.keep_last_words(now, index),
             FlowKind::Udp(udp) => udp.forget(&mut self.backlogs),
             FlowKind::Free => {}
         }
     }
 
-    fn send_last_words(&mut self, now: Nanos, index: u32) {
+    fn keep_last_words(&mut self, now: Nanos, index: u32) {
+        let slot = &mut self.slots[index];
+        let group = &mut self.groups[usize::from(slot.group)];
+        if group.lane.is_some() && !slot.is_v6() && self.replies.is_empty() {
+            let ends = express::ends_of(slot, &self.hops);
+            let FlowKind::Tcp(endpoint) = &mut slot.kind else { return };
+            let mut env = env(now, group, &mut self.busy, false);
+            if let Some(segment) = endpoint.express_last(&mut env) {
+                self.last_words.push_back(LastWord { group: slot.group, ends, segment });
+                return;
+            }
+        }
+        self.keep_any_last_words(now, index);
+    }
+
+    fn keep_any_last_words(&mut self, now: Nanos, index: u32) {
         let slot = &mut self.slots[index];
         let group = &mut self.groups[usize::from(slot.group)];
         let outer = outer_of(slot, &self.addresses, &self.hops);
@@ -239,10 +288,46 @@ impl<A: App> Stack<A> {
             let Some(out) = &out else { break };
             if out.len == 0 {
                 let body = Body::Segment { header: out.header, ports: slot.ports };
-                self.replies.push_back(Reply { group: slot.group, outer, body });
+                let reply = Reply { group: slot.group, outer, body };
+                push_reply(&mut self.replies, &mut self.last_words, reply);
             }
         }
         endpoint.release(&mut self.busy);
+    }
+
+    /// Sends last segments of flows; returns whether all were sent.
+    #[inline]
+    fn send_last_words(&mut self, sink: &mut impl Sink) -> bool {
+        while let Some(word) = self.last_words.front() {
+            if !express::send_last(word, &mut self.groups[usize::from(word.group)], sink) {
+                return false;
+            }
+            self.last_words.pop_front();
+        }
+        true
+    }
+}
+
+/// Queues a reply behind all others.
+pub(super) fn push_reply(replies: &mut VecDeque<Reply>, last_words: &mut VecDeque<LastWord>, reply: Reply) {
+    // One of the two is empty, so that nothing overtakes.
+    replies.extend(last_words.drain(..).map(Reply::from));
+    replies.push_back(reply);
+}
+
+impl From<LastWord> for Reply {
+    fn from(LastWord { group, ends, segment }: LastWord) -> Self {
+        let addresses = frame::Addresses::V4 { from: ends.local, to: ends.remote };
+        let outer = Outer { addresses, hop: ends.hop, protocol: frame::TCP, ecn_capable: false };
+        let header = SegmentHeader {
+            seq: segment.seq,
+            ack: segment.ack,
+            flags: segment.flags,
+            window: segment.window,
+            timestamps: segment.times,
+            ..SegmentHeader::default()
+        };
+        Self { group, outer, body: Body::Segment { header, ports: ends.ports } }
     }
 }
 

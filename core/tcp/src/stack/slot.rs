@@ -48,6 +48,8 @@ pub(crate) const TOLD: u8 = 8;
 pub(crate) const DETACHED: u8 = 16;
 /// A TCP flow that ends by a reset once what was sent before is out.
 pub(crate) const RESETS: u8 = 32;
+/// A UDP flow whose datagrams leave with ECT(0): it understands congestion marks.
+pub(crate) const ECT: u8 = 64;
 
 // An endpoint of 68 bytes, 36 of the application, and 24 more.
 const _: () = assert!(size_of::<Slot<[u32; 9]>>() == 2 * 64);
@@ -69,7 +71,11 @@ impl<F: Default> Slot<F> {
     }
 }
 
-impl<F> Linked for Slot<F> {
+impl<F: Default> Linked for Slot<F> {
+    fn unused() -> Self {
+        Self::free()
+    }
+
     #[inline(always)]
     fn link(&self) -> u32 {
         self.local

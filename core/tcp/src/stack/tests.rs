@@ -8,6 +8,7 @@ use std::sync::Arc;
 use wire::tunnel::{Decap, DecapEntry, Encap, EncapLink, OuterHeaders, Tunnel, TunnelKind};
 use wire::{Header, PacketSpec, protocol};
 
+mod lane;
 mod link;
 use link::{Link, Talk, World, config};
 
@@ -627,9 +628,37 @@ fn frame_to_server(transport: Vec<Header>, payload: &[u8]) -> Vec<u8> {
     spec.build_unpadded().unwrap().bytes
 }
 
+/// "Port unreachable" in reply to a client's frame.
+fn unreachable(frame: &[u8]) -> Vec<u8> {
+    let header = |name: &str| Header::new(protocol(name).unwrap());
+    let headers = vec![
+        header("ethernet").with("dst", 0x0200_0000_0001).with("src", 0x0200_0000_0009),
+        header("ipv4").with("src", 0x0a01_0001).with("dst", 0x0a00_0001).with("protocol", 1),
+    ];
+    let mut message = vec![3, 3, 0, 0, 0, 0, 0, 0];
+    message.extend(&frame[14..42]);
+    let sum = wire::checksum::finish(wire::checksum::sum(&message, 0));
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    let spec = PacketSpec { headers, payload: message, ..PacketSpec::default() };
+    spec.build_unpadded().unwrap().bytes
+}
+
+/// A datagram in reply to a client's frame: the byte at an offset of the response.
+fn datagram_back(frame: &[u8], offset: u64) -> Vec<u8> {
+    let port = |at: usize| u128::from(u16::from_be_bytes([frame[at], frame[at + 1]]));
+    let header = |name: &str| Header::new(protocol(name).unwrap());
+    let headers = vec![
+        header("ethernet").with("dst", 0x0200_0000_0001).with("src", 0x0200_0000_0009),
+        header("ipv4").with("src", 0x0a01_0001).with("dst", 0x0a00_0001),
+        header("udp").with("src", port(36)).with("dst", port(34)),
+    ];
+    let spec = PacketSpec { headers, payload: vec![link::byte(true, offset)], ..PacketSpec::default() };
+    spec.build_unpadded().unwrap().bytes
+}
+
 #[test]
 fn udp_flows_come_and_go() {
-    let udp = UdpOptions { idle_timeout: Some(Nanos::from_secs(2)) };
+    let udp = UdpOptions { idle_timeout: Some(Nanos::from_secs(2)), ecn: false, refused_after: Nanos::ZERO };
     let idle = GroupConfig { udp, ..config() };
     for is_v6 in [false, true] {
         let mut world = World::new(1, Link::default(), config(), idle.clone());
@@ -645,6 +674,64 @@ fn udp_flows_come_and_go() {
         world.check_all_closed(2);
         let ends: Vec<_> = world.server_app.ends.values().flatten().copied().collect();
         assert!(ends.iter().all(|end| *end == End::IdleTimeout), "{ends:?}");
+    }
+}
+
+/// A port is reported unreachable: a flow that has had datagrams waits for the next one, one that has had none does not.
+#[test]
+fn a_flow_that_was_answered_waits_before_it_is_refused() {
+    let udp = UdpOptions { idle_timeout: None, ecn: false, refused_after: Nanos::from_secs(1) };
+    let patient = GroupConfig { udp, ..config() };
+    let mut world = World::new(1, Link::default(), patient.clone(), patient);
+    let new = world.open(Transport::Udp, Talk::client(10, 1 << 20));
+    let frame = world.take_from_client().remove(0);
+    assert_eq!(world.client.receive(world.now, &mut world.client_app, &[&unreachable(&frame)]), 0);
+    assert_eq!(world.client_app.ends[&new], [End::Refused], "nothing has come");
+    world.client_app.ends.clear();
+    for comes in [true, false] {
+        let id = world.open(Transport::Udp, Talk::client(10, 1 << 20));
+        let frame = world.take_from_client().remove(0);
+        world.client.receive(world.now, &mut world.client_app, &[&datagram_back(&frame, 0)]);
+        world.client.receive(world.now, &mut world.client_app, &[&unreachable(&frame)]);
+        assert!(!world.client_app.ends.contains_key(&id), "it waits");
+        world.step(Nanos::from_millis(500));
+        if comes {
+            world.client.receive(world.now, &mut world.client_app, &[&datagram_back(&frame, 1)]);
+        }
+        world.step(Nanos::from_millis(600));
+        assert_eq!(!world.client_app.ends.contains_key(&id), comes);
+        if !comes {
+            assert_eq!(world.client_app.ends[&id], [End::Refused]);
+        }
+    }
+}
+
+/// Two flows exchange their addresses: what each sends and receives goes where the other one's did. Only flows that have a place
+/// can be exchanged.
+#[test]
+fn flows_exchange_their_addresses() {
+    for is_v6 in [false, true] {
+        let mut world = World::new(1, Link::default(), config(), config());
+        world.is_v6 = is_v6;
+        let talk = || Talk::client(10, 1 << 20);
+        let (one, other) = (world.open(Transport::Udp, talk()), world.open(Transport::Udp, talk()));
+        let tcp = world.open(Transport::Tcp, talk());
+        let before = [one, other].map(|flow| world.client.ends(flow));
+        assert!(world.client.exchange(one, other));
+        assert_eq!([other, one].map(|flow| world.client.ends(flow)), before);
+        for wrong in [one, tcp, FlowId(99)] {
+            assert!(!world.client.exchange(one, wrong));
+        }
+        world.step(Nanos::from_millis(1));
+        let place = |(local, remote): (SocketAddr, SocketAddr)| {
+            let addresses = key::addresses(local.ip(), remote.ip()).unwrap();
+            let ports = u32::from(local.port()) << 16 | u32::from(remote.port());
+            Key { addresses, ports, transport: Transport::Udp, tags: world.client.groups[0].tags }
+        };
+        for (flow, ends) in [(other, before[0]), (one, before[1])] {
+            let key = place(ends.unwrap());
+            assert_eq!(world.client.find(&key, world.client.keys.hash(&key)), Some(flow.0));
+        }
     }
 }
 

@@ -51,6 +51,11 @@ pub(crate) struct Udp {
     count: u8,
     /// The application has closed it: it ends with the last datagram.
     pub closing: bool,
+    /// A datagram was received.
+    pub is_answered: bool,
+    /// The port was reported unreachable, at tick `refused`, and nothing was received since.
+    pub is_refused: bool,
+    pub refused: u32,
     /// Where the newer runs are.
     backlog: u32,
     /// The tick of the last datagram in or out.
@@ -64,6 +69,9 @@ impl Udp {
             runs: [Run::default(); RUNS],
             count: 0,
             closing: false,
+            is_answered: false,
+            is_refused: false,
+            refused: 0,
             backlog: NONE,
             heard: tick,
         }

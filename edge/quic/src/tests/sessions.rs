@@ -21,7 +21,7 @@ fn entry(http: HttpPlan) -> SessionPlan {
         ttl: 64,
         tos: 0,
         tcp: TcpOptions::default(),
-        udp: UdpOptions { idle_timeout: None },
+        udp: UdpOptions { idle_timeout: None, ecn: false, refused_after: Nanos::ZERO },
         tunnel: None,
         pppoe: None,
     };
@@ -41,6 +41,7 @@ fn entry(http: HttpPlan) -> SessionPlan {
         mix: Mix::one(AppPlan::Http(Arc::new(http))),
         tunnel: None,
         tls: Some(Arc::new(tls_plan("h3"))),
+        quic: QuicOptions::default(),
         load: LoadPlan::at(OpenRate::Constant(Pps::new(1))),
         patience: Patience { response: Some(Nanos::from_secs(5)), idle: None },
         verify: true,
@@ -59,6 +60,8 @@ fn http(requests: Vec<HttpRequest>, per_connection: u32, streams: u16, server: H
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: true,
+        quic: QuicPlan::default(),
+        alt_svc: false,
         server: Arc::new(server),
     }
 }
@@ -84,8 +87,11 @@ impl Half {
             idle_timeout: Some(Nanos::from_secs(30)),
             seed: 5,
             retry: false,
+            early_data: false,
+            ecn: false,
+            worker: 0,
         };
-        let sides = Sides::new(plan.tls.as_ref().unwrap());
+        let sides = Sides::new(plan.tls.as_ref().unwrap()).steady();
         let apps = Apps::new(std::slice::from_ref(plan), 0, 1, |key| {
             Layer::Quic(match key.side {
                 Side::Client => sides.client(settings).unwrap(),

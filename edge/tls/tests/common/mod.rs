@@ -41,17 +41,35 @@ pub(crate) fn sides(plan: TlsPlan) -> Sides {
 /// An authority that signs.
 pub(crate) struct Authority {
     pub pem: Arc<[u8]>,
+    key: Arc<[u8]>,
     issuer: Issuer<'static, KeyPair>,
 }
 
 impl Authority {
     pub(crate) fn new(name: &str) -> Self {
+        Self::of(name, &[])
+    }
+
+    /// One that may also stand for servers of these names.
+    pub(crate) fn of(name: &str, servers: &[&str]) -> Self {
+        Self::changed(name, servers, |_| {})
+    }
+
+    pub(crate) fn changed(name: &str, servers: &[&str], change: impl FnOnce(&mut CertificateParams)) -> Self {
         let key = KeyPair::generate().expect("a key");
-        let mut parameters = CertificateParams::new(Vec::new()).expect("parameters");
+        let names = servers.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let mut parameters = CertificateParams::new(names).expect("parameters");
         parameters.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         parameters.distinguished_name.push(rcgen::DnType::CommonName, name);
+        change(&mut parameters);
         let certificate = parameters.self_signed(&key).expect("a certificate");
-        Self { pem: certificate.pem().into_bytes().into(), issuer: Issuer::new(parameters, key) }
+        let (pem, secret) = (certificate.pem().into_bytes(), key.serialize_pem().into_bytes());
+        Self { pem: pem.into(), key: secret.into(), issuer: Issuer::new(parameters, key) }
+    }
+
+    /// Its own certificate and key.
+    pub(crate) fn itself(&self) -> Identity {
+        Identity { chain: self.pem.clone(), key: self.key.clone() }
     }
 
     pub(crate) fn signs(&self, name: &str, change: impl FnOnce(&mut CertificateParams)) -> Identity {

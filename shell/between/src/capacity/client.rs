@@ -2,10 +2,11 @@
 
 use super::receiving::receive;
 use super::sending::{Steering, send};
-use super::{Clock, End, Proof, SILENCE, SharedKey, Tell, any, bound, mark, sealed};
+use super::{Clock, End, Proof, SILENCE, SharedKey, Tell, sealed};
+use crate::udp::{any, bound, mark, resolve};
 use crate::{Wrong, reason};
 use std::io::ErrorKind;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use udpst::{Activation, Capacity, Interval, Keys, Sealed, Setup, modifier, refusal};
@@ -14,6 +15,9 @@ use udpst::{Activation, Capacity, Interval, Keys, Sealed, Setup, modifier, refus
 const AGAIN: Duration = Duration::from_secs(1);
 /// Maximum time that a refusal by the kernel takes.
 const REFUSAL: Duration = Duration::from_millis(300);
+
+/// Share of lost packets below which the path carried the requested rate.
+const WHOLE: f64 = 0.01;
 
 /// Parameters of a test.
 #[derive(Debug, Clone)]
@@ -48,7 +52,7 @@ pub fn measure(
     began: &mut dyn FnMut(SocketAddr, &Activation),
     tell: &mut dyn FnMut(&Interval),
 ) -> Result<Capacity, Wrong> {
-    let server = address(order)?;
+    let server = resolve(&order.host, order.port, order.bind, order.v6)?;
     let clock = Clock::new();
     let from = SocketAddr::new(order.bind.unwrap_or(any(server.ip())), 0);
     let socket = bound(from).map_err(Wrong::io(&from.to_string()))?;
@@ -73,21 +77,10 @@ pub fn measure(
     };
     let mut capacity = Capacity::of(upwards, outcome.intervals);
     capacity.round_trip_min_ms = outcome.round_trip_ms.map(f64::from);
-    capacity.limited_by = outcome.limited_by;
+    let is_whole = capacity.loss_ratio.is_some_and(|ratio| ratio < WHOLE);
+    let asked = (order.asked.is_at_one_rate() && is_whole).then(|| "the requested rate".to_owned());
+    capacity.limited_by = outcome.limited_by.or(asked);
     Ok(capacity)
-}
-
-fn address(order: &Order) -> Result<SocketAddr, Wrong> {
-    let host = order.host.as_str();
-    let known = (host, order.port).to_socket_addrs().map_err(Wrong::io(host))?;
-    let fits = |address: &SocketAddr| {
-        order.v6.is_none_or(|v6| address.is_ipv6() == v6)
-            && order.bind.is_none_or(|bind| bind.is_ipv6() == address.is_ipv6())
-    };
-    known
-        .into_iter()
-        .find(fits)
-        .ok_or_else(|| Wrong::Refused(format!("{host}: it has no address of this family")))
 }
 
 struct Asking<'o> {

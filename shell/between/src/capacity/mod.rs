@@ -10,9 +10,9 @@ pub mod text;
 use crate::{Wrong, reason};
 use os::sockets;
 use rustix::net::RecvFlags;
-use socket2::{Domain, Protocol, SockRef, Socket, Type};
+use socket2::SockRef;
 use std::io::{self, ErrorKind};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 use udpst::{Interval, Keys};
@@ -132,33 +132,6 @@ fn refuse(error: io::Error) -> Result<(), Wrong> {
             Err(Wrong::Refused("the other end has closed its port during the test".to_owned()))
         }
         _ => Err(Wrong::Refused(reason(&error))),
-    }
-}
-
-/// A socket at an address, or at any of a family.
-fn bound(at: SocketAddr) -> io::Result<UdpSocket> {
-    let socket = Socket::new(Domain::for_address(at), Type::DGRAM, Some(Protocol::UDP))?;
-    if at.is_ipv6() {
-        socket.set_only_v6(!at.ip().is_unspecified())?;
-    }
-    socket.bind(&at.into())?;
-    Ok(socket.into())
-}
-
-fn any(like: IpAddr) -> IpAddr {
-    match like {
-        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    }
-}
-
-/// Marks packets with a DSCP and ECN.
-fn mark(socket: &UdpSocket, is_v6: bool, octet: u8) -> io::Result<()> {
-    let options = SockRef::from(socket);
-    match octet {
-        0 => Ok(()),
-        _ if is_v6 => options.set_tclass_v6(octet.into()),
-        _ => options.set_tos_v4(octet.into()),
     }
 }
 

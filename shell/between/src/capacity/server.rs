@@ -2,10 +2,11 @@
 
 use super::receiving::receive;
 use super::sending::{Steering, send};
-use super::{Clock, End, Outcome, Proof, SILENCE, SharedKey, any, bound, mark, sealed};
-use crate::{Wrong, reason};
+use super::{Clock, End, Outcome, Proof, SILENCE, SharedKey, sealed};
+use crate::Wrong;
+use crate::udp::{any, bound, listen, mark};
 use std::collections::HashMap;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -90,7 +91,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// # Errors
 /// It can't listen.
 pub fn serve(options: ServerOptions, stop: Arc<AtomicBool>, show: Show) -> Result<(), Wrong> {
-    let (socket, address) = listen(&options)?;
+    let (socket, address) = listen(options.bind, options.port)?;
+    socket.set_read_timeout(Some(NOW_AND_THEN)).map_err(Wrong::io("a socket"))?;
     show(Event::Listens(address));
     let server = Arc::new(Server {
         options,
@@ -150,33 +152,6 @@ fn refused_because(response: u8) -> &'static str {
         refusal::CONNECTIONS => "refused: it requests an invalid number of connections",
         _ => "refused: no port could be opened",
     }
-}
-
-fn listen(options: &ServerOptions) -> Result<(UdpSocket, SocketAddr), Wrong> {
-    let all = [IpAddr::V6(Ipv6Addr::UNSPECIFIED), IpAddr::V4(Ipv4Addr::UNSPECIFIED)];
-    let addresses = options.bind.map_or(all.to_vec(), |bind| vec![bind]);
-    let mut wrong = None;
-    for address in addresses {
-        let address = SocketAddr::new(address, options.port);
-        let opened = bound(address).and_then(|socket| {
-            socket.set_read_timeout(Some(NOW_AND_THEN))?;
-            let address = socket.local_addr()?;
-            Ok((socket, address))
-        });
-        match opened {
-            Ok(opened) => return Ok(opened),
-            Err(error) => {
-                let remedy = match error.kind() {
-                    std::io::ErrorKind::AddrInUse => {
-                        "; is another server running? Choose another port with -p"
-                    }
-                    _ => "",
-                };
-                wrong.get_or_insert(format!("{address}: {}{remedy}", reason(&error)));
-            }
-        }
-    }
-    Err(Wrong::Refused(wrong.unwrap_or_default()))
 }
 
 impl Server {

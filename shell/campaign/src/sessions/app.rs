@@ -3,8 +3,8 @@
 use super::entry::{app as own_app, is_ours, speaks_http};
 use methods::Application;
 use session::plan::{
-    AppPlan, Carrier, Content, Delay, HttpBody, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer,
-    HttpVersion, Method, Mix, RequestBody, SessionPlan, Size,
+    AppPlan, Carrier, Content, Delay, EarlyData, HttpBody, HttpPath, HttpPlan, HttpRequest, HttpRule,
+    HttpServer, HttpVersion, Method, Mix, QuicPlan, RequestBody, SessionPlan, Size,
 };
 use std::sync::Arc;
 
@@ -109,7 +109,15 @@ fn served_here(own: Option<&HttpPlan>, app: &Application) -> HttpPlan {
     };
     let rule = HttpRule::ok(HttpPath::Exact(path), HttpBody::Length(Size::Fixed(app.response_bytes)));
     let named = own.map_or_else(|| "eagre".to_owned(), |own| own.server.name.clone());
-    let server = HttpServer { rules: vec![rule], keep_alive: None, date: false, name: named, retry: false };
+    let server = HttpServer {
+        rules: vec![rule],
+        keep_alive: None,
+        date: false,
+        name: named,
+        retry: false,
+        early_data: EarlyData::Off,
+        alt_svc: None,
+    };
     HttpPlan {
         requests: vec![(request, 1)],
         order: own.map_or(session::plan::SelectionOrder::Sequential, |own| own.order),
@@ -120,6 +128,8 @@ fn served_here(own: Option<&HttpPlan>, app: &Application) -> HttpPlan {
         think: Delay::NONE,
         close: own.map_or(session::plan::HttpClose::Fin, |own| own.close),
         errors_fail: true,
+        quic: QuicPlan::default(),
+        alt_svc: false,
         server: Arc::new(server),
     }
 }

@@ -88,7 +88,7 @@ impl Simulated {
             (_, Some(nat)) => sim::build_translated(topology, nat.clone(), request),
             (Device::Router(_), _) => sim::build(topology, request),
             (Device::Switch(addresses), _) => {
-                let model = SwitchModel { addresses, latency: Nanos(1_000) };
+                let model = SwitchModel::learning(addresses, Nanos(1_000));
                 sim::build_switched(topology, model, request)
             }
         };

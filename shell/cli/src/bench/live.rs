@@ -81,6 +81,10 @@ impl Observer for BenchLive {
                 let failed = balancer.failed.values().sum();
                 format!("{} sessions, {} failed", count(balancer.sessions), count(failed))
             }
+            _ if outcome.leases.is_some() => {
+                let leases = outcome.leases.clone().unwrap_or_default();
+                format!("{} of {} clients bound", count(leases.bound), count(leases.clients))
+            }
             (None, Some(nat)) if outcome.groups.is_empty() => {
                 format!("{} opened, {} validated", count(nat.arrived), count(nat.validated))
             }

@@ -5,6 +5,7 @@ mod runner;
 mod series;
 
 use crate::args::OnDisturbed;
+use crate::output::NewFile;
 use crate::results::default_store;
 use crate::run::{files_beside, read};
 use crate::verdicts::VerdictArgs;
@@ -13,6 +14,7 @@ use campaign::{Campaign, CampaignError, Choice, MappingFile, Part, Settings, Sto
 use clap::Args as ClapArgs;
 use lab::Variables;
 use methods::{Attributes, Estimate, Frames, Modifier, Requirement, Timing};
+use os::draft::Name;
 use profile::{Overrides, Plan};
 use runner::{CampaignRunner, Output};
 use serde::{Deserialize, Serialize};
@@ -133,9 +135,16 @@ fn name_and_value(text: &str) -> Result<(String, String), String> {
 #[derive(Debug, Clone)]
 pub(crate) struct Sizes(Vec<Frames>);
 
+/// Each length once, in the order given.
 fn sizes(text: &str) -> Result<Sizes, String> {
     let all: Result<Vec<_>, String> = words::lengths(text).split(',').map(campaign::sizes).collect();
-    Ok(Sizes(all?.concat()))
+    let mut once = Vec::new();
+    for frames in all?.concat() {
+        if !once.contains(&frames) {
+            once.push(frames);
+        }
+    }
+    Ok(Sizes(once))
 }
 
 /// Checks a simulated device; keeps its text.
@@ -205,6 +214,9 @@ pub(crate) fn bench(args: &BenchArgs) -> Result<Exit, Failure> {
         return settings(args);
     }
     let store = args.store.clone().unwrap_or_else(default_store);
+    let read = args.profile.iter().chain(&args.path);
+    read.filter(|path| *path != Path::new("-")).chain([&store]).for_each(|path| os::draft::keep(path));
+    let _store = Name::take(&store).map_err(|e| Failure::refused(format!("{}: {e}", store.display())))?;
     let output = Output::open(args)?;
     match &args.resume {
         Some(reference) => resume(args, output, &store, reference),
@@ -303,6 +315,8 @@ fn begin(args: &BenchArgs, output: Output, store: &Path) -> Result<Exit, Failure
         if !setup.parts.iter().any(has_some) {
             return Err(Failure::bad_input(format!("--mappings: '{}' makes no mappings", setup.method)));
         }
+        // It is written as it grows; here, what must not be replaced is refused.
+        drop(NewFile::create(file)?);
         campaign.mappings = Some(MappingFile::create(file)?);
     }
     eprintln!("  {}: {}", setup.method, about(&estimate));

@@ -10,8 +10,8 @@ mod repository;
 use crate::args;
 use crate::run::read;
 use crate::versus::{
-    Compared, DeviceCommands, Figure, SideSetup, Traffic, TrialArgs, TrialRunner, compare, percent, sentence,
-    write,
+    Compared, DeviceCommands, Figure, SideSetup, Traffic, TrialArgs, TrialRunner, compare, json_file,
+    percent, sentence, write,
 };
 use crate::{Exit, Failure};
 use clap::Args as ClapArgs;
@@ -128,6 +128,7 @@ pub(crate) fn bisect(args: &BisectArgs) -> Result<Exit, Failure> {
     let steps = args.row(repository.as_ref())?;
     let trees = repository.as_ref().map(|repository| repository.worktrees(["good", "step"])).transpose()?;
     let text = read(&args.profile)?;
+    let json = json_file(args.trials.json.as_deref())?;
     let runner = TrialRunner::new(args.trials.settings(&[]))?;
     let seed = args.trials.seed();
     let mut search = Search { args, text, steps, trees, runner, seed, figure: None, tries: Vec::new() };
@@ -136,7 +137,8 @@ pub(crate) fn bisect(args: &BisectArgs) -> Result<Exit, Failure> {
         ended => ended?,
     };
     let document = search.document(&outcome);
-    write(args.trials.json.as_deref(), &document, &format!("\n  {}\n  seed {seed}\n", document.sentence))?;
+    let text = format!("\n  {}\n  seed {seed}\n", document.sentence);
+    write(args.trials.json.as_deref(), json, &document, &text)?;
     Ok(outcome.exit())
 }
 

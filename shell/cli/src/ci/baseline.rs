@@ -5,11 +5,12 @@
 
 use super::figures::{Better, Figure, Interval};
 use crate::Failure;
+use crate::text;
 use crate::verdicts::{Case, Number, Outcome};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use store::report::measured;
 use units::signed_percent;
 
@@ -46,7 +47,7 @@ impl Baseline {
     pub(super) fn read(path: &Path) -> Result<Option<Self>, Failure> {
         let wrong =
             |reason: &dyn std::fmt::Display| Failure::bad_input(format!("{}: {reason}", path.display()));
-        let text = match std::fs::read_to_string(path) {
+        let text = match text::read(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             text => text.map_err(|e| wrong(&e))?,
         };
@@ -61,14 +62,24 @@ impl Baseline {
         Ok(Some(baseline))
     }
 
-    /// The figures of a profile.
+    /// The figures of a profile, however its path was spelt.
     pub(super) fn profile(&self, name: &str) -> Option<&ProfileBaseline> {
-        self.profiles.get(name)
+        let path = plain(name);
+        let mut all = self.profiles.iter();
+        self.profiles.get(name).or_else(|| all.find(|(known, _)| plain(known) == path).map(|(_, of)| of))
     }
 
     /// Takes new figures of a profile. One that can't be judged keeps its old interval.
     pub(super) fn take(&mut self, name: &str, profile_sha256: &str, recorded: &str, figures: &[Figure]) {
-        let mut old = self.profiles.remove(name).unwrap_or_default();
+        let path = plain(name);
+        let mut old = ProfileBaseline::default();
+        self.profiles.retain(|known, of| {
+            let is_it = plain(known) == path;
+            if is_it {
+                old = std::mem::take(of);
+            }
+            !is_it
+        });
         if old.profile_sha256 != profile_sha256 {
             old.figures.clear();
         }
@@ -81,7 +92,7 @@ impl Baseline {
             recorded: recorded.to_owned(),
             figures: figures.iter().filter_map(known).collect(),
         };
-        self.profiles.insert(name.to_owned(), new);
+        self.profiles.insert(path.display().to_string(), new);
     }
 
     /// Writes the file.
@@ -91,6 +102,22 @@ impl Baseline {
         let text = serde_json::to_string_pretty(self).map_err(|e| Failure::refused(e.to_string()))? + "\n";
         os::draft::replace(path, text).map_err(|e| Failure::refused(format!("{}: {e}", path.display())))
     }
+}
+
+/// A path without `.` and `..`, and relative to the working directory if it is below it: `./a.yaml` is `a.yaml`.
+fn plain(path: &str) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in Path::new(path).components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir if matches!(plain.components().next_back(), Some(Component::Normal(_))) => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    let here = std::env::current_dir().unwrap_or_default();
+    plain.strip_prefix(&here).map(Path::to_path_buf).unwrap_or(plain)
 }
 
 /// The cases of a comparison: one for each figure now or in the baseline.
@@ -190,6 +217,20 @@ mod tests {
         assert!(better == Outcome::Passed && value.contains("better"), "{value}");
         assert_eq!(outcome("sessions.w.open_per_s", (100.0, 200.0), (40.0, 50.0)).0, Outcome::Failed);
         assert_eq!(outcome("streams.a.loss_ratio", (0.0, 0.0), (0.001, 0.001)).0, Outcome::Failed);
+    }
+
+    #[test]
+    fn a_profile_is_known_however_its_path_is_spelt() {
+        let figures = [Figure { path: "streams.a.lost".to_owned(), interval: Ok(interval(0.0, 0.0)) }];
+        let here = std::env::current_dir().unwrap();
+        let mut baseline = Baseline::default();
+        baseline.take("./p/../p/a.yaml", "sha", "now", &figures);
+        for path in ["p/a.yaml", "./p/a.yaml", "p/./a.yaml", &here.join("p/a.yaml").display().to_string()] {
+            assert!(baseline.profile(path).is_some(), "{path}");
+            baseline.take(path, "sha", "later", &figures);
+        }
+        assert_eq!(baseline.profiles.len(), 1);
+        assert!(baseline.profile("a.yaml").is_none() && baseline.profile("../p/a.yaml").is_none());
     }
 
     #[test]

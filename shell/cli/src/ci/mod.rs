@@ -9,11 +9,12 @@ use crate::run::{name_of, on_rig, read, worker_cores};
 use crate::simulate::SimTester;
 use crate::verdicts::{Case, Outcome, Suite, VerdictArgs, VerdictFiles, suite_of_run};
 use crate::{Exit, Failure, args, interrupt, results, run, table, words};
-use baseline::Baseline;
+use baseline::{Baseline, ProfileBaseline};
 use campaign::Tester;
 use clap::Args;
 use engine::{TrialObserver, View};
 use figures::Figure;
+use os::draft::Name;
 use profile::{Overrides, Plan};
 use result::{Overall, ResultDocument};
 use serde::Serialize;
@@ -53,7 +54,7 @@ pub(crate) struct CiArgs {
     sim: bool,
     /// Simulated device, as for 'eagre sim'
     #[arg(long, value_name = "MODEL", value_parser = args::dut, requires = "sim")]
-    dut: Option<args::Dut>,
+    dut: Option<simulation::Dut>,
     /// Action if a disturbance of the tester makes a profile's outcome uncertain: fail (exit code 4), warn, or run it
     /// again up to N times
     #[arg(long, value_name = "fail|warn|repeat N", value_parser = args::on_disturbed, default_value = "fail")]
@@ -82,23 +83,48 @@ impl Tested {
     fn is_interrupted(&self) -> bool {
         self.documents.iter().any(|document| document.interrupted)
     }
+
+    /// Adds the cases of a comparison with its figures in `known`. Reports a profile that is not there or has changed since.
+    fn compare(&mut self, known: &Baseline) {
+        let before = known.profile(&self.key);
+        let doubt = match before {
+            None => Some("is not in the baseline: nothing to compare with"),
+            Some(before) if before.profile_sha256 != store::sha256(&self.text) => {
+                Some("has changed since its baseline, which --update-baseline measures again")
+            }
+            Some(_) => None,
+        };
+        if let Some(doubt) = doubt {
+            eprintln!("eagre: warning: {} {doubt}", self.key);
+            self.suite.sentences.push(format!("{} {doubt}", self.key));
+        }
+        let none = ProfileBaseline::default();
+        self.suite.cases.extend(baseline::compare(before.unwrap_or(&none), &self.figures));
+    }
+}
+
+/// Keeps a file's name from all outputs.
+fn reserved(path: &Path) -> Result<Name, Failure> {
+    Name::take(path).map_err(|e| Failure::bad_input(format!("{}: {e}", path.display())))
 }
 
 /// `eagre ci`.
 pub(crate) fn ci(args: &CiArgs) -> Result<Exit, Failure> {
-    let files = VerdictFiles::open(&args.verdicts)?;
-    let page = args.report.as_deref().map(NewFile::create).transpose()?;
-    let json =
-        args.json.as_deref().filter(|path| *path != Path::new("-")).map(NewFile::create).transpose()?;
     let known = args.baseline.as_deref().map(Baseline::read).transpose()?.flatten();
     // Check all profiles before the first one runs.
     let sources: Result<Vec<Source>, Failure> =
         args.profiles.iter().map(|path| Source::read(path, args)).collect();
+    let sources = sources?;
+    let _baseline = args.baseline.as_deref().map(reserved).transpose()?;
+    let files = VerdictFiles::open(&args.verdicts)?;
+    let page = args.report.as_deref().map(NewFile::create).transpose()?;
+    let json =
+        args.json.as_deref().filter(|path| *path != Path::new("-")).map(NewFile::create).transpose()?;
     let mut all = Vec::new();
-    for source in sources? {
+    for source in sources {
         let mut tested = source.test(args)?;
-        if let Some(before) = known.as_ref().and_then(|known| known.profile(&tested.key)) {
-            tested.suite.cases.extend(baseline::compare(before, &tested.figures));
+        if let Some(known) = &known {
+            tested.compare(known);
         }
         let stop = tested.is_interrupted();
         eprint!("{}", summary(&tested.suite));
@@ -245,7 +271,7 @@ fn exit(args: &CiArgs, all: &[Tested]) -> Exit {
     if interrupt::is_requested() { Exit::Interrupted } else { exit }
 }
 
-/// Writes the baseline: a new one unless a profile failed, and an old one on request.
+/// Writes the baseline: a new one, and profiles that it lacks, unless a profile failed; the others on request.
 fn keep(
     args: &CiArgs,
     path: &Path,
@@ -254,21 +280,30 @@ fn keep(
     exit: Exit,
 ) -> Result<(), Failure> {
     let is_new = known.is_none();
-    let wanted = exit != Exit::Interrupted && (args.update_baseline || is_new && exit != Exit::Failed);
-    if !wanted {
-        if is_new {
-            eprintln!("  {}: no baseline written: not all profiles passed", path.display());
-        }
+    let mut baseline = known.unwrap_or_default();
+    let is_wanted = |tested: &&Tested| args.update_baseline || baseline.profile(&tested.key).is_none();
+    let wanted: Vec<&Tested> = all.iter().filter(is_wanted).collect();
+    if wanted.is_empty() {
         return Ok(());
     }
-    let mut baseline = known.unwrap_or_default();
+    if exit == Exit::Interrupted || exit == Exit::Failed && !args.update_baseline {
+        let what = if is_new { "no baseline written" } else { "no profile added" };
+        eprintln!("  {}: {what}: not all profiles passed", path.display());
+        return Ok(());
+    }
     let now = crate::bench::now();
-    for tested in all {
+    let names: Vec<&str> = wanted.iter().map(|tested| tested.key.as_str()).collect();
+    let done = match (is_new, args.update_baseline) {
+        (true, _) => "baseline written".to_owned(),
+        (_, true) => "baseline updated".to_owned(),
+        _ => format!("{} added", names.join(", ")),
+    };
+    for tested in wanted {
         let sha256 = store::sha256(&tested.text);
         baseline.take(&tested.key, &sha256, &now, &tested.figures);
     }
     baseline.write(path)?;
-    eprintln!("  {}: baseline {}", path.display(), if is_new { "written" } else { "updated" });
+    eprintln!("  {}: {done}", path.display());
     Ok(())
 }
 

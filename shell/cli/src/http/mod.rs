@@ -6,7 +6,8 @@ mod place;
 mod url;
 
 use crate::args::RunArgs;
-use crate::run::{FLAGS, Shown, load_at, on_ports};
+use crate::run::{Shown, of_options, on_ports};
+use crate::text;
 use crate::{Exit, Failure, words};
 use clap::Args;
 use profile::document::{Addresses, Ip, IpPrefix, MethodDoc, SessionRate, Share, session_rate};
@@ -27,14 +28,20 @@ pub(crate) struct HttpArgs {
     /// Number of concurrent connections
     #[arg(short, long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..))]
     connections: u64,
-    /// HTTP/2: https negotiates it in the handshake, http starts with it [default: HTTP/1.1]
+    /// HTTP/1.1 only [default: https negotiates HTTP/2 or HTTP/1.1 in the handshake, http is HTTP/1.1]
+    #[arg(long = "http1.1", group = "version")]
+    http1: bool,
+    /// HTTP/2 only: https negotiates it in the handshake, http starts with it
     #[arg(long, group = "version")]
     h2: bool,
     /// HTTP/3, over QUIC: https only
     #[arg(long, group = "version")]
     h3: bool,
-    /// Number of concurrent requests on each connection, with --h2 or --h3 [default: 1]
-    #[arg(long, value_name = "N", requires = "version", value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    /// Open the next connections by HTTP/3 where the server announces it (Alt-Svc): https only
+    #[arg(long, conflicts_with = "version")]
+    alt_svc: bool,
+    /// Number of concurrent requests on each connection of HTTP/2 or HTTP/3 [default: 1]
+    #[arg(long, value_name = "N", conflicts_with = "http1", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     streams: Option<u16>,
     /// Total number of requests [default: until the duration ends]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -104,7 +111,7 @@ pub(crate) fn http(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<Exit, 
         print!("{text}");
         return Ok(Exit::Done);
     }
-    let plan = load_at(&text, Path::new(FLAGS), None, run)?;
+    let plan = of_options("http", &text, None, run)?;
     on_ports(&text, Shown::run("http"), &plan, run)
 }
 
@@ -113,6 +120,23 @@ fn options(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<HttpOptions, F
     if args.h3 && !url.is_secure {
         return Err(Failure::bad_input(
             "--h3: HTTP/3 is always encrypted; write https:// instead of http://",
+        ));
+    }
+    if !url.is_secure && (args.alt_svc || args.streams.is_some() && !args.h2) {
+        let (option, instead) =
+            if args.alt_svc { ("--alt-svc", "") } else { ("--streams", ", or give --h2, too") };
+        return Err(Failure::bad_input(format!(
+            "{option}: http:// is HTTP/1.1, one request at a time; write https://{instead}"
+        )));
+    }
+    if args.cacert.is_some() && !url.is_secure {
+        return Err(Failure::bad_input(
+            "--cacert: a server of http:// has no certificate to verify; write https://, or leave it out",
+        ));
+    }
+    if args.timeout == Some(Nanos::ZERO) {
+        return Err(Failure::bad_input(
+            "--timeout: must be longer than 0; leave it out for 30 s, or give a long time for none",
         ));
     }
     let servers = url.addresses().map_err(Failure::bad_input)?;
@@ -136,7 +160,13 @@ fn options(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<HttpOptions, F
         method: args.method.or(body.is_some().then_some(MethodDoc::Post)),
         headers,
         body,
-        version: if args.h3 { Some(HttpVersion::Three) } else { args.h2.then_some(HttpVersion::Two) },
+        version: match (args.http1, args.h2, args.h3) {
+            (_, _, true) => Some(HttpVersion::Three),
+            (_, true, _) => Some(HttpVersion::Two),
+            (false, ..) if url.is_secure => Some(HttpVersion::Auto),
+            _ => None,
+        },
+        alt_svc: args.alt_svc,
         streams: args.streams,
         connections: args.connections,
         per_connection: args.per_connection,
@@ -172,7 +202,7 @@ fn tls(args: &HttpArgs, host: &str) -> Result<HttpTls, Failure> {
 fn body(data: &str) -> Result<String, Failure> {
     match data.strip_prefix('@') {
         None => Ok(data.to_owned()),
-        Some(file) => std::fs::read_to_string(file).map_err(|error| {
+        Some(file) => text::read(Path::new(file)).map_err(|error| {
             Failure::bad_input(format!("--data: {file}: {error}; a body is a text in UTF-8"))
         }),
     }

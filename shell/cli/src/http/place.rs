@@ -3,7 +3,7 @@
 //! Never an address of this machine: its kernel would reset the connections, which it does not know.
 
 use super::HttpArgs;
-use crate::{Failure, run};
+use crate::{Failure, flags, run};
 use engine::EngineError;
 use os::TscClock;
 use os::route::{self, Way};
@@ -226,12 +226,9 @@ fn unanswered(
         ..ListenOptions::default()
     };
     let document: Document = asker.document();
-    let plan = profile::load_with(
-        &document.to_yaml(),
-        &Overrides::default(),
-        &run::files_beside(run::FLAGS.as_ref()),
-    )
-    .map_err(|errors| run::bad_profile(run::FLAGS, &errors))?;
+    let plan =
+        profile::load_with(&document.to_yaml(), &Overrides::default(), &run::files_beside("".as_ref()))
+            .map_err(|errors| flags::bad_options("http", &errors))?;
     engine::unanswered(&plan, candidates, &TscClock::calibrate(run::CALIBRATION)).map_err(refused)
 }
 

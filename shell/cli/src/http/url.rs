@@ -79,9 +79,16 @@ impl FromStr for Url {
                 .filter(|port| *port > 0)
                 .ok_or("behind the host comes a port from 1 to 65535; IPv6 addresses are in brackets: http://[2001:2::1]/")?,
         };
-        let path = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let path = if path.starts_with('/') { encoded(path) } else { format!("/{}", encoded(path)) };
         Ok(Self { is_secure, host: host.to_owned(), port, path })
     }
+}
+
+/// A path with `%XX` for bytes beyond ASCII (RFC 3986 section 2.1), as browsers write it. Other wrong ones are found with the profile.
+fn encoded(path: &str) -> String {
+    let shown =
+        |byte: u8| if byte.is_ascii() { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    path.bytes().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -109,6 +116,7 @@ mod tests {
             ("2001:2::1", "/?q", "[2001:2::1]")
         );
         assert_eq!(url("http://[::1]:81/").authority(), "[::1]:81");
+        assert_eq!(url("http://a/caf\u{e9}?q=%20\u{e9}").path, "/caf%C3%A9?q=%20%C3%A9");
     }
 
     #[test]

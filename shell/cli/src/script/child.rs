@@ -4,6 +4,7 @@ use super::ScriptArgs;
 use super::engine::Engine;
 use super::report::Report;
 use crate::run;
+use crate::text;
 use crate::{Exit, Failure};
 use ::engine::Rig;
 use ::script::{OpenPort, Outcome, Script};
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 pub(super) fn run(args: &ScriptArgs, report: &Path) -> Result<Exit, Failure> {
     let name = args.file.display();
-    let text = std::fs::read(&args.file).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
+    let text = text::bytes(&args.file).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
     let mut report = File::options()
         .write(true)
         .open(report)

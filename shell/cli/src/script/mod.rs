@@ -7,6 +7,7 @@ mod child;
 mod engine;
 mod report;
 
+use crate::text;
 use crate::{Exit, Failure, confined, words};
 use api::SCRIPT_FRAME_LENGTHS;
 use clap::Args;
@@ -100,7 +101,7 @@ pub(crate) fn script(args: &ScriptArgs) -> Result<Exit, Failure> {
     if let Some(report) = &args.report {
         return child::run(args, report);
     }
-    let text = std::fs::read(&args.file)
+    let text = text::bytes(&args.file)
         .map_err(|error| Failure::bad_input(format!("{}: {error}", args.file.display())))?;
     let path = std::env::temp_dir().join(format!("eagre-script-{:016x}.json", os::entropy::bits()));
     os::claim::remove_abandoned_files(&std::env::temp_dir(), is_report);

@@ -2,6 +2,7 @@
 //!
 //! Not here: the meaning of documents, polling, threads.
 
+use crate::text;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::io::{BufRead, BufReader};
@@ -205,7 +206,7 @@ fn tls(trust: Trust<'_>) -> Result<TlsConfig, String> {
 
 /// The certificates of a PEM file.
 fn authorities(path: &Path) -> Result<RootCerts, String> {
-    let text = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
+    let text = text::bytes(path).map_err(|e| format!("{}: {e}", path.display()))?;
     let mut found: Vec<Certificate<'static>> = Vec::new();
     for item in parse_pem(&text) {
         if let PemItem::Certificate(certificate) = item.map_err(|e| format!("{}: {e}", path.display()))? {

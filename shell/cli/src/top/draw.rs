@@ -94,12 +94,16 @@ fn header(model: &Model, palette: Palette) -> Text<'static> {
     Text::from(vec![first, second])
 }
 
-/// The sections present: campaign, ports, latency and workers, sessions.
+/// The sections present: campaign, agents, ports, latency and workers, sessions.
 fn blocks(model: &Model) -> Vec<Section> {
     let mut blocks = Vec::new();
     if let Some(campaign) = model.campaign() {
         let lines = figures::campaign(campaign).into_iter().map(Line::from).collect();
         blocks.push(Section { title: "campaign".to_owned(), lines });
+    }
+    let agents = figures::agents(model);
+    if !agents.is_empty() {
+        blocks.push(section("agents", &figures::AGENTS, agents));
     }
     let Some(live) = &model.live else { return blocks };
     let curves = model.history.iter().map(|history| {

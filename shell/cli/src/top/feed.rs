@@ -32,9 +32,11 @@ impl Feed {
     pub(crate) fn new(server: Server, updates: Sender<Update>) -> Self {
         let (of_lists, lists) = (server.clone(), updates.clone());
         std::thread::spawn(move || {
-            while lists
-                .send(read_lists(&of_lists).unwrap_or_else(|e| Update::Unreachable(e.to_string())))
-                .is_ok()
+            let or_reason = |read: Result<Update, ClientError>| {
+                read.unwrap_or_else(|error| Update::Unreachable(error.to_string()))
+            };
+            while lists.send(or_reason(read_ports(&of_lists))).is_ok()
+                && lists.send(or_reason(read_lists(&of_lists))).is_ok()
             {
                 std::thread::sleep(POLL_INTERVAL);
             }
@@ -73,6 +75,11 @@ impl Feed {
 pub(crate) fn read_lists(server: &Server) -> Result<Update, ClientError> {
     let runs = server.document("/runs")?;
     Ok(Update::Lists { runs, campaigns: server.document("/campaigns")? })
+}
+
+/// Reads all ports of a server.
+pub(crate) fn read_ports(server: &Server) -> Result<Update, ClientError> {
+    Ok(Update::Ports(server.document("/ports")?))
 }
 
 /// Sends updates of a subject until it ends or is no longer wanted. Reconnects.

@@ -1,7 +1,8 @@
 //! Figures as text and table rows, for the live view and for `--once`.
 
 use super::model::{Model, Subject};
-use api::{Campaign, Latency, Live, State, WorkerLoad};
+use api::{Campaign, Latency, Live, Port, State, WorkerLoad};
+use std::collections::BTreeMap;
 use units::{count, percent, quantity, rough_time};
 
 /// Headings of `stream`.
@@ -11,6 +12,10 @@ pub(crate) const STREAMS: [&str; 9] =
 pub(crate) const SESSIONS: [&str; 6] = ["sessions", "open", "opened", "responses", "goodput", "failed"];
 /// Headings of `ports`.
 pub(crate) const PORTS: [&str; 5] = ["port", "tx rate", "tx L1", "rx rate", "rx L1"];
+/// Headings of `agents`.
+pub(crate) const AGENTS: [&str; 5] = ["agent", "ports", "links up", "leased", "ports of this run"];
+/// Most agents shown.
+const AGENTS_MAX: usize = 12;
 /// Width of a progress bar, in cells.
 const BAR: usize = 20;
 const EIGHTHS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -35,7 +40,7 @@ fn state(state: State) -> &'static str {
         State::Done => "done",
         State::Failed => "failed",
         State::Stopped => "stopped",
-        State::Interrupted => "interrupted: the server stopped",
+        State::Interrupted => "interrupted",
     }
 }
 
@@ -134,6 +139,43 @@ pub(crate) fn ports(model: &Model, live: &Live) -> Vec<Vec<String>> {
     model.names.ports.iter().enumerate().map(row).collect()
 }
 
+/// One row per agent, the agents of the run shown first.
+pub(crate) fn agents(model: &Model) -> Vec<Vec<String>> {
+    let mut agents: BTreeMap<&str, Vec<&Port>> = BTreeMap::new();
+    for port in &model.ports {
+        if let Some((agent, _)) = fleet_name(&port.name) {
+            agents.entry(agent).or_default().push(port);
+        }
+    }
+    let mut used: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let active = model.run().filter(|run| !run.state.has_ended());
+    for (agent, port) in active.iter().flat_map(|run| &run.ports).filter_map(|port| fleet_name(port)) {
+        used.entry(agent).or_default().push(port);
+    }
+    let row = |agent: &str| {
+        let of_run = used.get(agent).map(|ports| ports.join(", ")).unwrap_or_default();
+        let Some(ports) = agents.get(agent) else {
+            return vec![agent.to_owned(), "lost".to_owned(), String::new(), String::new(), of_run];
+        };
+        let number = |is_it: fn(&Port) -> bool| ports.iter().filter(|port| is_it(port)).count().to_string();
+        let (up, leased) = (number(|port| port.up), number(|port| port.lease.is_some()));
+        vec![agent.to_owned(), ports.len().to_string(), up, leased, of_run]
+    };
+    let idle = agents.keys().filter(|agent| !used.contains_key(*agent));
+    let mut rows: Vec<_> = used.keys().chain(idle).map(|agent| row(agent)).collect();
+    if rows.len() > AGENTS_MAX {
+        let more = rows.len() - AGENTS_MAX + 1;
+        rows.truncate(AGENTS_MAX - 1);
+        rows.push(vec![format!("… and {more} more")]);
+    }
+    rows
+}
+
+/// Agent and port of `agent/port`; none for a port of the server's machine.
+fn fleet_name(name: &str) -> Option<(&str, &str)> {
+    name.split_once('/').filter(|(agent, _)| !agent.is_empty() && !agent.contains(':'))
+}
+
 /// The row of a stream.
 pub(crate) fn stream(model: &Model, live: &Live, n: usize) -> Vec<String> {
     let streams = &live.streams;
@@ -207,6 +249,10 @@ pub(crate) fn snapshot(model: &Model, streams_max: usize) -> String {
     }
     warning(model).into_iter().for_each(&mut line);
     model.campaign().map(campaign).into_iter().flatten().for_each(&mut line);
+    let agents = agents(model);
+    if !agents.is_empty() {
+        line(table(&AGENTS, agents));
+    }
     let Some(live) = &model.live else { return text };
     line(table(&PORTS, ports(model, live)));
     live.latency.as_ref().map(latency).into_iter().for_each(&mut line);
@@ -233,6 +279,37 @@ mod tests {
         assert_eq!(curve(&[0.0, 1.0, 4.0, 8.0], 8.0, 6), "   ▁▄█");
         assert_eq!(curve(&[1.0, 8.0, 8.0], 8.0, 2), "██");
         assert_eq!(curve(&[0.0], 0.0, 1), " ");
+    }
+
+    #[test]
+    fn agents_have_rows_and_lost_ones_are_named() {
+        let mut model = showing(3);
+        assert_eq!(agents(&model), Vec::<Vec<String>>::new());
+        let port = |name: &str, up: bool| {
+            serde_json::from_value::<Port>(serde_json::json!({
+                "name": name, "device": name, "kind": "interface", "up": up, "speed_bps": null, "mtu": null, "driver": null,
+                "allowed": true, "note": null,
+                "lease": up.then_some(serde_json::json!({"holder": "ci", "expires": "", "seconds_left": 9.0}))
+            }))
+            .unwrap()
+        };
+        let ports = [
+            ("veth9", true),
+            ("pcap:in/a.pcap", true),
+            ("a2/veth0", true),
+            ("a2/veth1", false),
+            ("b/eth0", false),
+        ];
+        model.ports = ports.map(|(name, up)| port(name, up)).to_vec();
+        model.runs[0].ports = vec!["a2/veth0".to_owned(), "a3/veth0".to_owned(), "ring:a".to_owned()];
+        assert_eq!(
+            agents(&model),
+            [["a2", "2", "1", "1", "veth0"], ["a3", "lost", "", "", "veth0"], ["b", "1", "0", "0", ""]]
+        );
+        model.ports = (0..100).map(|n| port(&format!("z{n}/eth0"), true)).collect();
+        let rows = agents(&model);
+        assert_eq!((rows.len(), rows[0][1].as_str(), rows[11][0].as_str()), (12, "lost", "… and 91 more"));
+        assert!(snapshot(&model, 1).contains("ports of this run"));
     }
 
     #[test]

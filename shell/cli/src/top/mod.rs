@@ -60,6 +60,7 @@ pub(crate) fn top(args: &TopArgs) -> Result<Exit, Failure> {
     let lists = feed::read_lists(&server).map_err(|e| failure(&server, &e))?;
     let mut model = Model::new(server.base(), None);
     model.apply(lists);
+    model.apply(feed::read_ports(&server).map_err(|e| failure(&server, &e))?);
     model.pinned = args.run.as_ref().map(|id| chosen(&model, id)).transpose()?;
     if args.once || !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         print!("{}", snapshot(&server, model)?);

@@ -2,7 +2,7 @@
 //!
 //! Not here: the server, the terminal, drawing.
 
-use api::{Campaign, Live, Names, Run, State};
+use api::{Campaign, Live, Names, Port, Run, State};
 use serde::Deserialize;
 use std::collections::VecDeque;
 
@@ -50,6 +50,8 @@ pub(crate) enum Update {
         /// Campaigns.
         campaigns: Vec<Campaign>,
     },
+    /// All ports; a port of an agent is named 'agent/port'.
+    Ports(Vec<Port>),
     /// The followed run.
     Run(Box<Run>),
     /// The followed campaign.
@@ -159,6 +161,8 @@ pub(crate) struct Model {
     pub(crate) runs: Vec<Run>,
     /// Campaigns, newest first.
     pub(crate) campaigns: Vec<Campaign>,
+    /// All ports of the server.
+    pub(crate) ports: Vec<Port>,
     /// The user's choice; else the running or latest subject is shown.
     pub(crate) pinned: Option<Subject>,
     /// The subject of the figures.
@@ -195,6 +199,7 @@ impl Model {
             unreachable: Some("connecting …".to_owned()),
             runs: Vec::new(),
             campaigns: Vec::new(),
+            ports: Vec::new(),
             pinned,
             shown: None,
             names: Names::default(),
@@ -275,6 +280,7 @@ impl Model {
                     self.message = Some(format!("the server no longer has {}", gone.id()));
                 }
             }
+            Update::Ports(ports) => self.ports = ports,
             Update::Run(run) => match self.runs.iter_mut().find(|known| known.id == run.id) {
                 Some(known) => *known = *run,
                 None => self.runs.insert(0, *run),

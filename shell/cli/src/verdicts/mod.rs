@@ -166,28 +166,29 @@ impl VerdictFiles {
         Ok(all)
     }
 
-    /// Writes the files.
+    /// Writes the files, each whatever becomes of the others.
     ///
     /// # Errors
-    /// A file that can't be written.
+    /// A file that can't be written: the first.
     pub(crate) fn write(self, suites: Vec<Suite>) -> Result<(), Failure> {
         let suites = distinct(suites);
         let lost =
             |path: &Path, e: &dyn std::fmt::Display| Failure::refused(format!("{}: {e}", path.display()));
+        let mut ended = Vec::new();
         for (path, mut draft, writer) in self.files {
             let mut text = Vec::new();
             let written = writer(&suites, self.began, &mut text).and_then(|()| draft.write_all(&text));
-            written.and_then(|()| draft.commit()).map_err(|e| lost(&path, &e))?;
+            ended.push(written.and_then(|()| draft.commit()).map_err(|e| lost(&path, &e)));
         }
         if let Some(path) = self.appended {
             let mut text = Vec::new();
             let written = markdown::write(&suites, self.began, &mut text);
             let file = std::fs::OpenOptions::new().create(true).append(true).open(&path);
             let appended = written.and_then(|()| file?.write_all(&text));
-            appended.map_err(|e| lost(&path, &e))?;
+            ended.push(appended.map_err(|e| lost(&path, &e)));
         }
         annotate(&suites);
-        Ok(())
+        ended.into_iter().collect()
     }
 }
 

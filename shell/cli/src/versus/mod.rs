@@ -12,11 +12,12 @@ pub(crate) use device::DeviceCommands;
 pub(crate) use figure::Figure;
 use report::VersusDocument;
 pub(crate) use report::sentence;
+use simulation::Dut;
 pub(crate) use tester::{SideSetup, Traffic, TrialRunner, TrialSettings};
 
-use crate::args::Dut;
 use crate::lab::StepPrinter;
 use crate::lab_compare::TopologySpec;
+use crate::output::NewFile;
 use crate::run::read;
 use crate::{Exit, Failure, args, interrupt, output, words};
 use clap::{Args as ClapArgs, ValueEnum};
@@ -240,33 +241,37 @@ pub(crate) fn versus(args: &VersusArgs) -> Result<Exit, Failure> {
 }
 
 fn run(args: &VersusArgs, sides: &[SideSetup; 2], mut runner: TrialRunner) -> Result<Exit, Failure> {
+    let json = json_file(args.trials.json.as_deref())?;
     let seed = args.trials.seed();
     let figure = args.trials.figure(&runner, &sides[0])?;
     let config = args.trials.paired(Question::Differ { margin: args.margin }, &figure, seed);
     let compared = compare(&config, &figure.0, [&sides[0], &sides[1]], &mut runner)?;
     let labels = [sides[0].label.as_str(), sides[1].label.as_str()];
     let document = VersusDocument::new(&config, &figure.0, labels, &compared);
-    write(args.trials.json.as_deref(), &document, &document.text(&figure.0, &compared))?;
+    write(args.trials.json.as_deref(), json, &document, &document.text(&figure.0, &compared))?;
     Ok(exit(&compared))
 }
 
-/// Writes the outcome and prints the text.
+/// The file of `--json`, drafted before the first trial so that a bad path is reported first; none for standard output.
+pub(crate) fn json_file(path: Option<&Path>) -> Result<Option<NewFile>, Failure> {
+    path.filter(|path| *path != Path::new("-")).map(NewFile::create).transpose()
+}
+
+/// Writes the outcome to `file`, or to standard output if `json` names that, and prints the text.
 pub(crate) fn write(
     json: Option<&Path>,
+    file: Option<NewFile>,
     document: &impl serde::Serialize,
     text: &str,
 ) -> Result<(), Failure> {
-    let Some(path) = json else {
-        print!("{text}");
-        return Ok(());
-    };
-    if path == Path::new("-") {
+    if json == Some(Path::new("-")) {
         eprint!("{text}");
         return output::print_json(document).map(drop);
     }
     print!("{text}");
+    let Some(file) = file else { return Ok(()) };
     let json = serde_json::to_string_pretty(document).map_err(|e| Failure::refused(e.to_string()))? + "\n";
-    os::draft::replace(path, json).map_err(|e| Failure::refused(format!("{}: {e}", path.display())))
+    file.write(&json)
 }
 
 fn exit(compared: &Compared) -> Exit {

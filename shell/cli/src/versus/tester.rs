@@ -1,7 +1,6 @@
 //! Runs single trials of a side: in virtual time, on ports, or in a lab.
 
 use super::device::DeviceCommands;
-use crate::args::Dut;
 use crate::run::{CALIBRATION, bad_profile, files_beside};
 use crate::simulate::SimTester;
 use crate::{Exit, Failure, interrupt};
@@ -12,6 +11,7 @@ use methods::PairedTrial;
 use os::TscClock;
 use profile::{Overrides, Plan};
 use result::ResultDocument;
+use simulation::Dut;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -10,8 +10,8 @@ use super::shared::Shared;
 use os::Draft;
 use pcap::{ETHERNET, NewInterface, Packet, PcapngWriter, Statistics};
 use std::collections::VecDeque;
-use std::fs;
-use std::io::{self, BufWriter, Write};
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use units::Nanos;
@@ -101,12 +101,12 @@ impl Sink {
     /// Ends the files. `failure` is what ended the capture early.
     pub(super) fn end(mut self, failure: Option<Failure>) -> Ended {
         let failure = failure.or_else(|| self.finish().err());
-        self.files.keep_rest();
+        let safe = self.safe + self.files.keep_rest();
         let empty = self.files.empty.take();
         let displaced = self.files.displaced;
         Ended {
             files: self.files.paths(),
-            captured: self.safe,
+            captured: safe,
             displaced,
             error: failure.map(|failure| format!("{}: {}", failure.path.display(), failure.source)),
             empty,
@@ -143,6 +143,8 @@ struct Open {
     writer: PcapngWriter<BufWriter<Draft>>,
     first_at: Option<Nanos>,
     packets: u64,
+    /// Bytes that are sure to be on the disk.
+    settled: u64,
 }
 
 /// One file, or one after the other.
@@ -212,7 +214,7 @@ impl Files {
             comment: None,
         };
         writer.add_interface(&interface).map_err(fail)?;
-        self.current = Some(Open { path, writer, first_at: None, packets: 0 });
+        self.current = Some(Open { path, writer, first_at: None, packets: 0, settled: 0 });
         let files_max = self.rotation.and_then(|(_, files_max)| files_max).unwrap_or(u32::MAX) as usize;
         while self.closed.len() >= files_max {
             let Some((path, packets)) = self.closed.pop_front() else { break };
@@ -262,7 +264,9 @@ impl Files {
         let Some(open) = &mut self.current else { return Ok(()) };
         let file = open.writer.get_mut();
         let flushed = file.flush().and_then(|()| file.get_mut().publish());
-        flushed.map_err(|source| Failure { path: open.path.clone(), source })
+        flushed.map_err(|source| Failure { path: open.path.clone(), source })?;
+        open.settled = open.writer.written();
+        Ok(())
     }
 
     /// Writes what was counted so far after the packets and closes the file.
@@ -291,14 +295,15 @@ impl Files {
         Ok(())
     }
 
-    /// Keeps the packets of a file that could not be completed.
-    fn keep_rest(&mut self) {
-        if let Some(open) = self.current.take_if(|open| open.packets > 0) {
-            let Open { path, writer, packets, .. } = open;
-            // Why it is not complete is known.
-            let _ = commit(writer);
-            self.closed.push_back((path, packets));
-        }
+    /// Keeps the packets of a file that could not be completed; returns how many there are behind those that were settled.
+    fn keep_rest(&mut self) -> u64 {
+        let Some(open) = self.current.take_if(|open| open.packets > 0) else { return 0 };
+        let Open { path, writer, packets, settled, .. } = open;
+        // Why it is not complete is known.
+        let _ = commit(writer);
+        let more = cut_to_blocks(&path, settled).unwrap_or(0);
+        self.closed.push_back((path, packets));
+        more
     }
 
     /// The files that are there, oldest first.
@@ -318,6 +323,32 @@ fn commit(writer: PcapngWriter<BufWriter<Draft>>) -> io::Result<()> {
     } else {
         committed.and(Err(io::ErrorKind::WriteZero.into()))
     }
+}
+
+/// Cuts off a block that is not whole at the end of a pcapng file; returns the packets of whole blocks from the byte `settled` on.
+/// Of a device nothing is cut.
+pub(super) fn cut_to_blocks(path: &Path, settled: u64) -> io::Result<u64> {
+    const PACKET: [u8; 4] = 6_u32.to_le_bytes();
+    let mut file = File::options().read(true).write(true).open(path)?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Ok(0);
+    }
+    let (mut at, mut packets) = (settled, 0);
+    let mut head = [0; 8];
+    while at + head.len() as u64 <= about.len() {
+        file.seek(SeekFrom::Start(at))?;
+        file.read_exact(&mut head)?;
+        let [kind, len] = [0, 4].map(|begin| [0, 1, 2, 3].map(|byte| head[begin + byte]));
+        let len = u64::from(u32::from_le_bytes(len)).max(head.len() as u64);
+        if at + len > about.len() {
+            break;
+        }
+        at += len;
+        packets += u64::from(kind == PACKET);
+    }
+    file.set_len(at)?;
+    Ok(packets)
 }
 
 /// `dir/name_00001.pcapng` for `dir/name.pcapng`.

@@ -278,6 +278,28 @@ fn a_full_disk_ends_the_capture_and_nothing_else() {
     }
 }
 
+/// As a full disk leaves it.
+#[test]
+fn a_file_ends_with_a_whole_block() {
+    let folder = Folder::new("whole");
+    let (mut taps, writer) = start(&folder.options(), 1).unwrap();
+    offer_all(&mut taps[0], 0..10, 60);
+    drop(taps);
+    let path = writer.finish().files[0].clone();
+    let all = fs::read(&path).unwrap();
+    let mut packets = Vec::new();
+    for len in 0..=all.len() {
+        fs::write(&path, &all[..len]).unwrap();
+        packets.push(super::sink::cut_to_blocks(&path, 0).unwrap());
+        let left = fs::metadata(&path).unwrap().len() as usize;
+        assert!(
+            left <= len && (packets[len] == 0 || read(&path).records.len() as u64 == packets[len]),
+            "{len}"
+        );
+    }
+    assert!(packets.is_sorted() && packets[0] == 0 && packets[all.len()] == 10, "{packets:?}");
+}
+
 #[test]
 fn what_cannot_begin_is_refused() {
     let folder = Folder::new("refused");

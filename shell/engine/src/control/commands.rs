@@ -5,7 +5,7 @@
 //! Invariant: a request gets a reply or is dropped, and a dropped one reads as [`CommandError::Ended`].
 
 use profile::Plan;
-use result::ProtocolStates;
+use result::{NewProtocolChange, ProtocolAction, ProtocolStates};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use std::task::{Context, Poll};
 use units::{Load, Nanos, Pps};
 
 /// A command to a running trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Command {
     /// Change the rate of streams.
     SetRate(RateCommand),
@@ -30,7 +30,7 @@ pub enum Command {
     Ping(PingCommand),
     /// Change what hosts do by themselves: BGP sessions, OSPF and IS-IS adjacencies and their routes, DHCP leases, PPPoE sessions. Possible before
     /// traffic starts, too.
-    Protocol(ProtocolCommand),
+    Protocol(NewProtocolChange),
     /// Return the state of hosts' protocols, with or without the stored routes of BGP peers and LSAs and LSPs of OSPF
     /// and IS-IS neighbours. Also before traffic starts.
     AskProtocols {
@@ -39,6 +39,10 @@ pub enum Command {
         /// Most of each kind: peers, clients, neighbours, groups.
         limit: usize,
     },
+    /// Start at this time of the run's clock: of a run on several machines, once all are ready.
+    StartAt(Nanos),
+    /// The other machines of the run have sent all: packets of each stream.
+    OthersSent(Vec<u64>),
     /// End traffic, wait for late packets, and make the result.
     Stop,
 }
@@ -146,63 +150,49 @@ pub struct PingCommand {
     pub timeout: Nanos,
 }
 
-/// A change of what hosts do by themselves.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProtocolCommand {
-    /// Action.
-    pub action: ProtocolAction,
-    /// Name of the port; `None` is every port that has to do with it.
-    pub port: Option<String>,
-    /// BGP peers, OSPF and IS-IS routers: their names in the profile, or addresses of their hosts. All, if there are none.
-    pub peers: Vec<String>,
-    /// Names of routes in the profile. All of the peers and routers, if there are none.
-    pub routes: Vec<String>,
-    /// After how long a restart lets sessions come up again; `None` is after `retry`.
-    pub delay: Option<Nanos>,
-}
-
-/// Action on the protocols of hosts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ProtocolAction {
-    /// Routes are advertised, regardless of their times.
-    Advertise,
-    /// Routes are withdrawn.
-    Withdraw,
-    /// There may be BGP sessions, OSPF and IS-IS adjacencies again.
-    Up,
-    /// BGP sessions, OSPF and IS-IS adjacencies end, until further notice.
-    Down,
-    /// BGP sessions end as if the speakers restarted, and come up again after a time.
-    Restart,
-    /// DHCP clients renew their leases; DHCP clients without an address and PPPoE clients without a session try to get
-    /// one.
-    Renew,
-    /// DHCP clients give their addresses back, PPPoE clients end their sessions.
-    Release,
-    /// LLDP agents and ports of LAGs send again.
-    Enable,
-    /// LLDP agents send a shutdown LLDPDU and remove their neighbours, and ports leave their LAGs, until enabled.
-    Disable,
-}
-
 /// Target of an action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ActionOn {
-    /// BGP, OSPF and IS-IS.
+    /// Routes of BGP, OSPF and IS-IS.
     Routes,
+    /// Sessions and adjacencies, and virtual routers.
+    Sessions,
     Bgp,
     Clients,
     Link,
+    /// Virtual routers.
+    Virtual,
 }
 
-impl ProtocolAction {
-    /// Its target.
-    pub(crate) fn on(self) -> ActionOn {
+impl ActionOn {
+    /// The hosts it is about, in words.
+    pub(crate) fn whose(self) -> &'static str {
         match self {
-            Self::Advertise | Self::Withdraw | Self::Up | Self::Down => ActionOn::Routes,
-            Self::Restart => ActionOn::Bgp,
-            Self::Renew | Self::Release => ActionOn::Clients,
-            Self::Enable | Self::Disable => ActionOn::Link,
+            Self::Routes => "BGP peers, OSPF or IS-IS routers",
+            Self::Sessions => "BGP peers, OSPF, IS-IS or virtual routers",
+            Self::Bgp => "BGP peers",
+            Self::Clients => "DHCP or PPPoE clients",
+            Self::Link => "LLDP agents or lag",
+            Self::Virtual => "virtual routers",
+        }
+    }
+
+    /// Whether its hosts have names.
+    pub(crate) fn has_names(self) -> bool {
+        matches!(self, Self::Routes | Self::Sessions | Self::Bgp | Self::Virtual)
+    }
+}
+
+impl ActionOn {
+    /// The target of an action.
+    pub(crate) fn of(action: ProtocolAction) -> Self {
+        match action {
+            ProtocolAction::Advertise | ProtocolAction::Withdraw => Self::Routes,
+            ProtocolAction::Up | ProtocolAction::Down => Self::Sessions,
+            ProtocolAction::Restart => Self::Bgp,
+            ProtocolAction::Renew | ProtocolAction::Release => Self::Clients,
+            ProtocolAction::Enable | ProtocolAction::Disable => Self::Link,
+            ProtocolAction::Priority => Self::Virtual,
         }
     }
 }
@@ -352,6 +342,14 @@ impl Commands {
     /// Those of them that are about protocols of hosts.
     pub(crate) fn take_protocols(&mut self) -> Vec<Request> {
         self.take_those(|command| matches!(command, Command::Protocol(_) | Command::AskProtocols { .. }))
+    }
+
+    /// The common start of the machines of a run, once it has come.
+    pub(crate) fn take_start(&mut self) -> Option<Nanos> {
+        let start = self.take_those(|command| matches!(command, Command::StartAt(_))).pop()?;
+        let Command::StartAt(at) = start.command else { return None };
+        start.conclude(Ok(()));
+        Some(at)
     }
 
     fn take_those(&mut self, is_one: impl Fn(&Command) -> bool) -> Vec<Request> {

@@ -2,22 +2,25 @@
 //!
 //! Not here: the protocol (`emulate::dhcp6`).
 
+use super::protocol::{Context, HostProtocol, Listing, Planned, Wait, farewell, first_mac};
 use super::times::times;
-use crate::control::commands::ProtocolAction;
+use crate::control::commands::ActionOn;
 use emulate::RouterFinder;
-use emulate::dhcp6::{Dhcp6Clients, Dhcp6Config};
-use neighbour::{Host, Mac};
-use profile::plan::{Address, ClientAddress, Dhcp6Plan, HostPlan};
-use result::Dhcpv6Result;
+use emulate::dhcp6::{ClientView6, Dhcp6Clients, Dhcp6Config, Lease6};
+use neighbour::{Host, Hosts, Mac};
+use profile::plan::{Address, ClientAddress, Dhcp6Plan, HostPlan, PortPlan};
+use result::{
+    Dhcpv6ClientState, Dhcpv6Result, NewProtocolChange, PortResult, ProtocolAction, ProtocolStates,
+};
 use std::net::{IpAddr, Ipv6Addr};
 use units::{Nanos, count};
 
 /// DHCPv6 clients of a port.
 #[derive(Debug)]
 pub(super) struct Clients6 {
-    pub(super) machine: Dhcp6Clients,
+    machine: Dhcp6Clients,
     finder: RouterFinder,
-    pub(super) timeout: Nanos,
+    timeout: Nanos,
     /// Clients with their requested leases when traffic started, and the router then.
     bound: u32,
     /// Clients that had it when traffic had ended.
@@ -30,7 +33,7 @@ pub(super) struct Clients6 {
 
 impl Clients6 {
     /// Clients of `plan`; the first has the hardware address `first` unless the profile sets one.
-    pub(super) fn new(plan: &Dhcp6Plan, own: &HostPlan, first: Mac) -> Self {
+    fn new(plan: &Dhcp6Plan, own: &HostPlan, first: Mac) -> Self {
         let mac = if plan.has_macs { plan.config.mac } else { first };
         let config = Dhcp6Config { mac, ..plan.config.clone() };
         Self {
@@ -43,91 +46,6 @@ impl Clients6 {
             own: own.addresses.iter().filter(|own| own.ip.is_ipv6()).copied().collect(),
             gateway: own.gateways.iter().find(|ip| ip.is_ipv6()).copied(),
         }
-    }
-
-    pub(super) fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
-        self.finder.poll(now, frames);
-        self.machine.poll(now, frames);
-    }
-
-    pub(super) fn next_due(&self) -> Nanos {
-        self.machine.next_due().min(self.finder.next_due())
-    }
-
-    pub(super) fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
-        if self.machine.take(now, frame) {
-            return true;
-        }
-        let heard = self.finder.take(now, frame);
-        if heard {
-            self.machine.advertise(now, self.finder.autonomous());
-        }
-        heard
-    }
-
-    /// Whether all have their requested leases, and the router had time to advertise itself.
-    pub(super) fn may_start(&self, now: Nanos) -> bool {
-        self.machine.is_settled() && self.finder.is_settled(now)
-    }
-
-    /// Traffic starts with the bound clients; returns the reason of a failure if none is.
-    pub(super) fn start(&mut self, now: Nanos) -> Option<String> {
-        self.machine.give_up();
-        self.finder.give_up();
-        (self.bound, self.router) = (self.machine.holding(), self.finder.router(now));
-        (self.bound == 0).then(|| self.nobody_bound())
-    }
-
-    /// Gives everything back.
-    pub(super) fn end(&mut self, now: Nanos) {
-        self.machine.give_up();
-        self.holding_at_end = Some(self.machine.holding());
-        self.machine.release(now);
-    }
-
-    /// Whether everything is given back.
-    pub(super) fn is_released(&self) -> bool {
-        self.machine.next_due() == Nanos::MAX
-    }
-
-    /// Carries out a command; returns how many clients it was for.
-    pub(super) fn change(&mut self, now: Nanos, action: ProtocolAction) -> u64 {
-        match action {
-            ProtocolAction::Release => self.machine.release_now(now),
-            _ => self.machine.renew_now(now),
-        }
-    }
-
-    /// The addresses there are.
-    pub(super) fn addresses(&self) -> impl Iterator<Item = ClientAddress> + '_ {
-        let router = self.router.map(IpAddr::V6).or(self.gateway);
-        self.machine.leases().filter_map(move |lease| {
-            let ip = lease.ip?;
-            let near = |own: &&Address| own.is_next_to(ip.into());
-            let own = self.own.iter().find(near).map(|own| own.prefix_len);
-            let prefix_len = self.finder.prefix_len(ip).or(own).unwrap_or(128);
-            Some(ClientAddress {
-                client: lease.client,
-                mac: lease.mac,
-                address: Address { ip: ip.into(), prefix_len },
-                link_local: Some(lease.link_local),
-                router,
-                session: None,
-            })
-        })
-    }
-
-    /// The reply to a request for the hardware address of a client, which is not a host yet, or no longer.
-    pub(super) fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
-        let Some(IpAddr::V6(ip)) = neighbour::asked_for(frame) else { return None };
-        let host = Host {
-            mac: self.machine.mac_of_ip(ip)?,
-            vlans: self.machine.config().vlans.clone(),
-            addresses: vec![ip.into()],
-            networks: Vec::new(),
-            answers_for: vec![ip.into()..=ip.into()],
-        };
-        host.answer(frame)
     }
 
     fn nobody_bound(&self) -> String {
@@ -173,7 +91,7 @@ impl Clients6 {
     }
 
     /// Reasons why a result with these clients is invalid.
-    pub(super) fn complaints(&self) -> Vec<String> {
+    fn all_complaints(&self) -> Vec<String> {
         let slaac = self.machine.config().slaac;
         let (conflicts, all) = (self.machine.counts().conflicts, self.machine.config().clients);
         let mut complaints = Vec::new();
@@ -211,7 +129,7 @@ impl Clients6 {
         complaints
     }
 
-    pub(super) fn report(&self, commands: u64) -> Dhcpv6Result {
+    fn row(&self, commands: u64) -> Dhcpv6Result {
         let (counts, all) = (self.machine.counts(), self.machine.config().clients);
         let took = self.machine.set_up_time().map(Nanos::as_secs_f64).filter(|took| *took > 0.0);
         Dhcpv6Result {
@@ -240,5 +158,162 @@ impl Clients6 {
             duplicates: counts.duplicates,
             commands,
         }
+    }
+}
+
+impl Planned for Clients6 {
+    const KEY: &'static str = "dhcpv6";
+    const CONCERNS: fn(&[u8]) -> bool = emulate::may_concern;
+
+    fn is_planned(port: &PortPlan) -> bool {
+        port.dhcpv6.is_some()
+    }
+
+    fn of(context: &Context<'_>) -> Option<Self> {
+        let plan = context.port.dhcpv6.as_ref()?;
+        Some(Self::new(plan, context.port.own(), first_mac(context.macs[0])))
+    }
+}
+
+impl HostProtocol for Clients6 {
+    fn take(&mut self, now: Nanos, frame: &[u8], _: Option<&Hosts>) -> bool {
+        if !emulate::may_concern(frame) {
+            return false;
+        }
+        if self.machine.take(now, frame) {
+            return true;
+        }
+        let heard = self.finder.take(now, frame);
+        if heard {
+            self.machine.advertise(now, self.finder.autonomous());
+        }
+        heard
+    }
+
+    fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        self.finder.poll(now, frames);
+        self.machine.poll(now, frames);
+    }
+
+    fn next_due(&self) -> Nanos {
+        self.machine.next_due().min(self.finder.next_due())
+    }
+
+    fn timeout(&self) -> Nanos {
+        self.timeout
+    }
+
+    /// Whether all have their requested leases, and the router had time to advertise itself.
+    fn may_start(&mut self, now: Nanos, wait: Wait) -> bool {
+        now > wait.deadline || self.machine.is_settled() && self.finder.is_settled(now)
+    }
+
+    /// Traffic starts with the bound clients.
+    fn conclude(&mut self, now: Nanos, _: bool) -> Option<String> {
+        self.machine.give_up();
+        self.finder.give_up();
+        (self.bound, self.router) = (self.machine.holding(), self.finder.router(now));
+        (self.bound == 0).then(|| self.nobody_bound())
+    }
+
+    fn shut(&mut self, now: Nanos) -> Nanos {
+        self.machine.give_up();
+        self.holding_at_end = Some(self.machine.holding());
+        self.machine.release(now);
+        let config = self.machine.config();
+        now + farewell(config.clients as usize, config.rate)
+    }
+
+    fn is_over(&self) -> bool {
+        self.machine.next_due() == Nanos::MAX
+    }
+
+    /// The reply to a request for the hardware address of a client, which is not a host yet, or no longer.
+    fn answer(&self, frame: &[u8]) -> Option<Vec<u8>> {
+        let Some(IpAddr::V6(ip)) = neighbour::asked_for(frame) else { return None };
+        let host = Host {
+            mac: self.machine.mac_of_ip(ip)?,
+            vlans: self.machine.config().vlans.clone(),
+            addresses: vec![ip.into()],
+            networks: Vec::new(),
+            answers_for: vec![ip.into()..=ip.into()],
+        };
+        host.answer(frame)
+    }
+
+    fn addresses(&self) -> Vec<ClientAddress> {
+        let router = self.router.map(IpAddr::V6).or(self.gateway);
+        let address = |lease: &Lease6| {
+            let ip = lease.ip?;
+            let near = |own: &&Address| own.is_next_to(ip.into());
+            let own = self.own.iter().find(near).map(|own| own.prefix_len);
+            let prefix_len = self.finder.prefix_len(ip).or(own).unwrap_or(128);
+            Some(ClientAddress {
+                client: lease.client,
+                mac: lease.mac,
+                address: Address { ip: ip.into(), prefix_len },
+                link_local: Some(lease.link_local),
+                router,
+                session: None,
+            })
+        };
+        self.machine.leases().filter_map(|lease| address(&lease)).collect()
+    }
+
+    fn obeys(&self, on: ActionOn) -> bool {
+        on == ActionOn::Clients
+    }
+
+    fn change(&mut self, now: Nanos, command: &NewProtocolChange) -> u64 {
+        match command.action {
+            ProtocolAction::Release => self.machine.release_now(now),
+            _ => self.machine.renew_now(now),
+        }
+    }
+
+    fn list(&self, listing: Listing<'_>, all: &mut ProtocolStates) {
+        all.counts.dhcpv6_clients += u64::from(self.machine.config().clients);
+        all.counts.dhcpv6_leases += u64::from(self.machine.holding());
+        let listed = self.machine.views().take(listing.limit - all.dhcpv6.len());
+        all.dhcpv6.extend(listed.map(|view| client6_state(listing.port, &view)));
+    }
+
+    fn report(&self, commands: u64, row: &mut PortResult) {
+        row.dhcpv6 = Some(self.row(commands));
+    }
+
+    fn complaints(&self) -> Vec<String> {
+        self.all_complaints()
+    }
+
+    fn note(&self) -> Option<String> {
+        let lost = self.machine.counts().lost;
+        (lost > 0).then(|| format!("{} DHCPv6 leases ended while traffic ran", count(lost)))
+    }
+}
+
+fn client6_state(port: &str, view: &ClientView6<'_>) -> Dhcpv6ClientState {
+    let (held, tally) = (view.held.as_ref(), &view.tally);
+    Dhcpv6ClientState {
+        port: port.to_owned(),
+        client: view.client,
+        mac: units::Mac(view.mac).to_string(),
+        link_local: emulate::link_local(view.mac).to_string(),
+        ip: held.and_then(|held| held.lease.ip).map(|ip| ip.to_string()),
+        prefix: held.and_then(|held| held.lease.prefix).map(|(ip, _)| ip.to_string()),
+        prefix_len: held.and_then(|held| held.lease.prefix).map(|(_, len)| len),
+        server: held.map(|held| held.server.iter().map(|byte| format!("{byte:02x}")).collect()),
+        valid_s: held.map(|held| held.valid_s),
+        renew_s: held.map(|held| held.renew_s),
+        rebind_s: held.map(|held| held.rebind_s),
+        solicits: tally.solicits,
+        advertises: tally.advertises,
+        passed_over: tally.passed_over,
+        requests: tally.requests,
+        renews: tally.renews,
+        rebinds: tally.rebinds,
+        replies: tally.replies,
+        refused: tally.refused,
+        releases: tally.releases,
     }
 }

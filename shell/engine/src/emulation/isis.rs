@@ -2,19 +2,24 @@
 //!
 //! Not here: the protocol (`::isis`).
 
+use super::linkstate::{LinkState, change_routers, routers};
+use super::protocol::{Context, HostProtocol, Listing, Planned, ROUTERS_FAREWELL, Wait};
 use super::ready::{Ready, lost, missing};
 use super::times::times;
 use crate::absence::NOT_UP;
-use crate::trial::endpoints::hosts_mtu;
-use crate::trial::hosts::link_local;
+use crate::control::commands::ActionOn;
+use crate::trial::hosts::{hosts_mtu, link_local};
 use ::isis::{
     IsisHost, KnownLsp, LevelCounts, NeighbourState, NeighbourView, NetworkType, RouterConfig, Routers,
     RoutersConfig,
 };
-use neighbour::Mac;
+use neighbour::{Hosts, Mac};
 use port::PortFacts;
 use profile::plan::{HostPlan, IsisPlan, PortPlan};
-use result::{IsisLevelCounts, IsisLspState, IsisNeighbourState, IsisResult, IsisRouterState};
+use result::{
+    IsisLevelCounts, IsisLspState, IsisNeighbourState, IsisResult, IsisRouterState, NewProtocolChange,
+    PortResult, ProtocolStates,
+};
 use units::{Nanos, count};
 
 /// IS-IS routers of a port.
@@ -30,11 +35,11 @@ pub(super) struct IsisRouters {
     /// LSPs of neighbours held then.
     held_at_end: Option<LevelCounts>,
     /// Reasons for an invalid result, known when traffic started.
-    pub(super) complaints: Vec<String>,
+    complaints: Vec<String>,
 }
 
 impl IsisRouters {
-    pub(super) fn new(plan: &IsisPlan, port: &PortPlan, macs: &[Mac], facts: &PortFacts) -> Self {
+    fn new(plan: &IsisPlan, port: &PortPlan, macs: &[Mac], facts: &PortFacts) -> Self {
         let host = |(host, mac): (&HostPlan, &Mac)| IsisHost {
             mac: *mac,
             vlans: host.vlans.clone(),
@@ -61,21 +66,8 @@ impl IsisRouters {
         }
     }
 
-    /// Begins, the first time.
-    pub(super) fn set_up(&mut self, now: Nanos) {
-        if self.ready.begin(now) {
-            self.machine.begin(now);
-        }
-    }
-
-    /// Whether traffic may start: everything is advertised and the settle time has passed, or the timeout. With
-    /// `patient` it may immediately.
-    pub(super) fn may_start(&mut self, now: Nanos, patient: bool) -> bool {
-        self.ready.may_start(now, patient, || self.machine.is_settled())
-    }
-
     /// Traffic starts: notes what there is.
-    pub(super) fn note_start(&mut self, patient: bool) {
+    fn note_start(&mut self, patient: bool) {
         self.ready.note_start(patient, self.machine.up());
         if patient {
             return;
@@ -92,27 +84,27 @@ impl IsisRouters {
     }
 
     /// Purges what was advertised and ends all adjacencies.
-    pub(super) fn end(&mut self, now: Nanos) {
+    fn end(&mut self, now: Nanos) {
         self.up_at_end = Some(self.machine.up());
         self.held_at_end = Some(self.held());
         self.machine.shut(now);
     }
 
     /// Routers with all adjacencies when traffic started, or ever if it did not wait for them.
-    pub(super) fn up(&self) -> usize {
+    fn up(&self) -> usize {
         let ever = |router: &usize| self.machine.counts_of(*router).up > 0;
         self.ready.there(self.plan.routers.len(), ever)
     }
 
     /// Whether adjacencies were lost, in a sentence.
-    pub(super) fn lost(&self) -> Option<String> {
+    fn lost(&self) -> Option<String> {
         let (router, why) = self.machine.first_loss()?;
         let first = format!("{}: {why}", self.plan.routers[router].local);
         Some(lost(self.machine.counts().flaps, "IS-IS adjacencies", &first))
     }
 
     /// Why adjacencies are missing, in a sentence; `None` if none is. Those of a router that a command took down are not missing.
-    pub(super) fn missing(&self) -> Option<String> {
+    fn missing(&self) -> Option<String> {
         let (machine, all) = (&self.machine, self.plan.routers.len());
         let why = |router: usize| {
             Some(format!("{}: {}", self.plan.routers[router].local, machine.failure(router)?))
@@ -130,7 +122,7 @@ impl IsisRouters {
     }
 
     /// Their row of the result.
-    pub(super) fn report(&self, commands: u64) -> IsisResult {
+    fn row(&self, commands: u64) -> IsisResult {
         let (counts, all) = (self.machine.counts(), self.plan.routers.len());
         let held = self.held_at_end.unwrap_or_else(|| self.held());
         IsisResult {
@@ -166,7 +158,7 @@ impl IsisRouters {
     }
 
     /// State of a router at `now`.
-    pub(super) fn state(&self, port: &str, router: usize, now: Nanos, with_lsps: bool) -> IsisRouterState {
+    fn state(&self, port: &str, router: usize, now: Nanos, with_lsps: bool) -> IsisRouterState {
         let (machine, config) = (&self.machine, &self.plan.routers[router]);
         let counts = machine.counts_of(router);
         let neighbour = machine.neighbour(router);
@@ -219,6 +211,108 @@ impl IsisRouters {
             left_out: counts.left_out,
             lsps: if with_lsps { known() } else { Vec::new() },
         }
+    }
+}
+
+link_state!(IsisRouters);
+
+impl Planned for IsisRouters {
+    const KEY: &'static str = "isis";
+    const CONCERNS: fn(&[u8]) -> bool = ::isis::may_concern;
+    const NEEDS_HOSTS: bool = true;
+
+    fn is_planned(port: &PortPlan) -> bool {
+        port.isis.is_some()
+    }
+
+    fn of(context: &Context<'_>) -> Option<Self> {
+        let Context { port, macs, facts, .. } = *context;
+        Some(Self::new(port.isis.as_ref()?, port, macs, facts))
+    }
+}
+
+impl HostProtocol for IsisRouters {
+    fn take(&mut self, now: Nanos, frame: &[u8], _: Option<&Hosts>) -> bool {
+        ::isis::may_concern(frame) && self.machine.take(now, frame)
+    }
+
+    fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        self.machine.poll(now, frames);
+    }
+
+    fn next_due(&self) -> Nanos {
+        self.machine.next_due()
+    }
+
+    /// Begins, the first time.
+    fn set_up(&mut self, now: Nanos, _: Option<&Hosts>, _: &mut Vec<Vec<u8>>) {
+        if self.ready.begin(now) {
+            self.machine.begin(now);
+        }
+    }
+
+    /// Whether everything is advertised and the settle time has passed, or the timeout. With patience, it may start immediately.
+    fn may_start(&mut self, now: Nanos, wait: Wait) -> bool {
+        self.ready.may_start(now, wait.patient, || self.machine.is_settled())
+    }
+
+    fn conclude(&mut self, _: Nanos, patient: bool) -> Option<String> {
+        self.note_start(patient);
+        self.missing().filter(|_| self.up() == 0 && !patient)
+    }
+
+    fn start(&mut self, epoch: Nanos) {
+        self.machine.start(epoch);
+    }
+
+    fn shut(&mut self, now: Nanos) -> Nanos {
+        self.end(now);
+        now + ROUTERS_FAREWELL
+    }
+
+    fn is_over(&self) -> bool {
+        self.machine.is_over()
+    }
+
+    fn member(&self) -> &'static str {
+        "IS-IS router"
+    }
+
+    fn has_member(&self, command: &NewProtocolChange) -> bool {
+        routers(self, command).next().is_some()
+    }
+
+    fn has_routes(&self, command: &NewProtocolChange, name: &str) -> bool {
+        routers(self, command).any(|router| self.routes(router).iter().any(|own| own == name))
+    }
+
+    fn obeys(&self, on: ActionOn) -> bool {
+        matches!(on, ActionOn::Routes | ActionOn::Sessions)
+    }
+
+    fn change(&mut self, now: Nanos, command: &NewProtocolChange) -> u64 {
+        change_routers(self, now, command)
+    }
+
+    fn list(&self, listing: Listing<'_>, all: &mut ProtocolStates) {
+        let Listing { port, now, routes, limit, .. } = listing;
+        let count = self.plan.routers.len();
+        all.counts.isis_routers += count as u64;
+        all.counts.isis_up += self.machine.up() as u64;
+        let listed = 0..count.min(limit - all.isis.len());
+        all.isis.extend(listed.map(|router| self.state(port, router, now, routes)));
+    }
+
+    fn report(&self, commands: u64, row: &mut PortResult) {
+        row.isis = Some(self.row(commands));
+    }
+
+    fn complaints(&self) -> Vec<String> {
+        self.complaints.clone()
+    }
+
+    fn note(&self) -> Option<String> {
+        self.lost()
     }
 }
 

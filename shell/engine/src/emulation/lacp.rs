@@ -2,10 +2,14 @@
 //!
 //! Not here: the protocol (`emulate::lacp`).
 
+use super::protocol::{Context, FAREWELL, HostProtocol, Listing, Planned};
+use crate::control::commands::ActionOn;
 use emulate::lacp::{LacpConfig, LacpEnd, LacpPort};
-use neighbour::Mac;
+use neighbour::{Hosts, Mac};
 use profile::plan::{LacpPlan, PortPlan};
-use result::{LacpEndResult, LacpResult};
+use result::{
+    LacpEndResult, LacpPortState, LacpResult, NewProtocolChange, PortResult, ProtocolAction, ProtocolStates,
+};
 use units::Nanos;
 
 /// A port of a lag.
@@ -27,7 +31,7 @@ pub(super) struct LagPort {
 
 impl LagPort {
     /// That of `plan`; `all` are all ports, and `macs` their hardware addresses.
-    pub(super) fn new(plan: &LacpPlan, mac: Mac, all: &[PortPlan], macs: &[Mac]) -> Self {
+    fn new(plan: &LacpPlan, mac: Mac, all: &[PortPlan], macs: &[Mac]) -> Self {
         let is_in = |port: &PortPlan| port.lacp.as_ref().is_some_and(|other| other.lag == plan.lag);
         let first = all.iter().zip(macs).find(|(port, _)| is_in(port)).map_or(mac, |(_, mac)| *mac);
         let system = if plan.has_system { plan.config.system } else { first };
@@ -43,10 +47,10 @@ impl LagPort {
         }
     }
 
-    /// Whether traffic need not wait for it any longer.
-    pub(super) fn may_start(&mut self, now: Nanos) -> bool {
+    /// Whether other hosts have to wait for it.
+    pub(super) fn is_awaited(&mut self, now: Nanos) -> bool {
         let deadline = *self.deadline.get_or_insert(now.saturating_add(self.wait));
-        self.machine.is_up() || now >= deadline
+        !self.machine.is_up() && now < deadline
     }
 
     /// The waiting time is over: records the state.
@@ -62,7 +66,7 @@ impl LagPort {
     }
 
     /// Starts its protocol, or leaves its LAG; returns whether that is a change.
-    pub(super) fn set(&mut self, now: Nanos, enable: bool) -> bool {
+    fn set(&mut self, now: Nanos, enable: bool) -> bool {
         let changes = self.machine.is_down() == enable;
         if enable {
             self.machine.come_back(now)
@@ -73,29 +77,13 @@ impl LagPort {
     }
 
     /// Traffic has ended: records the state, and begins to leave.
-    pub(super) fn end(&mut self, now: Nanos) {
+    fn end(&mut self, now: Nanos) {
         self.at_end = Some(self.stands());
         self.machine.leave(now);
     }
 
-    /// Reason for an invalid result.
-    pub(super) fn complaint(&self) -> Option<String> {
-        self.late.clone()
-    }
-
-    /// That it stopped to distribute.
-    pub(super) fn note(&self) -> Option<String> {
-        let stands = self.stood();
-        let flaps = stands.flaps - self.flaps_before;
-        let times = if flaps == 1 { "once".to_owned() } else { format!("{flaps} times") };
-        let now = stands.reason.map_or_else(String::new, |reason| format!("; at the end {reason}"));
-        (flaps > 0).then(|| {
-            format!("it stopped distributing in its lag '{}' {times} while traffic ran{now}", self.name)
-        })
-    }
-
     /// Counters until now, and the state when traffic had ended; before that, the current state.
-    pub(super) fn report(&self, commands: u64) -> LacpResult {
+    fn row(&self, commands: u64) -> LacpResult {
         let LacpResult { state, receive, reason, flaps, actor, partner, .. } = self.stood();
         LacpResult { state, receive, reason, flaps, actor, partner, commands, ..self.stands() }
     }
@@ -123,6 +111,79 @@ impl LagPort {
             actor: row(&machine.actor()),
             partner: machine.partner().map(row),
         }
+    }
+}
+
+impl Planned for LagPort {
+    const KEY: &'static str = "lacp";
+    const CONCERNS: fn(&[u8]) -> bool = emulate::is_slow;
+
+    fn is_planned(port: &PortPlan) -> bool {
+        port.lacp.is_some()
+    }
+
+    fn of(context: &Context<'_>) -> Option<Self> {
+        let plan = context.port.lacp.as_ref()?;
+        Some(Self::new(plan, context.macs[0], context.ports, context.port_macs))
+    }
+}
+
+impl HostProtocol for LagPort {
+    fn take(&mut self, now: Nanos, frame: &[u8], _: Option<&Hosts>) -> bool {
+        emulate::is_slow(frame) && self.machine.take(now, frame)
+    }
+
+    fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        self.machine.poll(now, frames);
+    }
+
+    fn next_due(&self) -> Nanos {
+        self.machine.next_due()
+    }
+
+    fn shut(&mut self, now: Nanos) -> Nanos {
+        self.end(now);
+        now + FAREWELL
+    }
+
+    fn is_over(&self) -> bool {
+        self.machine.has_left()
+    }
+
+    fn obeys(&self, on: ActionOn) -> bool {
+        on == ActionOn::Link
+    }
+
+    fn change(&mut self, now: Nanos, command: &NewProtocolChange) -> u64 {
+        u64::from(self.set(now, command.action == ProtocolAction::Enable))
+    }
+
+    fn list(&self, listing: Listing<'_>, all: &mut ProtocolStates) {
+        all.counts.lacp_ports += 1;
+        all.counts.lacp_distributing += u64::from(self.machine.is_up());
+        if all.lacp.len() < listing.limit {
+            let (port, is_down) = (listing.port.to_owned(), self.machine.is_down());
+            all.lacp.push(LacpPortState { port, is_down, lacp: self.row(listing.commands) });
+        }
+    }
+
+    fn report(&self, commands: u64, row: &mut PortResult) {
+        row.lacp = Some(self.row(commands));
+    }
+
+    fn complaints(&self) -> Vec<String> {
+        self.late.iter().cloned().collect()
+    }
+
+    /// That it stopped to distribute.
+    fn note(&self) -> Option<String> {
+        let stands = self.stood();
+        let flaps = stands.flaps - self.flaps_before;
+        let times = if flaps == 1 { "once".to_owned() } else { format!("{flaps} times") };
+        let now = stands.reason.map_or_else(String::new, |reason| format!("; at the end {reason}"));
+        (flaps > 0).then(|| {
+            format!("it stopped distributing in its lag '{}' {times} while traffic ran{now}", self.name)
+        })
     }
 }
 

@@ -2,16 +2,21 @@
 //!
 //! Not here: the protocol (`emulate::lldp`).
 
+use super::protocol::{Context, HostProtocol, Listing, Planned, Wait};
+use crate::control::commands::ActionOn;
 use emulate::lldp::{CAPABILITIES, Capabilities, LldpAgents, LldpConfig, LldpNeighbour};
-use neighbour::Mac;
-use profile::plan::LldpPlan;
-use result::{LldpNeighbourResult, LldpResult, LldpTlvResult};
+use neighbour::{Hosts, Mac};
+use profile::plan::{LldpPlan, PortPlan};
+use result::{
+    LldpNeighbourResult, LldpPortState, LldpResult, LldpTlvResult, NewProtocolChange, PortResult,
+    ProtocolAction, ProtocolStates,
+};
 use units::Nanos;
 
 /// LLDP agents of a port.
 #[derive(Debug)]
 pub(super) struct Agents {
-    pub(super) machine: LldpAgents,
+    machine: LldpAgents,
     /// Known neighbours when traffic had ended, and the time of that.
     at_end: Option<(Vec<LldpNeighbour>, Nanos)>,
     /// When it was last checked.
@@ -20,19 +25,14 @@ pub(super) struct Agents {
 
 impl Agents {
     /// Those of the hosts with these hardware addresses.
-    pub(super) fn new(plan: &LldpPlan, macs: &[Mac]) -> Self {
+    fn new(plan: &LldpPlan, macs: &[Mac]) -> Self {
         let agents = plan.agents.iter().map(|(host, advert)| (macs[*host], advert.clone())).collect();
         let config = LldpConfig { agents, interval: plan.interval, ttl_s: plan.ttl_s };
         Self { machine: LldpAgents::new(config), at_end: None, now: Nanos::ZERO }
     }
 
-    pub(super) fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
-        self.now = now;
-        self.machine.poll(now, frames);
-    }
-
     /// Disables or enables the agents; returns whether that changed anything.
-    pub(super) fn set(&mut self, now: Nanos, up: bool) -> bool {
+    fn set(&mut self, now: Nanos, up: bool) -> bool {
         let changes = self.machine.is_down() == up;
         if up {
             self.machine.come_back(now)
@@ -43,13 +43,13 @@ impl Agents {
     }
 
     /// Traffic has ended: records the known neighbours, and begins to send shutdown LLDPDUs.
-    pub(super) fn end(&mut self, now: Nanos) {
+    fn end(&mut self, now: Nanos) {
         self.at_end = Some((self.machine.neighbours().cloned().collect(), now));
         self.machine.leave();
     }
 
     /// Counters; before the end of traffic with the currently known neighbours.
-    pub(super) fn report(&self, commands: u64) -> LldpResult {
+    fn row(&self, commands: u64) -> LldpResult {
         let counts = self.machine.counts();
         let neighbours: Vec<LldpNeighbourResult> = match &self.at_end {
             Some((known, at)) => known.iter().map(|one| row(one, *at)).collect(),
@@ -69,6 +69,68 @@ impl Agents {
             commands,
             neighbours,
         }
+    }
+}
+
+impl Planned for Agents {
+    const KEY: &'static str = "lldp";
+    const CONCERNS: fn(&[u8]) -> bool = emulate::may_concern;
+
+    fn is_planned(port: &PortPlan) -> bool {
+        port.lldp.is_some()
+    }
+
+    fn of(context: &Context<'_>) -> Option<Self> {
+        Some(Self::new(context.port.lldp.as_ref()?, context.macs))
+    }
+}
+
+impl HostProtocol for Agents {
+    fn take(&mut self, now: Nanos, frame: &[u8], _: Option<&Hosts>) -> bool {
+        emulate::may_concern(frame) && self.machine.take(now, frame)
+    }
+
+    fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        self.now = now;
+        self.machine.poll(now, frames);
+    }
+
+    fn next_due(&self) -> Nanos {
+        self.machine.next_due()
+    }
+
+    fn may_start(&mut self, _: Nanos, _: Wait) -> bool {
+        self.machine.has_sent()
+    }
+
+    fn shut(&mut self, now: Nanos) -> Nanos {
+        self.end(now);
+        now
+    }
+
+    fn is_over(&self) -> bool {
+        self.machine.has_left()
+    }
+
+    fn obeys(&self, on: ActionOn) -> bool {
+        on == ActionOn::Link
+    }
+
+    fn change(&mut self, now: Nanos, command: &NewProtocolChange) -> u64 {
+        u64::from(self.set(now, command.action == ProtocolAction::Enable))
+    }
+
+    fn list(&self, listing: Listing<'_>, all: &mut ProtocolStates) {
+        let (is_down, mut agents) = (self.machine.is_down(), self.row(listing.commands));
+        all.counts.lldp_ports += 1;
+        all.counts.lldp_neighbours += agents.known;
+        let before: usize = all.lldp.iter().map(|port| port.agents.neighbours.len()).sum();
+        agents.neighbours.truncate(listing.limit - before);
+        all.lldp.push(LldpPortState { port: listing.port.to_owned(), is_down, agents });
+    }
+
+    fn report(&self, commands: u64, row: &mut PortResult) {
+        row.lldp = Some(self.row(commands));
     }
 }
 

@@ -5,20 +5,26 @@
 //!
 //! Not here: the protocol (`::ospf`).
 
+use super::linkstate::{LinkState, change_routers, routers};
+use super::protocol::{Context, HostProtocol, Listing, Planned, ROUTERS_FAREWELL, Wait};
 use super::ready::{Ready, lost, missing};
 use super::times::times;
 use crate::absence::NOT_FULL;
-use crate::trial::endpoints::hosts_mtu;
-use crate::trial::hosts::link_local;
+use crate::control::commands::ActionOn;
+use crate::trial::hosts::{hosts_mtu, link_local};
 use ::ospf::{
     KnownLsa, LsaCounts, NeighbourState, NetworkType, OspfCounts, OspfHost, RouterConfig, Routers,
     RoutersConfig, Version,
 };
 use fragment::{Fragment, Reassembler};
-use neighbour::Mac;
+use neighbour::{Hosts, Mac};
 use port::PortFacts;
 use profile::plan::{OspfPlan, PortPlan};
-use result::{OspfLsaCounts, OspfLsaState, OspfPacketCounts, OspfResult, OspfRouterState};
+use result::{
+    NewProtocolChange, OspfLsaCounts, OspfLsaState, OspfPacketCounts, OspfResult, OspfRouterState,
+    PortResult, ProtocolStates,
+};
+#[cfg(unix)]
 use std::time::SystemTime;
 use units::Nanos;
 
@@ -36,11 +42,11 @@ pub(super) struct OspfRouters {
     /// LSAs of neighbours held then.
     held_at_end: Option<LsaCounts>,
     /// Reasons for an invalid result, known when traffic started.
-    pub(super) complaints: Vec<String>,
+    complaints: Vec<String>,
 }
 
 impl OspfRouters {
-    pub(super) fn new(plan: &OspfPlan, port: &PortPlan, macs: &[Mac], facts: &PortFacts) -> Self {
+    fn new(plan: &OspfPlan, port: &PortPlan, macs: &[Mac], facts: &PortFacts) -> Self {
         let host = |(host, mac): (&profile::plan::HostPlan, &Mac)| OspfHost {
             mac: *mac,
             vlans: host.vlans.clone(),
@@ -72,7 +78,7 @@ impl OspfRouters {
     }
 
     /// Takes in a frame; returns whether it was for one of the routers.
-    pub(super) fn take(&mut self, now: Nanos, frame: &[u8]) -> bool {
+    fn take_packet(&mut self, now: Nanos, frame: &[u8]) -> bool {
         match Fragment::read(frame) {
             Some(fragment) => {
                 let whole = self.pieces.take(now, &fragment);
@@ -82,22 +88,8 @@ impl OspfRouters {
         }
     }
 
-    /// Begins, the first time.
-    pub(super) fn set_up(&mut self, now: Nanos) {
-        if self.ready.begin(now) {
-            let unix = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-            self.machine.begin(now, unix.as_secs() as u32);
-        }
-    }
-
-    /// Whether traffic may start: everything is advertised and the settle time has passed, or the timeout. With
-    /// `patient` it may immediately.
-    pub(super) fn may_start(&mut self, now: Nanos, patient: bool) -> bool {
-        self.ready.may_start(now, patient, || self.machine.is_settled())
-    }
-
     /// Traffic starts: notes what there is.
-    pub(super) fn note_start(&mut self, patient: bool) {
+    fn note_start(&mut self, patient: bool) {
         self.ready.note_start(patient, self.machine.full());
         if patient {
             return;
@@ -107,27 +99,27 @@ impl OspfRouters {
     }
 
     /// Flushes what was advertised and ends all adjacencies.
-    pub(super) fn end(&mut self, now: Nanos) {
+    fn end(&mut self, now: Nanos) {
         self.full_at_end = Some(self.machine.full());
         self.held_at_end = Some(self.held());
         self.machine.shut(now);
     }
 
     /// Routers with a full adjacency when traffic started, or ever if it did not wait for them.
-    pub(super) fn full(&self) -> usize {
+    fn full(&self) -> usize {
         let ever = |router: &usize| self.machine.counts_of(*router).full > 0;
         self.ready.there(self.plan.routers.len(), ever)
     }
 
     /// Whether adjacencies were lost, in a sentence.
-    pub(super) fn lost(&self) -> Option<String> {
+    fn lost(&self) -> Option<String> {
         let (router, why) = self.machine.first_loss()?;
         let first = format!("{}: {why}", self.plan.routers[router].local);
         Some(lost(self.machine.counts().flaps, "OSPF adjacencies", &first))
     }
 
     /// Why adjacencies are missing, in a sentence; `None` if none is. That of a router that a command took down is not missing.
-    pub(super) fn missing(&self) -> Option<String> {
+    fn missing(&self) -> Option<String> {
         let (machine, all) = (&self.machine, self.plan.routers.len());
         let why = |router: usize| {
             Some(format!("{}: {}", self.plan.routers[router].local, machine.failure(router)?))
@@ -145,7 +137,7 @@ impl OspfRouters {
     }
 
     /// Their row of the result.
-    pub(super) fn report(&self, commands: u64) -> OspfResult {
+    fn row(&self, commands: u64) -> OspfResult {
         let (counts, all) = (self.machine.counts(), self.plan.routers.len());
         let held = self.held_at_end.unwrap_or_else(|| self.held());
         OspfResult {
@@ -185,7 +177,7 @@ impl OspfRouters {
     }
 
     /// State of a router at `now`.
-    pub(super) fn state(&self, port: &str, router: usize, now: Nanos, with_lsas: bool) -> OspfRouterState {
+    fn state(&self, port: &str, router: usize, now: Nanos, with_lsas: bool) -> OspfRouterState {
         let (machine, config) = (&self.machine, &self.plan.routers[router]);
         let (counts, database) = (machine.counts_of(router), machine.database(router));
         let neighbour = machine.neighbour(router);
@@ -232,6 +224,108 @@ impl OspfRouters {
     }
 }
 
+link_state!(OspfRouters);
+
+impl Planned for OspfRouters {
+    const KEY: &'static str = "ospf";
+    const CONCERNS: fn(&[u8]) -> bool = ::ospf::may_concern;
+    const NEEDS_HOSTS: bool = true;
+
+    fn is_planned(port: &PortPlan) -> bool {
+        port.ospf.is_some()
+    }
+
+    fn of(context: &Context<'_>) -> Option<Self> {
+        let Context { port, macs, facts, .. } = *context;
+        Some(Self::new(port.ospf.as_ref()?, port, macs, facts))
+    }
+}
+
+impl HostProtocol for OspfRouters {
+    fn take(&mut self, now: Nanos, frame: &[u8], _: Option<&Hosts>) -> bool {
+        ::ospf::may_concern(frame) && self.take_packet(now, frame)
+    }
+
+    fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        self.machine.poll(now, frames);
+    }
+
+    fn next_due(&self) -> Nanos {
+        self.machine.next_due()
+    }
+
+    /// Begins, the first time.
+    fn set_up(&mut self, now: Nanos, _: Option<&Hosts>, _: &mut Vec<Vec<u8>>) {
+        if self.ready.begin(now) {
+            self.machine.begin(now, unix_s());
+        }
+    }
+
+    /// Whether everything is advertised and the settle time has passed, or the timeout. With patience, it may start immediately.
+    fn may_start(&mut self, now: Nanos, wait: Wait) -> bool {
+        self.ready.may_start(now, wait.patient, || self.machine.is_settled())
+    }
+
+    fn conclude(&mut self, _: Nanos, patient: bool) -> Option<String> {
+        self.note_start(patient);
+        self.missing().filter(|_| self.full() == 0 && !patient)
+    }
+
+    fn start(&mut self, epoch: Nanos) {
+        self.machine.start(epoch);
+    }
+
+    fn shut(&mut self, now: Nanos) -> Nanos {
+        self.end(now);
+        now + ROUTERS_FAREWELL
+    }
+
+    fn is_over(&self) -> bool {
+        self.machine.is_over()
+    }
+
+    fn member(&self) -> &'static str {
+        "OSPF router"
+    }
+
+    fn has_member(&self, command: &NewProtocolChange) -> bool {
+        routers(self, command).next().is_some()
+    }
+
+    fn has_routes(&self, command: &NewProtocolChange, name: &str) -> bool {
+        routers(self, command).any(|router| self.routes(router).iter().any(|own| own == name))
+    }
+
+    fn obeys(&self, on: ActionOn) -> bool {
+        matches!(on, ActionOn::Routes | ActionOn::Sessions)
+    }
+
+    fn change(&mut self, now: Nanos, command: &NewProtocolChange) -> u64 {
+        change_routers(self, now, command)
+    }
+
+    fn list(&self, listing: Listing<'_>, all: &mut ProtocolStates) {
+        let Listing { port, now, routes, limit, .. } = listing;
+        let count = self.plan.routers.len();
+        all.counts.ospf_routers += count as u64;
+        all.counts.ospf_full += self.machine.full() as u64;
+        let listed = 0..count.min(limit - all.ospf.len());
+        all.ospf.extend(listed.map(|router| self.state(port, router, now, routes)));
+    }
+
+    fn report(&self, commands: u64, row: &mut PortResult) {
+        row.ospf = Some(self.row(commands));
+    }
+
+    fn complaints(&self) -> Vec<String> {
+        self.complaints.clone()
+    }
+
+    fn note(&self) -> Option<String> {
+        self.lost()
+    }
+}
+
 fn row(counts: &LsaCounts) -> OspfLsaCounts {
     OspfLsaCounts {
         router: counts.router,
@@ -272,4 +366,16 @@ fn lsa_state(lsa: KnownLsa<'_>) -> OspfLsaState {
         age_s: lsa.age_s,
         body: lsa.body.iter().map(|byte| format!("{byte:02x}")).collect(),
     }
+}
+
+/// Seconds since 1970-01-01 UTC, where that is known.
+#[cfg(unix)]
+fn unix_s() -> u32 {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_secs() as u32
+}
+
+/// Seconds since 1970-01-01 UTC: not known.
+#[cfg(not(unix))]
+fn unix_s() -> u32 {
+    0
 }

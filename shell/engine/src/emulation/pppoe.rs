@@ -2,20 +2,21 @@
 //!
 //! Not here: the protocols (`emulate::pppoe`).
 
+use super::protocol::{Context, FAREWELL, HostProtocol, Listing, Planned, Wait, farewell, first_mac};
 use super::times::times;
-use crate::control::commands::ProtocolAction;
+use crate::control::commands::ActionOn;
 use emulate::pppoe::{PppoeClients, PppoeConfig, PppoeFailure, PppoePhase, PppoeView};
-use neighbour::Mac;
-use profile::plan::PppoePlan;
-use result::{PppoeClientState, PppoeResult};
+use neighbour::{Hosts, Mac};
+use profile::plan::{ClientAddress, PortPlan, PppoePlan};
+use result::{NewProtocolChange, PortResult, PppoeClientState, PppoeResult, ProtocolAction, ProtocolStates};
 use std::net::Ipv4Addr;
 use units::{Nanos, count};
 
 /// PPPoE clients of a port.
 #[derive(Debug)]
 pub(super) struct Subscribers {
-    pub(super) machine: PppoeClients,
-    pub(super) timeout: Nanos,
+    machine: PppoeClients,
+    timeout: Nanos,
     /// Clients that were up when traffic started.
     up: u32,
     /// Clients that were up when traffic had ended.
@@ -24,37 +25,10 @@ pub(super) struct Subscribers {
 
 impl Subscribers {
     /// Clients of `plan`; the first has the hardware address `first` unless the profile sets one.
-    pub(super) fn new(plan: &PppoePlan, first: Mac) -> Self {
+    fn new(plan: &PppoePlan, first: Mac) -> Self {
         let mac = if plan.has_macs { plan.config.mac } else { first };
         let config = PppoeConfig { mac, ..plan.config.clone() };
         Self { machine: PppoeClients::new(config), timeout: plan.timeout, up: 0, up_at_end: None }
-    }
-
-    /// Traffic starts with the clients that are up; returns the reason of a failure if none is.
-    pub(super) fn start(&mut self, now: Nanos) -> Option<String> {
-        let why = (self.machine.up() == 0).then(|| self.nobody_up());
-        self.machine.give_up(now);
-        self.up = self.machine.up();
-        why
-    }
-
-    /// Ends all sessions.
-    pub(super) fn end(&mut self, now: Nanos) {
-        self.up_at_end = Some(self.machine.up());
-        self.machine.release(now);
-    }
-
-    /// Whether all sessions have ended.
-    pub(super) fn is_over(&self) -> bool {
-        self.machine.next_due() == Nanos::MAX
-    }
-
-    /// Carries out a command; returns how many clients it was for.
-    pub(super) fn change(&mut self, now: Nanos, action: ProtocolAction) -> u64 {
-        match action {
-            ProtocolAction::Release => self.machine.disconnect_now(now),
-            _ => self.machine.connect_now(now),
-        }
     }
 
     fn nobody_up(&self) -> String {
@@ -112,7 +86,7 @@ impl Subscribers {
     }
 
     /// Reasons why a result with these clients is invalid.
-    pub(super) fn complaints(&self) -> Vec<String> {
+    fn all_complaints(&self) -> Vec<String> {
         let (counts, all) = (self.machine.counts(), self.machine.config().clients);
         let mut complaints = Vec::new();
         if self.up < all {
@@ -133,7 +107,7 @@ impl Subscribers {
     }
 
     /// Sessions that ended while traffic ran, in a sentence.
-    pub(super) fn note(&self) -> Option<String> {
+    fn lost(&self) -> Option<String> {
         let counts = self.machine.counts();
         let (ended, silent) = (counts.lost_ended, counts.lost_silent);
         let lost = ended + silent + counts.lost_other;
@@ -150,7 +124,7 @@ impl Subscribers {
         })
     }
 
-    pub(super) fn report(&self, commands: u64) -> PppoeResult {
+    fn row(&self, commands: u64) -> PppoeResult {
         let (counts, all) = (self.machine.counts(), self.machine.config().clients);
         let took = self.machine.set_up_time().map(Nanos::as_secs_f64).filter(|took| *took > 0.0);
         PppoeResult {
@@ -192,8 +166,101 @@ impl Subscribers {
     }
 }
 
+impl Planned for Subscribers {
+    const KEY: &'static str = "pppoe";
+    const CONCERNS: fn(&[u8]) -> bool = emulate::may_concern;
+
+    fn is_planned(port: &PortPlan) -> bool {
+        port.pppoe.is_some()
+    }
+
+    fn of(context: &Context<'_>) -> Option<Self> {
+        Some(Self::new(context.port.pppoe.as_ref()?, first_mac(context.macs[0])))
+    }
+}
+
+impl HostProtocol for Subscribers {
+    fn take(&mut self, now: Nanos, frame: &[u8], _: Option<&Hosts>) -> bool {
+        emulate::may_concern(frame) && self.machine.take(now, frame)
+    }
+
+    fn poll(&mut self, now: Nanos, frames: &mut Vec<Vec<u8>>) {
+        self.machine.poll(now, frames);
+    }
+
+    fn next_due(&self) -> Nanos {
+        self.machine.next_due()
+    }
+
+    fn timeout(&self) -> Nanos {
+        self.timeout
+    }
+
+    fn may_start(&mut self, now: Nanos, wait: Wait) -> bool {
+        now > wait.deadline || self.machine.all_up()
+    }
+
+    /// Traffic starts with the clients that are up.
+    fn conclude(&mut self, now: Nanos, _: bool) -> Option<String> {
+        let why = (self.machine.up() == 0).then(|| self.nobody_up());
+        self.machine.give_up(now);
+        self.up = self.machine.up();
+        why
+    }
+
+    /// An access concentrator would keep sessions that have begun.
+    fn must_shut(&self) -> bool {
+        true
+    }
+
+    fn shut(&mut self, now: Nanos) -> Nanos {
+        self.up_at_end = Some(self.machine.up());
+        self.machine.release(now);
+        let config = self.machine.config();
+        now + FAREWELL + farewell(config.clients as usize, config.rate)
+    }
+
+    fn is_over(&self) -> bool {
+        self.machine.next_due() == Nanos::MAX
+    }
+
+    fn addresses(&self) -> Vec<ClientAddress> {
+        self.machine.sessions().map(ClientAddress::from).collect()
+    }
+
+    fn obeys(&self, on: ActionOn) -> bool {
+        on == ActionOn::Clients
+    }
+
+    fn change(&mut self, now: Nanos, command: &NewProtocolChange) -> u64 {
+        match command.action {
+            ProtocolAction::Release => self.machine.disconnect_now(now),
+            _ => self.machine.connect_now(now),
+        }
+    }
+
+    fn list(&self, listing: Listing<'_>, all: &mut ProtocolStates) {
+        all.counts.pppoe_clients += u64::from(self.machine.config().clients);
+        all.counts.pppoe_sessions += u64::from(self.machine.up());
+        let listed = self.machine.views().take(listing.limit - all.pppoe.len());
+        all.pppoe.extend(listed.map(|view| client_state(listing.port, &view, listing.now)));
+    }
+
+    fn report(&self, commands: u64, row: &mut PortResult) {
+        row.pppoe = Some(self.row(commands));
+    }
+
+    fn complaints(&self) -> Vec<String> {
+        self.all_complaints()
+    }
+
+    fn note(&self) -> Option<String> {
+        self.lost()
+    }
+}
+
 /// Current state of a client.
-pub(super) fn client_state(port: &str, view: &PppoeView, now: Nanos) -> PppoeClientState {
+fn client_state(port: &str, view: &PppoeView, now: Nanos) -> PppoeClientState {
     let held = view.session.as_ref();
     let said = |ip: &Ipv4Addr| !ip.is_unspecified();
     let servers = held.into_iter().flat_map(|one| one.dns).filter(said);

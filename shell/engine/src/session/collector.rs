@@ -1,5 +1,6 @@
 //! Adds up what workers hand over, and publishes it.
 
+#[cfg(unix)]
 use super::machine::WatchedMachine;
 use super::start::Background;
 use crate::control::commands::{ArrivalsCommand, RateCommand, RemoveCommand};
@@ -48,11 +49,14 @@ pub(super) struct WorkerResults<'a> {
     pub(super) moves: (Vec<NeighbourMove>, u64),
     /// Of each stream, when it was noticed that packets had been sent.
     pub(super) first_sent: Vec<Option<Nanos>>,
+    /// When sending was over.
+    pub(super) sent_at: Nanos,
     pub(super) captures: Named<CaptureResult>,
     pub(super) field_programs: Option<&'static str>,
     /// Of each port whether the kernel recorded its test packets, or why not.
     pub(super) recording: Vec<Option<Result<(), String>>>,
     /// Observations of the machine; `None` in virtual time.
+    #[cfg(unix)]
     pub(super) watched: Option<WatchedMachine>,
     /// Priority of each worker in words; none in virtual time.
     pub(super) priorities: Vec<String>,
@@ -96,6 +100,10 @@ pub(super) struct Collector<'a> {
     /// Of each stream, when it was noticed that packets had been sent; and the streams of which none has.
     first_sent: Vec<Option<Nanos>>,
     unsent: Vec<u32>,
+    /// Of each stream, packets that another machine has sent, once that is known.
+    pub(super) others_sent: Option<Vec<u64>>,
+    /// When sending was over.
+    sent_at: Option<Nanos>,
 }
 
 impl<'a> Collector<'a> {
@@ -121,6 +129,8 @@ impl<'a> Collector<'a> {
             moves: (Vec::new(), 0),
             first_sent: vec![None; trial.shape.streams],
             unsent: (0..trial.shape.streams as u32).collect(),
+            others_sent: None,
+            sent_at: None,
         }
     }
 
@@ -241,6 +251,7 @@ impl<'a> Collector<'a> {
     /// Sending is over, and all that was counted until `now` is here.
     pub(super) fn mark_sent(&mut self, now: Nanos, emulation: &Emulation, observer: &mut dyn TrialObserver) {
         self.total.mark_sent();
+        self.sent_at = Some(now);
         self.offer(now, (false, true), emulation, observer);
     }
 
@@ -318,7 +329,13 @@ impl<'a> Collector<'a> {
     }
 
     pub(super) fn all_arrived(&self) -> bool {
-        self.total.all_arrived(&self.measured) && self.total.sessions_ended()
+        self.total.all_arrived(&self.measured, self.others_sent.as_deref().unwrap_or_default())
+            && self.total.sessions_ended()
+    }
+
+    /// Packets of each stream that were sent here so far.
+    pub(super) fn sent(&self) -> &[u64] {
+        &self.total.sent
     }
 
     /// Takes what the workers hand over last, shows it, and ends.
@@ -366,6 +383,7 @@ impl<'a> Collector<'a> {
             field_programs: self.field_programs.or(background.field_programs),
             trial: self.trial,
             recording: background.recording,
+            #[cfg(unix)]
             watched: None,
             priorities: Vec::new(),
             jitter,
@@ -379,6 +397,7 @@ impl<'a> Collector<'a> {
             rate_changes: self.rate_changes,
             moves: self.moves,
             first_sent: self.first_sent,
+            sent_at: self.sent_at.unwrap_or(now),
             total: self.total,
             spans: self.spans,
             outages: self.outages,

@@ -25,6 +25,8 @@ const RATE_LEAD: Nanos = Nanos::from_millis(20);
 const LEAVE_LEAD: Nanos = Nanos::from_millis(250);
 /// Time to wait for duplicates once everything has arrived.
 const SETTLE: Nanos = Nanos::from_millis(50);
+/// Time for which a run on several machines, once stopped, waits for the others.
+const OTHERS_MAX: Nanos = Nanos::from_secs(2);
 /// Longest time counts stay in a worker: bucket counts there have 32 bits.
 const GATHER_EVERY_MAX: Nanos = Nanos::from_secs(5);
 
@@ -66,6 +68,8 @@ struct Progress {
     gathered: Nanos,
     /// When sending was over.
     sent: Option<Nanos>,
+    /// When all was sent on this one of several machines.
+    part_sent: Option<Nanos>,
     /// When everything had arrived.
     arrived: Option<Nanos>,
     stopped: Option<Nanos>,
@@ -131,6 +135,7 @@ impl ControlLoop<'_, '_> {
             if progress.sent.is_none()
                 && (progress.stopped.is_some() || self.collector.may_end(now))
                 && !workers.is_sending()
+                && self.all_parts_sent(now, workers, &mut progress)
             {
                 progress.sent = Some(now);
                 workers.gather(self.collector);
@@ -152,6 +157,22 @@ impl ControlLoop<'_, '_> {
         // What came too late is answered so.
         drop(self.commands.take());
         (progress.stopped, failure)
+    }
+
+    /// Whether the other machines of the run have sent all, too; they get to know first that this one has.
+    fn all_parts_sent(&mut self, now: Nanos, workers: &mut impl Workers, progress: &mut Progress) -> bool {
+        if !self.collector.trial.is_part() {
+            return true;
+        }
+        if progress.part_sent.is_none() {
+            workers.gather(self.collector);
+            self.collector.gathered(now);
+            progress.gathered = now;
+            progress.part_sent = Some(now);
+            self.observer.part_sent(self.collector.sent(), progress.stopped.is_some());
+        }
+        let given_up = progress.stopped.is_some_and(|stopped| now.since(stopped) > OTHERS_MAX);
+        self.collector.others_sent.is_some() || given_up
     }
 
     /// Carries out the commands that have come.
@@ -194,7 +215,11 @@ impl ControlLoop<'_, '_> {
                 Command::SetCapture(_) => captures.push_back(request),
                 Command::Ping(_) => pings.request(request, &self.collector.trial.known),
                 Command::Protocol(_) | Command::AskProtocols { .. } => self.emulation.carry_out(now, request),
-                Command::Stop => request.conclude(Ok(())),
+                Command::OthersSent(sent) => {
+                    self.collector.others_sent = Some(sent.clone());
+                    request.conclude(Ok(()));
+                }
+                Command::StartAt(_) | Command::Stop => request.conclude(Ok(())),
             }
         }
         let soon = now.since(self.collector.epoch) + LEAVE_LEAD;
@@ -281,7 +306,10 @@ impl ControlLoop<'_, '_> {
         }
         if is_due {
             self.collector.publish(now, progress.sent.is_some(), self.emulation, self.observer);
-            progress.next_snapshot = now.saturating_add(progress.snapshot_every);
+            progress.next_snapshot = match self.collector.trial.is_part() {
+                true => progress.after(now, self.collector.epoch),
+                false => now.saturating_add(progress.snapshot_every),
+            };
         }
     }
 }
@@ -294,9 +322,16 @@ impl Progress {
             snapshot_every,
             gathered: epoch,
             sent: None,
+            part_sent: None,
             arrived: None,
             stopped: None,
         }
+    }
+
+    /// The time of the next snapshot, a whole number of intervals after the start: so several machines have the same times.
+    fn after(&self, now: Nanos, epoch: Nanos) -> Nanos {
+        let every = self.snapshot_every.0.max(1);
+        epoch.saturating_add(Nanos((now.since(epoch).0 / every + 1).saturating_mul(every)))
     }
 
     /// Whether late packets have been waited for long enough.

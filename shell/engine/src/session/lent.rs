@@ -14,6 +14,7 @@ use crate::trial::Trial;
 use crate::trial::rig::Rig;
 use crate::trial::session_endpoints::{LentHost, SessionEndpoints};
 use crate::worker::flow_sink::{FlowSink, Outbox};
+#[cfg(unix)]
 use os::TscClock;
 use port::{Burst, Clock};
 use result::{ClockResult, Named, ResultDocument, Verdict};
@@ -56,6 +57,7 @@ struct Loan {
 }
 
 /// Lets the thread rest until something is due, and not for long.
+#[cfg(unix)]
 pub(super) fn rest(clock: &TscClock, until: Nanos) {
     let left = Duration::from_nanos(until.since(clock.now()).0);
     if !left.is_zero() {
@@ -73,7 +75,7 @@ pub(super) fn run<C: Clock>(
     user: &mut dyn PortUser,
     idle: &dyn Fn(Nanos),
 ) -> Result<ResultDocument, EngineError> {
-    let hosts = SessionEndpoints::new(trial, rig, 1, Nanos::ZERO)?.hosts(trial);
+    let hosts = SessionEndpoints::new(trial, rig, 1, None)?.hosts(trial);
     let loan = drive(trial, rig, clock, commands, user, &hosts, idle);
     Ok(document(trial, &loan, clock_result))
 }
@@ -193,5 +195,6 @@ fn document(trial: &Trial<'_>, loan: &Loan, clock: ClockResult) -> ResultDocumen
         groups: Named::default(),
         sessions: Named::default(),
         workers: Vec::new(),
+        agents: Vec::new(),
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Not here: what becomes of the verdict (`trust`).
 
+use super::link_event::LinkEvent;
 use os::link_watch::{LinkChange, LinkWatch};
 use port::{Clock, PortFacts};
 use std::sync::mpsc::{self, TryRecvError};
@@ -11,27 +12,6 @@ use units::Nanos;
 
 /// Maximum time that the watcher sleeps before it sees that the trial is over.
 const PATIENCE: Duration = Duration::from_millis(20);
-
-/// A change of a port's link during a trial.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LinkEvent {
-    /// Since traffic began.
-    pub(crate) at: Nanos,
-    /// The interface.
-    pub(crate) interface: String,
-    pub(crate) change: LinkChange,
-}
-
-impl LinkEvent {
-    /// Whether packets may have been lost by it.
-    pub(crate) fn may_cost_packets(&self) -> bool {
-        match self.change {
-            LinkChange::Running => false,
-            LinkChange::Mtu { before, after } => after < before,
-            _ => true,
-        }
-    }
-}
 
 /// A thread that listens to the kernel.
 pub(super) struct LinkWatcher {

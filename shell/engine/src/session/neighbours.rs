@@ -19,6 +19,8 @@ use wire::signature::Mark;
 
 /// Time to resolve neighbours, s.
 const RESOLVE_S: u64 = 5;
+/// Time that is left for it once the run is stopped: neighbours that reply at all do so at once, and then there is a result.
+const STOPPED_WAIT: Nanos = Nanos::from_secs(1);
 
 /// Resolves neighbours and, with them, the plan. One that is `attended` and only listens continues without a reply.
 /// `idle` passes time until there may be something new.
@@ -34,10 +36,26 @@ pub(super) fn prepare<'p, C: Clock>(
 ) -> Result<Trial<'p>, EngineError> {
     let hosts = EmulatedHosts::new(plan, &rig.facts())?;
     let mut neighbours = hosts.neighbours(plan);
+    let here = rig.here();
+    for (port, resolver) in neighbours.iter_mut().enumerate().filter(|(port, _)| !here[*port]) {
+        // They are another machine's to resolve.
+        *resolver = Resolver::new(&hosts.ports[port], Vec::new(), std::iter::empty());
+    }
     let mut tunnels = PortTunnels::of(plan, &hosts, &rig.facts());
+    // Elsewhere there are none: `Session::simulate` refuses them.
+    #[cfg(unix)]
     rig.open_punts(plan, &hosts)?;
+    #[cfg(unix)]
     rig.start_protocols(plan)?;
-    resolve(rig, &hosts, (&mut neighbours, &mut tunnels), clock, commands, emulation, idle)?;
+    resolve(
+        rig,
+        &hosts,
+        (&mut neighbours, &mut tunnels),
+        clock,
+        (&mut *commands, &mut *emulation),
+        &mut |_| true,
+        idle,
+    )?;
     let listens = plan.streams.is_empty() && plan.sessions.iter().all(|entry| entry.session.client.is_none());
     for (index, resolver) in neighbours.iter().enumerate() {
         let port = &plan.ports[index];
@@ -57,28 +75,48 @@ pub(super) fn prepare<'p, C: Clock>(
         let mut neighbours: Vec<String> = resolver.unknown().map(by_whom).collect();
         // Nobody was asked inside a tunnel that did not open.
         neighbours.extend(if silent.is_empty() { inside } else { Vec::new() });
+        if commands.is_stopped() {
+            return Err(EngineError::Stopped { neighbours });
+        }
         return Err(EngineError::Neighbour { port: port.name.clone(), neighbours, waited_s: RESOLVE_S });
+    }
+    let mut start = None;
+    if here.contains(&false) {
+        observer.ready();
+        let mut is_due = |commands: &mut Commands| {
+            start = start.or_else(|| commands.take_start());
+            start.is_some() || commands.is_stopped()
+        };
+        // Others resolve neighbours meanwhile, maybe these hosts.
+        let all = (&mut neighbours[..], &mut tunnels[..]);
+        resolve(rig, &hosts, all, clock, (&mut *commands, &mut *emulation), &mut is_due, idle)?;
+        if start.is_none() {
+            return Err(EngineError::Machine("the run ended before all its machines were ready".to_owned()));
+        }
     }
     let tunnels = TrialTunnels::new(tunnels);
     let of_protocols = emulation.neighbours();
     let mut trial = Trial::new(plan, &rig.facts(), hosts, (&neighbours, of_protocols), tunnels, histograms)?;
     trial.is_attended = attended;
+    trial.set_here(here);
+    trial.start = start;
     Ok(trial)
 }
 
-/// Resolves the neighbours of every port, replying to requests meanwhile, until all have replied or time is up. Passes
-/// frames of namespaces on until their protocols are up, or the run is stopped. Protocols that hosts have started
-/// continue.
+/// Resolves the neighbours of every port, replying to requests meanwhile, until all have replied or time is up, which is
+/// sooner where the run is stopped. Passes frames of namespaces on until their protocols are up, or the run is stopped. Protocols that hosts have started
+/// continue. Then repeats that until `may_end` returns true.
 fn resolve<C: Clock>(
     rig: &mut Rig,
     hosts: &EmulatedHosts,
     (neighbours, tunnels): (&mut [Resolver], &mut [PortTunnels<'_>]),
     clock: &C,
-    commands: &mut Commands,
-    emulation: &mut Emulation,
+    (commands, emulation): (&mut Commands, &mut Emulation),
+    may_end: &mut dyn FnMut(&mut Commands) -> bool,
     idle: &dyn Fn(Nanos),
 ) -> Result<(), EngineError> {
-    let deadline = clock.now() + Nanos::from_secs(RESOLVE_S);
+    let mut deadline = clock.now() + Nanos::from_secs(RESOLVE_S);
+    let mut is_stopped = false;
     for port in &mut rig.ports {
         port.queues.tx.iter_mut().take(1).try_for_each(|q| q.attach())?;
         port.queues.rx.iter_mut().try_for_each(|q| q.attach())?;
@@ -94,9 +132,14 @@ fn resolve<C: Clock>(
             Some(protocols) if !commands.is_stopped() => !protocols.are_up()?,
             _ => false,
         };
+        if !is_stopped && commands.is_stopped() {
+            (is_stopped, deadline) = (true, deadline.min(now + STOPPED_WAIT));
+        }
         // Where little may be sent a question waits, and its time has not begun.
         let all_left = rig.ports.iter().all(|port| port.outlet.is_free());
-        if (next == Nanos::MAX || now > deadline && all_left) && !waits {
+        let is_over = now > deadline && (all_left || is_stopped);
+        let is_done = (next == Nanos::MAX || is_over) && !waits;
+        if is_done && may_end(commands) {
             return Ok(());
         }
         let mut due = emulation.poll(now).into_iter();

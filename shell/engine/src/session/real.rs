@@ -26,6 +26,8 @@ use std::sync::{Arc, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use units::Nanos;
 
+/// From the moment workers get a common start to that start.
+const START_LEAD: Nanos = Nanos::from_millis(50);
 /// Time from one turn of control to the next.
 const CONTROL_TURN: Duration = Duration::from_millis(5);
 
@@ -84,7 +86,9 @@ pub(super) fn run<'a>(
     let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let wall_zero = Nanos(wall.as_nanos() as u64) - clock.now();
     let priority = Priority::of(rig.facts().into_iter().any(|facts| facts.netdev.is_some()), options);
-    let (workers, mut background) = workers(trial, rig, count, wall_zero)?;
+    // One worker has both ends of each in-process pair: nobody else sends into it.
+    let own: Vec<bool> = rig.facts().into_iter().map(|facts| count == 1 && facts.is_in_process).collect();
+    let (workers, mut background) = workers(trial, rig, count, Some(wall_zero))?;
     background.captures.request(commands.take_captures());
     let sending = AtomicUsize::new(count);
     let shared = Shared::new(count);
@@ -96,7 +100,7 @@ pub(super) fn run<'a>(
         let mut threads = Vec::new();
         for (number, (mut worker, core)) in workers.into_iter().zip(&options.cores).enumerate() {
             if trial.plan.polling == Polling::Auto && trial.lets_rest(count) {
-                worker.let_rest();
+                worker.let_rest(&own);
             }
             let (messages, message_rx) = rtrb::RingBuffer::new(4);
             let (report_tx, reports) = rtrb::RingBuffer::new(4);
@@ -131,17 +135,28 @@ pub(super) fn run<'a>(
             tids[up.number] = (up.tid, options.cores[up.number]);
             priorities[up.number] = up.priority;
         }
-        let epoch = clock.now() + LEAD;
+        let lead = trial.start.map_or(LEAD, |_| START_LEAD);
+        if let Some(start) = trial.start {
+            let begins = Nanos(start.0.saturating_sub(START_LEAD.0));
+            while clock.now() < begins && !commands.is_stopped() {
+                std::thread::sleep(Duration::from_nanos(begins.since(clock.now()).0).min(CONTROL_TURN));
+            }
+        }
+        let soonest = clock.now() + LEAD;
+        let epoch = trial.start.map_or(soonest, |start| start.max(soonest));
         let control = os::cpu::current_tid();
         let threads_of_trial = TrialThreads { workers: tids, control, spare: options.spare.clone() };
         // Nothing depends on it: a trial that nobody could watch is a trial.
-        let watcher = MachineWatcher::begin(threads_of_trial, LEAD).ok();
+        let watcher = MachineWatcher::begin(threads_of_trial, lead).ok();
         let (mut lines, mut handles) = (Vec::new(), Vec::new());
         for (thread, go, line) in threads {
             // A worker that has ended is found out about when its thread is joined.
             let _ = go.send(epoch);
             lines.push(line);
             handles.push(thread);
+        }
+        if let Some(start) = trial.start {
+            observer.started(epoch.since(start));
         }
         let mut collector = Collector::new(trial, count, epoch, true);
         let mut threads = Threads { lines, clock, sending: &sending };

@@ -24,7 +24,7 @@ pub(super) fn run<'a, V: VirtualClock>(
     emulation: &mut Emulation,
     observer: &mut dyn TrialObserver,
 ) -> Result<WorkerResults<'a>, EngineError> {
-    let (mut workers, mut background) = workers(trial, rig, count, Nanos::ZERO)?;
+    let (mut workers, mut background) = workers(trial, rig, count, None)?;
     background.captures.request(commands.take_captures());
     let epoch = clock.now() + LEAD;
     observer.begins(epoch);

@@ -31,12 +31,12 @@ pub(super) struct Background {
     pub(super) senders: Vec<Vec<(usize, Share)>>,
 }
 
-/// Workers for a trial.
+/// Workers for a trial. `wall_zero` is the wall clock's time at their zero; `None` in virtual time.
 pub(super) fn workers<'a>(
     trial: &'a Trial<'_>,
     rig: &'a mut Rig,
     count: usize,
-    wall_zero: Nanos,
+    wall_zero: Option<Nanos>,
 ) -> Result<(Vec<Worker<'a>>, Background), EngineError> {
     let shape = trial.shape;
     refuse_too_large(shape.bytes(count), shape.streams)?;
@@ -44,7 +44,7 @@ pub(super) fn workers<'a>(
     let mut jit = None;
     let mut sessions = SessionEndpoints::new(trial, rig, count, wall_zero)?;
     let mut endpoints = trial.endpoints(rig, count, &mut jit)?;
-    let captures = Captures::start(&trial.plan, &mut endpoints, wall_zero)?;
+    let captures = Captures::start(&trial.plan, &mut endpoints, wall_zero.unwrap_or(Nanos::ZERO))?;
     stamp(trial, &mut endpoints)?;
     let recording = record(trial, &mut endpoints);
     let field_programs = jit.as_ref().map(how_written);

@@ -1,5 +1,6 @@
 //! Each worker's part of a trial's ports: a transmitter with its streams, a receiver.
 
+use super::hosts::hosts_mtu;
 use super::resolved::{Trial, TrialStream};
 use super::rig::Rig;
 use crate::error::EngineError;
@@ -10,7 +11,7 @@ use crate::worker::transmit::{Signer, Transmitter, TxLoad, TxStream};
 use crate::worker::varied::Varied;
 use field::Program;
 use jit::{Jit, Runner};
-use port::{PortFacts, TxOffload};
+use port::TxOffload;
 use profile::plan::{ChainLink, ChainPlan, ChecksumBy};
 use replay::TracePacket;
 use sched::{Chain, Link, Schedule, Share};
@@ -22,15 +23,6 @@ use wire::{Packet, PacketSpec};
 
 /// One worker's side of every port.
 pub(crate) type Endpoints<'q> = (Vec<Transmitter<'q>>, Vec<Receiver<'q>>);
-
-/// The longest IP packet that hosts send: an ordinary one, or what the port takes.
-pub(crate) fn hosts_mtu(facts: &PortFacts) -> usize {
-    const MTU: u32 = 1_500;
-    facts.frame_len_max.saturating_sub(ETHERNET_BYTES).min(MTU) as usize
-}
-
-/// Ethernet header and FCS.
-const ETHERNET_BYTES: u32 = 18;
 
 impl Trial<'_> {
     /// The ports that each worker sends from, and its share of them.
@@ -72,6 +64,7 @@ impl Trial<'_> {
                 None => (&mut [][..], None),
             };
             let (mut entries, mut exit) = (entries.iter_mut(), exit);
+            let wanted = crate::emulation::wanted(&self.plan.ports[index]);
             let first = self.first_sender(index, senders, workers, next);
             for (n, queue) in port.queues.tx.iter_mut().take(workers).enumerate() {
                 let share = Share { index: n as u16, of: senders as u16 };
@@ -91,12 +84,7 @@ impl Trial<'_> {
                 if let Some(entry) = entries.next() {
                     receiver.punt(entry);
                 }
-                if self.plan.ports[index].bgp.is_some() {
-                    receiver.leave_bgp();
-                }
-                if self.plan.ports[index].lacp.is_some() {
-                    receiver.join_lag();
-                }
+                receiver.leave_to_control(wanted.clone());
                 all[(first + n) % workers].1.push(receiver);
             }
             next += if senders < workers { senders } else { 0 };

@@ -16,6 +16,15 @@ use std::ops::RangeInclusive;
 /// First byte of hardware addresses that are made here: locally administered, not a group's (IEEE 802).
 pub(crate) const LOCAL: u8 = 0x02;
 
+/// Ethernet header and FCS.
+const ETHERNET_BYTES: u32 = 18;
+
+/// The longest IP packet that hosts send: an ordinary one, or what the port takes.
+pub(crate) fn hosts_mtu(facts: &PortFacts) -> usize {
+    const MTU: u32 = 1_500;
+    facts.frame_len_max.saturating_sub(ETHERNET_BYTES).min(MTU) as usize
+}
+
 /// The hosts behind all ports.
 #[derive(Debug, Default)]
 pub(crate) struct EmulatedHosts {

@@ -74,6 +74,33 @@ impl TrialStream {
         self.removed.is_none_or(|removed| removed > at)
     }
 
+    /// End of its last packet's time, since the start of traffic: one gap after the packet left, if gaps are even, or of the
+    /// round of a list of times. `None` if the profile does not determine it.
+    pub(crate) fn planned_end(&self) -> Option<Nanos> {
+        if self.chained || self.removed.is_some() || self.added > Nanos::ZERO {
+            return None;
+        }
+        if self.end.is_some() {
+            return self.end;
+        }
+        let count = self.load.count?;
+        let nanos = match &self.load.pace {
+            Pace::Even(rate) if *rate > Pps::ZERO => {
+                u128::from(count) * 1_000_000_000_000_000 / u128::from(rate.micro())
+            }
+            Pace::Gaps { gaps, order: GapOrder::Sequential } if !gaps.is_empty() => {
+                let (rounds, rest) = (count / gaps.len() as u64, (count % gaps.len() as u64) as usize);
+                let sum = |gaps: &[Nanos]| gaps.iter().map(|gap| u128::from(gap.0)).sum::<u128>();
+                u128::from(rounds) * sum(gaps) + sum(&gaps[..rest])
+            }
+            Pace::Trace { times, period } if !times.is_empty() => {
+                u128::from(count.div_ceil(times.len() as u64)) * u128::from(period.0)
+            }
+            _ => return None,
+        };
+        Some(self.load.start_delay.saturating_add(Nanos(u64::try_from(nanos).unwrap_or(u64::MAX))))
+    }
+
     /// Whether it ends before the trial's time is over.
     pub(crate) fn is_bounded(&self) -> bool {
         self.load.count.is_some() || self.end.is_some() || self.removed.is_some()
@@ -112,6 +139,10 @@ pub(crate) struct Trial<'p> {
     pub(crate) grace: Nanos,
     /// Whether it continues after everything is sent, until it is stopped or its duration is over.
     pub(crate) is_attended: bool,
+    /// Of each port, whether it is one of this machine.
+    pub(crate) here: Arc<[bool]>,
+    /// The common start of several machines, if it is theirs.
+    pub(crate) start: Option<Nanos>,
     /// For each entry under `sessions`, and each host of its clients: servers and the hardware address sent to.
     pub(crate) hops: Vec<Vec<ServerHops>>,
     /// For each entry under `sessions`, and each host of its servers: the gateway through which it replies to clients
@@ -161,6 +192,8 @@ impl<'p> Trial<'p> {
             // Long enough for a core that was taken away to catch up, too short to change the rate.
             grace: Nanos((plan.duration.0 / 100).clamp(20_000_000, 100_000_000)),
             is_attended: false,
+            here: vec![true; plan.ports.len()].into(),
+            start: None,
             hops: (0..plan.sessions.len())
                 .map(|index| hops(&plan, index, &hosts, neighbours, &tunnels))
                 .collect(),
@@ -176,6 +209,27 @@ impl<'p> Trial<'p> {
             tunnels: Arc::new(tunnels),
             plan,
         })
+    }
+
+    /// Ports of which `here` is false are another machine's: what arrives there is not received here.
+    pub(crate) fn set_here(&mut self, here: Vec<bool>) {
+        self.here = here.into();
+        if self.is_part() {
+            let here = self.here.clone();
+            for stream in &mut self.streams {
+                stream.to = stream.to.filter(|to| here.get(*to).is_none_or(|here| *here));
+            }
+        }
+    }
+
+    /// Whether other machines have a part in the run.
+    pub(crate) fn is_part(&self) -> bool {
+        self.here.contains(&false)
+    }
+
+    /// Whether this process, and no other, sends streams and counts what arrives.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.plan.sent_elsewhere.is_none() && !self.is_part()
     }
 
     /// The trial with the streams of `more` as well, a plan for the same ports. [`beginning`](Self::beginning) is their
@@ -245,6 +299,9 @@ impl<'p> Trial<'p> {
         if self.plan.sent_elsewhere.is_some() {
             return Err("this run only receives".to_owned());
         }
+        if self.is_part() {
+            return Err("streams can't be added to a run on several machines".to_owned());
+        }
         if more.streams.is_empty() || !more.sessions.is_empty() {
             return Err("streams can be added to a run, and nothing else".to_owned());
         }
@@ -295,7 +352,7 @@ impl<'p> Trial<'p> {
 
     /// Whether each of this number of workers has sent all test packets that it times, and so knows when to await them.
     pub(crate) fn lets_rest(&self, workers: usize) -> bool {
-        (workers == 1 && self.plan.sent_elsewhere.is_none()) || !self.measured().contains(&true)
+        (workers == 1 && self.is_alone()) || !self.measured().contains(&true)
     }
 
     /// The stream of each mark.

@@ -1,5 +1,6 @@
 //! Each worker's share of a trial's sessions on each port.
 
+use super::encryption::Encryption;
 use super::resolved::{Trial, check_checksums};
 use super::rig::Rig;
 use super::tunnels::carried;
@@ -16,12 +17,13 @@ use session::{Apps, Clients, GroupKey};
 use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
-use tcp::{GroupConfig, GroupId, OwnMacs, Stack, Transport, UdpOptions, UnfinishedChecksums};
-use tls::Sides;
+use tcp::{GroupConfig, GroupId, Numbered, OwnMacs, Stack, Transport, UdpOptions, UnfinishedChecksums};
 use units::Nanos;
 
 /// Spread of frames over queues where what is sent on one comes to its partner.
 const PAIRED: &str = "pair";
+/// Time that a connection of QUIC whose peer's port is unreachable waits for something from another port.
+const REFUSED_AFTER: Nanos = Nanos::from_secs(1);
 /// Drivers of ports whose frames come from a kernel or a program, and that can not report which of them bypassed a
 /// card: Linux leaves checksums to one.
 const VIRTUAL: [&str; 10] = [
@@ -73,12 +75,13 @@ pub struct LentHost {
 }
 
 impl SessionEndpoints {
-    /// For the sessions of `trial` on the ports of `rig`, which have queues for `workers`.
+    /// For the sessions of `trial` on the ports of `rig`, which have queues for `workers`. `wall_zero` is the wall clock's time at
+    /// the workers' zero; `None` in virtual time, where handshakes have the same lengths each time.
     pub(crate) fn new(
         trial: &Trial<'_>,
         rig: &Rig,
         workers: usize,
-        wall_zero: Nanos,
+        wall_zero: Option<Nanos>,
     ) -> Result<Self, EngineError> {
         let facts = rig.facts();
         let mut plans: Vec<SessionPlan> =
@@ -93,18 +96,27 @@ impl SessionEndpoints {
                 check_mtu(side, facts[side.port]).map_err(bad)?;
                 check_checksums(&trial.plan.ports[side.port], facts[side.port]).map_err(bad)?;
             }
-            secure.push(plan.tls.as_ref().map(|tls| match plan.is_quic() {
-                true => Encryption::Quic(quic::Sides::new(tls)),
-                false => Encryption::Tls(Sides::new(tls.clone())),
-            }));
+            secure.push(
+                plan.tls
+                    .as_ref()
+                    .map(|tls| Encryption::new(plan, tls, wall_zero.is_none()))
+                    .transpose()
+                    .map_err(bad)?,
+            );
         }
         let groups = session::groups(&plans);
         let owners = owners(&plans, rig, workers);
+        let numbered: Arc<[Numbered]> = numbered(&plans).collect();
         let steers = rig.ports.iter().enumerate().map(|(index, port)| {
             let has_sessions = sides(&plans).any(|side| side.port == index);
-            let any_worker = port.queues.rx.len() > 1 && port.port.facts().rx_spread != PAIRED;
+            // Frames come to any worker, or to one of several that own flows.
+            let any_worker = port.queues.rx.len().max(owners) > 1 && port.port.facts().rx_spread != PAIRED;
             let needed = has_sessions && workers > 1 && any_worker;
-            if needed { Steer::between(workers, owners).into_iter().map(Some).collect() } else { Vec::new() }
+            if needed {
+                Steer::between(workers, owners, &numbered).into_iter().map(Some).collect()
+            } else {
+                Vec::new()
+            }
         });
         Ok(Self {
             workers: owners,
@@ -117,7 +129,7 @@ impl SessionEndpoints {
             plans,
             groups,
             secure,
-            wall_zero,
+            wall_zero: wall_zero.unwrap_or(Nanos::ZERO),
         })
     }
 
@@ -126,7 +138,8 @@ impl SessionEndpoints {
         let port = |port: usize| {
             let steer = self.steers[port].get_mut(worker).and_then(Option::take);
             let tunnels = trial.tunnels.map(port).map(|map| Tunnels::new(map.clone()));
-            Ok(Local { flows: self.on_port(trial, port, worker)?, steer, tunnels })
+            let flows = if trial.here[port] { self.on_port(trial, port, worker)? } else { None };
+            Ok(Local { flows, steer, tunnels })
         };
         (0..trial.plan.ports.len()).map(port).collect()
     }
@@ -185,11 +198,16 @@ impl SessionEndpoints {
                 let is_one = hops.iter().all(|(_, mac)| *mac == hops[0].1);
                 if is_one { Vec::new() } else { hops.clone() }
             });
-            Some(Opening::new(entry, clients, plan.carrier, hops.collect()))
+            Some(Opening::new(entry, clients, hops.collect()))
         });
         let (share, end) = ((worker, self.workers), trial.plan.duration);
         let waits = self.plans.iter().all(|plan| plan.client.is_none());
-        Ok(Some(Flows::new(port, stack, apps, openings.collect(), roles, share, end, waits)))
+        let elsewhere = |(entry, plan): (usize, &SessionPlan)| {
+            plan.client.as_ref().is_some_and(|client| !trial.here[client.port]).then_some(entry)
+        };
+        let others = self.plans.iter().enumerate().filter_map(elsewhere).collect();
+        let flows = Flows::new(port, stack, apps, openings.collect(), roles, share, end, waits);
+        Ok(Some(flows.with_clients_elsewhere(others)))
     }
 
     fn side(&self, key: GroupKey) -> &SidePlan {
@@ -209,11 +227,14 @@ impl SessionEndpoints {
             Side::Server => side.tunnel.as_ref().filter(|own| own.tunnel.kind.is_bare()).map(|_| [0; 6]),
         };
         let tunnel = trial.tunnels.of(key.session, key.side);
+        let is_quic = self.plans[key.session].is_quic_of(key.member);
         GroupConfig {
             tcp: side.tcp.clone(),
             udp: UdpOptions {
                 // A connection of QUIC ends by its own timer.
-                idle_timeout: side.udp.idle_timeout.filter(|_| !self.plans[key.session].is_quic()),
+                idle_timeout: side.udp.idle_timeout.filter(|_| !is_quic),
+                refused_after: if is_quic { REFUSED_AFTER } else { Nanos::ZERO },
+                ..side.udp
             },
             ttl: side.ttl,
             tos: side.tos,
@@ -260,7 +281,8 @@ impl SessionEndpoints {
         for range in pool.addresses.iter().filter(|range| range.host == key.host) {
             let addresses: RangeInclusive<IpAddr> = range.first..=range.last;
             if key.side == Side::Server {
-                stack.listen(group, plan.carrier.into(), addresses.clone(), ports.clone());
+                let transport = plan.carrier_of(key.member).into();
+                stack.listen(group, transport, addresses.clone(), ports.clone());
             }
             stack.owns(group, addresses);
         }
@@ -272,7 +294,7 @@ impl SessionEndpoints {
         let plan = &self.plans[key.session];
         let member = &plan.mix.members[key.member];
         let is_dns = matches!(member.app, AppPlan::Dns(_));
-        if key.side != Side::Server || plan.carrier != Carrier::Udp || !is_dns {
+        if key.side != Side::Server || plan.carrier != Carrier::Udp || plan.is_quic() || !is_dns {
             return;
         }
         let ports = member.server_ports.as_ref().unwrap_or(&plan.servers.ports);
@@ -297,39 +319,11 @@ impl SessionEndpoints {
     fn secured(&self, key: GroupKey, worker: usize) -> Result<Option<Layer>, EngineError> {
         let Some(sides) = &self.secure[key.session] else { return Ok(None) };
         let plan = &self.plans[key.session];
-        let made = match (sides, key.side) {
-            (Encryption::Tls(sides), Side::Client) => sides.client().map(Layer::Tls),
-            (Encryption::Tls(sides), Side::Server) => sides.server().map(Layer::Tls),
-            (Encryption::Quic(sides), which) => {
-                let own = self.side(key);
-                let place = self.groups.iter().position(|group| *group == key).unwrap_or(0) as u64;
-                let settings = quic::Settings {
-                    mtu: own.mtu,
-                    is_v6: plan.servers.addresses.first().is_some_and(|range| range.first.is_ipv6()),
-                    idle_timeout: own.udp.idle_timeout,
-                    seed: random::word(random::key(plan.seed), place << 32 | worker as u64),
-                    retry: match &plan.mix.members[key.member].app {
-                        AppPlan::Http(http) => http.server.retry,
-                        _ => false,
-                    },
-                };
-                match which {
-                    Side::Client => sides.client(settings),
-                    Side::Server => sides.server(settings),
-                }
-                .map(Layer::Quic)
-            }
-        };
-        let name = &plan.name;
-        made.map(Some)
-            .map_err(|error| EngineError::Sessions { name: name.clone(), reason: error.to_string() })
+        let place = self.groups.iter().position(|group| *group == key).unwrap_or(0) as u64;
+        let seed = random::word(random::key(plan.seed), place << 32 | worker as u64);
+        let made = sides.layer(plan, self.side(key), key, worker as u8, seed);
+        made.map(Some).map_err(|reason| EngineError::Sessions { name: plan.name.clone(), reason })
     }
-}
-
-/// The encryption of an entry.
-enum Encryption {
-    Tls(Sides),
-    Quic(quic::Sides),
 }
 
 /// Which checksums of frames of a port are good that do not add up.
@@ -408,6 +402,20 @@ fn sides(plans: &[SessionPlan]) -> impl Iterator<Item = &SidePlan> {
     plans.iter().flat_map(|plan| plan.client.iter().chain(&plan.server))
 }
 
+/// Where emulated servers of QUIC get datagrams.
+fn numbered(plans: &[SessionPlan]) -> impl Iterator<Item = Numbered> {
+    plans.iter().filter(|plan| plan.server.is_some()).flat_map(|plan| {
+        let all = plan.mix.members.iter().enumerate().filter(|(index, _)| plan.is_quic_of(*index));
+        let members = all.map(|(_, member)| member.server_ports.as_ref().unwrap_or(&plan.servers.ports));
+        members.flat_map(|ports| {
+            plan.servers
+                .addresses
+                .iter()
+                .map(|range| Numbered { addresses: range.first..=range.last, ports: ports.clone() })
+        })
+    })
+}
+
 /// Workers that own flows: those that can send on every port that has some.
 fn owners(plans: &[SessionPlan], rig: &Rig, workers: usize) -> usize {
     let able = |side: &SidePlan| {
@@ -416,5 +424,5 @@ fn owners(plans: &[SessionPlan], rig: &Rig, workers: usize) -> usize {
         // Of a pair of ends with queues one to one, what a worker sends comes back to it alone.
         if paired { port.queues.tx.len().min(port.queues.rx.len()) } else { port.queues.tx.len() }
     };
-    sides(plans).map(able).min().unwrap_or(1).clamp(1, workers)
+    sides(plans).filter(|side| rig.ports[side.port].is_here).map(able).min().unwrap_or(1).clamp(1, workers)
 }

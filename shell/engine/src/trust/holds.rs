@@ -7,6 +7,7 @@
 
 use super::evidence::{BEFORE_SENT_MAX, DRIFT_PPM_MAX, Evidence};
 use super::pauses::{Disturbance, FREE_CORES};
+use crate::sums::WorkerTime;
 use crate::worker::watch::GAP_MIN;
 use measure::KEPT_APART_MAX;
 use port::BURST;
@@ -20,10 +21,11 @@ const ALIKE: f64 = 0.01;
 /// Relative difference from the requested rate up to which a stream had one rate throughout.
 const STEADY: f64 = 0.05;
 /// Reasons of sessions' failures that no pause of the tester causes: the other end replied.
-const ANSWERED: [&str; 11] = [
+const ANSWERED: [&str; 12] = [
     "refused",
     "unreachable",
     "bad_response",
+    "unasked_response",
     "bad_request",
     "wrong_content",
     "http_4xx",
@@ -103,7 +105,7 @@ impl Evidence<'_> {
             let counts = &self.sums.ports[*port];
             counts.rx_before_sent as f64 > counts.rx_packets as f64 * BEFORE_SENT_MAX
         });
-        let here = self.trial.plan.sent_elsewhere.is_none();
+        let here = self.trial.is_alone();
         if let Some((port, _)) = before.filter(|_| here) {
             let name = self.port_name(port);
             let reason = format!("port {name}: packets arrived before they were sent, by the cores' clocks");
@@ -213,7 +215,7 @@ impl Judge<'_> {
         let Evidence { trial, sums, unseen, .. } = self.evidence;
         let cause = self.pauses.as_ref()?;
         let lost = stream.lost.unwrap_or(0);
-        let one_receiver = sums.workers.len() == 1 && trial.plan.sent_elsewhere.is_none();
+        let one_receiver = sums.workers.len() == 1 && trial.is_alone();
         let missed = u64::try_from(sums.arrivals.streams[index].counts.missed).unwrap_or(0);
         let blameless = if one_receiver { missed + unseen[index] } else { 0 };
         let under_way = self.pause_count.saturating_mul(self.under_way(index, stream, one_receiver));
@@ -299,8 +301,7 @@ impl Judge<'_> {
     ) {
         let Some(outages) = &stream.outages else { return };
         let workers = &self.evidence.sums.workers;
-        // Long turns that count as work may be pauses, too.
-        let paused: u64 = workers.iter().map(|time| time.paused_ns + time.long_turns_ns).sum();
+        let paused: u64 = workers.iter().map(WorkerTime::away_ns).sum();
         let hidden = if paused < outages.interval_ns { 0 } else { paused };
         let unnamed = || Cause::new("the tester was held up".to_owned(), FREE_CORES, 0);
         let by_pauses = (hidden > 0).then(|| self.pauses.clone().unwrap_or_else(unnamed));
@@ -453,7 +454,9 @@ impl Judge<'_> {
             .sum();
         let unfinished = doubted + seen.active.max(0) as u64 + session.unopened.unwrap_or(0).max(0) as u64;
         if unfinished == 0 {
-            ["completed", "failed_ratio"].iter().for_each(|figure| entries.holds(format!("{at}.{figure}")));
+            ["completed", "failed_ratio", "failed_requests_ratio"]
+                .iter()
+                .for_each(|figure| entries.holds(format!("{at}.{figure}")));
         } else {
             let completed = seen.completed as f64;
             entries.add(
@@ -465,6 +468,11 @@ impl Judge<'_> {
             if doubted > 0 {
                 let bounds = [failed - doubted, failed].map(|n| Some(ratio(n)));
                 entries.add(format!("{at}.failed_ratio"), cause.entry(bounds[0], bounds[1]));
+            }
+            // Which of the requests without a response such sessions had to send is not known.
+            if let Some(ratio) = seen.failed_requests_ratio.filter(|ratio| *ratio > 0.0) {
+                let path = format!("{at}.failed_requests_ratio");
+                entries.add(path, cause.entry(Some(0.0), Some(ratio)));
             }
             for (reason, n) in seen.failed.iter().filter(|(reason, _)| !ANSWERED.contains(&reason.as_str())) {
                 entries.add(format!("{at}.failed.{reason}"), cause.entry(Some(0.0), Some(*n as f64)));

@@ -12,7 +12,7 @@ use session::plan::{Carrier, Side};
 use session::{Apps, Clients, Counts, Flow, GroupKey, Move};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
-use tcp::{ConnectError, FlowId, GroupId, HopMove, Inside, Io, Stack, StackCounts, TcpCounts, Transport};
+use tcp::{ConnectError, FlowId, GroupId, HopMove, Inside, Io, Stack, StackCounts, TcpCounts};
 use units::Nanos;
 
 /// Sessions opened in one turn by the clients of one entry at most: frames that come in are not kept waiting.
@@ -30,7 +30,6 @@ const UNDER_WAY: Nanos = Nanos::from_millis(100);
 pub(crate) struct Opening {
     pub(crate) entry: usize,
     pub(crate) clients: Clients,
-    pub(crate) transport: Transport,
     /// Of each of the clients' hosts: hardware address to send to for servers' addresses, where its groups have none for all.
     pub(crate) hops: Vec<ServerHops>,
     /// Reported part of the load.
@@ -46,8 +45,8 @@ struct Told {
 }
 
 impl Opening {
-    pub(crate) fn new(entry: usize, clients: Clients, carrier: Carrier, hops: Vec<ServerHops>) -> Self {
-        Self { entry, clients, transport: carrier.into(), hops, told: Told::default() }
+    pub(crate) fn new(entry: usize, clients: Clients, hops: Vec<ServerHops>) -> Self {
+        Self { entry, clients, hops, told: Told::default() }
     }
 }
 
@@ -187,6 +186,8 @@ pub(crate) struct Flows {
     sent_at: Nanos,
     /// Whether it waits for clients elsewhere until its end: none are opened here.
     waits: bool,
+    /// Entries whose servers are here and whose clients another machine of the run has.
+    others: Vec<usize>,
     /// Empty counts, to be swapped for full ones.
     spare: (Vec<Counts>, TcpCounts, StackCounts),
 }
@@ -220,8 +221,14 @@ impl Flows {
             epoch: Nanos::ZERO,
             sent_at: Nanos::ZERO,
             waits,
+            others: Vec::new(),
             spare: (counts, TcpCounts::default(), StackCounts::default()),
         }
+    }
+
+    /// Clients of these entries, whose servers are here, are another machine's.
+    pub(crate) fn with_clients_elsewhere(self, others: Vec<usize>) -> Self {
+        Self { others, ..self }
     }
 
     pub(crate) fn port(&self) -> usize {
@@ -305,8 +312,11 @@ impl Flows {
         opened
     }
 
-    /// Continues a session on a flow of another carrier.
+    /// Continues a session on a flow of another carrier, or with another port.
     fn go_on(&mut self, now: Nanos, step: Move) {
+        if step.stays {
+            return self.change_port(now, step);
+        }
         let (Some(role), Some(ends)) = (self.roles[usize::from(step.group.0)], self.stack.ends(step.from))
         else {
             return;
@@ -317,6 +327,27 @@ impl Flows {
         let (Some(flow), Some(opening)) = (flow, opening) else { return };
         let step = (step, role.key.host);
         opening.reopen(now, step, ends, &flow, &mut self.stack, &mut self.apps, self.share);
+    }
+
+    /// Gives a session's flow another of the clients' ports, and its own to a flow that takes in what still comes there. If
+    /// none is free it keeps its own.
+    #[cold]
+    fn change_port(&mut self, now: Nanos, step: Move) {
+        let (Some(role), Some(ends)) = (self.roles[usize::from(step.group.0)], self.stack.ends(step.from))
+        else {
+            return;
+        };
+        let Some(opening) = self.openings.iter().find(|opening| opening.entry == role.key.session) else {
+            return;
+        };
+        let flow = Apps::left_behind();
+        let step = (step, role.key.host);
+        let other =
+            opening.connect_beside(now, step, ends, &flow, &mut self.stack, &mut self.apps, self.share);
+        let Move { from, .. } = step.0;
+        if other.is_some_and(|other| self.stack.exchange(from, other)) {
+            self.stack.with(now, &mut self.apps, from, |apps, flow, io| apps.moved(now, flow, io));
+        }
     }
 
     /// Tells some more flows that the run is over.
@@ -376,7 +407,8 @@ impl Flows {
 
     /// Emulated clients are done: servers that can't see it are notified once packets in flight have arrived.
     pub(crate) fn dismiss(&mut self, now: Nanos) {
-        if self.roles.iter().flatten().any(|role| role.follows) {
+        // When clients elsewhere are done is not known here before the end.
+        if self.others.is_empty() && self.roles.iter().flatten().any(|role| role.follows) {
             self.dismissed_at = Some(now.saturating_add(UNDER_WAY));
         }
     }
@@ -472,7 +504,7 @@ impl Flows {
             let now = Told {
                 unopened: opening.clients.missed(at),
                 withheld: opening.clients.totals().withheld,
-                unsent_requests: self.apps.late_requests(opening.entry, self.epoch.saturating_add(at)),
+                unsent_requests: self.apps.unsent_requests(opening.entry, self.epoch.saturating_add(at)),
             };
             let told = opening.told;
             sum.unopened += now.unopened as i64 - told.unopened as i64;
@@ -486,7 +518,7 @@ impl Flows {
     /// is over.
     pub(crate) fn judge_silent(&mut self, now: Nanos) {
         // A drain may be shorter than the wait for what is under way.
-        if self.dismissed_at.take().is_some() {
+        if self.dismissed_at.take().is_some() || !self.others.is_empty() {
             self.dismissed = Some(0);
         }
         while self.dismissed.is_some() {
@@ -510,10 +542,12 @@ impl Flows {
     /// Gives an outcome to sessions of servers whose clients, of these entries, are all through.
     pub(crate) fn judge_left(&mut self, now: Nanos, through: &[usize]) {
         let mut next = Some(0);
+        let others = self.others.clone();
+        let is_through = |entry: &usize| through.contains(entry) || others.contains(entry);
         while let Some(first) = next {
             next = self.see_some(now, first, |roles, now, apps, flow, io| {
                 let role = roles.get(usize::from(io.group().0)).copied().flatten();
-                if role.is_some_and(|role| role.follows && through.contains(&role.key.session)) {
+                if role.is_some_and(|role| role.follows && is_through(&role.key.session)) {
                     apps.judge_left(now, flow, io);
                 }
             });
@@ -553,19 +587,21 @@ impl Opening {
         apps: &mut Apps,
         share: (usize, usize),
     ) {
-        let (mut group, mut tuple) = self.place(number, share);
+        let alternative = apps.alternative(self.entry, now);
+        let (mut group, mut tuple) = self.place(number, alternative, share);
         for _ in 0..=TRIES {
             let Some(pair) = tuple else { break };
             let flow = apps.start(now, group, number);
             let (ends, hop) = ((pair.client, pair.server), self.hop(pair.host, pair.server.ip()));
-            match stack.connect(now, apps, group, self.transport, ends, hop, flow) {
+            let transport = apps.carrier(group).into();
+            match stack.connect(now, apps, group, transport, ends, hop, flow) {
                 Ok(_) => return,
                 Err(error) => {
                     apps.take_back(group);
                     if error != ConnectError::InUse {
                         break;
                     }
-                    (group, tuple) = self.place(number, share);
+                    (group, tuple) = self.place(number, alternative, share);
                 }
             }
         }
@@ -582,27 +618,51 @@ impl Opening {
         flow: &Flow,
         stack: &mut Stack<Apps>,
         apps: &mut Apps,
-        (worker, workers): (usize, usize),
+        share: (usize, usize),
     ) {
+        if self.connect_beside(now, (step, host), (local, remote), flow, stack, apps, share).is_none() {
+            apps.not_opened(step.group);
+        }
+    }
+
+    /// Opens a flow between the same two addresses as another one; none if no port is free.
+    fn connect_beside(
+        &self,
+        now: Nanos,
+        (step, host): (Move, usize),
+        (local, remote): (SocketAddr, SocketAddr),
+        flow: &Flow,
+        stack: &mut Stack<Apps>,
+        apps: &mut Apps,
+        (worker, workers): (usize, usize),
+    ) -> Option<FlowId> {
         let hop = self.hop(host, remote.ip());
-        let places = self.clients.ports_from(local.port()).map(|port| SocketAddr::new(local.ip(), port));
+        let nearest = (!step.stays).then(|| self.clients.ports_from(local.port()));
+        let furthest = step.stays.then(|| self.clients.ports_beyond(local.port()));
+        let ports = nearest.into_iter().flatten().chain(furthest.into_iter().flatten());
+        let places = ports.map(|port| SocketAddr::new(local.ip(), port));
         let own = places.filter(|local| workers == 1 || tcp::owner(*local, remote, workers) == worker);
         for local in own.take(TRIES) {
             match stack.connect(now, apps, step.group, step.to.into(), (local, remote), hop, flow.clone()) {
-                Ok(_) => return,
+                Ok(other) => return Some(other),
                 Err(ConnectError::InUse) => {}
                 Err(_) => break,
             }
         }
-        apps.not_opened(step.group);
+        None
     }
 
     /// Which group session `number` belongs to, and where it goes.
     #[inline]
-    fn place(&mut self, number: u64, share: (usize, usize)) -> (GroupId, Option<session::Tuple>) {
-        let (worker, workers) = share;
-        self.clients
-            .place(number, |tuple| workers == 1 || tcp::owner(tuple.client, tuple.server, workers) == worker)
+    fn place(
+        &mut self,
+        number: u64,
+        alternative: Option<u16>,
+        (worker, workers): (usize, usize),
+    ) -> (GroupId, Option<session::Tuple>) {
+        self.clients.place(number, alternative, |tuple| {
+            workers == 1 || tcp::owner(tuple.client, tuple.server, workers) == worker
+        })
     }
 
     #[inline]

@@ -11,10 +11,12 @@ use super::records::{self, Records};
 use super::stamps::Stamped;
 use crate::capture::{Direction, Tap};
 use crate::counts::interval::{Interval, PortCounts};
+use crate::emulation::Wanted;
 use crate::punt::PuntEntry;
 use measure::{Arrival, Damages};
 use neighbour::Hosts;
 use port::{BURST, Burst, Clock, RxQueue, Stamps};
+#[cfg(unix)]
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use units::Nanos;
@@ -45,10 +47,8 @@ pub(crate) struct Receiver<'a> {
     tap: Option<Tap>,
     /// To the namespace of hosts that have one.
     punt: Option<&'a mut PuntEntry>,
-    /// Whether the port's hosts have BGP sessions, which control handles.
-    speaks_bgp: bool,
-    /// Whether the port is one of a LAG, which control handles.
-    is_in_lag: bool,
+    /// Frames of the port's control protocols, which control handles.
+    wanted: Wanted,
     /// Possible replies to pings or frames for hosts that control runs, while there are some.
     overheard: Option<Vec<HostEvent>>,
     /// Neighbours' addresses seen in frames since control was last informed.
@@ -65,6 +65,8 @@ pub(crate) struct Receiver<'a> {
 const CLAIMS_MAX: usize = 64;
 /// Number of frames that are prefetched into the cache.
 const AHEAD: usize = 6;
+/// Packets in a row of a burst that none follows in its lane before the rest of it is taken one by one: it is of as many streams.
+const ALONE_MAX: usize = 4;
 
 impl<'a> Receiver<'a> {
     /// `mtu`: the longest IP packet of hosts' replies.
@@ -85,8 +87,7 @@ impl<'a> Receiver<'a> {
             full: false,
             tap: None,
             punt: None,
-            speaks_bgp: false,
-            is_in_lag: false,
+            wanted: Wanted::default(),
             overheard: None,
             claims: Vec::new(),
             pieces: Pieces::new(mtu),
@@ -161,14 +162,9 @@ impl<'a> Receiver<'a> {
         self.punt = Some(entry);
     }
 
-    /// Leaves segments from and to BGP's port to control, regardless of the sessions.
-    pub(crate) fn leave_bgp(&mut self) {
-        self.speaks_bgp = true;
-    }
-
-    /// Leaves frames of slow protocols to control.
-    pub(crate) fn join_lag(&mut self) {
-        self.is_in_lag = true;
+    /// Leaves frames of control protocols to control.
+    pub(crate) fn leave_to_control(&mut self, wanted: Wanted) {
+        self.wanted = wanted;
     }
 
     pub(crate) fn port(&self) -> usize {
@@ -205,6 +201,7 @@ impl<'a> Receiver<'a> {
     }
 
     /// Descriptor that becomes readable when frames arrive, if the port has one.
+    #[cfg(unix)]
     pub(crate) fn descriptor(&self) -> Option<BorrowedFd<'_>> {
         self.queue.descriptor()
     }
@@ -297,7 +294,7 @@ impl<'a> Receiver<'a> {
             let is_measured = is_measuring
                 && (signature::read_at_end(data, &self.mark).is_ok()
                     || marked(&self.marks, self.port, data, expected).is_some());
-            if !(is_measured || self.speaks_bgp && bgp::may_concern(data)) {
+            if !(is_measured || self.wanted.before_sessions.iter().any(|is_theirs| is_theirs(data))) {
                 *frame = data;
             }
             unfinished |= u64::from(self.burst.has_unfinished_checksum(i)) << i;
@@ -321,6 +318,7 @@ impl<'a> Receiver<'a> {
         let (mark, port) = (self.mark, self.port);
         let looks_closer = !self.trackers.is_empty() || self.integrity.is_some();
         let joins = !looks_closer && foreign == u64::MAX && self.stamped.is_none();
+        let mut alone = 0;
         counts.rx_packets += n as u64;
         while i < n {
             self.load_ahead(i);
@@ -337,7 +335,7 @@ impl<'a> Receiver<'a> {
             };
             let begun = i;
             i += 1;
-            if joins {
+            if joins && alone < ALONE_MAX {
                 for next in self.burst.data_from(i) {
                     if next.len() != data.len() || !followers.is_next(next) {
                         break;
@@ -345,6 +343,7 @@ impl<'a> Receiver<'a> {
                     self.load_ahead(i);
                     i += 1;
                 }
+                alone = if i == begun + 1 { alone + 1 } else { 0 };
             } else if looks_closer {
                 arrival.egress = egress_row(&arrival, expected, &self.trackers, data);
                 compare(self.integrity.as_deref(), &found, data, damages);
@@ -409,7 +408,7 @@ impl<'a> Receiver<'a> {
                     serve_hosts(data, now, counts, hosts, answers, aside);
                     keep_claim(&mut self.claims, self.port, now, hosts, data);
                     let overheard = self.overheard.as_mut();
-                    keep_for_control(overheard, self.is_in_lag, self.port, now, data, counts);
+                    keep_for_control(overheard, &self.wanted, self.port, now, data, counts);
                     continue;
                 }
             };
@@ -588,20 +587,18 @@ fn keep_claim(claims: &mut Vec<HostEvent>, port: usize, at: Nanos, hosts: &Hosts
     }
 }
 
-/// Keeps a foreign frame if it may be the reply to a ping, or for a host or a LAG member that control runs.
+/// Keeps a foreign frame if it may be the reply to a ping, or for a control protocol of the port.
 #[inline]
 fn keep_for_control(
     overheard: Option<&mut Vec<HostEvent>>,
-    is_in_lag: bool,
+    wanted: &Wanted,
     port: usize,
     at: Nanos,
     data: &[u8],
     counts: &mut PortCounts,
 ) {
     let Some(overheard) = overheard else { return };
-    let is_for_hosts = || neighbour::may_answer(data) || emulate::may_concern(data);
-    let speaks = || bgp::may_concern(data) || ospf::may_concern(data) || isis::may_concern(data);
-    if !(is_in_lag && emulate::is_slow(data) || is_for_hosts() || speaks()) {
+    if !(neighbour::may_answer(data) || wanted.concerns.iter().any(|is_theirs| is_theirs(data))) {
         return;
     }
     if overheard.len() < HOST_EVENTS_MAX {
@@ -649,27 +646,29 @@ mod tests {
         frame[12..15].copy_from_slice(&[8, 0, 0x45]);
         frame[23] = 6;
         frame[36..38].copy_from_slice(&bgp::PORT.to_be_bytes());
+        let wanted = Wanted { concerns: vec![emulate::is_slow, bgp::may_concern], ..Wanted::default() };
         let (mut overheard, mut counts) = (Vec::new(), PortCounts::default());
-        let mut keep = |overheard: Option<&mut Vec<HostEvent>>, is_in_lag, data: &[u8]| {
-            keep_for_control(overheard, is_in_lag, 0, Nanos::ZERO, data, &mut counts);
+        let mut keep = |overheard: Option<&mut Vec<HostEvent>>, data: &[u8]| {
+            keep_for_control(overheard, &wanted, 0, Nanos::ZERO, data, &mut counts);
             counts.rx_hosts_busy
         };
         for _ in 0..HOST_EVENTS_MAX + 3 {
-            keep(Some(&mut overheard), false, &frame);
+            keep(Some(&mut overheard), &frame);
             // Nobody's.
-            keep(Some(&mut overheard), true, &[0; 60]);
+            keep(Some(&mut overheard), &[0; 60]);
         }
-        assert_eq!(keep(None, false, &frame), 3);
+        assert_eq!(keep(None, &frame), 3);
         assert_eq!(overheard.len(), HOST_EVENTS_MAX);
     }
 
     #[test]
-    fn slow_protocols_are_kept_for_ports_of_lags_alone() {
+    fn frames_are_kept_for_protocols_of_the_port_alone() {
         let mut frame = [0; 124];
         frame[12..14].copy_from_slice(&[0x88, 0x09]);
         let (mut overheard, mut counts) = (Vec::new(), PortCounts::default());
-        for (is_in_lag, kept) in [(false, 0), (true, 1)] {
-            keep_for_control(Some(&mut overheard), is_in_lag, 0, Nanos::ZERO, &frame, &mut counts);
+        let in_lag = Wanted { concerns: vec![emulate::is_slow], ..Wanted::default() };
+        for (wanted, kept) in [(Wanted::default(), 0), (in_lag, 1)] {
+            keep_for_control(Some(&mut overheard), &wanted, 0, Nanos::ZERO, &frame, &mut counts);
             assert_eq!(overheard.len(), kept);
         }
     }

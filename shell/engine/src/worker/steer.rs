@@ -2,10 +2,11 @@
 //!
 //! Network cards distribute frames over queues by their own hash, so a reply may arrive anywhere. The worker that owns
 //! a flow is determined by its addresses and ports alone; all others pass its frames on. Thus several workers serve one
-//! address.
+//! address. Packets of QUIC to emulated servers go to the worker in their connection identifier: their client may have moved.
 
 use port::bytes::{ByteReceiver, ByteSender, byte_ring};
-use tcp::Inside;
+use std::sync::Arc;
+use tcp::{Inside, Numbered};
 
 /// Bytes between each two workers.
 const RING: usize = 1 << 20;
@@ -18,6 +19,8 @@ const UNFINISHED: u32 = 1 << 31;
 pub(crate) struct Steer {
     me: usize,
     owners: usize,
+    /// Where packets lead to their worker by themselves.
+    numbered: Arc<[Numbered]>,
     /// To each owner; none to itself.
     to: Vec<Option<ByteSender>>,
     /// From each of the others.
@@ -27,9 +30,12 @@ pub(crate) struct Steer {
 
 impl Steer {
     /// For each of `workers`, the first `owners` of which own flows.
-    pub(crate) fn between(workers: usize, owners: usize) -> Vec<Self> {
+    pub(crate) fn between(workers: usize, owners: usize, numbered: &Arc<[Numbered]>) -> Vec<Self> {
         let mut all: Vec<Self> = (0..workers)
-            .map(|me| Self { me, owners, to: Vec::new(), from: Vec::new(), frame: Vec::new() })
+            .map(|me| {
+                let numbered = numbered.clone();
+                Self { me, owners, numbered, to: Vec::new(), from: Vec::new(), frame: Vec::new() }
+            })
             .collect();
         for owner in 0..owners {
             for worker in 0..workers {
@@ -49,7 +55,9 @@ impl Steer {
     /// [`Steer::publish`]. If there is no room the frame is lost, and `lost` counts it.
     #[inline]
     pub(crate) fn pass(&mut self, frame: &[u8], is_unfinished: bool, lost: &mut u64) -> bool {
-        let owner = tcp::flow_owner(frame, self.owners).filter(|owner| *owner != self.me);
+        let numbered = tcp::numbered_owner(frame, &self.numbered, self.owners);
+        let owner =
+            numbered.or_else(|| tcp::flow_owner(frame, self.owners)).filter(|owner| *owner != self.me);
         if let Some(owner) = owner {
             self.send(owner, frame, is_unfinished, lost);
         }
@@ -58,7 +66,8 @@ impl Steer {
 
     /// The other worker that owns the flow of a frame that was in a tunnel.
     pub(crate) fn other_owner_inside(&self, inside: &Inside<'_>) -> Option<usize> {
-        tcp::flow_owner_inside(inside, self.owners).filter(|owner| *owner != self.me)
+        let numbered = tcp::numbered_owner_inside(inside, &self.numbered, self.owners);
+        numbered.or_else(|| tcp::flow_owner_inside(inside, self.owners)).filter(|owner| *owner != self.me)
     }
 
     /// Passes `frame` on to another worker.
@@ -115,7 +124,7 @@ mod tests {
 
     #[test]
     fn every_frame_gets_to_its_owner_once() {
-        let mut all = Steer::between(3, 2);
+        let mut all = Steer::between(3, 2, &Arc::from([]));
         let (mut lost, mut got) = (0, [0; 3]);
         for port in 1..200u128 {
             let frame = frame(port);
@@ -140,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_full_ring_is_counted() {
-        let mut all = Steer::between(2, 1);
+        let mut all = Steer::between(2, 1, &Arc::from([]));
         let (frame, mut lost) = (frame(7), 0);
         (0..RING / frame.len() + 10).for_each(|_| assert!(all[1].pass(&frame, false, &mut lost)));
         assert!(lost >= 10);

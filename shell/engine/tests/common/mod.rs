@@ -4,9 +4,7 @@
 use engine::{Commands, Rig, RunOptions, Session, TrialObserver, View};
 use os::TscClock;
 use port::{Port, PortRequest, ring};
-use profile::plan::{
-    ChecksumBy, HostPlan, LinkPlan, NextHop, Pattern, Plan, PortPlan, SimPlan, Sizes, StreamPlan,
-};
+use profile::plan::{HostPlan, LinkPlan, NextHop, Pattern, Plan, PortPlan, SimPlan, Sizes, StreamPlan};
 use result::{Numbers, ResultDocument};
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,21 +77,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
             vlans: wire::Vlans::NONE,
         }],
         speed_bps: Some(10_000_000_000),
-        checksum: ChecksumBy::Software,
-        stamps: None,
-        allow_default_route: false,
-        capture: None,
-        punt: None,
-        dhcp: None,
-        dhcpv6: None,
-        pppoe: None,
-        multicast: None,
-        lldp: None,
-        lacp: None,
-        bgp: None,
-        ospf: None,
-        isis: None,
-        rate_max: None,
+        ..PortPlan::default()
     };
     let link = LinkPlan {
         speed_bps: 10_000_000_000,
@@ -120,7 +104,7 @@ pub(crate) fn plan(streams: Vec<StreamPlan>, duration: &str) -> Plan {
         polling: profile::plan::Polling::Auto,
         criteria: Vec::new(),
         protocols: Vec::new(),
-        sim: SimPlan { link, router: None },
+        sim: SimPlan { link, router: None, switch: None },
     }
 }
 

@@ -1,6 +1,6 @@
 //! Topologies of the Linux kernel: routers, firewall, bridge.
 
-use super::profiles::{Port, Stream, VETH, both_ways, device, profile};
+use super::profiles::{Port, SWITCHED, Stream, VETH, both_ways, device, profile};
 use super::{LabPaths, Parameters};
 use crate::LabError;
 use crate::design::Design;
@@ -164,22 +164,25 @@ pub(super) fn firewall(parameters: &Parameters, paths: &LabPaths) -> Result<Desi
     Ok(design)
 }
 
-/// A bridge between two ports of one network.
+/// A bridge between four ports of one network, of which its first profile uses two.
 pub(super) fn bridge(parameters: &Parameters, _: &LabPaths) -> Result<Design, LabError> {
     let mut design = Design::default();
     design.tester();
     design.namespace("bridge", false);
     design.link("tester.veth0", &[], "bridge.b0", &[]);
     design.link("tester.veth1", &[], "bridge.b1", &[]);
+    design.link("tester.veth2", &[], "bridge.b2", &[]);
+    design.link("tester.veth3", &[], "bridge.b3", &[]);
     design.run(
         "bridge",
         &["ip", "link", "add", "br0", "type", "bridge", "stp_state", "0", "forward_delay", "0"],
     );
-    for interface in ["b0", "b1"] {
+    for interface in ["b0", "b1", "b2", "b3"] {
         design.run("bridge", &["ip", "link", "set", interface, "master", "br0"]);
     }
     design.run("bridge", &["ip", "link", "set", "br0", "up"]);
-    design.prints("the bridge's ports", "bridge", &["bridge", "link", "show"], "state forwarding", 2);
+    design.prints("the bridge's ports", "bridge", &["bridge", "link", "show"], "state forwarding", 4);
+    design.switch = four_ports(parameters);
     let about = "Through the bridge, both directions.";
     design.profile("through", about, profile(about, parameters, &one_network(parameters), &both_ways(false)));
     Ok(design)
@@ -308,4 +311,29 @@ impl Side {
             router_address: format!("10.0.{number}.1/24"),
         }
     }
+}
+
+/// A profile of four ports in one network; each sends to the next.
+pub(super) fn four_ports(parameters: &Parameters) -> String {
+    let port = |name, interface, ip| Port {
+        name,
+        device: device(parameters, interface),
+        ip,
+        gateway: None,
+        speed: SWITCHED,
+    };
+    let ports = [
+        port("a", "veth0", WEST4),
+        port("b", "veth1", "10.0.0.3/24"),
+        port("c", "veth2", "10.0.0.4/24"),
+        port("d", "veth3", "10.0.0.5/24"),
+    ];
+    let stream = |name, from, to| Stream { name, from, to, v6: false, vary: &[] };
+    let streams = [
+        stream("from-a", "a", "b"),
+        stream("from-b", "b", "c"),
+        stream("from-c", "c", "d"),
+        stream("from-d", "d", "a"),
+    ];
+    profile("Between four ports.", parameters, &ports, &streams)
 }

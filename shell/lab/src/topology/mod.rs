@@ -77,7 +77,7 @@ const CATALOGUE: [Entry; 18] = [
     },
     Entry {
         name: "bridge",
-        about: "Linux kernel bridge between two ports of one network",
+        about: "Linux kernel bridge between four ports of one network",
         device: "kernel-bridge",
         parameters: &[],
         design: kernel::bridge,
@@ -231,6 +231,10 @@ impl Topology {
         if !design.balancer.is_empty() {
             let profile = std::mem::take(&mut design.balancer);
             design.balancer_first(profile, self.tags(&chosen));
+        }
+        if !design.switch.is_empty() {
+            let profile = std::mem::take(&mut design.switch);
+            design.switch_last(profile, self.tags(&chosen));
         }
         design.tester_cores = cores::of_tester(&chosen).map(|cores| os::cpu::format_list(&cores));
         let own = cores::of_device(&chosen);

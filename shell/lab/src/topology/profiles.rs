@@ -19,6 +19,8 @@ pub(super) struct Port<'a> {
 /// Declared speed of a veth pair, which has none. The kernel forwards part of it and the tester sends nearly as much,
 /// so percentages of it are fine enough.
 pub(super) const VETH: &str = "1Gbps";
+/// Declared speed of each of four veth pairs, which the tester must fill at once.
+pub(super) const SWITCHED: &str = "100Mbps";
 /// Declared speed of shared memory.
 pub(super) const SHARED_MEMORY: &str = "10Gbps";
 

@@ -1,6 +1,6 @@
 //! User-space switches and routers: Open vSwitch with and without DPDK, testpmd.
 
-use super::kernel::{FIRST_ROUTE, one_network, ports, random_destinations};
+use super::kernel::{FIRST_ROUTE, four_ports, one_network, ports, random_destinations};
 use super::profiles::{Port, SHARED_MEMORY, both_ways, profile};
 use super::{LabPaths, Parameters, cores};
 use crate::LabError;
@@ -31,22 +31,23 @@ fn cores_or_all(parameters: &Parameters) -> Vec<usize> {
     if cores.is_empty() { os::cpu::allowed() } else { cores }
 }
 
-/// Open vSwitch with its own datapath between two veth pairs, with its database and two ports.
-fn userspace(paths: &LabPaths) -> Design {
+/// Open vSwitch with its own datapath between veth pairs, with its database and as many ports.
+fn userspace(paths: &LabPaths, ports: &[&[&str]]) -> Design {
     let mut design = Design { needs: needs(need(PLAIN, "openvswitch-switch")), ..Design::default() };
     design.tester();
     design.namespace("switch", false);
-    design.link("tester.veth0", &[], "switch.s0", &[]);
-    design.link("tester.veth1", &[], "switch.s1", &[]);
+    for number in 0..ports.len() {
+        design.link(&format!("tester.veth{number}"), &[], &format!("switch.s{number}"), &[]);
+    }
     database(&mut design, paths, &[]);
     daemon(&mut design, paths, &[PLAIN]);
-    switch(&mut design, paths, &[&["s0"], &["s1"]]);
+    switch(&mut design, paths, ports);
     design
 }
 
 /// Open vSwitch as a router: its flows are a routing table.
 pub(super) fn ovs(parameters: &Parameters, paths: &LabPaths) -> Result<Design, LabError> {
-    let mut design = userspace(paths);
+    let mut design = userspace(paths, &[&["s0"], &["s1"]]);
     add_flows(&mut design, paths, router_flows(parameters)?);
     let routes = parameters.routes.unwrap_or(0);
     if routes > 0 {
@@ -59,8 +60,11 @@ pub(super) fn ovs(parameters: &Parameters, paths: &LabPaths) -> Result<Design, L
 
 /// Open vSwitch as a learning switch.
 pub(super) fn ovs_switch(parameters: &Parameters, paths: &LabPaths) -> Result<Design, LabError> {
-    let mut design = userspace(paths);
+    let mut design = userspace(paths, &[&["s0"], &["s1"], &["s2"], &["s3"]]);
     add_flows(&mut design, paths, switch_flows(parameters)?);
+    if parameters.rules.is_none_or(|rules| rules == 0) {
+        design.switch = four_ports(parameters);
+    }
     let about = "Through the switch, both directions.";
     design.profile("through", about, profile(about, parameters, &one_network(parameters), &both_ways(false)));
     Ok(design)
@@ -222,14 +226,14 @@ fn daemon(design: &mut Design, paths: &LabPaths, program: &[&str]) {
     design.exists("the switch", control.into());
 }
 
-/// A bridge with two ports, which learns addresses.
-fn switch(design: &mut Design, paths: &LabPaths, ports: &[&[&str]; 2]) {
+/// A bridge, which learns addresses.
+fn switch(design: &mut Design, paths: &LabPaths, ports: &[&[&str]]) {
     let database = format!("--db=unix:{}", paths.file("db.sock"));
     let mut words = vec!["ovs-vsctl", &database, "--timeout=25", "add-br", "br0"];
     words.extend(["--", "set", "Bridge", "br0", "datapath_type=netdev"]);
     // Otherwise their numbers are in any order.
-    let numbers = ["ofport_request=1", "ofport_request=2"];
-    for (port, number) in ports.iter().zip(numbers) {
+    let numbers: Vec<String> = (1..=ports.len()).map(|number| format!("ofport_request={number}")).collect();
+    for (port, number) in ports.iter().zip(&numbers) {
         words.extend(["--", "add-port", "br0"]);
         words.extend_from_slice(port);
         words.extend(["--", "set", "Interface", port[0], number]);

@@ -309,12 +309,15 @@ pub struct StreamPlan {
 
 /// Translates a configuration whose locations are devices, or returns all errors.
 pub fn translate(config: &Value) -> Result<Translation, Errors> {
-    translate_at(config, &str::to_owned)
+    translate_at(config, &str::to_owned).map(|(translation, _)| translation)
 }
 
-/// Translates a configuration; `device` returns the device at a location. Returns all errors: first parts that are not
-/// supported, then errors in the others, which may refer to the former.
-pub fn translate_at(config: &Value, device: &dyn Fn(&str) -> String) -> Result<Translation, Errors> {
+/// Translates a configuration, with the plan of its profile if there is anything to run; `device` returns the device at a location.
+/// Returns all errors: first parts that are not supported, then errors in the others, which may refer to the former.
+pub fn translate_at(
+    config: &Value,
+    device: &dyn Fn(&str) -> String,
+) -> Result<(Translation, Option<Plan>), Errors> {
     let validation = |errors| Errors { kind: ErrorKind::Validation, errors };
     let config_message = message("Config");
     let errors = check(config, config_message);
@@ -348,8 +351,8 @@ pub fn translate_at(config: &Value, device: &dyn Fn(&str) -> String) -> Result<T
     let (lags, ports) = ports.plans();
     let ports = ports.into();
     let translation = Translation { profile, ports, lags, flows, events, warnings, repeats: 0 };
-    translation.check()?;
-    Ok(translation)
+    let plan = if translation.is_idle() { None } else { Some(translation.plan()?) };
+    Ok((translation, plan))
 }
 
 /// Reads options that have no effect here.
@@ -453,18 +456,16 @@ impl Translation {
     pub fn plan(&self) -> Result<Plan, Errors> {
         let overrides = Overrides { default_seed: 1, ..Overrides::default() };
         let files = |name: &str| Err(format!("cannot read file '{name}': files are not supported"));
-        let text = self.profile.to_value().to_string();
-        profile::load_with(&text, &overrides, &files).map_err(|errors| Errors {
+        profile::resolve_document(&self.profile, &overrides, &files).map_err(|errors| Errors {
             kind: ErrorKind::Validation,
             errors: errors.iter().map(|error| self.translated(&error.path, &error.reason)).collect(),
         })
     }
 
-    fn check(&self) -> Result<(), Errors> {
-        let idle = self.flows.is_empty()
-            && self.ports.iter().all(|port| port.capture.is_none())
-            && !self.has_protocols();
-        if self.ports.is_empty() || idle { Ok(()) } else { self.plan().map(|_| ()) }
+    /// Whether there is nothing to run.
+    fn is_idle(&self) -> bool {
+        let is_silent = self.flows.is_empty() && !self.has_protocols();
+        self.ports.is_empty() || is_silent && self.ports.iter().all(|port| port.capture.is_none())
     }
 
     /// Whether a flow's streams may join an active run.

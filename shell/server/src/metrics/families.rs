@@ -16,6 +16,8 @@ pub(crate) enum MetricKind {
     Counter,
     /// Goes up and down.
     Gauge,
+    /// Counts of values by size, which only grow until the run ends.
+    Histogram,
 }
 
 /// Metrics of one name.
@@ -37,6 +39,10 @@ const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Fa
     Family { name, kind: MetricKind::Gauge, unit, help }
 }
 
+const fn histogram(name: &'static str, unit: &'static str, help: &'static str) -> Family {
+    Family { name, kind: MetricKind::Histogram, unit, help }
+}
+
 /// Families of the server, its jobs and what it derives.
 const OWN: &[Family] = &[
     gauge("build_info", "", "Always 1; labels give the versions. `dpdk` is empty until a port opens DPDK."),
@@ -44,12 +50,21 @@ const OWN: &[Family] = &[
     gauge("campaigns", "", "Listed campaigns, by state."),
     gauge("leases", "", "Active leases."),
     gauge("lease_remaining", "seconds", "Time until the lease of a port expires, unless it is renewed."),
+    gauge("agent_up", "", "1 while an agent of a fleet is connected, 0 once it is lost."),
+    gauge(
+        "agent_info",
+        "",
+        "Always 1; labels give the version of a connected agent and the source of its clock.",
+    ),
+    gauge("agent_ports", "", "Ports that a connected agent lends."),
+    gauge("agent_runs", "", "Active runs on a connected agent, of all controllers."),
     gauge("run_info", "", "Always 1; labels give the run's name, holder and, for a campaign, method."),
     gauge("run_state", "", "1 for the current state of a run, 0 for the others."),
     gauge("run_elapsed", "seconds", "Time since traffic started; for a campaign, of the running trial."),
     gauge("run_duration", "seconds", "Planned duration of a run's traffic."),
     gauge("run_valid", "", "1 if the result of an ended run is valid, else 0."),
     gauge("run_latency", "seconds", "Latency of all streams in the last 0.1 s, by statistic."),
+    histogram("latency", "seconds", "Latency of all streams since traffic started."),
     gauge("campaign_progress", "ratio", "Completed share of the running part of a campaign."),
     counter("campaign_trials", "", "Completed trials of a campaign."),
     gauge("worker_busy", "ratio", "Busy share of a worker in the last 0.1 s."),

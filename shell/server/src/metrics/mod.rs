@@ -6,6 +6,8 @@
 //! Not here: rates. Prometheus derives them from counters.
 
 mod families;
+mod histogram;
+mod protobuf;
 mod samples;
 
 use crate::access::Caller;
@@ -19,9 +21,11 @@ use axum::extract::State as Part;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use families::{Exported, series};
+use fleet::Fleet;
 use result::{Numbers, PortResult, SessionResult, StreamResult, TotalDocument};
 use samples::Samples;
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
 
 /// Time for which an ended run is still exported: longer than usual scrape intervals.
@@ -32,6 +36,9 @@ const STREAMS: usize = 1_000;
 const OTHERS: &str = "(others)";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// Messages of Prometheus, each after its length. Only in them, histograms have native buckets.
+const PROTOBUF: &str =
+    "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited";
 const STATES: [(State, &str); 7] = [
     (State::Starting, "starting"),
     (State::Running, "running"),
@@ -59,6 +66,17 @@ pub(crate) async fn scrape(
     let accepted = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     let open = accepted.contains("application/openmetrics-text");
     let streams = query.streams.unwrap_or(STREAMS);
+    // Who names it prefers it: Prometheus does if it keeps native histograms.
+    if accepted.contains("application/vnd.google.protobuf")
+        && accepted.contains("io.prometheus.client.MetricFamily")
+    {
+        let bytes =
+            blocking(service, move |service| Ok(protobuf::encode(&gather(service, &caller, streams))));
+        return match bytes.await {
+            Ok(bytes) => ([(header::CONTENT_TYPE, PROTOBUF)], bytes).into_response(),
+            Err(fault) => fault.into_response(),
+        };
+    }
     let text = blocking(service, move |service| {
         let text = gather(service, &caller, streams).open_metrics();
         text.map_err(|_| crate::Fault::machine("cannot write the metrics".to_owned()))
@@ -84,6 +102,9 @@ fn gather(service: &Service, caller: &Caller, streams: usize) -> Samples {
         samples.value("eagre_campaigns", &[("state", word)], count(false) as f64);
     }
     leases(service, caller, &mut samples);
+    if let Some(fleet) = &service.fleet {
+        agents(fleet, &mut samples);
+    }
     for work in works.iter().filter(|work| is_exported(work.job())) {
         job(work.job(), &mut samples);
         match work {
@@ -118,6 +139,21 @@ fn leases(service: &Service, caller: &Caller, samples: &mut Samples) {
     }
 }
 
+/// Agents on other machines.
+fn agents(fleet: &Fleet, samples: &mut Samples) {
+    for name in fleet.lost() {
+        samples.value("eagre_agent_up", &[("agent", name.as_str())], 0.0);
+    }
+    for card in fleet.agents() {
+        let agent = ("agent", card.name.as_str());
+        samples.value("eagre_agent_up", &[agent], 1.0);
+        let info = [agent, ("version", card.version.as_str()), ("clock", card.clock.source.as_str())];
+        samples.value("eagre_agent_info", &info, 1.0);
+        samples.value("eagre_agent_ports", &[agent], card.ports.len() as f64);
+        samples.value("eagre_agent_runs", &[agent], card.runs.len() as f64);
+    }
+}
+
 /// Samples common to runs and campaigns.
 fn job(job: &Job, samples: &mut Samples) {
     let (run, now) = (("run", job.about.id.as_str()), job.status().state);
@@ -126,6 +162,9 @@ fn job(job: &Job, samples: &mut Samples) {
     }
     let snapshot = job.snapshots.live();
     samples.value("eagre_run_elapsed_seconds", &[run], snapshot.live.at_s);
+    if let Some(latency) = job.snapshots.full().and_then(|full| full.latency.distribution()) {
+        samples.histogram("eagre_latency_seconds", &[run], latency);
+    }
     if let Some(latency) = snapshot.live.latency.filter(|_| !now.has_ended()) {
         let statistics = [
             ("p50", latency.p50_ns),
@@ -163,7 +202,7 @@ fn of_run(run: &RunJob, streams: usize, samples: &mut Samples) {
     }
     let live = run.job.snapshots.live();
     let active = if document.state.has_ended() { &LiveSessions::default() } else { &live.live.sessions };
-    totals(document.id.as_str(), &run.snapshot().total, streams, samples);
+    totals(document.id.as_str(), &run.snapshot().total, &run.agents(), streams, samples);
     sessions_active(document.id.as_str(), &document.names.sessions, active, samples);
 }
 
@@ -178,7 +217,7 @@ fn of_campaign(campaign: &CampaignJob, streams: usize, samples: &mut Samples) {
         return;
     }
     if let Some(snapshot) = campaign.job.snapshots.full() {
-        totals(&document.id, &snapshot.total, streams, samples);
+        totals(&document.id, &snapshot.total, &BTreeMap::new(), streams, samples);
     }
     sessions_active(
         &document.id,
@@ -195,11 +234,19 @@ fn sessions_active(run: &str, names: &[String], sessions: &LiveSessions, samples
     }
 }
 
-/// Totals since the start.
-fn totals(run: &str, totals: &TotalDocument, streams: usize, samples: &mut Samples) {
+/// Totals since the start. `agents`: of ports on other machines, by the profile's names.
+fn totals(
+    run: &str,
+    totals: &TotalDocument,
+    agents: &BTreeMap<String, String>,
+    streams: usize,
+    samples: &mut Samples,
+) {
     let exported = series::<PortResult>();
     for (name, port) in &totals.ports {
-        export(&exported, &[("run", run), ("port", name)], port, samples);
+        let agent = agents.get(name).map(|agent| ("agent", agent.as_str()));
+        let labels: Vec<_> = [("run", run), ("port", name.as_str())].into_iter().chain(agent).collect();
+        export(&exported, &labels, port, samples);
     }
     let exported = series::<StreamResult>();
     for (name, stream) in totals.streams.iter().take(streams) {
@@ -276,7 +323,8 @@ mod tests {
             ..TotalDocument::default()
         };
         let mut samples = Samples::default();
-        totals("r", &document, streams, &mut samples);
+        let agents = BTreeMap::from([("west".to_owned(), "a1".to_owned())]);
+        totals("r", &document, &agents, streams, &mut samples);
         samples.open_metrics().unwrap()
     }
 
@@ -284,8 +332,8 @@ mod tests {
     fn totals_become_counters_in_base_units() {
         let text = text(10);
         for line in [
-            "eagre_port_tx_bytes_total{run=\"r\",port=\"west\"} 6000",
-            "eagre_port_rx_errors_total{run=\"r\",port=\"west\",reason=\"short\"} 2",
+            "eagre_port_tx_bytes_total{run=\"r\",port=\"west\",agent=\"a1\"} 6000",
+            "eagre_port_rx_errors_total{run=\"r\",port=\"west\",agent=\"a1\",reason=\"short\"} 2",
             "eagre_stream_rx_packets_total{run=\"r\",stream=\"b\"} 19",
             "eagre_stream_latency_seconds{run=\"r\",stream=\"a\",statistic=\"p50\"} 0.000002",
             "eagre_sessions_failures_total{run=\"r\",sessions=\"web\",reason=\"reset\"} 1",

@@ -3,8 +3,12 @@
 //! Not here: what is measured.
 
 use super::families::{FAMILIES, Family, MetricKind};
+use super::histogram::classic;
+use engine::Distribution;
 use prometheus_client::collector::Collector;
+use prometheus_client::encoding::NoLabelSet;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, text};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
@@ -15,10 +19,11 @@ use std::fmt::{self, Write};
 type Labels = Vec<(&'static str, String)>;
 
 /// A figure.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Figure {
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Figure {
     Count(u64),
     Value(f64),
+    Buckets(Distribution),
 }
 
 /// All samples of a scrape, by full name.
@@ -34,6 +39,16 @@ impl Samples {
     /// A sample of a gauge; `name` is a full one.
     pub(crate) fn value(&mut self, name: &str, labels: &[(&'static str, &str)], value: f64) {
         self.put(name, labels, Figure::Value(value));
+    }
+
+    /// A sample of a histogram of times; `name` is a full one, in seconds.
+    pub(crate) fn histogram(&mut self, name: &str, labels: &[(&'static str, &str)], times: Distribution) {
+        self.put(name, labels, Figure::Buckets(times));
+    }
+
+    /// Samples of a family, by its full name.
+    pub(super) fn of(&self, name: &str) -> impl Iterator<Item = (&[(&'static str, String)], &Figure)> {
+        self.0.get(name).into_iter().flatten().map(|(labels, figure)| (labels.as_slice(), figure))
     }
 
     fn put(&mut self, name: &str, labels: &[(&'static str, &str)], figure: Figure) {
@@ -67,19 +82,25 @@ impl Samples {
         let kind = match family.kind {
             MetricKind::Counter => ConstCounter::new(0_u64).metric_type(),
             MetricKind::Gauge => ConstGauge::new(0.0_f64).metric_type(),
+            MetricKind::Histogram => MetricType::Histogram,
         };
         let mut encoder = encoder.encode_descriptor(family.name, family.help, unit.as_ref(), kind)?;
         for (labels, figure) in self.0.get(&family.full_name()).into_iter().flatten() {
-            match (*figure, labels.is_empty()) {
+            match (figure, labels.is_empty()) {
+                (Figure::Buckets(times), _) => {
+                    let mut encoder = encoder.encode_family(labels)?;
+                    let (sum, buckets) = (times.sum_ns / 1e9, classic(times));
+                    encoder.encode_histogram::<NoLabelSet>(sum, times.count, &buckets, None)?;
+                }
                 (Figure::Count(count), false) => {
-                    ConstCounter::new(count).encode(encoder.encode_family(labels)?)?;
+                    ConstCounter::new(*count).encode(encoder.encode_family(labels)?)?;
                 }
                 (Figure::Value(value), false) => {
-                    ConstGauge::new(value).encode(encoder.encode_family(labels)?)?
+                    ConstGauge::new(*value).encode(encoder.encode_family(labels)?)?
                 }
                 // Families without labels have one sample.
-                (Figure::Value(value), true) => return ConstGauge::new(value).encode(encoder),
-                (Figure::Count(count), true) => return ConstCounter::new(count).encode(encoder),
+                (Figure::Value(value), true) => return ConstGauge::new(*value).encode(encoder),
+                (Figure::Count(count), true) => return ConstCounter::new(*count).encode(encoder),
             }
         }
         Ok(())

@@ -204,7 +204,7 @@ impl Otg {
             Errors { kind, errors: errors.iter().map(|reason| translation.named(reason)).collect() }
         };
         let streams = names(translation, over).into_iter().map(str::to_owned).collect();
-        run.remove_streams(RemovedStreams { streams, when_s: None }).await.map_err(told)?;
+        run.remove_streams(RemovedStreams { streams: Some(streams), when_s: None }).await.map_err(told)?;
         let (next, added) = translation.anew(over);
         let new = NewStreams { profile: added.to_value() };
         self.service.add_streams(run, &new).await.map_err(told)?;

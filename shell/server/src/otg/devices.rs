@@ -219,7 +219,7 @@ impl OtgSession {
 }
 
 fn change(action: ProtocolAction) -> NewProtocolChange {
-    NewProtocolChange { action, port: None, peers: Vec::new(), routes: Vec::new(), delay_s: None }
+    NewProtocolChange { action, ..NewProtocolChange::default() }
 }
 
 async fn ask(run: Option<Arc<RunJob>>, change: NewProtocolChange, path: &str) -> Result<(), Errors> {

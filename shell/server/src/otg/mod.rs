@@ -201,9 +201,11 @@ impl Otg {
     ) -> Result<Value, Errors> {
         let device = |location: &str| self.locations.get(location).cloned();
         let device = |location: &str| device(location).unwrap_or_else(|| location.to_owned());
-        let translation = otg::translate_at(&config, &device)?;
+        let (translation, plan) = otg::translate_at(&config, &device)?;
         self.check_locations(&translation)?;
-        self.within_limits(&translation)?;
+        if let Some(plan) = plan.filter(|_| !translation.flows.is_empty()) {
+            self.service.limits.check(&plan).map_err(|fault| errors_of(&fault))?;
+        }
         let mut warnings = session.what_is_stopped();
         self.end_all(session).await?;
         if let Some(lease) = session.lease.take() {
@@ -247,13 +249,6 @@ impl Otg {
         session.captures.iter_mut().zip(on).for_each(|(captured, on)| captured.on = on);
         self.settle(session, caller).await?;
         Ok(answer)
-    }
-
-    fn within_limits(&self, translation: &Translation) -> Result<(), Errors> {
-        if translation.flows.is_empty() {
-            return Ok(());
-        }
-        self.service.limits.check(&translation.plan()?).map_err(|fault| errors_of(&fault))
     }
 
     /// Refuses locations that are no ports of this machine, or that clients can't use.

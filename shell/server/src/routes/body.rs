@@ -90,18 +90,50 @@ pub(super) fn too_long() -> Fault {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Fault> {
+    // A list would be taken for the values of an object in their order.
+    if bytes.iter().find(|byte| !byte.is_ascii_whitespace()) == Some(&b'[') {
+        return Err(Fault::unprocessable("expected a JSON object, found a list"));
+    }
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut reader).map_err(|error| {
         let path = error.path().to_string();
         let inner = error.into_inner();
         if inner.is_data() {
-            Fault::value(if path == "." { "" } else { &path }, inner.to_string())
+            Fault::value(if path == "." { "" } else { &path }, plain(&inner.to_string()))
         } else {
             Fault::bad_request(format!("the body is not valid JSON: {inner}"))
         }
     })?;
     reader.end().map_err(|error| Fault::bad_request(format!("the body is not valid JSON: {error}")))?;
     Ok(value)
+}
+
+/// The reason for which a value does not fit, in words of JSON instead of the program's types.
+fn plain(reason: &str) -> String {
+    let reason = reason.rsplit_once(" at line ").map_or(reason, |(reason, _)| reason);
+    let kinds = [("invalid type: ", ", expected "), ("invalid value: ", ", expected ")];
+    let parts = kinds.iter().find_map(|(start, middle)| reason.strip_prefix(start)?.split_once(middle));
+    let Some((found, expected)) = parts else { return reason.to_owned() };
+    let expected = match expected {
+        "u8" | "u16" | "u32" | "u64" | "usize" => {
+            let bits = expected.trim_start_matches(char::is_alphabetic).parse::<u32>().unwrap_or(64);
+            let most = u64::MAX >> (64 - bits);
+            format!("a whole number from 0 to {most}")
+        }
+        "f32" | "f64" => "a number".to_owned(),
+        "a sequence" => "a list".to_owned(),
+        "a map" => "an object".to_owned(),
+        other if other.starts_with("struct ") => "an object".to_owned(),
+        other => other.to_owned(),
+    };
+    let found = match found.split_once(' ') {
+        Some(("integer" | "boolean", value)) => value.trim_matches('`').to_owned(),
+        Some(("floating", value)) => value.trim_start_matches("point ").trim_matches('`').to_owned(),
+        _ if found == "sequence" => "a list".to_owned(),
+        _ if found == "map" => "an object".to_owned(),
+        _ => found.to_owned(),
+    };
+    format!("expected {expected}, found {found}")
 }
 
 /// A query string. Errors are problem documents.
@@ -112,8 +144,10 @@ impl<S: Send + Sync, T: DeserializeOwned + 'static> FromRequestParts<S> for Quer
 
     async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Fault> {
         let query = Query::from_request_parts(parts, state).await;
-        let Query(value) =
-            query.map_err(|rejection: QueryRejection| Fault::unprocessable(rejection.body_text()))?;
+        let Query(value) = query.map_err(|rejection: QueryRejection| {
+            let text = rejection.body_text();
+            Fault::unprocessable(text.trim_start_matches("Failed to deserialize query string: "))
+        })?;
         Ok(Self(value))
     }
 }
@@ -133,6 +167,34 @@ mod tests {
     use axum::response::IntoResponse;
     use futures_util::stream;
     use std::convert::Infallible;
+
+    #[test]
+    fn reasons_are_in_words_of_json() {
+        #[derive(Debug, serde::Deserialize)]
+        #[serde(deny_unknown_fields)]
+        #[allow(dead_code)]
+        struct New {
+            #[serde(default)]
+            count: u16,
+            #[serde(default)]
+            names: Vec<String>,
+            #[serde(default)]
+            share: f64,
+        }
+        for (text, reason) in [
+            (r#"{"count": 100000}"#, "count: expected a whole number from 0 to 65535, found 100000"),
+            (r#"{"count": -1}"#, "count: expected a whole number from 0 to 65535, found -1"),
+            (r#"{"names": "a"}"#, "names: expected a list, found string \"a\""),
+            (r#"{"names": [7]}"#, "names[0]: expected a string, found 7"),
+            (r#"{"share": "NaN"}"#, "share: expected a number, found string \"NaN\""),
+            (r#"{"share": {}}"#, "share: expected a number, found an object"),
+            (" [1, [], 2]", "expected a JSON object, found a list"),
+        ] {
+            assert_eq!(parse::<New>(text.as_bytes()).unwrap_err().problem().detail, reason);
+        }
+        let odd = parse::<New>(b"{\"cuont\": 1}").unwrap_err();
+        assert!(odd.problem().detail.contains("unknown field `cuont`"));
+    }
 
     #[tokio::test]
     async fn a_body_that_does_not_come_is_waited_for_no_longer() {

@@ -113,9 +113,11 @@ pub(crate) fn router(service: Arc<Service>, door: Arc<Door>, otg: &Arc<Otg>) -> 
     let (api, _) = api_routes().split_for_parts();
     let document = Arc::new(openapi());
     let openapi = get(move || async move { axum::Json(document.as_ref().clone()) });
+    let schema = get(|| async { axum::Json(profile::schema()) });
     let guarded = api
         .merge(otg::routes::routes(otg))
         .route("/api/v1/openapi.json", openapi)
+        .route("/api/v1/profile.schema.json", schema)
         .route("/metrics", get(crate::metrics::scrape))
         .layer(axum::middleware::from_fn_with_state((service.clone(), door), guard::guard));
     guarded

@@ -10,8 +10,8 @@ use crate::runs::{RunJob, RunMode};
 use crate::service::{Service, Work};
 use crate::texts::Text;
 use api::{
-    Described, NewPing, NewProtocolChange, NewRate, NewRun, NewStreams, PingResult, Problem, ProtocolChange,
-    RemovedStreams, Run, Snapshot,
+    Accepted, Described, NewPing, NewProtocolChange, NewRate, NewRun, NewStreams, PingResult, Problem,
+    ProtocolChange, RemovedStreams, Run, Snapshot,
 };
 use axum::body::Body as Bytes;
 use axum::extract::{Path, State};
@@ -29,6 +29,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 type StatesBody = Described<result::ProtocolStates>;
+type ChangeBody = Accepted<NewProtocolChange>;
 type ResultBody = Described<result::ResultDocument>;
 
 pub(super) fn routes() -> OpenApiRouter<Arc<Service>> {
@@ -177,7 +178,7 @@ struct RoutesQuery {
 }
 
 /// State of a run's control protocols: BGP peers, OSPF and IS-IS routers, DHCP, DHCPv6 and PPPoE clients, LLDP
-/// neighbours, LAG members and multicast groups
+/// neighbours, LAG members, multicast groups and virtual routers
 #[utoipa::path(get, path = "/api/v1/runs/{id}/protocols", tag = "runs",
     params(("id" = String, Path, description = "Id, or 'latest'"),
         ("routes" = Option<bool>, Query, description = "With the routes of BGP peers and the LSAs and LSPs of OSPF and IS-IS neighbours that are kept"),
@@ -192,8 +193,8 @@ async fn protocols(
     Ok(Json(states).into_response())
 }
 
-/// Advertise or withdraw BGP, OSPF and IS-IS routes, take BGP sessions, OSPF and IS-IS adjacencies up or down, renew or release DHCP leases and PPPoE sessions, enable or disable LLDP agents and ports of lags
-#[utoipa::path(post, path = "/api/v1/runs/{id}/protocols", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")), request_body = NewProtocolChange,
+/// Advertise or withdraw BGP, OSPF and IS-IS routes, take BGP sessions, OSPF and IS-IS adjacencies and virtual routers up or down, renew or release DHCP leases and PPPoE sessions, enable or disable LLDP agents and ports of lags, set the priority of virtual routers
+#[utoipa::path(post, path = "/api/v1/runs/{id}/protocols", tag = "runs", params(("id" = String, Path, description = "Id, or 'latest'")), request_body = ChangeBody,
     responses((status = 200, body = ProtocolChange), (status = "4XX", body = Problem, content_type = "application/problem+json")))]
 async fn change_protocols(
     State(service): Known,

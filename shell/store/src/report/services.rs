@@ -36,6 +36,10 @@ fn agreed(rows: &[ServiceRow]) -> Option<Markup> {
             Column::new("CBS, bytes", rows, bytes(|service| service.cbs)),
             Column::new("EBS, bytes", rows, bytes(|service| service.ebs)),
             Column::text("frames", rows, |row| Some(row.service.frames.as_ref()?.to_string())),
+            Column::text("yellow frames", rows, |row| {
+                let coupled = if row.service.coupling { ", coupled" } else { "" };
+                Some(format!("{}{coupled}", row.service.yellow.as_ref()?))
+            }),
             Column::text("policed", rows, |row| {
                 Some(if row.service.policing { "yes" } else { "no" }.to_owned())
             }),
@@ -68,6 +72,12 @@ fn steps(rows: &[ServiceRow]) -> Option<Markup> {
             Column::new("sent", &steps, bps(|step| step.offered_bps)),
             Column::new("received", &steps, bps(|step| step.received_bps)),
             Column::new("lost (FLR)", &steps, |(_, step)| Some(percent(step.flr))),
+            Column::new("yellow load", &steps, |(_, step)| {
+                Some(quantity(step.yellow.as_ref()?.asked_bps as f64, "bps"))
+            }),
+            Column::new("yellow received", &steps, |(_, step)| {
+                Some(quantity(step.yellow.as_ref()?.received_bps, "bps"))
+            }),
             Column::new("delay (FTD)", &steps, ns(|step| step.ftd_ns)),
             Column::new("delay variation (FDV)", &steps, ns(|step| step.fdv_ns)),
             Column::new("availability", &steps, |(_, step)| Some(percent(step.availability?))),

@@ -4,12 +4,12 @@ use super::{carrier_name, common, range};
 use crate::document::app::{AppDoc, AppKeys, AppWord, BulkDoc, EchoDoc, MemberDoc, RawDoc, SideDoc, once};
 use crate::document::content::SizeDoc;
 use crate::document::grpc::GrpcDoc;
-use crate::document::http::HttpDoc;
+use crate::document::http::{AltSvcForm, HttpDoc};
 use crate::document::quantity::BytesRange;
 use crate::document::session::{SessionDoc, TransportDoc};
 use crate::document::websocket::WebsocketDoc;
 use crate::resolve::Resolver;
-use session::plan::{AppPlan, Carrier, Expect, HttpVersion, Member, Op, Program, Side};
+use session::plan::{AppPlan, Carrier, Expect, HttpPlan, HttpVersion, Member, Op, Program, Side};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -54,6 +54,7 @@ struct Goes {
     name: &'static str,
     tcp: bool,
     udp: bool,
+    quic: bool,
     /// Default transport.
     usually: Carrier,
 }
@@ -65,8 +66,26 @@ struct One<'a> {
     member: Option<&'a MemberDoc>,
 }
 
+/// Default lifetime of an announcement of HTTP/3, seconds (RFC 7838 section 3.1).
+const MAX_AGE_S: u64 = 86_400;
+/// Names of the parts of an entry with an alternative, in results.
+pub(in crate::resolve) const BOTH_WAYS: [&str; 2] = ["tcp", "h3"];
+
 /// The application whose carrier is QUIC.
 const HTTP3: &str = "HTTP/3";
+
+/// HTTP with an alternative.
+fn alternatives(app: &AppDoc) -> Option<&HttpDoc> {
+    match app {
+        AppDoc::Full(keys) => keys.http.as_ref().filter(|http| http.alternatives() != (false, false)),
+        AppDoc::Word(_) => None,
+    }
+}
+
+/// Whether an application has an alternative, and its results have parts by these names.
+pub(in crate::resolve) fn has_alternative(app: &AppDoc) -> bool {
+    alternatives(app).is_some()
+}
 
 impl Resolver<'_> {
     /// The applications of an entry; `None` if something about them is wrong.
@@ -88,6 +107,7 @@ impl Resolver<'_> {
         if around.server {
             self.check_ports_apart(&ones, &apps);
         }
+        let apps = self.with_alternative(path, doc, &ones, apps);
         (self.reading.errors.len() == said).then_some(apps)
     }
 
@@ -125,12 +145,17 @@ impl Resolver<'_> {
     fn carrier(&mut self, path: &str, doc: &SessionDoc, ones: &[One<'_>]) -> Option<Carrier> {
         let wanted = doc.transport.map(|transport| match transport {
             TransportDoc::Tcp => Carrier::Tcp,
-            TransportDoc::Udp => Carrier::Udp,
+            TransportDoc::Udp | TransportDoc::Quic => Carrier::Udp,
         });
         let mut first: Option<(Carrier, &'static str)> = None;
         for one in ones {
             let goes = self.goes(&one.path, one.doc)?;
             let carrier = wanted.unwrap_or(goes.usually);
+            if doc.is_quic() && !goes.quic {
+                let reason = format!("{} does not go over QUIC; use 'tcp' or 'udp'", goes.name);
+                self.reading.fail(format!("{path}.transport"), reason);
+                return None;
+            }
             if !(if carrier == Carrier::Tcp { goes.tcp } else { goes.udp }) {
                 let other = if carrier == Carrier::Tcp { Carrier::Udp } else { Carrier::Tcp };
                 let reason = format!("{} goes over {} only", goes.name, carrier_name(other));
@@ -158,8 +183,8 @@ impl Resolver<'_> {
     }
 
     fn goes(&mut self, path: &str, doc: &AppDoc) -> Option<Goes> {
-        let tcp = |name| Goes { name, tcp: true, udp: false, usually: Carrier::Tcp };
-        let either = |name, usually| Goes { name, tcp: true, udp: true, usually };
+        let tcp = |name| Goes { name, tcp: true, udp: false, quic: false, usually: Carrier::Tcp };
+        let either = |name, usually| Goes { name, tcp: true, udp: true, quic: false, usually };
         Some(match doc {
             AppDoc::Word(AppWord::Echo) => either("echo", Carrier::Tcp),
             AppDoc::Word(AppWord::Discard) => tcp("discard"),
@@ -171,18 +196,18 @@ impl Resolver<'_> {
                 AppKeys { raw: Some(_), .. } => either("raw", Carrier::Tcp),
                 AppKeys { echo: Some(_), .. } => either("echo", Carrier::Tcp),
                 AppKeys { http: Some(http), .. } if http.version() == HttpVersion::Three => {
-                    Goes { name: HTTP3, tcp: false, udp: true, usually: Carrier::Udp }
+                    Goes { name: HTTP3, tcp: false, udp: true, quic: true, usually: Carrier::Udp }
                 }
                 AppKeys { http: Some(_), .. } => tcp("http"),
                 AppKeys { websocket: Some(_), .. } => tcp("websocket"),
                 AppKeys { grpc: Some(_), .. } => tcp("grpc"),
-                AppKeys { dns: Some(_), .. } => either("dns", Carrier::Udp),
+                AppKeys { dns: Some(_), .. } => Goes { quic: true, ..either("dns", Carrier::Udp) },
                 AppKeys { bulk: Some(_), .. } => tcp("bulk"),
                 AppKeys { program: Some(_), .. } => either("program", Carrier::Tcp),
                 AppKeys { pcap: Some(pcap), .. } => {
                     let carrier = self.conversation(&format!("{path}.pcap"), pcap)?.carrier;
                     let (tcp, udp) = (carrier == Carrier::Tcp, carrier == Carrier::Udp);
-                    Goes { name: "this conversation", tcp, udp, usually: carrier }
+                    Goes { name: "this conversation", tcp, udp, quic: false, usually: carrier }
                 }
                 _ => return None,
             },
@@ -197,7 +222,7 @@ impl Resolver<'_> {
         around: &Surroundings,
         (carrier, room): (Carrier, u64),
     ) -> Option<Resolved> {
-        let room = (carrier == Carrier::Udp).then_some(room);
+        let room = (carrier == Carrier::Udp && !entry.is_quic()).then_some(room);
         let keys = match doc {
             AppDoc::Word(word) => return self.app_word(path, *word, entry, around),
             AppDoc::Full(keys) => &**keys,
@@ -212,7 +237,7 @@ impl Resolver<'_> {
             return self.http(&format!("{path}.http"), http, entry, around);
         }
         if let Some(dns) = &keys.dns {
-            return self.dns(&format!("{path}.dns"), dns, room, around);
+            return self.dns(&format!("{path}.dns"), dns, entry, room, around);
         }
         if let Some(websocket) = &keys.websocket {
             return Some(self.websocket(&format!("{path}.websocket"), websocket, entry, around));
@@ -350,9 +375,57 @@ impl Resolver<'_> {
                 weight: one.member.map_or(1, |member| member.weight.0),
                 app: resolved.app,
                 server_ports: own.or(usual.filter(|_| given.is_none() && !single)).map(range),
+                is_alternative: false,
             });
         }
         Some(Apps { members, carrier, server_ports: server_ports? })
+    }
+
+    /// HTTP/3 beside an application of which servers announce it, or whose clients follow such announcements.
+    fn with_alternative(&mut self, path: &str, doc: &SessionDoc, ones: &[One<'_>], mut apps: Apps) -> Apps {
+        let http = ones.iter().find_map(|one| alternatives(one.doc));
+        let (Some(http), Some(AppPlan::Http(plan))) = (http, apps.members.first().map(|member| &member.app))
+        else {
+            return apps;
+        };
+        let (clients, announces) = http.alternatives();
+        let at = format!("{path}.app.http.{}", if clients { "alt_svc" } else { "server.alt_svc" });
+        let has_tls = doc.tls.as_ref().is_some_and(|tls| tls.resolved().is_some());
+        let (first, last) = apps.server_ports;
+        let wrong = if ones.len() > 1 || ones[0].member.is_some() {
+            Some("applies to an entry with one application, not to one of a mix; make two entries")
+        } else if http.version() != HttpVersion::Auto || !has_tls {
+            Some("HTTP/3 is an alternative to what is negotiated; set 'version: auto' and 'tls'")
+        } else if doc.tunnel.is_some() {
+            Some("a tunnel through a proxy goes over TCP; remove one of them")
+        } else if announces && first != last {
+            Some("one port is announced; give one in 'ports' of 'server'")
+        } else {
+            None
+        };
+        if let Some(reason) = wrong {
+            self.reading.fail(at, reason);
+            return apps;
+        }
+        let max_age = match http.server.as_ref().and_then(|server| server.alt_svc.as_ref()) {
+            Some(AltSvcForm::Full(alt_svc)) => alt_svc.max_age.0.0 / 1_000_000_000,
+            _ => MAX_AGE_S,
+        };
+        let close = session::plan::HttpClose::Fin;
+        let own = HttpPlan { version: HttpVersion::Three, close, ..(**plan).clone() };
+        let mut server = (*plan.server).clone();
+        server.alt_svc = announces.then(|| format!("h3=\":{first}\"; ma={max_age}"));
+        let announcing = HttpPlan { server: Arc::new(server), ..(**plan).clone() };
+        let member = |name: &str, app, is_alternative| Member {
+            name: name.to_owned(),
+            weight: 1,
+            app: AppPlan::Http(Arc::new(app)),
+            server_ports: None,
+            is_alternative,
+        };
+        let [first, second] = BOTH_WAYS;
+        apps.members = vec![member(first, announcing, false), member(second, own, true)];
+        apps
     }
 
     /// Checks that applications of a server have different ports.

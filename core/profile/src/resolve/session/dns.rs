@@ -5,14 +5,16 @@ use crate::document::OneOrMany;
 use crate::document::content::TextDoc;
 use crate::document::dns::{AnswerDoc, DnsDoc, DnsRuleDoc, RecordDoc};
 use crate::document::quantity::Ip;
+use crate::document::session::SessionDoc;
 use crate::resolve::Resolver;
 use session::plan::{AppPlan, Content, Delay, DnsAnswer, DnsPlan, DnsQuery, DnsRule, Part};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::Nanos;
 
-/// Where DNS is.
+/// Where DNS is, and where it is over QUIC (RFC 9250 section 4.1.1).
 const PORT: u16 = 53;
+const QUIC_PORT: u16 = 853;
 /// Default size of UDP responses that clients accept, bytes: fits every path of IPv6 (DNS flag day 2020).
 const EDNS: u64 = 1_232;
 /// Size of UDP responses without EDNS, bytes (RFC 1035 section 2.3.4).
@@ -31,9 +33,11 @@ impl Resolver<'_> {
         &mut self,
         path: &str,
         doc: &DnsDoc,
+        entry: &SessionDoc,
         room: Option<u64>,
         around: &Surroundings,
     ) -> Option<Resolved> {
+        self.check_dns_carrier(path, doc, entry);
         let queries = self.queries(path, doc, around)?;
         if room.is_none() && doc.retries.is_some() {
             self.reading.fail(format!("{path}.retries"), "applies to UDP only");
@@ -60,15 +64,35 @@ impl Resolver<'_> {
             queries,
             order: self.session_order(&format!("{path}.order"), doc.order),
             per_session: doc.times(),
+            streams: doc.streams_per_connection.unwrap_or(1),
             think: self.delay(&format!("{path}.think"), doc.think.as_ref()),
             retries: doc.retries.unwrap_or(RETRIES),
             retry_after,
             tcp_fallback: room.is_some() && doc.tcp_fallback.unwrap_or(true),
             errors_fail: doc.errors_fail,
+            padding: doc.padding.unwrap_or(false),
             rules: rules.into(),
             udp_room: room.map_or(u16::MAX, |room| room.min(u16::MAX.into()) as u16),
         };
-        Some(Resolved { app: AppPlan::Dns(Arc::new(plan)), port: Some(PORT) })
+        let port = if entry.is_quic() { QUIC_PORT } else { PORT };
+        Some(Resolved { app: AppPlan::Dns(Arc::new(plan)), port: Some(port) })
+    }
+
+    /// Checks settings that need QUIC, or encryption.
+    fn check_dns_carrier(&mut self, path: &str, doc: &DnsDoc, entry: &SessionDoc) {
+        if doc.streams_per_connection.is_some() && !entry.is_quic() {
+            let reason = "applies to QUIC only; set 'transport: quic', or remove it";
+            self.reading.fail(format!("{path}.streams_per_connection"), reason);
+        }
+        let has_tls = entry.tls.as_ref().is_some_and(|tls| tls.resolved().is_some());
+        if doc.padding == Some(true) && !entry.is_quic() && !has_tls {
+            let reason = "hides the lengths of encrypted messages only (RFC 7830 section 6); set 'tls' or 'transport: quic', or remove it";
+            self.reading.fail(format!("{path}.padding"), reason);
+        }
+        if doc.padding == Some(true) && self.edns(path, doc).is_none() {
+            let reason = "is an option of EDNS, which '512B' turns off; remove one of them";
+            self.reading.fail(format!("{path}.edns"), reason);
+        }
     }
 
     /// Queries with weights; may be empty if clients are external.
@@ -124,8 +148,7 @@ impl Resolver<'_> {
             [Part::List { items, .. }] => items.iter().map(|item| &item[..]).collect(),
             _ => Vec::new(),
         };
-        if texts.iter().any(|text| !is_name(text)) {
-            let reason = "a name has parts of 1 to 63 bytes between dots, 253 bytes in all";
+        if let Some(reason) = texts.iter().find_map(|text| unfit(text)) {
             self.reading.fail(path, reason);
         }
         content
@@ -133,8 +156,7 @@ impl Resolver<'_> {
 
     fn dns_rule(&mut self, path: &str, doc: &DnsRuleDoc) -> DnsRule {
         let suffix = doc.suffix.clone().unwrap_or_default();
-        if !suffix.is_empty() && !is_name(suffix.as_bytes()) {
-            let reason = "a name has parts of 1 to 63 bytes between dots, 253 bytes in all";
+        if let Some(reason) = unfit(suffix.as_bytes()).filter(|_| !suffix.is_empty()) {
             self.reading.fail(format!("{path}.suffix"), reason);
         }
         let answers = doc.answers.iter().enumerate();
@@ -203,10 +225,34 @@ fn default_rules() -> Vec<DnsRule> {
     }]
 }
 
-/// Whether a text can be a name; a dot at its end is its root.
-fn is_name(text: &[u8]) -> bool {
-    let text = text.strip_suffix(b".").unwrap_or(text);
-    let label =
-        |label: &[u8]| (1..=LABEL_MAX).contains(&label.len()) && label.iter().all(u8::is_ascii_graphic);
-    text.len() <= NAME_MAX && text.split(|b| *b == b'.').all(label)
+/// Why a text can't be a name; a dot at its end is its root, and one alone the root itself.
+fn unfit(text: &[u8]) -> Option<&'static str> {
+    let name = text.strip_suffix(b".").unwrap_or(text);
+    let is_part = |part: &[u8]| (1..=LABEL_MAX).contains(&part.len());
+    if !name.iter().all(u8::is_ascii_graphic) {
+        return Some(
+            "a name has no spaces, and only ASCII characters: an international one is written as it is sent, xn--…",
+        );
+    }
+    let is_root = name.is_empty() && text == b".";
+    let fits = is_root || name.len() <= NAME_MAX && name.split(|b| *b == b'.').all(is_part);
+    (!fits).then_some("a name has parts of 1 to 63 bytes between dots, 253 bytes in all")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_the_root_are_told_from_other_texts() {
+        for name in ["a.test", "a.test.", ".", "_sip._tcp.a", "*.test"] {
+            assert_eq!(unfit(name.as_bytes()), None, "{name}");
+        }
+        let long = format!("{}.test", "a".repeat(64));
+        for (text, word) in
+            [("", "parts"), ("a..b", "parts"), (&long, "parts"), ("a b", "spaces"), ("é.test", "ASCII")]
+        {
+            assert!(unfit(text.as_bytes()).is_some_and(|reason| reason.contains(word)), "{text}");
+        }
+    }
 }

@@ -10,7 +10,7 @@ use crate::document::session::SessionDoc;
 use crate::resolve::Resolver;
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD};
-use session::plan::{AppPlan, Content, GrpcExpect, GrpcKind, GrpcPlan, GrpcServer, Part, Size};
+use session::plan::{AppPlan, Content, GrpcExpect, GrpcKind, GrpcPlan, GrpcServer, GrpcStatus, Part, Size};
 use std::sync::Arc;
 
 /// Default method.
@@ -121,6 +121,19 @@ impl Resolver<'_> {
                 wrong(key, "an echo is the client's message; remove one of them");
             }
         }
+        if let Some(status) =
+            doc.status.map(|status| status.status()).filter(|status| *status != GrpcStatus::Ok)
+        {
+            let keys = [
+                ("response", doc.response.is_some()),
+                ("reply", doc.reply.is_some()),
+                ("responses", doc.responses.is_some()),
+            ];
+            for (key, _) in keys.into_iter().filter(|(_, given)| *given && around.server) {
+                let name = status.name();
+                wrong(key, &format!("with 'status: {name}' servers send no message; remove one of them"));
+            }
+        }
         if !around.server {
             for (key, _) in [("status_message", doc.status_message.is_some()), ("delay", doc.delay.is_some())]
                 .into_iter()
@@ -174,6 +187,9 @@ impl Resolver<'_> {
                 && decoded(text).is_none()
             {
                 self.reading.fail(path, "a value of a name that ends with '-bin' is base64");
+            } else if matches!(value, crate::document::content::TextDoc::One(text) if !text.is_ascii()) {
+                let reason = "must be ASCII; a name that ends with '-bin' takes any bytes, as base64";
+                self.reading.fail(path, reason);
             }
         }
         let fields = self.headers(path, &doc.metadata);

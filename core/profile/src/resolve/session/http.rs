@@ -3,14 +3,17 @@
 use super::app::{Resolved, Surroundings};
 use super::content::{fixed, weights};
 use crate::document::content::{SizeDoc, TextDoc};
-use crate::document::http::{HttpCloseDoc, HttpDoc, HttpRuleDoc, HttpServerDoc, MethodDoc, ObjectDoc};
+use crate::document::http::{
+    EarlyAnswerDoc, EarlyDataDoc, HttpCloseDoc, HttpDoc, HttpRuleDoc, HttpServerDoc, MethodDoc, ObjectDoc,
+};
+use crate::document::options::QuicDoc;
 use crate::document::quantity::Bytes;
 use crate::document::session::{SessionDoc, TunnelDoc};
 use crate::resolve::Resolver;
 use indexmap::IndexMap;
 use session::plan::{
-    AppPlan, By, Content, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer,
-    HttpVersion, Method, Part, RequestBody, Size, TunnelPlan, Values,
+    AppPlan, By, Content, EarlyData, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule,
+    HttpServer, HttpVersion, Method, Part, QuicPlan, RequestBody, Size, TunnelPlan, Values,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -71,11 +74,19 @@ impl Resolver<'_> {
                 .and_then(|server| server.name.clone())
                 .unwrap_or_else(|| "eagre".to_owned()),
             retry: doc.server.as_ref().is_some_and(|server| server.retry),
+            early_data: doc
+                .server
+                .as_ref()
+                .and_then(|server| server.early_data)
+                .map_or(EarlyData::Off, early_data),
+            // Once the port is known.
+            alt_svc: None,
         };
         if server.retry && doc.version() != HttpVersion::Three {
             let reason = "Retry is QUIC's; set 'version: 3', or remove it";
             self.reading.fail(format!("{path}.server.retry"), reason);
         }
+        let quic = self.quic_plan(path, doc, entry);
         let plan = HttpPlan {
             requests,
             order: self.session_order(&format!("{path}.order"), doc.order),
@@ -86,11 +97,37 @@ impl Resolver<'_> {
             think: self.delay(&format!("{path}.think"), doc.think.as_ref()),
             close,
             errors_fail: doc.errors_fail.unwrap_or(true),
+            quic,
+            alt_svc: doc.alternatives().0,
             server: Arc::new(server),
         };
         let tls = entry.tls.as_ref().is_some_and(|tls| tls.resolved().is_some())
             || doc.version() == HttpVersion::Three;
         Some(Resolved { app: AppPlan::Http(Arc::new(plan)), port: Some(if tls { 443 } else { 80 }) })
+    }
+
+    /// How clients use QUIC.
+    fn quic_plan(&mut self, path: &str, doc: &HttpDoc, entry: &SessionDoc) -> QuicPlan {
+        let server_early = doc.server.as_ref().is_some_and(|server| server.early_data.is_some());
+        let given = [
+            ("migrate", doc.migrate.is_some()),
+            ("early_data", doc.early_data.is_some()),
+            ("key_update", doc.key_update.is_some()),
+            ("server.early_data", server_early),
+        ];
+        if doc.version() != HttpVersion::Three {
+            for (key, _) in given.into_iter().filter(|(_, is_there)| *is_there) {
+                let reason = "is of QUIC; set 'version: 3', or remove it";
+                self.reading.fail(format!("{path}.{key}"), reason);
+            }
+        }
+        let own = QuicDoc {
+            early_data: doc.early_data,
+            retry: None,
+            migrate: doc.migrate.clone(),
+            key_update: doc.key_update,
+        };
+        self.quic_client(path, &own, entry)
     }
 
     /// Checks that no feature is used that the version lacks.
@@ -469,6 +506,14 @@ fn body(size: Size, chunk: Option<u32>) -> HttpBody {
     match chunk {
         Some(chunk) => HttpBody::Chunked { size, chunk },
         None => HttpBody::Length(size),
+    }
+}
+
+fn early_data(doc: EarlyDataDoc) -> EarlyData {
+    match doc {
+        EarlyDataDoc::Accepted(false) => EarlyData::Off,
+        EarlyDataDoc::Accepted(true) => EarlyData::Accepted,
+        EarlyDataDoc::Answer(EarlyAnswerDoc::TooEarly) => EarlyData::TooEarly,
     }
 }
 

@@ -14,6 +14,7 @@ mod load;
 mod options;
 mod pool;
 mod program;
+mod quic;
 mod tls;
 mod tunnel;
 mod websocket;
@@ -24,6 +25,7 @@ use crate::document::session::{PairOrderDoc, SessionDoc};
 use crate::document::vary::OrderDoc;
 use crate::plan::{ClientsBy, SessionEntry};
 use app::{Apps, Surroundings};
+pub(in crate::resolve) use app::{BOTH_WAYS, has_alternative};
 use pool::{Ends, Pools};
 use session::pairs_in_step;
 use session::plan::{
@@ -159,6 +161,7 @@ impl Resolver<'_> {
             mix: Mix { members, order: SelectionOrder::Sequential },
             tunnel: doc.tunnel.as_ref().map(|tunnel| std::sync::Arc::new(self.tunnel(path, tunnel))),
             tls: None,
+            quic: self.quic_options(path, doc),
             load,
             patience: Patience { response: doc.response_timeout.0, idle: doc.idle_timeout.0 },
             verify: doc.verify,
@@ -192,7 +195,7 @@ impl Resolver<'_> {
                     .fail(format!("{path}.tunnel"), "a tunnel goes over TCP, and these sessions over UDP");
             }
             let has_tls = doc.tls.as_ref().is_some_and(|tls| tls.resolved().is_some());
-            if has_tls && !tls::is_http3(&doc.app) {
+            if has_tls && !doc.is_quic() && !tls::is_http3(&doc.app) {
                 self.reading.fail(format!("{path}.tls"), "TLS goes over TCP, and these sessions over UDP");
             }
             let side = |end: Option<bool>| end.unwrap_or(false);
@@ -244,8 +247,8 @@ impl Resolver<'_> {
                 continue;
             }
             let (ours, theirs) = (&entry.session, &other.session);
-            let Some((ip, port)) = same_service(ours, theirs) else { continue };
-            let (carrier, name) = (carrier_name(ours.carrier), &theirs.name);
+            let Some((ip, carrier, port)) = same_service(ours, theirs) else { continue };
+            let (carrier, name) = (carrier_name(carrier), &theirs.name);
             if let (Some(one), Some(two)) = (&ours.server, &theirs.server)
                 && one.port == two.port
                 && tunnel::share_network(one, two)
@@ -270,16 +273,20 @@ impl Resolver<'_> {
     }
 }
 
-/// An address and a port that servers of both entries are reached at.
-fn same_service(ours: &SessionPlan, theirs: &SessionPlan) -> Option<(std::net::IpAddr, u16)> {
-    let ports = |plan: &SessionPlan| -> Vec<RangeInclusive<u16>> {
+/// An address, a carrier and a port that servers of both entries are reached at.
+fn same_service(ours: &SessionPlan, theirs: &SessionPlan) -> Option<(std::net::IpAddr, Carrier, u16)> {
+    let ports = |plan: &SessionPlan| -> Vec<(Carrier, RangeInclusive<u16>)> {
         let own = |ports: &Option<RangeInclusive<u16>>| ports.clone().unwrap_or(plan.servers.ports.clone());
-        plan.mix.members.iter().map(|member| own(&member.server_ports)).collect()
+        let all = plan.mix.members.iter().enumerate();
+        all.map(|(index, member)| (plan.carrier_of(index), own(&member.server_ports))).collect()
     };
     let ip = pool::shared(&ours.servers.addresses, &theirs.servers.addresses)?;
     let theirs_ports = ports(theirs);
-    let port = ports(ours).iter().find_map(|one| theirs_ports.iter().find_map(|other| common(one, other)))?;
-    (ours.carrier == theirs.carrier).then_some((ip, port))
+    let both = |one: &(Carrier, RangeInclusive<u16>), other: &(Carrier, RangeInclusive<u16>)| {
+        common(&one.1, &other.1).filter(|_| one.0 == other.0).map(|port| (one.0, port))
+    };
+    let found = ports(ours).iter().find_map(|one| theirs_ports.iter().find_map(|other| both(one, other)))?;
+    Some((ip, found.0, found.1))
 }
 
 /// The VLANs in which a side has an address, for each of its hosts that has it.

@@ -118,6 +118,8 @@ impl Resolver<'_> {
                 idle_timeout: udp
                     .value(|udp| udp.idle_timeout.as_ref())
                     .map_or(Some(UDP_IDLE), |limit| limit.0),
+                ecn: udp.value(|udp| udp.ecn).unwrap_or(false),
+                refused_after: Nanos::ZERO,
             },
             tunnel: tunnel.map(|own| SideTunnel { fits_mtu: mtu_said.is_none(), ..own.clone() }),
             pppoe: pppoe.map(|config| Arc::new(PppoeLinks::new(&config.vlans, []))),
@@ -243,5 +245,6 @@ fn tcp_options(said: &Said<'_, TcpDoc>) -> TcpOptions {
         close_by_reset: said
             .value(|tcp| tcp.close_by)
             .map_or(default.close_by_reset, |by| by == CloseByDoc::Reset),
+        express: flag(|tcp| tcp.express, default.express),
     }
 }

@@ -7,7 +7,9 @@ use crate::document::app::{AppDoc, AppWord};
 use crate::document::content::TextDoc;
 use crate::document::http::HttpDoc;
 use crate::document::session::SessionDoc;
-use crate::document::tls::{CertificateDoc, KeyDoc, SuiteDoc, TlsDoc, TlsForm, TlsVerifyDoc, TlsVerifyWord};
+use crate::document::tls::{
+    CertificateDoc, CurveGroupDoc, KeyDoc, SuiteDoc, TlsDoc, TlsForm, TlsVerifyDoc, TlsVerifyWord,
+};
 use crate::resolve::Resolver;
 use session::plan::{
     Content, HttpVersion, Identity, KeyKind, Part, ServerIdentity, TlsClient, TlsPlan, TlsServer, TlsVerify,
@@ -19,13 +21,15 @@ use std::sync::Arc;
 const PEM: &[u8] = b"-----BEGIN ";
 /// Name of HTTP/2 in ALPN.
 const HTTP2: &str = "h2";
+/// Name of DNS over QUIC in ALPN (RFC 9250 section 4.1.1).
+const DOQ: &str = "doq";
 /// Default number of tickets to each client.
 const TICKETS: u8 = 2;
 
 impl Resolver<'_> {
     pub(super) fn tls(&mut self, path: &str, entry: &SessionDoc, around: &Surroundings) -> Option<TlsPlan> {
-        // HTTP/3 is always encrypted.
-        let is_quic = is_http3(&entry.app);
+        // QUIC is always encrypted.
+        let is_quic = entry.is_quic() || is_http3(&entry.app);
         let written = entry.tls.as_ref().and_then(TlsForm::resolved);
         let doc = written.or_else(|| is_quic.then(TlsDoc::default))?;
         let path = format!("{path}.tls");
@@ -36,7 +40,8 @@ impl Resolver<'_> {
         if is_quic {
             self.check_quic(&path, entry, &doc);
         }
-        let has = |minor| doc.versions.is_none() || listed(&doc.versions).any(|version| version.0 == minor);
+        let has = |minor| has(&doc, minor);
+        self.check_versions(&path, &doc, is_quic);
         let identity = self.server_identity(&path, &doc, name.as_ref(), around)?;
         let verify = self.tls_verify(&path, &doc, around, &identity);
         let client_certificate = doc.client_certificate.as_ref();
@@ -44,9 +49,11 @@ impl Resolver<'_> {
             Some(_) => listed(&doc.alpn).cloned().collect(),
             None => match http_of(&entry.app) {
                 Some(http) => protocols(http),
+                None if is_websocket_http2(&entry.app) => vec![HTTP2.to_owned()],
                 // A connection begins as one of HTTP/1.1.
                 None if websocket_host(&entry.app).is_some() => protocols(None),
                 None if grpc_host(&entry.app).is_some() => vec![HTTP2.to_owned()],
+                None if entry.is_quic() => vec![DOQ.to_owned()],
                 None => Vec::new(),
             },
         };
@@ -79,17 +86,42 @@ impl Resolver<'_> {
     /// Checks that no feature is used that QUIC lacks (RFC 9001 section 4.2).
     fn check_quic(&mut self, path: &str, entry: &SessionDoc, doc: &TlsDoc) {
         if matches!(entry.tls, Some(TlsForm::Default(false))) {
-            let reason = "HTTP/3 is always encrypted; remove 'tls: false', or use another 'version'";
+            let reason = "QUIC is always encrypted; remove 'tls: false', or use another 'version' of HTTP or 'transport'";
             self.reading.fail(path, reason);
         }
         if doc.versions.is_some() && !listed(&doc.versions).any(|version| version.0 == 3) {
-            self.reading.fail(format!("{path}.versions"), "HTTP/3 needs TLS 1.3; remove 'versions'");
+            self.reading.fail(format!("{path}.versions"), "QUIC needs TLS 1.3; remove 'versions'");
         }
-        let is_of_13 = |suite: &SuiteDoc| {
-            matches!(suite, SuiteDoc::Aes128Gcm | SuiteDoc::Aes256Gcm | SuiteDoc::Chacha20)
+        if doc.suites.is_some() && !listed(&doc.suites).any(|suite| suite.is_of_13()) {
+            let reason = "QUIC needs a suite of TLS 1.3, such as TLS_AES_128_GCM_SHA256";
+            self.reading.fail(format!("{path}.suites"), reason);
+        }
+    }
+
+    /// Checks that there are a suite and a group for one of the versions.
+    fn check_versions(&mut self, path: &str, doc: &TlsDoc, is_quic: bool) {
+        let with_suite = |minor| {
+            has(doc, minor)
+                && (doc.suites.is_none() || listed(&doc.suites).any(|suite| suite.is_of_13() == (minor == 3)))
         };
-        if doc.suites.is_some() && !listed(&doc.suites).any(is_of_13) {
-            let reason = "HTTP/3 needs a suite of TLS 1.3, such as TLS_AES_128_GCM_SHA256";
+        // The hybrid group belongs to TLS 1.3 (draft-ietf-tls-ecdhe-mlkem).
+        let with_group = |minor| {
+            let fits = |group: &CurveGroupDoc| minor == 3 || *group != CurveGroupDoc::X25519MlKem768;
+            doc.groups.is_none() || listed(&doc.groups).any(fits)
+        };
+        if is_quic || [2, 3].into_iter().any(|minor| with_suite(minor) && with_group(minor)) {
+            return;
+        }
+        if [2, 3].into_iter().any(with_suite) {
+            let reason = "none is of TLS 1.2; add one such as x25519, or allow TLS 1.3";
+            self.reading.fail(format!("{path}.groups"), reason);
+        } else {
+            let (version, example) = match has(doc, 3) {
+                true => ("1.3", SuiteDoc::Aes128Gcm),
+                false => ("1.2", SuiteDoc::EcdsaAes128Gcm),
+            };
+            let reason =
+                format!("none is of TLS {version}; add one such as {}, or remove 'versions'", example.name());
             self.reading.fail(format!("{path}.suites"), reason);
         }
     }
@@ -185,6 +217,11 @@ impl Resolver<'_> {
     }
 }
 
+/// Whether a minor version of TLS is allowed.
+fn has(doc: &TlsDoc, minor: u8) -> bool {
+    doc.versions.is_none() || listed(&doc.versions).any(|version| version.0 == minor)
+}
+
 fn listed<T>(list: &Option<OneOrMany<T>>) -> impl Iterator<Item = &T> {
     list.iter().flat_map(OneOrMany::with_paths).map(|(_, value)| value)
 }
@@ -211,6 +248,17 @@ fn websocket_host(app: &AppDoc) -> Option<Option<TextDoc>> {
             .as_ref()
             .map(|websocket| websocket.host.clone())
             .or_else(|| keys.mix.iter().flatten().find_map(|member| websocket_host(&member.app))),
+    }
+}
+
+/// Whether an application is WebSocket over HTTP/2, or has it in its mix.
+fn is_websocket_http2(app: &AppDoc) -> bool {
+    match app {
+        AppDoc::Word(_) => false,
+        AppDoc::Full(keys) => {
+            keys.websocket.as_ref().is_some_and(|websocket| websocket.is_http2())
+                || keys.mix.iter().flatten().any(|member| is_websocket_http2(&member.app))
+        }
     }
 }
 

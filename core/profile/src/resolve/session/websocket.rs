@@ -6,9 +6,14 @@ use super::http::{default_host, pieces};
 use crate::document::content::{SizeDoc, TextDoc};
 use crate::document::quantity::{Bytes, BytesRange, Duration};
 use crate::document::session::SessionDoc;
-use crate::document::websocket::{WebsocketDoc, WebsocketExpectDoc, WebsocketKindDoc};
+use crate::document::websocket::{
+    CompressionDoc, CompressionForm, WebsocketDoc, WebsocketExpectDoc, WebsocketKindDoc,
+};
 use crate::resolve::Resolver;
-use session::plan::{AppPlan, Content, Part, Size, WebsocketExpect, WebsocketKind, WebsocketPlan};
+use session::plan::{
+    AppPlan, Content, Deflate, HttpVersion, Part, Size, WebsocketCompression, WebsocketExpect, WebsocketKind,
+    WebsocketPlan,
+};
 use std::sync::Arc;
 use units::Nanos;
 
@@ -61,6 +66,8 @@ impl Resolver<'_> {
                 .at_least_one(&format!("{path}.message_max"), doc.message_max.as_ref())
                 .unwrap_or(MESSAGE_MAX),
             seed: self.seed_of(path, "masks"),
+            http2: doc.is_http2(),
+            compression: doc.compression.as_ref().and_then(CompressionForm::resolved).map(compression),
         };
         let tls = entry.tls.as_ref().is_some_and(|tls| tls.resolved().is_some());
         Resolved { app: AppPlan::Websocket(Arc::new(plan)), port: Some(if tls { 443 } else { 80 }) }
@@ -78,6 +85,12 @@ impl Resolver<'_> {
     /// That keys do not contradict each other.
     fn check_websocket(&mut self, path: &str, doc: &WebsocketDoc, around: &Surroundings) {
         let mut wrong = |key: &str, reason: &str| self.reading.fail(format!("{path}.{key}"), reason);
+        if !matches!(
+            doc.version.as_ref().map(|version| version.0),
+            None | Some(HttpVersion::One | HttpVersion::Two)
+        ) {
+            wrong("version", "WebSocket goes over HTTP/1.1 or HTTP/2; set '1.1' or '2'");
+        }
         if doc.text.is_some() && doc.request.is_some() {
             wrong("text", "does not go with 'request'; remove one of them");
         }
@@ -139,7 +152,11 @@ impl Resolver<'_> {
         for name in doc.headers.keys() {
             let lower = name.to_ascii_lowercase();
             if lower == "upgrade" || lower.starts_with("sec-websocket-") {
-                let instead = if lower.ends_with("protocol") { "; set it in 'subprotocols'" } else { "" };
+                let instead = match &*lower {
+                    "sec-websocket-protocol" => "; set it in 'subprotocols'",
+                    "sec-websocket-extensions" => "; set it in 'compression'",
+                    _ => "",
+                };
                 self.reading.fail(
                     format!("{path}.{name}"),
                     format!("the field '{name}' is sent automatically{instead}"),
@@ -164,6 +181,20 @@ impl Resolver<'_> {
             self.reading.fail(path, "must be at least 1B");
         }
         Some(bytes.max(1))
+    }
+}
+
+fn compression(doc: CompressionDoc) -> WebsocketCompression {
+    let usual = Deflate::default();
+    WebsocketCompression {
+        parameters: Deflate {
+            client_no_context_takeover: doc.client_no_context_takeover,
+            server_no_context_takeover: doc.server_no_context_takeover,
+            client_max_window_bits: doc.client_max_window_bits.unwrap_or(usual.client_max_window_bits),
+            server_max_window_bits: doc.server_max_window_bits.unwrap_or(usual.server_max_window_bits),
+        },
+        level: doc.level,
+        threshold: doc.threshold.map_or(0, |bytes| bytes.0),
     }
 }
 

@@ -1,12 +1,13 @@
 //! Asks, several requests at a time, and reads what comes back.
 
 use super::{
-    GENERATED, Items, Link, REFUSED_MAX, announced, ask_elsewhere, hand_over, number, put_number, state,
-    write_generated,
+    GENERATED, Items, Link, REFUSED_MAX, announced, ask_elsewhere, ended_by, hand_over, is_in_vain, number,
+    put_number, state, write_generated,
 };
 use crate::counts::Reason;
 use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow, elapsed, tick};
+use crate::http::alternative::{self, AltSvc};
 use crate::http::plan::{HttpClose, HttpPlan, HttpRequest, Method, RequestBody};
 use crate::message::Vars;
 use crate::pattern;
@@ -160,14 +161,12 @@ impl Client {
 
     pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.state = state::OPEN;
-        let asking = Asking {
-            connection: Connection::new(Role::Client, &announced()),
-            again: 0,
-            refused: 0,
-            checked: tick(ctx.now),
-            full: false,
-            noted: false,
-        };
+        let mut connection = Connection::new(Role::Client, &announced());
+        if ctx.common.follows {
+            connection.keep(alternative::FIELDS);
+        }
+        let asking =
+            Asking { connection, again: 0, refused: 0, checked: tick(ctx.now), full: false, noted: false };
         ctx.counts.http2.connections += 1;
         ctx.extras.of(flow).link = Some(Box::new(Link::Client(asking)));
         with(ctx, flow, |ctx, flow, asking| self.pump(ctx, flow, asking, false));
@@ -350,9 +349,10 @@ impl Client {
             Event::GoAway { last, code } => {
                 ctx.counts.http2.goaways += 1;
                 let above = asking.connection.forget_above(last);
+                let in_vain = is_in_vain(flow.sent.wrapping_sub(asking.again), above.len());
                 above.into_iter().for_each(|asked| ask_elsewhere(ctx, asked.due));
-                if code != Code::NO_ERROR && !flow.has(Flag::Done) {
-                    ctx.counts.detail(&format!("GOAWAY: {}", code.name()));
+                if let Some(why) = ended_by(code, in_vain).filter(|_| !flow.has(Flag::Done)) {
+                    ctx.counts.detail(&why);
                     Self::give_up(ctx, flow, Reason::GoAway);
                 }
             }
@@ -378,6 +378,11 @@ impl Client {
     fn head(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, stream: u32, end: bool) {
         let (status, length) = {
             let head = asking.connection.head();
+            if ctx.common.follows
+                && let Some(what) = head.value(alternative::FIELD).and_then(AltSvc::read)
+            {
+                ctx.pacers.alternative.learn(ctx.now, what, &mut ctx.counts.alt_svc);
+            }
             (head.status, head.length)
         };
         let Some(asked) = asking.connection.data(stream) else { return };

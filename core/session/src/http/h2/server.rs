@@ -68,6 +68,9 @@ impl Answer {
         if !server.name.is_empty() {
             items.always(fields, "server", server.name.as_bytes());
         }
+        if let Some(value) = &server.alt_svc {
+            items.always(fields, "alt-svc", value.as_bytes());
+        }
         let more =
             rule.fields.iter().filter(|(name, _)| !IS_OF_CONNECTION.contains(&&*name.to_ascii_lowercase()));
         more.for_each(|(name, value)| items.always(fields, &name.to_ascii_lowercase(), value.as_bytes()));

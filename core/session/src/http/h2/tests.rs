@@ -19,6 +19,8 @@ fn http(requests: Vec<(HttpRequest, u32)>, per_connection: u32, streams: u16) ->
         think: Delay::NONE,
         close: HttpClose::Fin,
         errors_fail: true,
+        quic: QuicPlan::default(),
+        alt_svc: false,
         server: Arc::new(HttpServer::sized(Size::Fixed(5))),
     }
 }
@@ -91,8 +93,15 @@ fn bodies_of_every_kind() {
             ..rule(exact("/slow"), 200, HttpBody::Length(Size::Fixed(1)))
         },
     ];
-    let server =
-        Arc::new(HttpServer { rules, keep_alive: None, date: true, name: String::new(), retry: false });
+    let server = Arc::new(HttpServer {
+        rules,
+        keep_alive: None,
+        date: true,
+        name: String::new(),
+        retry: false,
+        early_data: EarlyData::Off,
+        alt_svc: None,
+    });
     for (streams, cuts) in [(1, &[1460][..]), (4, &[70, 9]), (20, &[30_000])] {
         let mut wire = wire(HttpPlan { server: server.clone(), ..http(requests.clone(), 20, streams) }, cuts);
         wire.open(0);
@@ -191,6 +200,7 @@ fn what_servers_do_wrong_has_a_reason() {
         (frame(5, 4, 1, &[0, 0, 0, 2, 0x88]), false, Reason::Http2Protocol, "PUSH_PROMISE"),
         ([frame(1, 4, 1, &[0x88]), frame(0, 1, 1, b"abc")].concat(), false, Reason::WrongContent, ""),
         ([ok, frame(7, 0, 0, &[0; 8])].concat(), true, Reason::Aborted, ""),
+        (frame(7, 0, 0, &[0; 8]), false, Reason::GoAway, "GOAWAY: no request was processed"),
     ];
     for (index, (bytes, closes, reason, why)) in cases.into_iter().enumerate() {
         let plan_of = http(vec![(sized(if index == 10 { 0 } else { 9 }), 1)], 1, 1);

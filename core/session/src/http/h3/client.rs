@@ -1,14 +1,16 @@
 //! Asks, several requests at a time, and reads what comes back.
 
-use super::connection::{Body, Connection, Handler, Source, give_up, number, write_generated};
-use super::{GENERATED, Items, Link, note_goaways, state};
+use super::connection::{Body, Connection, Handler, Source, number, write_generated};
+use super::{GENERATED, Items, Link, note_goaways};
 use crate::counts::Reason;
 use crate::flow::{Ctx, Flag, Flow, elapsed, instant_near, tick};
+use crate::http::alternative::{self, AltSvc};
+use crate::http::h2::is_in_vain;
 use crate::http::plan::{HttpPlan, HttpRequest, Method, RequestBody};
 use crate::message::Vars;
 use crate::pattern;
+use crate::quic::link::{self, Link as AnyLink, give_up, state};
 use crate::quic::{QuicEnd, failure};
-use crate::secure::SecureError;
 use crate::turns::Turns;
 use crate::vary::{Delay, Size, turn};
 use http3::qpack::{self, Field};
@@ -18,6 +20,8 @@ use units::Nanos;
 
 /// Number of consecutive requests that a server may refuse before it responds to one.
 const REFUSED_MAX: u32 = 1_000;
+/// The status of a request that the server does not want in early data (RFC 8470 section 5.2).
+const TOO_EARLY: u16 = 425;
 /// Bytes of a field that fills a head up, without its value.
 const PADDING: u32 = 41;
 
@@ -30,6 +34,8 @@ pub(crate) struct Asking {
     /// Time of the last check for a stalled stream.
     checked: u32,
     goaways: u64,
+    /// Requests may be sent, although the handshake is not done.
+    early: bool,
 }
 
 /// A request without a complete response.
@@ -44,6 +50,8 @@ pub(crate) struct Asked {
     /// Bytes of the response's body so far, modulo 2^32.
     got: u32,
     first: bool,
+    /// It was sent before the handshake was done.
+    early: bool,
     /// Nothing is expected of the body: it is an error's, or there is none.
     any_body: bool,
 }
@@ -132,14 +140,14 @@ fn with(
     flow: &mut Flow,
     work: impl FnOnce(&mut Ctx<'_>, &mut Flow, &mut Asks, &mut Asking),
 ) {
-    let Some(mut link) = ctx.extras.find_mut(flow).and_then(|extra| extra.quic.take()) else { return };
-    if let Link::Client(connection, asking) = &mut *link {
-        work(ctx, flow, connection, asking);
-        if !flow.has(Flag::Failed) {
-            flow.waiting = connection.streams().min(255) as u8;
+    link::with(ctx, flow, |ctx, flow, link| {
+        if let AnyLink::Http(Link::Client(connection, asking)) = link {
+            work(ctx, flow, connection, asking);
+            if !flow.has(Flag::Failed) {
+                flow.waiting = connection.streams().min(255) as u8;
+            }
         }
-    }
-    ctx.extras.of(flow).quic = Some(link);
+    });
 }
 
 impl Client {
@@ -169,23 +177,24 @@ impl Client {
     }
 
     pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        flow.state = state::CONNECTING;
-        let made = ctx.quic.as_mut().map(|side| side.connect(ctx.now, u64::from(flow.number)));
-        let quic = match made {
-            Some(Ok(quic)) => quic,
-            Some(Err(error)) => {
-                let why = match &error {
-                    SecureError::AlertReceived(why) => why,
-                    SecureError::Certificate(why) | SecureError::Protocol(why) => &**why,
-                };
-                ctx.counts.detail(why);
-                return ctx.fail(flow, Reason::TlsProtocol);
-            }
-            None => return ctx.fail(flow, Reason::NoHttp3),
-        };
-        let connection = Box::new(Connection::new(Role::Client, quic, ctx.now, 0));
-        ctx.extras.of(flow).quic = Some(Box::new(Link::Client(connection, Asking::default())));
+        if flow.state == state::PATH {
+            return link::keep_path(ctx, flow);
+        }
+        let Some(quic) = link::connect(ctx, flow) else { return };
+        let early = self.plan.quic.early_data && quic.has_early_keys();
+        let mut connection = Box::new(Connection::new(Role::Client, quic, ctx.now, 0));
+        if ctx.common.follows {
+            connection.head.keep(alternative::FIELDS);
+        }
+        let asking = Asking { early, ..Asking::default() };
+        ctx.extras.of(flow).quic = Some(Box::new(AnyLink::Http(Link::Client(connection, asking))));
         ctx.arm(flow, ctx.common.patience.response);
+        if early {
+            with(ctx, flow, |ctx, flow, connection, asking| {
+                connection.write_control();
+                self.pump(ctx, flow, connection, asking, false);
+            });
+        }
     }
 
     /// Sends what may be sent. `has_turn`: the turn it waited for has come.
@@ -198,7 +207,7 @@ impl Client {
         has_turn: bool,
     ) {
         loop {
-            if flow.has(Flag::Failed) || flow.has(Flag::Paused) || flow.state != state::OPEN {
+            if flow.has(Flag::Failed) || flow.has(Flag::Paused) || !asking.may_send(flow) {
                 break;
             }
             let open = connection.streams();
@@ -208,6 +217,9 @@ impl Client {
             let is_over = !all_sent && ctx.shall_end(flow);
             let shall_end = is_over || !all_sent && ctx.has_asked_all();
             let left = connection.goaway().0.is_some();
+            if asking.early && (all_sent || shall_end || !self.may_be_early(flow)) {
+                break;
+            }
             if all_sent || left || shall_end && (!waits || flow.has(Flag::Stopping)) {
                 if open == 0 {
                     if is_over {
@@ -226,12 +238,31 @@ impl Client {
             if !connection.may_open() || !ctx.may_request(flow) {
                 break;
             }
-            self.send(ctx, flow, connection);
+            self.send(ctx, flow, connection, asking.early);
         }
     }
 
+    /// Whether the next request may be sent in early data, which can be replayed: a safe method, without a body (RFC 8470 section 3).
+    fn may_be_early(&self, flow: &Flow) -> bool {
+        let ready = self.ready(flow, flow.sent);
+        matches!(ready.method, Method::Get | Method::Head | Method::Options) && !ready.has_body
+    }
+
+    /// The handshake is done: early data was accepted, or must be sent again.
+    #[cold]
+    fn end_early(ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks) {
+        if connection.carried.quic.is_early_accepted() {
+            ctx.counts.quic.early_data_accepted += 1;
+            return;
+        }
+        ctx.counts.quic.early_data_rejected += 1;
+        connection.begin_anew().iter().for_each(|asked| Self::ask_elsewhere(ctx, asked));
+        flow.sent = 0;
+        connection.write_control();
+    }
+
     #[inline]
-    fn send(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks) {
+    fn send(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks, early: bool) {
         let now = tick(ctx.now);
         let due = if ctx.common.late {
             ctx.extras.find_mut(flow).and_then(|extra| extra.dues.pop_front())
@@ -240,7 +271,8 @@ impl Client {
         };
         let (number, turn) = (flow.sent, self.turn(flow, flow.sent));
         let ready = &self.requests[self.turns.pick(turn)];
-        let asked = Asked { number, started: now, due: due.unwrap_or(now), touched: now, ..Asked::default() };
+        let asked =
+            Asked { number, started: now, due: due.unwrap_or(now), touched: now, early, ..Asked::default() };
         let Some(stream) = connection.open(asked, ready.method == Method::Head) else { return };
         debug_assert_eq!(super::connection::number(stream), number, "streams are opened in order");
         let request = u64::from(number);
@@ -280,6 +312,7 @@ impl Client {
         flow.sent = flow.sent.wrapping_add(1);
         ctx.counts.requests += 1;
         ctx.counts.http3.streams += 1;
+        ctx.counts.quic.early_requests += u64::from(early);
         ctx.arm(flow, ctx.common.patience.response);
     }
 
@@ -296,6 +329,9 @@ impl Client {
 
     #[inline]
     pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, datagram: &[u8]) {
+        if flow.state == state::PATH {
+            return link::received_path(ctx, flow, datagram);
+        }
         flow.set(Flag::Progress);
         with(ctx, flow, |ctx, flow, connection, asking| {
             connection.carried.receive(ctx, datagram);
@@ -321,7 +357,12 @@ impl Client {
         if goaways > asking.goaways {
             note_goaways(ctx.counts, &mut asking.goaways, goaways);
             let above = connection.forget_from(first.unwrap_or(u64::MAX));
+            let in_vain = is_in_vain(flow.sent.wrapping_sub(asking.again), above.len());
             above.into_iter().for_each(|asked| Self::ask_elsewhere(ctx, &asked));
+            if in_vain && !flow.has(Flag::Done) {
+                ctx.counts.detail("GOAWAY: no request was processed");
+                return give_up(ctx, flow, Reason::GoAway);
+            }
         }
         self.pump(ctx, flow, connection, asking, has_turn);
     }
@@ -341,6 +382,9 @@ impl Client {
     }
 
     pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        if link::woke_without(ctx, flow) {
+            return;
+        }
         with(ctx, flow, |ctx, flow, connection, asking| {
             let is_due = connection.carried.woke(ctx, flow);
             if !is_due || connection.carried.is_over() {
@@ -434,8 +478,11 @@ impl With<'_> {
 }
 
 impl Handler<Asked> for With<'_> {
-    fn connected(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, _: &mut Asks) {
+    fn connected(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks) {
         flow.state = state::OPEN;
+        if std::mem::take(&mut self.asking.early) {
+            Client::end_early(ctx, flow, connection);
+        }
         self.asking.checked = tick(ctx.now);
     }
 
@@ -445,6 +492,11 @@ impl Handler<Asked> for With<'_> {
 
     #[inline]
     fn head(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks, stream: u64) {
+        if ctx.common.follows
+            && let Some(what) = connection.head.value(alternative::FIELD).and_then(AltSvc::read)
+        {
+            ctx.pacers.alternative.learn(ctx.now, what, &mut ctx.counts.alt_svc);
+        }
         let (status, length) = (connection.head.status, connection.head.length);
         if connection.head.is_too_large {
             ctx.counts.detail("a header list that is too large");
@@ -465,6 +517,14 @@ impl Handler<Asked> for With<'_> {
         *class += 1;
         if status < 200 {
             return;
+        }
+        if status == TOO_EARLY && asked.early {
+            // The server wants it again after the handshake (RFC 8470 section 5.2).
+            let asked = *asked;
+            connection.refuse(stream, Code::REQUEST_CANCELLED);
+            ctx.counts.quic.too_early += 1;
+            self.asking.again += 1;
+            return Client::ask_elsewhere(ctx, &asked);
         }
         self.asking.refused = 0;
         let ready = self.client.ready(flow, asked.number);
@@ -550,7 +610,7 @@ impl Handler<Asked> for With<'_> {
         let open = flow.state != state::CONNECTING;
         let between = open && connection.streams() == 0 && flow.sent > 0;
         let code_name = |code| Code(code).name().to_owned();
-        match failure(end, open, Code::NO_ERROR.0, code_name) {
+        match failure(end, open, Code::NO_ERROR.0, Reason::NoHttp3, code_name) {
             _ if flow.has(Flag::Done) || flow.state == state::END => {}
             // Whoever says nothing for long has gone, too, in good order: nothing was asked that was not answered.
             None | Some((Reason::IdleTimeout, _)) if between => {
@@ -577,6 +637,11 @@ impl Source for With<'_> {
 }
 
 impl Asking {
+    /// Whether requests may be sent.
+    fn may_send(&self, flow: &Flow) -> bool {
+        flow.state == state::OPEN || flow.state == state::CONNECTING && self.early
+    }
+
     /// Whether a response has received no data for this long.
     fn stands_still(&mut self, connection: &Asks, now: Nanos, patience: Nanos) -> bool {
         self.checked = tick(now);

@@ -1,6 +1,5 @@
 //! The streams of a connection: what came on them is understood, and what is owed to them is written as far as they take it.
 
-use crate::counts::Reason;
 use crate::flow::{Ctx, Flag, Flow};
 use crate::pattern;
 use crate::quic::{Carried, Quic, QuicEnd, QuicEvent, QuicRead};
@@ -129,6 +128,14 @@ impl<T> Connection<T> {
             spare: None,
             scratch: Vec::new(),
         }
+    }
+
+    /// Begins anew on a connection that has lost all its streams: returns what was kept of them.
+    pub(super) fn begin_anew(&mut self) -> Vec<T> {
+        self.peer = Peer::new(self.role);
+        (self.control, self.spare, self.held) = (None, None, 0);
+        self.owed = http3::opening();
+        std::mem::take(&mut self.streams).into_values().map(|stream| stream.data).collect()
     }
 
     /// Streams of requests that are open.
@@ -460,12 +467,4 @@ pub(super) fn write_generated(body: Body, offset: u64, out: &mut [u8]) {
 /// The number of the message of a stream.
 pub(super) fn number(stream: u64) -> u32 {
     (stream >> 2) as u32
-}
-
-/// Fails, and closes in good order.
-#[cold]
-pub(super) fn give_up(ctx: &mut Ctx<'_>, flow: &mut Flow, reason: Reason) {
-    ctx.fail_softly(flow, reason);
-    flow.set(Flag::Closing);
-    ctx.ask.close = true;
 }

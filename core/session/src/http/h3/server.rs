@@ -1,15 +1,16 @@
 //! Reads requests, and responds by the rules of HTTP/1.1's server.
 
-use super::connection::{Body, Connection, Handler, Source, give_up, number, write_generated};
-use super::{GENERATED, Items, Link, note_goaways, state};
+use super::connection::{Body, Connection, Handler, Source, number, write_generated};
+use super::{GENERATED, Items, Link, note_goaways};
 use crate::counts::Reason;
 use crate::flow::{Ctx, Flag, Flow};
 use crate::http::date;
-use crate::http::plan::{HttpBody, HttpRule, HttpServer, Method};
+use crate::http::plan::{EarlyData, HttpBody, HttpRule, HttpServer, Method};
 use crate::http::server::{IS_OF_CONNECTION, Rules};
 use crate::message::Vars;
 use crate::pattern;
-use crate::quic::{QuicAccepted, QuicEnd, failure};
+use crate::quic::link::{self, Link as AnyLink, give_up, state};
+use crate::quic::{QuicEnd, failure};
 use crate::vary::{Delay, Size};
 use http3::qpack::{self, Field};
 use http3::{Code, Fault, Role};
@@ -44,11 +45,6 @@ pub(crate) struct Asked {
     class: u8,
 }
 
-/// Time that a client that was sent a Retry has to prove its address.
-const RETRY_WAIT: Nanos = Nanos::from_secs(10);
-/// Bytes of Retry packets on a flow at most: one follows each datagram without a token.
-const RETRIES_MAX: u64 = 2_000;
-
 /// A server made ready.
 #[derive(Debug)]
 pub(crate) struct Server {
@@ -59,6 +55,8 @@ pub(crate) struct Server {
     length: Field,
     date: Option<Field>,
     keep_alive: Option<u32>,
+    /// Requests that come before the handshake is done are to be sent again.
+    refuses_early: bool,
     wall_zero: Nanos,
     value: Vec<u8>,
     block: Vec<u8>,
@@ -112,14 +110,14 @@ fn with(
     flow: &mut Flow,
     work: impl FnOnce(&mut Ctx<'_>, &mut Flow, &mut Serves, &mut Serving),
 ) {
-    let Some(mut link) = ctx.extras.find_mut(flow).and_then(|extra| extra.quic.take()) else { return };
-    if let Link::Server(connection, serving) = &mut *link {
-        work(ctx, flow, connection, serving);
-        if !flow.has(Flag::Failed) {
-            flow.waiting = connection.streams().min(255) as u8;
+    link::with(ctx, flow, |ctx, flow, link| {
+        if let AnyLink::Http(Link::Server(connection, serving)) = link {
+            work(ctx, flow, connection, serving);
+            if !flow.has(Flag::Failed) {
+                flow.waiting = connection.streams().min(255) as u8;
+            }
         }
-    }
-    ctx.extras.of(flow).quic = Some(link);
+    });
 }
 
 impl Server {
@@ -138,6 +136,7 @@ impl Server {
             length: Field::named("content-length"),
             date: server.date.then(|| Field::named("date")),
             keep_alive: server.keep_alive,
+            refuses_early: server.early_data == EarlyData::TooEarly,
             wall_zero: Nanos::ZERO,
             value: Vec::new(),
             block: Vec::new(),
@@ -152,48 +151,17 @@ impl Server {
 
     /// The first datagram of a flow: a connection begins, or nothing does.
     fn begin(ctx: &mut Ctx<'_>, flow: &mut Flow, datagram: &[u8]) {
-        let (name, base) = match ctx.extras.find(flow) {
-            Some(extra) if flow.state == state::RETRY => (Some(extra.name), extra.echo.len() as u64),
-            _ => (None, 0),
-        };
-        let accepted = ctx.quic.as_mut().map(|side| side.accept(ctx.now, name, datagram));
-        match accepted {
-            Some(QuicAccepted::Connection(quic)) => {
-                flow.state = state::CONNECTING;
-                flow.mark(ctx.now);
-                ctx.ask.begun = true;
-                let connection = Box::new(Connection::new(Role::Server, quic, ctx.now, base));
-                let serving = Serving::default();
-                ctx.extras.of(flow).quic = Some(Box::new(Link::Server(connection, serving)));
-                ctx.arm(flow, ctx.common.patience.idle);
-            }
-            Some(QuicAccepted::Retry(..)) if base > RETRIES_MAX => {}
-            Some(QuicAccepted::Retry(bytes, name)) => {
-                flow.state = state::RETRY;
-                ctx.counts.quic.retries_sent += 1;
-                ctx.ask.datagrams.push(bytes.len() as u64);
-                let extra = ctx.extras.of(flow);
-                extra.echo.extend(bytes);
-                extra.name = name;
-                ctx.ask.wake = Some(ctx.now.saturating_add(RETRY_WAIT));
-            }
-            Some(QuicAccepted::Reply(bytes)) => {
-                flow.state = state::GONE;
-                ctx.ask.datagrams.push(bytes.len() as u64);
-                ctx.extras.of(flow).echo.extend(bytes);
-                ctx.ask.close = true;
-            }
-            Some(QuicAccepted::Nothing) | None => {
-                flow.state = state::GONE;
-                ctx.ask.close = true;
-            }
-        }
+        let Some((quic, base)) = link::accept(ctx, flow, datagram) else { return };
+        let connection = Box::new(Connection::new(Role::Server, quic, ctx.now, base));
+        let link = Link::Server(connection, Serving::default());
+        ctx.extras.of(flow).quic = Some(Box::new(AnyLink::Http(link)));
+        ctx.arm(flow, ctx.common.patience.idle);
     }
 
     #[inline]
     pub(crate) fn received(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, datagram: &[u8]) {
         flow.set(Flag::Progress);
-        if matches!(flow.state, 0 | state::RETRY) {
+        if link::is_to_accept(flow) {
             Self::begin(ctx, flow, datagram);
             return self.go_on(ctx, flow);
         }
@@ -231,9 +199,7 @@ impl Server {
     }
 
     pub(crate) fn woke(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        if flow.state == state::RETRY {
-            flow.state = state::GONE;
-            ctx.ask.close = true;
+        if link::woke_without(ctx, flow) {
             return;
         }
         let mut is_due = false;
@@ -349,8 +315,9 @@ impl Source for With<'_> {
 }
 
 impl Handler<Asked> for With<'_> {
-    fn connected(&mut self, _: &mut Ctx<'_>, flow: &mut Flow, _: &mut Serves) {
+    fn connected(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Serves) {
         flow.state = state::OPEN;
+        ctx.counts.quic.early_data_accepted += u64::from(connection.carried.quic.has_early_keys());
     }
 
     fn begun(&mut self, _: &mut Ctx<'_>, _: &mut Flow, _: u64) -> Option<Asked> {
@@ -361,7 +328,11 @@ impl Handler<Asked> for With<'_> {
     fn head(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Serves, stream: u64) {
         let head = &connection.head;
         let rules = &self.server.rules;
-        let (answer, size) = if head.is_too_large {
+        let is_early = flow.state == state::CONNECTING;
+        ctx.counts.quic.early_requests += u64::from(is_early);
+        let (answer, size) = if is_early && self.server.refuses_early {
+            (rules.too_early(), 0)
+        } else if head.is_too_large {
             (rules.too_long(), 0)
         } else {
             rules.answer(Method::read(&head.method), &head.path)
@@ -465,7 +436,7 @@ impl Handler<Asked> for With<'_> {
         flow.set(Flag::PeerClosed);
         let open = flow.state != state::CONNECTING;
         let code_name = |code| Code(code).name().to_owned();
-        match failure(end, open, Code::NO_ERROR.0, code_name) {
+        match failure(end, open, Code::NO_ERROR.0, Reason::NoHttp3, code_name) {
             _ if flow.has(Flag::Done) => {}
             // What was sent has come, if nobody complains: the acknowledgement may be lost, or never be sent.
             None if connection.owes() => ctx.fail_softly(flow, Reason::ClosedEarly),

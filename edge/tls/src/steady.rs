@@ -1,34 +1,21 @@
 //! Signatures that always have the same length.
 //!
 //! One of ECDSA is two numbers written out, each with as many bytes as it needs: 70, 71 or 72 bytes in all on P-256, by lot. With
-//! that the packets of a handshake would have other lengths each time, and a run in virtual time other instants. Signing again until the
-//! usual length comes costs one signature more on average.
+//! that the packets of a handshake would have other lengths each time, and a run in virtual time other instants. Signing
+//! again until the usual length comes costs one signature more on average, so runs in real time do without.
 
-use std::fmt;
 use std::sync::Arc;
 
-use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::{CertifiedKey, Signer, SigningKey};
 use rustls::{Error, SignatureAlgorithm, SignatureScheme};
 
 /// Signatures made for one at most.
 const TRIES: usize = 64;
 
-/// Shows the certificate that another resolver shows, with a key whose signatures have one length.
-pub(crate) struct Steady(pub(crate) Arc<dyn ResolvesServerCert>);
-
-impl fmt::Debug for Steady {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Steady").finish()
-    }
-}
-
-impl ResolvesServerCert for Steady {
-    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let shown = self.0.resolve(hello)?;
-        let key = Arc::new(SteadyKey(shown.key.clone()));
-        Some(Arc::new(CertifiedKey { cert: shown.cert.clone(), key, ocsp: shown.ocsp.clone() }))
-    }
+/// The same certificate, with a key whose signatures have one length.
+pub(crate) fn steady(identity: &CertifiedKey) -> Arc<CertifiedKey> {
+    let key = Arc::new(SteadyKey(identity.key.clone()));
+    Arc::new(CertifiedKey { cert: identity.cert.clone(), key, ocsp: identity.ocsp.clone() })
 }
 
 #[derive(Debug)]

@@ -1,0 +1,946 @@
+//! A run whose ports are of several machines: each has an agent with a part of it, and this end makes them one.
+//!
+//! All open their ports first. Then each knows the facts of the others' ports and its clock's offset, resolves its neighbours, and is
+//! ready; once all are, all get one start. At the end each reports its packets sent, and waits for late packets
+//! once all have.
+//!
+//! Not here: adding up documents (`result::merge`) and sums (`engine::RawTimes`).
+//!
+//! Invariants: nothing is sent before all are ready. When one is lost, all others are ended at once: a load is never moved,
+//! and never continues in part.
+
+use crate::child::Process;
+use crate::clocks::Comparison;
+use crate::control::{Control, Inbox, Request, Requests, Wanted, channel};
+use crate::lost::Lost;
+use crate::message::{Batch, Clock, End, Full, Order, Refusal, RunEnd, ToAgent};
+use crate::part::{FromPart, Peers, PortCard};
+use crate::process::{Attendant, Line, run_on};
+use crate::share::Columns;
+use ::clocks::{ErrorRange, Shortest};
+use api::{Latency, Live};
+use engine::{Command, CommandError, PendingReply, Promise, RawRow, RawTimes, Reply};
+use profile::Plan;
+use result::merge::Shares;
+use result::{
+    AgentResult, IntervalDocument, LatencyResult, Named, ProtocolStates, ResultDocument, StreamResult,
+};
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
+use units::Nanos;
+
+/// From when all are ready to the start, beside ten round trips.
+const LEAD_NS: u64 = 500_000_000;
+/// Round trips that the order to start may take.
+const LEAD_TRIPS: u64 = 10;
+/// Interval at which replies of several agents are polled.
+const POLL_EVERY: Duration = Duration::from_millis(2);
+/// Longest wait for a message.
+const WAIT_MAX: Duration = Duration::from_millis(500);
+/// Intervals of snapshots, s, by which snapshots of one time are found.
+const TICK_S: f64 = 0.1;
+/// Intervals of others after which one that has none is late.
+const LATE_AFTER: usize = 10;
+/// Time in which agents calibrate their clocks and start, s: it counts for their drift.
+const BEFORE_START_S: f64 = 2.0;
+/// Resolution of clocks of one machine, ns.
+const READING_NS: u64 = 1_000;
+
+/// Starts the process of a part; also returns the socket to it.
+type Open = Box<dyn FnOnce() -> Result<(Box<dyn Process>, UnixStream), Lost> + Send>;
+/// Compares the clock of the machine of a part.
+type Compare = Box<dyn Fn() -> Result<Comparison, String> + Send>;
+
+/// One of the machines of a run.
+pub struct Member {
+    /// Its agent; none for the controller's own machine.
+    pub agent: Option<String>,
+    /// Version of its program.
+    pub version: String,
+    /// Indices of its ports in the plan.
+    pub ports: Vec<usize>,
+    /// Its order, with its part.
+    pub order: Order,
+    /// Starts its process.
+    pub open: Open,
+    /// Compares its clock.
+    pub compare: Compare,
+}
+
+impl Member {
+    /// Its name in reasons.
+    fn title(&self) -> String {
+        match &self.agent {
+            Some(agent) => format!("agent '{agent}'"),
+            None => "controller".to_owned(),
+        }
+    }
+}
+
+/// Report of the thread of a member.
+#[derive(Debug)]
+pub(crate) enum FromMember {
+    Compared(Comparison),
+    Starts(Clock, Line),
+    NeighboursSilent(String, Vec<IpAddr>),
+    Full(Box<Full>),
+    Batch(Box<Batch>),
+    Part(FromPart),
+    /// How it ended, and the comparison of its clock after that.
+    Ended(Result<End, Lost>, Option<Comparison>),
+}
+
+/// Runs the parts of a run to their end, which is that of one run. `plan` is the whole plan.
+///
+/// # Errors
+/// A process could not be started, or ended before the run did.
+pub fn run_together(
+    members: Vec<Member>,
+    plan: &Plan,
+    requests: Requests,
+    attendant: &mut dyn Attendant,
+) -> Result<End, Lost> {
+    let mut group = Group::new(&members, plan);
+    for (index, member) in members.into_iter().enumerate() {
+        let (control, own) = channel();
+        let said = requests.sender.clone();
+        let body = move || attend(index, member, own, &said);
+        let thread = std::thread::Builder::new().name("eagre-member".to_owned()).spawn(body);
+        group.parts[index].control = Some(control);
+        if let Err(error) = thread {
+            let lost = Lost::failed(format!("cannot start the engine's process: {error}"));
+            group.take(index, FromMember::Ended(Err(lost), None), attendant);
+        }
+    }
+    group.attend(&requests, attendant);
+    drop(requests);
+    group.end()
+}
+
+/// The thread of a member.
+fn attend(index: usize, member: Member, requests: Requests, said: &mpsc::Sender<Inbox>) {
+    let say = |said_by: FromMember| drop(said.send(Inbox::Member(index, Box::new(said_by))));
+    let Member { order, open, compare, .. } = member;
+    let ended = match open() {
+        Ok((mut process, socket)) => match compare() {
+            Ok(comparison) => {
+                say(FromMember::Compared(comparison));
+                let mut ear = Ear { index, said: said.clone() };
+                run_on(order, requests, &mut ear, process, socket)
+            }
+            Err(reason) => {
+                process.kill();
+                Err(Lost::failed(reason))
+            }
+        },
+        Err(lost) => Err(lost),
+    };
+    // A run that failed needs none.
+    let after = if matches!(ended, Ok(End::Run(_))) { compare().ok() } else { None };
+    say(FromMember::Ended(ended, after));
+}
+
+/// Passes the messages of one agent on.
+struct Ear {
+    index: usize,
+    said: mpsc::Sender<Inbox>,
+}
+
+impl Ear {
+    fn say(&self, message: FromMember) {
+        let _ = self.said.send(Inbox::Member(self.index, Box::new(message)));
+    }
+}
+
+impl Attendant for Ear {
+    fn opened(&mut self) {}
+
+    fn live(&mut self, _: Live) {}
+
+    fn full(&mut self, full: Full) {
+        self.say(FromMember::Full(Box::new(full)));
+    }
+
+    fn neighbours_silent(&mut self, port: &str, neighbours: &[IpAddr]) {
+        self.say(FromMember::NeighboursSilent(port.to_owned(), neighbours.to_vec()));
+    }
+
+    fn part(&mut self, said: FromPart) {
+        self.say(FromMember::Part(said));
+    }
+
+    fn starts(&mut self, clock: Clock, line: &Line) {
+        self.say(FromMember::Starts(clock, line.clone()));
+    }
+
+    fn batch(&mut self, batch: Batch) {
+        self.say(FromMember::Batch(Box::new(batch)));
+    }
+}
+
+/// Knowledge of a part.
+#[derive(Default)]
+struct Part {
+    agent: Option<String>,
+    title: String,
+    version: String,
+    ports: Vec<usize>,
+    columns: Columns,
+    control: Option<Control>,
+    compared: Option<Comparison>,
+    compared_after: Option<Comparison>,
+    cards: Option<Vec<PortCard>>,
+    is_ready: bool,
+    clock: Option<(Clock, Line)>,
+    late_ns: Option<u64>,
+    sent: Option<Vec<u64>>,
+    live: Option<(Live, RawRow)>,
+    full: Option<Full>,
+    batch: Option<Batch>,
+    intervals: VecDeque<(IntervalDocument, RawTimes)>,
+    ended: Option<Result<End, Lost>>,
+}
+
+/// A command to several agents.
+struct Joint {
+    promise: Option<Promise>,
+    awaited: Vec<PendingReply>,
+    replies: Vec<Result<Reply, CommandError>>,
+    /// Whether it succeeds if one agent carries it out.
+    any: bool,
+}
+
+/// All parts of a run.
+struct Group<'a> {
+    plan: &'a Plan,
+    shares: Shares,
+    parts: Vec<Part>,
+    joint: Vec<Joint>,
+    /// Steps that all parts have done.
+    has_opened: bool,
+    has_started: bool,
+    has_stopped: bool,
+    has_sent: bool,
+    /// Which part failed first: the others were given up.
+    failed: Option<usize>,
+    live_tick: i64,
+    full_tick: i64,
+    /// Shortest delays from one part to another, as they were measured.
+    shortest: BTreeMap<(usize, usize), Shortest>,
+}
+
+impl<'a> Group<'a> {
+    fn new(members: &[Member], plan: &'a Plan) -> Self {
+        let part = |member: &Member| Part {
+            agent: member.agent.clone(),
+            title: member.title(),
+            version: member.version.clone(),
+            ports: member.ports.clone(),
+            columns: Columns::of(plan, &member.ports),
+            ..Part::default()
+        };
+        let parts: Vec<Part> = members.iter().map(part).collect();
+        Self {
+            plan,
+            shares: shares(plan, &parts),
+            parts,
+            joint: Vec::new(),
+            has_opened: false,
+            has_started: false,
+            has_stopped: false,
+            has_sent: false,
+            failed: None,
+            live_tick: 0,
+            full_tick: 0,
+            shortest: BTreeMap::new(),
+        }
+    }
+
+    /// Attends the parts until all have ended.
+    fn attend(&mut self, requests: &Requests, attendant: &mut dyn Attendant) {
+        while self.parts.iter().any(|part| part.ended.is_none()) {
+            let patience = if self.joint.is_empty() { WAIT_MAX } else { POLL_EVERY };
+            match requests.inbox.recv_timeout(patience) {
+                Ok(Inbox::Request(request)) => self.forward(request),
+                Ok(Inbox::Member(index, said)) => self.take(index, *said, attendant),
+                Ok(Inbox::Said(_) | Inbox::Closed(_)) | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+            self.joint.retain_mut(|joint| !joint.poll());
+        }
+        self.flush(true, attendant);
+    }
+
+    fn take(&mut self, index: usize, said: FromMember, attendant: &mut dyn Attendant) {
+        let Some(part) = self.parts.get_mut(index) else { return };
+        match said {
+            FromMember::Compared(comparison) => part.compared = Some(comparison),
+            FromMember::Starts(clock, line) => part.clock = Some((clock, line)),
+            FromMember::NeighboursSilent(port, neighbours) => attendant.neighbours_silent(&port, &neighbours),
+            FromMember::Full(full) => {
+                part.full = Some(*full);
+                self.publish_full(attendant);
+            }
+            FromMember::Batch(batch) => {
+                part.batch = Some(*batch);
+                self.publish_batch(attendant);
+            }
+            FromMember::Part(said) => self.take_part(index, said, attendant),
+            FromMember::Ended(ended, compared) => {
+                part.compared_after = compared;
+                part.ended = Some(ended);
+                self.take_end(index);
+            }
+        }
+        self.go_on(attendant);
+    }
+
+    fn take_part(&mut self, index: usize, said: FromPart, attendant: &mut dyn Attendant) {
+        let Some(part) = self.parts.get_mut(index) else { return };
+        match said {
+            FromPart::Opened(cards) => part.cards = Some(cards),
+            FromPart::Ready => part.is_ready = true,
+            FromPart::Started(late) => part.late_ns = Some(late),
+            FromPart::Sent { sent, stopped } => {
+                part.sent = Some(sent);
+                if stopped {
+                    self.stop();
+                }
+            }
+            FromPart::Live(live, raw) => {
+                part.live = Some((*live, *raw));
+                self.publish_live(attendant);
+            }
+            FromPart::Interval(interval, raw) => {
+                part.intervals.push_back((*interval, *raw));
+                self.flush(false, attendant);
+            }
+        }
+    }
+
+    /// Consequences of the end of a part.
+    fn take_end(&mut self, index: usize) {
+        let fails =
+            !matches!(self.parts.get(index).and_then(|part| part.ended.as_ref()), Some(Ok(End::Run(_))));
+        if fails && self.failed.is_none() {
+            self.failed = Some(index);
+            for (_, control) in self.active() {
+                control.give_up("another machine of the run failed");
+            }
+        } else if !self.has_sent {
+            // Its traffic is over before the others': so is the run.
+            self.stop();
+        }
+    }
+
+    /// Parts that have not ended, with what commands them.
+    fn active(&self) -> impl Iterator<Item = (&Part, &Control)> {
+        let active = self.parts.iter().filter(|part| part.ended.is_none());
+        active.filter_map(|part| Some((part, part.control.as_ref()?)))
+    }
+
+    /// Stops all parts, once.
+    fn stop(&mut self) {
+        if !std::mem::replace(&mut self.has_stopped, true) {
+            self.active().for_each(|(_, control)| control.stop());
+        }
+    }
+
+    /// Lets all continue that have waited for each other.
+    fn go_on(&mut self, attendant: &mut dyn Attendant) {
+        if self.failed.is_some() {
+            return;
+        }
+        if !self.has_opened && self.parts.iter().all(|part| part.cards.is_some() && part.compared.is_some()) {
+            self.has_opened = true;
+            self.introduce();
+            attendant.opened();
+        }
+        let is_ready = |part: &Part| part.is_ready && part.clock.is_some();
+        if self.has_opened && !self.has_started && self.parts.iter().all(is_ready) {
+            self.has_started = true;
+            self.start(attendant);
+        }
+        let has_sent = |part: &Part| part.sent.is_some() || part.ended.is_some();
+        if self.has_started && !self.has_sent && self.parts.iter().all(has_sent) {
+            self.has_sent = true;
+            self.tell_sent();
+        }
+    }
+
+    /// Gives each part the facts of the others' ports, and the offset of its clock.
+    fn introduce(&self) {
+        let mut ports = vec![PortCard::default(); self.plan.ports.len()];
+        for part in &self.parts {
+            for (index, card) in part.ports.iter().zip(part.cards.iter().flatten()) {
+                if let Some(port) = ports.get_mut(*index) {
+                    *port = card.clone();
+                }
+            }
+        }
+        for (part, control) in self.active() {
+            let offset_ns = part.compared.map_or(0, |comparison| comparison.offset_ns);
+            control.say(ToAgent::Peers(Box::new(Peers { ports: ports.clone(), offset_ns })));
+        }
+    }
+
+    /// Gives all parts one start.
+    fn start(&self, attendant: &mut dyn Attendant) {
+        let clocks: Vec<&(Clock, Line)> = self.parts.iter().filter_map(|part| part.clock.as_ref()).collect();
+        if let Some((clock, _)) = clocks.first() {
+            attendant.starts(clock.clone(), &Line::all(clocks.iter().map(|(_, line)| line)));
+        }
+        let trips = self.parts.iter().filter_map(|part| part.compared.map(|compared| compared.round_trip_ns));
+        let trip = trips.max().unwrap_or(0);
+        let at = Nanos(os::clock::monotonic_ns() + LEAD_NS + LEAD_TRIPS * trip);
+        for (_, control) in self.active() {
+            drop(control.request(Command::StartAt(at)));
+        }
+    }
+
+    /// Gives each part the number of packets of the others.
+    fn tell_sent(&self) {
+        for (part, control) in self.active() {
+            let mut sum = vec![0u64; self.plan.streams.len()];
+            let others = self.parts.iter().filter(|other| other.title != part.title);
+            for sent in others.filter_map(|other| other.sent.as_ref()) {
+                sum.iter_mut().zip(sent).for_each(|(sum, n)| *sum += n);
+            }
+            drop(control.request(Command::OthersSent(sum)));
+        }
+    }
+
+    /// Passes a request to the parts that it concerns.
+    fn forward(&mut self, Request { wanted, promise }: Request) {
+        let command = match wanted {
+            Wanted::Command(command) => command,
+            Wanted::AddStreams(_) => {
+                let reason = "streams can't be added to a run on several machines".to_owned();
+                return promise.keep(Err(CommandError::Refused(reason)));
+            }
+            Wanted::Say(_) => return promise.keep(Ok(Reply::Done)),
+            Wanted::GiveUp(reason) => {
+                self.active().for_each(|(_, control)| control.give_up(&reason));
+                return promise.keep(Ok(Reply::Done));
+            }
+        };
+        self.has_stopped |= command == Command::Stop;
+        let port = match &command {
+            Command::Ping(ping) => Some(&ping.port),
+            Command::SetCapture(capture) => Some(&capture.port),
+            Command::CountArrivals(arrivals) => Some(&arrivals.port),
+            Command::Protocol(change) => change.port.as_ref(),
+            _ => None,
+        };
+        let owner = port.and_then(|port| self.shares.ports.get(port)).copied();
+        let any = owner.is_none() && matches!(command, Command::Protocol(_) | Command::AskProtocols { .. });
+        let meant = self
+            .parts
+            .iter()
+            .enumerate()
+            .filter(|(index, part)| part.ended.is_none() && owner.is_none_or(|owner| owner == *index));
+        let controls = meant.filter_map(|(_, part)| part.control.as_ref());
+        let awaited = controls.map(|control| control.request(command.clone())).collect();
+        self.joint.push(Joint { promise: Some(promise), awaited, replies: Vec::new(), any });
+    }
+
+    /// The time, in intervals, that all parts with something to show have reached.
+    fn tick<T>(&self, get: fn(&Part) -> Option<&T>, at_s: fn(&T) -> f64) -> Option<i64> {
+        let shown = self.parts.iter().filter(|part| part.ended.is_none() || get(part).is_some());
+        let ticks: Option<Vec<i64>> = shown.map(|part| Some(ticks(at_s(get(part)?)))).collect();
+        ticks?.into_iter().min()
+    }
+
+    fn publish_live(&mut self, attendant: &mut dyn Attendant) {
+        let Some(tick) = self.tick(|part| part.live.as_ref(), |(live, _)| live.at_s) else { return };
+        if tick > self.live_tick {
+            self.live_tick = tick;
+            attendant.live(self.live());
+        }
+    }
+
+    fn publish_full(&mut self, attendant: &mut dyn Attendant) {
+        let Some(tick) = self.tick(|part| part.full.as_ref(), |full| full.at_s) else { return };
+        if tick > self.full_tick && self.parts.iter().all(|part| part.full.is_some()) {
+            self.full_tick = tick;
+            attendant.full(self.full());
+        }
+    }
+
+    fn publish_batch(&mut self, attendant: &mut dyn Attendant) {
+        if self.parts.iter().any(|part| part.batch.is_none()) {
+            return;
+        }
+        let batches: Vec<Batch> = self.parts.iter_mut().filter_map(|part| part.batch.take()).collect();
+        let raw: Vec<&(RawTimes, RawTimes)> =
+            batches.iter().filter_map(|batch| batch.raw.as_deref()).collect();
+        let unfinished: Vec<Option<&IntervalDocument>> =
+            batches.iter().map(|batch| batch.unfinished.as_ref()).collect();
+        let has_rest = unfinished.iter().any(Option::is_some);
+        let rest = groups(raw.iter().map(|(rest, _)| rest));
+        let total = groups(raw.iter().map(|(_, total)| total));
+        let totals: Vec<_> = batches.iter().map(|batch| &batch.total).collect();
+        attendant.batch(Batch {
+            at_s: batches.iter().map(|batch| batch.at_s).fold(0.0, f64::max),
+            seconds: batches.iter().map(|batch| batch.seconds).fold(0.0, f64::max),
+            unfinished: has_rest.then(|| self.shares.interval(&unfinished, rest.as_ref())),
+            total: self.shares.total(&totals, total.as_ref()),
+            raw: None,
+        });
+    }
+
+    /// Passes on intervals that all parts have, and at the `end` all.
+    fn flush(&mut self, end: bool, attendant: &mut dyn Attendant) {
+        loop {
+            let longest = self.parts.iter().map(|part| part.intervals.len()).max().unwrap_or(0);
+            let waits = |part: &Part| part.intervals.is_empty() && part.ended.is_none();
+            if longest == 0 || !end && longest < LATE_AFTER && self.parts.iter().any(waits) {
+                return;
+            }
+            let heads = self.parts.iter().filter_map(|part| part.intervals.front());
+            let Some(tick) = heads.map(|(interval, _)| ticks(interval.at_s)).min() else { return };
+            let taken: Vec<Option<(IntervalDocument, RawTimes)>> = self
+                .parts
+                .iter_mut()
+                .map(|part| {
+                    let is_it =
+                        part.intervals.front().is_some_and(|(interval, _)| ticks(interval.at_s) == tick);
+                    if is_it { part.intervals.pop_front() } else { None }
+                })
+                .collect();
+            self.note_delays(&taken);
+            let times = groups(taken.iter().flatten().map(|(_, raw)| raw));
+            let intervals: Vec<Option<&IntervalDocument>> =
+                taken.iter().map(|taken| taken.as_ref().map(|(interval, _)| interval)).collect();
+            attendant.interval(self.shares.interval(&intervals, times.as_ref()));
+        }
+    }
+
+    /// Notes the shortest delays between parts in an interval, each measured by the part that received.
+    fn note_delays(&mut self, taken: &[Option<(IntervalDocument, RawTimes)>]) {
+        for (name, (from, to)) in &self.shares.streams {
+            let Some(to) = to.filter(|to| to != from) else { continue };
+            let Some(Some((interval, _))) = taken.get(to) else { continue };
+            let delay = interval.streams.get(name).and_then(|row| row.latency_ns.as_ref());
+            if let Some(delay) = delay.filter(|delay| delay.samples > 0) {
+                let shortest = self.shortest.entry((*from, to)).or_default();
+                shortest.add(interval.at_s, interval.interval_s, delay.min as f64);
+            }
+        }
+    }
+
+    /// Live figures of all parts.
+    fn live(&self) -> Live {
+        let parts: Vec<(&Part, &Live)> =
+            self.parts.iter().filter_map(|part| Some((part, &part.live.as_ref()?.0))).collect();
+        let of = |index: usize| {
+            let part = self.parts.get(index)?;
+            Some((&part.live.as_ref()?.0, &part.columns))
+        };
+        let raw = RawRow::sum(self.parts.iter().filter_map(|part| part.live.as_ref()).map(|(_, raw)| raw));
+        let mut live = Live {
+            at_s: parts.iter().map(|(_, live)| live.at_s).fold(f64::MAX, f64::min),
+            interval_s: parts.iter().map(|(_, live)| live.interval_s).fold(0.0, f64::max),
+            draining: parts.iter().all(|(_, live)| live.draining),
+            latency: raw.latency().map(live_latency),
+            workers: parts.iter().flat_map(|(_, live)| live.workers.iter().copied()).collect(),
+            disturbances: parts
+                .iter()
+                .flat_map(|(part, live)| {
+                    live.disturbances.iter().map(|reason| format!("{}: {reason}", part.title))
+                })
+                .collect(),
+            ..Live::default()
+        };
+        for (index, part) in self.shares.ports.values().enumerate() {
+            let here = of(*part);
+            let ports = here.map(|(live, _)| &live.ports);
+            let index = place(here.map(|(_, columns)| &columns.ports), index);
+            let float = |get: fn(&api::LivePorts) -> &Vec<f64>| cell(ports.map(get), index);
+            let count = |get: fn(&api::LivePorts) -> &Vec<u64>| cell(ports.map(get), index);
+            live.ports.tx_pps.push(float(|ports| &ports.tx_pps));
+            live.ports.rx_pps.push(float(|ports| &ports.rx_pps));
+            live.ports.tx_bps_l1.push(float(|ports| &ports.tx_bps_l1));
+            live.ports.rx_bps_l1.push(float(|ports| &ports.rx_bps_l1));
+            live.ports.tx_packets.push(count(|ports| &ports.tx_packets));
+            live.ports.rx_packets.push(count(|ports| &ports.rx_packets));
+        }
+        for (index, (from, to)) in self.shares.streams.values().enumerate() {
+            let (there, here) = (of(*from), of(to.unwrap_or(*from)));
+            let [sent, got] = [there, here].map(|end| end.map(|(live, _)| &live.streams));
+            let [from, to] = [there, here].map(|end| place(end.map(|(_, columns)| &columns.streams), index));
+            let option = |get: fn(&api::LiveStreams) -> &Vec<Option<u64>>| cell(got.map(get), to);
+            let tx = cell(sent.map(|streams| &streams.tx), from);
+            let rx = option(|streams| &streams.rx);
+            live.streams.tx_pps.push(cell(sent.map(|streams| &streams.tx_pps), from));
+            live.streams.rx_pps.push(cell(got.map(|streams| &streams.rx_pps), to));
+            live.streams.tx.push(tx);
+            live.streams.rx.push(rx);
+            live.streams.lost.push(rx.map(|rx| tx.saturating_sub(rx)));
+            live.streams.latency_p50_ns.push(option(|streams| &streams.latency_p50_ns));
+            live.streams.latency_p99_ns.push(option(|streams| &streams.latency_p99_ns));
+            live.streams.latency_max_ns.push(option(|streams| &streams.latency_max_ns));
+        }
+        for (index, (client, server)) in self.shares.sessions.values().enumerate() {
+            let here = client.or(*server).and_then(of);
+            let all = here.map(|(live, _)| &live.sessions);
+            let index = place(here.map(|(_, columns)| &columns.sessions), index);
+            live.sessions.active.push(cell(all.map(|sessions| &sessions.active), index));
+            live.sessions.open_per_s.push(cell(all.map(|sessions| &sessions.open_per_s), index));
+            live.sessions
+                .transactions_per_s
+                .push(cell(all.map(|sessions| &sessions.transactions_per_s), index));
+            live.sessions.rx_bps_goodput.push(cell(all.map(|sessions| &sessions.rx_bps_goodput), index));
+            live.sessions.failed.push(cell(all.map(|sessions| &sessions.failed), index));
+            live.sessions.established.push(cell(all.map(|sessions| &sessions.established), index));
+        }
+        live
+    }
+
+    fn full(&self) -> Full {
+        let fulls: Vec<&Full> = self.parts.iter().filter_map(|part| part.full.as_ref()).collect();
+        let raw = || fulls.iter().filter_map(|full| full.raw.as_deref());
+        let intervals: Vec<Option<&IntervalDocument>> =
+            fulls.iter().map(|full| Some(&full.interval)).collect();
+        let totals: Vec<_> = fulls.iter().map(|full| &full.total).collect();
+        let total = self.shares.total(&totals, groups(raw().map(|(_, total)| total)).as_ref());
+        Full {
+            at_s: fulls.iter().map(|full| full.at_s).fold(f64::MAX, f64::min),
+            interval: self.shares.interval(&intervals, groups(raw().map(|(rest, _)| rest)).as_ref()),
+            total,
+            workers: fulls.iter().flat_map(|full| full.workers.iter().copied()).collect(),
+            neighbours: fulls.iter().flat_map(|full| full.neighbours.iter().cloned()).collect(),
+            latency: RawRow::sum(fulls.iter().map(|full| &full.latency)),
+            raw: None,
+        }
+    }
+
+    /// The end of the run.
+    fn end(mut self) -> Result<End, Lost> {
+        if let Some(index) = self.failed {
+            return self.failure(index);
+        }
+        let parts = std::mem::take(&mut self.parts);
+        let mut ends: Vec<RunEnd> = Vec::new();
+        let mut known: Vec<Part> = Vec::new();
+        for mut part in parts {
+            match part.ended.take() {
+                Some(Ok(End::Run(end))) => ends.push(*end),
+                _ => return Err(Lost::failed("the controller stopped before the run ended".to_owned())),
+            }
+            known.push(part);
+        }
+        let raw = || ends.iter().filter_map(|end| end.raw.as_deref());
+        let documents: Vec<&ResultDocument> = ends.iter().map(|end| &end.result).collect();
+        let agents =
+            known.iter().zip(&documents).map(|(part, document)| agent(self.plan, part, document)).collect();
+        let mut result = self.shares.result(&documents, groups(raw()).as_ref(), agents);
+        self.tell_clocks(&mut result);
+        engine::judge_merged(self.plan, &mut result);
+        let stopped = known
+            .iter()
+            .zip(&ends)
+            .find_map(|(part, end)| Some(format!("{}: {}", part.title, end.stopped.as_ref()?)));
+        Ok(End::Run(Box::new(RunEnd { result, raw: None, stopped })))
+    }
+
+    /// The end of a run of which a part failed.
+    fn failure(&mut self, index: usize) -> Result<End, Lost> {
+        let title = self.parts.get(index).map(|part| part.title.clone()).unwrap_or_default();
+        let named =
+            |reason: String| if reason.contains(&title) { reason } else { format!("{title}: {reason}") };
+        match self.parts.get_mut(index).and_then(|part| part.ended.take()) {
+            Some(Ok(End::Refused(Refusal { reason, is_bad_input }))) => {
+                Ok(End::Refused(Refusal { reason: named(reason), is_bad_input }))
+            }
+            Some(Err(Lost { reason, is_cut_off })) => Err(Lost { reason: named(reason), is_cut_off }),
+            _ => Err(Lost::failed(named("it did other work than it was given".to_owned()))),
+        }
+    }
+
+    /// Adds how well delays between machines are known. Where test packets went both ways, their shortest delays are the better
+    /// comparison of the clocks, and delays are corrected by it.
+    fn tell_clocks(&self, result: &mut ResultDocument) {
+        let mut worst: Option<(u64, &'static str)> = None;
+        for (name, (from, to)) in &self.shares.streams {
+            let Some(to) = to.filter(|to| to != from) else { continue };
+            let Some(row) = result.streams.get_mut(name).filter(|row| row.latency_ns.is_some()) else {
+                continue;
+            };
+            let known = self.known(&result.agents, *from, to);
+            row.latency_uncertainty_ns = Some(known.uncertainty_ns);
+            row.latency_clock = Some(known.method.into());
+            correct(row, known.error_ns);
+            worst = worst.max(Some((known.uncertainty_ns, known.method)));
+        }
+        if let Some((ns, method)) = worst {
+            let how = match method {
+                "kernel" => "the time daemons of their kernels compare their clocks that well",
+                Comparison::PACKETS => "test packets that went both ways compare their clocks that well",
+                _ => "that is how well their clocks are compared",
+            };
+            result.verdict.notes.push(format!(
+                "one-way latency between machines is known within {}: {how}; round trips and loss do not depend on it",
+                Nanos(ns)
+            ));
+        }
+    }
+
+    /// The error of measured delays between two parts, by the best of the methods.
+    fn known(&self, agents: &[AgentResult], from: usize, to: usize) -> KnownError {
+        let of = |part: usize| {
+            agents.get(part).map_or((0, "shared"), |agent| (agent.uncertainty_ns, method(&agent.clock)))
+        };
+        let (one, other) = (of(from), of(to));
+        let uncertainty_ns = one.0.saturating_add(other.0);
+        let stated = KnownError { error_ns: 0, uncertainty_ns, method: one.max(other).1 };
+        let none = Shortest::default();
+        let way = |key: (usize, usize)| self.shortest.get(&key).unwrap_or(&none);
+        let bound = uncertainty_ns as f64;
+        let packets = ErrorRange::of(way((from, to)), way((to, from)))
+            .and_then(|range| range.within(ErrorRange { least_ns: -bound, most_ns: bound }));
+        let Some(packets) = packets else { return stated };
+        let better = packets.uncertainty_ns().ceil() as u64 + READING_NS;
+        if better >= uncertainty_ns {
+            return stated;
+        }
+        KnownError {
+            error_ns: packets.middle_ns().round() as i64,
+            uncertainty_ns: better,
+            method: Comparison::PACKETS,
+        }
+    }
+}
+
+/// The error of delays between two machines.
+struct KnownError {
+    /// As much too long they were measured, ns.
+    error_ns: i64,
+    /// Bound on the error of that, ns.
+    uncertainty_ns: u64,
+    method: &'static str,
+}
+
+/// A method's name.
+fn method(name: &str) -> &'static str {
+    ["exchange", "kernel"].into_iter().find(|known| *known == name).unwrap_or("shared")
+}
+
+/// Makes a stream's delays shorter by an error.
+fn correct(row: &mut StreamResult, error_ns: i64) {
+    let undisturbed = row.undisturbed.as_mut().and_then(|part| part.latency_ns.as_mut());
+    for delay in row.latency_ns.iter_mut().chain(undisturbed) {
+        let right = |ns: &mut u64| *ns = ns.saturating_add_signed(error_ns.saturating_neg());
+        right(&mut delay.min);
+        right(&mut delay.max);
+        delay.mean = (delay.mean - error_ns as f64).max(0.0);
+        let percentiles = [
+            &mut delay.p50,
+            &mut delay.p90,
+            &mut delay.p95,
+            &mut delay.p99,
+            &mut delay.p99_9,
+            &mut delay.p99_99,
+        ];
+        percentiles.into_iter().flatten().for_each(right);
+    }
+}
+
+impl Joint {
+    /// Polls the replies; keeps the promise once all have come.
+    fn poll(&mut self) -> bool {
+        let replies = &mut self.replies;
+        self.awaited.retain(|reply| match reply.poll() {
+            Some(reply) => {
+                replies.push(reply);
+                false
+            }
+            None => true,
+        });
+        if !self.awaited.is_empty() {
+            return false;
+        }
+        if let Some(promise) = self.promise.take() {
+            promise.keep(joined(std::mem::take(&mut self.replies), self.any));
+        }
+        true
+    }
+}
+
+/// One reply from several. `any`: whether one that is carried out is enough.
+fn joined(replies: Vec<Result<Reply, CommandError>>, any: bool) -> Result<Reply, CommandError> {
+    let (done, failed): (Vec<_>, Vec<_>) = replies.into_iter().partition(Result::is_ok);
+    if let Some(error) = failed.into_iter().find_map(Result::err)
+        && (!any || done.is_empty())
+    {
+        return Err(error);
+    }
+    let sum = done.into_iter().flatten().reduce(|sum, reply| match (sum, reply) {
+        (Reply::Changed(sum), Reply::Changed(n)) => Reply::Changed(sum + n),
+        (Reply::Protocols(sum), Reply::Protocols(own)) => Reply::Protocols(Box::new(states(&sum, &own))),
+        (sum, _) => sum,
+    });
+    sum.ok_or(CommandError::Ended)
+}
+
+/// States of two machines: lists one after the other, numbers added up.
+fn states(one: &ProtocolStates, other: &ProtocolStates) -> ProtocolStates {
+    let mut sum = one.clone();
+    let other = other.clone();
+    sum.bgp.extend(other.bgp);
+    sum.ospf.extend(other.ospf);
+    sum.isis.extend(other.isis);
+    sum.dhcp.extend(other.dhcp);
+    sum.dhcpv6.extend(other.dhcpv6);
+    sum.pppoe.extend(other.pppoe);
+    sum.lldp.extend(other.lldp);
+    sum.lacp.extend(other.lacp);
+    sum.groups.extend(other.groups);
+    let (counts, more) = (&mut sum.counts, other.counts);
+    for (sum, n) in [
+        (&mut counts.bgp_peers, more.bgp_peers),
+        (&mut counts.bgp_established, more.bgp_established),
+        (&mut counts.ospf_routers, more.ospf_routers),
+        (&mut counts.ospf_full, more.ospf_full),
+        (&mut counts.isis_routers, more.isis_routers),
+        (&mut counts.isis_up, more.isis_up),
+        (&mut counts.dhcp_clients, more.dhcp_clients),
+        (&mut counts.dhcp_leases, more.dhcp_leases),
+        (&mut counts.dhcpv6_clients, more.dhcpv6_clients),
+        (&mut counts.dhcpv6_leases, more.dhcpv6_leases),
+        (&mut counts.pppoe_clients, more.pppoe_clients),
+        (&mut counts.pppoe_sessions, more.pppoe_sessions),
+        (&mut counts.lldp_ports, more.lldp_ports),
+        (&mut counts.lldp_neighbours, more.lldp_neighbours),
+        (&mut counts.lacp_ports, more.lacp_ports),
+        (&mut counts.lacp_distributing, more.lacp_distributing),
+        (&mut counts.groups, more.groups),
+    ] {
+        *sum += n;
+    }
+    sum
+}
+
+/// Times of rows of groups whose streams arrive at several machines.
+fn groups<'a>(raw: impl Iterator<Item = &'a RawTimes>) -> Option<result::merge::GroupTimes> {
+    RawTimes::sum(raw).map(|sum| sum.groups())
+}
+
+/// A time in intervals of snapshots.
+fn ticks(at_s: f64) -> i64 {
+    (at_s / TICK_S).round() as i64
+}
+
+/// The place of a row of the plan in the columns of a part.
+fn place(columns: Option<&Vec<Option<usize>>>, index: usize) -> Option<usize> {
+    *columns?.get(index)?
+}
+
+/// A figure; zero where there is none.
+fn cell<T: Copy + Default>(column: Option<&Vec<T>>, place: Option<usize>) -> T {
+    column.zip(place).and_then(|(column, place)| column.get(place)).copied().unwrap_or_default()
+}
+
+fn live_latency(result: LatencyResult) -> Latency {
+    Latency {
+        p50_ns: result.p50,
+        p90_ns: result.p90,
+        p95_ns: result.p95,
+        p99_ns: result.p99,
+        p99_9_ns: result.p99_9,
+        max_ns: result.max,
+    }
+}
+
+/// Ports, streams and sessions of each part.
+fn shares(plan: &Plan, parts: &[Part]) -> Shares {
+    let part = |port: usize| parts.iter().position(|part| part.ports.contains(&port)).unwrap_or(0);
+    let names = |members: &[u32]| {
+        let names = members.iter().filter_map(|member| plan.streams.get(*member as usize));
+        names.map(|stream| stream.name.clone()).collect::<Vec<_>>()
+    };
+    let rows = |rows: &[(String, Vec<u32>)]| -> Named<Vec<String>> {
+        rows.iter().map(|(name, members)| (name.clone(), names(members))).collect()
+    };
+    Shares {
+        parts: parts.iter().map(|part| part.title.clone()).collect(),
+        ports: plan.ports.iter().enumerate().map(|(index, port)| (port.name.clone(), part(index))).collect(),
+        streams: plan
+            .streams
+            .iter()
+            .map(|stream| (stream.name.clone(), (part(stream.from), stream.to.map(part))))
+            .collect(),
+        sessions: plan
+            .sessions
+            .iter()
+            .map(|entry| {
+                let session = &entry.session;
+                let client = session.client.as_ref().map(|side| part(side.port));
+                let server = session.server.as_ref().map(|side| part(side.port));
+                (session.name.clone(), (client, server))
+            })
+            .collect(),
+        groups: plan.groups.iter().map(|group| (group.name.clone(), rows(&group.rows))).collect(),
+    }
+}
+
+/// A machine in the result.
+fn agent(plan: &Plan, part: &Part, document: &ResultDocument) -> AgentResult {
+    let before = part.compared.unwrap_or(Comparison::SHARED);
+    let after = part.compared_after.unwrap_or(before);
+    let moved = after.offset_ns.abs_diff(before.offset_ns);
+    let seconds = document.duration_s + BEFORE_START_S;
+    // The clock of workers keeps its rate, whatever a time daemon does to the machine's.
+    let rate_ppm = document.clock.drift_ppm.or(document.clock.uncertainty_ppm).unwrap_or(0.0).abs();
+    let steered = (rate_ppm * seconds * 1e3) as u64;
+    let uncertainty = before.uncertainty_ns.max(after.uncertainty_ns) + moved + steered + READING_NS;
+    let is_shared = before.method == Comparison::SHARED.method;
+    let ports = part.ports.iter().filter_map(|port| plan.ports.get(*port));
+    AgentResult {
+        name: part.agent.clone().unwrap_or_else(|| "controller".to_owned()),
+        version: part.version.clone(),
+        ports: ports.map(|port| port.name.clone()).collect(),
+        workers: document.workers.len() as u64,
+        clock: before.method.into(),
+        offset_ns: before.offset_ns,
+        uncertainty_ns: uncertainty,
+        drift_ppb: (!is_shared && part.compared_after.is_some())
+            .then(|| (after.offset_ns - before.offset_ns) as f64 / seconds),
+        start_error_ns: part.late_ns.and_then(|late| i64::try_from(late).ok()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use result::BgpPeerState;
+
+    #[test]
+    fn one_reply_is_made_of_several() {
+        let refused = || Err(CommandError::Refused("no such stream".to_owned()));
+        assert_eq!(joined(vec![Ok(Reply::Done), Ok(Reply::Done)], false), Ok(Reply::Done));
+        assert_eq!(joined(vec![Ok(Reply::Done), refused()], false), refused());
+        assert_eq!(
+            joined(vec![Ok(Reply::Changed(2)), refused(), Ok(Reply::Changed(3))], true),
+            Ok(Reply::Changed(5))
+        );
+        assert_eq!(joined(vec![refused(), refused()], true), refused());
+        assert_eq!(joined(Vec::new(), false), Err(CommandError::Ended));
+    }
+
+    #[test]
+    fn states_of_machines_are_listed_one_after_the_other() {
+        let of = |established: u64| {
+            let mut states =
+                ProtocolStates { bgp: vec![BgpPeerState::default()], ..ProtocolStates::default() };
+            states.counts.bgp_peers = 1;
+            states.counts.bgp_established = established;
+            states
+        };
+        let sum = states(&of(1), &of(0));
+        assert_eq!((sum.bgp.len(), sum.counts.bgp_peers, sum.counts.bgp_established), (2, 2, 1));
+    }
+}
