@@ -5,7 +5,7 @@ use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
 use crate::ping::{Pings, pings};
-use crate::protocols::meant;
+use crate::protocol::meant;
 use crate::translate::Translation;
 use serde_json::Value;
 

@@ -20,7 +20,7 @@ mod node;
 mod packet;
 mod pattern;
 mod ping;
-mod protocols;
+mod protocol;
 mod states;
 mod translate;
 
@@ -31,9 +31,11 @@ pub use metrics::{
     ControlEvent, ControlEventKind, Figures, MetricsInput, PortState, Transmit, has_ended, metrics,
 };
 pub use ping::{PingRequest, Pings};
-pub use protocols::{ProtocolsRequest, protocols};
+pub use protocol::{
+    ClientPlan, Igp, LagPlan, LagPort, LldpPlan, PeerPlan, ProtocolsRequest, RouterPlan, protocols,
+};
 pub use states::{Known, MODEL_VERSION, states, version};
 pub use translate::{
-    CapturePlan, ClientPlan, EgressTag, EventsPlan, FlowPlan, Igp, Interface, LagPlan, LagPort, LldpPlan,
-    PeerPlan, PortPlan, RouterPlan, RoutesPlan, StreamPlan, Translation, translate, translate_at,
+    CapturePlan, EgressTag, EventsPlan, FlowPlan, Interface, PortPlan, RoutesPlan, StreamPlan, Translation,
+    translate, translate_at,
 };

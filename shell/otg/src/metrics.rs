@@ -1,4 +1,4 @@
-//! Metrics of ports, flows and their convergence, BGP peers, IS-IS and OSPF routers, DHCP clients, LLDP agents and lags, from a run's result, its intervals, and the states of its protocols.
+//! Metrics of ports, flows, their convergence and protocols, from a run's result, its intervals, and the states of its protocols.
 //!
 //! Values that were not measured are absent. Rates have at most four decimals: some clients read `1e-05` as a string.
 
@@ -8,13 +8,10 @@ use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
-use crate::translate::{
-    EgressTag, FlowPlan, Igp, LagPlan, LldpPlan, PeerPlan, PortPlan, RouterPlan, StreamPlan, Translation,
-};
+use crate::protocol::{self, either};
+use crate::translate::{EgressTag, FlowPlan, PortPlan, StreamPlan, Translation};
 use result::{
-    BgpPeerState, DhcpClientState, Dhcpv6ClientState, EgressResult, IntervalDocument, IsisLevelCounts,
-    IsisRouterState, LacpEndResult, LacpPortState, LatencyResult, LldpResult, OspfLsaCounts,
-    OspfPacketCounts, OspfRouterState, PortResult, ProtocolStates, StreamResult, TotalDocument,
+    EgressResult, IntervalDocument, LatencyResult, PortResult, ProtocolStates, StreamResult, TotalDocument,
 };
 use serde_json::{Map, Number, Value, json};
 use std::collections::BTreeMap;
@@ -92,35 +89,20 @@ pub fn metrics(request: &Value, input: &MetricsInput<'_>) -> Result<Value, Error
     let response = match root.choice() {
         "port" => port_metrics(&root.child("port"), input),
         "flow" => flow_metrics(&root.child("flow"), input),
-        choice @ ("bgpv4" | "bgpv6") => bgp_metrics(&root.child(choice), choice, input),
-        "isis" => {
-            let row =
-                |port: &PortPlan, router: &RouterPlan| isis_row(isis_state(port, router, input.protocols));
-            json!({"choice": "isis_metrics", "isis_metrics": router_rows(&root.child("isis"), Igp::Isis, input, row)})
-        }
-        "ospfv2" => {
-            let row =
-                |port: &PortPlan, router: &RouterPlan| ospf_row(ospf_state(port, router, input.protocols));
-            json!({"choice": "ospfv2_metrics", "ospfv2_metrics": router_rows(&root.child("ospfv2"), Igp::Ospf, input, row)})
-        }
         "convergence" => convergence::convergence_metrics(&root.child("convergence"), input),
-        "ospfv3" => {
-            let row =
-                |port: &PortPlan, router: &RouterPlan| ospf3_row(ospf_state(port, router, input.protocols));
-            json!({"choice": "ospfv3_metrics", "ospfv3_metrics": router_rows(&root.child("ospfv3"), Igp::Ospf3, input, row)})
-        }
-        "lldp" => lldp_metrics(&root.child("lldp"), input),
-        "lag" => lag_metrics(&root.child("lag"), input),
-        "lacp" => lacp_metrics(&root.child("lacp"), input),
-        "dhcpv4_client" => dhcp_metrics(&root.child("dhcpv4_client"), input),
-        "dhcpv6_client" => dhcp6_metrics(&root.child("dhcpv6_client"), input),
-        other => {
-            root.fail_at(
-                "choice",
-                format!("'{other}' is not supported: use port, flow, convergence, bgpv4, bgpv6, isis, ospfv2, ospfv3, dhcpv4_client, dhcpv6_client, lldp, lag or lacp"),
-            );
-            Value::Null
-        }
+        choice => match protocol::metrics().find(|metrics| metrics.request == choice) {
+            Some(metrics) => {
+                let [response, list] = metrics.response;
+                json!({"choice": response, list: (metrics.rows)(&root.child(choice), input)})
+            }
+            None => {
+                let of_protocols = protocol::metrics().map(|metrics| metrics.request);
+                let known: Vec<&str> =
+                    ["port", "flow", "convergence"].into_iter().chain(of_protocols).collect();
+                root.fail_at("choice", format!("'{choice}' is not supported: use {}", either(&known)));
+                Value::Null
+            }
+        },
     };
     if log.is_clean() {
         log.unread(request, request_message);
@@ -142,7 +124,7 @@ fn port_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
     json!({"choice": "port_metrics", "port_metrics": rows})
 }
 
-fn port_row(index: usize, port: &PortPlan, input: &MetricsInput<'_>) -> Map<String, Value> {
+pub(crate) fn port_row(index: usize, port: &PortPlan, input: &MetricsInput<'_>) -> Map<String, Value> {
     let figures = &input.figures;
     let counts = figures.total.and_then(|total| total.ports.get(&port.key));
     let total = |count: fn(&PortResult) -> u64| counts.map_or(0, count);
@@ -175,383 +157,6 @@ fn port_row(index: usize, port: &PortPlan, input: &MetricsInput<'_>) -> Map<Stri
         put("speed", (speed / 1_000_000).into());
     }
     row
-}
-
-fn bgp_metrics(node: &Node<'_>, choice: &str, input: &MetricsInput<'_>) -> Value {
-    let names = node.texts("peer_names");
-    let columns = node.texts("column_names");
-    let is_v6 = choice == "bgpv6";
-    let peers: Vec<(usize, &PeerPlan)> =
-        input.translation.peers().filter(|(_, peer)| peer.is_v6 == is_v6).collect();
-    unknown(node, "peer_names", &names, |name| peers.iter().any(|(_, peer)| peer.name == name));
-    let row = |(port, peer): &(usize, &PeerPlan)| {
-        let port = &input.translation.ports[*port].key;
-        let state = input.protocols.bgp.iter().find(|state| state.port == *port && state.name == peer.key);
-        only(peer_row(peer, state), &columns)
-    };
-    let wanted = peers.iter().filter(|(_, peer)| names.is_empty() || names.contains(&peer.name.as_str()));
-    let rows: Vec<Value> = wanted.map(row).collect();
-    let metrics = format!("{choice}_metrics");
-    json!({"choice": metrics.clone(), metrics: rows})
-}
-
-/// A peer nothing is known of has no session and has counted nothing.
-fn peer_row(peer: &PeerPlan, state: Option<&BgpPeerState>) -> Map<String, Value> {
-    let count = |of: fn(&BgpPeerState) -> u64| Value::from(state.map_or(0, of));
-    let fsm = match state.map(|state| state.state.as_str()) {
-        Some("open_sent") => "opensent",
-        Some("open_confirm") => "openconfirm",
-        Some(known @ ("connect" | "established")) => known,
-        _ => "idle",
-    };
-    let mut row = Map::new();
-    let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
-    put("name", peer.name.clone().into());
-    put("session_state", if fsm == "established" { "up" } else { "down" }.into());
-    put("session_flap_count", count(|state| state.flaps));
-    put("routes_advertised", count(|state| state.advertised));
-    put("routes_received", count(|state| state.received));
-    put("route_withdraws_sent", count(|state| state.withdrawn));
-    put("route_withdraws_received", count(|state| state.received_withdrawn));
-    put("updates_sent", count(|state| state.updates_sent));
-    put("updates_received", count(|state| state.updates_received));
-    put("opens_sent", count(|state| state.opens_sent));
-    put("opens_received", count(|state| state.opens_received));
-    put("keepalives_sent", count(|state| state.keepalives_sent));
-    put("keepalives_received", count(|state| state.keepalives_received));
-    put("notifications_sent", count(|state| state.notifications_sent));
-    put("notifications_received", count(|state| state.notifications_received));
-    put("fsm_state", fsm.into());
-    put(
-        "end_of_rib_received",
-        count(|state| state.received_end_of_rib_ipv4 + state.received_end_of_rib_ipv6),
-    );
-    row
-}
-
-/// Rows of the routers that a request names, or of all; `row` makes one without its name.
-fn router_rows(
-    node: &Node<'_>,
-    igp: Igp,
-    input: &MetricsInput<'_>,
-    row: impl Fn(&PortPlan, &RouterPlan) -> Map<String, Value>,
-) -> Vec<Value> {
-    let columns = node.texts("column_names");
-    let named = |(port, router): (&PortPlan, &RouterPlan)| {
-        let mut row = row(port, router);
-        row.insert("name".to_owned(), router.name.clone().into());
-        only(row, &columns)
-    };
-    named_routers(node, "router_names", igp, input.translation).into_iter().map(named).collect()
-}
-
-/// The routers that a request names in `field`, or all, with their ports.
-pub(crate) fn named_routers<'a>(
-    node: &Node<'_>,
-    field: &str,
-    igp: Igp,
-    translation: &'a Translation,
-) -> Vec<(&'a PortPlan, &'a RouterPlan)> {
-    let all = || translation.routers(igp);
-    let names = node.texts(field);
-    unknown(node, field, &names, |name| all().any(|(_, router)| router.name == name));
-    all().filter(|(_, router)| names.is_empty() || names.contains(&router.name.as_str())).collect()
-}
-
-/// State of an IS-IS router.
-pub(crate) fn isis_state<'a>(
-    port: &PortPlan,
-    router: &RouterPlan,
-    protocols: &'a ProtocolStates,
-) -> Option<&'a IsisRouterState> {
-    protocols.isis.iter().find(|state| state.port == port.key && state.name == router.key)
-}
-
-/// State of an OSPF router.
-pub(crate) fn ospf_state<'a>(
-    port: &PortPlan,
-    router: &RouterPlan,
-    protocols: &'a ProtocolStates,
-) -> Option<&'a OspfRouterState> {
-    protocols.ospf.iter().find(|state| state.port == port.key && state.name == router.key)
-}
-
-/// Counters of an OSPFv2 router.
-fn ospf_row(state: Option<&OspfRouterState>) -> Map<String, Value> {
-    ospf_counts(state, |packets, lsas| {
-        let opaque = lsas.opaque_link + lsas.opaque_area + lsas.opaque_domain;
-        let all = lsas.router + lsas.network + lsas.summary + lsas.external + lsas.nssa + opaque;
-        vec![
-            ("lsa", all),
-            ("lsa_ack", packets.acknowledged_lsas),
-            ("summary_lsa", lsas.summary),
-            ("opaque_local", lsas.opaque_link),
-            ("opaque_area", lsas.opaque_area),
-            ("opaque_domain", lsas.opaque_domain),
-        ]
-    })
-}
-
-/// Counters of an OSPFv3 router.
-fn ospf3_row(state: Option<&OspfRouterState>) -> Map<String, Value> {
-    ospf_counts(state, |_, lsas| {
-        let prefixes = lsas.inter_area_prefix + lsas.intra_area_prefix;
-        let others = lsas.inter_area_router + lsas.link + lsas.other;
-        vec![
-            ("lsa", lsas.router + lsas.network + lsas.external + lsas.nssa + prefixes + others),
-            ("inter_area_prefix_lsa", lsas.inter_area_prefix),
-            ("inter_area_router_lsa", lsas.inter_area_router),
-            ("link_lsa", lsas.link),
-            ("intra_area_prefix_lsa", lsas.intra_area_prefix),
-        ]
-    })
-}
-
-/// Counters of a router of both versions, with the ones of only one version. A router of unknown state has no adjacency
-/// and zero counters.
-fn ospf_counts(
-    state: Option<&OspfRouterState>,
-    more: impl Fn(&OspfPacketCounts, &OspfLsaCounts) -> Vec<(&'static str, u64)>,
-) -> Map<String, Value> {
-    let unknown = OspfRouterState::default();
-    let state = state.unwrap_or(&unknown);
-    let is_full = state.state == "full";
-    let mut row = Map::new();
-    row.insert("full_state_count".to_owned(), u64::from(is_full).into());
-    row.insert("down_state_count".to_owned(), u64::from(!is_full).into());
-    row.insert("sessions_flap".to_owned(), state.flaps.into());
-    for (way, packets, lsas) in [
-        ("sent", &state.packets_sent, &state.lsas_sent),
-        ("received", &state.packets_received, &state.lsas_received),
-    ] {
-        let both = [
-            ("hellos", packets.hellos),
-            ("dbd", packets.descriptions),
-            ("ls_request", packets.requests),
-            ("ls_update", packets.updates),
-            ("ls_ack", packets.acknowledgments),
-            ("router_lsa", lsas.router),
-            ("network_lsa", lsas.network),
-            ("external_lsa", lsas.external),
-            ("nssa_lsa", lsas.nssa),
-        ];
-        for (what, count) in both.into_iter().chain(more(packets, lsas)) {
-            row.insert(format!("{what}_{way}"), count.into());
-        }
-    }
-    row
-}
-
-/// A router nothing is known of has no adjacency and has counted nothing.
-fn isis_row(state: Option<&IsisRouterState>) -> Map<String, Value> {
-    let mut row = Map::new();
-    let unknown = IsisRouterState::default();
-    let state = state.unwrap_or(&unknown);
-    // Hellos of the kind of link that the router does not have were never sent.
-    let none = IsisLevelCounts::default();
-    let is_lan = state.network == "broadcast";
-    let (lan, link) = match is_lan {
-        true => ((&state.hellos_sent, &state.hellos_received), (&none, &none)),
-        false => ((&none, &none), (&state.hellos_sent, &state.hellos_received)),
-    };
-    for (what, counts) in [
-        ("sessions_up", &state.adjacencies),
-        ("session_flap", &state.flaps_by_level),
-        ("broadcast_hellos_sent", lan.0),
-        ("broadcast_hellos_received", lan.1),
-        ("point_to_point_hellos_sent", link.0),
-        ("point_to_point_hellos_received", link.1),
-        ("database_size", &state.database),
-        ("psnp_sent", &state.psnps_sent),
-        ("psnp_received", &state.psnps_received),
-        ("csnp_sent", &state.csnps_sent),
-        ("csnp_received", &state.csnps_received),
-        ("lsp_sent", &state.lsps_sent),
-        ("lsp_received", &state.lsps_received),
-    ] {
-        row.insert(format!("l1_{what}"), counts.level_1.into());
-        row.insert(format!("l2_{what}"), counts.level_2.into());
-    }
-    row
-}
-
-fn dhcp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
-    let names = node.texts("client_names");
-    let columns = node.texts("column_names");
-    let all = || input.translation.clients(false);
-    unknown(node, "client_names", &names, |name| all().any(|(_, _, client)| client.name == name));
-    let wanted = all().filter(|(_, _, client)| names.is_empty() || names.contains(&client.name.as_str()));
-    let row = |(port, number, client): (&PortPlan, usize, &crate::translate::ClientPlan)| {
-        let is_it = |state: &&DhcpClientState| state.port == port.key && state.client as usize == number;
-        let state = input.protocols.dhcp.iter().find(is_it);
-        let count = |of: fn(&DhcpClientState) -> u32| Value::from(state.map_or(0, of));
-        let mut row = Map::new();
-        let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
-        put("name", client.name.clone().into());
-        put("discovers_sent", count(|state| state.discovers));
-        put("offers_received", count(|state| state.offers));
-        put("requests_sent", count(|state| state.requests));
-        put("acks_received", count(|state| state.acks));
-        put("nacks_received", count(|state| state.naks));
-        put("releases_sent", count(|state| state.releases));
-        // Nobody checks that an address is free.
-        put("declines_sent", 0.into());
-        only(row, &columns)
-    };
-    let rows: Vec<Value> = wanted.map(row).collect();
-    json!({"choice": "dhcpv4_client", "dhcpv4client_metrics": rows})
-}
-
-fn dhcp6_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
-    let names = node.texts("client_names");
-    let columns = node.texts("column_names");
-    let all = || input.translation.clients(true);
-    unknown(node, "client_names", &names, |name| all().any(|(_, _, client)| client.name == name));
-    let wanted = all().filter(|(_, _, client)| names.is_empty() || names.contains(&client.name.as_str()));
-    let row = |(port, number, client): (&PortPlan, usize, &crate::translate::ClientPlan)| {
-        let is_it = |state: &&Dhcpv6ClientState| state.port == port.key && state.client as usize == number;
-        let state = input.protocols.dhcpv6.iter().find(is_it);
-        let count = |of: fn(&Dhcpv6ClientState) -> u32| Value::from(state.map_or(0, of));
-        let mut row = Map::new();
-        let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
-        put("name", client.name.clone().into());
-        put("solicits_sent", count(|state| state.solicits));
-        put("advertisements_received", count(|state| state.advertises));
-        put("advertisements_ignored", count(|state| state.passed_over));
-        put("requests_sent", count(|state| state.requests));
-        put("nacks_received", count(|state| state.refused));
-        put("replies_received", count(|state| state.replies));
-        put("renews_sent", count(|state| state.renews));
-        put("rebinds_sent", count(|state| state.rebinds));
-        put("releases_sent", count(|state| state.releases));
-        // Clients do neither ask without a lease nor let servers reconfigure them.
-        put("information_requests_sent", 0.into());
-        put("reconfigures_received", 0.into());
-        only(row, &columns)
-    };
-    let rows: Vec<Value> = wanted.map(row).collect();
-    json!({"choice": "dhcpv6_client", "dhcpv6client_metrics": rows})
-}
-
-fn lldp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
-    let names = node.texts("lldp_names");
-    let columns = node.texts("column_names");
-    let all = || input.translation.agents();
-    unknown(node, "lldp_names", &names, |name| all().any(|(_, agent)| agent.name == name));
-    let wanted = all().filter(|(_, agent)| names.is_empty() || names.contains(&agent.name.as_str()));
-    let row = |(port, agent): (&PortPlan, &LldpPlan)| {
-        let state = input.protocols.lldp.iter().find(|state| state.port == port.key);
-        let count = |of: fn(&LldpResult) -> u64| Value::from(state.map_or(0, |state| of(&state.agents)));
-        let mut row = Map::new();
-        let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
-        put("name", agent.name.clone().into());
-        put("frames_rx", count(|said| said.rx_frames));
-        put("frames_tx", count(|said| said.tx_frames));
-        // IEEE 802.1AB clause 9.2.6: a malformed LLDPDU is in error and discarded.
-        put("frames_error_rx", count(|said| said.rx_errors));
-        put("frames_discard", count(|said| said.rx_errors + said.rx_discarded));
-        put("tlvs_discard", count(|said| said.tlvs_discarded));
-        put("tlvs_unknown", count(|said| said.tlvs_unknown));
-        only(row, &columns)
-    };
-    let rows: Vec<Value> = wanted.map(row).collect();
-    json!({"choice": "lldp_metrics", "lldp_metrics": rows})
-}
-
-/// State in its LAG of the port at this place.
-fn in_lag<'a>(port: usize, input: &MetricsInput<'a>) -> Option<&'a LacpPortState> {
-    let key = &input.translation.ports[port].key;
-    input.protocols.lacp.iter().find(|state| state.port == *key)
-}
-
-fn lag_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
-    let names = node.texts("lag_names");
-    let columns = node.texts("column_names");
-    let all = || input.translation.lags.iter();
-    unknown(node, "lag_names", &names, |name| all().any(|lag| lag.name == name));
-    let wanted = all().filter(|lag| names.is_empty() || names.contains(&lag.name.as_str()));
-    let rows: Vec<Value> = wanted.map(|lag| only(lag_row(lag, input), &columns)).collect();
-    json!({"choice": "lag_metrics", "lag_metrics": rows})
-}
-
-/// The counts of a LAG are the sums of its ports.
-fn lag_row(lag: &LagPlan, input: &MetricsInput<'_>) -> Map<String, Value> {
-    let is_in = |port: usize| match lag.speaks_lacp {
-        true => in_lag(port, input).is_some_and(|state| state.lacp.state == "distributing"),
-        false => input.ports.get(port).is_some_and(|state| state.up),
-    };
-    let up = lag.ports.iter().filter(|port| is_in(port.port)).count() as u64;
-    let ports =
-        || lag.ports.iter().map(|port| port_row(port.port, &input.translation.ports[port.port], input));
-    let count = |name: &str| ports().filter_map(|row| row.get(name)?.as_u64()).sum::<u64>();
-    let rate = |name: &str| ports().filter_map(|row| row.get(name)?.as_f64()).sum::<f64>();
-    let mut row = Map::new();
-    row.insert("name".to_owned(), lag.name.clone().into());
-    row.insert("oper_status".to_owned(), if up >= lag.min_links { "up" } else { "down" }.into());
-    row.insert("member_ports_up".to_owned(), up.into());
-    for name in ["frames_tx", "frames_rx", "bytes_tx", "bytes_rx"] {
-        row.insert(name.to_owned(), count(name).into());
-        let name = format!("{name}_rate");
-        let value = decimal(rate(&name));
-        row.insert(name, value);
-    }
-    row
-}
-
-fn lacp_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
-    let (lags, ports) = (node.texts("lag_names"), node.texts("lag_member_port_names"));
-    let columns = node.texts("column_names");
-    let name_of = |port: usize| input.translation.ports[port].name.as_str();
-    let members = || {
-        let of = |lag: &LagPlan| lag.ports.iter().map(|port| port.port).collect::<Vec<_>>();
-        let all = input.translation.lags.iter().filter(|lag| lag.speaks_lacp);
-        all.flat_map(move |lag| of(lag).into_iter().map(move |port| (lag, port)))
-    };
-    unknown(node, "lag_names", &lags, |name| members().any(|(lag, _)| lag.name == name));
-    unknown(node, "lag_member_port_names", &ports, |name| members().any(|(_, port)| name_of(port) == name));
-    let is_wanted = |(lag, port): &(&LagPlan, usize)| {
-        (lags.is_empty() || lags.contains(&lag.name.as_str()))
-            && (ports.is_empty() || ports.contains(&name_of(*port)))
-    };
-    let row = |(lag, port): (&LagPlan, usize)| {
-        let mut row = Map::new();
-        row.insert("lag_name".to_owned(), lag.name.clone().into());
-        row.insert("lag_member_port_name".to_owned(), name_of(port).into());
-        put_lacp(&mut row, in_lag(port, input));
-        // Whose it is belongs to every row.
-        let is_column =
-            |name: &str| columns.is_empty() || name.starts_with("lag_") || columns.contains(&name);
-        row.retain(|name, _| is_column(name));
-        Value::from(row)
-    };
-    let rows: Vec<Value> = members().filter(is_wanted).map(row).collect();
-    json!({"choice": "lacp_metrics", "lacp_metrics": rows})
-}
-
-/// LACP counters and partner of a port in its LAG. Unknown before protocols are started, as is a silent partner.
-fn put_lacp(row: &mut Map<String, Value>, state: Option<&LacpPortState>) {
-    let mut put = |name: &str, value: Value| row.insert(name.to_owned(), value);
-    let said = state.map(|state| &state.lacp);
-    put("lacp_packets_rx", said.map_or(0, |said| said.rx_lacpdus).into());
-    put("lacp_packets_tx", said.map_or(0, |said| said.tx_lacpdus).into());
-    put("lacp_rx_errors", said.map_or(0, |said| said.rx_errors).into());
-    let Some(said) = said else { return };
-    let has = |end: &LacpEndResult, name: &str| end.state.iter().any(|state| state == name);
-    let actor = &said.actor;
-    put("activity", if has(actor, "activity") { "active" } else { "passive" }.into());
-    put("timeout", if has(actor, "timeout") { "short" } else { "long" }.into());
-    put("synchronization", if has(actor, "synchronization") { "in_sync" } else { "out_sync" }.into());
-    put("aggregatable", has(actor, "aggregation").into());
-    put("collecting", has(actor, "collecting").into());
-    put("distributing", has(actor, "distributing").into());
-    put("system_id", actor.system.clone().into());
-    put("oper_key", actor.key.into());
-    put("port_num", actor.port.into());
-    if let Some(partner) = &said.partner {
-        put("partner_id", partner.system.clone().into());
-        put("partner_key", partner.key.into());
-        put("partner_port_num", partner.port.into());
-    }
 }
 
 fn flow_metrics(node: &Node<'_>, input: &MetricsInput<'_>) -> Value {
@@ -928,7 +533,7 @@ pub(crate) fn unknown(node: &Node<'_>, field: &str, names: &[&str], is_known: im
 }
 
 /// The selected columns, all if none is, and always the name.
-fn only(row: Map<String, Value>, columns: &[&str]) -> Value {
+pub(crate) fn only(row: Map<String, Value>, columns: &[&str]) -> Value {
     let is_selected = |name: &str| name == "name" || columns.is_empty() || columns.contains(&name);
     row.into_iter().filter(|(name, _)| is_selected(name)).collect()
 }
@@ -947,7 +552,7 @@ fn loss(sent: u64, received: u64) -> Value {
 }
 
 /// A number rounded to four decimals.
-fn decimal(number: f64) -> Value {
+pub(crate) fn decimal(number: f64) -> Value {
     let rounded = (number * 1e4).round() / 1e4;
     Number::from_f64(rounded).map_or(Value::Null, Value::Number)
 }

@@ -2,27 +2,22 @@
 //!
 //! Not here: transport of documents, running the profile.
 
-mod bgp;
 mod capture;
-mod dhcp;
 mod flow;
-mod isis;
-mod lag;
-mod lldp;
-mod ospf;
 mod ports;
-mod ranges;
+pub(crate) mod ranges;
 mod timing;
 
 use crate::check::check;
 use crate::error::{ErrorKind, Errors};
 use crate::model::message;
 use crate::node::{Log, Node};
-pub(crate) use bgp::WELL_KNOWN;
-use ports::Ports;
+use crate::protocol::{self, ClientPlan, Igp, LagPlan, LldpPlan, PeerPlan, RouterPlan};
+pub(crate) use ports::{Endpoint, Ports, Side, vlan_type, vlans};
 use profile::document::{self, Document, LoadDoc, Share, StreamDoc};
 use profile::plan::WATCHED_MAX;
 use profile::{Overrides, Plan};
+pub(crate) use ranges::Span;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -83,66 +78,12 @@ pub struct PortPlan {
     pub interfaces: Vec<Interface>,
     /// The BGP peers of those, in the profile's order.
     pub peers: Vec<PeerPlan>,
-    /// The IS-IS routers of those, in the profile's order.
-    pub isis: Vec<RouterPlan>,
-    /// The OSPF routers of those, of both versions, in the profile's order.
-    pub ospf: Vec<RouterPlan>,
+    /// The routers of those, of any protocol, each protocol's in the profile's order.
+    pub routers: Vec<RouterPlan>,
     /// DHCP clients on it, in the order of their numbers.
     pub clients: Vec<ClientPlan>,
     /// Its LLDP agent.
     pub lldp: Option<LldpPlan>,
-}
-
-/// A BGP peer, which is a speaker behind its port.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PeerPlan {
-    /// Its name in the model.
-    pub name: String,
-    /// Its name in the profile.
-    pub key: String,
-    /// Its path in the configuration.
-    pub path: String,
-    /// Whether its session is over IPv6.
-    pub is_v6: bool,
-    /// Whether it shows the prefixes it has learned: of IPv4, of IPv6.
-    pub learns: [bool; 2],
-    /// Its ranges of routes.
-    pub routes: Vec<RoutesPlan>,
-}
-
-/// Protocol of a router.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Igp {
-    /// IS-IS.
-    Isis,
-    /// OSPFv2.
-    Ospf,
-    /// OSPFv3.
-    Ospf3,
-}
-
-impl Igp {
-    /// All there are.
-    pub const ALL: [Self; 3] = [Self::Isis, Self::Ospf, Self::Ospf3];
-}
-
-/// An IS-IS or OSPF router behind its port.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RouterPlan {
-    /// Protocol.
-    pub igp: Igp,
-    /// Its name in the model.
-    pub name: String,
-    /// Its name in the profile.
-    pub key: String,
-    /// Its path in the configuration.
-    pub path: String,
-    /// The name of its interface in the model.
-    pub interface: String,
-    /// Whether it shows the LSPs or LSAs it has learned.
-    pub learns: bool,
-    /// Its ranges of routes.
-    pub routes: Vec<RoutesPlan>,
 }
 
 /// Routes of a BGP peer or a router.
@@ -152,74 +93,6 @@ pub struct RoutesPlan {
     pub name: String,
     /// Their name in the profile.
     pub key: String,
-}
-
-/// A router in the making.
-struct Router<D> {
-    plan: RouterPlan,
-    document: D,
-    /// The host of its port that it is, by its name in the profile.
-    host: Option<String>,
-}
-
-/// LSPs or LSAs that are kept, of a router (at a level) and of all routers of a port.
-const KEPT: (u32, u32) = (10_000, 100_000);
-
-/// Number of those that each of these routers keeps, if there are routers.
-fn kept<D>(routers: &[Router<D>]) -> Option<u32> {
-    let share = KEPT.0.min(KEPT.1.checked_div(routers.len() as u32)?);
-    Some(if routers.iter().any(|router| router.plan.learns) { share } else { 0 })
-}
-
-impl PortPlan {
-    /// Its routers of a protocol.
-    pub fn routers(&self, igp: Igp) -> impl Iterator<Item = &RouterPlan> {
-        self.isis.iter().chain(&self.ospf).filter(move |router| router.igp == igp)
-    }
-}
-
-/// The LLDP agent of a port.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LldpPlan {
-    /// Its name in the model.
-    pub name: String,
-    /// Its path in the configuration.
-    pub path: String,
-}
-
-/// A lag.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LagPlan {
-    /// Its name in the model.
-    pub name: String,
-    /// Its path in the configuration.
-    pub path: String,
-    /// Minimum number of its ports that are in it for it to be up.
-    pub min_links: u64,
-    /// Whether its ports run LACP. Those of a static LAG are in it while their links are up.
-    pub speaks_lacp: bool,
-    /// Its ports, in the configuration's order.
-    pub ports: Vec<LagPort>,
-}
-
-/// A port of a lag.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LagPort {
-    /// Place of the port among all ports.
-    pub port: usize,
-    /// Its path in the configuration.
-    pub path: String,
-}
-
-/// A DHCP client.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ClientPlan {
-    /// Its name in the model.
-    pub name: String,
-    /// Its path in the configuration.
-    pub path: String,
-    /// Whether it is a client of DHCPv6.
-    pub is_v6: bool,
 }
 
 /// An Ethernet interface of a device.
@@ -382,13 +255,9 @@ fn events(config: &Node<'_>, streams: &mut [StreamDoc]) -> EventsPlan {
 }
 
 impl Translation {
-    /// Whether there are protocols: BGP, IS-IS, DHCP, LLDP or LACP.
+    /// Whether there are protocols.
     pub fn has_protocols(&self) -> bool {
-        let speaks = |port: &PortPlan| {
-            let routes = !port.peers.is_empty() || !port.isis.is_empty() || !port.ospf.is_empty();
-            routes || !port.clients.is_empty() || port.lldp.is_some()
-        };
-        self.lags.iter().any(|lag| lag.speaks_lacp) || self.ports.iter().any(speaks)
+        protocol::any(self)
     }
 
     /// All BGP peers, with the place of their ports.
@@ -401,7 +270,8 @@ impl Translation {
 
     /// All routers of a protocol, with their ports.
     pub fn routers(&self, igp: Igp) -> impl Iterator<Item = (&PortPlan, &RouterPlan)> {
-        self.ports.iter().flat_map(move |port| port.routers(igp).map(move |router| (port, router)))
+        let all = self.ports.iter().flat_map(|port| port.routers.iter().map(move |router| (port, router)));
+        all.filter(move |(_, router)| router.igp == igp)
     }
 
     /// All clients of DHCP or of DHCPv6, with their ports and their numbers there.
@@ -447,8 +317,8 @@ impl Translation {
     /// All ranges of routes.
     pub fn routes(&self) -> impl Iterator<Item = &RoutesPlan> {
         let of_peers = self.peers().flat_map(|(_, peer)| &peer.routes);
-        let of_routers = Igp::ALL.into_iter().flat_map(|igp| self.routers(igp));
-        of_peers.chain(of_routers.flat_map(|(_, router)| &router.routes))
+        let routers = self.ports.iter().flat_map(|port| &port.routers);
+        of_peers.chain(routers.flat_map(|router| &router.routes))
     }
 
     /// The plan of the profile. Also finds errors that only the profile's validation knows, such as addresses outside a
@@ -509,28 +379,8 @@ impl Translation {
             let host = path.split_once(".hosts[").and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
             let found = |host: usize| self.ports.get(port)?.interfaces.get(host);
             let reason = self.named_at(reason, Some(port));
-            let peer =
-                path.split_once(".bgp.peers[").and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
-            let peer = peer.and_then(|peer: usize| self.ports.get(port)?.peers.get(peer));
-            if let Some(peer) = peer {
-                return format!("{}: {reason}", peer.path);
-            }
-            for (is_isis, routers) in [(true, ".isis.routers["), (false, ".ospf.routers[")] {
-                let number =
-                    path.split_once(routers).and_then(|(_, rest)| rest.split(']').next()?.parse().ok());
-                let all = self.ports.get(port).map(|port| if is_isis { &port.isis } else { &port.ospf });
-                let router = number.and_then(|number: usize| all?.get(number));
-                if let Some(router) = router {
-                    return format!("{}: {reason}", router.path);
-                }
-            }
-            let agent = self.ports.get(port).and_then(|port| port.lldp.as_ref());
-            if let Some(agent) = agent.filter(|_| path.contains(".lldp")) {
-                return format!("{}: {reason}", agent.path);
-            }
-            let lag_port = self.lags.iter().flat_map(|lag| &lag.ports).find(|other| other.port == port);
-            if let Some(lag_port) = lag_port.filter(|_| path.contains(".lacp")) {
-                return format!("{}: {reason}", lag_port.path);
+            if let Some(path) = protocol::path(self, port, path) {
+                return format!("{path}: {reason}");
             }
             if let Some(interface) = host.and_then(found) {
                 return format!("{}: {reason}", interface.path);

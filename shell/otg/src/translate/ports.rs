@@ -1,18 +1,15 @@
 //! Ports with their links, the hosts on them, and captures.
 
-use super::bgp::{self, Peer};
 use super::capture::capture;
-use super::dhcp::{self, Client};
-use super::isis;
-use super::lag::{self, Lag, Member};
-use super::lldp::{self, Agent};
-use super::ospf;
 use super::ranges::Span;
-use super::{CapturePlan, Igp, Interface, LagPlan, PortPlan, Router, RouterPlan, RoutesPlan};
+use super::{CapturePlan, Interface, PortPlan, RoutesPlan};
 use crate::node::Node;
+use crate::protocol::dhcp::{self, Client};
+use crate::protocol::lag::{self, Lag, Member};
+use crate::protocol::lldp::{self, Agent};
+use crate::protocol::{self, LagPlan, Peer, Router};
 use profile::document::{
-    CaptureDoc, HostDoc, Ip, IpPrefix, IsisRouterDoc, Mac, Name, OneOrMany, OspfRouterDoc, PortDoc, Speed,
-    VlanId, VlanType,
+    CaptureDoc, HostDoc, Ip, IpPrefix, Mac, Name, OneOrMany, PortDoc, Speed, VlanId, VlanType,
 };
 use units::FrameLen;
 use wire::{SERVICE_VLAN_TYPE, VLAN_TYPE};
@@ -22,8 +19,8 @@ const ETHERNET_BYTES: u32 = 18;
 const VLAN_TAGS_BYTES: u32 = 8;
 
 /// All ports.
-pub(super) struct Ports {
-    pub(super) sides: Vec<Side>,
+pub(crate) struct Ports {
+    pub(crate) sides: Vec<Side>,
     /// Names of devices and their interfaces, and where each is.
     endpoints: Vec<(String, Endpoint)>,
     /// Devices without an interface.
@@ -37,8 +34,8 @@ pub(super) struct Ports {
 
 /// An end of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Endpoint {
-    pub(super) port: usize,
+pub(crate) struct Endpoint {
+    pub(crate) port: usize,
     /// The number of the device's interface on its port; `None` is the port itself.
     pub(super) host: Option<usize>,
     /// The number of a range of routes behind it.
@@ -70,19 +67,18 @@ struct Host {
 }
 
 /// A port in the making.
-pub(super) struct Side {
+pub(crate) struct Side {
     pub(super) name: String,
     location: String,
     device: String,
     speed: Option<u64>,
     mtu: Option<u32>,
     hosts: Vec<Host>,
-    pub(super) peers: Vec<Peer>,
-    isis: Vec<Router<IsisRouterDoc>>,
-    ospf: Vec<Router<OspfRouterDoc>>,
-    pub(super) clients: Vec<Client>,
-    agent: Option<Agent>,
-    member: Option<Member>,
+    pub(crate) peers: Vec<Peer>,
+    pub(crate) routers: Vec<Router>,
+    pub(crate) clients: Vec<Client>,
+    pub(crate) agent: Option<Agent>,
+    pub(crate) member: Option<Member>,
     capture: Option<(CapturePlan, CaptureDoc)>,
 }
 
@@ -250,86 +246,11 @@ impl Ports {
             self.endpoints.extend(names.into_iter().map(|name| (name, at)));
             self.sides[port].hosts.push(host);
         }
-        self.speaker(&node.child("bgp"));
-        for (igp, name) in [(Igp::Isis, "isis"), (Igp::Ospf, "ospfv2")] {
-            let router = node.child(name);
-            if router.is_given() {
-                self.router(igp, &router, None);
-            }
-        }
-        let device = node.child("ospfv3");
-        if device.is_given() {
-            let instances = device.items("instances");
-            let Some((router, others)) = instances.split_first() else {
-                return device.fail_at("instances", "must not be empty");
-            };
-            others.iter().for_each(|other| other.fail("not supported: a device with several instances"));
-            self.router(Igp::Ospf3, router, Some(&device.child("router_id")));
-        }
-    }
-
-    /// The BGP peers of a device.
-    fn speaker(&mut self, router: &Node<'_>) {
-        for (list, name, is_v6) in
-            [("ipv4_interfaces", "ipv4_name", false), ("ipv6_interfaces", "ipv6_name", true)]
-        {
-            for interface in router.items(list) {
-                let Some(at) = self.interface(&interface, name, "an address") else { continue };
-                for node in interface.items("peers") {
-                    let number = self.sides.iter().map(|side| side.peers.len()).sum();
-                    let Some((peer, spans)) = bgp::peer(&node, router, number, is_v6) else { continue };
-                    let name = peer.plan.name.clone();
-                    if self.sides.iter().flat_map(|side| &side.peers).any(|other| other.plan.name == name) {
-                        node.fail_at("name", format!("duplicate BGP peer '{name}'"));
-                    }
-                    self.routes_of(at, &peer.plan.routes, spans);
-                    let host = self.key_of(at);
-                    self.sides[at.port].peers.push(peer.of_host(host));
-                }
-            }
-        }
-    }
-
-    /// The IS-IS or OSPF router of a device; `id` is its identifier if it is not set with the router.
-    fn router(&mut self, igp: Igp, node: &Node<'_>, id: Option<&Node<'_>>) {
-        let interfaces = node.items("interfaces");
-        let Some((interface, others)) = interfaces.split_first() else {
-            return node.fail_at("interfaces", "must not be empty");
-        };
-        others.iter().for_each(|other| other.fail("not supported: a router with several interfaces"));
-        let (field, what) = match igp {
-            Igp::Isis => ("eth_name", "an interface"),
-            Igp::Ospf => ("ipv4_name", "an address"),
-            Igp::Ospf3 => ("ipv6_name", "an address"),
-        };
-        let Some(at) = self.interface(interface, field, what) else { return };
-        let known: Vec<&RouterPlan> = self.sides.iter().flat_map(Side::routers).collect();
-        let (name, number) = (node.text("name"), known.len());
-        if known.iter().any(|other| other.name == name) {
-            node.fail_at("name", format!("duplicate router '{name}'"));
-        }
-        let (host, mtu) = (self.key_of(at), self.host(at).and_then(|host| host.mtu));
-        let side = &mut self.sides[at.port];
-        let (ranges, spans) = match igp {
-            Igp::Isis => {
-                let Some((router, spans)) = isis::router(node, interface, number) else { return };
-                side.isis.push(Router { host, ..router });
-                (side.isis.last().map(|router| router.plan.routes.clone()), spans)
-            }
-            Igp::Ospf | Igp::Ospf3 => {
-                let (router, spans) = match id {
-                    Some(id) => ospf::router_v3(node, id, interface, mtu, number),
-                    None => ospf::router(node, interface, mtu, number),
-                };
-                side.ospf.push(Router { host, ..router });
-                (side.ospf.last().map(|router| router.plan.routes.clone()), spans)
-            }
-        };
-        self.routes_of(at, &ranges.unwrap_or_default(), spans);
+        protocol::read(self, node);
     }
 
     /// The interface, or address of one, that the field `name` names: `what` it has to be.
-    fn interface(&self, node: &Node<'_>, name: &str, what: &str) -> Option<Endpoint> {
+    pub(crate) fn interface(&self, node: &Node<'_>, name: &str, what: &str) -> Option<Endpoint> {
         match self.find_endpoint(node.text(name)) {
             Ok(at) if at.client.is_none() && at.routes.is_none() => return Some(at),
             Ok(_) => node.fail_at(name, format!("must be the name of {what} of a device")),
@@ -339,7 +260,7 @@ impl Ports {
     }
 
     /// Lets flows begin and end at ranges of routes behind a host.
-    fn routes_of(&mut self, at: Endpoint, ranges: &[RoutesPlan], spans: Vec<Vec<Span>>) {
+    pub(crate) fn routes_of(&mut self, at: Endpoint, ranges: &[RoutesPlan], spans: Vec<Vec<Span>>) {
         for (routes, spans) in ranges.iter().zip(spans) {
             let end = Endpoint { routes: Some(self.spans.len()), ..at };
             self.endpoints.push((routes.name.clone(), end));
@@ -349,8 +270,13 @@ impl Ports {
     }
 
     /// The name, in the profile, of the host at an end of a flow.
-    fn key_of(&self, at: Endpoint) -> Option<String> {
+    pub(crate) fn key_of(&self, at: Endpoint) -> Option<String> {
         self.host(at).map(|host| host.key.clone())
+    }
+
+    /// The MTU of the host at an end of a flow, if it sets one.
+    pub(crate) fn mtu(&self, at: Endpoint) -> Option<u32> {
+        self.host(at)?.mtu
     }
 
     /// The only gateway of a device's interface: of IPv4, or of IPv6. Of several it depends on the source which one it is.
@@ -439,7 +365,7 @@ impl Ports {
 
     /// The longest frame a link, or a device on it, takes.
     pub(super) fn check_mtu(&self, flow: &Node<'_>, from: Endpoint, longest: FrameLen) {
-        let of_host = self.host(from).and_then(|host| host.mtu);
+        let of_host = self.mtu(from);
         let Some(mtu) = of_host.into_iter().chain(self.sides[from.port].mtu).min() else { return };
         if longest.bytes() > mtu + ETHERNET_BYTES + VLAN_TAGS_BYTES {
             flow.fail_at("size", format!("{longest} exceeds the port's mtu of {mtu}"));
@@ -467,8 +393,7 @@ impl Ports {
             capture: side.capture.map(|(plan, _)| plan),
             interfaces: side.hosts.into_iter().map(|host| host.interface).collect(),
             peers: side.peers.into_iter().map(|peer| peer.plan).collect(),
-            isis: side.isis.into_iter().map(|router| router.plan).collect(),
-            ospf: side.ospf.into_iter().map(|router| router.plan).collect(),
+            routers: side.routers.into_iter().map(|router| router.plan).collect(),
             clients: side.clients.into_iter().map(|client| client.plan).collect(),
             lldp: side.agent.map(|agent| agent.plan),
         };
@@ -487,19 +412,12 @@ impl Side {
             mtu: None,
             hosts: Vec::new(),
             peers: Vec::new(),
-            isis: Vec::new(),
-            ospf: Vec::new(),
+            routers: Vec::new(),
             clients: Vec::new(),
             agent: None,
             member: None,
             capture: None,
         }
-    }
-
-    /// Its routers, of any protocol.
-    fn routers(&self) -> impl Iterator<Item = &RouterPlan> {
-        let isis = self.isis.iter().map(|router| &router.plan);
-        isis.chain(self.ospf.iter().map(|router| &router.plan))
     }
 
     fn document(&self) -> PortDoc {
@@ -510,15 +428,9 @@ impl Side {
             capture: self.capture.as_ref().map(|(_, capture)| capture.clone()),
             vlan: dhcp::vlans(&self.clients),
             vlan_type: self.clients.first().and_then(|client| client.vlan_type.clone()),
-            bgp: bgp::document(&self.peers),
-            isis: isis::document(&self.isis),
-            ospf: ospf::document(&self.ospf),
-            lldp: self.agent.as_ref().map(|agent| agent.document.clone()),
-            lacp: self.member.as_ref().and_then(|member| member.document.clone()),
-            mac: self.member.as_ref().and_then(|member| member.mac.clone()),
             ..PortDoc::new(&self.device)
         };
-        dhcp::fill(&self.clients, &mut document);
+        protocol::fill(self, &mut document);
         document
     }
 }
@@ -594,7 +506,7 @@ impl Host {
 }
 
 /// The VLANs of an Ethernet interface.
-pub(super) fn vlans(node: &Node<'_>) -> Vec<VlanId> {
+pub(crate) fn vlans(node: &Node<'_>) -> Vec<VlanId> {
     let vlan = |vlan: Node<'_>| {
         vlan.text("name");
         VlanId(vlan.whole("id") as u16)
@@ -603,7 +515,7 @@ pub(super) fn vlans(node: &Node<'_>) -> Vec<VlanId> {
 }
 
 /// The type of the outermost tag of an Ethernet interface, unless it is that of hosts which give none. Inner ones have 0x8100.
-pub(super) fn vlan_type(node: &Node<'_>) -> Option<VlanType> {
+pub(crate) fn vlan_type(node: &Node<'_>) -> Option<VlanType> {
     let usual = if node.items("vlans").len() > 1 { SERVICE_VLAN_TYPE } else { VLAN_TYPE };
     let mut outer = None;
     for (depth, vlan) in node.items("vlans").into_iter().enumerate() {

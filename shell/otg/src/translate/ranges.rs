@@ -6,17 +6,17 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Prefixes at the same distance: what a part of a range of routes spans.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Span {
-    pub(super) first: IpAddr,
-    pub(super) bits: u32,
-    pub(super) count: u32,
+pub(crate) struct Span {
+    pub(crate) first: IpAddr,
+    pub(crate) bits: u32,
+    pub(crate) count: u32,
     /// In prefixes.
-    pub(super) step: u32,
+    pub(crate) step: u32,
 }
 
 impl Span {
     /// An address in its first prefix, the second where there are several, and the distance to that in the next prefix.
-    pub(super) fn hosts(&self) -> (IpAddr, FieldValue) {
+    pub(crate) fn hosts(&self) -> (IpAddr, FieldValue) {
         let (width, one) = if self.first.is_ipv4() {
             (32, u128::from(self.bits < 32))
         } else {
@@ -37,10 +37,10 @@ impl Span {
 }
 
 /// First prefix, number of prefixes and step of each part of a range; and what they span.
-pub(super) type Parts = (Vec<(Network, u32, u32)>, Vec<Span>);
+pub(crate) type Parts = (Vec<(Network, u32, u32)>, Vec<Span>);
 
 /// The parts of a range of routes, which has one at least.
-pub(super) fn parts(node: &Node<'_>) -> Parts {
+pub(crate) fn parts(node: &Node<'_>) -> Parts {
     let (mut lines, mut spans) = (Vec::new(), Vec::new());
     for part in node.items("addresses") {
         let first: Option<Ip> = part.quantity("address");

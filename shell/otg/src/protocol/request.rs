@@ -1,7 +1,8 @@
 //! Requests of a `ControlState` to the protocols of devices, with the profile's names.
 
+use super::ALL;
 use crate::error::{ErrorKind, Errors};
-use crate::translate::{Igp, Translation};
+use crate::translate::Translation;
 use serde_json::Value;
 
 /// Request to protocols.
@@ -18,36 +19,28 @@ pub enum ProtocolsRequest {
 /// Reads the `protocol` of a `ControlState` that was checked against the model.
 pub fn protocols(request: &Value, translation: &Translation) -> Result<ProtocolsRequest, Errors> {
     let is = |value: &Value, word: &str| value["state"] == word;
-    match request["choice"].as_str().unwrap_or_default() {
-        "all" => Ok(ProtocolsRequest::All(is(&request["all"], "start"))),
+    let choice = match request["choice"].as_str().unwrap_or_default() {
+        "all" => return Ok(ProtocolsRequest::All(is(&request["all"], "start"))),
         "route" => {
             let known = translation.routes().map(|routes| (&routes.name, &routes.key));
             let keys = meant("protocol.route.names", &texts(&request["route"]["names"]), known.collect())?;
-            Ok(ProtocolsRequest::Routes(keys, is(&request["route"], "advertise")))
+            return Ok(ProtocolsRequest::Routes(keys, is(&request["route"], "advertise")));
         }
-        "bgp" => {
-            let known = translation.peers().map(|(_, peer)| (&peer.name, &peer.key));
-            let peers = &request["bgp"]["peers"];
-            let keys = meant("protocol.bgp.peers.peer_names", &texts(&peers["peer_names"]), known.collect())?;
-            Ok(ProtocolsRequest::Speakers(keys, is(peers, "up"), "protocol.bgp.peers"))
-        }
-        choice @ ("isis" | "ospfv2" | "ospfv3") => {
-            let routers = &request[choice]["routers"];
-            if !routers.is_object() {
-                return Err(Errors::invalid(format!("protocol.{choice}.simulated_links: not supported")));
-            }
-            let (igp, path) = match choice {
-                "isis" => (Igp::Isis, "protocol.isis.routers"),
-                "ospfv3" => (Igp::Ospf3, "protocol.ospfv3.routers"),
-                _ => (Igp::Ospf, "protocol.ospfv2.routers"),
-            };
-            let known = translation.routers(igp).map(|(_, router)| (&router.name, &router.key));
-            let keys =
-                meant(&format!("{path}.router_names"), &texts(&routers["router_names"]), known.collect())?;
-            Ok(ProtocolsRequest::Speakers(keys, is(routers, "up"), path))
-        }
-        other => Err(Errors::invalid(format!("protocol.{other}: not supported"))),
+        choice => choice,
+    };
+    let mut all = ALL.into_iter().flat_map(|protocol| protocol.speakers);
+    let Some(speakers) = all.find(|speakers| speakers.choice == choice) else {
+        return Err(Errors::invalid(format!("protocol.{choice}: not supported")));
+    };
+    let [part, names] = speakers.fields;
+    let of = &request[choice][part];
+    if !of.is_object() {
+        let other = request[choice]["choice"].as_str().unwrap_or(part);
+        return Err(Errors::invalid(format!("protocol.{choice}.{other}: not supported")));
     }
+    let path = speakers.path;
+    let keys = meant(&format!("{path}.{names}"), &texts(&of[names]), (speakers.known)(translation))?;
+    Ok(ProtocolsRequest::Speakers(keys, is(of, "up"), path))
 }
 
 fn texts(names: &Value) -> Vec<&str> {
