@@ -15,11 +15,19 @@
 
 #[macro_use]
 mod numbers;
+mod bgp;
 mod commands;
+mod dhcp;
 mod document;
+mod isis;
+mod lacp;
+mod lldp;
 pub mod merge;
+mod multicast;
+mod ospf;
 mod overall;
 mod port;
+mod pppoe;
 mod session;
 mod standing;
 mod states;
@@ -27,26 +35,26 @@ mod stream;
 mod trial;
 mod vrrp;
 
+pub use bgp::{AsPathPart, BgpPeerState, BgpResult, BgpRouteState, GracefulRestartState};
 pub use commands::{NewProtocolChange, ProtocolAction};
+pub use dhcp::{DhcpClientState, DhcpResult, Dhcpv6ClientState, Dhcpv6Result};
 pub use document::{IntervalDocument, ResultDocument, TotalDocument};
+pub use isis::{IsisLevelCounts, IsisLspState, IsisNeighbourState, IsisResult, IsisRouterState};
+pub use lacp::{LacpEndResult, LacpPortState, LacpResult};
+pub use lldp::{LldpNeighbourResult, LldpPortState, LldpResult, LldpTlvResult};
+pub use multicast::{GroupState, MulticastResult};
 pub use numbers::{Counters, Field, Key, Named, Numbers, Presence, Segment, Series, Unit, fields};
+pub use ospf::{OspfLsaCounts, OspfLsaState, OspfPacketCounts, OspfResult, OspfRouterState};
 pub use overall::Overall;
-pub use port::{
-    BgpResult, DhcpResult, Dhcpv6Result, IsisLevelCounts, IsisResult, KernelRxResult, LacpEndResult,
-    LacpResult, LldpNeighbourResult, LldpResult, LldpTlvResult, MulticastResult, NeighbourMoveResult,
-    OspfLsaCounts, OspfResult, PortResult, PppoeResult, StampsResult,
-};
+pub use port::{KernelRxResult, NeighbourMoveResult, PortResult, StampsResult};
+pub use pppoe::{PppoeClientState, PppoeResult};
 pub use session::{
     AltSvcResult, CompressionResult, DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES, Http2Result,
     Http3Result, PartResult, PhaseResult, QuicResult, SessionResult, SideDetails, SideResult, TlsResult,
     WebsocketResult,
 };
 pub use standing::{Doubt, Standing};
-pub use states::{
-    AsPathPart, BgpPeerState, BgpRouteState, DhcpClientState, Dhcpv6ClientState, GracefulRestartState,
-    GroupState, IsisLspState, IsisNeighbourState, IsisRouterState, LacpPortState, LldpPortState,
-    OspfLsaState, OspfPacketCounts, OspfRouterState, PppoeClientState, ProtocolCounts, ProtocolStates,
-};
+pub use states::{ProtocolCounts, ProtocolStates};
 pub use stream::{
     BY_MARK, DAMAGE, DamageResult, DamagedPlace, EgressResult, JitterResult, LatencyResult, OutageResult,
     OutagesResult, PacingResult, PathResult, ReplayResult, SpreadResult, StreamResult, UndisturbedResult,
