@@ -1,6 +1,7 @@
 //! YAML (and so JSON) text to a tree in which every value knows its place.
 //!
-//! Not here: what the values mean. Scalars are typed by the YAML 1.2 core schema.
+//! Not here: what the values mean. Scalars are typed by the YAML 1.2 core schema; the key `<<` merges mappings, as YAML 1.1's type
+//! does (<https://yaml.org/type/merge.html>).
 //!
 //! Invariant: nesting and the number of values are bounded for any text.
 
@@ -8,7 +9,7 @@ use crate::error::{Position, ProfileError};
 use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 use serde_json::Number;
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// Deepest nesting understood.
 const MAX_DEPTH: usize = 64;
@@ -102,7 +103,14 @@ fn syntax_reason(text: &str, at: Position, info: &str) -> String {
 /// A list or mapping whose end has not come yet.
 enum Open {
     List { at: Position, anchor: usize, items: Vec<Node> },
-    Map { at: Position, anchor: usize, members: Vec<Member>, key: Option<(String, Position)> },
+    Map { at: Position, anchor: usize, members: Vec<Member>, key: Option<Key>, merged: Vec<Node> },
+}
+
+/// A key whose value has not come yet.
+enum Key {
+    Of(String, Position),
+    /// `<<` without quotes: the mapping has the members of its value, unless it has others with their keys.
+    Merge,
 }
 
 #[derive(Default)]
@@ -125,6 +133,11 @@ impl Builder {
                 ));
             }
             Event::Scalar(text, style, anchor, tag) => {
+                let is_merge = text == "<<" && style == ScalarStyle::Plain && tag.is_none();
+                if let (true, Some(Open::Map { key: key @ None, .. })) = (is_merge, self.open.last_mut()) {
+                    *key = Some(Key::Merge);
+                    return Ok(());
+                }
                 let value = scalar(text, style, tag).map_err(|reason| ProfileError::new(at, "", reason))?;
                 return self.finish(Node { at, value }, anchor, 1);
             }
@@ -140,7 +153,7 @@ impl Builder {
             }
             Event::MappingStart(anchor, tag) => {
                 no_tag(at, tag)?;
-                self.open.push(Open::Map { at, anchor, members: Vec::new(), key: None });
+                self.open.push(Open::Map { at, anchor, members: Vec::new(), key: None, merged: Vec::new() });
             }
             Event::SequenceEnd | Event::MappingEnd => return self.close(),
             _ => {}
@@ -156,7 +169,11 @@ impl Builder {
             Some(Open::List { at, anchor, items }) => {
                 self.finish(Node { at, value: Value::List(items) }, anchor, 1)
             }
-            Some(Open::Map { at, anchor, members, .. }) => {
+            Some(Open::Map { at, anchor, mut members, merged, .. }) => {
+                if !merged.is_empty() {
+                    let mut known = members.iter().map(|member| member.key.clone()).collect();
+                    merge(&mut members, &mut known, merged)?;
+                }
                 self.finish(Node { at, value: Value::Map(members) }, anchor, 1)
             }
             None => Ok(()),
@@ -176,13 +193,37 @@ impl Builder {
         match self.open.last_mut() {
             None => self.root = Some(node),
             Some(Open::List { items, .. }) => items.push(node),
-            Some(Open::Map { members, key, .. }) => match key.take() {
-                None => *key = Some((key_text(&node)?, node.at)),
-                Some((key, at)) => members.push(Member { key, at, value: node }),
+            Some(Open::Map { members, key, merged, .. }) => match key.take() {
+                None => *key = Some(Key::Of(key_text(&node)?, node.at)),
+                Some(Key::Of(key, at)) => members.push(Member { key, at, value: node }),
+                Some(Key::Merge) => merged.push(node),
             },
         }
         Ok(())
     }
+}
+
+/// Adds the members of mappings, and of lists of them, whose keys are not `known`; of several with a key the first counts.
+fn merge(
+    members: &mut Vec<Member>,
+    known: &mut HashSet<String>,
+    merged: Vec<Node>,
+) -> Result<(), ProfileError> {
+    for node in merged {
+        match node.value {
+            Value::Map(more) => {
+                members.extend(more.into_iter().filter(|member| known.insert(member.key.clone())));
+            }
+            Value::List(items) if items.iter().all(|item| matches!(item.value, Value::Map(_))) => {
+                merge(members, known, items)?;
+            }
+            _ => {
+                let reason = "'<<' merges a mapping, or a list of mappings: <<: *NAME";
+                return Err(ProfileError::new(node.at, "", reason));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn key_text(node: &Node) -> Result<String, ProfileError> {
@@ -284,6 +325,37 @@ mod tests {
         let Value::Map(members) = node.value else { panic!() };
         let Value::List(items) = &members[0].value.value else { panic!() };
         assert_eq!((items.len(), items[1].at), (2, Position { line: 4, column: 3 }));
+    }
+
+    #[test]
+    fn merges_mappings() {
+        let merged = |text: &str| {
+            let Value::Map(members) = parse(text).unwrap().value else { panic!("{text}") };
+            let Value::Map(last) = &members.last().unwrap().value.value else { panic!("{text}") };
+            last.iter()
+                .map(|member| match &member.value.value {
+                    Value::Number(_, text) => format!("{}{text}", member.key),
+                    _ => panic!("{text}"),
+                })
+                .collect::<Vec<_>>()
+                .join(" ")
+        };
+        let base = "a: &a {x: 1, y: 2}\nb: &b {y: 3, z: 4}\n";
+        for (text, expected) in [
+            ("c: {<<: *a}", "x1 y2"),
+            ("c: {<<: *a, x: 5}", "x5 y2"),
+            ("c: {x: 5, <<: *a}", "x5 y2"),
+            ("c: {<<: [*a, *b]}", "x1 y2 z4"),
+            ("c: {<<: *b, <<: *a}", "y3 z4 x1"),
+            ("c: {<<: {w: 9}}", "w9"),
+            ("c: {\"<<\": 9}", "<<9"),
+        ] {
+            assert_eq!(merged(&format!("{base}{text}\n")), expected, "{text}");
+        }
+        for text in ["c: {<<: 7}", "c: {<<: [*a, 7]}", "c: {<<: }"] {
+            let error = parse(&format!("{base}{text}\n")).unwrap_err();
+            assert!(error.to_string().contains("'<<' merges"), "{error}");
+        }
     }
 
     #[test]
