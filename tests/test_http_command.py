@@ -381,3 +381,29 @@ def test_a_second_response_is_not_taken_for_the_next_one(host):
     done = http(host, url(host), "-n", 10, "-c", 1, "--max-failed", "100%", "--json", "-")
     one = entry(done)
     assert set(one["failed"]) == {"unasked_response"} and one["transactions"] >= one["failed"]["unasked_response"], one
+
+
+# An HTTP server on port 80 that responds, but never ends a connection, whatever its peer does.
+HOLDING = """
+import socket, threading
+listener = socket.create_server(("0.0.0.0", 80), backlog=64)
+answer = b"HTTP/1.1 200 OK\\r\\nContent-Length: 2\\r\\n\\r\\nok"
+held = []
+def serve(one):
+    while got := one.recv(65536):
+        one.sendall(answer * got.count(b"\\r\\n\\r\\n"))
+while True:
+    one, _ = listener.accept()
+    held.append(one)
+    threading.Thread(target=serve, args=(one,), daemon=True).start()
+"""
+
+
+def test_a_server_that_keeps_connections_holds_nobody_up(host):
+    """Its connections stay half closed; the command has all responses, and waits 2 s instead of TCP's 60."""
+    host.lab.start(PYTHON, "-c", HOLDING, ns=host.host)
+    wait_until(lambda: host.host.run("ss", "-H", "-t", "-l", "-n", "sport = :80").strip(), "its socket")
+    begin = time.monotonic()
+    one = entry(http(host, url(host), "-n", 20, "-c", 4, "--json", "-").ok())
+    assert (one["transactions"], one["failed"]) == (20, {}), one
+    assert time.monotonic() - begin < 40

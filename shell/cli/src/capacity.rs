@@ -41,13 +41,13 @@ pub(crate) struct CapacityArgs {
     #[arg(long, value_name = "N", requires = "keys", conflicts_with = "server")]
     key_id: Option<u8>,
     /// Server: end after one test
-    #[arg(short = '1', long, requires = "server")]
+    #[arg(short = '1', long, conflicts_with = "host")]
     one_off: bool,
     /// Server: maximum number of tests at the same time
-    #[arg(long, value_name = "N", default_value_t = 16, requires = "server", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 16, conflicts_with = "host", value_parser = clap::value_parser!(u16).range(1..=1000))]
     max_tests: u16,
     /// Server: maximum duration of a test
-    #[arg(long, value_name = "TIME", default_value = "60s", requires = "server", value_parser = seconds)]
+    #[arg(long, value_name = "TIME", default_value = "60s", conflicts_with = "host", value_parser = seconds)]
     max_time: u16,
     /// Measure from the server only [default: from it, then to it]
     #[arg(short, long, conflicts_with_all = ["server", "up"])]

@@ -37,13 +37,13 @@ pub(crate) struct IperfArgs {
     #[arg(short = 'J', long)]
     json: bool,
     /// Server: end after one test
-    #[arg(short = '1', long, requires = "server")]
+    #[arg(short = '1', long, conflicts_with = "client")]
     one_off: bool,
     /// Server: maximum number of tests at the same time
-    #[arg(long, value_name = "N", default_value_t = 100, requires = "server", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = 100, conflicts_with = "client", value_parser = clap::value_parser!(u16).range(1..=1000))]
     max_tests: u16,
     /// Server: maximum duration of a test
-    #[arg(long, value_name = "TIME", default_value = "86400s", requires = "server", value_parser = words::time)]
+    #[arg(long, value_name = "TIME", default_value = "86400s", conflicts_with = "client", value_parser = words::time)]
     max_time: Nanos,
     /// UDP instead of TCP
     #[arg(short, long, conflicts_with = "server")]

@@ -11,13 +11,13 @@ pub(crate) struct NatsArgs {
     #[arg(long, value_name = "URL")]
     pub nats: Option<String>,
     /// Credentials file (JWT and key) of this user of NATS
-    #[arg(long, value_name = "FILE", requires = "nats", conflicts_with = "nkey")]
+    #[arg(long, value_name = "FILE", requires = "nats", conflicts_with_all = ["nkey", "join"])]
     pub creds: Option<PathBuf>,
     /// File with the nkey seed of this user of NATS
-    #[arg(long, value_name = "FILE", requires = "nats")]
+    #[arg(long, value_name = "FILE", requires = "nats", conflicts_with = "join")]
     pub nkey: Option<PathBuf>,
     /// Certificate authority (PEM) of the NATS server; implies encryption
-    #[arg(long, value_name = "FILE", requires = "nats")]
+    #[arg(long, value_name = "FILE", requires = "nats", conflicts_with = "join")]
     pub tls_ca: Option<PathBuf>,
     /// File with the line that 'eagre fleet' made for this machine, instead of the options of NATS [default: the
     /// environment's EAGRE_JOIN]

@@ -37,19 +37,19 @@ pub(crate) struct ResponsivenessArgs {
     #[arg(short = 'J', long)]
     json: bool,
     /// Server: certificate, PEM [default: a new one, which clients can't verify]
-    #[arg(long, value_name = "FILE", requires = "serve", requires = "key")]
+    #[arg(long, value_name = "FILE", conflicts_with = "server", requires = "key")]
     cert: Option<PathBuf>,
     /// Server: key of the certificate, PEM
-    #[arg(long, value_name = "FILE", requires = "serve", requires = "cert")]
+    #[arg(long, value_name = "FILE", conflicts_with = "server", requires = "cert")]
     key: Option<PathBuf>,
     /// Without TLS: server, or client of one given by its host
     #[arg(long, conflicts_with_all = ["cert", "key"])]
     no_tls: bool,
     /// Server: maximum number of connections at the same time
-    #[arg(long, value_name = "N", default_value_t = 10_000, requires = "serve", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 10_000, conflicts_with = "server", value_parser = clap::value_parser!(u16).range(1..))]
     max_connections: u16,
     /// Server: maximum duration of a transfer
-    #[arg(long, value_name = "TIME", default_value = "5m", requires = "serve", value_parser = words::time)]
+    #[arg(long, value_name = "TIME", default_value = "5m", conflicts_with = "server", value_parser = words::time)]
     max_time: Nanos,
     /// Load the direction from the server only [default: from it, then to it]
     #[arg(short, long, conflicts_with_all = ["serve", "up", "both"])]

@@ -4,8 +4,10 @@ use super::lasting;
 use crate::document::app::{AppDoc, AppKeys};
 use crate::document::content::{EndlessDoc, TextDoc, TimesDoc};
 use crate::document::http::{HttpDoc, MethodDoc};
+use crate::document::options::TcpDoc;
 use crate::document::quantity::{
-    Addresses, ConditionText, EndAddresses, HttpVersionText, PortRange, SessionRate, Share, TimeLimit,
+    Addresses, ConditionText, Duration, EndAddresses, HttpVersionText, PortRange, SessionRate, Share,
+    TimeLimit,
 };
 use crate::document::session::{AddressesDoc, ClientDoc, LateRequestsDoc, ServerDoc, SessionDoc};
 use crate::document::session_text::EndText;
@@ -20,6 +22,8 @@ use units::Nanos;
 const NAME: &str = "http";
 /// Longer than any number of requests takes: the run ends with the last one.
 const ENDLESS: Nanos = Nanos::from_secs(24 * 3600);
+/// Time for which a connection with all its responses waits for a server that does not close it, too.
+const HALF_CLOSED: Nanos = Nanos::from_secs(2);
 
 /// Options of `eagre http`: clients on one port, `http`, of an external server.
 #[derive(Debug, Clone)]
@@ -125,6 +129,11 @@ impl HttpOptions {
             ..ServerDoc::default()
         });
         session.tls = self.tls.as_ref().map(tls);
+        // Of endless requests no connection ends before the run does; QUIC closes both ways at once.
+        let ends = self.requests.is_some() || self.per_connection.is_some();
+        if ends && self.version != Some(HttpVersion::Three) {
+            session.tcp = Some(TcpDoc { fin_timeout: Some(Duration(HALF_CLOSED)), ..TcpDoc::default() });
+        }
         session.concurrent = Some(self.requests.map_or(self.connections, |all| all.min(self.connections)));
         // One that always fails comes to an end, too.
         session.count = self.requests;
@@ -230,6 +239,15 @@ criteria: {sessions.http.failed_requests_ratio: \"<= 50%\"}
     }
 
     #[test]
+    fn every_version_loads() {
+        for version in [None, Some(HttpVersion::Auto), Some(HttpVersion::Two), Some(HttpVersion::Three)] {
+            let tls = Some(HttpTls { server_name: "a.test".to_owned(), roots: None });
+            let options = HttpOptions { version, tls, requests: Some(7), ..options() };
+            load(&options.document().to_yaml()).unwrap_or_else(|errors| panic!("{version:?}: {errors:?}"));
+        }
+    }
+
+    #[test]
     fn what_it_prints_loads() {
         let options = HttpOptions {
             ip: "2001:2::fe/64".parse().unwrap(),
@@ -258,6 +276,7 @@ criteria: {sessions.http.failed_requests_ratio: \"<= 50%\"}
         let plan = load(&text).unwrap_or_else(|errors| panic!("{text}\n{errors:?}"));
         let session = &plan.sessions[0].session;
         assert_eq!((session.load.concurrent, session.load.request_count), (Some(7), Some(7)));
+        assert!(text.contains("fin_timeout: 2s"), "{text}");
         assert!(session.load.late && plan.criteria.len() == 2 && plan.duration == ENDLESS);
         assert!(text.contains("ttlb_due_ns.p99"), "{text}");
     }
