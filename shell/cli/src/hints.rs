@@ -108,6 +108,21 @@ mod tests {
     }
 
     #[test]
+    fn options_of_the_other_role_are_refused() {
+        for line in [
+            "eagre capacity --one-off 10.0.0.1",
+            "eagre capacity --max-tests 4 10.0.0.1",
+            "eagre iperf3 --client 10.0.0.1 --max-time 5s",
+            "eagre responsiveness --max-connections 7 10.0.0.1",
+            "eagre responsiveness --cert c.pem --key k.pem 10.0.0.1",
+            "eagre agent --join line --nkey seed",
+            "eagre agent --join line --tls-ca ca.pem",
+        ] {
+            assert!(said(line).contains("cannot be used with"), "{line}: {}", said(line));
+        }
+    }
+
+    #[test]
     fn the_option_that_is_meant_is_named() {
         for (line, tip) in [
             ("eagre run p.yaml --sizes 64", "tip: '--sizes' is an option of 'eagre bench'"),
