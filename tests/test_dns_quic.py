@@ -200,7 +200,7 @@ def test_ours_through_losses(lab, rest):
         ({"transport": "udp", "quic": {"retry": True}}, "quic: these sessions do not go over QUIC"),
         ({"quic": {"early_data": True}}, "quic.early_data: only a resumed session"),
         ({"app": {"dns": {"names": "a.test", "retries": 1}}}, "retries: applies to UDP only"),
-        ({"transport": "tcp", "app": {"dns": {"names": "a.test", "streams_per_connection": 2}}}, "streams_per_connection: applies to QUIC only"),
+        ({"transport": "tcp", "app": {"dns": {"names": "a.test", "streams_per_connection": 2}}}, "streams_per_connection: applies to QUIC and HTTPS only"),
         ({"transport": "udp", "app": {"dns": {"names": "a.test", "padding": True}}}, "padding: hides the lengths"),
         ({"app": {"dns": {"names": "a.test", "padding": True, "edns": "512B"}}}, "edns: is an option"),
         ({"app": "websocket"}, "transport: websocket does not go over QUIC"),

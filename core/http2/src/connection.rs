@@ -980,6 +980,15 @@ impl<T: Default> Connection<T> {
         self.send_part(id, Body { source: 0, number: 0 }, len);
     }
 
+    /// Sends a body likewise, with bytes that are kept until they are on their way: nothing follows it. Without bytes nothing is sent.
+    pub fn send_last_copy(&mut self, id: u32, bytes: Vec<u8>, tag: u8) {
+        let len = bytes.len() as u64;
+        if let Some(stream) = self.streams.get_mut(id).filter(|_| len > 0) {
+            stream.copy = bytes;
+            self.send_body(id, Body { source: 0, number: 0 }, len, tag);
+        }
+    }
+
     /// Ends a message whose parts are all on their way.
     pub fn send_end(&mut self, id: u32, tag: u8) {
         if self.streams.get(id).is_some_and(|stream| !stream.local_ended) {
@@ -1033,6 +1042,7 @@ impl<T: Default> Connection<T> {
             }
             if ends {
                 stream.body = None;
+                stream.copy = Vec::new();
                 stream.queued = false;
                 let tag = stream.tag;
                 self.out.mark(tag);

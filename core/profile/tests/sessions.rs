@@ -5,9 +5,9 @@
 use profile::plan::{HopBy, Plan, SessionEntry, SessionHop};
 use profile::{Overrides, load, load_with};
 use session::plan::{
-    AppPlan, AtEnd, By, Carrier, Content, Delay, Expect, GrpcExpect, GrpcKind, GrpcStatus, HttpBody,
-    HttpPath, Op, OpenRate, PairOrder, Part, RequestBody, SelectionOrder, ServerIdentity, Size, TlsVerify,
-    Values, WebsocketExpect, WebsocketKind,
+    AppPlan, AtEnd, By, Carrier, Content, Delay, DnsHttps, Expect, GrpcExpect, GrpcKind, GrpcStatus,
+    HttpBody, HttpPath, Method, Op, OpenRate, PairOrder, Part, RequestBody, SelectionOrder, ServerIdentity,
+    SessionPlan, Size, TlsVerify, Values, WebsocketExpect, WebsocketKind,
 };
 use std::net::IpAddr;
 use tcp::{Congestion, TimeWait};
@@ -551,6 +551,59 @@ fn dns_goes_over_quic_if_told() {
     assert!(load(example).unwrap().sessions.iter().all(|entry| entry.session.is_quic()));
 }
 
+/// HTTPS is encrypted unless that is turned off, and its plan has what RFC 8484 leaves open.
+#[test]
+fn dns_goes_over_https_if_told() {
+    let ends = "client: {port: west}, server: {port: east}, open: max, transport: https";
+    let told = |rest: &str| entry(&format!("{ends}, {rest}")).session;
+    let of = |plan: &SessionPlan| {
+        let AppPlan::Dns(dns) = plan.mix.members[0].app.clone() else { panic!() };
+        (dns.streams, dns.padding, dns.https.clone().unwrap())
+    };
+    let plan = told("app: {dns: {names: a.test}}");
+    let tls = plan.tls.as_ref().unwrap();
+    assert!(!plan.is_quic() && tls.tls12 && tls.tls13 && tls.alpn == ["h2"], "{tls:?}");
+    assert_eq!((plan.carrier, plan.servers.ports.clone()), (Carrier::Tcp, 443..=443));
+    assert_eq!(tls.client.server_name, Some(Content::bytes("eagre.test")));
+    let https =
+        DnsHttps { method: Method::Post, path: "/dns-query".to_owned(), host: Content::bytes("eagre.test") };
+    assert_eq!(of(&plan), (1, false, https));
+    let keys = "streams_per_connection: 9, padding: true, method: GET, path: '/q?a=b', host: c.test";
+    let plan = told(&format!("app: {{dns: {{names: a.test, {keys}}}}}, tls: {{versions: 1.3}}"));
+    let tls = plan.tls.as_ref().unwrap();
+    assert!(!tls.tls12 && tls.client.server_name == Some(Content::bytes("c.test")), "{tls:?}");
+    let https = DnsHttps { method: Method::Get, path: "/q?a=b".to_owned(), host: Content::bytes("c.test") };
+    assert_eq!(of(&plan), (9, true, https));
+    let clear = told("tls: false, app: {dns: {names: a.test}}");
+    assert!(clear.tls.is_none() && clear.servers.ports == (80..=80));
+    let example = include_str!("../../../examples/dns-over-https.yaml");
+    assert!(load(example).unwrap().sessions.iter().all(|entry| entry.session.tls.is_some()));
+}
+
+/// RFC 1035 section 4.2, RFC 7858 section 3.1, RFC 9250 section 4.1.1, RFC 8484 section 8.1.
+#[test]
+fn the_port_of_dns_follows_its_transport() {
+    for (keys, port) in [
+        ("", 53),
+        ("transport: udp, ", 53),
+        ("transport: tcp, ", 53),
+        ("transport: tcp, tls: true, ", 853),
+        ("transport: tcp, tls: {versions: 1.3}, ", 853),
+        ("transport: tcp, tls: false, ", 53),
+        ("transport: quic, ", 853),
+        ("transport: https, ", 443),
+        ("transport: https, tls: true, ", 443),
+        ("transport: https, tls: false, ", 80),
+    ] {
+        let ends = "client: {port: west}, server: {port: east}, open: max";
+        let plan = entry(&format!("{ends}, {keys}app: {{dns: {{names: a.test}}}}")).session;
+        assert_eq!(plan.servers.ports, port..=port, "{keys}");
+        let given = format!("client: {{port: west}}, server: {{port: east, ports: 5353}}, open: max, {keys}");
+        let plan = entry(&format!("{given}app: {{dns: {{names: a.test}}}}")).session;
+        assert_eq!(plan.servers.ports, 5353..=5353, "{keys}");
+    }
+}
+
 #[test]
 fn what_quic_lacks_is_refused() {
     let ends = "client: {port: west}, server: {port: east}, open: max";
@@ -564,7 +617,7 @@ fn what_quic_lacks_is_refused() {
         (
             "transport: tcp, app: {dns: {names: a.test, streams_per_connection: 2}}".to_owned(),
             "streams_per_connection",
-            "QUIC only",
+            "QUIC and HTTPS only",
         ),
         ("app: {dns: {names: a.test, padding: true}}".to_owned(), "padding", "hides the lengths"),
         (

@@ -25,6 +25,8 @@ pub(crate) enum AnyApp {
     DnsServer(Box<dns::Server>),
     DoqClient(Box<dns::QuicClient>),
     DoqServer(Box<dns::QuicServer>),
+    DohClient(Box<dns::HttpsClient>),
+    DohServer(Box<dns::HttpsServer>),
     WebsocketClient(Box<websocket::Client>),
     WebsocketServer(Box<websocket::Server>),
     GrpcClient(Box<grpc::Client>),
@@ -43,6 +45,8 @@ macro_rules! each {
             AnyApp::DnsServer($app) => $do,
             AnyApp::DoqClient($app) => $do,
             AnyApp::DoqServer($app) => $do,
+            AnyApp::DohClient($app) => $do,
+            AnyApp::DohServer($app) => $do,
             AnyApp::WebsocketClient($app) => $do,
             AnyApp::WebsocketServer($app) => $do,
             AnyApp::GrpcClient($app) => $do,
@@ -62,13 +66,19 @@ impl AnyApp {
             (AppPlan::Echo { .. }, Side::Server) => Self::Echo(Echo),
             (AppPlan::Http(plan), Side::Client) => Self::HttpClient(http::Client::new(plan.clone()).into()),
             (AppPlan::Http(plan), Side::Server) => Self::HttpServer(http::Server::new(plan.clone()).into()),
-            (AppPlan::Dns(plan), Side::Client) => match quic {
-                Some(quic) => Self::DoqClient(dns::QuicClient::new(plan.clone(), quic.early_data).into()),
-                None => Self::DnsClient(dns::Client::new(plan.clone(), carrier == Carrier::Tcp).into()),
+            (AppPlan::Dns(plan), Side::Client) => match (quic, &plan.https) {
+                (Some(quic), _) => {
+                    Self::DoqClient(dns::QuicClient::new(plan.clone(), quic.early_data).into())
+                }
+                (None, Some(https)) => Self::DohClient(dns::HttpsClient::new(plan.clone(), https).into()),
+                (None, None) => {
+                    Self::DnsClient(dns::Client::new(plan.clone(), carrier == Carrier::Tcp).into())
+                }
             },
-            (AppPlan::Dns(plan), Side::Server) => match quic {
-                Some(_) => Self::DoqServer(dns::QuicServer::new(plan.clone()).into()),
-                None => Self::DnsServer(dns::Server::new(plan.clone()).into()),
+            (AppPlan::Dns(plan), Side::Server) => match (quic, &plan.https) {
+                (Some(_), _) => Self::DoqServer(dns::QuicServer::new(plan.clone()).into()),
+                (None, Some(https)) => Self::DohServer(dns::HttpsServer::new(plan.clone(), https).into()),
+                (None, None) => Self::DnsServer(dns::Server::new(plan.clone()).into()),
             },
             (AppPlan::Websocket(plan), Side::Client) => {
                 Self::WebsocketClient(websocket::Client::new(plan.clone()).into())
@@ -120,12 +130,14 @@ impl AnyApp {
             Self::HttpClient(_) => http::Client::awaits_reply(flow),
             Self::DnsClient(_) => dns::Client::awaits_reply(flow),
             Self::DoqClient(_) => dns::QuicClient::awaits_reply(flow),
+            Self::DohClient(_) => dns::HttpsClient::awaits_reply(flow),
             Self::WebsocketClient(_) => websocket::Client::awaits_reply(flow),
             Self::GrpcClient(_) => grpc::Client::awaits_reply(flow),
             Self::Echo(_)
             | Self::HttpServer(_)
             | Self::DnsServer(_)
             | Self::DoqServer(_)
+            | Self::DohServer(_)
             | Self::WebsocketServer(_)
             | Self::GrpcServer(_) => false,
         };
@@ -167,9 +179,12 @@ impl AnyApp {
 
     /// Whether both sides take turns, so that a short segment may be what a peer with Nagle's algorithm waits to have acknowledged.
     pub(crate) fn takes_turns(&self) -> bool {
-        use AnyApp::{GrpcClient, GrpcServer, HttpClient, HttpServer, WebsocketClient, WebsocketServer};
+        use AnyApp::{DohClient, DohServer, GrpcClient, GrpcServer};
+        use AnyApp::{HttpClient, HttpServer, WebsocketClient, WebsocketServer};
         let is_http = matches!(self, HttpClient(_) | HttpServer(_) | GrpcClient(_) | GrpcServer(_));
-        is_http || matches!(self, WebsocketClient(_) | WebsocketServer(_))
+        is_http
+            || matches!(self, DohClient(_) | DohServer(_))
+            || matches!(self, WebsocketClient(_) | WebsocketServer(_))
     }
 
     /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero.
@@ -211,7 +226,7 @@ impl AnyApp {
     pub(crate) fn has_all(&self, flow: &Flow) -> bool {
         flow.has(Flag::Done)
             && match self {
-                Self::HttpClient(_) => flow.state == http::h2::state::END,
+                Self::HttpClient(_) | Self::DohClient(_) => flow.state == http::h2::state::END,
                 Self::GrpcClient(_) => flow.state == grpc::state::END,
                 _ => false,
             }
@@ -219,7 +234,7 @@ impl AnyApp {
 
     /// Whether a client of HTTP has ended with all responses.
     pub(crate) fn is_answered(&self, flow: &Flow) -> bool {
-        matches!(self, Self::HttpClient(_)) && flow.has(Flag::Done) && flow.waiting == 0
+        matches!(self, Self::HttpClient(_) | Self::DohClient(_)) && flow.has(Flag::Done) && flow.waiting == 0
     }
 
     /// Whether nothing was missing when a flow ended.
@@ -234,6 +249,8 @@ impl AnyApp {
             Self::DnsServer(_) => dns::Server::is_complete(flow, end),
             Self::DoqClient(_) => dns::QuicClient::is_complete(flow, end),
             Self::DoqServer(_) => dns::QuicServer::is_complete(flow, end),
+            Self::DohClient(_) => dns::HttpsClient::is_complete(flow, end),
+            Self::DohServer(_) => dns::HttpsServer::is_complete(flow, end),
             Self::WebsocketClient(_) => websocket::Client::is_complete(flow),
             Self::WebsocketServer(_) => websocket::Server::is_complete(flow, extras, end),
             Self::GrpcClient(_) => grpc::Client::is_complete(flow),

@@ -68,6 +68,8 @@ pub enum Reason {
     NoDoq,
     /// DNS over QUIC: the other end broke one of its rules.
     DoqProtocol,
+    /// DNS over HTTPS: the response has another content type than a DNS message's, or none.
+    DohContentType,
     /// QUIC: what the other end sent is none, or none this side takes.
     QuicProtocol,
     /// QUIC: the other end closed the connection because of an error.
@@ -88,7 +90,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, in order.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::SetupTimeout,
         Self::ResponseTimeout,
         Self::Timeout,
@@ -117,6 +119,7 @@ impl Reason {
         Self::Http3Protocol,
         Self::NoDoq,
         Self::DoqProtocol,
+        Self::DohContentType,
         Self::QuicProtocol,
         Self::QuicClosed,
         Self::WebsocketProtocol,
@@ -158,6 +161,7 @@ impl Reason {
             Self::Http3Protocol => "http3_protocol",
             Self::NoDoq => "no_doq",
             Self::DoqProtocol => "doq_protocol",
+            Self::DohContentType => "doh_content_type",
             Self::QuicProtocol => "quic_protocol",
             Self::QuicClosed => "quic_closed",
             Self::WebsocketProtocol => "websocket_protocol",

@@ -5,6 +5,7 @@
 //!
 //! [`Flow`]: crate::flow::Flow
 
+use crate::dns;
 use crate::flow::{EXTRA, Flag, Flow};
 use crate::grpc;
 use crate::http::h2::Link;
@@ -55,6 +56,8 @@ pub(crate) struct Extra {
     pub stream: Option<Box<websocket::Stream>>,
     /// The connection of gRPC.
     pub grpc: Option<Box<grpc::Link>>,
+    /// The connection of DNS over HTTPS.
+    pub doh: Option<Box<dns::HttpsLink>>,
 }
 
 /// Response to a request once it is complete.
@@ -158,6 +161,7 @@ impl Extras {
         extra.websocket = None;
         extra.stream = None;
         extra.grpc = None;
+        extra.doh = None;
         if extra.input.capacity() > KEEP_MAX {
             let long = std::mem::take(&mut extra.input);
             if long.capacity() <= SPARE_MAX && self.spares.len() < SPARES {

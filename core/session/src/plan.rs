@@ -6,7 +6,7 @@
 //! sessions its side opened (a server: accepted), from 0, modulo 2^32; a request's number counts the requests of its
 //! session.
 
-pub use crate::dns::{DnsAnswer, DnsPlan, DnsQuery, DnsRule};
+pub use crate::dns::{DnsAnswer, DnsHttps, DnsPlan, DnsQuery, DnsRule};
 pub use crate::grpc::{GrpcExpect, GrpcKind, GrpcPlan, GrpcServer};
 pub use crate::http::{
     EarlyData, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, HttpVersion,

@@ -110,7 +110,7 @@ fn is_end_of(write: &Write, headers: &[Header], protocols: &[&str]) -> bool {
 }
 
 /// Reasons for which everything fails at once, and where to look then.
-const HINTS: [(Reason, &str); 6] = [
+const HINTS: [(Reason, &str); 7] = [
     (
         Reason::Refused,
         "were refused: does a server listen at that address and port, or does a device on the way refuse them?",
@@ -129,6 +129,10 @@ const HINTS: [(Reason, &str); 6] = [
         "found no HTTP/3: does the server speak it at that port of UDP? 'version: 2' and '1.1' go over TCP (eagre http: without --h3)",
     ),
     (Reason::NoDoq, "found no DNS over QUIC: does the server speak it at that port of UDP (853 unless set)?"),
+    (
+        Reason::DohContentType,
+        "got responses of HTTP that are no DNS messages: does the server speak DNS over HTTPS at that 'path' and 'host'?",
+    ),
     (
         Reason::TlsProtocol,
         "got no TLS that both ends know: does the port speak TLS, and which versions? A port of plain HTTP answers in HTTP",

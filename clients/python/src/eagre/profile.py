@@ -1485,7 +1485,7 @@ class Sessions(Written):
     """End that accepts sessions. Without its 'port' the servers are external and 'addresses' is where to reach
     them.
     """
-    transport: Literal["tcp", "udp", "quic"] | None = None
+    transport: Literal["tcp", "udp", "quic", "https"] | None = None
     """Transport protocol. Default: the application's, or TCP."""
     tunnel: Tunnel | Mapping[str, Any] | None = None
     """Request a tunnel from the server, an explicit proxy, by CONNECT before anything else; TCP only. TLS goes
@@ -1791,7 +1791,7 @@ class Server(Written):
     """
     ports: int | float | str | None = None
     """Ports of servers. Default: the application's: 80 for http, websocket and grpc (443 with TLS), 53 for dns (853
-    over QUIC), 7 for echo, 9 for discard, 19 for chargen, the capture's for pcap.
+    over TLS and QUIC, 443 over HTTPS), 7 for echo, 9 for discard, 19 for chargen, the capture's for pcap.
     """
     tcp: Tcp | Mapping[str, Any] | None = None
     """TCP options of servers; override the options for both ends."""
@@ -2069,7 +2069,7 @@ class AltSvc(Written):
 
 @dataclass(kw_only=True)
 class Dns(Written):
-    """DNS, over UDP unless the entry's transport is TCP or QUIC."""
+    """DNS, over UDP unless the entry's transport is TCP, QUIC or HTTPS."""
 
     names: TextOr | None = None
     """Names to query, in turn. Emulated clients need this or 'queries'."""
@@ -2103,7 +2103,7 @@ class Dns(Written):
     requests: Literal["endless"] | int | None = None
     """Number of queries in a session, sent in sequence, or by 'streams_per_connection' at a time. Default: 1."""
     streams_per_connection: int | None = None
-    """Number of queries in flight on a connection of QUIC, each on a stream. Default: 1."""
+    """Number of queries in flight on a connection of QUIC or HTTPS, each on a stream. Default: 1."""
     think: str | None = None
     """Think time: from a response to the next query; with several streams, once all have a response."""
     recursion: bool | None = None
@@ -2117,8 +2117,18 @@ class Dns(Written):
     tcp_fallback: bool | None = None
     """Repeat a query over TCP if its response over UDP was truncated. Default: true."""
     padding: bool | None = None
-    """Pad queries to multiples of 128 bytes by an option of EDNS (RFC 8467), where they are encrypted: over TLS or
-    QUIC. Emulated servers pad responses to padded queries, to multiples of 468 bytes. Default: false.
+    """Pad queries to multiples of 128 bytes by an option of EDNS (RFC 8467), where they are encrypted: over TLS,
+    QUIC or HTTPS. Emulated servers pad responses to padded queries, to multiples of 468 bytes. Default: false.
+    """
+    method: Literal["GET", "POST"] | None = None
+    """Method of requests over HTTPS: POST, or GET, whose responses caches can keep. Emulated servers take both.
+    Default: POST.
+    """
+    path: str | None = None
+    """Path of requests over HTTPS; a GET has the query behind it. Default: /dns-query."""
+    host: TextOr | None = None
+    """Host of requests over HTTPS, and name in the handshake of TLS. Default: the server's address if it is
+    external, or eagre.test.
     """
     errors_fail: bool | None = None
     """Fail the session on a response with a code other than 0, which is counted in any case."""

@@ -9,7 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// DNS, over UDP unless the entry's transport is TCP or QUIC.
+/// DNS, over UDP unless the entry's transport is TCP, QUIC or HTTPS.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Dns")]
@@ -27,7 +27,7 @@ pub struct DnsDoc {
     pub order: OrderDoc,
     /// Number of queries in a session, sent in sequence, or by 'streams_per_connection' at a time. Default: 1.
     pub requests: Option<TimesDoc>,
-    /// Number of queries in flight on a connection of QUIC, each on a stream. Default: 1.
+    /// Number of queries in flight on a connection of QUIC or HTTPS, each on a stream. Default: 1.
     #[schemars(range(min = 1, max = 10_000))]
     pub streams_per_connection: Option<u16>,
     /// Think time: from a response to the next query; with several streams, once all have a response.
@@ -43,9 +43,16 @@ pub struct DnsDoc {
     pub retry_after: Option<Duration>,
     /// Repeat a query over TCP if its response over UDP was truncated. Default: true.
     pub tcp_fallback: Option<bool>,
-    /// Pad queries to multiples of 128 bytes by an option of EDNS (RFC 8467), where they are encrypted: over TLS or QUIC. Emulated servers
+    /// Pad queries to multiples of 128 bytes by an option of EDNS (RFC 8467), where they are encrypted: over TLS, QUIC or HTTPS. Emulated servers
     /// pad responses to padded queries, to multiples of 468 bytes. Default: false.
     pub padding: Option<bool>,
+    /// Method of requests over HTTPS: POST, or GET, whose responses caches can keep. Emulated servers take both. Default: POST.
+    pub method: Option<DnsMethodDoc>,
+    /// Path of requests over HTTPS; a GET has the query behind it. Default: /dns-query.
+    #[schemars(length(min = 1, max = 1024))]
+    pub path: Option<String>,
+    /// Host of requests over HTTPS, and name in the handshake of TLS. Default: the server's address if it is external, or eagre.test.
+    pub host: Option<TextDoc>,
     /// Fail the session on a response with a code other than 0, which is counted in any case.
     #[serde(default)]
     pub errors_fail: bool,
@@ -59,6 +66,17 @@ impl DnsDoc {
     pub fn times(&self) -> Option<u32> {
         self.requests.unwrap_or_else(once).times()
     }
+}
+
+/// A method of DNS over HTTPS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "UPPERCASE")]
+#[schemars(inline)]
+pub enum DnsMethodDoc {
+    /// The query is in the path.
+    Get,
+    /// The query is in the body.
+    Post,
 }
 
 /// One of several queries.

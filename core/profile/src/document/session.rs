@@ -148,6 +148,16 @@ impl SessionDoc {
     pub fn is_quic(&self) -> bool {
         self.transport == Some(TransportDoc::Quic)
     }
+
+    /// Whether the transport of sessions is HTTPS.
+    pub fn is_https(&self) -> bool {
+        self.transport == Some(TransportDoc::Https)
+    }
+
+    /// Whether sessions over TCP have TLS: HTTPS has unless that is turned off, others if it is there.
+    pub fn has_tls(&self) -> bool {
+        self.tls.as_ref().map_or(self.is_https(), |tls| tls.resolved().is_some())
+    }
 }
 
 /// A tunnel through an explicit proxy.
@@ -224,7 +234,8 @@ pub struct ServerDoc {
     /// Hosts of the port that the servers are: those whose own addresses they have, instead of 'addresses'; or the servers that are
     /// behind each. The same servers may be behind several hosts in different VLANs.
     pub hosts: Option<EndHostsDoc>,
-    /// Ports of servers. Default: the application's: 80 for http, websocket and grpc (443 with TLS), 53 for dns (853 over QUIC), 7 for echo, 9 for
+    /// Ports of servers. Default: the application's: 80 for http, websocket and grpc (443 with TLS), 53 for dns (853 over TLS and QUIC, 443
+    /// over HTTPS), 7 for echo, 9 for
     /// discard, 19 for chargen, the capture's for pcap.
     pub ports: Option<PortRange>,
     /// TCP options of servers; override the options for both ends.
@@ -369,6 +380,8 @@ pub enum TransportDoc {
     Udp,
     /// QUIC, over UDP; dns only.
     Quic,
+    /// HTTPS: HTTP/2 over TLS over TCP; dns only.
+    Https,
 }
 
 /// Order of the pairs of client and server.

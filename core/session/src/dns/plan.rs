@@ -1,12 +1,13 @@
 //! Queries of clients and responses of servers. Pure data.
 
+use crate::http::Method;
 use crate::vary::{Content, Delay, SelectionOrder};
 use std::net::IpAddr;
 use std::sync::Arc;
 use units::Nanos;
 
-/// DNS, both ends. Over UDP a server's session is one query and its response, a client's as many as planned; over QUIC it is a
-/// connection.
+/// DNS, both ends. Over UDP a server's session is one query and its response, a client's as many as planned; over QUIC and HTTPS it is
+/// a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DnsPlan {
     /// Queries of clients, with their relative weights (not zero). Empty only if clients are external.
@@ -16,7 +17,7 @@ pub struct DnsPlan {
     pub order: SelectionOrder,
     /// Queries of a session; `None`: until it is closed from outside.
     pub per_session: Option<u32>,
-    /// Over QUIC: queries without a response at a time, at least 1, each on a stream.
+    /// Over QUIC and HTTPS: queries without a response at a time, at least 1, each on a stream.
     pub streams: u16,
     /// Think time, from a response to the next query; with several streams, once all have a response.
     pub think: Delay,
@@ -35,6 +36,19 @@ pub struct DnsPlan {
     pub rules: Arc<[DnsRule]>,
     /// Longest response that a datagram can carry, bytes: longer ones are truncated, regardless of the client's limit.
     pub udp_room: u16,
+    /// Requests of HTTP that the queries are in; `None` is without HTTP.
+    pub https: Option<DnsHttps>,
+}
+
+/// Requests of DNS over HTTPS (RFC 8484), by HTTP/2.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DnsHttps {
+    /// Method of clients: GET or POST. Servers take both.
+    pub method: Method,
+    /// Path of requests, without the variable of a GET; begins with `/`.
+    pub path: String,
+    /// Host of requests (`:authority`).
+    pub host: Content,
 }
 
 /// A query.

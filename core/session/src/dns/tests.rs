@@ -11,20 +11,20 @@ use units::Nanos;
 const MINUTE: Nanos = Nanos::from_secs(60);
 const PLAIN: wire::Form = wire::Form { sized: false, padded: false };
 
-fn query(name: &str, kind: u16) -> (DnsQuery, u32) {
+pub(super) fn query(name: &str, kind: u16) -> (DnsQuery, u32) {
     (DnsQuery { name: Content::bytes(name), kind, recursion: true, edns_bytes: None }, 1)
 }
 
-fn rule(suffix: &str, answers: Vec<DnsAnswer>) -> DnsRule {
+pub(super) fn rule(suffix: &str, answers: Vec<DnsAnswer>) -> DnsRule {
     let suffix = suffix.to_owned();
     DnsRule { suffix, kinds: Vec::new(), code: 0, answers, ttl: 60, delay: Delay::NONE, silent: false }
 }
 
-fn address(first: &str, count: u64) -> DnsAnswer {
+pub(super) fn address(first: &str, count: u64) -> DnsAnswer {
     DnsAnswer::Address { first: first.parse().unwrap(), count }
 }
 
-fn dns(queries: Vec<(DnsQuery, u32)>, per_session: u32, rules: Vec<DnsRule>) -> DnsPlan {
+pub(super) fn dns(queries: Vec<(DnsQuery, u32)>, per_session: u32, rules: Vec<DnsRule>) -> DnsPlan {
     DnsPlan {
         queries,
         order: SelectionOrder::Sequential,
@@ -38,6 +38,7 @@ fn dns(queries: Vec<(DnsQuery, u32)>, per_session: u32, rules: Vec<DnsRule>) -> 
         padding: false,
         rules: rules.into(),
         udp_room: 1_472,
+        https: None,
     }
 }
 
@@ -268,5 +269,23 @@ fn an_option_of_tcp_is_found_behind_others() {
     assert!(wire::has_keepalive(&found));
     for len in 0..found.len() {
         wire::has_keepalive(&found[..len]);
+    }
+}
+
+#[test]
+fn a_cache_may_keep_a_response_for_its_shortest_time() {
+    let query = wire::Query::new(0, b"a.bc", 1, true, Some(1_232), PLAIN);
+    let question = wire::question(query.as_slice()).unwrap();
+    let response = |ttls: &[u32]| {
+        let mut reply = wire::Reply::new(&question, 0, false);
+        ttls.iter().for_each(|ttl| reply.record(1, *ttl, &[192, 0, 2, 1]));
+        reply.finish(&question, 512)
+    };
+    let whole = response(&[300, 7, 60]);
+    assert_eq!((wire::freshness(&response(&[300])), wire::freshness(&whole)), (300, 7));
+    // Without answers, or with what is no response, there is nothing to keep.
+    assert_eq!(wire::freshness(&response(&[])), 0);
+    for len in 0..40 {
+        assert_eq!(wire::freshness(&whole[..len]), 0, "{len}");
     }
 }

@@ -287,6 +287,26 @@ pub(crate) fn no_answer(query: &[u8], code: u16, tcp: bool) -> Vec<u8> {
     bytes
 }
 
+/// Time for which a cache may keep a response, s: the shortest time to live of its records (RFC 8484 section 5.1), 0 without any.
+pub(crate) fn freshness(reply: &[u8]) -> u32 {
+    let shortest = || {
+        let (questions, answers) = (u16_at(reply, 4)?, u16_at(reply, 6)?);
+        let mut at = HEADER;
+        for _ in 0..questions {
+            at = behind_name(reply, at)? + 4;
+        }
+        let mut shortest: Option<u32> = None;
+        for _ in 0..answers {
+            at = behind_name(reply, at)?;
+            let ttl = u32::from_be_bytes(*reply.get(at + 4..)?.first_chunk()?);
+            shortest = Some(shortest.map_or(ttl, |other| other.min(ttl)));
+            at += 10 + usize::from(u16_at(reply, at + 8)?);
+        }
+        shortest
+    };
+    shortest().unwrap_or(0)
+}
+
 /// The code of a response; `sized`: it has its length before it.
 pub(crate) fn code(reply: &[u8], sized: bool) -> u8 {
     reply.get(if sized { 5 } else { 3 }).map_or(0, |flags| flags & 15)

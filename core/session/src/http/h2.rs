@@ -173,7 +173,7 @@ impl Items {
 }
 
 /// Writes a decimal number as a field's value.
-fn put_number(encoder: &mut Encoder, field: &Field, number: u64, out: &mut Vec<u8>) {
+pub(crate) fn put_number(encoder: &mut Encoder, field: &Field, number: u64, out: &mut Vec<u8>) {
     let mut digits = [0; 20];
     let (mut at, mut rest) = (digits.len(), number);
     loop {

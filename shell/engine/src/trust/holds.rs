@@ -21,7 +21,7 @@ const ALIKE: f64 = 0.01;
 /// Relative difference from the requested rate up to which a stream had one rate throughout.
 const STEADY: f64 = 0.05;
 /// Reasons of sessions' failures that no pause of the tester causes: the other end replied.
-const ANSWERED: [&str; 12] = [
+const ANSWERED: [&str; 13] = [
     "refused",
     "unreachable",
     "bad_response",
@@ -32,6 +32,7 @@ const ANSWERED: [&str; 12] = [
     "http_5xx",
     "http_status",
     "dns_code",
+    "doh_content_type",
     "tls_alert",
     "tls_certificate",
 ];

@@ -55,6 +55,7 @@ struct Goes {
     tcp: bool,
     udp: bool,
     quic: bool,
+    https: bool,
     /// Default transport.
     usually: Carrier,
 }
@@ -144,7 +145,7 @@ impl Resolver<'_> {
     /// Transport of all of them.
     fn carrier(&mut self, path: &str, doc: &SessionDoc, ones: &[One<'_>]) -> Option<Carrier> {
         let wanted = doc.transport.map(|transport| match transport {
-            TransportDoc::Tcp => Carrier::Tcp,
+            TransportDoc::Tcp | TransportDoc::Https => Carrier::Tcp,
             TransportDoc::Udp | TransportDoc::Quic => Carrier::Udp,
         });
         let mut first: Option<(Carrier, &'static str)> = None;
@@ -153,6 +154,12 @@ impl Resolver<'_> {
             let carrier = wanted.unwrap_or(goes.usually);
             if doc.is_quic() && !goes.quic {
                 let reason = format!("{} does not go over QUIC; use 'tcp' or 'udp'", goes.name);
+                self.reading.fail(format!("{path}.transport"), reason);
+                return None;
+            }
+            if doc.is_https() && !goes.https {
+                let reason =
+                    format!("{} does not go over HTTPS, which is for 'dns'; use 'tcp' and 'tls'", goes.name);
                 self.reading.fail(format!("{path}.transport"), reason);
                 return None;
             }
@@ -183,8 +190,8 @@ impl Resolver<'_> {
     }
 
     fn goes(&mut self, path: &str, doc: &AppDoc) -> Option<Goes> {
-        let tcp = |name| Goes { name, tcp: true, udp: false, quic: false, usually: Carrier::Tcp };
-        let either = |name, usually| Goes { name, tcp: true, udp: true, quic: false, usually };
+        let either = |name, usually| Goes { name, tcp: true, udp: true, quic: false, https: false, usually };
+        let tcp = |name| Goes { udp: false, ..either(name, Carrier::Tcp) };
         Some(match doc {
             AppDoc::Word(AppWord::Echo) => either("echo", Carrier::Tcp),
             AppDoc::Word(AppWord::Discard) => tcp("discard"),
@@ -196,18 +203,20 @@ impl Resolver<'_> {
                 AppKeys { raw: Some(_), .. } => either("raw", Carrier::Tcp),
                 AppKeys { echo: Some(_), .. } => either("echo", Carrier::Tcp),
                 AppKeys { http: Some(http), .. } if http.version() == HttpVersion::Three => {
-                    Goes { name: HTTP3, tcp: false, udp: true, quic: true, usually: Carrier::Udp }
+                    Goes { tcp: false, quic: true, ..either(HTTP3, Carrier::Udp) }
                 }
                 AppKeys { http: Some(_), .. } => tcp("http"),
                 AppKeys { websocket: Some(_), .. } => tcp("websocket"),
                 AppKeys { grpc: Some(_), .. } => tcp("grpc"),
-                AppKeys { dns: Some(_), .. } => Goes { quic: true, ..either("dns", Carrier::Udp) },
+                AppKeys { dns: Some(_), .. } => {
+                    Goes { quic: true, https: true, ..either("dns", Carrier::Udp) }
+                }
                 AppKeys { bulk: Some(_), .. } => tcp("bulk"),
                 AppKeys { program: Some(_), .. } => either("program", Carrier::Tcp),
                 AppKeys { pcap: Some(pcap), .. } => {
                     let carrier = self.conversation(&format!("{path}.pcap"), pcap)?.carrier;
                     let (tcp, udp) = (carrier == Carrier::Tcp, carrier == Carrier::Udp);
-                    Goes { name: "this conversation", tcp, udp, quic: false, usually: carrier }
+                    Goes { tcp, udp, ..either("this conversation", carrier) }
                 }
                 _ => return None,
             },

@@ -1,20 +1,25 @@
 //! DNS: queries of clients, and responses of emulated servers.
 
 use super::app::{Resolved, Surroundings};
+use super::http::default_host;
 use crate::document::OneOrMany;
 use crate::document::content::TextDoc;
-use crate::document::dns::{AnswerDoc, DnsDoc, DnsRuleDoc, RecordDoc};
+use crate::document::dns::{AnswerDoc, DnsDoc, DnsMethodDoc, DnsRuleDoc, RecordDoc};
 use crate::document::quantity::Ip;
 use crate::document::session::SessionDoc;
 use crate::resolve::Resolver;
-use session::plan::{AppPlan, Content, Delay, DnsAnswer, DnsPlan, DnsQuery, DnsRule, Part};
+use session::plan::{AppPlan, Content, Delay, DnsAnswer, DnsHttps, DnsPlan, DnsQuery, DnsRule, Method, Part};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 use units::Nanos;
 
-/// Where DNS is, and where it is over QUIC (RFC 9250 section 4.1.1).
+/// Where DNS is; where it is over TLS and over QUIC (RFC 7858 section 3.1, RFC 9250 section 4.1.1); over HTTPS, and over HTTP in the clear.
 const PORT: u16 = 53;
-const QUIC_PORT: u16 = 853;
+const SECURE_PORT: u16 = 853;
+const HTTPS_PORT: u16 = 443;
+const HTTP_PORT: u16 = 80;
+/// Default path of requests over HTTPS (RFC 8484 section 4.1.1).
+const PATH: &str = "/dns-query";
 /// Default size of UDP responses that clients accept, bytes: fits every path of IPv6 (DNS flag day 2020).
 const EDNS: u64 = 1_232;
 /// Size of UDP responses without EDNS, bytes (RFC 1035 section 2.3.4).
@@ -73,19 +78,49 @@ impl Resolver<'_> {
             padding: doc.padding.unwrap_or(false),
             rules: rules.into(),
             udp_room: room.map_or(u16::MAX, |room| room.min(u16::MAX.into()) as u16),
+            https: entry.is_https().then(|| self.dns_https(path, doc, around)),
         };
-        let port = if entry.is_quic() { QUIC_PORT } else { PORT };
+        let port = match (entry.is_https(), entry.is_quic() || entry.has_tls()) {
+            (false, false) => PORT,
+            (false, true) => SECURE_PORT,
+            (true, false) => HTTP_PORT,
+            (true, true) => HTTPS_PORT,
+        };
         Some(Resolved { app: AppPlan::Dns(Arc::new(plan)), port: Some(port) })
     }
 
-    /// Checks settings that need QUIC, or encryption.
+    /// Requests of HTTP that queries are in.
+    fn dns_https(&mut self, path: &str, doc: &DnsDoc, around: &Surroundings) -> DnsHttps {
+        let target = doc.path.clone().unwrap_or_else(|| PATH.to_owned());
+        let is_wrong = |byte: &u8| !byte.is_ascii_graphic() || matches!(byte, b'{' | b'}' | b'#');
+        if !target.starts_with('/') || target.as_bytes().iter().any(is_wrong) {
+            let reason = "a path begins with '/', has no spaces (write %20), and no variable: the one of a GET, {?dns}, is added";
+            self.reading.fail(format!("{path}.path"), reason);
+        }
+        let host = match &doc.host {
+            Some(host) => self.field_text(&format!("{path}.host"), host),
+            None => Content::bytes(default_host(around)),
+        };
+        let method = match doc.method {
+            Some(DnsMethodDoc::Get) => Method::Get,
+            Some(DnsMethodDoc::Post) | None => Method::Post,
+        };
+        DnsHttps { method, path: target, host }
+    }
+
+    /// Checks settings that need QUIC, HTTPS, or encryption.
     fn check_dns_carrier(&mut self, path: &str, doc: &DnsDoc, entry: &SessionDoc) {
-        if doc.streams_per_connection.is_some() && !entry.is_quic() {
-            let reason = "applies to QUIC only; set 'transport: quic', or remove it";
+        if doc.streams_per_connection.is_some() && !entry.is_quic() && !entry.is_https() {
+            let reason = "applies to QUIC and HTTPS only; set 'transport: quic' or 'https', or remove it";
             self.reading.fail(format!("{path}.streams_per_connection"), reason);
         }
-        let has_tls = entry.tls.as_ref().is_some_and(|tls| tls.resolved().is_some());
-        if doc.padding == Some(true) && !entry.is_quic() && !has_tls {
+        let of_https =
+            [("method", doc.method.is_some()), ("path", doc.path.is_some()), ("host", doc.host.is_some())];
+        for (key, _) in of_https.into_iter().filter(|(_, is_there)| *is_there && !entry.is_https()) {
+            let reason = "applies to HTTPS only; set 'transport: https', or remove it";
+            self.reading.fail(format!("{path}.{key}"), reason);
+        }
+        if doc.padding == Some(true) && !entry.is_quic() && !entry.has_tls() {
             let reason = "hides the lengths of encrypted messages only (RFC 7830 section 6); set 'tls' or 'transport: quic', or remove it";
             self.reading.fail(format!("{path}.padding"), reason);
         }

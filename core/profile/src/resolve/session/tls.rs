@@ -31,7 +31,7 @@ impl Resolver<'_> {
         // QUIC is always encrypted.
         let is_quic = entry.is_quic() || is_http3(&entry.app);
         let written = entry.tls.as_ref().and_then(TlsForm::resolved);
-        let doc = written.or_else(|| is_quic.then(TlsDoc::default))?;
+        let doc = written.or_else(|| (is_quic || entry.has_tls()).then(TlsDoc::default))?;
         let path = format!("{path}.tls");
         if self.reading.is_broken(&path) {
             return None;
@@ -53,6 +53,7 @@ impl Resolver<'_> {
                 // A connection begins as one of HTTP/1.1.
                 None if websocket_host(&entry.app).is_some() => protocols(None),
                 None if grpc_host(&entry.app).is_some() => vec![HTTP2.to_owned()],
+                None if entry.is_https() => vec![HTTP2.to_owned()],
                 None if entry.is_quic() => vec![DOQ.to_owned()],
                 None => Vec::new(),
             },
@@ -140,6 +141,7 @@ impl Resolver<'_> {
         let host = http_of(&entry.app).flatten().and_then(|http| http.host.clone());
         let host = host.or_else(|| websocket_host(&entry.app).flatten());
         let host = host.or_else(|| grpc_host(&entry.app).flatten());
+        let host = host.or_else(|| dns_host(&entry.app));
         if let Some(TextDoc::One(host)) = host
             && host.parse::<IpAddr>().is_err()
             && !host.contains(['{', '}', ':', '['])
@@ -271,6 +273,17 @@ fn grpc_host(app: &AppDoc) -> Option<Option<TextDoc>> {
             .as_ref()
             .map(|grpc| grpc.host.clone())
             .or_else(|| keys.mix.iter().flatten().find_map(|member| grpc_host(&member.app))),
+    }
+}
+
+/// The host of an application that is DNS over HTTPS, or of the first such in its mix.
+fn dns_host(app: &AppDoc) -> Option<TextDoc> {
+    match app {
+        AppDoc::Word(_) => None,
+        AppDoc::Full(keys) => match &keys.dns {
+            Some(dns) => dns.host.clone(),
+            None => keys.mix.iter().flatten().find_map(|member| dns_host(&member.app)),
+        },
     }
 }
 

@@ -313,6 +313,7 @@ fn dns(per_session: u32, streams: u16) -> DnsPlan {
         padding: true,
         rules: vec![slow, rule("test", vec![address, long])].into(),
         udp_room: 1_472,
+        https: None,
     }
 }
 
