@@ -10,6 +10,7 @@
 
 pub mod bgp;
 pub mod control;
+pub mod dns;
 pub mod emulate;
 pub mod flows;
 pub mod fragments;

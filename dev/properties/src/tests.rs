@@ -22,7 +22,7 @@ macro_rules! replay {
     )*};
 }
 
-replay!(bgp control emulate flows fragments grpc host http http2 http3 isis mrt order ospf packet pcap port profile quantity rewrite segment tunnel websocket);
+replay!(bgp control dns emulate flows fragments grpc host http http2 http3 isis mrt order ospf packet pcap port profile quantity rewrite segment tunnel websocket);
 
 /// The files of a folder in `corpus/`; a module without any has none.
 fn corpus(module: &str) -> Vec<PathBuf> {
