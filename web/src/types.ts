@@ -3498,6 +3498,10 @@ export interface QuicResult {
   packets_lost: number;
   /** Datagrams received. */
   datagrams_received: number;
+  /** DATAGRAM frames sent (RFC 9221): messages of programs that are not sent again if they are lost. */
+  datagram_frames_sent: number;
+  /** DATAGRAM frames received. */
+  datagram_frames_received: number;
   /** Times a congestion window was reduced. */
   congestion_events: number;
   /** Times a client's address or port changed and its connection continued: of clients, how often they changed it; of servers, how often they followed. */

@@ -276,6 +276,10 @@ part! {
         packets_lost: u64 = COUNT;
         /// Datagrams received.
         datagrams_received: u64 = COUNT;
+        /// DATAGRAM frames sent (RFC 9221): messages of programs that are not sent again if they are lost.
+        datagram_frames_sent: u64 = COUNT;
+        /// DATAGRAM frames received.
+        datagram_frames_received: u64 = COUNT;
         /// Times a congestion window was reduced.
         congestion_events: u64 = COUNT;
         /// Times a client's address or port changed and its connection continued: of clients, how often they changed it; of servers, how

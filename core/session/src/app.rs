@@ -8,7 +8,7 @@ use crate::flow::{Ctx, Flag, Flow};
 use crate::grpc;
 use crate::http;
 use crate::plan::{AppPlan, Carrier, QuicPlan, Side};
-use crate::program::Machine;
+use crate::program::{Machine, OverQuic};
 use crate::quic::link;
 use crate::websocket;
 use tcp::End;
@@ -18,6 +18,7 @@ use units::Nanos;
 #[derive(Debug)]
 pub(crate) enum AnyApp {
     Program(Machine),
+    ProgramQuic(Box<OverQuic>),
     Echo(Echo),
     HttpClient(Box<http::Client>),
     HttpServer(Box<http::Server>),
@@ -38,6 +39,7 @@ macro_rules! each {
     ($self:expr, $app:ident => $do:expr) => {
         match $self {
             AnyApp::Program($app) => $do,
+            AnyApp::ProgramQuic($app) => $do,
             AnyApp::Echo($app) => $do,
             AnyApp::HttpClient($app) => $do,
             AnyApp::HttpServer($app) => $do,
@@ -58,6 +60,10 @@ macro_rules! each {
 impl AnyApp {
     /// `quic`: how sessions use it, if they do.
     pub(crate) fn new(plan: &AppPlan, side: Side, carrier: Carrier, quic: Option<QuicPlan>) -> Self {
+        if let (AppPlan::Program { client, server }, Some(quic)) = (plan, quic) {
+            let program = if side == Side::Client { client } else { server };
+            return Self::ProgramQuic(OverQuic::new(program, quic.datagrams).into());
+        }
         match (plan, side) {
             (AppPlan::Program { client, .. } | AppPlan::Echo { client }, Side::Client) => {
                 Self::Program(Machine::new(client))
@@ -127,6 +133,7 @@ impl AnyApp {
     pub(crate) fn awaits_reply(&self, flow: &Flow) -> bool {
         let waits = match self {
             Self::Program(app) => app.awaits_reply(flow),
+            Self::ProgramQuic(_) => OverQuic::awaits_reply(flow),
             Self::HttpClient(_) => http::Client::awaits_reply(flow),
             Self::DnsClient(_) => dns::Client::awaits_reply(flow),
             Self::DoqClient(_) => dns::QuicClient::awaits_reply(flow),
@@ -213,6 +220,7 @@ impl AnyApp {
             Self::HttpClient(_) | Self::HttpServer(_) | Self::DoqClient(_) | Self::DoqServer(_) => {
                 link::is_gone(flow)
             }
+            Self::ProgramQuic(_) => link::is_gone(flow),
             _ => false,
         }
     }
@@ -242,6 +250,7 @@ impl AnyApp {
     pub(crate) fn is_complete(&self, flow: &Flow, extras: &Extras, side: Side, end: End) -> bool {
         match self {
             Self::Program(app) => app.is_complete(flow, extras, side == Side::Client, end),
+            Self::ProgramQuic(_) => OverQuic::is_complete(flow, end),
             Self::Echo(_) => Echo::is_complete(flow, end),
             Self::HttpClient(_) => http::Client::is_complete(flow, end),
             Self::HttpServer(_) => http::Server::is_complete(flow, end),

@@ -479,7 +479,10 @@ impl Group {
         let is_client = key.side == Side::Client;
         let member = &plan.mix.members[key.member];
         let carrier = plan.carrier_of(key.member);
-        let options = if is_client && quic.is_some() { quic_plan(plan, key) } else { QuicPlan::default() };
+        let options = match quic_plan(plan, key) {
+            options if is_client && quic.is_some() => options,
+            options => QuicPlan { datagrams: options.datagrams, ..QuicPlan::default() },
+        };
         let app = AnyApp::new(&member.app, key.side, carrier, quic.is_some().then_some(options));
         let common = Common {
             takes_turns: quic.is_none() && app.takes_turns(),

@@ -56,7 +56,7 @@ pub enum Reason {
     NoHttp2,
     /// HTTP/2: what the other end sent is none, or none this side takes.
     Http2Protocol,
-    /// HTTP/2, HTTP/3 and DNS over QUIC: the other end reset a request.
+    /// HTTP/2, HTTP/3, and QUIC: the other end reset a request, or a program's stream.
     StreamReset,
     /// HTTP/2: the other end announced that it closes the connection because of an error.
     GoAway,
@@ -68,6 +68,8 @@ pub enum Reason {
     NoDoq,
     /// DNS over QUIC: the other end broke one of its rules.
     DoqProtocol,
+    /// QUIC: the ends have no application protocol, or version of QUIC, in common. Of programs.
+    NoAlpn,
     /// DNS over HTTPS: the response has another content type than a DNS message's, or none.
     DohContentType,
     /// QUIC: what the other end sent is none, or none this side takes.
@@ -90,7 +92,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, in order.
-    pub const ALL: [Self; 37] = [
+    pub const ALL: [Self; 38] = [
         Self::SetupTimeout,
         Self::ResponseTimeout,
         Self::Timeout,
@@ -119,6 +121,7 @@ impl Reason {
         Self::Http3Protocol,
         Self::NoDoq,
         Self::DoqProtocol,
+        Self::NoAlpn,
         Self::DohContentType,
         Self::QuicProtocol,
         Self::QuicClosed,
@@ -161,6 +164,7 @@ impl Reason {
             Self::Http3Protocol => "http3_protocol",
             Self::NoDoq => "no_doq",
             Self::DoqProtocol => "doq_protocol",
+            Self::NoAlpn => "no_alpn",
             Self::DohContentType => "doh_content_type",
             Self::QuicProtocol => "quic_protocol",
             Self::QuicClosed => "quic_closed",
@@ -349,6 +353,10 @@ pub struct QuicCounts {
     pub packets_lost: u64,
     /// Datagrams received.
     pub datagrams_received: u64,
+    /// DATAGRAM frames sent (RFC 9221).
+    pub datagram_frames_sent: u64,
+    /// DATAGRAM frames received.
+    pub datagram_frames_received: u64,
     /// Times a congestion window was reduced.
     pub congestion_events: u64,
     /// Times a client's address or port changed and its connection continued.
@@ -382,6 +390,8 @@ impl QuicCounts {
         self.packets_sent += other.packets_sent;
         self.packets_lost += other.packets_lost;
         self.datagrams_received += other.datagrams_received;
+        self.datagram_frames_sent += other.datagram_frames_sent;
+        self.datagram_frames_received += other.datagram_frames_received;
         self.congestion_events += other.congestion_events;
         self.migrated += other.migrated;
         self.early_data_accepted += other.early_data_accepted;

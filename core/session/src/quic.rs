@@ -38,6 +38,8 @@ pub enum QuicEvent {
     Stopped(u64, u64),
     /// More streams may be opened.
     Available,
+    /// DATAGRAM frames came ([`Quic::read_datagram`]).
+    Datagram,
     /// The connection is over.
     Lost(QuicEnd),
 }
@@ -61,6 +63,15 @@ pub enum QuicEnd {
     Reset,
     /// Nothing came for too long.
     TimedOut,
+}
+
+/// Why a DATAGRAM frame was not sent (RFC 9221).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QuicUnsent {
+    /// The other end takes none, or this one has none.
+    Unsupported,
+    /// It is longer than this number of bytes, which the path and the other end take.
+    TooLong(usize),
 }
 
 /// Result of reading a stream.
@@ -123,6 +134,24 @@ pub trait Quic: Send {
 
     /// Hands out what came on a stream, in order.
     fn read(&mut self, stream: u64, take: &mut dyn FnMut(&[u8])) -> QuicRead;
+
+    /// Sends bytes in one DATAGRAM frame, which is not sent again if it is lost.
+    ///
+    /// # Errors
+    /// It is too long, or there are none on this connection.
+    fn send_datagram(&mut self, _bytes: &[u8]) -> Result<(), QuicUnsent> {
+        Err(QuicUnsent::Unsupported)
+    }
+
+    /// The bytes of the next DATAGRAM frame that came.
+    fn read_datagram(&mut self) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Bytes of DATAGRAM frames that have not left.
+    fn datagrams_left(&mut self) -> usize {
+        0
+    }
 
     /// Ends the connection, by a code of the application.
     fn close(&mut self, now: Nanos, code: u64);

@@ -7,9 +7,9 @@ use std::sync::{Arc, PoisonError};
 use bytes::{Bytes, BytesMut};
 use quinn_proto::{
     ConnectionError, ConnectionHandle, DatagramEvent, Dir, EcnCodepoint, EndpointEvent, Event, ReadError,
-    StreamEvent, StreamId, TransportErrorCode, VarInt, WriteError,
+    SendDatagramError, StreamEvent, StreamId, TransportErrorCode, VarInt, WriteError,
 };
-use session::quic::{Quic, QuicEnd, QuicEvent, QuicRead, QuicStats};
+use session::quic::{Quic, QuicEnd, QuicEvent, QuicRead, QuicStats, QuicUnsent};
 use session::secure::{Agreed, SecureError};
 use units::Nanos;
 
@@ -42,6 +42,8 @@ pub(crate) struct Connection {
     handle: ConnectionHandle,
     connection: quinn_proto::Connection,
     outcome: Shared,
+    /// Room for DATAGRAM frames that wait to be sent, while there are none.
+    room: usize,
     /// Events that were not returned yet.
     events: VecDeque<QuicEvent>,
     /// The endpoint has forgotten it.
@@ -66,10 +68,11 @@ impl Connection {
         hub: Arc<Hub>,
         clock: Clock,
         (name, flow, uses_ecn): (SocketAddr, u32, bool),
-        (handle, connection): (ConnectionHandle, quinn_proto::Connection),
+        (handle, mut connection): (ConnectionHandle, quinn_proto::Connection),
         outcome: Shared,
     ) -> Self {
         hub.paths().own(handle, flow);
+        let room = connection.datagrams().send_buffer_space();
         Self {
             hub,
             clock,
@@ -78,6 +81,7 @@ impl Connection {
             handle,
             connection,
             outcome,
+            room,
             events: VecDeque::new(),
             drained: false,
             rouses: None,
@@ -230,7 +234,8 @@ impl Quic for Connection {
                     QuicEvent::Stopped(VarInt::from(id).into_inner(), error_code.into_inner())
                 }
                 Event::Stream(StreamEvent::Available { .. }) => QuicEvent::Available,
-                Event::HandshakeDataReady | Event::DatagramReceived | Event::DatagramsUnblocked => continue,
+                Event::DatagramReceived => QuicEvent::Datagram,
+                Event::HandshakeDataReady | Event::DatagramsUnblocked => continue,
             });
         }
     }
@@ -285,6 +290,28 @@ impl Quic for Connection {
         // What is owed because of it is sent with the next packet in any case.
         let _ = chunks.finalize();
         outcome
+    }
+
+    fn send_datagram(&mut self, bytes: &[u8]) -> Result<(), QuicUnsent> {
+        let mut datagrams = self.connection.datagrams();
+        // One that waits for too long gives way to those after it.
+        match datagrams.send(Bytes::copy_from_slice(bytes), true) {
+            Ok(()) | Err(SendDatagramError::Blocked(_)) => Ok(()),
+            Err(SendDatagramError::TooLarge) => datagrams
+                .max_size()
+                .map_or(Err(QuicUnsent::Unsupported), |most| Err(QuicUnsent::TooLong(most))),
+            Err(SendDatagramError::UnsupportedByPeer | SendDatagramError::Disabled) => {
+                Err(QuicUnsent::Unsupported)
+            }
+        }
+    }
+
+    fn read_datagram(&mut self) -> Option<Vec<u8>> {
+        self.connection.datagrams().recv().map(|bytes| bytes.to_vec())
+    }
+
+    fn datagrams_left(&mut self) -> usize {
+        self.room.saturating_sub(self.connection.datagrams().send_buffer_space())
     }
 
     fn close(&mut self, now: Nanos, code: u64) {

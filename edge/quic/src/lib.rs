@@ -49,6 +49,8 @@ pub struct Settings {
     pub retry: bool,
     /// Whether clients send early data, and servers accept it (RFC 9001 section 4.6).
     pub early_data: bool,
+    /// Whether connections take DATAGRAM frames (RFC 9221).
+    pub datagrams: bool,
     /// Whether connections use congestion marks.
     pub ecn: bool,
     /// Number of the worker: the first byte of connection identifiers, which leads packets to it.

@@ -28,6 +28,9 @@ const STREAM_WINDOW: u32 = 1 << 20;
 const WINDOW: u32 = 8 << 20;
 /// Bytes that are kept to be sent again at most.
 const SEND_WINDOW: u64 = 4 << 20;
+/// Bytes of DATAGRAM frames that came and are not read, beyond which the oldest are dropped; and of those that wait to be sent.
+const DATAGRAMS_KEPT: usize = 1 << 20;
+const DATAGRAMS_AHEAD: usize = 1 << 20;
 /// Least datagram that a path must carry (RFC 9000 section 14).
 const DATAGRAM_MIN: u16 = 1_200;
 
@@ -199,7 +202,8 @@ fn transport(settings: Settings, is_server: bool) -> Result<TransportConfig, Tls
         .initial_mtu(datagram)
         .mtu_discovery_config(None)
         .allow_spin(false)
-        .datagram_receive_buffer_size(None);
+        .datagram_receive_buffer_size(settings.datagrams.then_some(DATAGRAMS_KEPT))
+        .datagram_send_buffer_size(DATAGRAMS_AHEAD);
     Ok(config)
 }
 

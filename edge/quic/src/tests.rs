@@ -1,7 +1,7 @@
 mod sessions;
 
 use session::plan::{Content, KeyKind, ServerIdentity, TlsClient, TlsPlan, TlsServer, TlsVerify};
-use session::quic::{Quic, QuicAccepted, QuicEnd, QuicEvent, QuicRead, QuicSide};
+use session::quic::{Quic, QuicAccepted, QuicEnd, QuicEvent, QuicRead, QuicSide, QuicUnsent};
 use units::Nanos;
 
 use crate::{Settings, Sides};
@@ -34,6 +34,7 @@ const SETTINGS: Settings = Settings {
     seed: 7,
     retry: false,
     early_data: false,
+    datagrams: false,
     ecn: false,
     worker: 0,
 };
@@ -138,6 +139,46 @@ impl World {
         let end = self.now + time;
         while self.step(end) {}
         self.now = end;
+    }
+}
+
+/// DATAGRAM frames come once each if nothing is lost, and are not sent again (RFC 9221 section 5.2).
+#[test]
+fn datagrams_arrive_as_they_were_sent_and_only_where_they_are_taken() {
+    let with = |datagrams: [bool; 2], lost| {
+        let mut world = World::new(&plan("h3"), &plan("h3"), lost);
+        let settings = |datagrams| Settings { datagrams, ..SETTINGS };
+        let mut side = Sides::new(&plan("h3")).steady().client(settings(datagrams[0])).unwrap();
+        world.client = side.connect(world.now, 0, 1).unwrap();
+        let servers = Sides::new(&plan("h3")).steady();
+        world.servers = servers.server(Settings { seed: 8, ..settings(datagrams[1]) }).unwrap();
+        world.run(Nanos::from_secs(3));
+        assert_eq!(world.client_events.first(), Some(&QuicEvent::Connected));
+        world
+    };
+    for (lost, most) in
+        [((|_| false) as fn(usize) -> bool, 20), (|number| number > 12 && number % 3 == 0, 19)]
+    {
+        let mut world = with([true, true], lost);
+        for number in 0..20 {
+            assert_eq!(world.client.send_datagram(&[number; 900]), Ok(()));
+            assert!(world.client.datagrams_left() > 0);
+            world.run(Nanos::from_millis(30));
+        }
+        assert_eq!(world.client.datagrams_left(), 0);
+        assert!(world.server_events.contains(&QuicEvent::Datagram));
+        let server = world.server.as_mut().unwrap();
+        let came: Vec<Vec<u8>> = std::iter::from_fn(|| server.read_datagram()).collect();
+        assert!(came.len() == 20 && most == 20 || (1..=most).contains(&came.len()), "{}", came.len());
+        assert!(came.iter().all(|bytes| bytes.len() == 900) && came.is_sorted());
+        let QuicUnsent::TooLong(most) = world.client.send_datagram(&[0; 3_000]).unwrap_err() else {
+            panic!()
+        };
+        assert!((1_400..1_472).contains(&most), "{most}");
+    }
+    for datagrams in [[true, false], [false, true]] {
+        let sent = with(datagrams, |_| false).client.send_datagram(b"hi");
+        assert_eq!(sent, Err(QuicUnsent::Unsupported), "{datagrams:?}");
     }
 }
 

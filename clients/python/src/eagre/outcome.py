@@ -1321,6 +1321,10 @@ class QuicResult:
     """Packets declared lost; what was in them was sent again."""
     datagrams_received: int
     """Datagrams received."""
+    datagram_frames_sent: int
+    """DATAGRAM frames sent (RFC 9221): messages of programs that are not sent again if they are lost."""
+    datagram_frames_received: int
+    """DATAGRAM frames received."""
     congestion_events: int
     """Times a congestion window was reduced."""
     migrated: int

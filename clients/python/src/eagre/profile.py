@@ -2731,6 +2731,10 @@ class Quic(Written):
     """Have clients change their UDP port while connections last. Default: never."""
     key_update: int | None = None
     """Number of packets after which clients update their keys (RFC 9001 section 6). Default: never."""
+    datagrams: bool | None = None
+    """Send each message of a program in a DATAGRAM frame (RFC 9221), which is not sent again if it is lost, and not
+    on a stream. Of 'raw' and 'program'. Default: false.
+    """
 
 
 @dataclass(kw_only=True)

@@ -122,6 +122,9 @@ pub struct QuicDoc {
     /// Number of packets after which clients update their keys (RFC 9001 section 6). Default: never.
     #[schemars(range(min = 1))]
     pub key_update: Option<u64>,
+    /// Send each message of a program in a DATAGRAM frame (RFC 9221), which is not sent again if it is lost, and not on a stream. Of 'raw' and
+    /// 'program'. Default: false.
+    pub datagrams: Option<bool>,
 }
 
 /// IP of one end or of both.

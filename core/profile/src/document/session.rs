@@ -149,6 +149,11 @@ impl SessionDoc {
         self.transport == Some(TransportDoc::Quic)
     }
 
+    /// Whether messages go in DATAGRAM frames of QUIC.
+    pub fn is_in_datagrams(&self) -> bool {
+        self.is_quic() && self.quic.as_ref().is_some_and(|quic| quic.datagrams == Some(true))
+    }
+
     /// Whether the transport of sessions is HTTPS.
     pub fn is_https(&self) -> bool {
         self.transport == Some(TransportDoc::Https)
@@ -378,7 +383,7 @@ pub enum TransportDoc {
     Tcp,
     /// UDP.
     Udp,
-    /// QUIC, over UDP; dns only.
+    /// QUIC, over UDP; dns, raw and program only.
     Quic,
     /// HTTPS: HTTP/2 over TLS over TCP; dns only.
     Https,

@@ -44,6 +44,8 @@ pub struct QuicPlan {
     pub early_data: bool,
     /// Packets after which they update their keys (RFC 9001 section 6); `None` is never.
     pub key_update: Option<u64>,
+    /// Whether the messages of programs go in DATAGRAM frames (RFC 9221), and not on a stream. Of both ends.
+    pub datagrams: bool,
 }
 
 /// Changes of the port of a client of QUIC.

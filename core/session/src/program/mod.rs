@@ -1,9 +1,11 @@
 //! Programs: what one end of a session sends, expects and waits for, in order.
 
 mod machine;
+mod quic;
 mod straight;
 
 pub(crate) use machine::Machine;
+pub(crate) use quic::{Channel, OverQuic};
 pub(crate) use straight::{Place, Straight};
 
 use crate::vary::{Content, Delay};

@@ -12,6 +12,7 @@ use crate::dns;
 use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow};
 use crate::http::h3;
+use crate::program::Channel;
 use crate::secure::SecureError;
 use units::Nanos;
 
@@ -44,6 +45,7 @@ const RETRIES_MAX: u64 = 2_000;
 pub(crate) enum Link {
     Http(h3::Link),
     Dns(dns::QuicLink),
+    Program(Box<Channel>),
 }
 
 impl Link {
@@ -51,6 +53,7 @@ impl Link {
         match self {
             Self::Http(link) => link.carried(),
             Self::Dns(link) => link.carried(),
+            Self::Program(channel) => &channel.carried,
         }
     }
 
@@ -58,6 +61,7 @@ impl Link {
         match self {
             Self::Http(link) => link.carried_mut(),
             Self::Dns(link) => link.carried_mut(),
+            Self::Program(channel) => &mut channel.carried,
         }
     }
 }

@@ -88,6 +88,7 @@ impl Half {
             seed: 5,
             retry: false,
             early_data: false,
+            datagrams: false,
             ecn: false,
             worker: 0,
         };

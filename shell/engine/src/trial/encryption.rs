@@ -60,6 +60,7 @@ impl Encryption {
                     seed,
                     retry,
                     early_data,
+                    datagrams: plan.quic.client.datagrams,
                     worker,
                 };
                 match which {

@@ -72,6 +72,9 @@ const MAX_AGE_S: u64 = 86_400;
 /// Names of the parts of an entry with an alternative, in results.
 pub(in crate::resolve) const BOTH_WAYS: [&str; 2] = ["tcp", "h3"];
 
+/// Bytes around the message in a DATAGRAM frame at most: a short header with the longest connection identifier, the frame's head, and the tag of
+/// the encryption (RFC 9000 section 17.3.1, RFC 9221 section 4, RFC 9001 section 5.3).
+const DATAGRAM_FRAME: u64 = 1 + 20 + 4 + 3 + 16;
 /// The application whose carrier is QUIC.
 const HTTP3: &str = "HTTP/3";
 
@@ -200,7 +203,7 @@ impl Resolver<'_> {
             AppDoc::Word(AppWord::Websocket) => tcp("websocket"),
             AppDoc::Word(AppWord::Grpc) => tcp("grpc"),
             AppDoc::Full(keys) => match &**keys {
-                AppKeys { raw: Some(_), .. } => either("raw", Carrier::Tcp),
+                AppKeys { raw: Some(_), .. } => Goes { quic: true, ..either("raw", Carrier::Tcp) },
                 AppKeys { echo: Some(_), .. } => either("echo", Carrier::Tcp),
                 AppKeys { http: Some(http), .. } if http.version() == HttpVersion::Three => {
                     Goes { tcp: false, quic: true, ..either(HTTP3, Carrier::Udp) }
@@ -212,7 +215,7 @@ impl Resolver<'_> {
                     Goes { quic: true, https: true, ..either("dns", Carrier::Udp) }
                 }
                 AppKeys { bulk: Some(_), .. } => tcp("bulk"),
-                AppKeys { program: Some(_), .. } => either("program", Carrier::Tcp),
+                AppKeys { program: Some(_), .. } => Goes { quic: true, ..either("program", Carrier::Tcp) },
                 AppKeys { pcap: Some(pcap), .. } => {
                     let carrier = self.conversation(&format!("{path}.pcap"), pcap)?.carrier;
                     let (tcp, udp) = (carrier == Carrier::Tcp, carrier == Carrier::Udp);
@@ -231,7 +234,9 @@ impl Resolver<'_> {
         around: &Surroundings,
         (carrier, room): (Carrier, u64),
     ) -> Option<Resolved> {
-        let room = (carrier == Carrier::Udp && !entry.is_quic()).then_some(room);
+        let is_in_datagrams = entry.is_in_datagrams();
+        let room = if is_in_datagrams { room - DATAGRAM_FRAME } else { room };
+        let room = (carrier == Carrier::Udp && (!entry.is_quic() || is_in_datagrams)).then_some(room);
         let keys = match doc {
             AppDoc::Word(word) => return self.app_word(path, *word, entry, around),
             AppDoc::Full(keys) => &**keys,
@@ -258,7 +263,11 @@ impl Resolver<'_> {
             return Some(Resolved { app: self.bulk(&format!("{path}.bulk"), bulk), port: None });
         }
         if let Some(program) = &keys.program {
-            let app = self.program(&format!("{path}.program"), program, around, room);
+            let path = format!("{path}.program");
+            let app = self.program(&path, program, around, room);
+            if !program.client.is_empty() {
+                self.check_opens_stream(&path, entry, &app);
+            }
             return Some(Resolved { app, port: None });
         }
         let pcap = keys.pcap.as_ref()?;

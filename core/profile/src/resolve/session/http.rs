@@ -126,6 +126,7 @@ impl Resolver<'_> {
             retry: None,
             migrate: doc.migrate.clone(),
             key_update: doc.key_update,
+            datagrams: None,
         };
         self.quic_client(path, &own, entry)
     }

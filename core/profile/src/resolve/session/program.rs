@@ -7,6 +7,7 @@ use crate::document::app::{
 };
 use crate::document::content::ContentDoc;
 use crate::document::quantity::Duration;
+use crate::document::session::SessionDoc;
 use crate::resolve::Resolver;
 use indexmap::IndexMap;
 use session::plan::{AppPlan, Carrier, Content, Expect, Op, Part, Program, TIMED_MAX};
@@ -43,6 +44,15 @@ impl Resolver<'_> {
         let client = side("client", &doc.client, around.client);
         let server = side("server", &doc.server, around.server);
         AppPlan::Program { client, server }
+    }
+
+    /// Checks that a client's program opens its stream of QUIC: a server knows of no stream on which nothing came (RFC 9000 section 3.1).
+    pub(super) fn check_opens_stream(&mut self, path: &str, entry: &SessionDoc, app: &AppPlan) {
+        let AppPlan::Program { client, .. } = app else { return };
+        if entry.is_quic() && !entry.is_in_datagrams() && waits_first(&client.ops) == Some(true) {
+            let reason = "a stream of QUIC begins with what its client sends, and this one waits for the server first; begin with 'send', or use 'quic: {datagrams: true}'";
+            self.reading.fail(format!("{path}.client"), reason);
+        }
     }
 
     fn ops(&mut self, path: &str, docs: &[OpDoc], room: Option<u64>, outermost: bool) -> Vec<Op> {
@@ -249,6 +259,16 @@ fn of_none(other: &OtherPackets) -> String {
         }
     }
     if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) }
+}
+
+/// Whether the first operation that sends or expects something expects it; none if there is no such operation.
+fn waits_first(ops: &[Op]) -> Option<bool> {
+    ops.iter().find_map(|op| match op {
+        Op::Wait(_) | Op::Pause | Op::Resume => None,
+        Op::Expect(_) => Some(true),
+        Op::Repeat { ops, .. } | Op::RepeatFor { ops, .. } => waits_first(ops),
+        Op::Send(_) | Op::Stream | Op::HalfClose | Op::Close | Op::Reset => Some(false),
+    })
 }
 
 /// The most bytes a content can have.

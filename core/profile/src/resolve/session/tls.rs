@@ -2,6 +2,7 @@
 
 use super::app::Surroundings;
 use super::http::OUR_NAME;
+use super::quic::has_program;
 use crate::document::OneOrMany;
 use crate::document::app::{AppDoc, AppWord};
 use crate::document::content::TextDoc;
@@ -54,10 +55,14 @@ impl Resolver<'_> {
                 None if websocket_host(&entry.app).is_some() => protocols(None),
                 None if grpc_host(&entry.app).is_some() => vec![HTTP2.to_owned()],
                 None if entry.is_https() => vec![HTTP2.to_owned()],
-                None if entry.is_quic() => vec![DOQ.to_owned()],
+                None if entry.is_quic() && !has_program(&entry.app) => vec![DOQ.to_owned()],
                 None => Vec::new(),
             },
         };
+        if alpn.is_empty() && is_quic {
+            let reason = "a protocol over QUIC has a name (RFC 9001 section 8.1), which both ends know: set 'alpn' in 'tls'";
+            self.reading.fail(format!("{path}.alpn"), reason);
+        }
         Some(TlsPlan {
             tls12: has(2) && !is_quic,
             tls13: has(3),

@@ -193,7 +193,7 @@ impl<T: Default> Connection<T> {
                         return Some(Event::GivenUp { stream: id, code, stops: true });
                     }
                 }
-                QuicEvent::Delivered(_) | QuicEvent::Available => {}
+                QuicEvent::Delivered(_) | QuicEvent::Available | QuicEvent::Datagram => {}
                 QuicEvent::Lost(end) => return Some(Event::Lost(end)),
             }
         }

@@ -332,7 +332,7 @@ impl<T> Connection<T> {
                         handler.given_up(ctx, flow, self, id, Code(code), true);
                     }
                 }
-                QuicEvent::Delivered(_) | QuicEvent::Available => {}
+                QuicEvent::Delivered(_) | QuicEvent::Available | QuicEvent::Datagram => {}
                 QuicEvent::Lost(end) => handler.lost(ctx, flow, self, &end),
             }
         }
