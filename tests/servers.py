@@ -276,7 +276,7 @@ class Files(Process):
 class Caddy(Files):
     """Caddy, which is quic-go's HTTP/3, on port 443."""
 
-    def __init__(self, lab, namespace, protocols="h1 h2 h3"):
+    def __init__(self, lab, namespace, protocols="h1 h2 h3", more=""):
         self.prepare(lab)
         config = self.folder / "Caddyfile"
         config.write_text(f"""
@@ -290,6 +290,7 @@ class Caddy(Files):
 }}
 https://:443 {{
     tls {self.chain} {self.key}
+    {more}
     root * {self.files}
     file_server
 }}

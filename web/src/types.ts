@@ -919,6 +919,20 @@ export interface ConvergenceRow {
   tester_limited: number;
 }
 
+/** Cookies of clients' sessions. */
+export interface CookieResult {
+  /** Cookies stored, or replaced. */
+  stored: number;
+  /** Requests with cookies. */
+  sent: number;
+  /** Cookies that servers deleted. */
+  deleted: number;
+  /** Cookies not stored: of another domain, malformed, or longer than 4,096 bytes. */
+  rejected: number;
+  /** Cookies dropped because a session had more than 50, or 8,000 bytes of them. */
+  evicted: number;
+}
+
 /** A worker's move to another core. */
 export interface CoreMove {
   /** When, s since traffic started. */
@@ -3580,6 +3594,14 @@ export interface RecoveryRow {
   tester_limited: number;
 }
 
+/** Redirects that clients received. */
+export interface RedirectResult {
+  /** Requests sent because of a redirect; they count in `requests`, too. */
+  followed: number;
+  /** Redirects not followed, by reason: too many in a row (`limit`), to `other_scheme`, `other_host` or `other_port`, `no_location`, `bad_location`, `closed` by the server. */
+  unfollowed?: Record<string, number>;
+}
+
 /** Streams to remove from a run. */
 export interface RemovedStreams {
   /** Names of streams, at least one; the name of a stream with copies means all of them. Default: all streams there are. */
@@ -4139,6 +4161,10 @@ export interface SideDetails {
   quic?: QuicResult | null;
   /** Alternative services (RFC 7838). Absent unless clients go to them. */
   alt_svc?: AltSvcResult | null;
+  /** Redirects (RFC 9110 section 15.4). Absent unless clients follow them. */
+  redirects?: RedirectResult | null;
+  /** Cookies (RFC 6265). Absent unless clients keep them. */
+  cookies?: CookieResult | null;
   /** WebSocket. Absent without upgrades. */
   websocket?: WebsocketResult | null;
   /** gRPC. Absent without calls. */

@@ -2,8 +2,8 @@
 
 /// Bytes of buffers that are kept for the next head.
 const KEPT: usize = 512;
-/// Bytes of values that are kept of a head's fields ([`Head::value`]); longer values count as absent.
-const VALUES: usize = 4_096;
+/// Bytes of values that are kept of a head's fields ([`Head::value`]); those beyond it count as absent.
+const VALUES: usize = 16 << 10;
 
 /// A head as it is read.
 #[derive(Debug, Default)]
@@ -26,6 +26,8 @@ pub struct Head {
     wanted: &'static [&'static str],
     found: Vec<(u8, u16, u16)>,
     values: Vec<u8>,
+    /// Values that were wanted and too long.
+    dropped: u32,
     takes_protocol: bool,
     is_response: bool,
     is_trailer: bool,
@@ -52,6 +54,7 @@ impl Head {
         self.protocol.clear();
         (self.status, self.length, self.waits, self.is_too_large) = (0, None, false, false);
         self.found.clear();
+        self.dropped = 0;
         self.values.clear();
         self.values.shrink_to(KEPT);
         self.source.clear();
@@ -89,6 +92,18 @@ impl Head {
         let name = self.wanted.iter().position(|wanted| *wanted == name)?;
         let (_, from, to) = self.found.iter().find(|(index, ..)| usize::from(*index) == name)?;
         self.values.get(usize::from(*from)..usize::from(*to))
+    }
+
+    /// All values of a field whose name was given to [`Head::keep`], in order.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = &[u8]> {
+        let wanted = self.wanted.iter().position(|wanted| *wanted == name);
+        let found = self.found.iter().filter(move |(index, ..)| Some(usize::from(*index)) == wanted);
+        found.filter_map(|(_, from, to)| self.values.get(usize::from(*from)..usize::from(*to)))
+    }
+
+    /// Number of values that were to be kept and not, because all together are too long.
+    pub fn values_dropped(&self) -> u32 {
+        self.dropped
     }
 
     /// Whether it is one of trailers.
@@ -175,9 +190,12 @@ impl Head {
             b"expect" => self.waits = value.eq_ignore_ascii_case(b"100-continue"),
             _ => {}
         }
-        if let Some(index) = self.wanted.iter().position(|wanted| wanted.as_bytes() == name)
-            && self.values.len() + value.len() <= VALUES
-        {
+        let Some(index) = self.wanted.iter().position(|wanted| wanted.as_bytes() == name) else {
+            return Ok(());
+        };
+        if self.values.len() + value.len() > VALUES {
+            self.dropped += 1;
+        } else {
             let from = self.values.len() as u16;
             self.values.extend_from_slice(value);
             self.found.push((index as u8, from, self.values.len() as u16));

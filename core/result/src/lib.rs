@@ -49,9 +49,9 @@ pub use overall::Overall;
 pub use port::{KernelRxResult, NeighbourMoveResult, PortResult, StampsResult};
 pub use pppoe::{PppoeClientState, PppoeResult};
 pub use session::{
-    AltSvcResult, CompressionResult, DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES, Http2Result,
-    Http3Result, PartResult, PhaseResult, QuicResult, SessionResult, SideDetails, SideResult, TlsResult,
-    WebsocketResult,
+    AltSvcResult, CompressionResult, CookieResult, DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES,
+    Http2Result, Http3Result, PartResult, PhaseResult, QuicResult, RedirectResult, SessionResult,
+    SideDetails, SideResult, TlsResult, WebsocketResult,
 };
 pub use standing::{Doubt, Standing};
 pub use states::{ProtocolCounts, ProtocolStates};

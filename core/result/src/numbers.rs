@@ -103,6 +103,8 @@ pub enum Key {
     CloseCode,
     /// A status of HTTP.
     HttpStatus,
+    /// Why a redirect was not followed.
+    Redirect,
     /// A status of gRPC.
     GrpcStatus,
     /// A counter of TCP.
@@ -140,6 +142,7 @@ impl Key {
             Self::HttpClass => "<class>",
             Self::DnsCode | Self::CloseCode => "<code>",
             Self::HttpStatus | Self::GrpcStatus => "<status>",
+            Self::Redirect => "<reason>",
             Self::TcpCounter | Self::FrameCounter | Self::PortCounter => "<counter>",
         }
     }

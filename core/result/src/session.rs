@@ -165,6 +165,12 @@ part! {
         /// Alternative services (RFC 7838). Absent unless clients go to them.
         #[serde(skip_serializing_if = "Option::is_none")]
         alt_svc: Option<AltSvcResult> = PART.clients();
+        /// Redirects (RFC 9110 section 15.4). Absent unless clients follow them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        redirects: Option<RedirectResult> = PART.clients();
+        /// Cookies (RFC 6265). Absent unless clients keep them.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cookies: Option<CookieResult> = PART.clients();
         /// WebSocket. Absent without upgrades.
         #[serde(skip_serializing_if = "Option::is_none")]
         websocket: Option<WebsocketResult> = PART;
@@ -317,6 +323,34 @@ part! {
         opened: u64 = COUNT;
         /// Times that HTTP/3 was given up, for five minutes, because it could not be reached.
         broken: u64 = COUNT;
+    }
+}
+
+part! {
+    /// Redirects that clients received.
+    pub struct RedirectResult {
+        /// Requests sent because of a redirect; they count in `requests`, too.
+        followed: u64 = COUNT;
+        /// Redirects not followed, by reason: too many in a row (`limit`), to `other_scheme`, `other_host` or `other_port`,
+        /// `no_location`, `bad_location`, `closed` by the server.
+        #[serde(skip_serializing_if = "Counters::is_empty")]
+        unfollowed: Counters = COUNT.by(&[Key::Redirect]);
+    }
+}
+
+part! {
+    /// Cookies of clients' sessions.
+    pub struct CookieResult {
+        /// Cookies stored, or replaced.
+        stored: u64 = COUNT;
+        /// Requests with cookies.
+        sent: u64 = COUNT;
+        /// Cookies that servers deleted.
+        deleted: u64 = COUNT;
+        /// Cookies not stored: of another domain, malformed, or longer than 4,096 bytes.
+        rejected: u64 = COUNT;
+        /// Cookies dropped because a session had more than 50, or 8,000 bytes of them.
+        evicted: u64 = COUNT;
     }
 }
 

@@ -6,9 +6,9 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_types, clippy::print_stdout)]
 
 use session::plan::{
-    AddressRange, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, HttpVersion,
-    LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, QuicPlan, SelectionOrder,
-    SessionPlan, SideHost, SidePlan, Size,
+    AddressRange, AgentPlan, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer,
+    HttpVersion, LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, QuicPlan,
+    SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
 };
 use session::{Apps, Clients, groups};
 use std::hint::black_box;
@@ -45,6 +45,7 @@ fn http(bytes: u64, requests: u32) -> AppPlan {
         errors_fail: false,
         quic: QuicPlan::default(),
         alt_svc: false,
+        agent: AgentPlan::default(),
         server: Arc::new(HttpServer::sized(Size::Fixed(0))),
     }))
 }

@@ -6,9 +6,9 @@
 #![allow(clippy::disallowed_methods, clippy::print_stdout)]
 
 use session::plan::{
-    AddressRange, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, HttpVersion,
-    LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, QuicPlan, SelectionOrder,
-    SessionPlan, SideHost, SidePlan, Size,
+    AddressRange, AgentPlan, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer,
+    HttpVersion, LoadPlan, Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, QuicPlan,
+    SelectionOrder, SessionPlan, SideHost, SidePlan, Size,
 };
 use session::{Apps, groups};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -57,6 +57,7 @@ fn http() -> AppPlan {
         errors_fail: false,
         quic: QuicPlan::default(),
         alt_svc: false,
+        agent: AgentPlan::default(),
         server: Arc::new(HttpServer::sized(Size::Fixed(0))),
     }))
 }

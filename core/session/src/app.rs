@@ -196,8 +196,10 @@ impl AnyApp {
 
     /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero.
     pub(crate) fn set_clock(&mut self, wall_zero: Nanos) {
-        if let Self::HttpServer(app) = self {
-            app.set_clock(wall_zero);
+        match self {
+            Self::HttpServer(app) => app.set_clock(wall_zero),
+            Self::HttpClient(app) => app.set_clock(wall_zero),
+            _ => {}
         }
     }
 

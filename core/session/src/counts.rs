@@ -42,6 +42,8 @@ pub enum Reason {
     Http5xx,
     /// Another status came than the one expected.
     HttpStatus,
+    /// A redirect could not be followed, or too many came in a row, if that is a failure.
+    Redirect,
     /// A code other than 0 came from DNS, if that is a failure.
     DnsCode,
     /// TLS: the other end sent an alert.
@@ -92,7 +94,7 @@ pub enum Reason {
 
 impl Reason {
     /// All of them, in order.
-    pub const ALL: [Self; 38] = [
+    pub const ALL: [Self; 39] = [
         Self::SetupTimeout,
         Self::ResponseTimeout,
         Self::Timeout,
@@ -108,6 +110,7 @@ impl Reason {
         Self::Http4xx,
         Self::Http5xx,
         Self::HttpStatus,
+        Self::Redirect,
         Self::DnsCode,
         Self::TlsAlert,
         Self::TlsCertificate,
@@ -151,6 +154,7 @@ impl Reason {
             Self::Http4xx => "http_4xx",
             Self::Http5xx => "http_5xx",
             Self::HttpStatus => "http_status",
+            Self::Redirect => "redirect",
             Self::DnsCode => "dns_code",
             Self::TlsAlert => "tls_alert",
             Self::TlsCertificate => "tls_certificate",
@@ -247,6 +251,10 @@ pub struct Counts {
     pub quic: QuicCounts,
     /// Alternative services. Clients only.
     pub alt_svc: AltSvcCounts,
+    /// Redirects. Clients only.
+    pub redirects: RedirectCounts,
+    /// Cookies. Clients only.
+    pub cookies: CookieCounts,
     /// WebSocket.
     pub websocket: WebsocketCounts,
     /// From a client's request for the upgrade to WebSocket to its response.
@@ -425,6 +433,96 @@ impl AltSvcCounts {
         self.cleared += other.cleared;
         self.opened += other.opened;
         self.broken += other.broken;
+    }
+}
+
+/// Reason why a redirect is not followed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unfollowed {
+    /// More came in a row than may be followed.
+    Limit,
+    /// It has no Location field.
+    NoLocation,
+    /// Its Location is no URI, or too long.
+    BadLocation,
+    /// It leads to another scheme, such as from http to https.
+    OtherScheme,
+    /// It leads to another host.
+    OtherHost,
+    /// It leads to another port.
+    OtherPort,
+    /// The server closed the connection after it.
+    Closed,
+}
+
+impl Unfollowed {
+    /// All of them, in order.
+    pub const ALL: [Self; 7] = [
+        Self::Limit,
+        Self::NoLocation,
+        Self::BadLocation,
+        Self::OtherScheme,
+        Self::OtherHost,
+        Self::OtherPort,
+        Self::Closed,
+    ];
+
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Limit => "limit",
+            Self::NoLocation => "no_location",
+            Self::BadLocation => "bad_location",
+            Self::OtherScheme => "other_scheme",
+            Self::OtherHost => "other_host",
+            Self::OtherPort => "other_port",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+/// Counts of redirects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RedirectCounts {
+    /// Requests sent because of one.
+    pub followed: u64,
+    /// Redirects not followed, in the order of [`Unfollowed::ALL`].
+    pub unfollowed: [u64; Unfollowed::ALL.len()],
+}
+
+impl RedirectCounts {
+    pub(crate) fn unfollowed(&mut self, reason: Unfollowed, count: u64) {
+        self.unfollowed[reason as usize] += count;
+    }
+
+    fn merge(&mut self, other: &Self) {
+        self.followed += other.followed;
+        self.unfollowed.iter_mut().zip(other.unfollowed).for_each(|(mine, more)| *mine += more);
+    }
+}
+
+/// Counts of cookies (RFC 6265).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CookieCounts {
+    /// Cookies stored, or stored anew.
+    pub stored: u64,
+    /// Requests with cookies.
+    pub sent: u64,
+    /// Cookies that the server deleted.
+    pub deleted: u64,
+    /// Cookies that broke a rule: of another domain, too long, malformed.
+    pub rejected: u64,
+    /// Cookies dropped to keep within the limits of a session.
+    pub evicted: u64,
+}
+
+impl CookieCounts {
+    fn merge(&mut self, other: &Self) {
+        self.stored += other.stored;
+        self.sent += other.sent;
+        self.deleted += other.deleted;
+        self.rejected += other.rejected;
+        self.evicted += other.evicted;
     }
 }
 
@@ -645,6 +743,8 @@ impl Counts {
         self.http3.merge(&other.http3);
         self.quic.merge(&other.quic);
         self.alt_svc.merge(&other.alt_svc);
+        self.redirects.merge(&other.redirects);
+        self.cookies.merge(&other.cookies);
         self.websocket.merge(&other.websocket);
         self.websocket_upgrade.merge(&other.websocket_upgrade);
         self.grpc.merge(&other.grpc);
@@ -697,6 +797,8 @@ impl Counts {
         self.http3 = Http3Counts::default();
         self.quic = QuicCounts::default();
         self.alt_svc = AltSvcCounts::default();
+        self.redirects = RedirectCounts::default();
+        self.cookies = CookieCounts::default();
         self.websocket = WebsocketCounts::default();
         self.websocket_upgrade.clear();
         self.grpc = GrpcCounts::default();

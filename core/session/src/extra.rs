@@ -8,6 +8,7 @@
 use crate::dns;
 use crate::flow::{EXTRA, Flag, Flow};
 use crate::grpc;
+use crate::http::agent::Agent;
 use crate::http::h2::Link;
 use crate::quic::link;
 use crate::websocket;
@@ -58,6 +59,8 @@ pub(crate) struct Extra {
     pub grpc: Option<Box<grpc::Link>>,
     /// The connection of DNS over HTTPS.
     pub doh: Option<Box<dns::HttpsLink>>,
+    /// Redirects and cookies of HTTP.
+    pub agent: Option<Box<Agent>>,
 }
 
 /// Response to a request once it is complete.
@@ -162,6 +165,7 @@ impl Extras {
         extra.stream = None;
         extra.grpc = None;
         extra.doh = None;
+        extra.agent = None;
         if extra.input.capacity() > KEEP_MAX {
             let long = std::mem::take(&mut extra.input);
             if long.capacity() <= SPARE_MAX && self.spares.len() < SPARES {

@@ -58,8 +58,8 @@ pub use apps::{Apps, GroupKey, Move, groups};
 pub use clients::Clients;
 pub use conversation::{Conversation, ConversationOptions, Conversations, OtherPackets, conversations};
 pub use counts::{
-    AltSvcCounts, CompressionCounts, Counts, Failures, GrpcCounts, Http2Counts, Http3Counts, QuicCounts,
-    Reason, WebsocketCounts,
+    AltSvcCounts, CompressionCounts, CookieCounts, Counts, Failures, GrpcCounts, Http2Counts, Http3Counts,
+    QuicCounts, Reason, RedirectCounts, Unfollowed, WebsocketCounts,
 };
 pub use flow::Flow;
 pub use load::{Opener, OpenerTotals, Opening};

@@ -9,8 +9,8 @@
 pub use crate::dns::{DnsAnswer, DnsHttps, DnsPlan, DnsQuery, DnsRule};
 pub use crate::grpc::{GrpcExpect, GrpcKind, GrpcPlan, GrpcServer};
 pub use crate::http::{
-    EarlyData, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer, HttpVersion,
-    Method, Migrate, QuicPlan, RequestBody,
+    AgentPlan, EarlyData, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer,
+    HttpVersion, Method, Migrate, QuicPlan, RequestBody,
 };
 pub use crate::program::{Expect, Op, Program, TIMED_MAX};
 pub use crate::tunnel::TunnelPlan;

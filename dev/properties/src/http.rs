@@ -1,13 +1,13 @@
 //! Bytes of any kind to an HTTP client and an HTTP server: they survive them, and count the same however the bytes come
-//! in pieces.
+//! in pieces. The client once ignores redirects and cookies, and once follows and keeps them.
 //!
 //! The first byte of an input selects the end (the low bit), the number of requests the client has sent (the next two)
 //! and the length of the pieces (the others); the rest is the end's input.
 
 use session::plan::{
-    AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, HttpVersion, LoadPlan, Mix,
-    OpenRate, PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, QuicPlan, SelectionOrder, SessionPlan,
-    SideHost, SidePlan, Size,
+    AgentPlan, AppPlan, Carrier, Delay, HttpClose, HttpPlan, HttpRequest, HttpServer, HttpVersion, LoadPlan,
+    Mix, OpenRate, PairOrder, Patience, PoolPlan, PortBegin, QuicOptions, QuicPlan, SelectionOrder,
+    SessionPlan, SideHost, SidePlan, Size,
 };
 use session::{Apps, Counts, Flow, Reason};
 use std::sync::Arc;
@@ -20,18 +20,22 @@ const NOW: Nanos = Nanos(1_000_000);
 pub fn check(data: &[u8]) {
     if let Some((how, bytes)) = data.split_first() {
         let group = GroupId(u16::from(how & 1));
-        let plan = plan(1 + u32::from(how >> 1 & 3));
-        let whole = counts(&plan, group, bytes, bytes.len().max(1));
-        let pieces = counts(&plan, group, bytes, 1 + usize::from(how >> 3));
-        assert_eq!(whole.failures, pieces.failures);
-        assert_eq!(whole.details, pieces.details);
-        assert_eq!((whole.http, whole.requests), (pieces.http, pieces.requests));
-        assert_eq!(whole.transactions, pieces.transactions);
-        assert_eq!((whole.completed, whole.active()), (pieces.completed, 0));
+        let follows = AgentPlan { redirects: Some(2), cookies: true, ..AgentPlan::default() };
+        for agent in [AgentPlan::default(), follows] {
+            let plan = plan(1 + u32::from(how >> 1 & 3), agent);
+            let whole = counts(&plan, group, bytes, bytes.len().max(1));
+            let pieces = counts(&plan, group, bytes, 1 + usize::from(how >> 3));
+            assert_eq!(whole.failures, pieces.failures);
+            assert_eq!(whole.details, pieces.details);
+            assert_eq!((whole.http, whole.requests), (pieces.http, pieces.requests));
+            assert_eq!((whole.redirects, whole.cookies), (pieces.redirects, pieces.cookies));
+            assert_eq!(whole.transactions, pieces.transactions);
+            assert_eq!((whole.completed, whole.active()), (pieces.completed, 0));
+        }
     }
 }
 
-fn plan(requests: u32) -> [SessionPlan; 1] {
+fn plan(requests: u32, agent: AgentPlan) -> [SessionPlan; 1] {
     let side = SidePlan {
         port: 0,
         hosts: vec![SideHost::default()],
@@ -56,6 +60,7 @@ fn plan(requests: u32) -> [SessionPlan; 1] {
         errors_fail: false,
         quic: QuicPlan::default(),
         alt_svc: false,
+        agent,
         server: Arc::new(HttpServer::sized(Size::Fixed(3))),
     };
     [SessionPlan {
@@ -122,6 +127,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nabcHTTP/1.1 204 No\r\n\r\n",
         "HTTP/1.1 100 C\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2;a=b\r\nok\r\n0\r\nT: x\r\n\r\n",
         "HTTP/1.0 404 Not Found\n\nuntil the end",
+        "HTTP/1.1 302 F\r\nLocation: ../x?y\r\nSet-Cookie: a=b; Path=/; Max-Age=9\r\nContent-Length: 0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
         "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 1, 1\r\n\r\nx",
         "GET /5 HTTP/1.1\r\nHost: h\r\n\r\nHEAD / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
         "POST /x HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\n\r\nbodyGET / HTTP/1.0\r\n\r\n",
@@ -129,7 +135,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         "BREW / HTTP/1.1\r\nHost: h\r\n\r\n",
     ];
     let seed = |(index, text): (usize, &&str)| {
-        let how = [u8::from(index >= 4) | 2 | (index as u8) << 3];
+        let how = [u8::from(index >= 5) | 2 | (index as u8) << 3];
         [&how, text.as_bytes()].concat()
     };
     texts.iter().enumerate().map(seed).collect()

@@ -5,7 +5,7 @@ use crate::trust::Evidence;
 use field::{Program, Target, Vary, Write};
 use profile::plan::StreamPlan;
 use session::plan::{Carrier, SessionPlan, Side};
-use session::{Counts, Reason};
+use session::{Counts, Reason, RedirectCounts, Unfollowed};
 use std::collections::HashSet;
 use units::{count, quantity};
 use wire::{Header, Packet};
@@ -157,6 +157,31 @@ fn left_out(plan: &SessionPlan, counts: &Counts, unsent: i64) -> Option<String> 
     })
 }
 
+/// Note on redirects that were not followed, with what to do about the most frequent ones.
+fn of_redirects(name: &str, counts: &RedirectCounts) -> Option<String> {
+    let by_reason = Unfollowed::ALL.into_iter().zip(counts.unfollowed);
+    let (reason, most) = by_reason.max_by_key(|(_, redirects)| *redirects).filter(|(_, most)| *most > 0)?;
+    let why = match reason {
+        Unfollowed::Limit => {
+            "came after as many as 'redirects' allows (eagre http: --max-redirects): the server may redirect in a loop"
+        }
+        Unfollowed::NoLocation => "had no Location",
+        Unfollowed::BadLocation => "had a Location that is no URI, or too long",
+        Unfollowed::OtherScheme => {
+            "lead to another scheme, such as from http to https; a session reaches one server: load the target itself"
+        }
+        Unfollowed::OtherHost => {
+            "lead to another host than the Host field names; a session reaches one server: load the target itself, or set 'host'"
+        }
+        Unfollowed::OtherPort => "lead to another port; a session reaches one server: load the target itself",
+        Unfollowed::Closed => {
+            "came on connections that the server closed after them; have it keep connections open"
+        }
+    };
+    let all = counts.unfollowed.iter().sum::<u64>();
+    Some(format!("sessions {name}: {} redirects were not followed; {} {why}", count(all), count(most)))
+}
+
 /// Notes on the results of an entry's clients.
 fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {
     let name = &plan.name;
@@ -168,6 +193,7 @@ fn of_sessions(plan: &SessionPlan, counts: &Counts) -> Vec<String> {
             count(counts.unasked)
         ));
     }
+    notes.extend(of_redirects(name, &counts.redirects));
     let untrusted = counts.failed(Reason::TlsCertificate);
     if untrusted > 0 {
         let why: Vec<&str> = counts.details.keys().map(String::as_str).collect();

@@ -5,14 +5,14 @@ use crate::sums::{SessionProgress, Sums};
 use crate::trial::Trial;
 use histogram::Timing;
 use result::{
-    AltSvcResult, CompressionResult, Counters, DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES, Http2Result,
-    Http3Result, LatencyResult, Named, PartResult, PhaseResult, QuicResult, SessionResult, SideDetails,
-    SideResult, TlsResult, WebsocketResult,
+    AltSvcResult, CompressionResult, CookieResult, Counters, DNS_CODES, DNS_EXTRA, GrpcResult, HTTP_CLASSES,
+    Http2Result, Http3Result, LatencyResult, Named, PartResult, PhaseResult, QuicResult, RedirectResult,
+    SessionResult, SideDetails, SideResult, TlsResult, WebsocketResult,
 };
 use session::plan::{GrpcStatus, OpenRate, Phase, SessionPlan, Side, SidePlan};
 use session::{
-    AltSvcCounts, CompressionCounts, Counts, GrpcCounts, Http2Counts, Http3Counts, QuicCounts, Reason,
-    WebsocketCounts,
+    AltSvcCounts, CompressionCounts, CookieCounts, Counts, GrpcCounts, Http2Counts, Http3Counts, QuicCounts,
+    Reason, RedirectCounts, Unfollowed, WebsocketCounts,
 };
 use std::collections::BTreeMap;
 use units::Nanos;
@@ -156,6 +156,8 @@ fn details(
         http3: http3(&app.http3),
         quic: quic(&app.quic),
         alt_svc: alt_svc(&app.alt_svc),
+        redirects: redirects(&app.redirects),
+        cookies: cookies(&app.cookies),
         websocket: websocket(app),
         grpc: grpc(app),
         tls: tls.collect(),
@@ -268,6 +270,17 @@ fn websocket(counts: &Counts) -> Option<WebsocketResult> {
 fn alt_svc(counts: &AltSvcCounts) -> Option<AltSvcResult> {
     let AltSvcCounts { announced, cleared, opened, broken } = *counts;
     (*counts != AltSvcCounts::default()).then_some(AltSvcResult { announced, cleared, opened, broken })
+}
+
+fn redirects(counts: &RedirectCounts) -> Option<RedirectResult> {
+    let names = Unfollowed::ALL.into_iter().map(Unfollowed::name);
+    let unfollowed = present(names.zip(counts.unfollowed));
+    (*counts != RedirectCounts::default()).then_some(RedirectResult { followed: counts.followed, unfollowed })
+}
+
+fn cookies(counts: &CookieCounts) -> Option<CookieResult> {
+    let CookieCounts { stored, sent, deleted, rejected, evicted } = *counts;
+    (*counts != CookieCounts::default()).then_some(CookieResult { stored, sent, deleted, rejected, evicted })
 }
 
 fn compressed(counts: &CompressionCounts) -> Option<CompressionResult> {

@@ -213,6 +213,22 @@ class CompressionResult:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CookieResult:
+    """Cookies of clients' sessions."""
+
+    stored: int
+    """Cookies stored, or replaced."""
+    sent: int
+    """Requests with cookies."""
+    deleted: int
+    """Cookies that servers deleted."""
+    rejected: int
+    """Cookies not stored: of another domain, malformed, or longer than 4,096 bytes."""
+    evicted: int
+    """Cookies dropped because a session had more than 50, or 8,000 bytes of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CoreMove:
     """A worker's move to another core."""
 
@@ -1366,6 +1382,18 @@ class RateChange:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RedirectResult:
+    """Redirects that clients received."""
+
+    followed: int
+    """Requests sent because of a redirect; they count in `requests`, too."""
+    unfollowed: dict[str, int] = field(default_factory=dict)
+    """Redirects not followed, by reason: too many in a row (`limit`), to `other_scheme`, `other_host` or
+    `other_port`, `no_location`, `bad_location`, `closed` by the server.
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReplayResult:
     """Packets of a capture file that are not sent, or not unmodified. All counts are for one pass through the file."""
 
@@ -1620,6 +1648,10 @@ class SideDetails:
     """QUIC. Absent if no session uses it."""
     alt_svc: AltSvcResult | None = None
     """Alternative services (RFC 7838). Absent unless clients go to them."""
+    redirects: RedirectResult | None = None
+    """Redirects (RFC 9110 section 15.4). Absent unless clients follow them."""
+    cookies: CookieResult | None = None
+    """Cookies (RFC 6265). Absent unless clients keep them."""
     websocket: WebsocketResult | None = None
     """WebSocket. Absent without upgrades."""
     grpc: GrpcResult | None = None

@@ -1888,6 +1888,13 @@ class Http(Written):
     """Have clients open their next connections by HTTP/3 where a response announces it (Alt-Svc, RFC 7838). With
     'version: auto' and 'tls'. Default: false.
     """
+    redirects: int | None = None
+    """Maximum number of redirects in a row that clients follow: 301, 302, 303, 307 and 308 to the same server, on
+    the same connection. The request of a redirect that can't be followed fails; 'redirects' of the result counts it
+    by reason. Default: a redirect is a response like others.
+    """
+    cookies: bool | None = None
+    """Have each session keep the cookies that servers set, and send them (RFC 6265). Default: false."""
     migrate: Migrate | Mapping[str, Any] | None = None
     """Have clients of HTTP/3 change their UDP port while connections last. Default: never."""
     early_data: bool | None = None

@@ -25,6 +25,13 @@ pub struct HttpDoc {
     /// Have clients open their next connections by HTTP/3 where a response announces it (Alt-Svc, RFC 7838). With 'version: auto' and
     /// 'tls'. Default: false.
     pub alt_svc: Option<bool>,
+    /// Maximum number of redirects in a row that clients follow: 301, 302, 303, 307 and 308 to the same server, on the same connection.
+    /// The request of a redirect that can't be followed fails; 'redirects' of the result counts it by reason. Default: a redirect is a
+    /// response like others.
+    #[schemars(range(min = 1, max = 1_000))]
+    pub redirects: Option<u16>,
+    /// Have each session keep the cookies that servers set, and send them (RFC 6265). Default: false.
+    pub cookies: Option<bool>,
     /// Have clients of HTTP/3 change their UDP port while connections last. Default: never.
     pub migrate: Option<MigrateDoc>,
     /// Clients of HTTP/3 that resume a session ('tls: {resumption: …}') send requests in their first packets (0-RTT), where the

@@ -58,6 +58,10 @@ pub struct HttpOptions {
     pub version: Option<HttpVersion>,
     /// Whether the next connections go to HTTP/3 where the server announces it; with 'version' auto.
     pub alt_svc: bool,
+    /// Redirects in a row that are followed; without it none is.
+    pub redirects: Option<u16>,
+    /// Whether each connection keeps cookies.
+    pub cookies: bool,
     /// Requests at a time on a connection of HTTP/2; without it 1.
     pub streams: Option<u16>,
     /// Connections at a time.
@@ -153,6 +157,8 @@ impl HttpOptions {
         HttpDoc {
             version: self.version.map(HttpVersionText),
             alt_svc: self.alt_svc.then_some(true),
+            redirects: self.redirects,
+            cookies: self.cookies.then_some(true),
             streams_per_connection: self.streams,
             method: self.method,
             host: Some(text(&self.host)),
@@ -210,6 +216,8 @@ mod tests {
             body: None,
             version: None,
             alt_svc: false,
+            redirects: None,
+            cookies: false,
             streams: None,
             connections: 10,
             per_connection: None,
@@ -262,6 +270,8 @@ criteria: {sessions.http.failed_requests_ratio: \"<= 50%\"}
             method: Some(MethodDoc::Post),
             headers: vec![("X-A".to_owned(), "b: {session}".to_owned())],
             version: Some(HttpVersion::Two),
+            redirects: Some(10),
+            cookies: true,
             streams: Some(100),
             body: Some("{\"a\": [1, 2]}\n".to_owned()),
             per_connection: Some(100),

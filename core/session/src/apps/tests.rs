@@ -474,6 +474,7 @@ fn endless_http(pipeline: u8) -> (AppPlan, &'static [u8]) {
         errors_fail: true,
         quic: QuicPlan::default(),
         alt_svc: false,
+        agent: AgentPlan::default(),
         server: Arc::new(HttpServer::sized(Size::Fixed(0))),
     };
     (AppPlan::Http(Arc::new(http)), b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")

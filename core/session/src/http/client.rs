@@ -1,5 +1,6 @@
 //! Asks, and reads what comes back.
 
+use super::agent::{self, Agent, Aim, Outcome, Response, Settings, Trip};
 use super::parse::{self, Framing, Remembered, ResponseHead, Step, state};
 use super::plan::{HttpClose, HttpPlan, HttpRequest, HttpVersion, Method, RequestBody};
 use super::{h2, h3};
@@ -28,6 +29,8 @@ pub(crate) struct Client {
     plan: Arc<HttpPlan>,
     requests: Vec<Ready>,
     turns: Turns,
+    /// Treatment of redirects and cookies; `None` without any.
+    agent: Option<Settings>,
     remembered: Remembered<ResponseHead>,
     /// The HTTP/2 client, if used.
     h2: Option<Box<h2::Client>>,
@@ -47,10 +50,77 @@ struct Ready {
     method: Method,
     status: Option<u16>,
     response_bytes: Option<u64>,
+    /// For requests made one by one.
+    parts: Option<Box<Parts>>,
+}
+
+/// Parts of a request that follows redirects or has cookies.
+#[derive(Debug)]
+struct Parts {
+    aim: Aim,
+    fields: Vec<(String, Message)>,
+    /// The fields about the body, and the body.
+    body: [Message; 2],
+    has_body: bool,
+    head_bytes: u32,
+}
+
+impl Parts {
+    fn new(request: &HttpRequest) -> Box<Self> {
+        let (about, body) = framed(&request.body);
+        Box::new(Self {
+            aim: Aim::new(request),
+            fields: request
+                .fields
+                .iter()
+                .map(|(name, value)| (name.clone(), Message::new(pieces(value))))
+                .collect(),
+            body: [Message::new(about), Message::new(body)],
+            has_body: request.body != RequestBody::None,
+            head_bytes: request.head_bytes,
+        })
+    }
+
+    /// The head of a request, with this value of the Cookie field.
+    fn head(&self, trip: &Trip, cookie: &[u8], last: bool, vars: &Vars) -> Vec<u8> {
+        let mut head =
+            [trip.method.name().as_bytes(), b" ", &trip.target, b" HTTP/1.1\r\nHost: ", &trip.host].concat();
+        let mut add = |parts: [&[u8]; 2]| parts.iter().for_each(|part| head.extend_from_slice(part));
+        if last {
+            add([b"\r\nConnection: close", b""]);
+        }
+        // A request that lost its body has no fields about one (RFC 9110 section 15.4).
+        let is_bare = self.has_body && !trip.has_body;
+        let kept = |field: &&(String, Message)| !is_bare || !agent::is_of_body(&field.0);
+        let mut is_written = cookie.is_empty();
+        for (name, value) in self.fields.iter().filter(kept) {
+            add([b"\r\n", name.as_bytes()]);
+            add([b": ", &agent::text(value, vars)]);
+            // A request has one Cookie field (RFC 6265 section 5.4).
+            if !is_written && name.eq_ignore_ascii_case("cookie") {
+                add([b"; ", cookie]);
+                is_written = true;
+            }
+        }
+        if !is_written {
+            add([b"\r\nCookie: ", cookie]);
+        }
+        if trip.has_body {
+            add([&agent::text(&self.body[0], vars), b""]);
+        }
+        head.extend_from_slice(b"\r\n");
+        if self.head_bytes > 0 {
+            let padding =
+                Piece::Padding { head: Message::new([Piece::text(&head)]).into(), to: self.head_bytes };
+            head.extend_from_slice(&agent::text(&Message::new([padding]), vars));
+        }
+        head.extend_from_slice(b"\r\n");
+        head
+    }
 }
 
 impl Ready {
-    fn new(request: &HttpRequest) -> Self {
+    fn new(request: &HttpRequest, is_agent: bool) -> Self {
         let body = match &request.body {
             RequestBody::None | RequestBody::Text(_) => Size::Fixed(0),
             RequestBody::Length(size) | RequestBody::Chunked { size, .. } => size.clone(),
@@ -62,6 +132,7 @@ impl Ready {
             method: request.method,
             status: request.status,
             response_bytes: request.response_bytes,
+            parts: is_agent.then(|| Parts::new(request)),
         }
     }
 }
@@ -80,22 +151,8 @@ fn message(request: &HttpRequest, last: bool) -> Message {
         head.push(Piece::text(format!("\r\n{name}: ")));
         head.extend(pieces(value));
     }
-    let mut body = Vec::new();
-    match &request.body {
-        RequestBody::None => {}
-        RequestBody::Length(_) => {
-            head.extend([Piece::text("\r\nContent-Length: "), Piece::BodyLength]);
-            body.push(Piece::Body);
-        }
-        RequestBody::Text(text) => {
-            head.push(Piece::text(format!("\r\nContent-Length: {}", text.len())));
-            body.push(Piece::text(text.as_bytes()));
-        }
-        RequestBody::Chunked { chunk, .. } => {
-            head.push(Piece::text("\r\nTransfer-Encoding: chunked"));
-            body.push(Piece::Chunks(*chunk));
-        }
-    }
+    let (about, body) = framed(&request.body);
+    head.extend(about);
     head.push(Piece::text("\r\n"));
     if request.head_bytes > 0 {
         head.push(Piece::Padding { head: Message::new(head.clone()).into(), to: request.head_bytes });
@@ -104,16 +161,48 @@ fn message(request: &HttpRequest, last: bool) -> Message {
     Message::new(head.into_iter().chain(body))
 }
 
+/// The fields about a body, and the body.
+fn framed(body: &RequestBody) -> (Vec<Piece>, Vec<Piece>) {
+    match body {
+        RequestBody::None => (Vec::new(), Vec::new()),
+        RequestBody::Length(_) => {
+            (vec![Piece::text("\r\nContent-Length: "), Piece::BodyLength], vec![Piece::Body])
+        }
+        RequestBody::Text(text) => {
+            let length = Piece::text(format!("\r\nContent-Length: {}", text.len()));
+            (vec![length], vec![Piece::text(text.as_bytes())])
+        }
+        RequestBody::Chunked { chunk, .. } => {
+            (vec![Piece::text("\r\nTransfer-Encoding: chunked")], vec![Piece::Chunks(*chunk)])
+        }
+    }
+}
+
 impl Client {
     pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
-        let requests = plan.requests.iter().map(|(request, _)| Ready::new(request)).collect();
+        let agent = Settings::new(plan.agent);
+        let ready = |(request, _): &(HttpRequest, u32)| Ready::new(request, agent.is_some());
+        let requests = plan.requests.iter().map(ready).collect();
         let weights: Vec<u32> = plan.requests.iter().map(|(_, weight)| *weight).collect();
         let turns = Turns::new(&weights, plan.order);
         let has_h2 = matches!(plan.version, HttpVersion::Two | HttpVersion::Auto);
         let h2 = has_h2.then(|| h2::Client::new(plan.clone()).into());
         let h3 = (plan.version == HttpVersion::Three).then(|| h3::Client::new(plan.clone()).into());
         let has_bodies = plan.requests.iter().any(|(request, _)| request.body != RequestBody::None);
-        Self { requests, turns, plan, remembered: Remembered::default(), h2, h3, has_bodies }
+        Self { requests, turns, agent, plan, remembered: Remembered::default(), h2, h3, has_bodies }
+    }
+
+    /// Sets the wall clock's time, since 1970-01-01 UTC, at instant zero.
+    pub(crate) fn set_clock(&mut self, wall_zero: Nanos) {
+        if let Some(agent) = &mut self.agent {
+            agent.wall_zero = wall_zero;
+        }
+        if let Some(h2) = &mut self.h2 {
+            h2.set_clock(wall_zero);
+        }
+        if let Some(h3) = &mut self.h3 {
+            h3.set_clock(wall_zero);
+        }
     }
 
     /// Request `number` of a session.
@@ -176,7 +265,11 @@ impl Client {
             if flow.has(Flag::Failed) || flow.has(Flag::Paused) || flow.state == state::END {
                 return;
             }
-            let all_sent = self.plan.per_connection.is_some_and(|all| flow.sent >= all);
+            if self.follow(ctx, flow) {
+                continue;
+            }
+            let sent = agent::originals(self.agent.as_ref(), ctx.extras, flow);
+            let all_sent = self.plan.per_connection.is_some_and(|all| sent >= all);
             let is_over = !all_sent && ctx.shall_end(flow);
             let shall_end = is_over || !all_sent && ctx.has_asked_all();
             if all_sent || shall_end || flow.has(Flag::Last) || flow.has(Flag::PeerClosed) {
@@ -184,8 +277,8 @@ impl Client {
                     if is_over {
                         flow.set(Flag::Stopped);
                     } else if !all_sent && !shall_end {
-                        let all = self.plan.per_connection.unwrap_or(flow.sent);
-                        ctx.counts.unasked += u64::from(all.saturating_sub(flow.sent));
+                        let all = self.plan.per_connection.unwrap_or(sent);
+                        ctx.counts.unasked += u64::from(all.saturating_sub(sent));
                     }
                     self.end(ctx, flow, all_sent);
                 }
@@ -194,13 +287,71 @@ impl Client {
             if flow.waiting >= self.plan.pipeline.max(1) || !ctx.may_request(flow) {
                 return;
             }
-            self.send(ctx, flow);
+            self.send(ctx, flow, None);
         }
     }
 
+    /// Follows a redirect if one waits and another request may be sent; returns whether it did.
+    #[inline]
+    fn follow(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) -> bool {
+        if !agent::has_next(self.agent.as_ref(), ctx.extras, flow) {
+            return false;
+        }
+        if flow.has(Flag::Last) || flow.has(Flag::PeerClosed) {
+            if agent::abandon(ctx, flow, self.plan.errors_fail) {
+                self.stuck(ctx, flow);
+            }
+            return false;
+        }
+        if flow.waiting >= self.plan.pipeline.max(1) {
+            return false;
+        }
+        let trip = agent::agent(ctx.extras, flow).take_next();
+        if ctx.common.late {
+            // It is due now, before a request that waits for its turn.
+            let at = usize::from(flow.waiting);
+            ctx.extras.of(flow).dues.insert(at, tick(ctx.now));
+        }
+        self.send(ctx, flow, trip);
+        true
+    }
+
+    /// A redirect was not followed, which fails the session.
+    #[cold]
+    fn stuck(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        ctx.fail_softly(flow, Reason::Redirect);
+        flow.set(Flag::Closing);
+        ctx.ask.close = true;
+    }
+
+    /// Makes the next request, of the plan or after a redirect; returns its bytes.
+    fn make(&self, settings: &Settings, ctx: &mut Ctx<'_>, flow: &mut Flow, hop: Option<Trip>) -> u64 {
+        let sent = agent::agent(ctx.extras, flow).originals();
+        let original = hop.as_ref().map_or(sent, |trip| trip.original);
+        let ready = self.request(flow, original);
+        let Some(parts) = &ready.parts else { return 0 };
+        let request = u64::from(flow.sent);
+        let (body, turn) = (ready.body.value(request), self.turn(flow, original));
+        let vars = Vars { session: u64::from(flow.number), request, turn, body, seconds: 0 };
+        let new = || Trip::new(original, ready.method, parts.has_body, &parts.aim, &vars);
+        let mut trip = hop.unwrap_or_else(new);
+        let last = self.plan.close == HttpClose::Server
+            && self.plan.agent.redirects.is_none()
+            && self.plan.per_connection == Some(original.wrapping_add(1));
+        let cookie = settings.cookie(ctx, flow, &trip);
+        trip.head = parts.head(&trip, &cookie, last, &vars);
+        trip.len = trip.head.len() as u64 + if trip.has_body { parts.body[1].len(&vars) } else { 0 };
+        let len = trip.len;
+        agent::agent(ctx.extras, flow).sent(flow.sent, trip, ctx.counts);
+        len
+    }
+
     #[inline(never)]
-    fn send(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        let len = self.message_len(flow, flow.sent);
+    fn send(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, hop: Option<Trip>) {
+        let len = match &self.agent {
+            Some(settings) => self.make(settings, ctx, flow, hop),
+            None => self.message_len(flow, flow.sent),
+        };
         ctx.send(flow, len);
         ctx.counts.requests += 1;
         flow.waiting += 1;
@@ -332,6 +483,7 @@ impl Client {
                 (head, len)
             }
         };
+        let outcome = self.note(ctx, flow, head.status, &data[..len]);
         let class = usize::from(head.status / 100);
         *ctx.counts.http.get_mut(class - 1).ok_or("a status of 600 or more")? += 1;
         if class == 1 {
@@ -350,13 +502,42 @@ impl Client {
         if ctx.extras.left(flow) > 0 {
             ctx.extras.set_left(flow, 0);
         }
-        self.begin(ctx, flow, &head)?;
+        self.begin(ctx, flow, &head, outcome)?;
         Ok(Step::Around(len))
     }
 
+    /// Notes redirects and cookies of a response's head.
     #[inline]
-    fn begin(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, head: &ResponseHead) -> Result<(), parse::Wrong> {
-        let ready = self.request(flow, Self::answered(flow));
+    fn note(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, status: u16, head: &[u8]) -> Outcome {
+        let Some(settings) = self.agent.as_ref().filter(|_| status >= 200) else { return Outcome::Final };
+        let value = |wanted: &'static str| {
+            parse::fields(head)
+                .filter(move |(name, _)| name.eq_ignore_ascii_case(wanted.as_bytes()))
+                .map(|(_, value)| value)
+        };
+        let response =
+            Response { status, location: value(agent::LOCATION).next(), cookies: value(agent::SET_COOKIE) };
+        let number = Self::answered(flow);
+        let wanted = self.answers(ctx.extras, flow).status;
+        settings.note(ctx, flow, number, wanted, response)
+    }
+
+    /// The request of the plan whose response, or that of a redirect it led to, is being received.
+    #[inline]
+    fn answers(&self, extras: &Extras, flow: &Flow) -> &Ready {
+        let number = agent::original(self.agent.as_ref(), extras, flow, Self::answered(flow));
+        self.request(flow, number)
+    }
+
+    #[inline]
+    fn begin(
+        &self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        head: &ResponseHead,
+        outcome: Outcome,
+    ) -> Result<(), parse::Wrong> {
+        let ready = self.answers(ctx.extras, flow);
         if head.close {
             flow.set(Flag::Last);
         } else if let Some(seconds) = head.kept_s
@@ -371,17 +552,22 @@ impl Client {
             ctx.pacers.alternative.learn(ctx.now, what, &mut ctx.counts.alt_svc);
         }
         flow.step = 0;
-        let reason = self.plan.status_failure(ready.status, head.status);
+        let reason = match outcome {
+            Outcome::Followed => None,
+            Outcome::Stuck if self.plan.errors_fail => Some(Reason::Redirect),
+            _ => self.plan.status_failure(ready.status, head.status),
+        };
         if let Some(reason) = reason {
             ctx.fail_softly(flow, reason);
             flow.set(Flag::Closing);
             ctx.ask.close = true;
             return Ok(());
         }
-        ctx.counts.error_responses += u64::from(ready.status.is_none() && head.status >= 400);
+        let is_stuck = outcome == Outcome::Stuck;
+        ctx.counts.error_responses += u64::from(is_stuck || ready.status.is_none() && head.status >= 400);
         let bodiless = ready.method == Method::Head || matches!(head.status, 204 | 304);
         flow.unset(Flag::ANY_BODY);
-        if bodiless || ready.status.is_none() && head.status >= 400 {
+        if bodiless || outcome != Outcome::Final || ready.status.is_none() && head.status >= 400 {
             flow.set(Flag::ANY_BODY);
         } else if let (Framing::Length(length), Some(expected)) = (head.framing, ready.response_bytes)
             && length != expected
@@ -396,7 +582,7 @@ impl Client {
     #[inline]
     fn body(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, data: &[u8]) {
         if ctx.common.verify && !flow.has(Flag::ANY_BODY) {
-            let ready = self.request(flow, Self::answered(flow));
+            let ready = self.answers(ctx.extras, flow);
             let number = u64::from(Self::answered(flow));
             if ready.response_bytes.is_some() && !pattern::matches(number, u64::from(flow.step), data) {
                 return ctx.fail(flow, Reason::WrongContent);
@@ -408,7 +594,7 @@ impl Client {
     /// A response is whole.
     #[inline]
     fn complete(&self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
-        let ready = self.request(flow, Self::answered(flow));
+        let ready = self.answers(ctx.extras, flow);
         if let Some(bytes) = ready.response_bytes
             && !flow.has(Flag::ANY_BODY)
             && bytes as u32 != flow.step
@@ -422,9 +608,18 @@ impl Client {
         {
             extra.starts.pop_front();
         }
+        if self.agent.is_some() {
+            Self::answer(ctx, flow);
+        }
         flow.waiting -= 1;
         flow.state = state::HEAD;
-        let done = self.plan.per_connection.is_some_and(|all| flow.sent >= all);
+        if agent::has_next(self.agent.as_ref(), ctx.extras, flow) && flow.has(Flag::Turn) {
+            while self.follow(ctx, flow) {}
+            return;
+        }
+        let sent = agent::originals(self.agent.as_ref(), ctx.extras, flow);
+        let follows = agent::has_next(self.agent.as_ref(), ctx.extras, flow);
+        let done = follows || self.plan.per_connection.is_some_and(|all| sent >= all);
         if flow.waiting == 0 && self.plan.think != Delay::NONE && !done && !flow.has(Flag::Last) {
             let mut end = ctx.now.saturating_add(self.think(flow));
             if ctx.common.up.is_some() {
@@ -435,6 +630,18 @@ impl Client {
         }
         if !flow.has(Flag::Turn) {
             self.pump(ctx, flow);
+        }
+    }
+
+    /// The response to a request is whole: the request is kept until it is acknowledged.
+    fn answer(ctx: &mut Ctx<'_>, flow: &mut Flow) {
+        let (number, oldest) = (Self::answered(flow), flow.oldest());
+        let is_kept = number.wrapping_sub(oldest) < u32::from(flow.unacked);
+        let trips = &mut agent::agent(ctx.extras, flow).trips;
+        if is_kept && let Some(trip) = trips.get_mut(&number) {
+            trip.answered = true;
+        } else {
+            trips.remove(&number);
         }
     }
 
@@ -464,7 +671,8 @@ impl Client {
             if flow.waiting > 0 || flow.sent == 0 {
                 ctx.fail_softly(flow, Reason::ClosedEarly);
             } else if let Some(all) = self.plan.per_connection {
-                ctx.counts.unasked += u64::from(all.saturating_sub(flow.sent));
+                let sent = agent::originals(self.agent.as_ref(), ctx.extras, flow);
+                ctx.counts.unasked += u64::from(all.saturating_sub(sent));
             }
         }
         flow.state = state::END;
@@ -479,11 +687,24 @@ impl Client {
             return h2.acknowledged(ctx, flow, offset);
         }
         while flow.unacked > 0 {
-            let len = self.message_len(flow, flow.oldest());
+            let oldest = flow.oldest();
+            let len = match &self.agent {
+                None => self.message_len(flow, oldest),
+                Some(_) => {
+                    let trip = agent::find(ctx.extras, flow).and_then(|agent| agent.trips.get(&oldest));
+                    trip.map_or(0, |trip| trip.len)
+                }
+            };
             if flow.since_base(offset) < len {
                 return;
             }
             flow.drop_oldest(len);
+            if self.agent.is_some() {
+                let trips = &mut agent::agent(ctx.extras, flow).trips;
+                if trips.get(&oldest).is_some_and(|trip| trip.answered) {
+                    trips.remove(&oldest);
+                }
+            }
         }
     }
 
@@ -544,11 +765,46 @@ impl Client {
         if self.h3.is_some() {
             return link::fill(flow, extras, offset, out);
         }
+        if self.agent.is_some() {
+            return match agent::find(extras, flow) {
+                Some(agent) => self.fill_made(flow, agent, offset, out),
+                None => out.fill(0),
+            };
+        }
         let mut number = flow.oldest();
         input::fill(flow.since_base(offset), out, || {
             let found = (number != flow.sent).then(|| self.message(flow, number));
             number = number.wrapping_add(1);
             found
         });
+    }
+
+    /// Writes requests that were made one by one, from an offset on.
+    fn fill_made(&self, flow: &Flow, agent: &Agent, offset: u64, mut out: &mut [u8]) {
+        let (mut at, mut number) = (flow.since_base(offset), flow.oldest());
+        while !out.is_empty()
+            && number != flow.sent
+            && let Some(trip) = agent.trips.get(&number)
+        {
+            let head = trip.head.get(at as usize..).unwrap_or_default();
+            let copied = head.len().min(out.len());
+            out[..copied].copy_from_slice(&head[..copied]);
+            out = &mut out[copied..];
+            at += copied as u64;
+            if !out.is_empty() && at < trip.len {
+                let ready = self.request(flow, trip.original);
+                let vars = Vars { turn: self.turn(flow, trip.original), ..self.vars(flow, ready, number) };
+                let body = ready.parts.as_ref().map(|parts| &parts.body[1]);
+                let written = body.map_or(0, |body| body.write(&vars, at - trip.head.len() as u64, out));
+                out = &mut out[written..];
+                at += written as u64;
+            }
+            if at < trip.len {
+                break;
+            }
+            at -= trip.len;
+            number = number.wrapping_add(1);
+        }
+        out.fill(0);
     }
 }

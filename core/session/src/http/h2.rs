@@ -11,6 +11,7 @@ mod server;
 pub(crate) use client::Client;
 pub(crate) use server::Server;
 
+use super::agent::is_of_body;
 use super::plan::HttpVersion;
 use crate::counts::Reason;
 use crate::flow::{Ctx, Flag, Flow, instant_near};
@@ -122,17 +123,51 @@ enum Item {
     Value(Field, Message),
 }
 
+/// Fields of a head that others take the place of.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct LeftOut {
+    /// `:path`.
+    pub path: bool,
+    /// Those about the body.
+    pub body: bool,
+}
+
+impl LeftOut {
+    /// Whether a field is left out.
+    pub(super) fn has(self, kind: Kind) -> bool {
+        self.path && kind == Kind::Path || self.body && kind == Kind::Body
+    }
+}
+
+/// Kind of a field, as far as it may be left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Path,
+    Body,
+    Other,
+}
+
+impl Kind {
+    pub(super) fn of(name: &str) -> Self {
+        match name {
+            ":path" => Self::Path,
+            _ if is_of_body(name) => Self::Body,
+            _ => Self::Other,
+        }
+    }
+}
+
 /// Fields in order, and their size (RFC 7541 section 4.1) without values that vary.
 #[derive(Debug, Default)]
 pub(crate) struct Items {
-    items: Vec<Item>,
+    items: Vec<(Kind, Item)>,
     pub(crate) size: u32,
 }
 
 impl Items {
     pub(crate) fn always(&mut self, fields: &mut Fields, name: &str, value: &[u8]) {
         self.size += (name.len() + value.len()) as u32 + 32;
-        self.items.push(Item::Always(fields.always(name, value)));
+        self.items.push((Kind::of(name), Item::Always(fields.always(name, value))));
     }
 
     pub(crate) fn content(&mut self, fields: &mut Fields, name: &str, content: &Content) {
@@ -142,12 +177,13 @@ impl Items {
             Some(text) => self.always(fields, &name, &text),
             None => {
                 self.size += name.len() as u32 + 32;
-                self.items.push(Item::Value(Fields::named(&name), message));
+                self.items.push((Kind::of(&name), Item::Value(Fields::named(&name), message)));
             }
         }
     }
 
     /// Writes them; returns the size of the values that vary.
+    #[inline]
     pub(crate) fn put(
         &self,
         encoder: &mut Encoder,
@@ -155,8 +191,23 @@ impl Items {
         value: &mut Vec<u8>,
         out: &mut Vec<u8>,
     ) -> u32 {
+        self.put_but(LeftOut::default(), encoder, vars, value, out)
+    }
+
+    /// Writes them, except those left out; returns the size of the values that vary.
+    pub(super) fn put_but(
+        &self,
+        left_out: LeftOut,
+        encoder: &mut Encoder,
+        vars: &Vars,
+        value: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> u32 {
         let mut varied = 0;
-        for item in &self.items {
+        for (kind, item) in &self.items {
+            if left_out.has(*kind) {
+                continue;
+            }
             match item {
                 Item::Always(field) => encoder.put(field, out),
                 Item::Value(field, message) => {

@@ -11,6 +11,7 @@ mod server;
 pub(crate) use client::Client;
 pub(crate) use server::Server;
 
+use super::h2::{Kind, LeftOut};
 use crate::counts::Counts;
 use crate::message::{Message, Vars, pieces};
 use crate::quic::Carried;
@@ -60,14 +61,14 @@ enum Item {
 /// Fields in order, and their size (RFC 9114 section 4.2.2) without values that vary.
 #[derive(Debug, Default)]
 struct Items {
-    items: Vec<Item>,
+    items: Vec<(Kind, Item)>,
     size: u32,
 }
 
 impl Items {
     fn always(&mut self, name: &str, value: &[u8]) {
         self.size += (name.len() + value.len()) as u32 + OVERHEAD;
-        self.items.push(Item::Always(Field::always(name, value)));
+        self.items.push((Kind::of(name), Item::Always(Field::always(name, value))));
     }
 
     fn content(&mut self, name: &str, content: &Content) {
@@ -77,15 +78,23 @@ impl Items {
             Some(text) => self.always(&name, &text),
             None => {
                 self.size += name.len() as u32 + OVERHEAD;
-                self.items.push(Item::Value(Field::named(&name), message));
+                self.items.push((Kind::of(&name), Item::Value(Field::named(&name), message)));
             }
         }
     }
 
     /// Writes them; returns the size of the values that vary.
     fn put(&self, vars: &Vars, value: &mut Vec<u8>, out: &mut Vec<u8>) -> u32 {
+        self.put_but(LeftOut::default(), vars, value, out)
+    }
+
+    /// Writes them, except those left out; returns the size of the values that vary.
+    fn put_but(&self, left_out: LeftOut, vars: &Vars, value: &mut Vec<u8>, out: &mut Vec<u8>) -> u32 {
         let mut varied = 0;
-        for item in &self.items {
+        for (kind, item) in &self.items {
+            if left_out.has(*kind) {
+                continue;
+            }
             match item {
                 Item::Always(field) => field.put(out),
                 Item::Value(field, message) => {

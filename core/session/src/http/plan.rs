@@ -31,8 +31,19 @@ pub struct HttpPlan {
     pub quic: QuicPlan,
     /// Whether clients open their next connections by HTTP/3 where a response announces it (RFC 7838).
     pub alt_svc: bool,
+    /// Redirects and cookies.
+    pub agent: AgentPlan,
     /// Responses of servers.
     pub server: Arc<HttpServer>,
+}
+
+/// How clients treat redirects and cookies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct AgentPlan {
+    /// Most redirects in a row that are followed; `None`: a redirect is a response like others.
+    pub redirects: Option<u16>,
+    /// Whether a session keeps cookies, and sends them.
+    pub cookies: bool,
 }
 
 /// How clients use QUIC.

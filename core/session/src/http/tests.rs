@@ -23,6 +23,7 @@ fn http(requests: Vec<(HttpRequest, u32)>, per_connection: u32) -> HttpPlan {
         errors_fail: false,
         quic: QuicPlan::default(),
         alt_svc: false,
+        agent: AgentPlan::default(),
         server: Arc::new(HttpServer::sized(Size::Fixed(5))),
     }
 }

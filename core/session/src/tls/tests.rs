@@ -152,6 +152,7 @@ fn http(bytes: u64, requests: u32) -> AppPlan {
         errors_fail: true,
         quic: QuicPlan::default(),
         alt_svc: false,
+        agent: AgentPlan::default(),
         server: Arc::new(HttpServer::sized(Size::Fixed(0))),
     }))
 }

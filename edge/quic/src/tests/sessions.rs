@@ -62,6 +62,7 @@ fn http(requests: Vec<HttpRequest>, per_connection: u32, streams: u16, server: H
         errors_fail: true,
         quic: QuicPlan::default(),
         alt_svc: false,
+        agent: AgentPlan::default(),
         server: Arc::new(server),
     }
 }

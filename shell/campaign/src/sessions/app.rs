@@ -3,8 +3,8 @@
 use super::entry::{app as own_app, is_ours, speaks_http};
 use methods::Application;
 use session::plan::{
-    AppPlan, Carrier, Content, Delay, EarlyData, HttpBody, HttpPath, HttpPlan, HttpRequest, HttpRule,
-    HttpServer, HttpVersion, Method, Mix, QuicPlan, RequestBody, SessionPlan, Size,
+    AgentPlan, AppPlan, Carrier, Content, Delay, EarlyData, HttpBody, HttpPath, HttpPlan, HttpRequest,
+    HttpRule, HttpServer, HttpVersion, Method, Mix, QuicPlan, RequestBody, SessionPlan, Size,
 };
 use std::sync::Arc;
 
@@ -130,6 +130,7 @@ fn served_here(own: Option<&HttpPlan>, app: &Application) -> HttpPlan {
         errors_fail: true,
         quic: QuicPlan::default(),
         alt_svc: false,
+        agent: AgentPlan::default(),
         server: Arc::new(server),
     }
 }

@@ -20,6 +20,9 @@ use url::Url;
 const ROOTS: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/cert.pem"];
 
+/// Redirects in a row that --follow follows.
+const REDIRECTS: u16 = 10;
+
 #[derive(Args)]
 pub(crate) struct HttpArgs {
     /// URL of the page: http://10.0.0.1:8080/path; '{1..1000}' in it is replaced by each number in turn
@@ -40,6 +43,15 @@ pub(crate) struct HttpArgs {
     /// Open the next connections by HTTP/3 where the server announces it (Alt-Svc): https only
     #[arg(long, conflicts_with = "version")]
     alt_svc: bool,
+    /// Follow redirects to the same server; one that leads elsewhere counts as a failed request
+    #[arg(short = 'L', long, visible_alias = "location")]
+    follow: bool,
+    /// Maximum number of redirects in a row; implies --follow [default: 10]
+    #[arg(long, value_name = "N", visible_alias = "max-redirs", value_parser = clap::value_parser!(u16).range(1..=1_000))]
+    max_redirects: Option<u16>,
+    /// Keep the cookies that the server sets, on each connection, and send them
+    #[arg(long)]
+    cookies: bool,
     /// Number of concurrent requests on each connection of HTTP/2 or HTTP/3 [default: 1]
     #[arg(long, value_name = "N", conflicts_with = "http1", value_parser = clap::value_parser!(u16).range(1..=10_000))]
     streams: Option<u16>,
@@ -167,6 +179,8 @@ fn options(args: &HttpArgs, print: bool, run: &RunArgs) -> Result<HttpOptions, F
             _ => None,
         },
         alt_svc: args.alt_svc,
+        redirects: args.max_redirects.or(args.follow.then_some(REDIRECTS)),
+        cookies: args.cookies,
         streams: args.streams,
         connections: args.connections,
         per_connection: args.per_connection,

@@ -12,8 +12,8 @@ use crate::document::session::{SessionDoc, TunnelDoc};
 use crate::resolve::Resolver;
 use indexmap::IndexMap;
 use session::plan::{
-    AppPlan, By, Content, EarlyData, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule,
-    HttpServer, HttpVersion, Method, Part, QuicPlan, RequestBody, Size, TunnelPlan, Values,
+    AgentPlan, AppPlan, By, Content, EarlyData, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest,
+    HttpRule, HttpServer, HttpVersion, Method, Part, QuicPlan, RequestBody, Size, TunnelPlan, Values,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -99,11 +99,21 @@ impl Resolver<'_> {
             errors_fail: doc.errors_fail.unwrap_or(true),
             quic,
             alt_svc: doc.alternatives().0,
+            agent: self.agent(path, doc),
             server: Arc::new(server),
         };
         let tls = entry.tls.as_ref().is_some_and(|tls| tls.resolved().is_some())
             || doc.version() == HttpVersion::Three;
         Some(Resolved { app: AppPlan::Http(Arc::new(plan)), port: Some(if tls { 443 } else { 80 }) })
+    }
+
+    /// How clients treat redirects and cookies.
+    fn agent(&mut self, path: &str, doc: &HttpDoc) -> AgentPlan {
+        if doc.redirects.is_some() && doc.close_by == HttpCloseDoc::Server {
+            let reason = "the server closes after the last request, whose redirect could not be followed; remove it, or 'redirects'";
+            self.reading.fail(format!("{path}.close_by"), reason);
+        }
+        AgentPlan { redirects: doc.redirects, cookies: doc.cookies.unwrap_or(false) }
     }
 
     /// How clients use QUIC.

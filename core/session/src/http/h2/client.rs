@@ -7,6 +7,7 @@ use super::{
 use crate::counts::Reason;
 use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow, elapsed, tick};
+use crate::http::agent::{self, Aim, Made, Outcome, Planned, Response, Settings, Trip};
 use crate::http::alternative::{self, AltSvc};
 use crate::http::plan::{HttpClose, HttpPlan, HttpRequest, Method, RequestBody};
 use crate::message::Vars;
@@ -36,6 +37,8 @@ pub(crate) struct Asking {
 #[derive(Debug, Clone, Copy, Default)]
 struct Asked {
     number: u32,
+    /// The number of the plan's request that led to it.
+    original: u32,
     started: u32,
     /// When it was due, where requests may be sent late.
     due: u32,
@@ -54,7 +57,13 @@ pub(crate) struct Client {
     plan: Arc<HttpPlan>,
     requests: Vec<Ready>,
     turns: Turns,
+    /// Treatment of redirects and cookies; `None` without any.
+    agent: Option<Settings>,
     schemes: [Field; 2],
+    /// Fields of requests that differ from the plan's.
+    get: Field,
+    path: Field,
+    cookie: Field,
     length: Field,
     padding: Field,
     value: Vec<u8>,
@@ -76,10 +85,11 @@ struct Ready {
     head_bytes: u32,
     status: Option<u16>,
     response_bytes: Option<u64>,
+    aim: Option<Box<Aim>>,
 }
 
 impl Ready {
-    fn new(request: &HttpRequest, fields: &mut Fields) -> Self {
+    fn new(request: &HttpRequest, fields: &mut Fields, is_agent: bool) -> Self {
         let mut items = Items::default();
         items.content(fields, ":authority", &request.host);
         // A method of `eagre bench` has put its sizes in the path already.
@@ -114,6 +124,7 @@ impl Ready {
             head_bytes: request.head_bytes,
             status: request.status,
             response_bytes: request.response_bytes,
+            aim: is_agent.then(|| Aim::new(request).into()),
         }
     }
 }
@@ -134,18 +145,31 @@ fn with(ctx: &mut Ctx<'_>, flow: &mut Flow, work: impl FnOnce(&mut Ctx<'_>, &mut
 impl Client {
     pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
         let mut fields = Fields::default();
-        let requests = plan.requests.iter().map(|(request, _)| Ready::new(request, &mut fields)).collect();
+        let agent = Settings::new(plan.agent);
+        let ready = |(request, _): &(HttpRequest, u32)| Ready::new(request, &mut fields, agent.is_some());
+        let requests = plan.requests.iter().map(ready).collect();
         let weights: Vec<u32> = plan.requests.iter().map(|(_, weight)| *weight).collect();
         let schemes = ["http", "https"].map(|scheme| fields.always(":scheme", scheme.as_bytes()));
         Self {
             requests,
             turns: Turns::new(&weights, plan.order),
+            agent,
             plan,
             schemes,
+            get: fields.always(":method", b"GET"),
+            path: Fields::named(":path"),
+            cookie: Fields::named("cookie"),
             length: Fields::named("content-length"),
             padding: Fields::named("x-padding"),
             value: Vec::new(),
             block: Vec::new(),
+        }
+    }
+
+    /// Sets the wall clock's time, since 1970-01-01 UTC, at instant zero.
+    pub(crate) fn set_clock(&mut self, wall_zero: Nanos) {
+        if let Some(agent) = &mut self.agent {
+            agent.wall_zero = wall_zero;
         }
     }
 
@@ -162,7 +186,9 @@ impl Client {
     pub(crate) fn opened(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.state = state::OPEN;
         let mut connection = Connection::new(Role::Client, &announced());
-        if ctx.common.follows {
+        if self.agent.is_some() {
+            connection.keep(agent::FIELDS);
+        } else if ctx.common.follows {
             connection.keep(alternative::FIELDS);
         }
         let asking =
@@ -179,7 +205,13 @@ impl Client {
                 break;
             }
             let open = asking.connection.streams();
-            let sent = flow.sent.wrapping_sub(asking.again);
+            if agent::has_next(self.agent.as_ref(), ctx.extras, flow) {
+                if self.follow(ctx, flow, asking) {
+                    continue;
+                }
+                break;
+            }
+            let sent = self.sent(ctx, flow, asking);
             let waits = flow.has(Flag::Turn) && !has_turn;
             let all_sent = self.plan.per_connection.is_some_and(|all| sent >= all);
             let is_over = !all_sent && ctx.shall_end(flow);
@@ -204,34 +236,81 @@ impl Client {
             if !asking.connection.may_open() || !ctx.may_request(flow) {
                 break;
             }
-            self.send(ctx, flow, asking);
+            self.send(ctx, flow, asking, None);
         }
         asking.connection.flush();
     }
 
+    /// Requests of the plan that were sent, without those that the server refused.
     #[inline]
-    fn send(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking) {
+    fn sent(&self, ctx: &Ctx<'_>, flow: &Flow, asking: &Asking) -> u32 {
+        agent::originals(self.agent.as_ref(), ctx.extras, flow).wrapping_sub(asking.again)
+    }
+
+    /// Follows a redirect that waits; returns whether it is settled, by a request or because none can be sent any more.
+    #[cold]
+    fn follow(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking) -> bool {
+        if asking.connection.left().is_some() || flow.has(Flag::PeerClosed) {
+            if agent::abandon(ctx, flow, self.plan.errors_fail) {
+                Self::give_up(ctx, flow, Reason::Redirect);
+            }
+            return true;
+        }
+        let connection = &asking.connection;
+        asking.full = connection.is_full();
+        let open = connection.streams();
+        if asking.full || open >= usize::from(self.plan.streams.max(1)) || !connection.may_open() {
+            return false;
+        }
+        let trip = agent::agent(ctx.extras, flow).take_next();
+        self.send(ctx, flow, asking, trip);
+        true
+    }
+
+    /// Sends the next request, of the plan or after a redirect.
+    #[inline]
+    fn send(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, hop: Option<Trip>) {
         let now = tick(ctx.now);
-        let due = if ctx.common.late {
+        let due = if ctx.common.late && hop.is_none() {
             ctx.extras.find_mut(flow).and_then(|extra| extra.dues.pop_front())
         } else {
             None
         };
-        let (number, turn) = (flow.sent, self.turn(flow, flow.sent));
+        let number = flow.sent;
+        let next = || agent::originals(self.agent.as_ref(), ctx.extras, flow);
+        let original = hop.as_ref().map_or_else(next, |trip| trip.original);
+        let turn = self.turn(flow, original);
         let ready = &self.requests[self.turns.pick(turn)];
-        let asked = Asked { number, started: now, due: due.unwrap_or(now), touched: now, ..Asked::default() };
+        let due = due.unwrap_or(now);
+        let asked = Asked { number, original, started: now, due, touched: now, ..Asked::default() };
         let connection = &mut asking.connection;
         let stream = connection.open(asked, ready.method == Method::Head);
         let request = u64::from(number);
         let bytes = ready.body.value(request);
         let vars = Vars { session: u64::from(flow.number), request, turn, body: bytes, seconds: 0 };
+        let made = match (&self.agent, &ready.aim) {
+            (Some(settings), Some(aim)) => {
+                let planned = Planned { original, method: ready.method, has_body: ready.has_body, aim };
+                settings.make(ctx, flow, hop, planned, &vars)
+            }
+            _ => Made::default(),
+        };
         let (block, encoder) = (&mut self.block, connection.encoder());
         block.clear();
         encoder.begin(block);
-        encoder.put(&ready.method_field, block);
+        encoder.put(if made.is_get { &self.get } else { &ready.method_field }, block);
         encoder.put(&self.schemes[usize::from(ctx.common.secured)], block);
-        let mut size = ready.items.size + ready.items.put(encoder, &vars, &mut self.value, block) + 96;
-        if ready.says_length {
+        let mut size = ready.items.size + 96;
+        if let Some(target) = &made.target {
+            encoder.put_value(&self.path, target, block);
+            size += target.len() as u32;
+        }
+        size += ready.items.put_but(made.left_out(), encoder, &vars, &mut self.value, block);
+        if !made.cookie.is_empty() {
+            encoder.put_value(&self.cookie, &made.cookie, block);
+            size += made.cookie.len() as u32 + 38;
+        }
+        if ready.says_length && !made.is_bare {
             put_number(encoder, &self.length, bytes, block);
             size += 54;
         }
@@ -246,7 +325,7 @@ impl Client {
                 .detail("the request's fields are more than the server's SETTINGS_MAX_HEADER_LIST_SIZE");
             return ctx.fail(flow, Reason::Http2Protocol);
         }
-        let has_body = ready.has_body && bytes > 0;
+        let has_body = ready.has_body && !made.is_bare && bytes > 0;
         connection.send_head(stream, block, !has_body, 0);
         if has_body {
             let source = match ready.text {
@@ -330,7 +409,7 @@ impl Client {
                 asked.touched = tick(ctx.now);
                 if ctx.common.verify && !asked.any_body {
                     let (number, got) = (u64::from(asked.number), u64::from(asked.got));
-                    let knows = self.ready(flow, asked.number).response_bytes.is_some();
+                    let knows = self.ready(flow, asked.original).response_bytes.is_some();
                     if knows && !pattern::matches(number, got, bytes) {
                         return ctx.fail(flow, Reason::WrongContent);
                     }
@@ -350,7 +429,9 @@ impl Client {
                 ctx.counts.http2.goaways += 1;
                 let above = asking.connection.forget_above(last);
                 let in_vain = is_in_vain(flow.sent.wrapping_sub(asking.again), above.len());
-                above.into_iter().for_each(|asked| ask_elsewhere(ctx, asked.due));
+                for asked in above {
+                    self.not_processed(ctx, flow, &asked);
+                }
                 if let Some(why) = ended_by(code, in_vain).filter(|_| !flow.has(Flag::Done)) {
                     ctx.counts.detail(&why);
                     Self::give_up(ctx, flow, Reason::GoAway);
@@ -360,15 +441,28 @@ impl Client {
         }
     }
 
+    /// The server has not processed a request: it is sent again, here if it came after a redirect. Returns whether it did.
+    #[cold]
+    fn not_processed(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, asked: &Asked) -> bool {
+        let is_hop = self.agent.is_some() && agent::agent(ctx.extras, flow).refused(asked.number);
+        if is_hop {
+            ctx.counts.http2.unprocessed += 1;
+        } else {
+            ask_elsewhere(ctx, asked.due);
+        }
+        is_hop
+    }
+
     #[cold]
     fn reset(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, code: Code, asked: Asked) {
         ctx.counts.http2.resets += 1;
         asking.refused += 1;
         if code == Code::REFUSED_STREAM && asking.refused <= REFUSED_MAX {
-            asking.again += 1;
-            return ask_elsewhere(ctx, asked.due);
+            asking.again += u32::from(!self.not_processed(ctx, flow, &asked));
+            return;
         }
         ctx.counts.detail(&format!("RST_STREAM: {}", code.name()));
+        self.forget(ctx, flow, &asked);
         if self.plan.errors_fail || asking.refused > REFUSED_MAX {
             Self::give_up(ctx, flow, Reason::StreamReset);
         }
@@ -402,13 +496,30 @@ impl Client {
             return;
         }
         asking.refused = 0;
-        let ready = self.ready(flow, asked.number);
-        if let Some(reason) = self.plan.status_failure(ready.status, status) {
+        let ready = self.ready(flow, asked.original);
+        let (number, wanted) = (asked.number, ready.status);
+        let outcome = self.agent.as_ref().map_or(Outcome::Final, |settings| {
+            let head = asking.connection.head();
+            let cookies = head.values(agent::SET_COOKIE);
+            ctx.counts.cookies.rejected += u64::from(head.values_dropped());
+            let response = Response { status, location: head.value(agent::LOCATION), cookies };
+            settings.note(ctx, flow, number, wanted, response)
+        });
+        let reason = match outcome {
+            Outcome::Followed => None,
+            Outcome::Stuck if self.plan.errors_fail => Some(Reason::Redirect),
+            _ => self.plan.status_failure(wanted, status),
+        };
+        if let Some(reason) = reason {
             return Self::give_up(ctx, flow, reason);
         }
-        let is_error = ready.status.is_none() && status >= 400;
+        let is_error = outcome == Outcome::Stuck || wanted.is_none() && status >= 400;
         ctx.counts.error_responses += u64::from(is_error);
-        asked.any_body = is_error || ready.method == Method::Head || matches!(status, 204 | 304);
+        let Some(asked) = asking.connection.data(stream) else { return };
+        asked.any_body = outcome == Outcome::Followed
+            || is_error
+            || ready.method == Method::Head
+            || matches!(status, 204 | 304);
         if !asked.any_body
             && let (Some(length), Some(expected)) = (length, ready.response_bytes)
             && length != expected
@@ -424,7 +535,8 @@ impl Client {
     #[inline]
     fn complete(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, asking: &mut Asking, stream: u32) {
         let Some(asked) = asking.connection.take(stream) else { return };
-        if let Some(bytes) = self.ready(flow, asked.number).response_bytes
+        self.forget(ctx, flow, &asked);
+        if let Some(bytes) = self.ready(flow, asked.original).response_bytes
             && !asked.any_body
             && bytes as u32 != asked.got
         {
@@ -435,8 +547,9 @@ impl Client {
             ctx.counts.ttlb_due.record(elapsed(asked.due, ctx.now).0);
         }
         ctx.counts.transactions += 1;
-        let sent = flow.sent.wrapping_sub(asking.again);
-        let done = self.plan.per_connection.is_some_and(|all| sent >= all);
+        let sent = self.sent(ctx, flow, asking);
+        let follows = agent::has_next(self.agent.as_ref(), ctx.extras, flow);
+        let done = follows || self.plan.per_connection.is_some_and(|all| sent >= all);
         let connection = &asking.connection;
         if connection.streams() == 0 && self.plan.think != Delay::NONE && !done && connection.left().is_none()
         {
@@ -450,6 +563,14 @@ impl Client {
         }
     }
 
+    /// A request has its response, or will not get one.
+    #[inline]
+    fn forget(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, asked: &Asked) {
+        if self.agent.is_some() {
+            agent::agent(ctx.extras, flow).trips.remove(&asked.number);
+        }
+    }
+
     pub(crate) fn finished(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow) {
         flow.set(Flag::PeerClosed);
         if flow.has(Flag::Failed) {
@@ -457,7 +578,7 @@ impl Client {
         }
         with(ctx, flow, |ctx, flow, asking| {
             if flow.state != state::END {
-                let sent = flow.sent.wrapping_sub(asking.again);
+                let sent = self.sent(ctx, flow, asking);
                 if asking.connection.streams() > 0 || flow.sent == 0 {
                     ctx.fail_softly(flow, Reason::ClosedEarly);
                 } else if let Some(all) = self.plan.per_connection {

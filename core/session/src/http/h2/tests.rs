@@ -21,6 +21,7 @@ fn http(requests: Vec<(HttpRequest, u32)>, per_connection: u32, streams: u16) ->
         errors_fail: true,
         quic: QuicPlan::default(),
         alt_svc: false,
+        agent: AgentPlan::default(),
         server: Arc::new(HttpServer::sized(Size::Fixed(5))),
     }
 }

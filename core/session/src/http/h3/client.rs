@@ -4,6 +4,7 @@ use super::connection::{Body, Connection, Handler, Source, number, write_generat
 use super::{GENERATED, Items, Link, note_goaways};
 use crate::counts::Reason;
 use crate::flow::{Ctx, Flag, Flow, elapsed, instant_near, tick};
+use crate::http::agent::{self, Aim, Made, Outcome, Planned, Response, Settings, Trip};
 use crate::http::alternative::{self, AltSvc};
 use crate::http::h2::is_in_vain;
 use crate::http::plan::{HttpPlan, HttpRequest, Method, RequestBody};
@@ -42,6 +43,8 @@ pub(crate) struct Asking {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Asked {
     number: u32,
+    /// The number of the plan's request that led to it.
+    original: u32,
     started: u32,
     /// When it was due, where requests may be sent late.
     due: u32,
@@ -62,6 +65,12 @@ pub(crate) struct Client {
     plan: Arc<HttpPlan>,
     requests: Vec<Ready>,
     turns: Turns,
+    /// Treatment of redirects and cookies; `None` without any.
+    agent: Option<Settings>,
+    /// Fields of requests that differ from the plan's.
+    get: Field,
+    path: Field,
+    cookie: Field,
     scheme: Field,
     length: Field,
     padding: Field,
@@ -84,10 +93,11 @@ struct Ready {
     head_bytes: u32,
     status: Option<u16>,
     response_bytes: Option<u64>,
+    aim: Option<Box<Aim>>,
 }
 
 impl Ready {
-    fn new(request: &HttpRequest) -> Self {
+    fn new(request: &HttpRequest, is_agent: bool) -> Self {
         let mut items = Items::default();
         items.content(":authority", &request.host);
         // A method of `eagre bench` has put its sizes in the path already.
@@ -122,6 +132,7 @@ impl Ready {
             head_bytes: request.head_bytes,
             status: request.status,
             response_bytes: request.response_bytes,
+            aim: is_agent.then(|| Aim::new(request).into()),
         }
     }
 }
@@ -152,17 +163,30 @@ fn with(
 
 impl Client {
     pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
-        let requests = plan.requests.iter().map(|(request, _)| Ready::new(request)).collect();
+        let agent = Settings::new(plan.agent);
+        let ready = |(request, _): &(HttpRequest, u32)| Ready::new(request, agent.is_some());
+        let requests = plan.requests.iter().map(ready).collect();
         let weights: Vec<u32> = plan.requests.iter().map(|(_, weight)| *weight).collect();
         Self {
             requests,
             turns: Turns::new(&weights, plan.order),
+            agent,
+            get: Field::always(":method", b"GET"),
+            path: Field::named(":path"),
+            cookie: Field::named("cookie"),
             plan,
             scheme: Field::always(":scheme", b"https"),
             length: Field::named("content-length"),
             padding: Field::named("x-padding"),
             value: Vec::new(),
             block: Vec::new(),
+        }
+    }
+
+    /// Sets the wall clock's time, since 1970-01-01 UTC, at instant zero.
+    pub(crate) fn set_clock(&mut self, wall_zero: Nanos) {
+        if let Some(agent) = &mut self.agent {
+            agent.wall_zero = wall_zero;
         }
     }
 
@@ -183,7 +207,9 @@ impl Client {
         let Some(quic) = link::connect(ctx, flow) else { return };
         let early = self.plan.quic.early_data && quic.has_early_keys();
         let mut connection = Box::new(Connection::new(Role::Client, quic, ctx.now, 0));
-        if ctx.common.follows {
+        if self.agent.is_some() {
+            connection.head.keep(agent::FIELDS);
+        } else if ctx.common.follows {
             connection.head.keep(alternative::FIELDS);
         }
         let asking = Asking { early, ..Asking::default() };
@@ -211,7 +237,13 @@ impl Client {
                 break;
             }
             let open = connection.streams();
-            let sent = flow.sent.wrapping_sub(asking.again);
+            if agent::has_next(self.agent.as_ref(), ctx.extras, flow) {
+                if self.follow(ctx, flow, connection) {
+                    continue;
+                }
+                break;
+            }
+            let sent = self.sent(ctx, flow, asking);
             let waits = flow.has(Flag::Turn) && !has_turn;
             let all_sent = self.plan.per_connection.is_some_and(|all| sent >= all);
             let is_over = !all_sent && ctx.shall_end(flow);
@@ -238,8 +270,31 @@ impl Client {
             if !connection.may_open() || !ctx.may_request(flow) {
                 break;
             }
-            self.send(ctx, flow, connection, asking.early);
+            self.send(ctx, flow, connection, asking.early, None);
         }
+    }
+
+    /// Requests of the plan that were sent, without those that the server refused.
+    #[inline]
+    fn sent(&self, ctx: &Ctx<'_>, flow: &Flow, asking: &Asking) -> u32 {
+        agent::originals(self.agent.as_ref(), ctx.extras, flow).wrapping_sub(asking.again)
+    }
+
+    /// Follows a redirect that waits; returns whether it is settled, by a request or because none can be sent any more.
+    #[cold]
+    fn follow(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks) -> bool {
+        if connection.goaway().0.is_some() {
+            if agent::abandon(ctx, flow, self.plan.errors_fail) {
+                give_up(ctx, flow, Reason::Redirect);
+            }
+            return true;
+        }
+        if connection.streams() >= usize::from(self.plan.streams.max(1)) || !connection.may_open() {
+            return false;
+        }
+        let trip = agent::agent(ctx.extras, flow).take_next();
+        self.send(ctx, flow, connection, false, trip);
+        true
     }
 
     /// Whether the next request may be sent in early data, which can be replayed: a safe method, without a body (RFC 8470 section 3).
@@ -250,7 +305,7 @@ impl Client {
 
     /// The handshake is done: early data was accepted, or must be sent again.
     #[cold]
-    fn end_early(ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks) {
+    fn end_early(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks) {
         if connection.carried.quic.is_early_accepted() {
             ctx.counts.quic.early_data_accepted += 1;
             return;
@@ -258,33 +313,63 @@ impl Client {
         ctx.counts.quic.early_data_rejected += 1;
         connection.begin_anew().iter().for_each(|asked| Self::ask_elsewhere(ctx, asked));
         flow.sent = 0;
+        if self.agent.is_some() {
+            agent::agent(ctx.extras, flow).begin_anew();
+        }
         connection.write_control();
     }
 
+    /// Sends the next request, of the plan or after a redirect.
     #[inline]
-    fn send(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks, early: bool) {
+    fn send(
+        &mut self,
+        ctx: &mut Ctx<'_>,
+        flow: &mut Flow,
+        connection: &mut Asks,
+        early: bool,
+        hop: Option<Trip>,
+    ) {
         let now = tick(ctx.now);
-        let due = if ctx.common.late {
+        let due = if ctx.common.late && hop.is_none() {
             ctx.extras.find_mut(flow).and_then(|extra| extra.dues.pop_front())
         } else {
             None
         };
-        let (number, turn) = (flow.sent, self.turn(flow, flow.sent));
+        let number = flow.sent;
+        let next = || agent::originals(self.agent.as_ref(), ctx.extras, flow);
+        let original = hop.as_ref().map_or_else(next, |trip| trip.original);
+        let turn = self.turn(flow, original);
         let ready = &self.requests[self.turns.pick(turn)];
-        let asked =
-            Asked { number, started: now, due: due.unwrap_or(now), touched: now, early, ..Asked::default() };
+        let due = due.unwrap_or(now);
+        let asked = Asked { number, original, started: now, due, touched: now, early, ..Asked::default() };
         let Some(stream) = connection.open(asked, ready.method == Method::Head) else { return };
         debug_assert_eq!(super::connection::number(stream), number, "streams are opened in order");
         let request = u64::from(number);
         let bytes = ready.body.value(request);
         let vars = Vars { session: u64::from(flow.number), request, turn, body: bytes, seconds: 0 };
+        let made = match (&self.agent, &ready.aim) {
+            (Some(settings), Some(aim)) => {
+                let planned = Planned { original, method: ready.method, has_body: ready.has_body, aim };
+                settings.make(ctx, flow, hop, planned, &vars)
+            }
+            _ => Made::default(),
+        };
         let block = &mut self.block;
         block.clear();
         qpack::begin(block);
-        ready.method_field.put(block);
+        if made.is_get { &self.get } else { &ready.method_field }.put(block);
         self.scheme.put(block);
-        let mut size = ready.items.size + ready.items.put(&vars, &mut self.value, block) + 96;
-        if ready.says_length {
+        let mut size = ready.items.size + 96;
+        if let Some(target) = &made.target {
+            self.path.put_value(target, block);
+            size += target.len() as u32;
+        }
+        size += ready.items.put_but(made.left_out(), &vars, &mut self.value, block);
+        if !made.cookie.is_empty() {
+            self.cookie.put_value(&made.cookie, block);
+            size += made.cookie.len() as u32 + 38;
+        }
+        if ready.says_length && !made.is_bare {
             self.length.put_value(bytes.to_string().as_bytes(), block);
             size += 54;
         }
@@ -299,7 +384,7 @@ impl Client {
                 .detail("the request's fields are more than the server's SETTINGS_MAX_FIELD_SECTION_SIZE");
             return give_up(ctx, flow, Reason::Http3Protocol);
         }
-        let body = match ready.has_body {
+        let body = match ready.has_body && !made.is_bare {
             false => Body::default(),
             true => Body {
                 source: ready.text.as_ref().map_or(GENERATED, |_| self.turns.pick(turn) as u16 + 1),
@@ -358,7 +443,9 @@ impl Client {
             note_goaways(ctx.counts, &mut asking.goaways, goaways);
             let above = connection.forget_from(first.unwrap_or(u64::MAX));
             let in_vain = is_in_vain(flow.sent.wrapping_sub(asking.again), above.len());
-            above.into_iter().for_each(|asked| Self::ask_elsewhere(ctx, &asked));
+            for asked in above {
+                self.not_processed(ctx, flow, &asked);
+            }
             if in_vain && !flow.has(Flag::Done) {
                 ctx.counts.detail("GOAWAY: no request was processed");
                 return give_up(ctx, flow, Reason::GoAway);
@@ -378,6 +465,26 @@ impl Client {
             && let Some(pacer) = &mut ctx.pacers.requests
         {
             pacer.give_back(instant_near(asked.due, ctx.now));
+        }
+    }
+
+    /// The server has not processed a request: it is sent again, here if it came after a redirect. Returns whether it did.
+    #[cold]
+    fn not_processed(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, asked: &Asked) -> bool {
+        let is_hop = self.agent.is_some() && agent::agent(ctx.extras, flow).refused(asked.number);
+        if is_hop {
+            ctx.counts.http3.unprocessed += 1;
+        } else {
+            Self::ask_elsewhere(ctx, asked);
+        }
+        is_hop
+    }
+
+    /// A request has its response, or will not get one.
+    #[inline]
+    fn forget(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, asked: &Asked) {
+        if self.agent.is_some() {
+            agent::agent(ctx.extras, flow).trips.remove(&asked.number);
         }
     }
 
@@ -450,7 +557,8 @@ impl With<'_> {
     #[inline]
     fn complete(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks, stream: u64) {
         let Some(asked) = connection.take(ctx, stream) else { return };
-        if let Some(bytes) = self.client.ready(flow, asked.number).response_bytes
+        self.client.forget(ctx, flow, &asked);
+        if let Some(bytes) = self.client.ready(flow, asked.original).response_bytes
             && !asked.any_body
             && bytes as u32 != asked.got
         {
@@ -462,8 +570,9 @@ impl With<'_> {
         }
         ctx.counts.transactions += 1;
         let plan = &self.client.plan;
-        let sent = flow.sent.wrapping_sub(self.asking.again);
-        let done = plan.per_connection.is_some_and(|all| sent >= all);
+        let sent = self.client.sent(ctx, flow, self.asking);
+        let follows = agent::has_next(self.client.agent.as_ref(), ctx.extras, flow);
+        let done = follows || plan.per_connection.is_some_and(|all| sent >= all);
         if connection.streams() == 0 && plan.think != Delay::NONE && !done && connection.goaway().0.is_none()
         {
             let think = plan.think.value(u64::from(flow.number), u64::from(flow.sent));
@@ -481,7 +590,7 @@ impl Handler<Asked> for With<'_> {
     fn connected(&mut self, ctx: &mut Ctx<'_>, flow: &mut Flow, connection: &mut Asks) {
         flow.state = state::OPEN;
         if std::mem::take(&mut self.asking.early) {
-            Client::end_early(ctx, flow, connection);
+            self.client.end_early(ctx, flow, connection);
         }
         self.asking.checked = tick(ctx.now);
     }
@@ -523,17 +632,34 @@ impl Handler<Asked> for With<'_> {
             let asked = *asked;
             connection.refuse(stream, Code::REQUEST_CANCELLED);
             ctx.counts.quic.too_early += 1;
-            self.asking.again += 1;
-            return Client::ask_elsewhere(ctx, &asked);
+            self.asking.again += u32::from(!self.client.not_processed(ctx, flow, &asked));
+            return;
         }
         self.asking.refused = 0;
-        let ready = self.client.ready(flow, asked.number);
-        if let Some(reason) = self.client.plan.status_failure(ready.status, status) {
+        let ready = self.client.ready(flow, asked.original);
+        let (number, wanted) = (asked.number, ready.status);
+        let outcome = self.client.agent.as_ref().map_or(Outcome::Final, |settings| {
+            let head = &connection.head;
+            let cookies = head.values(agent::SET_COOKIE);
+            ctx.counts.cookies.rejected += u64::from(head.values_dropped());
+            let response = Response { status, location: head.value(agent::LOCATION), cookies };
+            settings.note(ctx, flow, number, wanted, response)
+        });
+        let reason = match outcome {
+            Outcome::Followed => None,
+            Outcome::Stuck if self.client.plan.errors_fail => Some(Reason::Redirect),
+            _ => self.client.plan.status_failure(wanted, status),
+        };
+        if let Some(reason) = reason {
             return give_up(ctx, flow, reason);
         }
-        let is_error = ready.status.is_none() && status >= 400;
+        let is_error = outcome == Outcome::Stuck || wanted.is_none() && status >= 400;
         ctx.counts.error_responses += u64::from(is_error);
-        asked.any_body = is_error || ready.method == Method::Head || matches!(status, 204 | 304);
+        let Some(asked) = connection.data(stream) else { return };
+        asked.any_body = outcome == Outcome::Followed
+            || is_error
+            || ready.method == Method::Head
+            || matches!(status, 204 | 304);
         if !asked.any_body
             && let (Some(length), Some(expected)) = (length, ready.response_bytes)
             && length != expected
@@ -548,7 +674,7 @@ impl Handler<Asked> for With<'_> {
         asked.touched = tick(ctx.now);
         if ctx.common.verify && !asked.any_body {
             let (number, got) = (u64::from(asked.number), u64::from(asked.got));
-            let knows = self.client.ready(flow, asked.number).response_bytes.is_some();
+            let knows = self.client.ready(flow, asked.original).response_bytes.is_some();
             if knows && !pattern::matches(number, got, bytes) {
                 return give_up(ctx, flow, Reason::WrongContent);
             }
@@ -581,9 +707,10 @@ impl Handler<Asked> for With<'_> {
         ctx.counts.http3.resets += 1;
         self.asking.refused += 1;
         if code == Code::REQUEST_REJECTED && self.asking.refused <= REFUSED_MAX {
-            self.asking.again += 1;
-            return Client::ask_elsewhere(ctx, &asked);
+            self.asking.again += u32::from(!self.client.not_processed(ctx, flow, &asked));
+            return;
         }
+        self.client.forget(ctx, flow, &asked);
         ctx.counts.detail(&format!("RESET_STREAM: {}", code.name()));
         if self.client.plan.errors_fail || self.asking.refused > REFUSED_MAX {
             give_up(ctx, flow, Reason::StreamReset);
@@ -615,7 +742,7 @@ impl Handler<Asked> for With<'_> {
             // Whoever says nothing for long has gone, too, in good order: nothing was asked that was not answered.
             None | Some((Reason::IdleTimeout, _)) if between => {
                 if let Some(all) = self.client.plan.per_connection {
-                    let sent = flow.sent.wrapping_sub(self.asking.again);
+                    let sent = self.client.sent(ctx, flow, self.asking);
                     ctx.counts.unasked += u64::from(all.saturating_sub(sent));
                 }
             }
@@ -624,6 +751,11 @@ impl Handler<Asked> for With<'_> {
                 ctx.counts.detail(&why);
                 ctx.fail_softly(flow, reason);
             }
+        }
+        if agent::has_next(self.client.agent.as_ref(), ctx.extras, flow)
+            && agent::abandon(ctx, flow, self.client.plan.errors_fail)
+        {
+            ctx.fail_softly(flow, Reason::Redirect);
         }
         flow.state = state::END;
         ctx.close(flow);
