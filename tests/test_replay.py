@@ -167,6 +167,47 @@ def test_loops(lab, capture):
         assert instants == [k * (INSTANTS[-1] + ns) + at for k in range(3) for at in INSTANTS]
 
 
+def further(loop, step=1, bits=(24, 64)):
+    """How addresses read in a loop."""
+
+    def moved(address, host):
+        ip = ipaddress.ip_address(address)
+        mask = (1 << host) - 1
+        return str(type(ip)(int(ip) & ~mask | (int(ip) + loop * step) & mask))
+
+    return {"map4": lambda address: moved(address, bits[0]), "map6": lambda address: moved(address, bits[1])}
+
+
+@pytest.mark.parametrize("cores", [1, 2])
+def test_addresses_of_each_loop(lab, capture, cores):
+    """Both ends of all conversations, IPv4 and IPv6; all checksums are those of a frame made with these addresses."""
+    instants, sent = simulate(lab, capture, "--cores", cores, loops=3, loop_addresses=True, loop_gap="5ms")
+    assert sent == [one for loop in range(3) for one in conversation(200, **further(loop))]
+    assert instants[200:400] == [INSTANTS[-1] + 5_000_000 + at for at in INSTANTS], "the instants are those of any loop"
+    rule = {"step": 65_537, "networks": ["10.0.0.0/8", "2001:db8::/32"]}
+    _, sent = simulate(lab, capture, "--cores", cores, loops=300, loop_addresses=rule, stream={"rate": "100kpps", "count": 60_000})
+    last = conversation(200, **further(299, 65_537, (24, 96)))
+    assert sent[-200:] == last and len({data[26:34] for data in sent[::200]}) == 300
+
+
+def test_addresses_of_each_loop_after_rewriting_and_on_two_ports(lab, capture):
+    _, sent = simulate(lab, capture, loops=2, loop_addresses={"networks": "10.1.0.0/16"}, rewrite={"addresses": "10.2.0.0/16 -> 10.3.0.0/16"})
+    client = lambda address: "10.1.0.6" if address == CLIENT else address
+    expected = conversation(200, map4=lambda address: client(mapped("10.2.0.0/16", "10.3.0.0/16")(address)))
+    assert sent[200:] == expected
+    _, sent = simulate(lab, capture, loops=2, loop_addresses=True, split="first_source")
+    assert sorted(sent) == sorted(FRAMES + conversation(200, **further(1)))
+
+
+def test_addresses_of_each_loop_in_arp_and_of_nobody(lab):
+    _, sent = simulate(lab, write(lab.folder() / "in.pcap", [ARP], [0]), loops=2, loop_addresses=True)
+    ends = [ipaddress.ip_address(address).packed for address in ("10.1.0.6", "10.2.0.10")]
+    assert (sent[1][28:32], sent[1][38:42]) == tuple(ends)
+    multicast = [frame("udp", CLIENT, "224.0.0.5"), frame("udp", "0.0.0.0", "255.255.255.255")]
+    _, sent = simulate(lab, write(lab.folder() / "in.pcap", multicast, [0, 1000]), loops=2, loop_addresses=True)
+    assert sent[2:] == [frame("udp", "10.1.0.6", "224.0.0.5"), multicast[1]]
+
+
 def test_one_packet_alone(lab):
     file = write(lab.folder() / "in.pcap", FRAMES[:1], [0])
     assert simulate(lab, file, loops=3)[1] == FRAMES[:1] * 3
@@ -312,6 +353,8 @@ WRONG = {
     "clients nobody knows": ({"split": {"clients": "172.16.0.0/12"}}, ["172.16.0.0/12"]),
     "two ways to split": ({"split": {"clients": "10.0.0.0/8", "interface": 0}}, ["'clients', 'macs' and 'interface'"]),
     "loops of zero": ({"loops": 0}, ["loops"]),
+    "addresses of one loop": ({"loop_addresses": True}, ["loop_addresses", "set 'loops' to 2 or more"]),
+    "a step of zero": ({"loops": 2, "loop_addresses": {"step": 0}}, ["step"]),
 }
 
 

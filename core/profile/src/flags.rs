@@ -8,8 +8,8 @@ pub use http::{HttpOptions, HttpTls};
 
 use crate::document::{
     Bytes, CaptureDoc, Content, Document, Duration, FieldValue, FrameSizes, Ip, IpPrefix, LoadDoc, LoadPer,
-    Mac, Name, OneOrMany, PacketElement, PortDoc, ReplayDoc, SizeText, SizesDoc, Speedup, SplitDoc,
-    SplitWord, StreamDoc, StreamRate, TimestampsDoc, VlanId,
+    LoopAddressesForm, Mac, Name, OneOrMany, PacketElement, PortDoc, ReplayDoc, SizeText, SizesDoc, Speedup,
+    SplitDoc, SplitWord, StreamDoc, StreamRate, TimestampsDoc, VlanId,
 };
 use crate::plan::Address;
 use indexmap::IndexMap;
@@ -100,6 +100,8 @@ pub struct ReplayOptions {
     pub speed: Option<Speedup>,
     /// Number of times to send the file.
     pub loops: Option<u64>,
+    /// Other addresses in each loop.
+    pub loop_addresses: bool,
     /// Whether the server side of each conversation is sent from `to`.
     pub split: bool,
     /// Fields and their new values.
@@ -236,6 +238,7 @@ impl ReplayOptions {
         let replay = ReplayDoc {
             speed: self.speed.clone(),
             loops: self.loops,
+            loop_addresses: self.loop_addresses.then_some(LoopAddressesForm::Default(true)),
             split: self.split.then_some(SplitDoc::Word(SplitWord::FirstSource)),
             rewrite: rewrite.into_iter().map(|(field, values)| (field, OneOrMany::Many(values))).collect(),
             push_vlan: self.push_vlan,

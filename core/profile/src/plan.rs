@@ -11,7 +11,7 @@ use emulate::vrrp::VrrpConfig;
 use field::{Choice, Vary};
 use isis::RouterConfig as IsisRouterConfig;
 use ospf::RouterConfig;
-use replay::{CaptureReport, Flows, TooLong, Trace};
+use replay::{CaptureReport, Flows, LoopAddresses, TooLong, Trace};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use session::plan::{AddressRange, SessionPlan, SidePlan};
@@ -92,6 +92,7 @@ impl Plan {
             vary: None,
             replay: None,
             flows: None,
+            loop_addresses: None,
             capture: None,
             too_long: None,
             // What it asks of its sender is asked there.
@@ -628,6 +629,8 @@ pub struct StreamPlan {
     pub too_long: Option<TooLong>,
     /// Flows that the packets of `replay` are sent for; without, they are sent unmodified.
     pub flows: Option<Arc<Flows>>,
+    /// Addresses of each loop of `replay`; without, all loops have the captured ones.
+    pub loop_addresses: Option<Arc<LoopAddresses>>,
     /// Lowest and highest destination address of the outermost IP header, if it has one.
     pub destinations: Option<(IpAddr, IpAddr)>,
     /// Packets per second; `None` is as fast as the port takes. Bit rates and shares are resolved once the port's

@@ -39,6 +39,11 @@ impl Network {
         (prefix_len <= bits).then_some(Self { address, prefix_len })
     }
 
+    /// Number of leading bits that its addresses share.
+    pub fn prefix_len(&self) -> u8 {
+        self.prefix_len
+    }
+
     /// Whether the address is in it.
     pub fn contains(&self, address: IpAddr) -> bool {
         let (own, other, bits) = match (self.address, address) {

@@ -379,6 +379,9 @@ pub(crate) struct ReplayArgs {
     /// Number of times to send the file
     #[arg(long, value_name = "N")]
     pub loops: Option<u64>,
+    /// Other IP addresses in each loop: one further on than in the loop before, in all packets
+    #[arg(long, visible_alias = "unique-ip", requires = "loops")]
+    pub loop_addresses: bool,
     /// Send each conversation's initiator from --port and its responder from --to
     #[arg(long, requires = "to")]
     pub split: bool,

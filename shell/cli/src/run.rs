@@ -73,6 +73,7 @@ pub(crate) fn replay(replay: &ReplayArgs, print: bool, common: &Common) -> Resul
         rate: common.rate,
         speed: replay.speed.clone(),
         loops: replay.loops,
+        loop_addresses: replay.loop_addresses,
         split: replay.split,
         rewrite: replay.rewrite.clone(),
         push_vlan: replay.push_vlan.map(VlanId),

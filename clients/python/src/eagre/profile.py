@@ -1162,6 +1162,11 @@ class Replay(Written):
     """Number of times to send the file; 'count' ends it, too. Default: 1."""
     loop_gap: str | None = None
     """Time from the last packet of a loop to the first of the next. Default: the capture's mean gap."""
+    loop_addresses: bool | LoopAddresses | Mapping[str, Any] | None = None
+    """Other addresses in each loop (tcpreplay's '--unique-ip'): in loop n, counted from 0, each IP address is n
+    steps further on within its network, in all headers of all packets, tunnels, ARP and quotes in ICMP errors
+    included. Correct checksums stay correct. After 'rewrite'. Default: the captured addresses.
+    """
     split: Literal["first_source"] | SplitBy | Mapping[str, Any] | None = None
     """Method to split the two directions: clients' packets are sent from 'from', servers' from 'to', in the order
     of the capture. Default: all from 'from'.
@@ -1201,6 +1206,20 @@ class Replay(Written):
     """VLAN tag to add in front of all others."""
     pop_vlan: bool | None = None
     """Remove the outermost VLAN tag first."""
+
+
+@dataclass(kw_only=True)
+class LoopAddresses(Written):
+    """Addresses of the loops of a capture."""
+
+    step: int | None = None
+    """Addresses from one loop to the next. A step that is longer than the range of the capture's addresses keeps
+    the addresses of all loops apart. Default: 1.
+    """
+    networks: str | Sequence[str] | None = None
+    """Networks whose addresses change; they stay in them, counted round. Default: all unicast addresses, IPv4
+    within their /8, IPv6 within their /64; loopback and link-local ones stay.
+    """
 
 
 @dataclass(kw_only=True)

@@ -25,6 +25,10 @@ pub struct ReplayDoc {
     pub loops: Option<u64>,
     /// Time from the last packet of a loop to the first of the next. Default: the capture's mean gap.
     pub loop_gap: Option<Duration>,
+    /// Other addresses in each loop (tcpreplay's '--unique-ip'): in loop n, counted from 0, each IP address is n steps further on within
+    /// its network, in all headers of all packets, tunnels, ARP and quotes in ICMP errors included. Correct checksums stay correct. After
+    /// 'rewrite'. Default: the captured addresses.
+    pub loop_addresses: Option<LoopAddressesForm>,
     /// Method to split the two directions: clients' packets are sent from 'from', servers' from 'to', in the order of
     /// the capture. Default: all from 'from'.
     pub split: Option<SplitDoc>,
@@ -75,6 +79,7 @@ impl ReplayDoc {
             speed: None,
             loops: None,
             loop_gap: None,
+            loop_addresses: None,
             split: None,
             flows: None,
             rewrite: IndexMap::new(),
@@ -89,6 +94,30 @@ impl ReplayDoc {
             pop_vlan: false,
         }
     }
+}
+
+/// `true`, or more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+#[expect(missing_docs, reason = "the variants' types say it; comments would become descriptions")]
+pub enum LoopAddressesForm {
+    Default(bool),
+    Full(LoopAddressesDoc),
+}
+
+/// Addresses of the loops of a capture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "LoopAddresses")]
+pub struct LoopAddressesDoc {
+    /// Addresses from one loop to the next. A step that is longer than the range of the capture's addresses keeps the addresses of all loops apart.
+    /// Default: 1.
+    #[schemars(range(min = 1))]
+    pub step: Option<u64>,
+    /// Networks whose addresses change; they stay in them, counted round. Default: all unicast addresses, IPv4 within their /8, IPv6 within
+    /// their /64; loopback and link-local ones stay.
+    pub networks: Option<OneOrMany<Network>>,
 }
 
 /// Wrong checksums that are put right.

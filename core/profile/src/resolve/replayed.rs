@@ -5,12 +5,15 @@ use super::pattern::own_rate;
 use super::{Resolver, captured};
 use crate::document::pattern::PatternDoc;
 use crate::document::quantity::{Addresses, Network};
-use crate::document::replay::{FirstPortDoc, ReplayDoc, ReplayFlowsDoc, SplitByDoc, SplitDoc, TakeDoc};
+use crate::document::replay::{
+    FirstPortDoc, LoopAddressesForm, ReplayDoc, ReplayFlowsDoc, SplitByDoc, SplitDoc, TakeDoc,
+};
 use crate::document::{OneOrMany, StreamDoc};
 use crate::fit::sizes;
 use crate::plan::{FlowsTaken, Pattern, Sizes, StreamPlan};
 use replay::{
-    CaptureReport, FlowTiming, Flows, Frames, Pool, Pools, PortBegin, Rewrite, SplitBy, Template, Trace,
+    CaptureReport, FlowTiming, Flows, Frames, LoopAddresses, Loops, Pool, Pools, PortBegin, Rewrite, SplitBy,
+    Template, Trace,
 };
 use std::sync::Arc;
 use units::{Load, Nanos, Pps};
@@ -50,6 +53,7 @@ impl Resolver<'_> {
             replay::speed_up(&mut traces, num, den);
         }
         let gap = self.loop_gap(&path, replay, &traces);
+        let loop_addresses = self.loop_addresses(&path, &stream.name.0, replay, &traces);
         let (whole, report) = (Whole::of(&traces), Arc::new(report));
         if whole.is_split && self.is_at_rate(stream) && plan.rate == Load::Max {
             let reason =
@@ -63,6 +67,7 @@ impl Resolver<'_> {
             }
             self.time_replayed(stream, replay, (&trace, &whole), gap, &mut plan);
             plan.too_long = Some(captured::too_long(replay.too_long));
+            plan.loop_addresses.clone_from(&loop_addresses);
             plan.capture = Some(report.clone());
             plan.sizes = Arc::new(sizes(std::slice::from_ref(&trace)));
             plan.replay = Some(Arc::new(trace));
@@ -244,6 +249,11 @@ impl Resolver<'_> {
             ),
             (format!("{path}.loops"), replay.loops.is_some(), "'limit' of 'flows' is how often"),
             (format!("{path}.loop_gap"), replay.loop_gap.is_some(), "does not go with 'flows'"),
+            (
+                format!("{path}.loop_addresses"),
+                replay.loop_addresses.is_some(),
+                "does not go with 'flows', each of which has other ends",
+            ),
         ];
         for (path, _, reason) in others.into_iter().filter(|(_, given, _)| *given) {
             self.reading.fail(path, reason);
@@ -436,6 +446,37 @@ impl Resolver<'_> {
             Nanos::ZERO => SINGLE_GAP,
             mean => mean,
         }
+    }
+
+    /// How the addresses of a capture differ from loop to loop.
+    fn loop_addresses(
+        &mut self,
+        path: &str,
+        name: &str,
+        replay: &ReplayDoc,
+        traces: &[Trace],
+    ) -> Option<Arc<LoopAddresses>> {
+        let (step, networks) = match replay.loop_addresses.as_ref()? {
+            LoopAddressesForm::Default(false) => return None,
+            LoopAddressesForm::Default(true) => (1, Vec::new()),
+            LoopAddressesForm::Full(full) => {
+                let networks = full.networks.as_ref().map(values).unwrap_or_default();
+                let network = |network: &Network| replay::Network::new(network.0.ip, network.0.prefix_len);
+                (full.step.unwrap_or(1), networks.into_iter().filter_map(network).collect())
+            }
+        };
+        let rule = LoopAddresses { step, networks };
+        if traces.iter().all(|trace| Loops::new(trace, &rule).changed() == 0) {
+            self.warnings
+                .push(format!("stream {name}: no packet has an address that {path}.loop_addresses changes"));
+        }
+        if replay.loops.unwrap_or(1) < 2 {
+            self.reading.fail(
+                format!("{path}.loop_addresses"),
+                "the first loop has the captured addresses: set 'loops' to 2 or more",
+            );
+        }
+        Some(Arc::new(rule))
     }
 
     /// Whether packets leave at a rate, not as captured.

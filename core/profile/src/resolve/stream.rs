@@ -207,6 +207,7 @@ impl<'a> Resolver<'a> {
             vary: None,
             replay: None,
             flows: None,
+            loop_addresses: None,
             capture: None,
             too_long: None,
             destinations: None,

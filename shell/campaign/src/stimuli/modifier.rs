@@ -130,6 +130,7 @@ fn frames(name: &str, direction: &Direction, port: &PortPlan, above: Vec<Header>
         vary: None,
         replay: None,
         flows: None,
+        loop_addresses: None,
         capture: None,
         too_long: None,
         destinations: None,

@@ -8,12 +8,12 @@ use crate::worker::cap::Cap;
 use crate::worker::receive::Receiver;
 use crate::worker::template::{Blocks, Template};
 use crate::worker::transmit::{Signer, Transmitter, TxLoad, TxStream};
-use crate::worker::varied::Varied;
+use crate::worker::varied::{Remake, Varied};
 use field::Program;
 use jit::{Jit, Runner};
 use port::TxOffload;
 use profile::plan::{ChainLink, ChainPlan, ChecksumBy};
-use replay::TracePacket;
+use replay::{Loops, TracePacket};
 use sched::{Chain, Link, Schedule, Share};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -205,7 +205,10 @@ impl Trial<'_> {
                 Template::of_bytes(blocks, &frame)
             };
             let templates = trace.packets.iter().map(template).collect();
-            return Ok(Varied::in_turn(templates, plan.flows.clone()));
+            let loops =
+                || plan.loop_addresses.as_ref().map(|rule| Remake::Loops(Loops::new(trace, rule).into()));
+            let remake = plan.flows.clone().map(Remake::Flows).or_else(loops);
+            return Ok(Varied::in_turn(templates, remake));
         }
         let mut filler = None;
         let mut built = |size: &FrameLen| -> Result<Packet, EngineError> {

@@ -6,7 +6,7 @@ use field::Choice;
 use jit::Runner;
 use port::Burst;
 use profile::plan::Sizes;
-use replay::Flows;
+use replay::{Flows, Loops};
 use std::ops::Range;
 use std::sync::Arc;
 use wire::signature::LaneMark;
@@ -19,10 +19,28 @@ pub(crate) struct Varied {
     choice: Choice,
     /// Writes the fields that vary, if any do.
     runner: Option<Runner>,
-    /// Turns captured packets into packets of flows, if enabled.
-    flows: Option<Arc<Flows>>,
+    /// Turns captured packets into others, if enabled.
+    remake: Option<Remake>,
     /// Fills payloads that are compared where they arrive.
     filler: Option<Filler>,
+}
+
+/// How captured packets become others.
+pub(crate) enum Remake {
+    /// Those of flows.
+    Flows(Arc<Flows>),
+    /// Those of loops, with other addresses.
+    Loops(Arc<Loops>),
+}
+
+impl Remake {
+    #[inline]
+    fn write(&self, number: u64, frame: &mut [u8]) {
+        match self {
+            Self::Flows(flows) => flows.write(number, frame),
+            Self::Loops(loops) => loops.write(number, frame),
+        }
+    }
 }
 
 /// Packets of a stream.
@@ -62,14 +80,14 @@ pub(crate) struct Slice {
 impl Varied {
     /// Templates for each of `sizes`, with `runner` bound to all of them.
     pub(crate) fn new(templates: Vec<Template>, sizes: &Sizes, runner: Option<Runner>) -> Self {
-        Self { templates, choice: sizes.choice.clone(), runner, flows: None, filler: None }
+        Self { templates, choice: sizes.choice.clone(), runner, remake: None, filler: None }
     }
 
-    /// Templates that are sent one after the other, and again; or templates of a flow's packets, which are numbered
-    /// flow by flow.
-    pub(crate) fn in_turn(templates: Vec<Template>, flows: Option<Arc<Flows>>) -> Self {
+    /// Templates that are sent one after the other, and again, each time as `remake` makes them: packets of flows, which are numbered flow by
+    /// flow, or of loops.
+    pub(crate) fn in_turn(templates: Vec<Template>, remake: Option<Remake>) -> Self {
         let choice = Choice::sequence((0..templates.len() as u32).collect());
-        Self { templates, choice, runner: None, flows, filler: None }
+        Self { templates, choice, runner: None, remake, filler: None }
     }
 
     /// With payloads that are compared where they arrive, if there is what fills them.
@@ -80,7 +98,7 @@ impl Varied {
     /// The stream's content: its template, if there is one and no field varies, else its place among `all` that differ.
     pub(crate) fn content(mut self, all: &mut Vec<Self>) -> TxContent {
         if self.runner.is_none()
-            && self.flows.is_none()
+            && self.remake.is_none()
             && self.filler.is_none()
             && self.templates.len() == 1
             && let Some(only) = self.templates.pop()
@@ -119,10 +137,10 @@ impl Varied {
             let until = self.until(kind, number, at, end);
             let template = &self.templates[kind];
             template.fill(burst, blocks, at.max(slice.fresh)..until.max(slice.fresh));
-            if let Some(flows) = &self.flows {
+            if let Some(remake) = &self.remake {
                 (number..)
                     .zip(at..until)
-                    .for_each(|(number, i)| flows.write(number, burst.frame_mut(i).data_mut()));
+                    .for_each(|(number, i)| remake.write(number, burst.frame_mut(i).data_mut()));
             }
             if let Some(filler) = &self.filler {
                 for (k, i) in (at..until).enumerate() {

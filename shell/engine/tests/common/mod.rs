@@ -52,6 +52,7 @@ pub(crate) fn stream(name: &str, rate: &str) -> StreamPlan {
         capture: None,
         too_long: None,
         flows: None,
+        loop_addresses: None,
         destinations: None,
         rate: rate.parse::<Load>().unwrap(),
         pattern: Pattern::Continuous,
