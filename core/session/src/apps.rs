@@ -11,7 +11,7 @@ use crate::extra::Extras;
 use crate::flow::{Common, Ctx, Flag, Flow, Pacers, failure, instant_near};
 use crate::http::Alternative;
 use crate::pace::Pacer;
-use crate::plan::{AppPlan, AtEnd, Carrier, QuicPlan, SessionPlan, Side};
+use crate::plan::{AppPlan, AtEnd, Carrier, QuicPlan, RequestLog, SessionPlan, Side};
 use crate::program::{Place, Straight};
 use crate::quic::QuicSide;
 use crate::scale::Scale;
@@ -148,7 +148,8 @@ impl Apps {
         };
         let pacers = |plan: &SessionPlan| {
             let pacer = |rate| Pacer::new(rate, worker as u64, workers as u64);
-            let requests = plan.load.request_rate.map(pacer);
+            let listed = |log: &RequestLog| Pacer::listed(log.times.clone(), worker as u64, workers as u64);
+            let requests = plan.request_log().map(listed).or_else(|| plan.load.request_rate.map(pacer));
             let share = |all: u64| all / workers as u64 + u64::from((worker as u64) < all % workers as u64);
             Pacers {
                 requests: if plan.load.late { requests.map(Pacer::keeping) } else { requests },
@@ -170,6 +171,12 @@ impl Apps {
     /// Says what time it is: the wall clock's, since 1970-01-01 UTC, at instant zero. Without it time begins then.
     pub fn set_clock(&mut self, wall_zero: Nanos) {
         self.groups.iter_mut().for_each(|group| group.app.set_clock(wall_zero));
+    }
+
+    /// Traffic starts at this instant: requests of a log count from it.
+    pub fn begin_at(&mut self, at: Nanos) {
+        let pacers = self.pacers.iter_mut().filter_map(|pacers| pacers.requests.as_mut());
+        pacers.for_each(|pacer| pacer.begin_at(at));
     }
 
     /// The groups, in order of their numbers.
@@ -496,7 +503,9 @@ impl Group {
             migrate: options.migrate,
             key_update: options.key_update,
             paced: is_client && (plan.load.request_rate.is_some() || plan.load.request_count.is_some()),
-            late: is_client && plan.load.late && plan.load.request_rate.is_some(),
+            late: is_client
+                && plan.load.late
+                && (plan.load.request_rate.is_some() || plan.request_log().is_some()),
             follows: is_client && matches!(&member.app, AppPlan::Http(http) if http.alt_svc),
         };
         let played = if is_client { &plan.client } else { &plan.server };
@@ -663,9 +672,10 @@ impl Apps {
         if flow.has(Flag::Turn)
             && let Some(pacer) = requests
         {
-            let due = self.extras.find(flow).and_then(|extra| extra.dues.back());
-            match due.filter(|_| group.common.late) {
-                Some(due) => pacer.give_back(instant_near(*due, now)),
+            let extra = self.extras.find(flow);
+            let entry = extra.and_then(|extra| extra.entries.back()).copied().unwrap_or_default();
+            match extra.and_then(|extra| extra.dues.back()).filter(|_| group.common.late) {
+                Some(due) => pacer.give_back(instant_near(*due, now), entry),
                 // It may be a turn to close, and after the end none is missed.
                 None if group.common.late || closes.is_some() || flow.has(Flag::Stopping) => {}
                 None => pacer.lose(),

@@ -32,6 +32,8 @@ pub(crate) struct Extra {
     pub starts: VecDeque<u32>,
     /// Due times of requests without a response, or not sent, in ticks of flows: where they may be sent late.
     pub dues: VecDeque<u32>,
+    /// Places in a log of requests that are not sent, as many as have a turn.
+    pub entries: VecDeque<u64>,
     /// Responses that are not acknowledged.
     pub responses: VecDeque<Response>,
     /// Response to a request that is being read.
@@ -154,6 +156,7 @@ impl Extras {
         extra.input.clear();
         extra.starts.clear();
         extra.dues.clear();
+        extra.entries.clear();
         extra.responses.clear();
         extra.echo.clear();
         extra.made.clear();

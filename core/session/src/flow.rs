@@ -582,7 +582,11 @@ impl Ctx<'_> {
             flow.set(Flag::Turn);
         }
         if self.common.late && (waits || turn.is_some()) {
-            self.extras.of(flow).dues.push_back(tick(turn.unwrap_or(self.now)));
+            let extra = self.extras.of(flow);
+            extra.dues.push_back(tick(turn.unwrap_or(self.now)));
+            if pacer.is_listed() {
+                extra.entries.push_back(pacer.last());
+            }
         }
         let is_now = turn.is_some_and(|at| at <= self.now);
         if !is_now {
@@ -595,7 +599,9 @@ impl Ctx<'_> {
     pub(crate) fn take_turn_away(&mut self, flow: &mut Flow) -> bool {
         let had = flow.take(Flag::Turn);
         if had && self.common.late {
-            self.extras.of(flow).dues.pop_back();
+            let extra = self.extras.of(flow);
+            extra.dues.pop_back();
+            extra.entries.pop_back();
         }
         had
     }

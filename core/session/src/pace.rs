@@ -2,18 +2,62 @@
 //!
 //! An unused turn expires, so that a rate is kept, not made up for; unless the pacer keeps unused turns, for requests
 //! that are sent late rather than never. Turn `n` comes at `n / rate` exactly, rounded up to the nanosecond, so turns
-//! of several workers interleave evenly.
+//! of several workers interleave evenly. Turns of a list come at its instants instead; none of them expires.
 
 use crate::scale::{Scale, Warp};
 use std::collections::VecDeque;
+use std::sync::Arc;
 use units::{Nanos, Pps};
 
 const SCALE: u128 = 1_000_000_000_000_000;
 
+/// When turns come.
+#[derive(Debug, Clone)]
+enum Turns {
+    Rate(Pps),
+    /// At these instants from `origin` on, in order.
+    Times {
+        times: Arc<[Nanos]>,
+        origin: Nanos,
+    },
+}
+
+impl Turns {
+    fn are_none(&self) -> bool {
+        match self {
+            Self::Rate(rate) => *rate == Pps::ZERO,
+            Self::Times { times, .. } => times.is_empty(),
+        }
+    }
+
+    /// The first turn that is not before `own`.
+    fn first_at(&self, own: Nanos) -> u64 {
+        match self {
+            Self::Rate(rate) => (u128::from(own.0) * u128::from(rate.micro())).div_ceil(SCALE) as u64,
+            Self::Times { times, origin } => {
+                times.partition_point(|at| origin.saturating_add(*at) < own) as u64
+            }
+        }
+    }
+
+    /// When a turn comes; [`Nanos::MAX`] after the last.
+    fn at(&self, turn: u64) -> Nanos {
+        match self {
+            Self::Rate(rate) => {
+                let at = (u128::from(turn) * SCALE).div_ceil(u128::from(rate.micro()));
+                Nanos(at.min(u128::from(u64::MAX)) as u64)
+            }
+            Self::Times { times, origin } => {
+                times.get(turn as usize).map_or(Nanos::MAX, |at| origin.saturating_add(*at))
+            }
+        }
+    }
+}
+
 /// Gives out every `workers`-th turn.
 #[derive(Debug, Clone)]
 pub(crate) struct Pacer {
-    rate: Pps,
+    turns: Turns,
     workers: u64,
     /// The next turn to give out.
     next: u64,
@@ -22,24 +66,54 @@ pub(crate) struct Pacer {
     keeps: bool,
     /// Whether a turn has been requested. Earlier turns expire.
     begun: bool,
-    /// Assigned turns that could not be used.
-    returned: VecDeque<Nanos>,
+    /// Assigned turns that could not be used, and their numbers.
+    returned: VecDeque<(Nanos, u64)>,
+    /// Number of the turn given out last.
+    last: u64,
     /// Turns that expired since the first request.
     expired: u64,
 }
 
 impl Pacer {
     pub(crate) fn new(rate: Pps, worker: u64, workers: u64) -> Self {
+        Self::of(Turns::Rate(rate), worker, workers)
+    }
+
+    /// Turns at these instants, in order, from [`Pacer::begin_at`] on. All are kept.
+    pub(crate) fn listed(times: Arc<[Nanos]>, worker: u64, workers: u64) -> Self {
+        let turns = Turns::Times { times, origin: Nanos::ZERO };
+        Self { begun: true, ..Self::of(turns, worker, workers).keeping() }
+    }
+
+    fn of(turns: Turns, worker: u64, workers: u64) -> Self {
         Self {
-            rate,
+            turns,
             workers: workers.max(1),
             next: worker,
             warp: Warp::default(),
             keeps: false,
             begun: false,
             returned: VecDeque::new(),
+            last: 0,
             expired: 0,
         }
+    }
+
+    /// The instants of a list count from `origin`.
+    pub(crate) fn begin_at(&mut self, at: Nanos) {
+        if let Turns::Times { origin, .. } = &mut self.turns {
+            *origin = at;
+        }
+    }
+
+    /// Whether its turns come from a list.
+    pub(crate) fn is_listed(&self) -> bool {
+        matches!(self.turns, Turns::Times { .. })
+    }
+
+    /// Number of the turn given out last: its place in the list.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
     }
 
     /// Keeps unused turns, from the first request on.
@@ -52,7 +126,7 @@ impl Pacer {
         if !self.keeps || !self.begun {
             return 0;
         }
-        let returned = self.returned.iter().filter(|at| **at <= now).count() as u64;
+        let returned = self.returned.iter().filter(|(at, _)| *at <= now).count() as u64;
         returned + self.first_at(self.warp.own(now)).saturating_sub(self.next).div_ceil(self.workers)
     }
 
@@ -68,7 +142,7 @@ impl Pacer {
 
     /// Lets turns before `now` expire, unless they are kept.
     pub(crate) fn expire(&mut self, now: Nanos) {
-        if self.begun && !self.keeps && self.rate != Pps::ZERO {
+        if self.begun && !self.keeps && !self.turns.are_none() {
             self.expired += self.skip_to(self.warp.own(now));
         }
     }
@@ -79,8 +153,8 @@ impl Pacer {
     }
 
     /// Keeps an assigned turn that could not be used.
-    pub(crate) fn give_back(&mut self, at: Nanos) {
-        self.returned.push_back(at);
+    pub(crate) fn give_back(&mut self, at: Nanos, turn: u64) {
+        self.returned.push_back((at, turn));
     }
 
     /// Scales the rate, from `at` on. A holder of a turn that has not come must request another.
@@ -105,7 +179,7 @@ impl Pacer {
 
     /// The first turn, of any worker, that is not before the pacer's own time `own`.
     fn first_at(&self, own: Nanos) -> u64 {
-        (u128::from(own.0) * u128::from(self.rate.micro())).div_ceil(SCALE) as u64
+        self.turns.first_at(own)
     }
 
     /// When the next turn comes, not before `now` unless it was kept; it is taken. [`Nanos::MAX`] if none ever comes.
@@ -116,20 +190,23 @@ impl Pacer {
     /// The same for a session that ends at `end`: a turn at that time or later is left to others. A turn at `now` is
     /// taken in any case.
     pub(crate) fn next_before(&mut self, now: Nanos, end: Nanos) -> Option<Nanos> {
-        if self.rate == Pps::ZERO {
+        if self.turns.are_none() {
             return None;
         }
-        if let Some(at) = self.returned.front().copied() {
-            let is_in_time = at <= now || at < end;
-            return is_in_time.then(|| self.returned.pop_front()).flatten();
+        if let Some((at, turn)) = self.returned.front().copied() {
+            if at > now && at >= end {
+                return None;
+            }
+            self.returned.pop_front();
+            self.last = turn;
+            return Some(at);
         }
         let is_first = !std::mem::replace(&mut self.begun, true);
         if is_first || !self.keeps {
             let passed = self.skip_to(self.warp.own(now));
             self.expired += if is_first { 0 } else { passed };
         }
-        let at = (u128::from(self.next) * SCALE).div_ceil(u128::from(self.rate.micro()));
-        let at = self.warp.when(Nanos(at.min(u128::from(u64::MAX)) as u64));
+        let at = self.warp.when(self.turns.at(self.next));
         let at = if self.keeps { at } else { at.max(now) };
         if at == Nanos::MAX {
             return None;
@@ -137,6 +214,7 @@ impl Pacer {
         if at > now && at >= end {
             return None;
         }
+        self.last = self.next;
         self.next += self.workers;
         Some(at)
     }
@@ -192,7 +270,7 @@ mod tests {
         assert_eq!(pacer.kept(ms(1_350)), 3);
         assert_eq!([0; 3].map(|_| pacer.next(ms(1_350))), [1_100, 1_200, 1_300].map(ms));
         assert_eq!((pacer.next_before(ms(1_350), ms(1_400)), pacer.next(ms(1_350))), (None, ms(1_400)));
-        pacer.give_back(ms(1_100));
+        pacer.give_back(ms(1_100), 0);
         assert_eq!(
             (pacer.kept(ms(1_350)), pacer.next(ms(1_350)), pacer.next(ms(1_350))),
             (1, ms(1_100), ms(1_500))
@@ -200,6 +278,23 @@ mod tests {
         // What was due before the rate changes is not made up for.
         pacer.scale(ms(2_000), Scale::new(1, 2));
         assert_eq!(pacer.kept(ms(2_000)), 0);
+    }
+
+    #[test]
+    fn turns_of_a_list_come_when_it_says_and_wait() {
+        let ms = Nanos::from_millis;
+        let times: Arc<[Nanos]> = [0, 10, 10, 500].map(ms).into();
+        let mut pacer = Pacer::listed(times.clone(), 0, 1);
+        pacer.begin_at(ms(1_000));
+        assert_eq!(pacer.kept(ms(1_011)), 3);
+        let next = |pacer: &mut Pacer, now| (pacer.next(ms(now)), pacer.last());
+        assert_eq!(next(&mut pacer, 1_200), (ms(1_000), 0));
+        assert_eq!(next(&mut pacer, 1_200), (ms(1_010), 1));
+        pacer.give_back(ms(1_010), 1);
+        assert_eq!((next(&mut pacer, 1_200), next(&mut pacer, 1_200)), ((ms(1_010), 1), (ms(1_010), 2)));
+        assert_eq!((next(&mut pacer, 1_200), pacer.next(ms(2_000))), ((ms(1_500), 3), Nanos::MAX));
+        let mut second = Pacer::listed(times, 1, 2);
+        assert_eq!((next(&mut second, 0).1, next(&mut second, 0).1, second.next(ms(0))), (1, 3, Nanos::MAX));
     }
 
     #[test]

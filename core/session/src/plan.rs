@@ -10,7 +10,7 @@ pub use crate::dns::{DnsAnswer, DnsHttps, DnsPlan, DnsQuery, DnsRule};
 pub use crate::grpc::{GrpcExpect, GrpcKind, GrpcPlan, GrpcServer};
 pub use crate::http::{
     AgentPlan, EarlyData, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer,
-    HttpVersion, Method, Migrate, QuicPlan, RequestBody,
+    HttpVersion, LoggedRequest, Method, Migrate, QuicPlan, RequestBody, RequestLog,
 };
 pub use crate::program::{Expect, Op, Program, TIMED_MAX};
 pub use crate::tunnel::TunnelPlan;
@@ -94,6 +94,14 @@ impl SessionPlan {
     /// Whether its sessions are connections of QUIC, all of them.
     pub fn is_quic(&self) -> bool {
         self.carrier == Carrier::Udp && self.tls.is_some()
+    }
+
+    /// The log whose requests its clients send, if there is one.
+    pub fn request_log(&self) -> Option<&RequestLog> {
+        self.mix.members.iter().find_map(|member| match &member.app {
+            AppPlan::Http(http) => http.agent.log.as_deref(),
+            _ => None,
+        })
     }
 
     /// Carrier of an application of its mix.

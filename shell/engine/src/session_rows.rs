@@ -373,7 +373,7 @@ pub(crate) fn sessions(trial: &Trial<'_>, sums: &Sums, span: Nanos, whole: bool)
                 unopened: client_seen.map(|counts| counts.unopened),
                 withheld: client_seen.map(|counts| counts.withheld),
                 unsent_requests: client_seen
-                    .filter(|_| plan.load.request_rate.is_some())
+                    .filter(|_| plan.load.request_rate.is_some() || plan.request_log().is_some())
                     .map(|counts| counts.unsent_requests),
                 seen: side(main, windows, client.is_some()),
                 phases: phases(index, plan, sums, trial.plan.duration),

@@ -1914,6 +1914,11 @@ class Http(Written):
     """
     cookies: bool | None = None
     """Have each session keep the cookies that servers set, and send them (RFC 6265). Default: false."""
+    access_log: str | AccessLog | Mapping[str, Any] | None = None
+    """Access log of a web server: its requests are sent at its times, from the start of traffic on, late where no
+    session is free. In the Common Log Format, or lines of a time and a path. In place of 'path', 'method',
+    'objects', and 'request_rate' of the entry.
+    """
     migrate: Migrate | Mapping[str, Any] | None = None
     """Have clients of HTTP/3 change their UDP port while connections last. Default: never."""
     early_data: bool | None = None
@@ -1963,6 +1968,16 @@ class Http(Written):
     """Fail the session on a status of 4xx or 5xx, which is counted in any case. Default: true."""
     server: HttpServer | Mapping[str, Any] | None = None
     """Behavior of servers. Default: send 'response' for every request."""
+
+
+@dataclass(kw_only=True)
+class AccessLog(Written):
+    """An access log."""
+
+    file: str
+    """File, relative to the profile; at most 1,000,000 requests."""
+    speed: str | None = None
+    """Speed relative to the log, such as '2x' or '0.5x'. Default: 1x."""
 
 
 @dataclass(kw_only=True)

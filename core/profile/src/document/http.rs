@@ -2,7 +2,7 @@
 
 use crate::document::app::{once, weight_one};
 use crate::document::content::{SizeDoc, TextDoc, TimesDoc};
-use crate::document::quantity::{Bytes, DelayText, Duration, HttpVersionText};
+use crate::document::quantity::{Bytes, DelayText, Duration, HttpVersionText, Speedup};
 use crate::document::vary::{OrderDoc, Weight};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
@@ -32,6 +32,9 @@ pub struct HttpDoc {
     pub redirects: Option<u16>,
     /// Have each session keep the cookies that servers set, and send them (RFC 6265). Default: false.
     pub cookies: Option<bool>,
+    /// Access log of a web server: its requests are sent at its times, from the start of traffic on, late where no session is free. In the Common
+    /// Log Format, or lines of a time and a path. In place of 'path', 'method', 'objects', and 'request_rate' of the entry.
+    pub access_log: Option<AccessLogForm>,
     /// Have clients of HTTP/3 change their UDP port while connections last. Default: never.
     pub migrate: Option<MigrateDoc>,
     /// Clients of HTTP/3 that resume a session ('tls: {resumption: …}') send requests in their first packets (0-RTT), where the
@@ -98,10 +101,45 @@ impl HttpDoc {
         (self.alt_svc.unwrap_or(false), server.is_some_and(|form| *form != AltSvcForm::Default(false)))
     }
 
-    /// Requests on a connection; `None` is without end.
+    /// Requests on a connection; `None` is without end, which is the default with a log.
     pub fn times(&self) -> Option<u32> {
-        self.requests.unwrap_or_else(once).times()
+        match self.requests {
+            None if self.access_log.is_some() => None,
+            requests => requests.unwrap_or_else(once).times(),
+        }
     }
+}
+
+/// A file, or more.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+#[expect(missing_docs, reason = "the variants' types say it; comments would become descriptions")]
+pub enum AccessLogForm {
+    File(#[schemars(length(min = 1))] String),
+    Full(AccessLogDoc),
+}
+
+impl AccessLogForm {
+    /// The settings.
+    pub fn resolved(&self) -> AccessLogDoc {
+        match self {
+            Self::File(file) => AccessLogDoc { file: file.clone(), speed: None },
+            Self::Full(full) => full.clone(),
+        }
+    }
+}
+
+/// An access log.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(rename = "AccessLog")]
+pub struct AccessLogDoc {
+    /// File, relative to the profile; at most 1,000,000 requests.
+    #[schemars(length(min = 1))]
+    pub file: String,
+    /// Speed relative to the log, such as '2x' or '0.5x'. Default: 1x.
+    pub speed: Option<Speedup>,
 }
 
 /// A method.

@@ -385,7 +385,7 @@ impl Client {
                 let in_vain = is_in_vain(flow.sent.wrapping_sub(calling.again), above.len());
                 for call in above {
                     calling.wakes.forget(call.stream, call.next, call.deadline);
-                    ask_elsewhere(ctx, call.due);
+                    ask_elsewhere(ctx, call.due, 0);
                 }
                 if let Some(why) = ended_by(code, in_vain).filter(|_| !flow.has(Flag::Done)) {
                     ctx.counts.detail(&why);
@@ -403,7 +403,7 @@ impl Client {
         calling.refused += 1;
         if code == Code::REFUSED_STREAM && calling.refused <= REFUSED_MAX {
             calling.again += 1;
-            return ask_elsewhere(ctx, call.due);
+            return ask_elsewhere(ctx, call.due, 0);
         }
         let status = Status::of_reset(code.0);
         ctx.counts.detail(&format!("RST_STREAM: {}", code.name()));

@@ -1,4 +1,4 @@
-//! Clients that follow redirects and keep cookies, like a browser, the same in all versions.
+//! Clients that follow redirects and keep cookies, like a browser, the same in all versions, and send the requests of a log.
 //! Source: RFC 9110 section 15.4, RFC 6265.
 //!
 //! A redirect is followed by a further request on the same connection, before the next of the plan, so that it has a separate number
@@ -58,6 +58,8 @@ pub(super) fn is_of_body(name: &str) -> bool {
 pub(super) struct Trip {
     /// The number of the plan's request that led to it.
     pub original: u32,
+    /// Its place in a log.
+    pub entry: u64,
     /// Redirects before it.
     pub hops: u16,
     pub method: Method,
@@ -79,6 +81,7 @@ impl Trip {
     pub(super) fn new(original: u32, method: Method, has_body: bool, aim: &Aim, vars: &Vars) -> Self {
         Self {
             original,
+            entry: 0,
             hops: 0,
             method,
             has_body,
@@ -128,6 +131,15 @@ pub(crate) struct Agent {
     originals: u32,
 }
 
+/// Where a request that the server refused is sent again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Again {
+    /// On this connection, before others.
+    Here,
+    /// By any session; with its place in a log.
+    Elsewhere(u64),
+}
+
 /// The fields of a response that matter.
 pub(super) struct Response<'a, C> {
     pub status: u16,
@@ -155,8 +167,8 @@ pub(super) struct Made {
     pub cookie: Vec<u8>,
     /// Whether it has lost its body.
     pub is_bare: bool,
-    /// Whether it is GET, in place of the plan's method.
-    pub is_get: bool,
+    /// The method, in place of the plan's.
+    pub method: Option<Method>,
 }
 
 impl Made {
@@ -185,8 +197,9 @@ pub(super) struct Settings {
 
 impl Settings {
     /// `None`: redirects and cookies are ignored.
-    pub(super) fn new(plan: AgentPlan) -> Option<Self> {
-        (plan != AgentPlan::default()).then_some(Self { plan, wall_zero: Nanos::ZERO })
+    pub(super) fn new(plan: &AgentPlan) -> Option<Self> {
+        let is_used = *plan != AgentPlan::default();
+        is_used.then(|| Self { plan: plan.clone(), wall_zero: Nanos::ZERO })
     }
 
     fn seconds(&self, now: Nanos) -> u64 {
@@ -206,6 +219,16 @@ impl Settings {
         value
     }
 
+    /// The next request of the log in place of one of the plan, if there is a log. Logs have no bodies: the plan's goes with POST, PUT and
+    /// PATCH.
+    pub(super) fn logged(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, trip: Trip) -> Trip {
+        let Some(log) = &self.plan.log else { return trip };
+        let entry = ctx.extras.of(flow).entries.pop_front().unwrap_or_default();
+        let Some(request) = log.requests.get(entry as usize) else { return trip };
+        let has_body = trip.has_body && matches!(request.method, Method::Post | Method::Put | Method::Patch);
+        Trip { method: request.method, target: request.target.to_vec(), has_body, entry, ..trip }
+    }
+
     /// Makes the next request, of HTTP/2 or HTTP/3: that of the plan, or one that it led to.
     pub(super) fn make(
         &self,
@@ -216,13 +239,16 @@ impl Settings {
         vars: &Vars,
     ) -> Made {
         let Planned { original, method, has_body, aim } = planned;
-        let is_hop = hop.is_some();
-        let trip = hop.unwrap_or_else(|| Trip::new(original, method, has_body, aim, vars));
+        let is_other = hop.is_some() || self.plan.log.is_some();
+        let trip = match hop {
+            Some(trip) => trip,
+            None => self.logged(ctx, flow, Trip::new(original, method, has_body, aim, vars)),
+        };
         let made = Made {
-            target: is_hop.then(|| trip.target.clone()),
+            target: is_other.then(|| trip.target.clone()),
             cookie: self.cookie(ctx, flow, &trip),
             is_bare: has_body && !trip.has_body,
-            is_get: method != trip.method,
+            method: Some(trip.method).filter(|own| *own != method),
         };
         agent(ctx.extras, flow).sent(flow.sent, trip, ctx.counts);
         made
@@ -309,14 +335,14 @@ impl Agent {
         self.trips.insert(number, trip);
     }
 
-    /// The server refused request `number`: one after a redirect is sent again. Returns whether it was one.
-    pub(super) fn refused(&mut self, number: u32) -> bool {
+    /// The server refused request `number`: one after a redirect is sent again here.
+    pub(super) fn refused(&mut self, number: u32) -> Again {
         match self.trips.remove(&number) {
             Some(trip) if trip.hops > 0 => {
                 self.next.push_front(Trip { is_repeat: true, ..trip });
-                true
+                Again::Here
             }
-            _ => false,
+            trip => Again::Elsewhere(trip.map_or(0, |trip| trip.entry)),
         }
     }
 

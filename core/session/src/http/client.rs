@@ -29,7 +29,7 @@ pub(crate) struct Client {
     plan: Arc<HttpPlan>,
     requests: Vec<Ready>,
     turns: Turns,
-    /// Treatment of redirects and cookies; `None` without any.
+    /// Treatment of redirects, cookies and logs; `None` without any.
     agent: Option<Settings>,
     remembered: Remembered<ResponseHead>,
     /// The HTTP/2 client, if used.
@@ -180,7 +180,7 @@ fn framed(body: &RequestBody) -> (Vec<Piece>, Vec<Piece>) {
 
 impl Client {
     pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
-        let agent = Settings::new(plan.agent);
+        let agent = Settings::new(&plan.agent);
         let ready = |(request, _): &(HttpRequest, u32)| Ready::new(request, agent.is_some());
         let requests = plan.requests.iter().map(ready).collect();
         let weights: Vec<u32> = plan.requests.iter().map(|(_, weight)| *weight).collect();
@@ -333,8 +333,13 @@ impl Client {
         let request = u64::from(flow.sent);
         let (body, turn) = (ready.body.value(request), self.turn(flow, original));
         let vars = Vars { session: u64::from(flow.number), request, turn, body, seconds: 0 };
-        let new = || Trip::new(original, ready.method, parts.has_body, &parts.aim, &vars);
-        let mut trip = hop.unwrap_or_else(new);
+        let mut trip = match hop {
+            Some(trip) => trip,
+            None => {
+                let new = Trip::new(original, ready.method, parts.has_body, &parts.aim, &vars);
+                settings.logged(ctx, flow, new)
+            }
+        };
         let last = self.plan.close == HttpClose::Server
             && self.plan.agent.redirects.is_none()
             && self.plan.per_connection == Some(original.wrapping_add(1));
@@ -565,7 +570,7 @@ impl Client {
         }
         let is_stuck = outcome == Outcome::Stuck;
         ctx.counts.error_responses += u64::from(is_stuck || ready.status.is_none() && head.status >= 400);
-        let bodiless = ready.method == Method::Head || matches!(head.status, 204 | 304);
+        let bodiless = self.is_head(ctx.extras, flow, ready) || matches!(head.status, 204 | 304);
         flow.unset(Flag::ANY_BODY);
         if bodiless || outcome != Outcome::Final || ready.status.is_none() && head.status >= 400 {
             flow.set(Flag::ANY_BODY);
@@ -577,6 +582,14 @@ impl Client {
         }
         parse::begin(ctx.extras, flow, if bodiless { Framing::Length(0) } else { head.framing });
         Ok(())
+    }
+
+    /// Whether the response that is being received is to HEAD. `ready` is the request of the plan.
+    #[inline]
+    fn is_head(&self, extras: &Extras, flow: &Flow, ready: &Ready) -> bool {
+        let made =
+            self.agent.as_ref().and_then(|_| agent::find(extras, flow)?.trips.get(&Self::answered(flow)));
+        made.map_or(ready.method, |trip| trip.method) == Method::Head
     }
 
     #[inline]

@@ -101,9 +101,9 @@ pub(crate) fn ended_by(code: Code, in_vain: bool) -> Option<String> {
     in_vain.then(|| "GOAWAY: no request was processed".to_owned())
 }
 
-/// A request, due at this tick, that the server did not process: it counts as not sent, and is repeated.
+/// A request, due at this tick, that the server did not process: it counts as not sent, and is repeated. `entry`: its place in a log.
 #[cold]
-pub(crate) fn ask_elsewhere(ctx: &mut Ctx<'_>, due: u32) {
+pub(crate) fn ask_elsewhere(ctx: &mut Ctx<'_>, due: u32, entry: u64) {
     ctx.counts.http2.unprocessed += 1;
     if let Some(left) = &mut ctx.pacers.left {
         *left += 1;
@@ -111,7 +111,7 @@ pub(crate) fn ask_elsewhere(ctx: &mut Ctx<'_>, due: u32) {
     if ctx.common.late
         && let Some(pacer) = &mut ctx.pacers.requests
     {
-        pacer.give_back(instant_near(due, ctx.now));
+        pacer.give_back(instant_near(due, ctx.now), entry);
     }
 }
 

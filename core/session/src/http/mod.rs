@@ -22,7 +22,7 @@ pub(crate) use parse::fields;
 pub use parse::{Framing, HEAD_MAX, RequestHead, ResponseHead, request_head, response_head};
 pub use plan::{
     AgentPlan, EarlyData, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest, HttpRule, HttpServer,
-    HttpVersion, Method, Migrate, QuicPlan, RequestBody,
+    HttpVersion, LoggedRequest, Method, Migrate, QuicPlan, RequestBody, RequestLog,
 };
 pub(crate) use server::Server;
 

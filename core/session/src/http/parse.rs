@@ -308,6 +308,10 @@ pub(crate) fn number(text: &[u8]) -> Option<u64> {
 }
 
 impl Method {
+    /// All of them, in order.
+    pub const ALL: [Self; 7] =
+        [Self::Get, Self::Head, Self::Post, Self::Put, Self::Delete, Self::Options, Self::Patch];
+
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -322,8 +326,7 @@ impl Method {
     }
 
     pub(crate) fn read(name: &[u8]) -> Option<Self> {
-        let all = [Self::Get, Self::Head, Self::Post, Self::Put, Self::Delete, Self::Options, Self::Patch];
-        all.into_iter().find(|method| method.name().as_bytes() == name)
+        Self::ALL.into_iter().find(|method| method.name().as_bytes() == name)
     }
 }
 

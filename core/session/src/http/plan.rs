@@ -38,12 +38,32 @@ pub struct HttpPlan {
 }
 
 /// How clients treat redirects and cookies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AgentPlan {
     /// Most redirects in a row that are followed; `None`: a redirect is a response like others.
     pub redirects: Option<u16>,
     /// Whether a session keeps cookies, and sends them.
     pub cookies: bool,
+    /// The requests to send, and when, in place of the plan's targets and methods.
+    pub log: Option<Arc<RequestLog>>,
+}
+
+/// Requests at given instants.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RequestLog {
+    /// When each is due, since the start of traffic, in order.
+    pub times: Arc<[Nanos]>,
+    /// Each of them.
+    pub requests: Arc<[LoggedRequest]>,
+}
+
+/// A request of a log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedRequest {
+    /// Method.
+    pub method: Method,
+    /// Path and query.
+    pub target: Arc<[u8]>,
 }
 
 /// How clients use QUIC.

@@ -250,6 +250,9 @@ impl Flows {
             return false;
         }
         self.at = now - epoch;
+        if self.epoch != epoch {
+            self.apps.begin_at(epoch);
+        }
         self.epoch = epoch;
         let mut busy = false;
         if self.at < self.end {

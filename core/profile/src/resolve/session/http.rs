@@ -1,5 +1,6 @@
 //! HTTP: requests of clients, and responses of emulated servers.
 
+use super::access_log;
 use super::app::{Resolved, Surroundings};
 use super::content::{fixed, weights};
 use crate::document::content::{SizeDoc, TextDoc};
@@ -13,7 +14,8 @@ use crate::resolve::Resolver;
 use indexmap::IndexMap;
 use session::plan::{
     AgentPlan, AppPlan, By, Content, EarlyData, HttpBody, HttpClose, HttpPath, HttpPlan, HttpRequest,
-    HttpRule, HttpServer, HttpVersion, Method, Part, QuicPlan, RequestBody, Size, TunnelPlan, Values,
+    HttpRule, HttpServer, HttpVersion, Method, Part, QuicPlan, RequestBody, RequestLog, Size, TunnelPlan,
+    Values,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -53,7 +55,10 @@ impl Resolver<'_> {
         };
         let common = Common { doc, host, chunk, server: around.server };
         let mut rules = self.rules(path, doc.server.as_ref());
+        let log = self.access_log(path, doc, entry);
         let requests = match &doc.objects {
+            // Any response may come.
+            _ if doc.access_log.is_some() => vec![(self.request(path, &common), 1)],
             Some(objects) => self.objects(path, objects, &common, &mut rules),
             None => self.sized_requests(path, &common, &mut rules),
         };
@@ -99,7 +104,7 @@ impl Resolver<'_> {
             errors_fail: doc.errors_fail.unwrap_or(true),
             quic,
             alt_svc: doc.alternatives().0,
-            agent: self.agent(path, doc),
+            agent: self.agent(path, doc, log),
             server: Arc::new(server),
         };
         let tls = entry.tls.as_ref().is_some_and(|tls| tls.resolved().is_some())
@@ -107,13 +112,59 @@ impl Resolver<'_> {
         Some(Resolved { app: AppPlan::Http(Arc::new(plan)), port: Some(if tls { 443 } else { 80 }) })
     }
 
+    /// The requests of an access log.
+    fn access_log(&mut self, path: &str, doc: &HttpDoc, entry: &SessionDoc) -> Option<RequestLog> {
+        let form = doc.access_log.as_ref()?.resolved();
+        let log_path = format!("{path}.access_log");
+        let varies = doc.response.as_ref().is_some_and(|size| fixed(size).is_none());
+        let others = [
+            ("path", doc.path.is_some()),
+            ("method", doc.method.is_some()),
+            ("objects", doc.objects.is_some()),
+            ("response' of several sizes, '", varies),
+            ("request_rate", entry.request_rate.is_some()),
+            ("request_count", entry.request_count.is_some()),
+        ];
+        for (key, _) in others.into_iter().filter(|(_, is_given)| *is_given) {
+            let reason = format!("the log has the requests and their times; remove '{key}'");
+            self.reading.fail(&log_path, reason);
+        }
+        if path.contains(".mix[") {
+            self.reading.fail(
+                &log_path,
+                "the requests of a log are an entry's only ones: give it an entry without 'mix'",
+            );
+        }
+        let bytes = self.file(&log_path, &form.file)?;
+        let speed = form.speed.map_or(1.0, |speed| speed.0.0.get() as f64 / speed.0.1.get() as f64);
+        let read = match access_log::read(&bytes, speed) {
+            Ok(read) => read,
+            Err(reason) => {
+                self.reading.fail(log_path, format!("{}: {reason}", form.file));
+                return None;
+            }
+        };
+        if read.left_out > 0 {
+            let more = if read.left_out > read.first_left_out.len() { ", …" } else { "" };
+            self.warnings.push(format!(
+                "sessions {}: {} of {} have no request that can be sent, and are left out ({}{more})",
+                entry.name.0,
+                if read.left_out == 1 { "a line".to_owned() } else { format!("{} lines", read.left_out) },
+                form.file,
+                access_log::named(&read.first_left_out)
+            ));
+        }
+        let delayed = read.log.times.iter().map(|at| at.saturating_add(entry.start_delay.0)).collect();
+        Some(RequestLog { times: delayed, ..read.log })
+    }
+
     /// How clients treat redirects and cookies.
-    fn agent(&mut self, path: &str, doc: &HttpDoc) -> AgentPlan {
+    fn agent(&mut self, path: &str, doc: &HttpDoc, log: Option<RequestLog>) -> AgentPlan {
         if doc.redirects.is_some() && doc.close_by == HttpCloseDoc::Server {
             let reason = "the server closes after the last request, whose redirect could not be followed; remove it, or 'redirects'";
             self.reading.fail(format!("{path}.close_by"), reason);
         }
-        AgentPlan { redirects: doc.redirects, cookies: doc.cookies.unwrap_or(false) }
+        AgentPlan { redirects: doc.redirects, cookies: doc.cookies.unwrap_or(false), log: log.map(Arc::new) }
     }
 
     /// How clients use QUIC.

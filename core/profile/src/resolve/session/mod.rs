@@ -2,6 +2,7 @@
 //!
 //! Not here: hardware addresses themselves, which only open ports know.
 
+mod access_log;
 mod app;
 mod behind;
 mod content;
@@ -119,6 +120,7 @@ impl Resolver<'_> {
             self.check_tuples(path, &pools, &apps, load.concurrent, doc.order);
         }
         let session = self.session_plan(path, doc, (client, server), &pools, apps, load);
+        let session = self.timed_by_log(session, duration);
         let tls = tls.map(std::sync::Arc::new);
         Some(SessionEntry {
             session: SessionPlan { tls, ..session },
@@ -167,6 +169,24 @@ impl Resolver<'_> {
             verify: doc.verify,
             seed: self.seed_of(path, "session"),
         }
+    }
+
+    /// Makes an entry's load that of its log, if it has one: each request is due at its time, and sent late rather than never.
+    fn timed_by_log(&mut self, mut plan: SessionPlan, duration: Nanos) -> SessionPlan {
+        let Some(times) = plan.request_log().map(|log| log.times.clone()) else { return plan };
+        plan.load.late = true;
+        plan.load.request_count = Some(times.len() as u64);
+        let due = times.partition_point(|at| *at < duration);
+        if due < times.len() {
+            let last = times.last().copied().unwrap_or_default();
+            self.warnings.push(format!(
+                "sessions {}: the log lasts {last} and the load {duration}: {due} of its {} requests are due; set 'load.duration', or \
+                 'speed' of the log",
+                plan.name,
+                times.len()
+            ));
+        }
+        plan
     }
 
     fn pair_order(&self, path: &str, order: PairOrderDoc) -> PairOrder {

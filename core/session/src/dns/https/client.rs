@@ -282,7 +282,7 @@ impl Client {
                 ctx.counts.http2.goaways += 1;
                 let above = asking.connection.forget_above(last);
                 let in_vain = is_in_vain(flow.sent.wrapping_sub(asking.again), above.len());
-                above.into_iter().for_each(|asked| ask_elsewhere(ctx, asked.started));
+                above.into_iter().for_each(|asked| ask_elsewhere(ctx, asked.started, 0));
                 if let Some(why) = ended_by(code, in_vain).filter(|_| !flow.has(Flag::Done)) {
                     ctx.counts.detail(&why);
                     Self::give_up(ctx, flow, Reason::GoAway);
@@ -298,7 +298,7 @@ impl Client {
         asking.refused += 1;
         if code == Code::REFUSED_STREAM && asking.refused <= REFUSED_MAX {
             asking.again += 1;
-            return ask_elsewhere(ctx, asked.started);
+            return ask_elsewhere(ctx, asked.started, 0);
         }
         ctx.counts.detail(&format!("RST_STREAM: {}", code.name()));
         Self::give_up(ctx, flow, Reason::StreamReset);

@@ -36,7 +36,7 @@ fn http(
         errors_fail: false,
         quic: QuicPlan::default(),
         alt_svc: false,
-        agent: AgentPlan { redirects: Some(3), cookies: true },
+        agent: AgentPlan { redirects: Some(3), cookies: true, log: None },
         server: Arc::new(HttpServer { rules, ..HttpServer::sized(Size::Fixed(5)) }),
     }
 }

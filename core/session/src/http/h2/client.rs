@@ -7,7 +7,7 @@ use super::{
 use crate::counts::Reason;
 use crate::extra::Extras;
 use crate::flow::{Ctx, Flag, Flow, elapsed, tick};
-use crate::http::agent::{self, Aim, Made, Outcome, Planned, Response, Settings, Trip};
+use crate::http::agent::{self, Again, Aim, Made, Outcome, Planned, Response, Settings, Trip};
 use crate::http::alternative::{self, AltSvc};
 use crate::http::plan::{HttpClose, HttpPlan, HttpRequest, Method, RequestBody};
 use crate::message::Vars;
@@ -47,6 +47,8 @@ struct Asked {
     /// Bytes of the response's body so far, modulo 2^32.
     got: u32,
     first: bool,
+    /// It is HEAD, whose response has no body.
+    is_head: bool,
     /// Nothing is expected of the body: it is an error's, or there is none.
     any_body: bool,
 }
@@ -57,11 +59,11 @@ pub(crate) struct Client {
     plan: Arc<HttpPlan>,
     requests: Vec<Ready>,
     turns: Turns,
-    /// Treatment of redirects and cookies; `None` without any.
+    /// Treatment of redirects, cookies and logs; `None` without any.
     agent: Option<Settings>,
     schemes: [Field; 2],
     /// Fields of requests that differ from the plan's.
-    get: Field,
+    methods: [Field; Method::ALL.len()],
     path: Field,
     cookie: Field,
     length: Field,
@@ -145,7 +147,7 @@ fn with(ctx: &mut Ctx<'_>, flow: &mut Flow, work: impl FnOnce(&mut Ctx<'_>, &mut
 impl Client {
     pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
         let mut fields = Fields::default();
-        let agent = Settings::new(plan.agent);
+        let agent = Settings::new(&plan.agent);
         let ready = |(request, _): &(HttpRequest, u32)| Ready::new(request, &mut fields, agent.is_some());
         let requests = plan.requests.iter().map(ready).collect();
         let weights: Vec<u32> = plan.requests.iter().map(|(_, weight)| *weight).collect();
@@ -156,7 +158,7 @@ impl Client {
             agent,
             plan,
             schemes,
-            get: fields.always(":method", b"GET"),
+            methods: Method::ALL.map(|method| fields.always(":method", method.name().as_bytes())),
             path: Fields::named(":path"),
             cookie: Fields::named("cookie"),
             length: Fields::named("content-length"),
@@ -281,10 +283,6 @@ impl Client {
         let original = hop.as_ref().map_or_else(next, |trip| trip.original);
         let turn = self.turn(flow, original);
         let ready = &self.requests[self.turns.pick(turn)];
-        let due = due.unwrap_or(now);
-        let asked = Asked { number, original, started: now, due, touched: now, ..Asked::default() };
-        let connection = &mut asking.connection;
-        let stream = connection.open(asked, ready.method == Method::Head);
         let request = u64::from(number);
         let bytes = ready.body.value(request);
         let vars = Vars { session: u64::from(flow.number), request, turn, body: bytes, seconds: 0 };
@@ -295,10 +293,16 @@ impl Client {
             }
             _ => Made::default(),
         };
+        let due = due.unwrap_or(now);
+        let is_head = made.method.unwrap_or(ready.method) == Method::Head;
+        let asked = Asked { number, original, is_head, started: now, due, touched: now, ..Asked::default() };
+        let connection = &mut asking.connection;
+        let stream = connection.open(asked, is_head);
         let (block, encoder) = (&mut self.block, connection.encoder());
         block.clear();
         encoder.begin(block);
-        encoder.put(if made.is_get { &self.get } else { &ready.method_field }, block);
+        let method = made.method.map_or(&ready.method_field, |method| &self.methods[method as usize]);
+        encoder.put(method, block);
         encoder.put(&self.schemes[usize::from(ctx.common.secured)], block);
         let mut size = ready.items.size + 96;
         if let Some(target) = &made.target {
@@ -444,13 +448,15 @@ impl Client {
     /// The server has not processed a request: it is sent again, here if it came after a redirect. Returns whether it did.
     #[cold]
     fn not_processed(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, asked: &Asked) -> bool {
-        let is_hop = self.agent.is_some() && agent::agent(ctx.extras, flow).refused(asked.number);
-        if is_hop {
-            ctx.counts.http2.unprocessed += 1;
-        } else {
-            ask_elsewhere(ctx, asked.due);
+        let again = match self.agent {
+            Some(_) => agent::agent(ctx.extras, flow).refused(asked.number),
+            None => Again::Elsewhere(0),
+        };
+        match again {
+            Again::Here => ctx.counts.http2.unprocessed += 1,
+            Again::Elsewhere(entry) => ask_elsewhere(ctx, asked.due, entry),
         }
-        is_hop
+        again == Again::Here
     }
 
     #[cold]
@@ -516,10 +522,8 @@ impl Client {
         let is_error = outcome == Outcome::Stuck || wanted.is_none() && status >= 400;
         ctx.counts.error_responses += u64::from(is_error);
         let Some(asked) = asking.connection.data(stream) else { return };
-        asked.any_body = outcome == Outcome::Followed
-            || is_error
-            || ready.method == Method::Head
-            || matches!(status, 204 | 304);
+        asked.any_body =
+            outcome == Outcome::Followed || is_error || asked.is_head || matches!(status, 204 | 304);
         if !asked.any_body
             && let (Some(length), Some(expected)) = (length, ready.response_bytes)
             && length != expected

@@ -4,7 +4,7 @@ use super::connection::{Body, Connection, Handler, Source, number, write_generat
 use super::{GENERATED, Items, Link, note_goaways};
 use crate::counts::Reason;
 use crate::flow::{Ctx, Flag, Flow, elapsed, instant_near, tick};
-use crate::http::agent::{self, Aim, Made, Outcome, Planned, Response, Settings, Trip};
+use crate::http::agent::{self, Again, Aim, Made, Outcome, Planned, Response, Settings, Trip};
 use crate::http::alternative::{self, AltSvc};
 use crate::http::h2::is_in_vain;
 use crate::http::plan::{HttpPlan, HttpRequest, Method, RequestBody};
@@ -55,6 +55,8 @@ pub(crate) struct Asked {
     first: bool,
     /// It was sent before the handshake was done.
     early: bool,
+    /// It is HEAD, whose response has no body.
+    is_head: bool,
     /// Nothing is expected of the body: it is an error's, or there is none.
     any_body: bool,
 }
@@ -65,10 +67,10 @@ pub(crate) struct Client {
     plan: Arc<HttpPlan>,
     requests: Vec<Ready>,
     turns: Turns,
-    /// Treatment of redirects and cookies; `None` without any.
+    /// Treatment of redirects, cookies and logs; `None` without any.
     agent: Option<Settings>,
     /// Fields of requests that differ from the plan's.
-    get: Field,
+    methods: [Field; Method::ALL.len()],
     path: Field,
     cookie: Field,
     scheme: Field,
@@ -163,7 +165,7 @@ fn with(
 
 impl Client {
     pub(crate) fn new(plan: Arc<HttpPlan>) -> Self {
-        let agent = Settings::new(plan.agent);
+        let agent = Settings::new(&plan.agent);
         let ready = |(request, _): &(HttpRequest, u32)| Ready::new(request, agent.is_some());
         let requests = plan.requests.iter().map(ready).collect();
         let weights: Vec<u32> = plan.requests.iter().map(|(_, weight)| *weight).collect();
@@ -171,7 +173,7 @@ impl Client {
             requests,
             turns: Turns::new(&weights, plan.order),
             agent,
-            get: Field::always(":method", b"GET"),
+            methods: Method::ALL.map(|method| Field::always(":method", method.name().as_bytes())),
             path: Field::named(":path"),
             cookie: Field::named("cookie"),
             plan,
@@ -300,7 +302,10 @@ impl Client {
     /// Whether the next request may be sent in early data, which can be replayed: a safe method, without a body (RFC 8470 section 3).
     fn may_be_early(&self, flow: &Flow) -> bool {
         let ready = self.ready(flow, flow.sent);
-        matches!(ready.method, Method::Get | Method::Head | Method::Options) && !ready.has_body
+        // A log's methods are known only once a request has its turn.
+        self.plan.agent.log.is_none()
+            && matches!(ready.method, Method::Get | Method::Head | Method::Options)
+            && !ready.has_body
     }
 
     /// The handshake is done: early data was accepted, or must be sent again.
@@ -311,7 +316,9 @@ impl Client {
             return;
         }
         ctx.counts.quic.early_data_rejected += 1;
-        connection.begin_anew().iter().for_each(|asked| Self::ask_elsewhere(ctx, asked));
+        for asked in connection.begin_anew() {
+            self.not_processed(ctx, flow, &asked);
+        }
         flow.sent = 0;
         if self.agent.is_some() {
             agent::agent(ctx.extras, flow).begin_anew();
@@ -340,10 +347,6 @@ impl Client {
         let original = hop.as_ref().map_or_else(next, |trip| trip.original);
         let turn = self.turn(flow, original);
         let ready = &self.requests[self.turns.pick(turn)];
-        let due = due.unwrap_or(now);
-        let asked = Asked { number, original, started: now, due, touched: now, early, ..Asked::default() };
-        let Some(stream) = connection.open(asked, ready.method == Method::Head) else { return };
-        debug_assert_eq!(super::connection::number(stream), number, "streams are opened in order");
         let request = u64::from(number);
         let bytes = ready.body.value(request);
         let vars = Vars { session: u64::from(flow.number), request, turn, body: bytes, seconds: 0 };
@@ -354,10 +357,16 @@ impl Client {
             }
             _ => Made::default(),
         };
+        let due = due.unwrap_or(now);
+        let is_head = made.method.unwrap_or(ready.method) == Method::Head;
+        let asked =
+            Asked { number, original, is_head, started: now, due, touched: now, early, ..Asked::default() };
+        let Some(stream) = connection.open(asked, is_head) else { return };
+        debug_assert_eq!(super::connection::number(stream), number, "streams are opened in order");
         let block = &mut self.block;
         block.clear();
         qpack::begin(block);
-        if made.is_get { &self.get } else { &ready.method_field }.put(block);
+        made.method.map_or(&ready.method_field, |method| &self.methods[method as usize]).put(block);
         self.scheme.put(block);
         let mut size = ready.items.size + 96;
         if let Some(target) = &made.target {
@@ -456,7 +465,7 @@ impl Client {
 
     /// A request that the server did not process: it counts as not sent, and is repeated.
     #[cold]
-    fn ask_elsewhere(ctx: &mut Ctx<'_>, asked: &Asked) {
+    fn ask_elsewhere(ctx: &mut Ctx<'_>, asked: &Asked, entry: u64) {
         ctx.counts.http3.unprocessed += 1;
         if let Some(left) = &mut ctx.pacers.left {
             *left += 1;
@@ -464,20 +473,22 @@ impl Client {
         if ctx.common.late
             && let Some(pacer) = &mut ctx.pacers.requests
         {
-            pacer.give_back(instant_near(asked.due, ctx.now));
+            pacer.give_back(instant_near(asked.due, ctx.now), entry);
         }
     }
 
     /// The server has not processed a request: it is sent again, here if it came after a redirect. Returns whether it did.
     #[cold]
     fn not_processed(&self, ctx: &mut Ctx<'_>, flow: &mut Flow, asked: &Asked) -> bool {
-        let is_hop = self.agent.is_some() && agent::agent(ctx.extras, flow).refused(asked.number);
-        if is_hop {
-            ctx.counts.http3.unprocessed += 1;
-        } else {
-            Self::ask_elsewhere(ctx, asked);
+        let again = match self.agent {
+            Some(_) => agent::agent(ctx.extras, flow).refused(asked.number),
+            None => Again::Elsewhere(0),
+        };
+        match again {
+            Again::Here => ctx.counts.http3.unprocessed += 1,
+            Again::Elsewhere(entry) => Self::ask_elsewhere(ctx, asked, entry),
         }
-        is_hop
+        again == Again::Here
     }
 
     /// A request has its response, or will not get one.
@@ -656,10 +667,8 @@ impl Handler<Asked> for With<'_> {
         let is_error = outcome == Outcome::Stuck || wanted.is_none() && status >= 400;
         ctx.counts.error_responses += u64::from(is_error);
         let Some(asked) = connection.data(stream) else { return };
-        asked.any_body = outcome == Outcome::Followed
-            || is_error
-            || ready.method == Method::Head
-            || matches!(status, 204 | 304);
+        asked.any_body =
+            outcome == Outcome::Followed || is_error || asked.is_head || matches!(status, 204 | 304);
         if !asked.any_body
             && let (Some(length), Some(expected)) = (length, ready.response_bytes)
             && length != expected
